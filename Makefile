@@ -1,0 +1,60 @@
+# Everything sets itself up: `make demo` and `make test` work in a fresh clone
+# that has Python 3.12 and make. uv is used when it runs, bootstrapped when not.
+export UV_PYTHON_DOWNLOADS := never
+export MPLBACKEND := Agg
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# `uv --version`, not `command -v uv`: a pyenv shim may exist and still not run.
+UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo paper test test-full lint format bench docs clean
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.tools/bin/uv:
+	$(PYTHON) -m venv .tools
+	.tools/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+$(READY): pyproject.toml constraints.txt $(filter-out uv,$(UV))
+	$(UV) venv --quiet --allow-existing --python "$$(cat .python-version)" $(VENV)
+	$(UV) pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'
+	@touch $@
+
+setup: $(READY) ## the virtual environment in .venv
+
+demo: setup ## classical kNN on Ripley's data: the table, the curve, a picture
+	$(BIN)/bayesknn demo
+
+paper: ## every figure, table and number of the paper
+	@echo "make paper: will reproduce the paper's 13 figures and 2 tables; not built yet (issue 6)"; exit 1
+
+test: setup ## the tests that CI runs
+	$(BIN)/pytest
+
+test-full: setup ## the long statistical tests as well
+	$(BIN)/pytest -m "slow or not slow"
+
+lint: setup ## ruff, mypy and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## every speed target as a ratio, measured in one run
+	$(BIN)/python -m benchmarks
+
+docs: ## the documentation
+	@echo "make docs: will build the Sphinx documentation; not built yet (issue 6)"; exit 1
+
+clean: ## forget the environment and every cache
+	rm -rf $(VENV) .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

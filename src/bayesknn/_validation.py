@@ -1,0 +1,366 @@
+"""Checks on what users pass in: tables of points, labels and counts.
+
+Each check returns what the caller needs or raises a one-line ``ValueError`` that names the column,
+row or value. Rows and unnamed columns are counted from 0. pandas and polars are never imported:
+their frames are recognised by what they can do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from numbers import Integral
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+
+class Column(NamedTuple):
+    """One column of a table.
+
+    Attributes
+    ----------
+    label : str or int
+        Its name, or its position in an unnamed table.
+    values : ndarray of shape (n,)
+        float64 for numbers, bool for truth values, object for anything else.
+    is_category : bool
+        Whether the table itself says that this column holds categories: a category dtype,
+        strings or truth values.
+    declared : tuple
+        Categories that the dtype lists, whether or not a row has them.
+    """
+
+    label: str | int
+    values: np.ndarray
+    is_category: bool
+    declared: tuple = ()
+
+
+def check_count(value: Any, name: str, low: int = 1, high: int | None = None) -> int:
+    """Return ``value`` as an int in ``low..high``.
+
+    Examples
+    --------
+    >>> from bayesknn._validation import check_count
+    >>> check_count(3, "n_draws")
+    3
+    >>> check_count(0, "n_draws")
+    Traceback (most recent call last):
+    ...
+    ValueError: n_draws must be an integer >= 1, got 0
+    """
+    expected = f">= {low}" if high is None else f"in {low}..{high}"
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        count = int(value)
+        if low <= count and (high is None or count <= high):
+            return count
+    raise ValueError(f"{name} must be an integer {expected}, got {value!r}")
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy sparse matrix or array."""
+    from scipy.sparse import issparse
+
+    return issparse(X)
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Names of a frame's columns, or None where there are none or not all are strings.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from bayesknn._validation import column_names
+    >>> column_names(pd.DataFrame({"age": [1.0], "sex": ["f"]}))
+    ['age', 'sex']
+    >>> column_names(np.zeros((2, 2))) is None
+    True
+    """
+    names = getattr(X, "columns", None)
+    if names is None:
+        return None
+    names = list(names)
+    return [str(name) for name in names] if all(isinstance(n, str) for n in names) else None
+
+
+def check_names(X: Any, names: list[str] | None, caller: str) -> None:
+    """Refuse a frame whose columns are not named as those that ``caller`` was built on.
+
+    Parameters
+    ----------
+    X : array or frame
+        An unnamed table passes: its columns are taken in order.
+    names : list of str or None
+        What the columns were called; None accepts any names.
+    caller : str
+        Class name for the message.
+    """
+    found = column_names(X)
+    if names is None or found is None or found == names:
+        return
+    for name in names:
+        if name not in found:
+            raise ValueError(f"X lacks the column {name!r}; {caller} was built on {names}")
+    for name in found:
+        if name not in names:
+            raise ValueError(f"X has an unknown column {name!r}; {caller} was built on {names}")
+    raise ValueError(f"X has its columns in the order {found}; {caller} was built on {names}")
+
+
+def check_n_features(n_found: int, n_expected: int, caller: str) -> None:
+    """Refuse a table that has not as many columns as the one ``caller`` was built on."""
+    if n_found != n_expected:
+        raise ValueError(
+            f"X has {n_found} features, but {caller} is expecting {n_expected} features as input"
+        )
+
+
+def check_points(X: Any, *, min_rows: int = 1) -> np.ndarray:
+    """Return a table of numbers as a C-ordered float64 array of shape (n, p).
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n, p)
+        Finite numbers; truth values count as 0 and 1.
+    min_rows : int
+        Fewest rows that make sense to the caller.
+
+    Returns
+    -------
+    ndarray of shape (n, p), dtype float64
+        The caller's own array where nothing had to be changed.
+
+    Examples
+    --------
+    >>> from bayesknn._validation import check_points
+    >>> check_points([[0.0, 1.0], [2.0, float("nan")]])
+    Traceback (most recent call last):
+    ...
+    ValueError: X has NaN in row 1, column 1; remove the row or fill in the value
+    """
+    if isinstance(X, list | tuple):
+        with contextlib.suppress(ValueError, TypeError):
+            X = table if (table := np.asarray(X)).dtype.kind in "biuf" else X
+    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
+        _check_shape(X.shape, min_rows)
+        points = np.ascontiguousarray(X, dtype=np.float64)
+        _check_finite(points, range(points.shape[1]))
+        return points
+    columns = read_columns(X, min_rows=min_rows)
+    points = np.empty((len(columns[0].values), len(columns)))
+    for j, column in enumerate(columns):
+        points[:, j] = as_numbers(column, "encode it, or use metric='gower' for categories")
+    _check_finite(points, [column.label for column in columns])
+    return points
+
+
+def read_columns(X: Any, *, min_rows: int = 1) -> list[Column]:
+    """Split a frame, array or list of rows into columns, numbers apart from categories.
+
+    Examples
+    --------
+    >>> from bayesknn._validation import read_columns
+    >>> [column.is_category for column in read_columns([[1.5, "red"], [2.5, "blue"]])]
+    [False, True]
+    """
+    if is_sparse(X):
+        raise ValueError(
+            "sparse input is not supported by this metric; pass X.toarray(), or a sparse graph "
+            "of distances with metric='precomputed'"
+        )
+    if hasattr(X, "columns") and hasattr(X, "dtypes") and not isinstance(X, np.ndarray):
+        _check_shape(X.shape, min_rows)
+        get = (lambda j: X.iloc[:, j]) if hasattr(X, "iloc") else (lambda j: X[:, j])
+        names: list[Any] = column_names(X) or list(range(X.shape[1]))
+        return [_read_series(name, get(j)) for j, name in enumerate(names)]
+    if isinstance(X, np.ndarray):
+        table = X
+    else:
+        # As objects, because numpy would turn [[1, "a"]] into strings only.
+        try:
+            table = np.array(X, dtype=object)
+        except ValueError:
+            raise ValueError("X must be a table: its rows have different lengths") from None
+    if table.ndim == 1 and any(isinstance(row, list | tuple) for row in table):
+        raise ValueError("X must be a table: its rows have different lengths")
+    _check_shape(table.shape, min_rows)
+    return [_read_column(j, table[:, j], False) for j in range(table.shape[1])]
+
+
+def as_numbers(column: Column, advice: str = "correct it") -> np.ndarray:
+    """Return the float64 values of a column, or name the first value that is not a number."""
+    if column.values.dtype != object:
+        return column.values.astype(np.float64)
+    for row, value in enumerate(column.values):
+        if is_missing(value):
+            refuse_missing("NaN", row, column.label)
+        if isinstance(value, str | bytes):
+            raise ValueError(
+                f"column {column.label!r} holds {value!r} in row {row}, which is not a number; "
+                f"{advice}"
+            )
+        if isinstance(value, complex | np.complexfloating):
+            raise ValueError(f"Complex data not supported: row {row}, column {column.label!r}")
+    try:
+        return column.values.astype(np.float64)
+    except TypeError as error:
+        # scikit-learn's estimator checks ask for a TypeError here and for float()'s own words.
+        raise TypeError(f"column {column.label!r}: {error}") from None
+    except OverflowError:
+        raise ValueError(f"column {column.label!r} holds a value too large for float64") from None
+
+
+def check_labels(
+    y: Any, n_points: int | None = None, *, min_class_size: int = 2
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted classes and each point's class number.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: strings, integers, truth values, or floats that are whole numbers.
+    n_points : int, optional
+        How many labels there must be.
+    min_class_size : int
+        The smallest size a class may have.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+    labels : ndarray of shape (n,), dtype intp
+        ``classes[labels]`` equals ``y``.
+
+    Examples
+    --------
+    >>> from bayesknn._validation import check_labels
+    >>> classes, labels = check_labels(["b", "a", "b", "a"])
+    >>> classes.tolist(), labels.tolist()
+    (['a', 'b'], [1, 0, 1, 0])
+    >>> check_labels([1, 1, 1])
+    Traceback (most recent call last):
+    ...
+    ValueError: y holds only one class, 1; classification needs at least two
+    """
+    if y is None:
+        raise ValueError("fit requires y to be passed, but the target y is None")
+    if is_sparse(y):
+        raise ValueError("y is sparse; sparse labels are not supported, pass an array")
+    values = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
+        # numpy turns [1, "a"] into strings without a word.
+        values = np.array([*np.asarray(y, dtype=object)], dtype=object)
+    if values.ndim == 2 and values.shape[1] == 1:
+        from sklearn.utils.validation import column_or_1d
+
+        values = column_or_1d(values, warn=True)
+    if values.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {values.shape}")
+    if n_points is not None and len(values) != n_points:
+        raise ValueError(f"X has {n_points} rows but y has {len(values)} labels")
+    if len(values) == 0:
+        raise ValueError("y is empty")
+    _check_label_values(values)
+    try:
+        classes, labels = np.unique(values, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in values.tolist()})
+        raise ValueError(
+            f"y mixes labels of types {', '.join(kinds)}; use one type, for instance strings"
+        ) from None
+    if len(classes) == 1:
+        raise ValueError(
+            f"y holds only one class, {classes.tolist()[0]!r}; classification needs at least two"
+        )
+    sizes = np.bincount(labels)
+    if sizes.min(initial=min_class_size) < min_class_size:
+        smallest = int(np.argmin(sizes))
+        raise ValueError(
+            f"class {classes.tolist()[smallest]!r} has {sizes[smallest]} member"
+            f"{'' if sizes[smallest] == 1 else 's'}; every class needs at least {min_class_size}"
+        )
+    return classes, labels
+
+
+def _check_label_values(values: np.ndarray) -> None:
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y holds complex numbers")
+    if values.dtype.kind not in "fO":
+        return
+    for row, value in enumerate(values.tolist()):
+        if is_missing(value):
+            raise ValueError(f"y has NaN in row {row}; every point needs a label")
+        if isinstance(value, float | np.floating) and not float(value).is_integer():
+            if np.isinf(value):
+                raise ValueError(f"y has {value} in row {row}; every point needs a label")
+            raise ValueError(
+                f"Unknown label type: continuous; y has {float(value)!r} in row {row}, "
+                "labels must be strings or whole numbers"
+            )
+
+
+def _read_series(label: str | int, series: Any) -> Column:
+    # A category dtype says so in its name: 'category' in pandas, 'Categorical' or 'Enum(...)' in
+    # polars; its values alone may look like numbers.
+    is_category = str(series.dtype).lower().startswith(("categor", "enum"))
+    declared = getattr(series.dtype, "categories", None) if is_category else None
+    column = _read_column(label, series.to_numpy(), is_category)
+    if declared is None or str(series.dtype).startswith("Categorical"):
+        return column
+    return column._replace(declared=tuple(declared.to_list()))
+
+
+def _read_column(label: str | int, values: np.ndarray, is_category: bool) -> Column:
+    kind = values.dtype.kind
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: column {label!r} holds complex numbers")
+    if kind in "mMV":
+        raise ValueError(
+            f"column {label!r} has dtype {values.dtype}, which is neither a number nor a category"
+        )
+    if kind in "iuf":
+        return Column(label, values.astype(np.float64), is_category)
+    if kind == "b":
+        return Column(label, values, True, (False, True))
+    values = values.astype(object)
+    types = {type(value) for value in values}
+    is_text = any(issubclass(kind, str | bytes | bool | np.bool_) for kind in types)
+    return Column(label, values, is_category or is_text)
+
+
+def _check_shape(shape: tuple[int, ...], min_rows: int) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D array instead. Reshape your data with "
+            "reshape(-1, 1) if it has one feature or reshape(1, -1) if it is one point"
+        )
+    if shape[0] < min_rows:
+        raise ValueError(
+            f"Found array with {shape[0]} sample(s) (shape={shape}) while a minimum of "
+            f"{min_rows} is required."
+        )
+    if shape[1] < 1:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
+        )
+
+
+def _check_finite(points: np.ndarray, labels) -> None:
+    bad = ~np.isfinite(points)
+    if bad.any():
+        row, j = (int(index) for index in np.argwhere(bad)[0])
+        value = "NaN" if np.isnan(points[row, j]) else str(points[row, j])
+        refuse_missing(value, row, labels[j])
+
+
+def refuse_missing(value: str, row: int, label: str | int) -> NoReturn:
+    """Raise the error for a value that is not there, or not finite."""
+    raise ValueError(
+        f"X has {value} in row {row}, column {label!r}; remove the row or fill in the value"
+    )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or what pandas calls NA and NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))

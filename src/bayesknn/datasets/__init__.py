@@ -1,0 +1,12 @@
+"""The paper's three data sets, packaged with their provenance (Sections 1.2 and 4).
+
+Each loader returns a :class:`sklearn.utils.Bunch` with ``X_train``, ``y_train``, ``X_test``,
+``y_test``, ``feature_names``, ``target_names`` and ``DESCR``, and checks the SHA-256 of what it
+reads.
+"""
+
+from bayesknn.datasets._glass import load_glass
+from bayesknn.datasets._pima import load_pima
+from bayesknn.datasets._ripley import load_ripley
+
+__all__ = ["load_glass", "load_pima", "load_ripley"]

@@ -1,0 +1,86 @@
+"""The neighbour graph and its queries against scikit-learn, on the same cores."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+
+from bayesknn.datasets import load_ripley
+from bayesknn.graph import NeighborGraph
+from benchmarks.harness import Report, interleave
+
+N_JOBS = 2
+
+
+def mixture(n: int, p: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(0.0, 2.0, size=(10, p))
+    return centres[rng.integers(10, size=n)] + rng.normal(size=(n, p))
+
+
+def clock(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def scikit_learn(points: np.ndarray, algorithm: str) -> None:
+    # The point itself is among scikit-learn's neighbours: 101 for the 100 others.
+    neighbors = NearestNeighbors(n_neighbors=101, algorithm=algorithm, n_jobs=N_JOBS)
+    neighbors.fit(points).kneighbors(points)
+
+
+def compare_graphs(report: Report, p: int, algorithms: tuple[str, ...]) -> None:
+    """Time a large graph; each run takes seconds to a minute, so once or twice must do."""
+    points = mixture(100_000, p)
+    ours = [clock(lambda: NeighborGraph.from_points(points, 100, n_jobs=N_JOBS))]
+    theirs = {name: clock(lambda name=name: scikit_learn(points, name)) for name in algorithms}
+    ours.append(clock(lambda: NeighborGraph.from_points(points, 100, n_jobs=N_JOBS)))
+    times = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in theirs.items())
+    report.line(
+        f"exact graph, n = 1e5, p = {p}, k_max = 100 ({min(ours):.2f} s)",
+        min(ours) / min(theirs.values()),
+        at_most=1.3,
+        against=f"scikit-learn's NearestNeighbors, {N_JOBS} jobs each, the best of {times}",
+    )
+
+
+def compare_queries(report: Report, name, points, labels, new, k, target) -> None:
+    """Time the class counts of every k, both ways, against one k of scikit-learn, one way."""
+    graph = NeighborGraph.from_points(points, k)
+    classifier = KNeighborsClassifier(n_neighbors=k).fit(points, labels)
+    times = interleave(
+        {
+            "counts": lambda: graph.query(new).counts(labels, 2),
+            "predict_proba": lambda: classifier.predict_proba(new),
+        },
+        repeats=9,
+    )
+    report.line(
+        f"counts of every k, both ways: {name} ({1e3 * times['counts']:.1f} ms)",
+        times["counts"] / times["predict_proba"],
+        at_most=target,
+        against="scikit-learn's KNeighborsClassifier.predict_proba at k = k_max, 1 job each",
+    )
+
+
+def run(report: Report) -> None:
+    """Print every line of this benchmark."""
+    report.section("Neighbour graph")
+    # Compiled before the clock starts.
+    NeighborGraph.from_points(mixture(500, 3), 10)
+    # In so few dimensions "auto" is scikit-learn's KD-tree, which at p = 10 is slower than brute.
+    compare_graphs(report, 10, ("auto", "brute"))
+    compare_graphs(report, 2, ("auto",))
+
+    report.section("Queries of 1000 points")
+    data = load_ripley()
+    labels = np.unique(data.y_train, return_inverse=True)[1]
+    name = "Ripley, n = 250, k_max = 125"
+    compare_queries(report, name, data.X_train, labels, data.X_test, 125, 1.3)
+    labels = np.random.default_rng(1).integers(0, 2, size=10_000)
+    for p in (2, 10):
+        points = mixture(11_000, p)
+        name = f"mixture, n = 1e4, p = {p}, k_max = 100"
+        compare_queries(report, name, points[:10_000], labels, points[10_000:], 100, None)

@@ -1,0 +1,372 @@
+"""Distances between points (the 'distance' of the paper's Section 1.1), one class per family.
+
+Every metric has the same shape. ``fit`` takes the training points, keeps what it must know of
+them and returns them as numbers; ``transform`` does the same to new points; ``distances`` is the
+one place where a distance is computed, pair by pair in a fixed order of operations, so that its
+bits do not depend on which other points it is computed along with.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn._validation import check_n_features, check_names, check_points, column_names
+
+
+class Metric:
+    """What every metric has in common; also the default, plain numbers in plain columns.
+
+    Attributes
+    ----------
+    name : str
+        As users write it.
+    is_euclidean : bool
+        Whether ``distances`` is Euclidean on what ``fit`` and ``transform`` return.
+    n_features_ : int
+    feature_names_ : list of str or None
+        Columns of the training points; queries must have the same.
+    """
+
+    name = ""
+    is_euclidean = False
+    n_features_: int
+    feature_names_: list[str] | None = None
+
+    def fit(self, X: Any) -> np.ndarray:
+        """Learn from the training points and return them as numbers."""
+        points = check_points(X)
+        self.n_features_ = points.shape[1]
+        self.feature_names_ = column_names(X)
+        return points
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return new points as numbers, or say what they lack."""
+        check_names(X, self.feature_names_, "NeighborGraph")
+        points = check_points(X)
+        check_n_features(points.shape[1], self.n_features_, "NeighborGraph")
+        return points
+
+    def arrange(self, points: np.ndarray) -> Any:
+        """Bring training points into the layout that ``distances`` reads fastest."""
+        return points
+
+    def distances(self, rows: np.ndarray, arranged: Any) -> np.ndarray:
+        """Distances of shape (m, n) from new rows to arranged training points."""
+        raise NotImplementedError
+
+    def candidate_tree(self, kind: str, points: np.ndarray) -> Any:
+        """Return a scikit-learn tree over the points, or None where the metric has none."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Euclidean(Metric):
+    """Square root of the sum, in the order of the features, of squared differences.
+
+    Examples
+    --------
+    >>> from bayesknn.graph.metrics import Euclidean
+    >>> metric = Euclidean()
+    >>> points = metric.fit([[0.0, 0.0], [3.0, 4.0]])
+    >>> metric.distances(points[:1], metric.arrange(points))
+    array([[0., 5.]])
+    """
+
+    name = "euclidean"
+    is_euclidean = True
+
+    def arrange(self, points: np.ndarray) -> np.ndarray:
+        """Feature by feature."""
+        return np.ascontiguousarray(points.T)
+
+    def distances(self, rows: np.ndarray, arranged: np.ndarray) -> np.ndarray:
+        """Distances of shape (m, n) from new rows to arranged training points."""
+        return _euclidean(rows, arranged)
+
+    def candidate_tree(self, kind: str, points: np.ndarray) -> Any:
+        """Return a scikit-learn tree over the points."""
+        from sklearn import neighbors
+
+        return {"ball_tree": neighbors.BallTree, "kd_tree": neighbors.KDTree}[kind](points)
+
+
+class Mahalanobis(Euclidean):
+    """Euclidean distance after whitening by the covariance of the training points.
+
+    Parameters
+    ----------
+    V : array of shape (p, p), optional
+        A covariance to use in place of the training points' own.
+    VI : array of shape (p, p), optional
+        The inverse of a covariance, as scikit-learn takes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph.metrics import Mahalanobis
+    >>> metric = Mahalanobis(V=np.diag([4.0, 1.0]))
+    >>> points = metric.fit([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    >>> metric.distances(points[:1], metric.arrange(points))
+    array([[0., 1., 1.]])
+    """
+
+    name = "mahalanobis"
+
+    def __init__(self, V: Any = None, VI: Any = None):
+        if V is not None and VI is not None:
+            raise ValueError("metric 'mahalanobis' takes V or VI, not both")
+        self.V = V
+        self.VI = VI
+
+    def fit(self, X: Any) -> np.ndarray:
+        """Learn the whitening and return the whitened points."""
+        points = super().fit(X)
+        p = points.shape[1]
+        self.centre_ = points.mean(axis=0)
+        if self.VI is not None:
+            values, axes = np.linalg.eigh(_check_form(self.VI, "VI", p))
+            keep = values > values.max(initial=0.0) * p * np.finfo(float).eps
+            self.whitening_ = axes[:, keep] * np.sqrt(values[keep])
+            return _whiten(points, self.centre_, self.whitening_)
+        if self.V is None:
+            if len(points) < 2:
+                raise ValueError("metric 'mahalanobis' needs at least 2 points for a covariance")
+            covariance = np.atleast_2d(np.cov(points, rowvar=False))
+            what = "the covariance of the training points"
+        else:
+            covariance = _check_form(self.V, "V", p)
+            what = "the covariance V"
+        self.whitening_ = self._invert_root(covariance, what)
+        return _whiten(points, self.centre_, self.whitening_)
+
+    def _invert_root(self, covariance: np.ndarray, what: str) -> np.ndarray:
+        p = len(covariance)
+        smallest = p * np.finfo(float).eps
+        scale = np.sqrt(np.diag(covariance))
+        # Rank is judged on the correlations, which do not change with the units of a column.
+        if np.all(scale > 0):
+            values, axes = np.linalg.eigh(covariance / np.outer(scale, scale))
+            if values.min() > smallest:
+                return axes / scale[:, None] / np.sqrt(values)
+        values, axes = np.linalg.eigh(covariance)
+        keep = values > values.max(initial=0.0) * max(smallest, 1e-14)
+        constant = np.flatnonzero(scale == 0)
+        names: list[Any] = self.feature_names_ or list(range(p))
+        why = f"; column {names[constant[0]]!r} is constant" if len(constant) else ""
+        if not keep.any():
+            raise ValueError(f"{what} is zero: all points are equal{why}")
+        warnings.warn(
+            f"{what} is singular (rank {int(keep.sum())} of {p}){why}; "
+            "the pseudo-inverse is used in place of the inverse",
+            UserWarning,
+            stacklevel=2,
+        )
+        return axes[:, keep] / np.sqrt(values[keep])
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Whiten new points as the training points were."""
+        return _whiten(super().transform(X), self.centre_, self.whitening_)
+
+
+class ScikitLearnMetric(Metric):
+    """Any metric that scikit-learn knows by name, or a Python function of two rows.
+
+    Parameters
+    ----------
+    metric : str or callable
+        A callable takes two 1-D arrays and returns a number.
+    **params
+        Passed to the metric.
+
+    Examples
+    --------
+    >>> from bayesknn.graph.metrics import ScikitLearnMetric
+    >>> metric = ScikitLearnMetric("manhattan")
+    >>> points = metric.fit([[0.0, 0.0], [3.0, 4.0]])
+    >>> metric.distances(points[:1], metric.arrange(points))
+    array([[0., 7.]])
+    """
+
+    def __init__(self, metric: str | Callable, **params: Any):
+        self.metric = metric
+        self.params = params
+        self.name = metric if isinstance(metric, str) else getattr(metric, "__name__", "callable")
+
+    def fit(self, X: Any) -> np.ndarray:
+        """Check the points and that the metric accepts its parameters."""
+        points = super().fit(X)
+        if self.metric == "seuclidean" and "V" not in self.params:
+            # Fixed here, so that queries are measured by the training points' variances.
+            self.params = {"V": points.var(axis=0, ddof=1)}
+        try:
+            self.distances(points[:1], points[:1])
+        except (TypeError, ValueError) as error:
+            if callable(self.metric):
+                raise
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise ValueError(f"metric {self.name!r} does not work on this data: {reason}") from None
+        return points
+
+    def distances(self, rows: np.ndarray, arranged: np.ndarray) -> np.ndarray:
+        """Distances of shape (m, n) from new rows to training points."""
+        if callable(self.metric):
+            found = np.array(
+                [[float(self.metric(a, b, **self.params)) for b in arranged] for a in rows]
+            ).reshape(len(rows), len(arranged))
+        elif self.metric in _names("ball_tree"):
+            found = self._compiled().pairwise(rows, arranged)
+        else:
+            from scipy.spatial.distance import cdist
+
+            # Rounding can take these a hair below zero for parallel rows.
+            found = np.maximum(cdist(rows, arranged, self.metric, **self.params), 0.0)
+        if not (found >= 0).all():
+            a, b = np.argwhere(~(found >= 0))[0]
+            raise ValueError(
+                f"metric {self.name!r} gives {found[a, b]} between the points "
+                f"{rows[a].tolist()} and {arranged[b].tolist()}; distances must be >= 0"
+            )
+        return found
+
+    def _compiled(self):
+        from sklearn.metrics import DistanceMetric
+
+        return DistanceMetric.get_metric(self.metric, **self.params)
+
+    def candidate_tree(self, kind: str, points: np.ndarray) -> Any:
+        """Return a scikit-learn tree over the points, or None where the metric has none."""
+        from sklearn import neighbors
+
+        if kind == "kd_tree":
+            known = self.metric in _names("kd_tree")
+            return neighbors.KDTree(points, metric=self._compiled()) if known else None
+        if callable(self.metric):
+            return neighbors.BallTree(points, metric=self.metric, **self.params)
+        known = self.metric in _names("ball_tree")
+        return neighbors.BallTree(points, metric=self._compiled()) if known else None
+
+    def __repr__(self) -> str:
+        return f"ScikitLearnMetric({self.metric!r})"
+
+
+def make_metric(metric: str | Callable | Metric, metric_params: dict | None = None) -> Metric:
+    """Turn what users pass as ``metric`` into a :class:`Metric` that is not yet fitted.
+
+    Parameters
+    ----------
+    metric : str or callable
+        ``"euclidean"``, ``"mahalanobis"``, ``"gower"``, ``"precomputed"``, any metric name of
+        scikit-learn, or a function of two rows.
+    metric_params : dict, optional
+        Parameters of the metric, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from bayesknn.graph.metrics import make_metric
+    >>> make_metric("minkowski", {"p": 1})
+    ScikitLearnMetric('minkowski')
+    >>> make_metric("euclidian")
+    Traceback (most recent call last):
+    ...
+    ValueError: unknown metric 'euclidian'; known are braycurtis, canberra, chebyshev, ...
+    """
+    from bayesknn.graph.gower import Gower
+    from bayesknn.graph.precomputed import Precomputed
+
+    params = dict(metric_params or {})
+    if isinstance(metric, Metric):
+        return metric
+    if callable(metric):
+        return ScikitLearnMetric(metric, **params)
+    # scikit-learn's default is called minkowski with p = 2.
+    if metric == "minkowski" and params.get("w") is None and params.get("p", 2) == 2:
+        return Euclidean()
+    own: dict[str, Callable[..., Metric]] = {
+        "euclidean": Euclidean,
+        "l2": Euclidean,
+        "mahalanobis": Mahalanobis,
+        "gower": Gower,
+        "precomputed": Precomputed,
+    }
+    if isinstance(metric, str) and metric in own:
+        try:
+            return own[metric](**params)
+        except TypeError:
+            raise ValueError(
+                f"metric {metric!r} does not take all of the parameters {sorted(params)}"
+            ) from None
+    # scikit-learn is slow to import and asked only where its names are meant.
+    known = {*own, *_names("brute"), *_names("ball_tree")}
+    if not isinstance(metric, str) or metric not in known:
+        raise ValueError(
+            f"unknown metric {metric!r}; known are {', '.join(sorted(known))}, or pass a callable"
+        )
+    return ScikitLearnMetric(metric, **params)
+
+
+def _names(algorithm: str) -> set[str]:
+    from sklearn.neighbors import VALID_METRICS
+
+    # Missing values are refused, and these names stand for something else here.
+    return set(VALID_METRICS[algorithm]) - {"nan_euclidean", "precomputed", "pyfunc", "mahalanobis"}
+
+
+def _check_form(matrix: Any, name: str, p: int) -> np.ndarray:
+    form = np.asarray(matrix, dtype=np.float64)
+    if form.shape != (p, p):
+        raise ValueError(f"{name} has shape {form.shape}, the points have {p} features")
+    if not np.isfinite(form).all():
+        row, column = np.argwhere(~np.isfinite(form))[0]
+        raise ValueError(f"{name} has {form[row, column]} at [{row}, {column}]")
+    if not np.allclose(form, form.T, rtol=1e-8, atol=1e-12 * np.abs(form).max()):
+        row, column = np.unravel_index(np.argmax(np.abs(form - form.T)), form.shape)
+        raise ValueError(
+            f"{name} is not symmetric: {form[row, column]} at [{row}, {column}] but "
+            f"{form[column, row]} at [{column}, {row}]"
+        )
+    lowest = float(np.linalg.eigvalsh(form).min())
+    if lowest < -1e-10 * np.abs(form).max():
+        raise ValueError(f"{name} is not positive semi-definite: it has the eigenvalue {lowest:g}")
+    return form
+
+
+@kernel
+def _euclidean(rows, columns):
+    m, p = rows.shape
+    n = columns.shape[1]
+    found = np.empty((m, n))
+    for q in range(m):
+        row = found[q]
+        row[:] = 0.0
+        for f in range(p):
+            x, column = rows[q, f], columns[f]
+            for i in range(n):
+                row[i] += (x - column[i]) * (x - column[i])
+        for i in range(n):
+            row[i] = np.sqrt(row[i])
+    return found
+
+
+@kernel
+def _whiten(points, centre, whitening):
+    """``(points - centre) @ whitening``, each row by itself.
+
+    A matrix product may add in another order for another number of rows, and a training point
+    that is asked about again would then not be at distance 0 from itself.
+    """
+    n, p = points.shape
+    rank = whitening.shape[1]
+    white = np.zeros((n, rank))
+    for i in range(n):
+        for f in range(p):
+            x = points[i, f] - centre[f]
+            for c in range(rank):
+                white[i, c] += x * whitening[f, c]
+    return white

@@ -1,0 +1,311 @@
+"""The neighbour graph of the training points, for every k at once (Sections 1.2 and 2.2).
+
+Neighbours are ordered by (distance, index) and stored rank-major: all first neighbours, then
+all second neighbours, and so on. The directed edges of the graph for k are therefore the first
+``k * n`` entries, and nothing is built again when k changes. The symmetrised graph is kept the
+same way: each point's incident edges, in either direction, are sorted by rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayesknn.graph.counts import iterate_counts
+from bayesknn.graph.incidence import Incidence, build_incidence
+from bayesknn.graph.kdtree import build_tree
+from bayesknn.graph.lists import check_lists, order_by_links
+from bayesknn.graph.metrics import Metric, make_metric
+from bayesknn.graph.query import NeighborQuery, check_query, iterate_queries, query_rows
+from bayesknn.graph.reverse import Reach
+from bayesknn.graph.search import SearchIndex, find_neighbors
+
+
+class NeighborGraph:
+    """Every point's neighbours, sorted once up to ``k_max``.
+
+    Build one with :meth:`from_points`, or with :meth:`from_neighbors` from given lists.
+
+    Attributes
+    ----------
+    neighbors : ndarray of shape (k_max, n), dtype uint32
+        ``neighbors[r, i]`` is the neighbour of i at rank r + 1. Read-only.
+    distances : ndarray of shape (k_max, n) or None
+        The distances to them. ``None`` for a graph given by its lists alone.
+    index : SearchIndex or None
+        What answers queries: the metric, the points and the search structure.
+    """
+
+    def __init__(
+        self,
+        neighbors: np.ndarray,
+        distances: np.ndarray | None,
+        index: SearchIndex | None = None,
+    ):
+        self.__setstate__({"neighbors": neighbors, "distances": distances, "index": index})
+
+    @classmethod
+    def from_points(
+        cls,
+        X: Any,
+        k_max: int,
+        metric: Any = "euclidean",
+        metric_params: dict | None = None,
+        search: str = "auto",
+        n_jobs: int | None = None,
+    ) -> NeighborGraph:
+        """Find every point's ``k_max`` nearest others, ordered by (distance, index).
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, p)
+            Training points. For ``metric="precomputed"`` a symmetric (n, n) matrix of distances,
+            or a sparse graph of distances as scikit-learn's ``kneighbors_graph`` and
+            ``KNeighborsTransformer`` make it with ``mode="distance"``; its rows must store at
+            least ``k_max`` neighbours each, besides the point itself.
+        k_max : int
+            Largest k the graph shall serve, in 1..n-1.
+        metric : str or callable
+            ``"euclidean"``; ``"mahalanobis"``, by the covariance of X; ``"gower"``, for numbers
+            and categories; ``"precomputed"``; any metric name of scikit-learn; or a function of
+            two rows.
+        metric_params : dict, optional
+            Parameters of the metric, as in scikit-learn. Gower takes ``categorical`` and
+            ``weights``.
+        search : {"auto", "brute", "kd_tree", "ball_tree"}
+            How neighbours are found. The lists are the same whatever it is.
+        n_jobs : int, optional
+            Threads, as in joblib. The lists are the same whatever it is.
+
+        Returns
+        -------
+        NeighborGraph
+
+        Examples
+        --------
+        >>> from bayesknn.graph import NeighborGraph
+        >>> graph = NeighborGraph.from_points([[0.0], [1.0], [1.0], [5.0]], k_max=2)
+        >>> graph.neighbors.T.tolist()
+        [[1, 2], [2, 0], [1, 0], [1, 2]]
+        >>> graph.distances.T.tolist()
+        [[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [4.0, 4.0]]
+        """
+        return cls(*find_neighbors(X, k_max, make_metric(metric, metric_params), search, n_jobs))
+
+    @classmethod
+    def from_neighbors(cls, neighbors: Any, distances: Any = None) -> NeighborGraph:
+        """Take the lists as given.
+
+        Parameters
+        ----------
+        neighbors : array-like of int, shape (k_max, n)
+            ``neighbors[r][i]`` is the neighbour of i at rank r + 1: not i, and none twice.
+        distances : array-like of shape (k_max, n), optional
+            The distances to them, not falling with the rank.
+
+        Returns
+        -------
+        NeighborGraph
+            It serves everything but queries about new points.
+
+        Examples
+        --------
+        >>> from bayesknn.graph import NeighborGraph
+        >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 0]])
+        >>> ring.n_points, ring.k_max
+        (4, 1)
+        """
+        return cls(*check_lists(neighbors, distances))
+
+    @property
+    def metric(self) -> Metric | None:
+        """The metric, fitted to the training points; None for a graph given by its lists."""
+        return None if self.index is None else self.index.metric
+
+    @property
+    def n_points(self) -> int:
+        """Number of training points, n."""
+        return self.neighbors.shape[1]
+
+    @property
+    def k_max(self) -> int:
+        """Largest k the graph serves."""
+        return self.neighbors.shape[0]
+
+    def check_k(self, k: int) -> int:
+        """Return k as an int, or say why this graph cannot serve it."""
+        if isinstance(k, bool) or int(k) != k or not 1 <= k <= self.k_max:
+            raise ValueError(
+                f"k must be an integer in 1..{self.k_max} (k_max of this graph), got {k}"
+            )
+        return int(k)
+
+    @cached_property
+    def incidence(self) -> Incidence:
+        """The symmetrised graph of every k, built on first use."""
+        return build_incidence(self.neighbors)
+
+    @cached_property
+    def reach(self) -> Reach:
+        """How far every point's list reaches, built on the first query."""
+        if self.index is None or self.distances is None:
+            raise ValueError("a graph given by its lists does not know how far they reach")
+        return Reach(self.distances, self.index.tree)
+
+    def query(self, X: Any, n_jobs: int | None = None) -> NeighborQuery:
+        """Find the neighbours of new points, and the training points they would join.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, p)
+            New points, with the columns of the training points. For ``metric="precomputed"``
+            their distances to the training points, (m, n), dense or sparse. In a sparse matrix
+            what is not stored is unknown: a training point counts as a reverse neighbour only
+            where its distance is stored, so store every distance below the training point's own
+            ``k_max``-th for exact counts.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        NeighborQuery
+
+        Examples
+        --------
+        >>> from bayesknn.graph import NeighborGraph
+        >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0], [7.0]], k_max=2)
+        >>> graph.query([[4.0], [0.0]]).neighbors.T.tolist()
+        [[2, 1], [0, 1]]
+        """
+        rows = check_query(self, X)
+        return query_rows(self, rows, n_jobs)
+
+    def query_chunks(
+        self, X: Any, chunk_size: int | None = None, n_jobs: int | None = None
+    ) -> Iterator[tuple[slice, NeighborQuery]]:
+        """Query about many new points in bounded memory.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, p)
+            As in :meth:`query`; checked as a whole before the first chunk.
+        chunk_size : int, optional
+            New points at a time; by default as many as fill about 64 MB.
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Yields
+        ------
+        rows : slice
+            Which rows of X.
+        query : NeighborQuery
+
+        Examples
+        --------
+        >>> from bayesknn.graph import NeighborGraph
+        >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1)
+        >>> for rows, query in graph.query_chunks([[4.0], [0.0], [2.0]], chunk_size=2):
+        ...     print(rows, query.neighbors.tolist())
+        slice(0, 2, None) [[2, 0]]
+        slice(2, 3, None) [[1]]
+        """
+        rows = check_query(self, X)
+        return iterate_queries(self, rows, chunk_size, n_jobs)
+
+    def counts(self, labels: Any, n_classes: int, k: int, direction: str = "both") -> np.ndarray:
+        """Count each class around each training point, itself left out, in the graph of k.
+
+        Parameters
+        ----------
+        labels : array of shape (n,)
+            Class numbers 0..n_classes-1.
+        n_classes : int
+        k : int
+            In 1..k_max.
+        direction : {"both", "forward", "reverse"}
+            Forward: its k nearest; reverse: the points that have it among their k nearest.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes), dtype int32
+
+        Examples
+        --------
+        >>> from bayesknn.graph import NeighborGraph
+        >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1)
+        >>> graph.counts([0, 1, 1], n_classes=2, k=1).tolist()
+        [[0, 2], [2, 1], [0, 1]]
+        """
+        k = self.check_k(k)
+        return next(iterate_counts(self, labels, n_classes, [k], direction))[1]
+
+    def iterate_counts(
+        self, labels: Any, n_classes: int, k_values: Any = None, direction: str = "both"
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the class counts of :meth:`counts` for many k, in rising order.
+
+        Each edge is looked at once, so all k together cost no more than the largest.
+
+        Parameters
+        ----------
+        labels, n_classes, direction
+            As in :meth:`counts`.
+        k_values : sequence of int, optional
+            Every k in 1..k_max by default.
+
+        Yields
+        ------
+        k : int
+        counts : ndarray of shape (n, n_classes), dtype int32
+            One array, updated in place from one k to the next: copy it to keep it.
+
+        Examples
+        --------
+        >>> from bayesknn.graph import NeighborGraph
+        >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=2)
+        >>> [(k, int(counts.sum())) for k, counts in graph.iterate_counts([0, 1, 1], 2)]
+        [(1, 6), (2, 12)]
+        """
+        return iterate_counts(self, labels, n_classes, k_values, direction)
+
+    def locality_order(self) -> np.ndarray:
+        """Return a permutation that puts near points near each other.
+
+        Relabelling a large graph in this order keeps a sampler's memory accesses close together.
+
+        Returns
+        -------
+        ndarray of shape (n,), dtype int64
+            Entry t is the point that comes t-th: the KD-tree's order where the points are known
+            as numbers, else a breadth-first order of the first few neighbours.
+
+        Examples
+        --------
+        >>> from bayesknn.graph import NeighborGraph
+        >>> graph = NeighborGraph.from_points([[9.0], [1.0], [8.0], [2.0]], k_max=1)
+        >>> sorted(graph.locality_order().tolist())
+        [0, 1, 2, 3]
+        """
+        if self.index is not None and self.index.tree is not None:
+            return self.index.tree.order.astype(np.int64)
+        if self.index is not None and self.index.points is not None:
+            return build_tree(self.index.points).order.astype(np.int64)
+        return order_by_links(self.neighbors)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is built on demand is left out: it is larger than the graph and quick to rebuild.
+        return {"neighbors": self.neighbors, "distances": self.distances, "index": self.index}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.neighbors: np.ndarray = state["neighbors"]
+        self.distances: np.ndarray | None = state["distances"]
+        self.index: SearchIndex | None = state["index"]
+        self.neighbors.flags.writeable = False
+        if self.distances is not None:
+            self.distances.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"NeighborGraph(n_points={self.n_points}, k_max={self.k_max})"

@@ -1,0 +1,153 @@
+"""The order of neighbours, (distance, index), as SPEC's notation fixes it.
+
+Equal distances are settled by the lower index, so no two neighbours compare equal and the result
+cannot depend on the search structure or on the number of threads.
+"""
+
+import numpy as np
+
+from bayesknn._jit import kernel
+
+_NOBODY = np.uint32(0xFFFFFFFF)
+
+
+@kernel
+def _partition(keys, points, low, high):
+    """Hoare's partition of ``low..high`` (inclusive) around the median of three."""
+    middle = (low + high) >> 1
+    if keys[middle] < keys[low] or (keys[middle] == keys[low] and points[middle] < points[low]):
+        keys[middle], keys[low] = keys[low], keys[middle]
+        points[middle], points[low] = points[low], points[middle]
+    if keys[high] < keys[low] or (keys[high] == keys[low] and points[high] < points[low]):
+        keys[high], keys[low] = keys[low], keys[high]
+        points[high], points[low] = points[low], points[high]
+    if keys[high] < keys[middle] or (keys[high] == keys[middle] and points[high] < points[middle]):
+        keys[high], keys[middle] = keys[middle], keys[high]
+        points[high], points[middle] = points[middle], points[high]
+    key, point = keys[middle], points[middle]
+    i, j = low, high
+    while i <= j:
+        while keys[i] < key or (keys[i] == key and points[i] < point):
+            i += 1
+        while keys[j] > key or (keys[j] == key and points[j] > point):
+            j -= 1
+        if i <= j:
+            keys[i], keys[j] = keys[j], keys[i]
+            points[i], points[j] = points[j], points[i]
+            i += 1
+            j -= 1
+    return i, j
+
+
+@kernel
+def _select(keys, points, start, stop, nth):
+    """Reorder ``start:stop`` so that entry ``nth`` is in place and no later one comes before it."""
+    low, high = start, stop - 1
+    while low < high:
+        i, j = _partition(keys, points, low, high)
+        if nth <= j:
+            high = j
+        elif nth >= i:
+            low = i
+        else:
+            return
+
+
+@kernel
+def _split(keys, points, n):
+    """Quicksort down to runs that are short enough for insertion."""
+    lows = np.empty(64, np.int64)
+    highs = np.empty(64, np.int64)
+    top = 0
+    low, high = 0, n - 1
+    while True:
+        while high - low > 12:
+            i, j = _partition(keys, points, low, high)
+            # The longer part waits, which bounds the stack by log2(n).
+            if j - low < high - i:
+                lows[top], highs[top] = i, high
+                high = j
+            else:
+                lows[top], highs[top] = low, j
+                low = i
+            top += 1
+        if top == 0:
+            break
+        top -= 1
+        low, high = lows[top], highs[top]
+
+
+@kernel
+def _sort(keys, points, n, spare_keys, spare_points, slots):
+    """Sort the first n pairs; the spares hold n pairs, and ``slots`` n + 1 numbers.
+
+    Distances of neighbours are spread out well enough that a slot by value nearly sorts them, and
+    insertion does the rest. Where they are not, as with many ties, quicksort takes its place.
+    """
+    lowest, highest = keys[0], keys[0]
+    for t in range(1, n):
+        lowest, highest = min(lowest, keys[t]), max(highest, keys[t])
+    scale = (n - 1) / (highest - lowest) if lowest < highest < np.inf else 0.0
+    is_spread = 0.0 < scale < np.inf
+    if is_spread:
+        slots[: n + 1] = 0
+        for t in range(n):
+            slot = np.uint64((keys[t] - lowest) * scale) + np.uint64(1)
+            slots[slot] += 1
+            is_spread &= slots[slot] <= 24
+    if not is_spread:
+        _split(keys, points, n)
+    else:
+        for t in range(1, n):
+            slots[t] += slots[t - 1]
+        for t in range(n):
+            slot = np.uint64((keys[t] - lowest) * scale)
+            spare_keys[slots[slot]], spare_points[slots[slot]] = keys[t], points[t]
+            slots[slot] += 1
+        keys[:n] = spare_keys[:n]
+        points[:n] = spare_points[:n]
+    for t in range(1, n):
+        key, point = keys[t], points[t]
+        s = t - 1
+        while s >= 0 and (keys[s] > key or (keys[s] == key and points[s] > point)):
+            keys[s + 1], points[s + 1] = keys[s], points[s]
+            s -= 1
+        keys[s + 1], points[s + 1] = key, point
+
+
+@kernel
+def _rank_rows(distances, own, start, neighbors, ranked):
+    """Write the smallest entries of each row of ``distances``, in order, to columns from ``start``.
+
+    ``own[q]`` is the point that row q belongs to and that is left out; ``_NOBODY`` for none.
+    """
+    n_rows, n = distances.shape
+    k = neighbors.shape[0]
+    capacity = k + 64 + k // 4
+    keys = np.empty(capacity)
+    points = np.empty(capacity, np.uint32)
+    spare_keys, spare_points = np.empty(k), np.empty(k, np.uint32)
+    slots = np.empty(k + 1, np.int64)
+    for q in range(n_rows):
+        row, skip = distances[q], own[q]
+        found = 0
+        is_limited = False
+        limit = np.inf
+        for i in range(np.uint32(n)):
+            # Indices rise along the row, so an equal distance comes after those already held.
+            if is_limited and row[i] >= limit or i == skip:
+                continue
+            keys[found] = row[i]
+            points[found] = i
+            found += 1
+            if found == capacity:
+                _select(keys, points, 0, found, k - 1)
+                found = k
+                limit = keys[k - 1]
+                is_limited = True
+        if found > k:
+            _select(keys, points, 0, found, k - 1)
+        _sort(keys, points, k, spare_keys, spare_points, slots)
+        for r in range(k):
+            neighbors[r, start + q] = points[r]
+            ranked[r, start + q] = keys[r]

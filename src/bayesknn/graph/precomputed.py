@@ -1,0 +1,191 @@
+"""Distances that the user has computed: a full matrix, or scikit-learn's sparse neighbour graph.
+
+In a sparse graph a stored entry is a distance, an explicit zero included, and what is not stored
+is unknown. The lists of a graph built from one are therefore as good as the stored neighbours:
+a tie at the end of a row's entries was settled by whoever made them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn._validation import check_n_features, check_points, is_sparse
+from bayesknn.graph.metrics import Metric
+from bayesknn.graph.ordering import _NOBODY, _select, _sort
+
+_ASYMMETRY = 1e-8
+
+
+class Precomputed(Metric):
+    """Distances given as a matrix: (n, n) for training, (m, n) for new points.
+
+    Examples
+    --------
+    >>> from bayesknn.graph.precomputed import Precomputed
+    >>> Precomputed().fit([[0.0, 1.0], [2.0, 0.0]])
+    Traceback (most recent call last):
+    ...
+    ValueError: the distance matrix is not symmetric: 1.0 at [0, 1] but 2.0 at [1, 0]
+    """
+
+    name = "precomputed"
+
+    def fit(self, X: Any) -> Any:
+        """Check the training distances; a sparse graph comes back as CSR."""
+        distances = self._check_entries(X)
+        if distances.shape[0] != distances.shape[1]:
+            raise ValueError(
+                f"the distance matrix has shape {distances.shape}, it must be square: one row and "
+                "one column per training point"
+            )
+        self.n_features_ = distances.shape[1]
+        if not is_sparse(distances):
+            _check_symmetric(distances)
+        elif len(distances.data) and (distances.data == 1).all():
+            warnings.warn(
+                "every stored entry of the sparse graph is 1, as with mode='connectivity'; "
+                "distances are needed: mode='distance'",
+                UserWarning,
+                stacklevel=2,
+            )
+        return distances
+
+    def transform(self, X: Any) -> Any:
+        """Check the distances of new points (rows) to every training point (columns)."""
+        distances = self._check_entries(X)
+        check_n_features(distances.shape[1], self.n_features_, "NeighborGraph")
+        return distances
+
+    def distances(self, rows: np.ndarray, arranged: Any) -> np.ndarray:
+        """Return the rows: they are the distances."""
+        return rows
+
+    def _check_entries(self, X: Any) -> Any:
+        if not is_sparse(X):
+            distances = check_points(X)
+            if distances.min() < 0:
+                row, column = np.argwhere(distances < 0)[0]
+                _refuse_negative(distances[row, column], row, column)
+            return distances
+        if X.shape[0] == 0:
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required."
+            )
+        if X.dtype.kind not in "biuf":
+            raise ValueError(f"the sparse graph holds {X.dtype}, it must hold distances")
+        graph = X.tocsr().astype(np.float64)
+        bad = np.flatnonzero(~(np.isfinite(graph.data) & (graph.data >= 0)))
+        if len(bad):
+            row = int(np.searchsorted(graph.indptr, bad[0], side="right")) - 1
+            value, column = graph.data[bad[0]], int(graph.indices[bad[0]])
+            if value < 0:
+                _refuse_negative(value, row, column)
+            what = "NaN" if np.isnan(value) else str(value)
+            raise ValueError(f"the sparse graph has {what} at [{row}, {column}]")
+        return graph
+
+
+def _refuse_negative(value: float, row: int, column: int) -> None:
+    raise ValueError(f"the distance matrix has a negative entry, {value} at [{row}, {column}]")
+
+
+def _check_symmetric(distances: np.ndarray) -> None:
+    # In strips, so that a large matrix is not copied.
+    largest = distances.max()
+    n = len(distances)
+    strip = max(1, 2**22 // n)
+    for start in range(0, n, strip):
+        here = distances[start : start + strip]
+        there = distances[:, start : start + strip].T
+        apart = np.abs(here - there) > _ASYMMETRY * np.maximum(here, there)
+        # Entries that are both nothing but rounding, next to the largest distance, may differ.
+        apart &= np.maximum(here, there) > _ASYMMETRY * largest
+        if apart.any():
+            row, column = np.argwhere(apart)[0]
+            row += start
+            raise ValueError(
+                f"the distance matrix is not symmetric: {distances[row, column]} at "
+                f"[{row}, {column}] but {distances[column, row]} at [{column}, {row}]"
+            )
+    own = np.flatnonzero(np.diag(distances) > _ASYMMETRY * largest)
+    if len(own):
+        i = own[0]
+        raise ValueError(
+            f"the distance matrix has {distances[i, i]} at [{i}, {i}], a point is at distance 0 "
+            "from itself; these look like similarities"
+        )
+
+
+def rank_sparse(graph: Any, k: int, is_self: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Rank the stored neighbours of each row of a CSR graph by (distance, index).
+
+    Parameters
+    ----------
+    graph : CSR array of shape (m, n)
+        Stored entries are distances, zeros included.
+    k : int
+        Every row must store at least k neighbours.
+    is_self : bool
+        Whether row i is the point of column i, which is then left out.
+
+    Returns
+    -------
+    neighbors : ndarray of shape (k, m), dtype uint32
+    distances : ndarray of shape (k, m)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.neighbors import kneighbors_graph
+    >>> from bayesknn.graph.precomputed import rank_sparse
+    >>> graph = kneighbors_graph(np.array([[0.0], [1.0], [3.0]]), 2, mode="distance")
+    >>> rank_sparse(graph, 1, is_self=True)[0]
+    array([[1, 0, 1]], dtype=uint32)
+    """
+    m = graph.shape[0]
+    neighbors = np.empty((k, m), np.uint32)
+    distances = np.empty((k, m))
+    indices = graph.indices.astype(np.uint32)
+    short = _rank_stored(
+        graph.indptr.astype(np.int64), indices, graph.data, is_self, neighbors, distances
+    )
+    if short >= 0:
+        stored = indices[graph.indptr[short] : graph.indptr[short + 1]]
+        found = int(np.sum(stored != short)) if is_self else len(stored)
+        raise ValueError(
+            f"row {short} of the sparse graph stores {found} neighbours"
+            f"{' besides the point itself' if is_self else ''}, k_max={k} needs at least {k}"
+        )
+    return neighbors, distances
+
+
+@kernel
+def _rank_stored(starts, indices, data, is_self, neighbors, distances):
+    """Fill the lists; return the first row with too few entries, or -1."""
+    k, m = neighbors.shape
+    longest = 0
+    for q in range(m):
+        longest = max(longest, starts[q + 1] - starts[q])
+    keys = np.empty(longest)
+    points = np.empty(longest, np.uint32)
+    spare_keys, spare_points = np.empty(k), np.empty(k, np.uint32)
+    slots = np.empty(k + 1, np.int64)
+    for q in range(m):
+        own = np.uint32(q) if is_self else _NOBODY
+        found = 0
+        for e in range(starts[q], starts[q + 1]):
+            if indices[e] != own:
+                keys[found], points[found] = data[e], indices[e]
+                found += 1
+        if found < k:
+            return q
+        if found > k:
+            _select(keys, points, 0, found, k - 1)
+        _sort(keys, points, k, spare_keys, spare_points, slots)
+        neighbors[:, q] = points[:k]
+        distances[:, q] = keys[:k]
+    return -1

@@ -1,0 +1,201 @@
+"""New points against a graph: their neighbours, and the training points they would join.
+
+The predictive distribution (Section 2.3) of a new point needs, for each class and each k, its
+members among the point's k nearest and those training points of the class that would have the
+point among their own k nearest. Both kinds are sorted by rank here, so any k is a prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn._validation import check_count, is_sparse
+from bayesknn.graph.arguments import check_class_numbers, check_direction, check_k_values
+from bayesknn.graph.kdsearch import nearest_in_tree
+from bayesknn.graph.kdtree import build_tree
+from bayesknn.graph.ordering import _NOBODY, _rank_rows
+from bayesknn.graph.precomputed import rank_sparse
+from bayesknn.graph.reverse import (
+    assemble,
+    reverse_in_rows,
+    reverse_in_sparse,
+    reverse_in_tree,
+)
+from bayesknn.graph.threads import run_in_threads
+
+if TYPE_CHECKING:
+    from bayesknn.graph.neighbor_graph import NeighborGraph
+
+# Distances held at a time where every pair is measured, and bytes of a chunk of queries.
+_CHUNK = 2**21
+_CHUNK_BYTES = 2**26
+
+
+class NeighborQuery:
+    """Neighbours of m new points among n training points, in both directions.
+
+    Attributes
+    ----------
+    neighbors : ndarray of shape (k_max, m), dtype uint32
+        ``neighbors[r, q]`` is the training point at rank r + 1 from new point q.
+    distances : ndarray of shape (k_max, m)
+    reverse_starts : ndarray of shape (m + 1,), dtype int64
+    reverse_points, reverse_ranks : ndarray, dtype uint32
+        Entries ``reverse_starts[q] : reverse_starts[q + 1]`` are the training points that would
+        have q among their k nearest for every k from ``reverse_ranks`` on, sorted by (rank, index).
+    n_points : int
+        Number of training points, n.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0], [7.0]], k_max=2)
+    >>> query = graph.query([[2.0]])
+    >>> query.neighbors.T.tolist(), query.reverse_points.tolist(), query.reverse_ranks.tolist()
+    ([[1, 2]], [2, 0, 1, 3], [1, 2, 2, 2])
+    >>> query.counts([0, 0, 1, 1], n_classes=2).tolist()
+    [[[1, 1]], [[3, 3]]]
+    """
+
+    def __init__(
+        self,
+        neighbors: np.ndarray,
+        distances: np.ndarray,
+        reverse_starts: np.ndarray,
+        reverse_points: np.ndarray,
+        reverse_ranks: np.ndarray,
+        n_points: int,
+    ):
+        self.neighbors = neighbors
+        self.distances = distances
+        self.reverse_starts = reverse_starts
+        self.reverse_points = reverse_points
+        self.reverse_ranks = reverse_ranks
+        self.n_points = n_points
+
+    @property
+    def n_queries(self) -> int:
+        """Number of new points, m."""
+        return self.neighbors.shape[1]
+
+    @property
+    def k_max(self) -> int:
+        """Largest k served."""
+        return self.neighbors.shape[0]
+
+    def counts(
+        self, labels: Any, n_classes: int, k_values: Any = None, direction: str = "both"
+    ) -> np.ndarray:
+        """Count each class among the neighbours of each new point, for many k at once.
+
+        Parameters
+        ----------
+        labels : array of shape (n,)
+            Class numbers 0..n_classes-1 of the training points.
+        n_classes : int
+        k_values : sequence of int, optional
+            The k wanted, in any order; every k in 1..k_max by default.
+        direction : {"both", "forward", "reverse"}
+            Whether to count the nearest training points of the new point (forward), the training
+            points that would have it among their nearest (reverse), or both.
+
+        Returns
+        -------
+        ndarray of shape (n_k, m, n_classes), dtype int32
+        """
+        labels = check_class_numbers(labels, self.n_points, n_classes)
+        wanted = check_k_values(k_values, self.k_max)
+        check_direction(direction)
+        order = np.argsort(wanted, kind="stable")
+        found = np.empty((len(wanted), self.n_queries, n_classes), np.int32)
+        _count(
+            self.neighbors, self.reverse_starts, self.reverse_points, self.reverse_ranks,
+            labels, wanted, order, direction != "reverse", direction != "forward", found,
+        )  # fmt: skip
+        return found
+
+    def __repr__(self) -> str:
+        return f"NeighborQuery(n_queries={self.n_queries}, k_max={self.k_max})"
+
+
+def check_query(graph: NeighborGraph, X: Any) -> Any:
+    """Return new points as the numbers of the graph's metric, or say what is wrong with them."""
+    if graph.index is None:
+        raise ValueError(
+            "this graph was given by its lists and has no points that new ones could be measured "
+            "from; build it with NeighborGraph.from_points"
+        )
+    return graph.index.metric.transform(X)
+
+
+def iterate_queries(
+    graph: NeighborGraph, rows: Any, chunk_size: int | None, n_jobs: int | None
+) -> Iterator[tuple[slice, NeighborQuery]]:
+    """Yield the answers about ``chunk_size`` checked points at a time."""
+    if chunk_size is None:
+        # Forward and reverse lists take about 12 + 8 bytes a neighbour.
+        chunk_size = max(_CHUNK_BYTES // (20 * graph.k_max), 64)
+    size, m = check_count(chunk_size, "chunk_size"), rows.shape[0]
+    slices = (slice(start, min(start + size, m)) for start in range(0, m, size))
+    return ((part, query_rows(graph, rows[part], n_jobs)) for part in slices)
+
+
+def query_rows(graph: NeighborGraph, rows: Any, n_jobs: int | None) -> NeighborQuery:
+    """Answer about points that ``check_query`` has passed."""
+    assert graph.index is not None
+    index, k_max, n = graph.index, graph.k_max, graph.n_points
+    reach = graph.reach
+    if index.tree is not None:
+        queries = build_tree(rows)
+        forward = nearest_in_tree(index.tree, queries, k_max, n_jobs)
+        reverse = reverse_in_tree(index.tree, reach, queries, n_jobs)
+        return NeighborQuery(*forward, *reverse, n)
+    m = rows.shape[0]
+    if is_sparse(rows):
+        forward = rank_sparse(rows, k_max, is_self=False)
+        part = reverse_in_sparse(
+            rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data, reach.lists
+        )
+        return NeighborQuery(*forward, *assemble([part], np.arange(m)), n)
+    neighbors = np.empty((k_max, m), np.uint32)
+    distances = np.empty((k_max, m))
+    arranged = None if index.points is None else index.metric.arrange(index.points)
+    chunk = max(1, _CHUNK // n)
+    parts: list[Any] = [None] * -(-m // chunk)
+
+    def measure(start, stop):
+        found = index.metric.distances(rows[start:stop], arranged)
+        _rank_rows(found, np.full(len(found), _NOBODY), start, neighbors, distances)
+        parts[start // chunk] = reverse_in_rows(found, reach.lists)
+
+    run_in_threads(measure, m, chunk, n_jobs)
+    return NeighborQuery(neighbors, distances, *assemble(parts, np.arange(m)), n)
+
+
+@kernel
+def _count(
+    neighbors, starts, points, ranks, labels, wanted, order, is_forward, is_reverse, found
+):  # fmt: skip
+    m = neighbors.shape[1]
+    n_classes = found.shape[2]
+    current = np.empty(n_classes, np.int32)
+    for q in range(m):
+        current[:] = 0
+        r = 0
+        e, end = starts[q], starts[q + 1]
+        for t in range(wanted.shape[0]):
+            k = wanted[order[t]]
+            if is_forward:
+                while r < k:
+                    current[labels[neighbors[r, q]]] += np.int32(1)
+                    r += 1
+            if is_reverse:
+                while e < end and ranks[e] <= k:
+                    current[labels[points[e]]] += np.int32(1)
+                    e += 1
+            for g in range(n_classes):
+                found[order[t], q, g] = current[g]

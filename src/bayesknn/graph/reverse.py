@@ -1,0 +1,329 @@
+"""Training points that would have a new point among their k nearest (SPEC, predictive).
+
+A new point x takes rank ``r = 1 + #{neighbours j of l : d(l, j) <= d(l, x)}`` in training point
+l's list: at equal distance the training point keeps its place. x is then among the k nearest of l
+for every k >= r, which is the condition ``d(l, x) < d_(k)(l)``. Entries are sorted by (rank,
+index), so that those of any k are a prefix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn.graph.kdsearch import _SAME_ROOT
+from bayesknn.graph.kdtree import _LEAF, KDTree, _box_bound, _point_bounds, _square_distances
+from bayesknn.graph.threads import run_in_threads
+
+_LEAVES_A_TASK = 16
+_SHIFT = np.uint64(32)
+
+
+class Reach:
+    """How far each training point's list reaches, arranged for finding reverse neighbours.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (k_max, n)
+        Of a graph.
+    tree : KDTree or None
+        Over the same points, where there is one.
+
+    Attributes
+    ----------
+    lists : ndarray of shape (n, k_max)
+        Each point's sorted distances, in tree order.
+    squares : ndarray of shape (n_leaves, 64) or None
+        Squares beyond which a point cannot be reached, by leaf; -1 for what pads the last.
+    boxes : ndarray of shape (n_nodes,) or None
+        The largest of ``squares`` under each node.
+    """
+
+    def __init__(self, distances: np.ndarray, tree: KDTree | None):
+        order = slice(None) if tree is None else tree.order
+        self.lists = np.ascontiguousarray(distances.T[order])
+        self.squares = self.boxes = None
+        if tree is not None:
+            n_blocks = len(tree.blocks)
+            radius = self.lists[:, -1]
+            self.squares = np.full((n_blocks, _LEAF), -1.0)
+            self.squares.ravel()[: len(radius)] = radius * radius * _SAME_ROOT
+            self.boxes = _spread_up(tree.first_leaf, tree.n_leaves, self.squares)
+
+
+def reverse_in_tree(
+    tree: KDTree, reach: Reach, queries: KDTree, n_jobs: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find reverse neighbours by a KD-tree whose boxes know how far their points reach.
+
+    Parameters
+    ----------
+    tree : KDTree
+        Over the training points.
+    reach : Reach
+    queries : KDTree
+        Over the new points.
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    starts : ndarray of shape (m + 1,), dtype int64
+        New point q's entries are ``starts[q] : starts[q + 1]``.
+    points : ndarray, dtype uint32
+        Training points, by (rank, index).
+    ranks : ndarray, dtype uint32
+        Rank, from 1, that the new point takes in their lists.
+    """
+    low, high = (box[queries.n_leaves == 1] for box in (queries.low, queries.high))
+    parts: list[Any] = [None] * -(-len(queries.blocks) // _LEAVES_A_TASK)
+
+    def search(start, stop):
+        parts[start // _LEAVES_A_TASK] = _search_reverse(
+            *tree, reach.lists, reach.squares, reach.boxes,
+            queries.blocks, low, high, start, stop, len(queries.order),
+        )  # fmt: skip
+
+    run_in_threads(search, len(queries.blocks), _LEAVES_A_TASK, n_jobs)
+    return assemble(parts, queries.order)
+
+
+def reverse_in_rows(rows: np.ndarray, lists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find reverse neighbours from full rows of distances.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, n)
+        Distances from new points to training points.
+    lists : ndarray of shape (n, k_max)
+        Each training point's sorted distances.
+
+    Returns
+    -------
+    counts : ndarray of shape (m,), dtype int64
+    entries : ndarray, dtype uint64
+        Packed (rank, index), for :func:`assemble`.
+    """
+    return _scan_rows(rows, lists)
+
+
+def reverse_in_sparse(
+    starts: np.ndarray, indices: np.ndarray, data: np.ndarray, lists: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find reverse neighbours among the stored entries of a CSR graph."""
+    return _scan_stored(starts, indices, data, lists)
+
+
+def assemble(
+    parts: list[tuple[np.ndarray, np.ndarray]], order: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Join the parts, whose queries come in ``order``, into one CSR layout by query.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph.reverse import assemble
+    >>> entries = np.array([(2 << 32) + 7, (1 << 32) + 5], dtype=np.uint64)
+    >>> starts, points, ranks = assemble([(np.array([1, 1]), entries)], np.array([1, 0]))
+    >>> starts.tolist(), points.tolist(), ranks.tolist()
+    ([0, 1, 2], [5, 7], [1, 2])
+    """
+    counts = np.concatenate([part[0] for part in parts])
+    entries = np.concatenate([part[1] for part in parts])
+    sizes = np.empty(len(order), np.int64)
+    sizes[order] = counts
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    points = np.empty(len(entries), np.uint32)
+    ranks = np.empty(len(entries), np.uint32)
+    _unpack(counts, entries, order.astype(np.int64), starts, points, ranks)
+    return starts, points, ranks
+
+
+@kernel
+def _spread_up(first_leaf, n_leaves, squares):
+    boxes = np.empty(first_leaf.shape[0])
+    for node in range(first_leaf.shape[0]):
+        first = first_leaf[node]
+        boxes[node] = squares[first : first + n_leaves[node]].max()
+    return boxes
+
+
+@kernel
+def _enter(lists, i, distance):
+    """Rank that a new point at this distance takes in point i's sorted list."""
+    low, high = np.uint64(0), np.uint64(lists.shape[1])
+    while low < high:
+        middle = (low + high) >> np.uint64(1)
+        if lists[i, middle] <= distance:
+            low = middle + np.uint64(1)
+        else:
+            high = middle
+    return low + np.uint64(1)
+
+
+@kernel
+def _sort_entries(entries, start, stop, spare, slots):
+    """Sort packed entries by (rank, index) and return ``spare``, longer if need be.
+
+    Ranks are few and their entries spread over them, so they are counted into place.
+    """
+    spare = _grow(spare, stop - start)
+    slots[:] = 0
+    for e in range(start, stop):
+        slots[entries[e] >> _SHIFT] += 1
+    for r in range(1, slots.shape[0]):
+        slots[r] += slots[r - 1]
+    for e in range(start, stop):
+        rank = entries[e] >> _SHIFT
+        slots[rank] -= 1
+        spare[slots[rank]] = entries[e]
+    size = stop - start
+    first = 0
+    while first < size:
+        rank = spare[first] >> _SHIFT
+        last = slots[rank + np.uint64(1)]
+        if last - first > 16:
+            spare[first:last].sort()
+        else:
+            for e in range(first + 1, last):
+                entry = spare[e]
+                s = e - 1
+                while s >= first and spare[s] > entry:
+                    spare[s + 1] = spare[s]
+                    s -= 1
+                spare[s + 1] = entry
+        first = last
+    entries[start:stop] = spare[:size]
+    return spare
+
+
+@kernel
+def _grow(entries, needed):
+    if needed <= entries.shape[0]:
+        return entries
+    longer = np.empty(max(needed, 2 * entries.shape[0]), np.uint64)
+    longer[: entries.shape[0]] = entries
+    return longer
+
+
+@kernel
+def _search_reverse(
+    order, first_leaf, n_leaves, low, high, blocks, lists, reach, box_reach,
+    query_blocks, query_low, query_high, start, stop, m,
+):  # fmt: skip
+    n, p, k_max = order.shape[0], blocks.shape[1], lists.shape[1]
+    n_queries = min(stop * _LEAF, m) - start * _LEAF
+    counts = np.zeros(n_queries, np.int64)
+    entries = np.empty(n_queries * k_max, np.uint64)
+    spare, slots = np.empty(2 * k_max, np.uint64), np.empty(k_max + 2, np.int64)
+    total = 0
+    leaves = np.empty(blocks.shape[0], np.int64)
+    bounds = np.empty((_LEAF, blocks.shape[0]))
+    block_bounds = np.empty(_LEAF)
+    coordinates = np.empty((1, p))
+    squares = np.empty(_LEAF)
+    hits = np.empty(_LEAF, np.uint64)
+    stack = np.empty(128, np.int64)
+    for b in range(start, stop):
+        size = min(_LEAF, m - b * _LEAF)
+        n_near = 0
+        stack[0] = 0
+        top = 1
+        while top > 0:
+            top -= 1
+            node = stack[top]
+            if _box_bound(low, high, node, query_low, query_high, b) > box_reach[node]:
+                continue
+            if n_leaves[node] > 1:
+                stack[top] = node + 2 * ((n_leaves[node] + 1) // 2)
+                stack[top + 1] = node + 1
+                top += 2
+                continue
+            _point_bounds(query_blocks, b, low, high, node, block_bounds)
+            for q in range(size):
+                bounds[q, n_near] = block_bounds[q] - box_reach[node]
+            leaves[n_near] = first_leaf[node]
+            n_near += 1
+        for q in range(size):
+            for f in range(p):
+                coordinates[0, f] = query_blocks[b, f, q]
+            first = total
+            for t in range(n_near):
+                if bounds[q, t] > 0:
+                    continue
+                leaf = leaves[t]
+                _square_distances(blocks, leaf, coordinates, 0, squares)
+                at = np.uint64(leaf)
+                n_hits = np.uint64(0)
+                for j in range(np.uint64(_LEAF)):
+                    n_hits += np.uint64(squares[j] <= reach[at, j])
+                if n_hits == np.uint64(0):
+                    continue
+                n_hits = np.uint64(0)
+                for j in range(np.uint64(min(_LEAF, n - leaf * _LEAF))):
+                    hits[n_hits] = j
+                    n_hits += np.uint64(squares[j] <= reach[at, j])
+                entries = _grow(entries, total + _LEAF)
+                for h in range(n_hits):
+                    i = at * np.uint64(_LEAF) + hits[h]
+                    rank = _enter(lists, i, np.sqrt(squares[hits[h]]))
+                    if rank <= np.uint64(k_max):
+                        entries[total] = (rank << _SHIFT) | np.uint64(order[i])
+                        total += 1
+            spare = _sort_entries(entries, first, total, spare, slots)
+            counts[(b - start) * _LEAF + q] = total - first
+    return counts, entries[:total].copy()
+
+
+@kernel
+def _scan_rows(rows, lists):
+    m, n = rows.shape
+    k_max = lists.shape[1]
+    counts = np.zeros(m, np.int64)
+    entries = np.empty(m * k_max, np.uint64)
+    spare, slots = np.empty(2 * k_max, np.uint64), np.empty(k_max + 2, np.int64)
+    total = 0
+    for q in range(m):
+        first = total
+        for i in range(n):
+            if rows[q, i] < lists[i, k_max - 1]:
+                entries = _grow(entries, total + 1)
+                rank = _enter(lists, i, rows[q, i])
+                entries[total] = (rank << _SHIFT) | np.uint64(i)
+                total += 1
+        spare = _sort_entries(entries, first, total, spare, slots)
+        counts[q] = total - first
+    return counts, entries[:total].copy()
+
+
+@kernel
+def _scan_stored(starts, indices, data, lists):
+    m = starts.shape[0] - 1
+    k_max = lists.shape[1]
+    counts = np.zeros(m, np.int64)
+    entries = np.empty(data.shape[0], np.uint64)
+    spare, slots = np.empty(2 * k_max, np.uint64), np.empty(k_max + 2, np.int64)
+    total = 0
+    for q in range(m):
+        first = total
+        for e in range(starts[q], starts[q + 1]):
+            i = indices[e]
+            if data[e] < lists[i, k_max - 1]:
+                entries[total] = (_enter(lists, i, data[e]) << _SHIFT) | np.uint64(i)
+                total += 1
+        spare = _sort_entries(entries, first, total, spare, slots)
+        counts[q] = total - first
+    return counts, entries[:total].copy()
+
+
+@kernel
+def _unpack(counts, entries, order, starts, points, ranks):
+    source = 0
+    for t in range(order.shape[0]):
+        target = starts[order[t]]
+        for e in range(counts[t]):
+            points[target + e] = np.uint32(entries[source] & np.uint64(0xFFFFFFFF))
+            ranks[target + e] = np.uint32(entries[source] >> _SHIFT)
+            source += 1

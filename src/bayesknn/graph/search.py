@@ -1,0 +1,161 @@
+"""Neighbour search: one front, several structures, the same lists to the bit.
+
+Whatever finds the candidates, they are ordered by (distance, index) on distances that come from
+the metric's one formula (SPEC, notation). A structure that finds candidates by arithmetic of its
+own is asked for a little more than needed, and what it returns is measured again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesknn._validation import check_count, is_sparse
+from bayesknn.graph.kdsearch import nearest_in_tree
+from bayesknn.graph.kdtree import KDTree, build_tree
+from bayesknn.graph.metrics import Metric
+from bayesknn.graph.ordering import _rank_rows
+from bayesknn.graph.precomputed import rank_sparse
+from bayesknn.graph.threads import run_in_threads
+
+SEARCHES = ("auto", "brute", "kd_tree", "ball_tree")
+# A chunk of distances holds about this many, 16 MB.
+_CHUNK = 2**21
+# Rounding in a borrowed tree's arithmetic is far below this.
+_SLACK = 1e-9
+
+
+class SearchIndex:
+    """What a graph needs to answer questions about new points.
+
+    Attributes
+    ----------
+    metric : Metric
+        Fitted to the training points.
+    search : str
+        ``"brute"``, ``"kd_tree"`` or ``"ball_tree"``: what found the graph's neighbours.
+    points : ndarray of shape (n, p) or None
+        The training points as the metric's numbers; None where the tree holds them, and for
+        precomputed distances.
+    tree : KDTree or None
+    """
+
+    def __init__(self, metric: Metric, search: str, points: Any, tree: KDTree | None):
+        self.metric = metric
+        self.search = search
+        self.points = points
+        self.tree = tree
+
+    def __repr__(self) -> str:
+        return f"SearchIndex({self.metric!r}, search={self.search!r})"
+
+
+def find_neighbors(
+    X: Any, k_max: int, metric: Metric, search: str = "auto", n_jobs: int | None = None
+) -> tuple[np.ndarray, np.ndarray, SearchIndex]:
+    """Find every training point's ``k_max`` nearest others, ordered by (distance, index).
+
+    Parameters
+    ----------
+    X : array or frame of shape (n, p)
+        Training points; a matrix of distances for a precomputed metric.
+    k_max : int
+        In 1..n-1.
+    metric : Metric
+        Is fitted here.
+    search : {"auto", "brute", "kd_tree", "ball_tree"}
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    neighbors : ndarray of shape (k_max, n), dtype uint32
+    distances : ndarray of shape (k_max, n)
+    index : SearchIndex
+
+    Examples
+    --------
+    >>> from bayesknn.graph.metrics import Euclidean
+    >>> from bayesknn.graph.search import find_neighbors
+    >>> neighbors, distances, index = find_neighbors([[0.0], [1.0], [3.0]], 1, Euclidean())
+    >>> neighbors.tolist(), index.search
+    ([[1, 0, 1]], 'kd_tree')
+    """
+    if search not in SEARCHES:
+        raise ValueError(f"search must be one of {', '.join(SEARCHES)}, got {search!r}")
+    k_max = check_count(k_max, "k_max")
+    points = metric.fit(X)
+    n = points.shape[0]
+    if k_max >= n:
+        raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, X has n_samples = {n}")
+    if metric.name == "precomputed":
+        if search not in ("auto", "brute"):
+            raise ValueError(f"search={search!r} needs points, metric='precomputed' has none")
+        index = SearchIndex(metric, "brute", None, None)
+        if is_sparse(points):
+            return *rank_sparse(points, k_max, is_self=True), index
+        return *_rank_all(metric, points, points, k_max, n_jobs), index
+    if search == "auto":
+        search = _choose(metric, points)
+    if search == "kd_tree" and metric.is_euclidean:
+        tree = build_tree(points)
+        found = nearest_in_tree(tree, None, k_max, n_jobs)
+        return *found, SearchIndex(metric, search, None, tree)
+    if isinstance(X, np.ndarray) and np.may_share_memory(points, X):
+        points = points.copy()  # The caller may write to X later.
+    if search == "brute":
+        found = _rank_all(metric, points, points, k_max, n_jobs)
+    else:
+        found = _rank_candidates(metric, points, k_max, search)
+    return *found, SearchIndex(metric, search, points, None)
+
+
+def _choose(metric: Metric, points: np.ndarray) -> str:
+    if metric.is_euclidean:
+        return "kd_tree"
+    # A ball tree skips little in many dimensions, and nothing is gained on few points.
+    is_named = isinstance(getattr(metric, "metric", None), str)
+    if is_named and points.shape[0] > 5000 and points.shape[1] <= 12:
+        return "ball_tree" if metric.candidate_tree("ball_tree", points[:2]) else "brute"
+    return "brute"
+
+
+def _rank_all(metric: Metric, rows: Any, points: Any, k: int, n_jobs: int | None):
+    """Measure every pair, a chunk of rows at a time."""
+    n = rows.shape[0]
+    neighbors = np.empty((k, n), np.uint32)
+    ranked = np.empty((k, n))
+    arranged = metric.arrange(points)
+    own = np.arange(n, dtype=np.uint32)
+
+    def rank(start, stop):
+        found = metric.distances(rows[start:stop], arranged)
+        _rank_rows(found, own[start:stop], start, neighbors, ranked)
+
+    run_in_threads(rank, n, max(1, _CHUNK // n), n_jobs)
+    return neighbors, ranked
+
+
+def _rank_candidates(metric: Metric, points: np.ndarray, k: int, search: str):
+    """Let a scikit-learn tree propose, then order by the metric's own distances."""
+    tree = metric.candidate_tree(search, points)
+    if tree is None:
+        raise ValueError(f"search={search!r} does not serve metric {metric.name!r}; use 'brute'")
+    n = len(points)
+    neighbors = np.empty((k, n), np.uint32)
+    ranked = np.empty((k, n))
+    chunk = max(1, _CHUNK // (8 * k))
+    for start in range(0, n, chunk):
+        rows = points[start : start + chunk]
+        # The point itself is one of the k + 1. All that lie as far as the last are wanted, since
+        # the tree settles ties in an order of its own.
+        radius = tree.query(rows, k + 1)[0][:, -1] * (1.0 + _SLACK)
+        for q, candidates in enumerate(tree.query_radius(rows, radius)):
+            candidates = np.sort(candidates).astype(np.uint32)
+            found = metric.distances(rows[q : q + 1], metric.arrange(points[candidates]))
+            own = np.searchsorted(candidates, start + q).astype(np.uint32)
+            column = np.array([own])
+            _rank_rows(found, column, start + q, neighbors, ranked)
+            neighbors[:, start + q] = candidates[neighbors[:, start + q]]
+    return neighbors, ranked

@@ -1,0 +1,41 @@
+"""Compiled kernels in threads: they release the interpreter, and each writes its own columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def run_in_threads(
+    function: Callable[[int, int], object], n_items: int, chunk: int, n_jobs: int | None
+) -> None:
+    """Call ``function(start, stop)`` over ``range(n_items)`` in chunks.
+
+    Parameters
+    ----------
+    function : callable
+        Must write its results where no other chunk writes.
+    n_items, chunk : int
+        Chunks also bound how long Ctrl-C waits, so they are used with one thread too.
+    n_jobs : int, optional
+        As in joblib; None is one thread unless a ``joblib.parallel_config`` says otherwise.
+
+    Examples
+    --------
+    >>> from bayesknn.graph.threads import run_in_threads
+    >>> squares = [0] * 5
+    >>> def fill(start, stop):
+    ...     squares[start:stop] = [i * i for i in range(start, stop)]
+    >>> run_in_threads(fill, 5, 2, n_jobs=2)
+    >>> squares
+    [0, 1, 4, 9, 16]
+    """
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    starts = range(0, n_items, chunk)
+    if len(starts) == 1 or effective_n_jobs(n_jobs) == 1:
+        for start in starts:
+            function(start, min(start + chunk, n_items))
+        return
+    Parallel(n_jobs=n_jobs, require="sharedmem")(
+        delayed(function)(start, min(start + chunk, n_items)) for start in starts
+    )

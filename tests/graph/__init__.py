@@ -1,0 +1,1 @@
+"""Tests of metrics, search and graphs."""

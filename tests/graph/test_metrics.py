@@ -1,0 +1,136 @@
+"""Metrics against scikit-learn, NumPy and obvious twins."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import pairwise_distances
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.graph.metrics import Euclidean, Mahalanobis, ScikitLearnMetric, make_metric
+from tests.graph import twins
+
+
+def blobs(n=60, p=3, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, p))
+
+
+def measure(metric, points):
+    numbers = metric.fit(points)
+    return metric.distances(numbers, metric.arrange(numbers))
+
+
+def test_euclidean_is_the_twin_to_the_bit():
+    for p in (1, 2, 3, 4, 5, 8, 17):
+        points = blobs(30, p)
+        np.testing.assert_array_equal(measure(Euclidean(), points), twins.euclidean(points, points))
+
+
+def test_mahalanobis_is_the_formula():
+    points = blobs() @ np.array([[2.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 0.1]])
+    inverse = np.linalg.inv(np.cov(points, rowvar=False))
+    expected = pairwise_distances(points, metric="mahalanobis", VI=inverse)
+    np.testing.assert_allclose(measure(Mahalanobis(), points), expected, rtol=1e-9, atol=1e-9)
+    for params in ({"VI": inverse}, {"V": np.cov(points, rowvar=False)}):
+        np.testing.assert_allclose(
+            measure(Mahalanobis(**params), points), expected, rtol=1e-9, atol=1e-9
+        )
+
+
+def test_mahalanobis_measures_queries_by_the_training_covariance():
+    points, new = blobs(), 5.0 + blobs(7, seed=1)
+    query = NeighborGraph.from_points(points, 4, metric="mahalanobis").query(new)
+    inverse = np.linalg.inv(np.cov(points, rowvar=False))
+    rows = pairwise_distances(new, points, metric="mahalanobis", VI=inverse)
+    np.testing.assert_array_equal(query.neighbors, twins.rank(rows, 4)[0])
+
+
+def test_mahalanobis_does_not_depend_on_units():
+    points = blobs()
+    scaled = points * np.array([1e-9, 1.0, 1e9])
+    np.testing.assert_allclose(
+        measure(Mahalanobis(), scaled), measure(Mahalanobis(), points), rtol=1e-9, atol=1e-12
+    )
+
+
+def test_a_singular_covariance_takes_the_pseudo_inverse_and_says_so():
+    points = blobs()
+    points[:, 2] = points[:, 0] + points[:, 1]
+    with pytest.warns(UserWarning, match=r"singular \(rank 2 of 3\).*pseudo-inverse"):
+        found = measure(Mahalanobis(), points)
+    inverse = np.linalg.pinv(np.cov(points, rowvar=False), rcond=1e-10)
+    gaps = points[:, None] - points[None]
+    expected = np.sqrt(np.maximum(np.einsum("ijf,fg,ijg->ij", gaps, inverse, gaps), 0))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    points[:, 2] = 4.0
+    with pytest.warns(UserWarning, match="column 2 is constant"):
+        measure(Mahalanobis(), points)
+
+
+@pytest.mark.parametrize(
+    ("metric", "params"),
+    [
+        ("manhattan", None),
+        ("chebyshev", None),
+        ("minkowski", {"p": 3}),
+        ("minkowski", {"p": 1.5, "w": np.array([1.0, 2.0, 0.5])}),
+        ("canberra", None),
+        ("braycurtis", None),
+        ("seuclidean", None),
+        ("cosine", None),
+        ("correlation", None),
+        ("sqeuclidean", None),
+    ],
+)
+def test_names_mean_what_they_mean_in_scikit_learn(metric, params):
+    points = np.abs(blobs())
+    params = params or {}
+    found = measure(ScikitLearnMetric(metric, **params), points)
+    np.testing.assert_allclose(
+        found, pairwise_distances(points, metric=metric, **params), rtol=1e-7, atol=1e-9
+    )
+    graph = NeighborGraph.from_points(points, 5, metric=metric, metric_params=params)
+    np.testing.assert_array_equal(graph.neighbors, twins.rank(found, 5, is_self=True)[0])
+
+
+def test_seuclidean_keeps_the_training_variances():
+    points = blobs()
+    query = NeighborGraph.from_points(points, 3, metric="seuclidean").query(100 * points[:5])
+    rows = pairwise_distances(
+        100 * points[:5], points, metric="seuclidean", V=points.var(axis=0, ddof=1)
+    )
+    np.testing.assert_allclose(query.distances, np.sort(rows, axis=1)[:, :3].T)
+
+
+def weighted_l1(a, b, weight=1.0):
+    return weight * float(np.abs(a - b).sum())
+
+
+@pytest.mark.parametrize("search", ["auto", "brute", "ball_tree"])
+def test_a_callable_with_its_parameters(search):
+    points = np.random.default_rng(4).integers(0, 4, size=(40, 2)).astype(float)
+    graph = NeighborGraph.from_points(
+        points, 6, metric=weighted_l1, metric_params={"weight": 2.0}, search=search
+    )
+    plain = NeighborGraph.from_points(points, 6, metric="manhattan")
+    np.testing.assert_array_equal(graph.neighbors, plain.neighbors)
+    np.testing.assert_array_equal(graph.distances, 2 * plain.distances)
+    np.testing.assert_array_equal(graph.query(points).neighbors, plain.query(points).neighbors)
+
+
+def test_scikit_learns_default_name_is_euclidean():
+    assert isinstance(make_metric("minkowski"), Euclidean)
+    assert isinstance(make_metric("minkowski", {"p": 2}), Euclidean)
+    assert isinstance(make_metric("l2"), Euclidean)
+
+
+def test_a_graph_knows_its_metric():
+    graph = NeighborGraph.from_points(blobs(), 3, metric="mahalanobis")
+    assert graph.metric.name == "mahalanobis"
+    assert graph.index.search == "kd_tree"
+
+
+def test_many_points_and_few_columns_take_a_ball_tree():
+    points = np.random.default_rng(0).integers(0, 60, size=(5100, 2)).astype(float)
+    graph = NeighborGraph.from_points(points, 3, metric="manhattan")
+    assert graph.index.search == "ball_tree"
+    brute = NeighborGraph.from_points(points, 3, metric="manhattan", search="brute")
+    np.testing.assert_array_equal(graph.neighbors, brute.neighbors)

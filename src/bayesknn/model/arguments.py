@@ -1,0 +1,195 @@
+"""Checks on the arguments of the model, shared by everything that takes (beta, k, labels).
+
+The notation is that of SPEC: strength ``beta >= 0``, labels in ``0..n_classes - 1``, class
+weights ``a_g > 0``. Each function returns the argument in the form the kernels expect, or raises
+a one-line ``ValueError``. That k fits the graph is checked by ``NeighborGraph.check_k``.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+
+def check_beta(beta: Any, name: str = "beta") -> float:
+    """Return one strength as a float, or say what is wrong with it.
+
+    Examples
+    --------
+    >>> from bayesknn.model.arguments import check_beta
+    >>> check_beta(2)
+    2.0
+    >>> check_beta(-1)
+    Traceback (most recent call last):
+    ...
+    ValueError: beta must be at least 0, got -1.0
+    """
+    if np.ndim(beta) != 0:
+        raise ValueError(f"{name} must be one number, got an array of shape {np.shape(beta)}")
+    return float(check_betas(beta, name))
+
+
+def check_betas(beta: Any, name: str = "beta") -> np.ndarray:
+    """Return strengths as a float64 array of the shape they came in.
+
+    Examples
+    --------
+    >>> from bayesknn.model.arguments import check_betas
+    >>> check_betas([0, 1.5])
+    array([0. , 1.5])
+    """
+    try:
+        values = np.asarray(beta, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {beta!r}") from None
+    bad = ~np.isfinite(values)
+    if bad.any():
+        raise ValueError(f"{name} must be finite, got {values[bad][0]}")
+    bad = values < 0
+    if bad.any():
+        raise ValueError(f"{name} must be at least 0, got {values[bad][0]}")
+    return values
+
+
+def check_n_classes(n_classes: Any) -> int:
+    """Return the number of classes as an int of at least 2.
+
+    Examples
+    --------
+    >>> from bayesknn.model.arguments import check_n_classes
+    >>> check_n_classes(3)
+    3
+    """
+    return check_count(n_classes, "n_classes", at_least=2)
+
+
+def check_class_weight(class_weight: Any, n_classes: int) -> np.ndarray | None:
+    """Return the class weights a_g as a float64 array, or ``None`` when there are none.
+
+    Examples
+    --------
+    >>> from bayesknn.model.arguments import check_class_weight
+    >>> check_class_weight([0.5, 1.5], n_classes=2)
+    array([0.5, 1.5])
+    """
+    if class_weight is None:
+        return None
+    try:
+        weights = np.ascontiguousarray(class_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"class_weight must be None or {n_classes} numbers, one for each class, "
+            f"got {class_weight!r}"
+        ) from None
+    if weights.shape != (n_classes,):
+        raise ValueError(
+            f"class_weight must hold {n_classes} numbers, one for each class, "
+            f"got an array of shape {np.shape(class_weight)}"
+        )
+    bad = ~(np.isfinite(weights) & (weights > 0))
+    if bad.any():
+        g = int(np.argmax(bad))
+        raise ValueError(
+            f"class_weight must be finite and positive, got {weights[g]} for class {g}"
+        )
+    return weights
+
+
+def label_dtype(n_classes: int) -> type[np.unsignedinteger]:
+    """Return the unsigned type that the kernels use for labels of so many classes.
+
+    Examples
+    --------
+    >>> from bayesknn.model.arguments import label_dtype
+    >>> label_dtype(2).__name__
+    'uint8'
+    """
+    return np.uint8 if n_classes <= 256 else np.uint32
+
+
+def check_label_vector(labels: Any, n_points: int, n_classes: int | None = None) -> np.ndarray:
+    """Return one label per point as a contiguous unsigned array.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_points,)
+        Integers in ``0..n_classes - 1``.
+    n_points : int
+    n_classes : int, optional
+        Without it any label from 0 up is accepted.
+
+    Returns
+    -------
+    ndarray of shape (n_points,), uint8, or uint32 beyond 256 classes
+
+    Examples
+    --------
+    >>> from bayesknn.model.arguments import check_label_vector
+    >>> check_label_vector([0, 2, 1], n_points=3, n_classes=3)
+    array([0, 2, 1], dtype=uint8)
+    >>> check_label_vector([0, 2, 1], n_points=3, n_classes=2)
+    Traceback (most recent call last):
+    ...
+    ValueError: labels must lie in 0..1 (2 classes), got 2 at position 1
+    """
+    if np.ndim(labels) != 1:
+        raise ValueError(f"labels must be one-dimensional, got shape {np.shape(labels)}")
+    return check_labels(labels, n_points, n_classes)
+
+
+def check_labels(labels: Any, n_points: int, n_classes: int | None = None) -> np.ndarray:
+    """Return one label vector, or a batch of shape (n_draws, n_points), as an unsigned array.
+
+    Examples
+    --------
+    >>> from bayesknn.model.arguments import check_labels
+    >>> check_labels([[0, 1], [1, 1]], n_points=2, n_classes=2).shape
+    (2, 2)
+    """
+    array = np.asarray(labels)
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"labels must have shape ({n_points},) or (n_draws, {n_points}), got {array.shape}"
+        )
+    if array.shape[-1] != n_points:
+        raise ValueError(
+            f"labels must hold one label for each of the {n_points} points, got {array.shape[-1]}"
+        )
+    if array.dtype == bool:
+        array = array.view(np.uint8)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"labels must be integers 0, 1, 2, ..., got dtype {array.dtype}")
+    if array.dtype.kind == "f":
+        _refuse_where(~np.isfinite(array) | (array != np.floor(array)), array, "be integers")
+    top = 2**32 if n_classes is None else n_classes
+    if array.size and not (array.min() >= 0 and array.max() < top):
+        what = "be 0 or more" if n_classes is None else f"lie in 0..{top - 1} ({top} classes)"
+        _refuse_where((array < 0) | (array >= top), array, what)
+    if n_classes is None:
+        n_classes = int(array.max()) + 1 if array.size else 1
+    return np.ascontiguousarray(array, dtype=label_dtype(n_classes))
+
+
+def _refuse_where(bad: np.ndarray, array: np.ndarray, what: str) -> None:
+    """Raise for the first bad entry, if there is one."""
+    if not bad.any():
+        return
+    where = np.unravel_index(int(np.argmax(bad)), bad.shape)
+    value = array[where]
+    place = f"position {where[-1]}" + (f" of draw {where[0]}" if bad.ndim == 2 else "")
+    raise ValueError(f"labels must {what}, got {value} at {place}")
+
+
+def check_count(value: Any, name: str, at_least: int) -> int:
+    """Return an integer of at least ``at_least``; floats that are whole numbers are refused too."""
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        count = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be an integer, got {value!r}") from None
+    if count < at_least:
+        raise ValueError(f"{name} must be at least {at_least}, got {count}")
+    return count

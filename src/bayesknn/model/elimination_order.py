@@ -1,0 +1,305 @@
+"""In which order to sum the labels out: min-fill, and what that order costs.
+
+Variable elimination (see ``elimination.py``) sums the labels out one at a time. Summing out a
+point joins all its remaining neighbours and leaves a table over them, ``n_classes ** width``
+entries for ``width`` neighbours, so the order decides everything. Min-fill takes the point whose
+neighbours need the fewest new edges among them. Connected components are ordered one by one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn.graph import NeighborGraph
+
+# Ways of breaking ties that are tried, where a better order saves more time than it costs.
+_N_TRIES = 8
+_CHEAP_ENTRIES = 2.0**17
+_HOPELESS_ENTRIES = 2.0**36
+# The search keeps a bit for every pair of points of a component.
+_MAX_COMPONENT = 2**15
+
+
+def order_elimination(
+    graph: NeighborGraph, k: int, n_classes: int, max_width: int
+) -> tuple[np.ndarray, int]:
+    """Order the points by min-fill, and say which induced width the order has.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    k : int
+    n_classes : int
+        What an order costs is the number of table entries, which depends on it.
+    max_width : int
+        Beyond it an order is of no use and is finished in a cheaper way, by least degree, so
+        that its width can still be told.
+
+    Returns
+    -------
+    order : ndarray of shape (n,), dtype int64
+    width : int
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.model.elimination_order import order_elimination
+    >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
+    >>> order_elimination(ring, k=1, n_classes=2, max_width=20)[1]
+    2
+    """
+    starts, points, _ = symmetrise(graph, k)
+    members, bounds = _list_components(starts, points)
+    largest = int(np.diff(bounds).max())
+    if largest > _MAX_COMPONENT:
+        raise ValueError(
+            f"the graph of k={k} has a connected component of {largest} points, too many for exact "
+            f"elimination (at most {_MAX_COMPONENT}); use a smaller k or a sampling method"
+        )
+    return _order_components(starts, points, members, bounds, float(n_classes), max_width)
+
+
+def symmetrise(graph: NeighborGraph, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """List each point's distinct neighbours in either direction, with the weights w_ij.
+
+    Returns
+    -------
+    starts : ndarray of shape (n + 1,), dtype int64
+    points : ndarray, dtype int64
+        ``points[starts[i] : starts[i + 1]]`` are the neighbours of i, in increasing order.
+    weights : ndarray, dtype int64
+        1, or 2 where each is among the k nearest of the other.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.model.elimination_order import symmetrise
+    >>> graph = NeighborGraph.from_neighbors([[1, 0, 1]])
+    >>> starts, points, weights = symmetrise(graph, k=1)
+    >>> starts.tolist(), points.tolist(), weights.tolist()
+    ([0, 1, 3, 4], [1, 0, 2, 1], [2, 2, 1, 1])
+    """
+    n = graph.n_points
+    sources = np.tile(np.arange(n, dtype=np.int64), k)
+    targets = graph.neighbors[:k].ravel().astype(np.int64)
+    codes = np.concatenate([sources * n + targets, targets * n + sources])
+    codes, weights = np.unique(codes, return_counts=True)
+    starts = np.searchsorted(codes, np.arange(n + 1) * n)
+    return starts, codes % n, weights
+
+
+@kernel
+def _list_components(starts, points):
+    """Points grouped by connected component, and where each group begins."""
+    n = len(starts) - 1
+    members = np.empty(n, np.int64)
+    bounds = np.empty(n + 1, np.int64)
+    seen = np.zeros(n, np.bool_)
+    n_components = 0
+    end = 0
+    for root in range(n):
+        if seen[root]:
+            continue
+        bounds[n_components] = end
+        n_components += 1
+        seen[root] = True
+        members[end] = root
+        head = end
+        end += 1
+        while head < end:
+            i = members[head]
+            head += 1
+            for e in range(starts[i], starts[i + 1]):
+                j = points[e]
+                if not seen[j]:
+                    seen[j] = True
+                    members[end] = j
+                    end += 1
+    bounds[n_components] = n
+    return members, bounds[: n_components + 1].copy()
+
+
+@kernel
+def _order_components(starts, points, members, bounds, n_classes, max_width):
+    order = np.empty(len(members), np.int64)
+    trial = np.empty(len(members), np.int64)
+    width = 0
+    local = np.empty(len(members), np.int64)
+    for c in range(len(bounds) - 1):
+        component = members[bounds[c] : bounds[c + 1]]
+        m = len(component)
+        for a in range(m):
+            local[component[a]] = a
+        best = np.inf
+        best_width = 0
+        for attempt in range(_N_TRIES):
+            entries, trial_width = _order_by_min_fill(
+                starts, points, component, local, n_classes, max_width, attempt, best, trial
+            )
+            if attempt == 0 or entries < best:
+                best = entries
+                best_width = trial_width
+                for a in range(m):
+                    order[bounds[c] + a] = component[trial[a]]
+            if not _CHEAP_ENTRIES * m / 256 < best < _HOPELESS_ENTRIES:
+                break
+        width = max(width, best_width)
+    return order, width
+
+
+@kernel
+def _order_by_min_fill(
+    starts, points, component, local, n_classes, max_width, attempt, give_up, order
+):
+    """Order one component into ``order`` (local numbers); return its table entries and width.
+
+    Returns infinity as soon as the entries exceed ``give_up``.
+    """
+    m = len(component)
+    n_words = np.int64((m + 63) // 64)
+    one = np.uint64(1)
+    # Bit b of row a: points a and b of the component are joined.
+    rows = np.zeros((m, n_words), np.uint64)
+    degree = np.zeros(m, np.int64)
+    fill = np.zeros(m, np.int64)
+    alive = np.ones(m, np.bool_)
+    stale = np.zeros(m, np.bool_)
+    for a in range(m):
+        i = component[a]
+        degree[a] = starts[i + 1] - starts[i]
+        for e in range(starts[i], starts[i + 1]):
+            b = local[points[e]]
+            rows[a, b >> 6] |= one << np.uint64(b & 63)
+    for a in range(m):
+        fill[a] = _count_fill(rows, a, degree[a])
+    neighbors = np.empty(m, np.int64)
+    entries = 0.0
+    width = 0
+    hopeless = False
+    for step in range(m):
+        chosen = -1
+        least = np.uint64(0)
+        for a in range(m):
+            if alive[a]:
+                score = _score(degree[a] if hopeless else fill[a], degree[a], a, attempt)
+                if chosen < 0 or score < least:
+                    chosen = a
+                    least = score
+        v = chosen
+        order[step] = v
+        alive[v] = False
+        n_neighbors = _list_bits(rows, v, neighbors)
+        width = max(width, n_neighbors)
+        entries += n_classes ** (n_neighbors + 1)
+        if entries > give_up:
+            return np.inf, width
+        if n_neighbors > max_width:
+            hopeless = True
+        if n_neighbors == m - step - 1:
+            # The rest are all joined to each other, or soon will be: any order will do.
+            for a in range(m):
+                if alive[a]:
+                    step += 1
+                    order[step] = a
+                    alive[a] = False
+                    entries += n_classes ** (m - step)
+            return entries, width
+        for x in range(n_neighbors):
+            u = neighbors[x]
+            for w in range(n_words):
+                rows[u, w] |= rows[v, w]
+            rows[u, u >> 6] &= ~(one << np.uint64(u & 63))
+            rows[u, v >> 6] &= ~(one << np.uint64(v & 63))
+            degree[u] = _count_bits(rows, u)
+        if hopeless:
+            continue
+        # Fill changes for the neighbours, and for whoever is joined to both ends of a new edge.
+        for x in range(n_neighbors):
+            stale[neighbors[x]] = True
+        if fill[v] > 0:
+            for x in range(n_neighbors):
+                u = neighbors[x]
+                for w in range(n_words):
+                    word = rows[u, w]
+                    while word:
+                        bit = word & (~word + one)
+                        word ^= bit
+                        b = (w << 6) + np.int64(_count_ones(bit - one))
+                        if not stale[b] and _joined_twice(rows, b, v):
+                            stale[b] = True
+        for a in range(m):
+            if stale[a]:
+                stale[a] = False
+                fill[a] = _count_fill(rows, a, degree[a])
+    return entries, width
+
+
+@kernel(inline="always")
+def _score(fill, degree, a, attempt):
+    """Least fill first; ties by degree, or in an arbitrary order that each attempt changes."""
+    if attempt == 0:
+        tie = np.uint64(degree)
+    else:
+        tie = (np.uint64(a) + np.uint64(1)) * np.uint64(attempt) * np.uint64(0x9E3779B97F4A7C15)
+        tie = (tie ^ (tie >> np.uint64(29))) >> np.uint64(34)
+    return (np.uint64(fill) << np.uint64(32)) | tie
+
+
+@kernel(inline="always")
+def _count_ones(word):
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + (
+        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@kernel
+def _count_bits(rows, a):
+    total = np.uint64(0)
+    for w in range(rows.shape[1]):
+        total += _count_ones(rows[a, w])
+    return np.int64(total)
+
+
+@kernel
+def _list_bits(rows, a, out):
+    n_bits = 0
+    one = np.uint64(1)
+    for w in range(rows.shape[1]):
+        word = rows[a, w]
+        while word:
+            bit = word & (~word + one)
+            word ^= bit
+            out[n_bits] = (w << 6) + np.int64(_count_ones(bit - one))
+            n_bits += 1
+    return n_bits
+
+
+@kernel
+def _joined_twice(rows, b, v):
+    """Whether b is joined to at least two of the neighbours of v."""
+    total = np.uint64(0)
+    for w in range(rows.shape[1]):
+        total += _count_ones(rows[b, w] & rows[v, w])
+    return total >= np.uint64(2)
+
+
+@kernel
+def _count_fill(rows, a, degree):
+    """Pairs of neighbours of a that are not joined."""
+    one = np.uint64(1)
+    missing = np.uint64(0)
+    n_words = rows.shape[1]
+    for w in range(n_words):
+        word = rows[a, w]
+        while word:
+            bit = word & (~word + one)
+            word ^= bit
+            u = (w << 6) + np.int64(_count_ones(bit - one))
+            for x in range(n_words):
+                missing += _count_ones(rows[a, x] & ~rows[u, x])
+    # Each neighbour was also counted as not joined to itself.
+    return (np.int64(missing) - degree) // 2

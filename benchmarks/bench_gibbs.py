@@ -1,0 +1,76 @@
+"""Gibbs against plain C on Ripley's graph: KERNELS' first two targets."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+from bayesknn.datasets import load_ripley
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.gibbs import gibbs_labels
+from bayesknn.labels.gibbs_lanes import gibbs_lanes
+from bayesknn.labels.gibbs_lanes_two import LANES
+from benchmarks.harness import Report, interleave
+from benchmarks.yardsticks import FLAGS, c_chains, compile_yardsticks
+
+POINTS = [(13, 1.45), (53, 1.45), (125, 1.0)]
+KEY = np.uint64(1)
+N_SWEEPS = 4000
+N_LANE_SWEEPS = 400
+
+FIRST_CALL = """
+import time
+import numpy as np
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.gibbs import gibbs_labels
+graph = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
+graph.incidence
+start = time.perf_counter()
+gibbs_labels(graph, 1.0, 1, {n_classes}, key=np.uint64(1))
+print(time.perf_counter() - start)
+"""
+
+
+def run(report: Report) -> None:
+    graph = NeighborGraph.from_points(load_ripley().X_train, 125)
+    library = compile_yardsticks()
+    compiler = "gcc " + " ".join(FLAGS)
+    for k, beta in POINTS:
+        report.section(f"Gibbs on Ripley's graph, two classes, k = {k}, beta = {beta}")
+        functions = c_chains(library, graph, beta, k, N_SWEEPS)
+        functions["one chain"] = lambda beta=beta, k=k: gibbs_labels(
+            graph, beta, k, 2, n_warmup=N_SWEEPS - 1, key=KEY
+        )
+        functions["lanes"] = lambda beta=beta, k=k: gibbs_lanes(
+            graph, np.full(LANES, beta), k, 2, n_warmup=0, n_sweeps=N_LANE_SWEEPS, key=KEY
+        )
+        seconds = interleave(functions, repeats=30)
+        sweeps = {
+            name: N_SWEEPS // 5 if name.startswith("naive") else N_SWEEPS for name in functions
+        }
+        sweeps["lanes"] = N_LANE_SWEEPS * LANES
+        speeds = {name: graph.n_points * sweeps[name] / seconds[name] / 1e6 for name in functions}
+        for name, speed in speeds.items():
+            report.line(f"{name}, million site updates a second", speed, "M/s")
+        naive = max(speed for name, speed in speeds.items() if name.startswith("naive"))
+        incremental = max(speed for name, speed in speeds.items() if name.startswith("incr"))
+        report.line(
+            f"one Gibbs chain, k = {k}", speeds["one chain"] / incremental, at_least=1.0,
+            against=f"the faster of lists and dense rows, incremental, {compiler}",
+        )  # fmt: skip
+        report.line(
+            f"one Gibbs chain, k = {k}", speeds["one chain"] / naive, at_least=3.0,
+            against=f"the faster of two textbook loops, {compiler}",
+        )  # fmt: skip
+        report.line(
+            f"64 Gibbs chains in lanes, k = {k}", speeds["lanes"] / naive, at_least=40.0,
+            against=f"the faster of two textbook loops, {compiler}",
+        )  # fmt: skip
+    report.section("Gibbs, first call in a fresh interpreter with a warm disk cache")
+    for n_classes in (2, 3):
+        code = FIRST_CALL.format(n_classes=n_classes)
+        seconds_taken = [
+            float(subprocess.check_output([sys.executable, "-c", code], text=True))
+            for _ in range(3)
+        ]
+        report.line(f"first call, {n_classes} classes", min(seconds_taken), "s", at_most=0.5)

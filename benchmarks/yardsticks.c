@@ -1,0 +1,82 @@
+/* What the Gibbs samplers are measured against: two-class chains in plain C.
+
+   gibbs_naive_* is the textbook loop. points[starts[i] .. starts[i + 1]) are the ends of the
+   directed edges that touch i, a mutual neighbour standing there twice.
+
+   gibbs_lists and gibbs_rows do what the library does, with the same tables: `slots` are positions
+   in a table of thresholds for 64 random bits, and a change of label moves the neighbours' slots.
+   In gibbs_lists the neighbours of i with weight 2 come first, then those with weight 1; in
+   gibbs_rows the weights are dense rows, padded with zeros to `width`. */
+
+#include <math.h>
+#include <stdint.h>
+
+static inline uint64_t next_bits(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+static inline double next_uniform(uint64_t *state)
+{
+    return (double)(next_bits(state) >> 11) * 0x1p-53;
+}
+
+/* Which label type is faster depends on the machine and on k, so there are two. */
+#define DEFINE_NAIVE(NAME, LABEL)                                                                  \
+    void NAME(int n, double beta, int k, const int *starts, const int *points, LABEL *labels,      \
+              int n_sweeps, uint64_t seed)                                                         \
+    {                                                                                              \
+        for (int sweep = 0; sweep < n_sweeps; sweep++) {                                           \
+            for (int i = 0; i < n; i++) {                                                          \
+                int ones = 0;                                                                      \
+                for (int e = starts[i]; e < starts[i + 1]; e++)                                    \
+                    ones += labels[points[e]];                                                     \
+                int zeros = starts[i + 1] - starts[i] - ones;                                      \
+                double weight0 = exp(beta / k * zeros);                                            \
+                double weight1 = exp(beta / k * ones);                                             \
+                labels[i] = next_uniform(&seed) * (weight0 + weight1) < weight1;                   \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+DEFINE_NAIVE(gibbs_naive_bytes, uint8_t)
+DEFINE_NAIVE(gibbs_naive_ints, int)
+
+void gibbs_lists(int n, const uint64_t *restrict table, const uint64_t *restrict starts,
+                 const uint64_t *restrict single_starts, const uint32_t *restrict points,
+                 uint8_t *restrict labels, uint32_t *restrict slots, int n_sweeps, uint64_t seed)
+{
+    for (int sweep = 0; sweep < n_sweeps; sweep++) {
+        for (int i = 0; i < n; i++) {
+            uint8_t label = next_bits(&seed) < table[slots[i]];
+            if (label != labels[i]) {
+                labels[i] = label;
+                uint32_t step = label ? 1 : -1;
+                for (uint64_t e = starts[i]; e < single_starts[i]; e++)
+                    slots[points[e]] += 2 * step;
+                for (uint64_t e = single_starts[i]; e < starts[i + 1]; e++)
+                    slots[points[e]] += step;
+            }
+        }
+    }
+}
+
+void gibbs_rows(int n, int width, const uint64_t *restrict table, const uint16_t *restrict rows,
+                uint8_t *restrict labels, uint16_t *restrict slots, int n_sweeps, uint64_t seed)
+{
+    for (int sweep = 0; sweep < n_sweeps; sweep++) {
+        for (int i = 0; i < n; i++) {
+            uint8_t label = next_bits(&seed) < table[slots[i]];
+            if (label != labels[i]) {
+                labels[i] = label;
+                const uint16_t *row = rows + (int64_t)i * width;
+                uint16_t step = label ? 1 : -1;
+                for (int j = 0; j < width; j++)
+                    slots[j] += step * row[j];
+            }
+        }
+    }
+}

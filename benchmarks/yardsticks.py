@@ -1,0 +1,83 @@
+"""Gibbs chains in plain C, compiled when asked for, and their Python handles."""
+
+import ctypes
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.couplings import dense_couplings, list_couplings
+from bayesknn.labels.gibbs_two import _count_ones, _threshold_table
+
+HERE = Path(__file__).parent
+FLAGS = ["-O3", "-march=native"]
+
+
+def compile_yardsticks() -> ctypes.CDLL:
+    """Compile ``yardsticks.c`` into ``benchmarks/build`` and load it."""
+    build = HERE / "build"
+    build.mkdir(exist_ok=True)
+    library = build / "yardsticks.so"
+    source = HERE / "yardsticks.c"
+    command = ["gcc", *FLAGS, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(library))
+
+
+def c_chains(
+    library: ctypes.CDLL, graph: NeighborGraph, beta: float, k: int, n_sweeps: int
+) -> dict[str, Callable[[], np.ndarray]]:
+    """Two-class chains in C, by name, each a function that runs from the same labels.
+
+    The incremental ones make ``n_sweeps`` sweeps, the naive ones a fifth of that.
+    """
+    n = graph.n_points
+    start = np.random.default_rng(0).integers(0, 2, n)
+    couplings = list_couplings(graph, k)
+    table, bases = _threshold_table(beta / k, np.ones(2), couplings.degrees, False)
+    slots = bases + _count_ones(start, *couplings[:3])
+    rows = dense_couplings(couplings)
+    incident_starts, incident, in_degree = graph.incidence
+    edges = [
+        incident[first : first + k + degree]
+        for first, degree in zip(incident_starts, in_degree[k - 1], strict=False)
+    ]
+    points = np.concatenate(edges).astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum([len(ends) for ends in edges])]).astype(np.int32)
+    sweeps, seed = ctypes.c_int(n_sweeps), ctypes.c_uint64(1)
+
+    def naive(name, dtype):
+        def run():
+            labels = start.astype(dtype)
+            lists = (_pointer(starts), _pointer(points), _pointer(labels))
+            sweeps = ctypes.c_int(n_sweeps // 5)
+            getattr(library, name)(n, ctypes.c_double(beta), k, *lists, sweeps, seed)
+            return labels
+
+        return run
+
+    def lists():
+        labels, here = start.astype(np.uint8), slots.astype(np.uint32)
+        arrays = (table, *couplings[:3], labels, here)
+        library.gibbs_lists(n, *map(_pointer, arrays), sweeps, seed)
+        return labels
+
+    def dense():
+        labels, here = start.astype(np.uint8), np.zeros(rows.shape[1], np.uint16)
+        here[:n] = slots
+        arrays = (table, rows, labels, here)
+        library.gibbs_rows(n, rows.shape[1], *map(_pointer, arrays), sweeps, seed)
+        return labels
+
+    return {
+        "naive C, bytes": naive("gibbs_naive_bytes", np.uint8),
+        "naive C, ints": naive("gibbs_naive_ints", np.int32),
+        "incremental C, lists": lists,
+        "incremental C, rows": dense,
+    }
+
+
+def _pointer(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)

@@ -1,0 +1,174 @@
+"""Gibbs sweeps with two classes: one threshold for 64 random bits per local field (Section 3.2).
+
+The table of thresholds is computed once. A site's slot is the position in it that belongs to the
+present labels of its neighbours; when a neighbour changes, the slot moves by the weight of the
+pair. The graph comes as lists of neighbours or, for few points, as dense rows of weights that are
+added to all slots at once. Both give the same labels.
+"""
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn.labels.couplings import dense_couplings
+from bayesknn.labels.random import _bits, _sweep_key
+from bayesknn.labels.vectors import _loaded, _store, aligned_zeros
+
+_ONE = np.uint64(1)
+_FULL = np.uint64(2**64 - 1)
+# Dense rows pay off while a row is at most so many times longer than a list of neighbours.
+_ROW_RATIO = 16
+_ROW_POINTS = 1000
+
+
+def run_two_classes(couplings, strength, class_weight, labels, run):
+    """Build the table and the slots of two classes, and run on the better form of the graph."""
+    weighted = class_weight is not None
+    weights = np.asarray(class_weight if weighted else (1.0, 1.0), np.float64)
+    table, bases = _threshold_table(strength, weights, couplings.degrees, weighted)
+    first = bases + _count_ones(labels, *couplings[:3])
+    if _rows_are_better(couplings, len(table)):
+        rows = dense_couplings(couplings)
+        slots = aligned_zeros(rows.shape[1:], np.uint16)
+        slots[: len(labels)] = first
+        _run_rows(labels, slots, table, rows.ravel(), bases, couplings.degrees, *run)
+    else:
+        slots = first.astype(np.uint32)
+        _run_lists(labels, slots, table, *couplings[:3], bases, couplings.degrees, *run)
+
+
+def _rows_are_better(couplings, table_size):
+    n = len(couplings.degrees)
+    mean_length = len(couplings.points) / n
+    return n <= min(_ROW_RATIO * mean_length, _ROW_POINTS) and table_size <= 2**16
+
+
+@kernel
+def _threshold(log_odds):
+    """Of the 2**64 words, how many choose class 1: exact to a part in 2**53, and symmetric."""
+    rarer = np.uint64(2.0**64 / (1.0 + np.exp(abs(log_odds))))
+    if log_odds <= 0:
+        return rarer
+    return _FULL if rarer == 0 else _FULL - rarer + _ONE
+
+
+@kernel
+def _threshold_table(strength, weights, degrees, weighted):
+    """Thresholds, and for each site the slot that it has when no neighbour is of class 1.
+
+    With equal weights only the difference of the two counts matters, which is even or odd with
+    the degree: two rows of the table serve every site. With class weights each degree that
+    occurs has a row of its own.
+    """
+    n = len(degrees)
+    largest = np.int64(degrees.max())
+    bases = np.empty(n, np.int64)
+    if not weighted:
+        half = largest // 2 + 1
+        size = 2 * half + 1
+        table = np.empty(2 * size, np.uint64)
+        for odd in range(2):
+            for m in range(size):
+                difference = 2 * (m - half) + odd
+                table[odd * size + m] = _threshold(strength * weights[0] * difference)
+        for i in range(n):
+            parity = np.int64(degrees[i]) % 2
+            bases[i] = parity * size + half - (np.int64(degrees[i]) + parity) // 2
+        return table, bases
+    row_starts = np.full(largest + 1, -1)
+    size = np.int64(0)
+    for i in range(n):
+        if row_starts[degrees[i]] < 0:
+            row_starts[degrees[i]] = size
+            size += np.int64(degrees[i]) + 1
+        bases[i] = row_starts[degrees[i]]
+    table = np.empty(size, np.uint64)
+    for degree in range(largest + 1):
+        if row_starts[degree] >= 0:
+            for ones in range(degree + 1):
+                log_odds = strength * (weights[1] * ones - weights[0] * (degree - ones))
+                table[row_starts[degree] + ones] = _threshold(log_odds)
+    return table, bases
+
+
+@kernel
+def _count_ones(labels, starts, single_starts, points):
+    """Local field of class 1: the weighted number of neighbours that have it."""
+    counts = np.zeros(len(labels), np.int64)
+    for i in range(np.uint64(len(labels))):
+        for e in range(starts[i], starts[i + _ONE]):
+            if labels[points[e]] == 1:
+                counts[i] += 2 if e < single_starts[i] else 1
+    return counts
+
+
+@kernel(inline="always")
+def _choose_of_two(table, slot, bits):
+    return bits < table[slot]
+
+
+@kernel
+def _sweep_lists(labels, slots, table, starts, single_starts, points, sweep_key):
+    for i in range(np.uint64(len(labels))):
+        label = np.uint8(_choose_of_two(table, np.uint64(slots[i]), _bits(sweep_key, i)))
+        if label != labels[i]:
+            # A step of 1 or -1 (modulo 2**32) rather than two loops: which cannot be predicted.
+            step = np.uint32(label) - np.uint32(labels[i])
+            labels[i] = label
+            for e in range(starts[i], single_starts[i]):
+                slots[points[e]] += np.uint32(2) * step
+            for e in range(single_starts[i], starts[i + _ONE]):
+                slots[points[e]] += step
+
+
+@kernel
+def _sweep_rows(labels, slots, table, rows, sweep_key):
+    width = np.uint64(len(slots))
+    for i in range(np.uint64(len(labels))):
+        label = np.uint8(_choose_of_two(table, np.uint64(slots[i]), _bits(sweep_key, i)))
+        if label != labels[i]:
+            step = np.int64(label) - np.int64(labels[i])
+            labels[i] = label
+            for j in range(np.uint64(0), width, np.uint64(32)):
+                moved = _loaded(slots, j, 32) + _loaded(rows, i * width + j, 32) * step
+                _store(slots, j, moved)
+
+
+@kernel
+def _record_two(labels, slots, bases, degrees, draw, edge_ends):
+    ends = np.int64(0)
+    of_ones = np.int64(0)
+    for i in range(np.uint64(len(labels))):
+        ones = np.int64(slots[i]) - bases[i]
+        draw[i] = labels[i]
+        if labels[i] == 1:
+            of_ones += ones
+        else:
+            ends += np.int64(degrees[i]) - ones
+    edge_ends[0] = ends
+    edge_ends[1] = of_ones
+
+
+@kernel
+def _run_lists(
+    labels, slots, table, starts, single_starts, points, bases, degrees,
+    key, n_warmup, thin, draws, edge_ends,
+):  # fmt: skip
+    sweep = np.uint64(0)
+    for draw in range(np.uint64(len(draws))):
+        while sweep < n_warmup + (draw + _ONE) * thin:
+            stream = _sweep_key(key, sweep)
+            _sweep_lists(labels, slots, table, starts, single_starts, points, stream)
+            sweep += _ONE
+        _record_two(labels, slots, bases, degrees, draws[draw], edge_ends[draw])
+
+
+@kernel
+def _run_rows(
+    labels, slots, table, rows, bases, degrees, key, n_warmup, thin, draws, edge_ends
+):  # fmt: skip
+    sweep = np.uint64(0)
+    for draw in range(np.uint64(len(draws))):
+        while sweep < n_warmup + (draw + _ONE) * thin:
+            _sweep_rows(labels, slots, table, rows, _sweep_key(key, sweep))
+            sweep += _ONE
+        _record_two(labels, slots, bases, degrees, draws[draw], edge_ends[draw])

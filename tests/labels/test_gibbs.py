@@ -1,0 +1,215 @@
+"""Gibbs: invariance by enumeration, the Python twin, and the forms of the same sweep."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayesknn.labels import gibbs, gibbs_two
+from bayesknn.labels.couplings import dense_couplings, list_couplings
+from bayesknn.labels.gibbs import gibbs_labels
+from tests.labels.exact import (
+    agreement_of,
+    betas,
+    bits,
+    enumerate_law,
+    gibbs_twin,
+    graphs,
+    index_of,
+    keys,
+    random_graph,
+    star,
+    start_labels,
+    sweep_key,
+    weights_of,
+)
+
+KEY = np.uint64(2024)
+
+
+def measured_conditional(decide, n_classes):
+    """Probability of each class: where the label that ``decide(bits)`` gives jumps as bits grow."""
+    jumps = [0]
+    for g in range(1, n_classes):
+        low, high = jumps[-1], 2**64
+        while low < high:
+            middle = (low + high) // 2
+            if decide(np.uint64(middle)) >= g:
+                high = middle
+            else:
+                low = middle + 1
+        jumps.append(low)
+    return np.diff([*jumps, 2**64]) / 2.0**64
+
+
+def site_kernels_two(graph, beta, k, class_weight):
+    """Conditionals by (state, site, class), from the compiled table, slots and decision."""
+    couplings = list_couplings(graph, k)
+    weighted = class_weight is not None
+    weights = np.array(class_weight if weighted else [1.0, 1.0])
+    table, bases = gibbs_two._threshold_table(beta / k, weights, couplings.degrees, weighted)
+    states, _, law = enumerate_law(graph, beta, k, 2, class_weight)
+    conditionals = np.empty((*states.shape, 2))
+    for s, state in enumerate(states.astype(np.uint8)):
+        slots = bases + gibbs_two._count_ones(state, *couplings[:3])
+        for i, slot in enumerate(slots.astype(np.uint64)):
+            # Low words choose class 1, so what grows with the word is the choice of class 0.
+            conditionals[s, i, ::-1] = measured_conditional(
+                lambda word, slot=slot: not gibbs_two._choose_of_two(table, slot, word), 2
+            )
+    return states, law, conditionals
+
+
+def site_kernels_many(graph, beta, k, n_classes, class_weight):
+    couplings = list_couplings(graph, k)
+    weights = np.ones(1) if class_weight is None else np.array(class_weight)
+    table, logarithmic = gibbs._weight_table(beta / k * weights, int(couplings.degrees.max()))
+    stride = np.uint64(table.shape[1] if len(weights) > 1 else 0)
+    states, _, law = enumerate_law(graph, beta, k, n_classes, class_weight)
+    conditionals = np.empty((*states.shape, n_classes))
+    sums = np.empty(n_classes)
+    for s, state in enumerate(states.astype(np.uint8)):
+        slots = gibbs._first_slots(state, n_classes, stride, *couplings[:3])
+        for i in range(graph.n_points):
+            first = np.uint64(i * n_classes)
+
+            def decide(word, first=first, slots=slots):
+                return gibbs._choose_of_many(table.ravel(), logarithmic, slots, first, sums, word)
+
+            conditionals[s, i] = measured_conditional(decide, n_classes)
+    return states, law, conditionals
+
+
+def push(states, law, conditionals):
+    """Take the law through one systematic scan."""
+    n_classes = conditionals.shape[2]
+    for i in range(states.shape[1]):
+        after = np.zeros_like(law)
+        for g in range(n_classes):
+            moved = states.copy()
+            moved[:, i] = g
+            np.add.at(after, index_of(moved, n_classes), law * conditionals[:, i, g])
+        law = after
+    return law
+
+
+@pytest.mark.parametrize("class_weight", [None, (0.6, 1.7)])
+def test_two_classes_leave_the_law_invariant(class_weight):
+    graph = random_graph(5, 3, seed=1)
+    states, law, conditionals = site_kernels_two(graph, 1.3, 2, class_weight)
+    np.testing.assert_allclose(push(states, law, conditionals), law, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("class_weight", [None, (0.6, 1.7, 0.9)])
+@pytest.mark.parametrize("largest_exponent", [600.0, 0.0])
+def test_three_classes_leave_the_law_invariant(class_weight, largest_exponent, monkeypatch):
+    monkeypatch.setattr(gibbs, "_LARGEST_EXPONENT", largest_exponent)
+    graph = random_graph(5, 3, seed=1)
+    states, law, conditionals = site_kernels_many(graph, 1.3, 2, 3, class_weight)
+    np.testing.assert_allclose(push(states, law, conditionals), law, rtol=0, atol=1e-12)
+
+
+def test_invariance_would_notice_another_beta():
+    graph = random_graph(5, 3, seed=1)
+    states, _, conditionals = site_kernels_many(graph, 1.3 * 2, 2, 3, None)
+    _, _, law = enumerate_law(graph, 1.3, 2, 3)
+    assert np.abs(push(states, law, conditionals) - law).max() > 1e-3
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    graphs(), betas(), st.integers(2, 5), keys, st.booleans(), st.integers(0, 3), st.integers(1, 3)
+)
+def test_twin(graph_and_k, beta, n_classes, key, weighted, n_warmup, thin):
+    graph, k = graph_and_k
+    class_weight = np.linspace(0.5, 1.5, n_classes) if weighted else None
+    draws, info = gibbs_labels(
+        graph, beta, k, n_classes, n_draws=3, n_warmup=n_warmup, thin=thin,
+        class_weight=class_weight, key=key,
+    )  # fmt: skip
+    states = gibbs_twin(
+        graph, beta, k, n_classes, start_labels(key, range(graph.n_points), n_classes),
+        lambda sweep, site: bits(sweep_key(key, sweep), site), info.n_sweeps, class_weight,
+    )  # fmt: skip
+    np.testing.assert_array_equal(draws, states[n_warmup + thin - 1 :: thin])
+    expected = [agreement_of(graph, labels, k, class_weight) for labels in draws]
+    np.testing.assert_allclose(info.agreement, expected, rtol=1e-12)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(20, 90), keys, st.booleans(), st.data())
+def test_lists_and_rows_give_the_same_labels(n, key, weighted, data):
+    graph = random_graph(n, 12, seed=int(key) % 1000)
+    k = data.draw(st.integers(1, 12))
+    arguments = dict(n_draws=5, n_warmup=2, key=key)
+    if weighted:
+        arguments["class_weight"] = np.array([0.8, 1.3])
+    results = []
+    with pytest.MonkeyPatch.context() as patch:
+        for ratio in (0, 10**9):
+            patch.setattr(gibbs_two, "_ROW_RATIO", ratio)
+            results.append(gibbs_labels(graph, 0.9, k, 2, **arguments))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1].agreement, results[1][1].agreement)
+
+
+def test_many_classes_need_wider_labels():
+    graph = random_graph(40, 3, seed=3)
+    draws, info = gibbs_labels(graph, 2.0, 3, 300, n_draws=2, n_warmup=1, key=KEY)
+    assert draws.dtype == np.uint32
+    states = gibbs_twin(
+        graph, 2.0, 3, 300, start_labels(KEY, range(40), 300),
+        lambda sweep, site: bits(sweep_key(KEY, sweep), site), 3,
+    )  # fmt: skip
+    np.testing.assert_array_equal(draws, states[1:])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_hub_of_large_degree(n_classes):
+    graph = star(400)
+    draws, _ = gibbs_labels(graph, 0.7, 1, n_classes, n_draws=3, n_warmup=0, key=KEY)
+    states = gibbs_twin(
+        graph, 0.7, 1, n_classes, start_labels(KEY, range(400), n_classes),
+        lambda sweep, site: bits(sweep_key(KEY, sweep), site), 3,
+    )  # fmt: skip
+    np.testing.assert_array_equal(draws, states)
+
+
+def test_couplings_are_the_definition():
+    graph = random_graph(30, 8, seed=5)
+    for k in (1, 5, 8):
+        couplings = list_couplings(graph, k)
+        np.testing.assert_array_equal(dense_couplings(couplings)[:, :30], weights_of(graph, k))
+        np.testing.assert_array_equal(couplings.degrees, weights_of(graph, k).sum(axis=1))
+        assert len(couplings.points) == np.count_nonzero(weights_of(graph, k))
+
+
+def test_start_is_kept_where_nothing_can_move():
+    graph = random_graph(30, 8, seed=5)
+    for label in (0, 1):
+        draws, _ = gibbs_labels(graph, 500.0, 4, 2, n_draws=2, initial=np.full(30, label), key=KEY)
+        assert np.all(draws == label)
+
+
+def test_info_counts_sweeps_and_keeps_quiet_about_a_frozen_chain():
+    graph = random_graph(10, 3, seed=5)
+    _, info = gibbs_labels(graph, 1.0, 2, 3, n_draws=7, n_warmup=11, thin=4, key=KEY)
+    assert info.n_sweeps == 11 + 28
+    assert info.autocorrelation_time > 0
+    _, info = gibbs_labels(graph, 500.0, 2, 2, n_draws=7, initial=np.zeros(10, int), key=KEY)
+    assert np.isnan(info.autocorrelation_time)
+
+
+def test_threads_do_not_change_the_draws():
+    graph = random_graph(50, 5, seed=6)
+    graph.incidence  # noqa: B018 - built before the threads start
+
+    def run(key):
+        return gibbs_labels(graph, 1.2, 4, 3, n_draws=3, n_warmup=20, key=np.uint64(key))[0]
+
+    alone = [run(key) for key in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(run, range(8)))
+    np.testing.assert_array_equal(alone, together)

@@ -1,0 +1,149 @@
+"""Swendsen-Wang: the cost of a sweep whatever k, against the textbook loop in C, and as n grows."""
+
+import ctypes
+import itertools
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from bayesknn.datasets import load_ripley
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.bonds import new_scratch
+from bayesknn.labels.layout import local_layout
+from bayesknn.labels.random import spawn_keys
+from bayesknn.labels.swendsen_wang import _run, swendsen_wang_labels
+from benchmarks.harness import Report, interleave
+
+FLAGS = ["-O3", "-march=native"]
+SETTINGS = [
+    (1, 1.0, 2), (5, 1.0, 2), (5, 1.5, 2), (5, 4.0, 2), (13, 1.45, 2), (13, 1.45, 4), (53, 1.3, 2),
+    (125, 1.0, 2), (125, 1.5, 2), (125, 1.5, 6), (125, 4.0, 2),
+]  # fmt: skip
+
+
+def run(report: Report) -> None:
+    graph = NeighborGraph.from_points(load_ripley().X_train, 125)
+    compare_k(report, graph)
+    compare_with_textbook(report, graph)
+    list_settings(report, graph)
+    grow(report)
+
+
+def sweeps(
+    graph: NeighborGraph,
+    k: int,
+    beta: float,
+    n_classes: int,
+    n_sweeps: int,
+    class_weight: np.ndarray | None = None,
+) -> Callable[[], None]:
+    """Return a function that makes ``n_sweeps`` more sweeps of one chain."""
+    neighbors, order = local_layout(graph, k)
+    key = spawn_keys(1, 1)[0]
+    start, _ = swendsen_wang_labels(graph, beta, k, n_classes, key=key, class_weight=class_weight)
+    labels = start[0][order]
+    scratch = new_scratch(labels, n_classes, class_weight is not None)
+    nothing, none = np.empty((0, 1)), np.empty((0, labels.size), labels.dtype)
+    # Never the same numbers twice, or the branch predictor learns them.
+    counter = itertools.count(1000, n_sweeps)
+
+    def more() -> None:
+        _run(
+            neighbors, k, order, k, beta, n_classes, class_weight, key, np.uint64(next(counter)),
+            n_sweeps, 1, labels, scratch, none, nothing, nothing, nothing[:, 0],
+        )  # fmt: skip
+
+    return more
+
+
+def compare_k(report: Report, graph: NeighborGraph) -> None:
+    report.section("Swendsen-Wang sweep on Ripley's graph (n = 250) at k = 125 against k = 5")
+    for beta in (1.0, 1.5, 2.0, 4.0):
+        times = interleave({f"k = {k}": sweeps(graph, k, beta, 2, 200) for k in (5, 125)}, 200)
+        report.line(
+            f"time of a sweep at k = 125, beta = {beta}, G = 2",
+            times["k = 125"] / times["k = 5"],
+            at_most=1.5,
+            against=f"k = 5 at the same beta, {times['k = 5'] / 200 * 1e6:.2f} µs",
+        )
+
+
+def compare_with_textbook(report: Report, graph: NeighborGraph) -> None:
+    report.section("Swendsen-Wang sweep against the textbook loop over all edges in C")
+    with tempfile.TemporaryDirectory() as folder:
+        library = compile_textbook(Path(folder))
+        for k, beta in ((5, 1.5), (13, 1.45), (125, 1.5), (125, 4.0)):
+            times = interleave(
+                {
+                    "textbook": textbook_sweeps(library, graph, k, beta, 2, 100),
+                    "bayesknn": sweeps(graph, k, beta, 2, 100),
+                },
+                repeats=20,
+            )
+            report.line(
+                f"speed of a sweep at k = {k}, beta = {beta}, G = 2",
+                times["textbook"] / times["bayesknn"],
+                at_least=20.0 if (k, beta) == (125, 1.5) else None,
+                against=f"gcc {' '.join(FLAGS)}, {times['textbook'] / 100 * 1e6:.1f} µs",
+            )
+
+
+def compile_textbook(folder: Path) -> ctypes.CDLL:
+    source, library = Path(__file__).with_suffix(".c"), folder / "textbook.so"
+    command = ["gcc", *FLAGS, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(library))
+
+
+def textbook_sweeps(library, graph, k, beta, n_classes, n_sweeps) -> Callable[[], None]:
+    n = graph.n_points
+    labels = np.random.default_rng(0).integers(0, n_classes, n).astype(np.uint8)
+    roots = np.empty(n, np.uint32)
+    arrays = [ctypes.c_void_p(a.ctypes.data) for a in (graph.neighbors, labels, roots)]
+    seed = itertools.count(1)
+
+    def more() -> None:
+        library.swendsen_wang_textbook(
+            n, n_classes, ctypes.c_double(beta), k, *arrays, n_sweeps, ctypes.c_uint64(next(seed))
+        )
+        assert labels.max() < n_classes  # keeps the arrays alive
+
+    return more
+
+
+def list_settings(report: Report, graph: NeighborGraph) -> None:
+    report.section("Swendsen-Wang sweep on Ripley's graph, n = 250")
+    times = interleave({s: sweeps(graph, *s, 500) for s in SETTINGS}, 20)
+    for (k, beta, n_classes), seconds in times.items():
+        report.line(f"k = {k}, beta = {beta}, G = {n_classes}", seconds / 500 * 1e6, "µs")
+    weights = np.array([0.8, 1.2])
+    times = interleave({k: sweeps(graph, k, 1.5, 2, 500, weights) for k in (5, 125)}, 20)
+    for k, seconds in times.items():
+        what = f"k = {k}, beta = 1.5, G = 2, class weights .8 and 1.2"
+        report.line(what, seconds / 500 * 1e6, "µs")
+
+
+def grow(report: Report) -> None:
+    report.section("Swendsen-Wang sweep as n grows: 2-D mixture, k = 20, beta = 1.5, G = 2")
+    for n in (10**3, 10**4, 10**5, 10**6):
+        graph = mixture_graph(n, 20)
+        # Short runs and many of them, since a shared machine interrupts the long ones.
+        n_sweeps = max(1, 10**5 // n)
+        more = sweeps(graph, 20, 1.5, 2, n_sweeps)
+        seconds = interleave({"sweep": more}, 100 if n < 10**6 else 20)["sweep"] / n_sweeps
+        report.line(
+            f"a site of a sweep at n = {n:.0e} ({seconds * 1e3:.3g} ms a sweep)",
+            seconds / n * 1e9,
+            "ns",
+            at_most=25.0 if n == 10**5 else None,
+        )
+
+
+def mixture_graph(n: int, k_max: int) -> NeighborGraph:
+    """Build the graph of two Gaussian clouds in the plane."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n, 2)) + 2.0 * rng.integers(0, 2, n)[:, None]
+    return NeighborGraph.from_points(points, k_max)

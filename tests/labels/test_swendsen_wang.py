@@ -1,0 +1,245 @@
+"""The compiled Swendsen-Wang sweep against its plain twin, its arguments and its information."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels import layout as layout_module
+from bayesknn.labels import swendsen_wang as module
+from bayesknn.labels.bonds import new_scratch
+from bayesknn.labels.cluster_estimator import _estimate_agreement
+from bayesknn.labels.clusters import _flatten, _isolate, _join
+from bayesknn.labels.random import spawn_keys
+from bayesknn.labels.swendsen_wang import _sweep, swendsen_wang_labels
+from bayesknn.model import agreement
+from tests.labels import swendsen_wang_twin as twin
+
+KEY = spawn_keys(3, 1)[0]
+
+
+def random_graph(n, k_max, seed):
+    points = np.random.default_rng(seed).normal(size=(n, 2))
+    return NeighborGraph.from_points(points, k_max)
+
+
+def compare_with_twin(graph, k, beta, n_classes, class_weight, key, sweep, labels, capacity):
+    scratch = new_scratch(labels, n_classes, class_weight is not None, capacity)
+    expected, roots, n_bonds = twin.sweep_labels(
+        graph.neighbors, k, beta, n_classes, class_weight, key, sweep, labels
+    )
+    arguments = (graph.neighbors, k, beta, n_classes, class_weight, key, np.uint64(sweep))
+    estimate = _sweep(*arguments, labels, scratch)
+    np.testing.assert_array_equal(scratch.roots, roots)
+    np.testing.assert_array_equal(labels, expected)
+    if class_weight is None and beta > 0:
+        per_bond = beta / k if beta / k <= 0.6 else -np.expm1(-beta / k)
+        assert estimate == pytest.approx(n_bonds / per_bond)
+
+
+@settings(deadline=None, max_examples=150)
+@given(data=st.data())
+def test_same_labels_as_the_twin(data):
+    n = data.draw(st.integers(2, 30), "n")
+    k_max = data.draw(st.integers(1, n - 1), "k_max")
+    k = data.draw(st.integers(1, k_max), "k")
+    n_classes = data.draw(st.integers(2, 5), "n_classes")
+    beta = data.draw(st.sampled_from([0.0, 0.01, 0.4, 1.0, 1.5, 4.0, 30.0]), "beta")
+    seed = data.draw(st.integers(0, 2**32), "seed")
+    sweep = data.draw(st.integers(0, 10**6), "sweep")
+    capacity = data.draw(st.sampled_from([1, 7, 10_000]), "capacity")
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.2, 2.0, n_classes) if data.draw(st.booleans(), "weighted") else None
+    labels = rng.integers(0, n_classes, n).astype(np.uint8)
+    graph = random_graph(n, k_max, seed)
+    key = rng.integers(2**64, dtype=np.uint64)
+    compare_with_twin(graph, k, beta, n_classes, weights, key, sweep, labels, capacity)
+
+
+@pytest.mark.parametrize("capacity", [200, 0])
+@pytest.mark.parametrize("beta", [1.2, 3.5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_same_labels_as_the_twin_across_blocks(beta, weighted, capacity):
+    rng = np.random.default_rng(5)
+    graph = random_graph(2500, 5, seed=5)
+    weights = np.array([0.7, 1.0, 1.2]) if weighted else None
+    labels = rng.integers(0, 3, 2500).astype(np.uint8)
+    compare_with_twin(graph, 5, beta, 3, weights, KEY, 2, labels, capacity)
+
+
+def test_many_classes():
+    graph = random_graph(40, 4, seed=1)
+    labels, _ = swendsen_wang_labels(graph, 1.0, 4, 1000, key=KEY, n_draws=50)
+    assert labels.dtype == np.uint32
+    assert labels.max() > 255
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data())
+def test_clusters_are_the_connected_components(data):
+    n = data.draw(st.integers(1, 200), "n")
+    ends = st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=400)
+    bonds = np.array(data.draw(ends, "bonds"), np.uint32).reshape(-1, 2)
+    assert_components(n, bonds)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        [(i, i + 1) for i in range(499)],
+        [(499 - i, 498 - i) for i in range(499)],
+        [(i, 499) for i in range(499)],
+        [(0, i) for i in range(1, 500)],
+        [(i, 500 - i) for i in range(1, 250)] + [(i, 499 - i) for i in range(250)],
+    ],
+    ids=["path", "path backwards", "star at the highest", "star at the lowest", "zigzag"],
+)
+def test_clusters_of_awkward_shapes(shape):
+    assert_components(500, np.array(shape, np.uint32))
+
+
+def assert_components(n, bonds):
+    roots = np.empty(n, np.uint32)
+    _isolate(roots)
+    _join(roots, bonds[:, 0].copy(), bonds[:, 1].copy(), len(bonds))
+    _flatten(roots)
+    matrix = coo_array((np.ones(len(bonds)), (bonds[:, 0], bonds[:, 1])), shape=(n, n))
+    n_components, component = connected_components(matrix, directed=False)
+    lowest = np.full(n_components, n)
+    np.minimum.at(lowest, component, np.arange(n))
+    np.testing.assert_array_equal(roots, lowest[component])
+
+
+@pytest.mark.parametrize("class_weight", [None, [0.6, 1.1, 1.4]])
+def test_information_describes_the_draws(class_weight):
+    graph = random_graph(60, 12, seed=2)
+    options = dict(key=KEY, n_draws=20, n_warmup=7, thin=3, class_weight=class_weight)
+    labels, info = swendsen_wang_labels(graph, 1.3, 5, 3, **options)
+    assert labels.shape == (20, 60)
+    assert info.n_sweeps == 7 + 20 * 3
+    np.testing.assert_allclose(info.agreement, agreement(graph, labels, 5, class_weight))
+    again, every = swendsen_wang_labels(graph, 1.3, 5, 3, every_k=True, **options)
+    np.testing.assert_array_equal(again, labels)
+    np.testing.assert_allclose(every.agreement, agreement(graph, labels, None, class_weight))
+    np.testing.assert_allclose(every.cluster_agreement[:, 4], info.cluster_agreement)
+    assert every.autocorrelation_time == info.autocorrelation_time
+
+
+@pytest.mark.parametrize("class_weight", [None, np.array([0.6, 1.1, 1.4])])
+@pytest.mark.parametrize("beta", [0.8, 4.0])
+def test_cluster_estimator_is_the_expectation_given_the_clusters(class_weight, beta):
+    graph, k, n_classes = random_graph(25, 4, seed=4), 3, 3
+    labels = np.random.default_rng(1).integers(0, n_classes, 25).astype(np.uint8)
+    scratch = new_scratch(labels, n_classes, class_weight is not None)
+    _sweep(graph.neighbors, k, beta, n_classes, class_weight, KEY, np.uint64(1), labels, scratch)
+    outputs = np.empty((2, 4))
+    _estimate_agreement(
+        graph.neighbors, 4, n_classes, class_weight, labels, scratch, outputs[0], outputs[1]
+    )
+    law, weights = np.full((25, n_classes), 1 / n_classes), np.ones(n_classes)
+    if class_weight is not None:
+        weights = class_weight
+        bond_weights = twin.weigh_bond(k, beta, class_weight)
+        law = np.array([twin.colour_law(m, bond_weights) for m in scratch.bonds])
+    expected = np.zeros(4)
+    for rank, row in enumerate(graph.neighbors):
+        for a, b in zip(scratch.roots, scratch.roots[row], strict=True):
+            expected[rank:] += (weights * law[a] * (1.0 if a == b else law[b])).sum()
+    np.testing.assert_allclose(outputs[1], expected)
+
+
+def test_the_chain_can_be_cut_anywhere(monkeypatch):
+    graph = random_graph(50, 6, seed=6)
+    options = dict(key=KEY, n_draws=30, n_warmup=20, thin=2)
+    labels, info = swendsen_wang_labels(graph, 1.0, 6, 2, **options)
+    monkeypatch.setattr(module, "_OPERATIONS_PER_CALL", 1.0)
+    cut, cut_info = swendsen_wang_labels(graph, 1.0, 6, 2, **options)
+    np.testing.assert_array_equal(cut, labels)
+    np.testing.assert_array_equal(cut_info.cluster_agreement, info.cluster_agreement)
+    # More warm-up is the same chain, kept from later on.
+    late, _ = swendsen_wang_labels(graph, 1.0, 6, 2, key=KEY, n_draws=10, n_warmup=60, thin=2)
+    np.testing.assert_array_equal(late, labels[20:])
+
+
+def test_initial_labels_are_where_the_chain_starts():
+    graph = random_graph(30, 3, seed=7)
+    initial = np.random.default_rng(0).integers(0, 2, 30)
+    labels, _ = swendsen_wang_labels(graph, 0.7, 3, 2, key=KEY, n_warmup=0, initial=initial)
+    expected, _, _ = twin.sweep_labels(graph.neighbors, 3, 0.7, 2, None, KEY, 0, initial)
+    np.testing.assert_array_equal(labels[0], expected)
+
+
+def test_equal_weights_are_a_change_of_beta():
+    graph = random_graph(40, 5, seed=8)
+    weighted, info = swendsen_wang_labels(
+        graph, 1.0, 5, 3, key=KEY, n_draws=10, class_weight=[1.5, 1.5, 1.5]
+    )
+    plain, plain_info = swendsen_wang_labels(graph, 1.5, 5, 3, key=KEY, n_draws=10)
+    np.testing.assert_array_equal(weighted, plain)
+    np.testing.assert_allclose(info.agreement, 1.5 * plain_info.agreement)
+    np.testing.assert_allclose(info.bond_agreement, 1.5 * plain_info.bond_agreement)
+
+
+def test_same_labels_whatever_the_number_of_threads():
+    graph = random_graph(300, 10, seed=9)
+
+    def draw(key):
+        return swendsen_wang_labels(graph, 1.4, 10, 3, key=key, n_draws=20)[0]
+
+    keys = spawn_keys(11, 8)
+    alone = [draw(key) for key in keys]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(draw, keys))
+    np.testing.assert_array_equal(together, alone)
+    assert not np.array_equal(alone[0], alone[1])
+
+
+def test_relabelled_layout_is_the_same_graph(monkeypatch):
+    graph, n = random_graph(200, 8, seed=10), 200
+    order = np.random.default_rng(2).permutation(n)
+    positions = np.argsort(order)
+    monkeypatch.setattr(layout_module, "_RELABEL_FROM", 0)
+    monkeypatch.setattr(NeighborGraph, "locality_order", lambda self: order, raising=False)
+    initial = np.random.default_rng(3).integers(0, 3, n)
+    options = dict(key=KEY, n_draws=6, n_warmup=0)
+    labels, info = swendsen_wang_labels(graph, 1.2, 5, 3, initial=initial, **options)
+    assert layout_module.local_layout(graph, 5).neighbors.shape == (5, n)
+    _, every = swendsen_wang_labels(graph, 1.2, 5, 3, initial=initial, every_k=True, **options)
+    np.testing.assert_allclose(every.agreement, agreement(graph, labels))
+    monkeypatch.undo()
+    relabelled = NeighborGraph.from_neighbors(positions[graph.neighbors[:, order]])
+    expected, expected_info = swendsen_wang_labels(
+        relabelled, 1.2, 5, 3, initial=initial[order], **options
+    )
+    np.testing.assert_array_equal(labels[:, order], expected)
+    np.testing.assert_allclose(info.cluster_agreement, expected_info.cluster_agreement)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"beta": -0.1}, "beta must be at least 0, got -0.1"),
+        ({"beta": float("nan")}, "beta must be finite, got nan"),
+        ({"beta": float("inf")}, "beta must be finite, got inf"),
+        ({"k": 0}, "k must be"),
+        ({"k": 4}, "k must be"),
+        ({"n_classes": 1}, "n_classes must be at least 2, got 1"),
+        ({"n_draws": 0}, "n_draws must be an integer >= 1, got 0"),
+        ({"n_warmup": -1}, "n_warmup must be an integer >= 0, got -1"),
+        ({"thin": 0}, "thin must be an integer >= 1, got 0"),
+        ({"class_weight": [1.0, 0.0]}, "class_weight must be finite and positive"),
+        ({"class_weight": [1.0]}, "class_weight must hold 2 numbers"),
+        ({"initial": [0] * 9}, "one label for each of the 10 points, got 9"),
+        ({"initial": [2] * 10}, "labels must lie in 0..1"),
+    ],
+)
+def test_bad_arguments_are_named(change, message):
+    arguments = {"graph": random_graph(10, 3, seed=0), "beta": 1.0, "k": 3, "n_classes": 2}
+    with pytest.raises(ValueError, match=message) as caught:
+        swendsen_wang_labels(**{**arguments, "key": KEY, **change})
+    assert "\n" not in str(caught.value)

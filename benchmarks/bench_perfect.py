@@ -1,0 +1,152 @@
+"""Perfect draws: against the paper's single-site coupling, over (beta, G), and as n grows."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from bayesknn.datasets import load_ripley
+from bayesknn.exceptions import CoalescenceError
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.perfect import perfect_labels
+from bayesknn.labels.random import spawn_keys
+from benchmarks.harness import Report, interleave
+
+# (k, beta) and milliseconds a draw in KERNELS: single-site, bonds with two and with four classes.
+CELLS = [
+    (13, 1.0, 0.20, 0.19, 0.15),
+    (13, 1.45, 4.8, 0.55, 0.61),
+    (13, 2.0, None, 0.36, 1.65),
+    (13, 4.0, None, 0.19, 0.45),
+    (53, 1.0, 0.50, 0.63, 0.33),
+    (53, 1.3, 82.0, 0.99, 0.82),
+    (53, 2.0, None, 0.56, 2.5),
+    (53, 4.0, None, 0.35, 0.86),
+]
+KEY = spawn_keys(0, 1)[0]
+FIRST_CALL = """
+import time
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.perfect import perfect_labels
+graph = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
+start = time.perf_counter()
+perfect_labels(graph, 1.0, 1, 2, key=1)
+print(time.perf_counter() - start)
+"""
+
+
+def run(report: Report) -> None:
+    ripley = NeighborGraph.from_points(load_ripley().X_train, k_max=125)
+    _compare_couplings(report, ripley)
+    _tabulate(report, ripley)
+    _count_failures(report, ripley)
+    _grow(report)
+    _call_first(report)
+
+
+def _drawer(graph, beta, k, n_classes, n_draws, **options):
+    """Draws that cost the same in every run: the key is fixed."""
+    return lambda: perfect_labels(graph, beta, k, n_classes, n_draws=n_draws, key=KEY, **options)
+
+
+def _compare_couplings(report, graph) -> None:
+    report.section("Perfect draws on Ripley's graph: bonds against single sites, two classes")
+    for k, beta, n_draws, target in ((13, 1.0, 400, None), (13, 1.45, 200, 8), (53, 1.3, 20, None)):
+        seconds = interleave(
+            {
+                "bonds": _drawer(graph, beta, k, 2, n_draws),
+                "sites": _drawer(graph, beta, k, 2, n_draws, algorithm="sites"),
+            },
+            repeats=5,
+        )
+        report.line(
+            f"draws by bonds, k={k}, beta={beta}",
+            seconds["sites"] / seconds["bonds"],
+            "x faster",
+            at_least=target,
+            against=f"single-site coupling from the past, {1e3 * seconds['sites'] / n_draws:.3g} ms"
+            f" a draw (bonds {1e3 * seconds['bonds'] / n_draws:.3g})",
+        )
+
+
+def _tabulate(report, graph) -> None:
+    report.section("Milliseconds a perfect draw on Ripley's graph, one thread")
+    for k, beta, of_sites, of_two, of_four in CELLS:
+        functions = {
+            "bonds, G = 2": (_drawer(graph, beta, k, 2, 200), 200, of_two),
+            "bonds, G = 4": (_drawer(graph, beta, k, 4, 200), 200, of_four),
+        }
+        if of_sites is not None:
+            n_draws = 100 if of_sites < 10 else 10
+            slow = _drawer(graph, beta, k, 2, n_draws, algorithm="sites")
+            functions["sites, G = 2"] = (slow, n_draws, of_sites)
+        for name, (draw, n_draws, measured) in functions.items():
+            seconds = min(_core_seconds(draw) for _ in range(3))
+            report.line(
+                f"{name}, k={k}, beta={beta:g}",
+                1e3 * seconds / n_draws,
+                "ms",
+                against=f"{measured:g} ms in KERNELS, on another machine",
+            )
+
+
+def _count_failures(report, graph) -> None:
+    report.section("Perfect draws on Ripley's graph, beta = 0, 0.1, ..., 4, five values of k")
+    for n_classes in range(2, 7):
+        n_failures, longest, start = 0, 0, time.perf_counter()
+        for k in (1, 5, 13, 53, 125):
+            for beta in np.linspace(0.0, 4.0, 41):
+                try:
+                    _, info = _drawer(graph, beta, k, n_classes, 5)()
+                    longest = max(longest, int(info.n_sweeps.max()))
+                except CoalescenceError:
+                    n_failures += 1
+        report.line(
+            f"failures in 205 settings, G = {n_classes}, 5 draws each",
+            n_failures,
+            "",
+            at_most=0,
+            against=f"a past of 65,536 sweeps; the longest needed was {longest}, and all took "
+            f"{time.perf_counter() - start:.1f} s",
+        )
+
+
+def _grow(report) -> None:
+    report.section("One perfect draw as n grows: 2-D mixture, k = 20, two classes, one thread")
+    for n in (10**3, 10**4, 10**5, 10**6):
+        graph = _mixture_graph(n, k=20)
+        for beta in (1.5,) if n == 10**6 else (1.4, 1.5, 1.6):
+            draw = _drawer(graph, beta, 20, 2, 1)
+            draw()
+            seconds = min(_core_seconds(draw) for _ in range(1 if n == 10**6 else 3))
+            report.line(
+                f"n = {n:,}, beta = {beta}",
+                seconds,
+                "s",
+                at_most=1.0 if n == 10**5 else None,
+                against=f"{1e9 * seconds / n:.0f} ns a point",
+            )
+
+
+def _core_seconds(function) -> float:
+    """Time on the core: draws take one thread, and the machine may be shared."""
+    start = time.thread_time()
+    function()
+    return time.thread_time() - start
+
+
+def _mixture_graph(n: int, k: int) -> NeighborGraph:
+    rng = np.random.default_rng(0)
+    centres = 2.0 * rng.normal(size=(8, 2))
+    X = centres[rng.integers(8, size=n)] + 0.7 * rng.normal(size=(n, 2))
+    return NeighborGraph.from_points(X, k)
+
+
+def _call_first(report) -> None:
+    report.section("First perfect draw in a fresh interpreter, disk cache warm")
+    command = [sys.executable, "-c", FIRST_CALL]
+    times = [
+        float(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(4)
+    ]
+    report.line("first call of perfect_labels", min(times[1:]), "s", at_most=0.5)

@@ -1,0 +1,60 @@
+"""The forest of recent bonds against a plain search."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayesknn.labels.connectivity import _connect, _connected, _new_forest, _part_all, _root
+from tests.labels.perfect_twins import clusters, connected
+
+
+@st.composite
+def streams(draw):
+    """Points, and bonds that arrive one per unit of time."""
+    n = draw(st.integers(2, 12))
+    point = st.integers(0, n - 1)
+    return n, draw(st.lists(st.tuples(point, point), min_size=1, max_size=60))
+
+
+def priorities(n):
+    return [int(h) for h in _new_forest(n)[1::2] >> np.uint64(32)]
+
+
+@given(stream=streams(), window=st.integers(1, 40))
+@settings(max_examples=150, deadline=None)
+def test_window_of_bonds(stream, window):
+    n, bonds = stream
+    forest, priority = _new_forest(n), priorities(n)
+    for t, (i, j) in enumerate(bonds):
+        now, since = np.uint64(100 + t), np.uint64(100 + t - window + 1)
+        _connect(forest, np.uint64(i), np.uint64(j), now, since)
+        recent = bonds[max(0, t - window + 1) : t + 1]
+        for part in clusters(n, recent):
+            root = max(part, key=lambda v: priority[v])
+            assert all(_root(forest, np.uint64(v), since) == root for v in part)
+        for v in range(n):
+            expected = connected(recent, i, v)
+            assert _connected(forest, np.uint64(i), np.uint64(v), since) == expected
+
+
+def test_priorities_differ_and_paths_stay_short():
+    n = 4096
+    forest = _new_forest(n)
+    assert len(set(priorities(n))) == n
+    # A path, bond by bond in order, is the worst stream for a forest without priorities.
+    for t in range(n - 1):
+        _connect(forest, np.uint64(t), np.uint64(t + 1), np.uint64(10 + t), np.uint64(1))
+    steps = []
+    for i in range(n):
+        v, count = i, 0
+        while forest[2 * v] > 0:
+            v, count = int(forest[2 * v + 1] & np.uint64(0xFFFFFFFF)), count + 1
+        steps.append(count)
+    assert np.mean(steps) < 4 * np.log(n)
+
+
+def test_parting_forgets_every_bond():
+    forest = _new_forest(5)
+    _connect(forest, np.uint64(0), np.uint64(4), np.uint64(9), np.uint64(1))
+    _part_all(forest)
+    assert [_root(forest, np.uint64(i), np.uint64(1)) for i in range(5)] == list(range(5))

@@ -1,0 +1,242 @@
+"""The front of the perfect samplers: law, key, threads, what it refuses and how it fails."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from bayesknn.datasets import load_ripley
+from bayesknn.exceptions import CoalescenceError
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels import layout
+from bayesknn.labels.perfect import perfect_labels
+from bayesknn.labels.perfect_bonds import _run_bonds, bond_scratch
+from bayesknn.labels.random import spawn_keys
+from bayesknn.model import agreement, exact_law, state_index
+from tests.statistical import check, p_value_of_counts, rejects
+
+KEY = spawn_keys(0, 1)[0]
+GRAPH = NeighborGraph.from_neighbors([[1, 0, 1, 2, 3], [2, 2, 0, 1, 0]])
+WEIGHTS = [0.6, 1.5]
+
+
+def p_value_of_draws(beta, n_classes, class_weight=None, graph=GRAPH, drawn=None, **options):
+    """Draws against the law; ``drawn`` overrides what is asked of the sampler, to break it."""
+    k = graph.k_max
+    asked = {"beta": beta, "class_weight": class_weight} | (drawn or {})
+    _, law = exact_law(graph, beta, k, n_classes, class_weight)
+
+    def p_value(n_draws, seed):
+        labels, _ = perfect_labels(
+            graph, k=k, n_classes=n_classes, n_draws=n_draws, key=spawn_keys(seed, 1)[0],
+            **asked, **options,
+        )  # fmt: skip
+        counts = np.bincount(state_index(labels, n_classes), minlength=len(law))
+        return p_value_of_counts(counts, law)
+
+    return p_value
+
+
+@pytest.mark.parametrize("beta", [0.4, 1.6, 3.0])
+@pytest.mark.parametrize(
+    ("n_classes", "class_weight"),
+    [(2, None), (3, None), (4, None), (2, WEIGHTS), (2, [1.7, 0.9]), (3, [0.8] * 3)],
+)
+def test_law_of_bonds(beta, n_classes, class_weight):
+    check(p_value_of_draws(beta, n_classes, class_weight), n_draws=20_000)
+
+
+@pytest.mark.parametrize("beta", [0.4, 1.2])
+@pytest.mark.parametrize("class_weight", [None, WEIGHTS])
+@pytest.mark.parametrize("proposal_beta", [None, 0.3, "auto"])
+def test_law_of_sites(beta, class_weight, proposal_beta):
+    p_value = p_value_of_draws(
+        beta, 2, class_weight, algorithm="sites", proposal_beta=proposal_beta
+    )
+    check(p_value, n_draws=20_000)
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "drawn"),
+    [
+        (None, {"beta": 2 * 0.8}),
+        (WEIGHTS, {"class_weight": None}),
+        (WEIGHTS, {"class_weight": WEIGHTS[::-1]}),
+        (WEIGHTS, {"class_weight": [1.05, 1.05]}),
+    ],
+    ids=["beta not divided by k", "no weights", "weights of the other class", "mean weight"],
+)
+@pytest.mark.parametrize("algorithm", ["bonds", "sites"])
+def test_mutants_are_rejected(class_weight, drawn, algorithm):
+    p_value = p_value_of_draws(0.8, 2, class_weight, drawn=drawn, algorithm=algorithm)
+    assert rejects(p_value, n_draws=20_000)
+
+
+def test_law_on_a_relabelled_graph(monkeypatch):
+    monkeypatch.setattr(layout, "_RELABEL_FROM", 0)
+    graph = NeighborGraph.from_neighbors(GRAPH.neighbors)
+    graph.locality_order = lambda: np.array([4, 2, 0, 3, 1])
+    assert layout.local_layout(graph, 2).neighbors is not graph.neighbors
+    check(p_value_of_draws(1.3, 2, WEIGHTS, graph), n_draws=20_000)
+    check(p_value_of_draws(1.3, 3, None, graph), n_draws=20_000)
+
+
+def test_labels_in_the_order_of_the_layout_are_rejected(monkeypatch):
+    monkeypatch.setattr(layout, "_RELABEL_FROM", 0)
+    graph = NeighborGraph.from_neighbors(GRAPH.neighbors)
+    graph.locality_order = lambda: np.array([4, 2, 0, 3, 1])
+    relabelled = NeighborGraph.from_neighbors(layout.local_layout(graph, 2).neighbors)
+    _, law = exact_law(relabelled, 1.3, 2, 3)
+
+    def p_value(n_draws, seed):
+        labels, _ = perfect_labels(graph, 1.3, 2, 3, n_draws=n_draws, key=spawn_keys(seed, 1)[0])
+        return p_value_of_counts(np.bincount(state_index(labels, 3), minlength=len(law)), law)
+
+    assert rejects(p_value, n_draws=20_000)
+
+
+@pytest.fixture(scope="module")
+def ripley():
+    return NeighborGraph.from_points(load_ripley().X_train, k_max=13)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_classes": 3},
+        {"n_classes": 2, "class_weight": [1.0, 1.02]},
+        {"n_classes": 2, "algorithm": "sites"},
+        {"n_classes": 2, "algorithm": "sites", "proposal_beta": 0.97},
+    ],
+)
+def test_threads_and_number_of_draws_do_not_matter(ripley, options):
+    one, info = perfect_labels(ripley, 1.0, 13, n_draws=25, key=KEY, **options)
+    for n_jobs in (2, 3, 40):
+        many, again = perfect_labels(ripley, 1.0, 13, n_draws=25, key=KEY, n_jobs=n_jobs, **options)
+        np.testing.assert_array_equal(one, many)
+        np.testing.assert_array_equal(info.n_sweeps, again.n_sweeps)
+        np.testing.assert_array_equal(info.n_tries, again.n_tries)
+    few, _ = perfect_labels(ripley, 1.0, 13, n_draws=4, key=KEY, **options)
+    np.testing.assert_array_equal(one[:4], few)
+    assert len(np.unique(one, axis=0)) == 25
+
+
+def test_info(ripley):
+    labels, info = perfect_labels(ripley, 1.45, 13, 3, n_draws=20, key=KEY)
+    assert labels.shape == (20, 250)
+    assert labels.dtype == np.uint8
+    assert info.algorithm == "bonds"
+    assert info.proposal_beta == 1.45
+    np.testing.assert_array_equal(info.agreement, agreement(ripley, labels, 13))
+    np.testing.assert_array_equal(info.n_tries, np.ones(20))
+    assert np.all(info.n_sweeps >= 4)
+    labels, info = perfect_labels(ripley, 1.0, 13, 2, class_weight=WEIGHTS, key=KEY)
+    np.testing.assert_array_equal(info.agreement, agreement(ripley, labels, 13, WEIGHTS))
+
+
+def test_sites_info_and_proposals(ripley):
+    _, info = perfect_labels(ripley, 1.1, 13, 2, key=KEY, algorithm="sites", proposal_beta=1.08)
+    assert (info.algorithm, info.proposal_beta) == ("sites", 1.08)
+    assert info.n_tries[0] >= 1
+
+
+def test_extremes(ripley):
+    at_zero, _ = perfect_labels(ripley, 0.0, 13, 4, n_draws=200, key=KEY)
+    np.testing.assert_allclose(np.bincount(at_zero.ravel()) / at_zero.size, 0.25, atol=0.02)
+    frozen, info = perfect_labels(ripley, 1e300, 13, 300, n_draws=200, key=KEY)
+    assert frozen.dtype == np.uint32
+    assert np.all(frozen == frozen[:, :1])
+    assert np.all(info.agreement == 250 * 13)
+    assert frozen.max() > 255
+    tiny, _ = perfect_labels(ripley, 5e-324, 13, 2, class_weight=WEIGHTS, n_draws=3, key=KEY)
+    assert tiny.shape == (3, 250)
+
+
+def test_equal_weights_scale_beta(ripley):
+    weighted, _ = perfect_labels(ripley, 1.0, 13, 4, n_draws=3, class_weight=[1.5] * 4, key=KEY)
+    plain, _ = perfect_labels(ripley, 1.5, 13, 4, n_draws=3, key=KEY)
+    np.testing.assert_array_equal(weighted, plain)
+
+
+def test_keys_give_different_draws(ripley):
+    first, second = spawn_keys(1, 2)
+    one, _ = perfect_labels(ripley, 0.5, 13, 2, key=first)
+    two, _ = perfect_labels(ripley, 0.5, 13, 2, key=second)
+    assert np.any(one != two)
+
+
+@pytest.mark.parametrize(
+    ("options", "words", "n_sweeps"),
+    [
+        ({"n_classes": 3, "max_sweeps": 3}, "raise max_sweeps, or use Swendsen-Wang", 3),
+        ({"n_classes": 2, "algorithm": "sites", "max_sweeps": 50}, "use algorithm='bonds'", 50),
+        (
+            {"n_classes": 2, "algorithm": "sites", "proposal_beta": 1.0, "max_tries": 3},
+            "refused in all of 3 proposals; use algorithm='bonds'",
+            None,
+        ),
+        (
+            {"n_classes": 2, "algorithm": "sites", "proposal_beta": 1.9, "max_sweeps": 64},
+            "still apart after a past of 64 sweeps; use algorithm='bonds'",
+            64,
+        ),
+    ],
+)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_no_draw_rather_than_a_biased_one(ripley, options, words, n_sweeps, n_jobs):
+    with pytest.raises(CoalescenceError, match=words) as caught:
+        perfect_labels(ripley, 2.0, 13, n_draws=5, key=KEY, n_jobs=n_jobs, **options)
+    assert 0 < caught.value.n_apart <= 250
+    assert n_sweeps is None or caught.value.n_sweeps == n_sweeps
+    assert f"{caught.value.n_apart} of 250 points" in str(caught.value)
+    assert pickle.loads(pickle.dumps(caught.value)).n_apart == caught.value.n_apart
+
+
+def test_the_first_draw_that_fails_is_named(ripley):
+    scratch, past = bond_scratch(250), []
+    for draw in range(30):
+        n_sweeps = 1
+        while _run_bonds(
+            ripley.neighbors, 13, 1.45 / 13, 4, np.empty(0), KEY, np.uint64(draw), n_sweeps, scratch
+        ):
+            n_sweeps += 1
+        past.append(n_sweeps)
+    options = {"n_draws": 30, "key": KEY}
+    perfect_labels(ripley, 1.45, 13, 4, max_sweeps=max(past), **options)
+    words = f"draw {np.argmax(past)} at beta=1.45, k=13"
+    for n_jobs in (1, 3):
+        with pytest.raises(CoalescenceError, match=words) as caught:
+            perfect_labels(ripley, 1.45, 13, 4, max_sweeps=max(past) - 1, n_jobs=n_jobs, **options)
+        assert caught.value.n_sweeps == max(past) - 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"beta": -0.1}, "beta must be at least 0, got -0.1"),
+        ({"beta": np.nan}, "beta must be finite"),
+        ({"beta": np.inf}, "beta must be finite"),
+        ({"k": 0}, "k must be an integer in 1..2"),
+        ({"k": 3}, "k must be an integer in 1..2"),
+        ({"n_classes": 1}, "n_classes must be"),
+        ({"n_draws": 0}, "n_draws must be an integer in"),
+        ({"n_draws": 1.5}, "n_draws must be an integer"),
+        ({"max_sweeps": 0}, "max_sweeps must be an integer"),
+        ({"max_tries": -1}, "max_tries must be an integer"),
+        ({"algorithm": "gibbs"}, "algorithm must be one of auto, bonds, sites, got 'gibbs'"),
+        ({"n_classes": 3, "algorithm": "sites"}, "needs two classes, got 3; use 'bonds'"),
+        ({"n_classes": 3, "class_weight": [1, 1, 2]}, "use Gibbs or Swendsen-Wang"),
+        ({"class_weight": [1, -1]}, "class_weight must be finite and positive"),
+        ({"proposal_beta": 0.5}, "'bonds' has no need of it"),
+        ({"algorithm": "sites", "proposal_beta": 1.5}, "at most beta = 1, got 1.5"),
+        ({"algorithm": "sites", "proposal_beta": "soon"}, "proposal_beta must be a number"),
+        (
+            {"algorithm": "sites", "proposal_beta": 0.5, "max_tries": 2**31, "n_draws": 2},
+            "n_draws \\* max_tries must be at most",
+        ),
+    ],
+)
+def test_bad_arguments(changed, words):
+    asked = {"beta": 1.0, "k": 2, "n_classes": 2} | changed
+    with pytest.raises(ValueError, match=words):
+        perfect_labels(GRAPH, key=KEY, **asked)

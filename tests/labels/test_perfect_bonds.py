@@ -1,0 +1,267 @@
+"""Coupling from the past on bonds: invariance, the twin, the past, the order and mutants."""
+
+import itertools
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayesknn.datasets import load_ripley
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.bonds import _open_probability
+from bayesknn.labels.connectivity import _connect, _connected, _root
+from bayesknn.labels.perfect_bonds import (
+    _colour_clusters,
+    _draw_bonds,
+    _run_bonds,
+    _sure_share,
+    _sweep_bonds,
+    _update_bond,
+    bond_scratch,
+    bond_strengths,
+)
+from bayesknn.labels.random import _sweep_key
+from bayesknn.model import exact_law, state_index
+from tests.labels.perfect_twins import BondTwin, clusters, small_graphs
+from tests.statistical import check, p_value_of_counts, rejects
+
+COMPLETE = NeighborGraph.from_neighbors([[1, 2, 0], [2, 0, 1]])
+CHAIN = NeighborGraph.from_neighbors([[1, 0, 1, 2], [2, 2, 0, 1]])
+EMPTY = np.empty(0)
+KEYS = st.integers(0, 2**64 - 1).map(np.uint64)
+
+
+def draw_bonds(graph, beta, k, n_classes, class_weight, key, draw, n_start=1, max_sweeps=2**16):
+    rate, pull, heavier = bond_strengths(graph, beta, k, class_weight)
+    labels = np.full(graph.n_points, 99, np.uint8)
+    n_sweeps, n_apart = _draw_bonds(
+        graph.neighbors, k, rate, n_classes, pull, heavier, np.uint64(key), np.uint64(draw),
+        n_start, max_sweeps, bond_scratch(graph.n_points), labels,
+    )  # fmt: skip
+    return labels, n_sweeps, n_apart
+
+
+# Invariance, without random numbers.
+
+
+def enumerate_kernel(graph, beta, k, n_classes, class_weight):
+    """List the bonds with their probabilities, and all configurations with their law."""
+    rate, pull, heavier = bond_strengths(graph, beta, k, class_weight)
+    n = graph.n_points
+    ends = [(i, int(graph.neighbors[r, i])) for i in range(n) for r in range(k)]
+    p = [_open_probability(rate)] * len(ends) + [_open_probability(strength) for strength in pull]
+    ends += [(i, n) for i in range(len(pull))]
+    states = list(itertools.product((0, 1), repeat=len(ends)))
+    weights = np.empty(len(states))
+    for s, state in enumerate(states):
+        n_clusters = len(clusters(n + 1, itertools.compress(ends, state)))
+        chances = [q if is_open else 1 - q for q, is_open in zip(p, state, strict=True)]
+        weights[s] = np.prod(chances) * float(n_classes) ** n_clusters
+    return ends, p, states, weights / weights.sum(), heavier
+
+
+def opens_in_between(ends, state, b):
+    """Whether the compiled update opens bond b when its number depends on the others."""
+    n = max(max(e) for e in ends) + 1
+    scratch, length, now = bond_scratch(n), len(ends), 1000 + b
+    since = np.uint64(now - length + 1)
+    # Bonds before b were refreshed in this sweep, those from b on in the last one.
+    times = {c: 1000 + c - (length if c >= b else 0) for c in range(length) if state[c]}
+    for c, time in sorted(times.items(), key=lambda item: item[1]):
+        i, j = np.uint64(ends[c][0]), np.uint64(ends[c][1])
+        for forest in (scratch.lower, scratch.upper):
+            _connect(forest, i, j, np.uint64(time), np.uint64(1))
+    i, j = np.uint64(ends[b][0]), np.uint64(ends[b][1])
+    apart = _update_bond(
+        scratch.lower, scratch.upper, i, j, np.uint64(now), since, 0.99, 0.5, False, True
+    )
+    assert not apart
+    opened = [_connected(forest, i, j, np.uint64(now)) for forest in scratch[:2]]
+    assert opened[0] == opened[1]
+    return opened[0]
+
+
+@pytest.mark.parametrize(
+    ("graph", "n_classes", "class_weight"),
+    [
+        (COMPLETE, 3, None),
+        (CHAIN, 2, None),
+        (NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), 3, None),
+        (NeighborGraph.from_neighbors([[1, 0, 1, 1, 3]]), 5, None),
+        (NeighborGraph.from_neighbors([[1, 0, 1]]), 2, np.array([0.7, 1.9])),
+        (NeighborGraph.from_neighbors([[1, 2, 0, 1]]), 2, np.array([1.4, 0.3])),
+    ],
+)
+@pytest.mark.parametrize("beta", [0.3, 1.6])
+def test_heat_bath_keeps_the_law_and_colours_give_the_model(graph, n_classes, class_weight, beta):
+    k, n = graph.k_max, graph.n_points
+    ends, p, states, law, heavier = enumerate_kernel(graph, beta, k, n_classes, class_weight)
+    index = {state: s for s, state in enumerate(states)}
+    pushed = law.copy()
+    for b in range(len(ends)):
+        sure = _sure_share(p[b], n_classes)
+        after = np.zeros_like(pushed)
+        for s, state in enumerate(states):
+            chance = p[b] if opens_in_between(ends, state, b) else p[b] * sure
+            after[index[(*state[:b], 1, *state[b + 1 :])]] += chance * pushed[s]
+            after[index[(*state[:b], 0, *state[b + 1 :])]] += (1 - chance) * pushed[s]
+        pushed = after
+    np.testing.assert_allclose(pushed, law, rtol=0, atol=1e-12)
+
+    labels, expected = exact_law(graph, beta, k, n_classes, class_weight)
+    coloured = np.zeros(len(labels))
+    for state, probability in zip(states, law, strict=True):
+        parts = clusters(n + 1, itertools.compress(ends, state))
+        free = [sorted(part) for part in parts if n not in part]
+        pulled = [i for part in parts if n in part for i in part if i < n]
+        fits = np.all(labels[:, pulled] == heavier, axis=1)
+        for part in free:
+            fits &= np.all(labels[:, part] == labels[:, part[:1]], axis=1)
+        coloured += fits * probability / float(n_classes) ** len(free)
+    np.testing.assert_allclose(coloured, expected, rtol=0, atol=1e-12)
+
+
+# The twin, the past and the order.
+
+
+@given(
+    graph=small_graphs(),
+    beta=st.floats(0, 4),
+    n_classes=st.integers(2, 5),
+    weighted=st.booleans(),
+    key=KEYS,
+    draw=st.integers(0, 2**31 - 1),
+)
+@settings(max_examples=60, deadline=None)
+def test_same_labels_as_the_twin(graph, beta, n_classes, weighted, key, draw):
+    class_weight = np.array([0.6, 1.7]) if weighted else None
+    n_classes = 2 if weighted else n_classes
+    k = graph.k_max
+    labels, n_sweeps, n_apart = draw_bonds(graph, beta, k, n_classes, class_weight, key, draw)
+    assert n_apart == 0
+    twin = BondTwin(graph, beta, k, n_classes, class_weight)
+    np.testing.assert_array_equal(labels, twin.labels(int(key), draw, n_sweeps))
+    # The twin starts from all bonds open, the kernel from a little less; both enclose the truth.
+    np.testing.assert_array_equal(labels, twin.draw(int(key), draw))
+
+
+@given(graph=small_graphs(), beta=st.floats(0, 4), key=KEYS, n_start=st.integers(1, 40))
+@settings(max_examples=60, deadline=None)
+def test_further_back_is_the_same_draw(graph, beta, key, n_start):
+    k = graph.k_max
+    once = draw_bonds(graph, beta, k, 3, None, key, 0)[0]
+    again = draw_bonds(graph, beta, k, 3, None, key, 0, n_start=n_start)[0]
+    np.testing.assert_array_equal(once, again)
+
+
+@pytest.fixture(scope="module")
+def ripley():
+    return NeighborGraph.from_points(load_ripley().X_train, k_max=53)
+
+
+@pytest.mark.parametrize(("beta", "k", "n_classes"), [(1.45, 13, 2), (2.0, 13, 4), (1.3, 53, 3)])
+def test_further_back_on_ripley(ripley, beta, k, n_classes):
+    for draw in range(10):
+        labels, n_sweeps, _ = draw_bonds(ripley, beta, k, n_classes, None, 7, draw)
+        for n_start in (n_sweeps + 1, 2 * n_sweeps, 5 * n_sweeps):
+            further = draw_bonds(ripley, beta, k, n_classes, None, 7, draw, n_start)
+            assert further[1] == n_start
+            np.testing.assert_array_equal(further[0], labels)
+
+
+@pytest.mark.parametrize("class_weight", [None, np.array([1.0, 1.01])])
+def test_order_never_breaks_on_ripley(ripley, class_weight):
+    n, k = ripley.n_points, 13
+    rate, pull, _ = bond_strengths(ripley, 1.45, k, class_weight)
+    scratch = bond_scratch(n)
+    length = n * k + len(pull)
+    n_clusters = []
+    for sweep in range(30):
+        start = np.uint64((sweep + 1) * length + 1)
+        sweep_key = np.uint64(_sweep_key(np.uint64(3), np.uint64(sweep)))
+        _sweep_bonds(
+            ripley.neighbors, k, rate, 2, pull, sweep_key, start, sweep == 0, True, scratch
+        )
+        lower = np.array([_root(scratch.lower, np.uint64(i), start) for i in range(n + 1)])
+        upper = np.array([_root(scratch.upper, np.uint64(i), start) for i in range(n + 1)])
+        # Points of one cluster of the lower chain are in one cluster of the upper chain.
+        np.testing.assert_array_equal(upper, upper[lower])
+        n_clusters.append((len(set(lower)), len(set(upper))))
+    assert n_clusters[0][0] > n_clusters[0][1]
+    assert n_clusters[-1][0] == n_clusters[-1][1]
+
+
+def test_no_past_long_enough_leaves_labels_alone(ripley):
+    labels, n_sweeps, n_apart = draw_bonds(ripley, 1.45, 13, 2, None, 1, 0, max_sweeps=3)
+    assert (n_sweeps, n_apart > 0) == (3, True)
+    assert np.all(labels == 99)
+
+
+# The law, and named mutants.
+
+
+def p_value_of_twin(graph, beta, k, n_classes, mutant):
+    _, law = exact_law(graph, beta, k, n_classes)
+    twin = BondTwin(graph, beta, k, n_classes, mutant=mutant)
+
+    def p_value(n_draws, seed):
+        draws = np.array([twin.draw(seed, d) for d in range(n_draws)])
+        return p_value_of_counts(
+            np.bincount(state_index(draws, n_classes), minlength=len(law)), law
+        )
+
+    return p_value
+
+
+def test_twin_has_the_law():
+    check(p_value_of_twin(COMPLETE, 2.0, 2, 6, mutant=None), n_draws=800)
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        "one bond per pair",
+        "beta not divided by k",
+        "always p",
+        "stale connectivity",
+        "own bond counts",
+        "closed at the start of the sweep",
+    ],
+)
+def test_mutants_are_rejected(mutant):
+    assert rejects(p_value_of_twin(COMPLETE, 2.0, 2, 6, mutant), n_draws=800)
+
+
+@numba.njit
+def _lengthen(neighbors, rate, n_classes, pull, fresh, key, scratch, labels):
+    """Draws whose past grows sweep by sweep, with the same or, wrongly, with fresh numbers."""
+    for d in range(labels.shape[0]):
+        n_sweeps = 1
+        while True:
+            stream = key + np.uint64(n_sweeps if fresh else 0)
+            k = neighbors.shape[0]
+            if 0 == _run_bonds(
+                neighbors, k, rate, n_classes, pull, stream, np.uint64(d), n_sweeps, scratch
+            ):
+                break
+            n_sweeps += 1
+        _colour_clusters(n_classes, 0, key, np.uint64(d), scratch.roots, labels[d])
+
+
+def p_value_of_past(fresh):
+    _, law = exact_law(CHAIN, 2.0, 2, 3)
+
+    def p_value(n_draws, seed):
+        labels = np.empty((n_draws, 4), np.uint8)
+        key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        _lengthen(CHAIN.neighbors, 1.0, 3, EMPTY, fresh, key, bond_scratch(4), labels)
+        return p_value_of_counts(np.bincount(state_index(labels, 3), minlength=81), law)
+
+    return p_value
+
+
+def test_fresh_numbers_are_rejected():
+    check(p_value_of_past(fresh=False), n_draws=20_000)
+    assert rejects(p_value_of_past(fresh=True), n_draws=20_000)

@@ -1,0 +1,253 @@
+"""Single-site coupling from the past and its accept-reject step."""
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayesknn.datasets import load_ripley
+from bayesknn.exceptions import CoalescenceError
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.perfect_rejection import (
+    _draw_by_rejection_batch,
+    _measure_shortfalls,
+    choose_proposal_beta,
+    rejection_scratch,
+    rejection_step,
+)
+from bayesknn.labels.perfect_sites import (
+    _draw_sites,
+    _run_sites,
+    _sweep_sites,
+    site_scratch,
+    site_tables,
+)
+from bayesknn.labels.random import _sweep_key
+from bayesknn.model import agreement, exact_law, state_index
+from tests.labels.perfect_twins import SiteTwin, small_graphs
+from tests.statistical import check, p_value_of_counts, rejects
+
+RING = NeighborGraph.from_neighbors([[1, 2, 3, 4, 5, 0]])
+CHAIN = NeighborGraph.from_neighbors([[1, 0, 1, 2], [2, 2, 0, 1]])
+# Two components, of which one has a point that nobody has as neighbour.
+PARTS = NeighborGraph.from_neighbors([[1, 0, 1, 4, 3, 4]])
+WEIGHTS = np.array([1.0, 1.6])
+KEYS = st.integers(0, 2**64 - 1).map(np.uint64)
+LOW_HALF = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+
+
+def draw_sites(graph, beta, k, class_weight, key, draw, n_start=1, max_sweeps=2**16):
+    labels = np.full(graph.n_points, 99, np.uint8)
+    tables = site_tables(graph, beta, k, class_weight)
+    scratch = site_scratch(graph.n_points)
+    n_sweeps, n_apart = _draw_sites(
+        tables, np.uint64(key), np.uint64(draw), n_start, max_sweeps, scratch, labels
+    )
+    return labels, n_sweeps, n_apart
+
+
+@pytest.mark.parametrize("class_weight", [None, WEIGHTS, np.array([2.0, 0.3])])
+@pytest.mark.parametrize("beta", [0.0, 0.7, 2.5])
+def test_heat_bath_keeps_the_law(beta, class_weight):
+    graph = NeighborGraph.from_neighbors([[1, 0, 1, 1, 3], [2, 2, 0, 4, 0]])
+    states, law = exact_law(graph, beta, 2, 2, class_weight)
+    tables = site_tables(graph, beta, 2, class_weight)
+    pushed = law.copy()
+    for i in range(graph.n_points):
+        middle, last = tables.single_starts[i], tables.starts[i + 1]
+        double = states[:, tables.points[tables.starts[i] : middle]].sum(axis=1, dtype=int)
+        single = states[:, tables.points[middle:last]].sum(axis=1, dtype=int)
+        thresholds = tables.table[tables.bases[i] + (2 * double + single).astype(np.uint64)]
+        # The last number stands for all of the 2**64.
+        chance = thresholds.astype(float) / 2.0**64
+        without = pushed + pushed[np.arange(len(states)) ^ (1 << (graph.n_points - 1 - i))]
+        pushed = np.where(states[:, i] == 1, chance, 1 - chance) * without
+    np.testing.assert_allclose(pushed, law, rtol=0, atol=1e-12)
+
+
+@given(
+    graph=small_graphs(),
+    beta=st.floats(0, 1.5),
+    weighted=st.booleans(),
+    key=KEYS,
+    draw=st.integers(0, 2**31 - 1),
+)
+@settings(max_examples=60, deadline=None)
+def test_same_labels_as_the_twin(graph, beta, weighted, key, draw):
+    class_weight = WEIGHTS if weighted else None
+    k = graph.k_max
+    labels, n_sweeps, n_apart = draw_sites(graph, beta, k, class_weight, key, draw)
+    assert n_apart == 0
+    lower, upper = SiteTwin(graph, beta, k, class_weight).run(int(key), draw, n_sweeps)
+    np.testing.assert_array_equal(lower, upper)
+    np.testing.assert_array_equal(labels, lower)
+
+
+@given(graph=small_graphs(), beta=st.floats(0, 1.5), key=KEYS, n_start=st.integers(1, 40))
+@settings(max_examples=60, deadline=None)
+def test_further_back_is_the_same_draw(graph, beta, key, n_start):
+    once = draw_sites(graph, beta, graph.k_max, WEIGHTS, key, 0)[0]
+    again = draw_sites(graph, beta, graph.k_max, WEIGHTS, key, 0, n_start=n_start)[0]
+    np.testing.assert_array_equal(once, again)
+
+
+@pytest.fixture(scope="module")
+def ripley():
+    return NeighborGraph.from_points(load_ripley().X_train, k_max=13)
+
+
+def test_further_back_on_ripley(ripley):
+    for draw in range(5):
+        labels, n_sweeps, _ = draw_sites(ripley, 1.2, 13, None, 7, draw)
+        further = draw_sites(ripley, 1.2, 13, None, 7, draw, n_start=3 * n_sweeps)
+        assert further[1] == 3 * n_sweeps
+        np.testing.assert_array_equal(further[0], labels)
+
+
+@pytest.mark.parametrize("class_weight", [None, WEIGHTS])
+def test_order_never_breaks_and_slots_stay_true_on_ripley(ripley, class_weight):
+    tables = site_tables(ripley, 1.45, 13, class_weight)
+    scratch = site_scratch(ripley.n_points)
+    key = np.uint64(5)
+    _run_sites(tables, key, np.uint64(0), 1, scratch)
+    for sweep in range(200):
+        _sweep_sites(tables, np.uint64(_sweep_key(key, np.uint64(sweep))), scratch)
+        lower, upper = scratch.pairs & LOW_HALF, scratch.pairs >> HALF
+        assert np.all(lower <= upper)
+        assert np.all((scratch.slots & LOW_HALF) <= (scratch.slots >> HALF))
+    for labels, slots in ((lower, scratch.slots & LOW_HALF), (upper, scratch.slots >> HALF)):
+        for i in range(ripley.n_points):
+            incident = np.concatenate(
+                [ripley.neighbors[:, i], np.nonzero(ripley.neighbors == i)[1]]
+            )
+            assert slots[i] == tables.bases[i] + labels[incident].sum()
+
+
+def test_no_past_long_enough_leaves_labels_alone(ripley):
+    labels, n_sweeps, n_apart = draw_sites(ripley, 2.0, 13, None, 1, 0, max_sweeps=100)
+    assert (n_sweeps, n_apart > 0) == (100, True)
+    assert np.all(labels == 99)
+
+
+# Named mutants.
+
+
+def p_value_of_twin(beta, class_weight, mutant):
+    _, law = exact_law(CHAIN, beta, 2, 2, class_weight)
+    twin = SiteTwin(CHAIN, beta, 2, class_weight, mutant)
+
+    def p_value(n_draws, seed):
+        draws = np.array([twin.draw(seed, d) for d in range(n_draws)])
+        return p_value_of_counts(np.bincount(state_index(draws, 2), minlength=16), law)
+
+    return p_value
+
+
+def test_twin_has_the_law():
+    check(p_value_of_twin(0.5, WEIGHTS, mutant=None), n_draws=800)
+
+
+@pytest.mark.parametrize(
+    "mutant", ["beta not divided by k", "no reverse neighbours", "weights of the other class"]
+)
+def test_mutants_are_rejected(mutant):
+    assert rejects(p_value_of_twin(0.5, WEIGHTS, mutant), n_draws=800)
+
+
+def test_tie_break_through_the_field_breaks_the_order():
+    mutant = SiteTwin(CHAIN, 0.5, 2, mutant="tie-break through |h|")
+    with pytest.raises(AssertionError, match="order of the chains broke"):
+        for draw in range(20):
+            mutant.draw(0, draw)
+
+
+@numba.njit
+def _lengthen(tables, fresh, key, scratch, labels):
+    """Draws whose past grows sweep by sweep, with the same or, wrongly, with fresh numbers."""
+    for d in range(labels.shape[0]):
+        n_sweeps = 1
+        while True:
+            stream = key + np.uint64(n_sweeps if fresh else 0)
+            if _run_sites(tables, stream, np.uint64(d), n_sweeps, scratch) == 0:
+                break
+            n_sweeps += 1
+        for i in range(labels.shape[1]):
+            labels[d, i] = scratch.pairs[i] & np.uint64(1)
+
+
+def p_value_of_past(fresh):
+    _, law = exact_law(RING, 1.2, 1, 2)
+
+    def p_value(n_draws, seed):
+        labels = np.empty((n_draws, 6), np.uint8)
+        key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        _lengthen(site_tables(RING, 1.2, 1), fresh, key, site_scratch(6), labels)
+        return p_value_of_counts(np.bincount(state_index(labels, 2), minlength=64), law)
+
+    return p_value
+
+
+def test_fresh_numbers_are_rejected():
+    check(p_value_of_past(fresh=False), n_draws=100_000)
+    assert rejects(p_value_of_past(fresh=True), n_draws=100_000)
+
+
+# The accept-reject step.
+
+
+def p_value_of_rejection(strength=None, one_component=False, class_weight=None):
+    """Draws at beta 2 from proposals at 1.2; the arguments break the step."""
+    _, law = exact_law(PARTS, 2.0, 1, 2, class_weight)
+    tables = site_tables(PARTS, 1.2, 1, class_weight)
+    step = rejection_step(PARTS, 2.0, 1.2, 1, class_weight)
+    if strength is not None:
+        step = step._replace(strength=strength)
+    if one_component:
+        step = step._replace(components=np.zeros_like(step.components))
+
+    def p_value(n_draws, seed):
+        labels, n_sweeps = np.empty((n_draws, 6), np.uint8), np.empty(n_draws, np.int64)
+        key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        n_left = _draw_by_rejection_batch(
+            step, tables, key, np.uint64(0), 4, 2**12, 2000, rejection_scratch(step), labels,
+            n_sweeps, n_sweeps.copy(),
+        )  # fmt: skip
+        assert n_left == 0
+        return p_value_of_counts(np.bincount(state_index(labels, 2), minlength=64), law)
+
+    return p_value
+
+
+@pytest.mark.parametrize("class_weight", [None, WEIGHTS])
+def test_rejection_has_the_law(class_weight):
+    check(p_value_of_rejection(class_weight=class_weight), n_draws=20_000)
+    check(p_value_of_rejection(one_component=True, class_weight=class_weight), n_draws=10_000)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.4, 1.2])
+def test_wrong_acceptance_is_rejected(strength):
+    assert rejects(p_value_of_rejection(strength=strength), n_draws=20_000)
+
+
+@given(graph=small_graphs(), data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_shortfalls(graph, data):
+    n, k = graph.n_points, graph.k_max
+    labels = np.array(data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)), np.uint8)
+    step = rejection_step(graph, 2.0, 1.0, k, WEIGHTS)
+    shortfalls = np.empty(step.components.max() + 1)
+    _measure_shortfalls(step, labels, shortfalls)
+    assert np.isclose(shortfalls.sum(), n * k * 1.6 - agreement(graph, labels, k, WEIGHTS))
+    for r in range(k):
+        np.testing.assert_array_equal(step.components, step.components[graph.neighbors[r]])
+
+
+def test_choice_of_the_proposal(ripley):
+    # On Ripley's graph single-site chains meet within the pilot's past up to about beta = 1.3.
+    assert 0.8 < choose_proposal_beta(ripley, 2.0, 13, None, np.uint64(1), 1024) < 1.6
+    with pytest.raises(CoalescenceError, match="use algorithm='bonds'") as caught:
+        choose_proposal_beta(ripley, 1000.0, 13, None, np.uint64(1), 1024)
+    assert caught.value.n_sweeps == 256
+    assert caught.value.n_apart > 0

@@ -1,0 +1,208 @@
+"""One front for the three samplers of the labels given (beta, k) (Section 3).
+
+The chains are run twice: half of the draws come from one started with random labels and half from
+one started with a single class. Where the two do not meet, as at the first-order transitions of
+three and more classes, the user is told.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesknn._validation import check_count
+from bayesknn.exceptions import MixingWarning
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.autocorrelation import autocorrelation_time
+from bayesknn.labels.gibbs import gibbs_labels
+from bayesknn.labels.perfect import perfect_labels
+from bayesknn.labels.random import spawn_keys
+from bayesknn.labels.swendsen_wang import swendsen_wang_labels
+from bayesknn.model.arguments import (
+    check_beta,
+    check_class_weight,
+    check_label_vector,
+    check_n_classes,
+)
+
+_CHAINS: dict[str, Callable[..., Any]] = {
+    "gibbs": gibbs_labels,
+    "swendsen-wang": swendsen_wang_labels,
+}
+_WARMUP = {"gibbs": 500, "swendsen-wang": 200}
+METHODS = ("swendsen-wang", "perfect", "gibbs")
+_DEFAULT_THIN = 10
+_FEWEST_TO_COMPARE = 50
+_DISAGREEMENT = 5.0
+
+
+class SampleInfo(NamedTuple):
+    """What :func:`sample_labels` did.
+
+    Attributes
+    ----------
+    method : str
+    n_sweeps : int
+        Sweeps made in all, warm-up included; for perfect draws, the sum of ``coalescence``.
+    agreement : ndarray of shape (n_draws,)
+        S_k of each draw; with class weights, its weighted sum.
+    autocorrelation_time : float
+        Of ``agreement``, in draws: ``n_draws`` divided by it is the number of independent draws
+        that the sample is worth. 1 for perfect draws; NaN where the draws do not tell.
+    coalescence : ndarray of shape (n_draws,), or None
+        For perfect draws: how many sweeps back the chains that met were started.
+    disagreement : float
+        Of the two chains' mean S_k, in standard errors; NaN with one chain or few draws.
+    """
+
+    method: str
+    n_sweeps: int
+    agreement: np.ndarray
+    autocorrelation_time: float
+    coalescence: np.ndarray | None
+    disagreement: float
+
+
+def sample_labels(
+    graph: NeighborGraph,
+    beta: float,
+    k: int,
+    n_classes: int,
+    method: str = "swendsen-wang",
+    n_draws: int = 1,
+    thin: int | None = None,
+    random_state: Any = None,
+    class_weight: Any = None,
+    *,
+    n_warmup: int | None = None,
+    initial: Any = None,
+    max_sweeps: int = 2**16,
+    n_jobs: int | None = None,
+    return_info: bool = False,
+) -> Any:
+    """Draw labels of the training points from the model at (beta, k).
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    beta : float
+        Strength, at least 0.
+    k : int
+        Number of neighbours, in ``1..graph.k_max``.
+    n_classes : int
+        At least 2.
+    method : {"swendsen-wang", "perfect", "gibbs"}
+        "perfect" draws are independent and exact. "swendsen-wang" is a chain that moves whole
+        clusters, the fastest. "gibbs" is the paper's chain, which gets stuck at large beta.
+    n_draws : int
+    thin : int, optional
+        Sweeps from one draw of a chain to the next, 10 by default; perfect draws need none.
+    random_state : None, int, SeedSequence, Generator or RandomState
+    class_weight : array-like of shape (n_classes,), optional
+        The weights a_g of edges within class g.
+    n_warmup : int, optional
+        Sweeps of a chain before its first draw: 500 for Gibbs, as in the paper, 200 for
+        Swendsen-Wang.
+    initial : array-like of shape (n,), optional
+        Start one chain from these labels, in place of two from random and from equal labels.
+    max_sweeps : int
+        How far into the past perfect sampling goes before it gives up with
+        :class:`~bayesknn.exceptions.CoalescenceError`.
+    n_jobs : int, optional
+        Threads over perfect draws; the draws do not depend on it.
+    return_info : bool
+        Also return a :class:`SampleInfo`.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_draws, n)
+        uint8, or uint32 beyond 256 classes.
+    info : SampleInfo
+        Only with ``return_info``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels import sample_labels
+    >>> rng = np.random.default_rng(0)
+    >>> graph = NeighborGraph.from_points(rng.normal(size=(60, 2)), k_max=10)
+    >>> labels, info = sample_labels(
+    ...     graph, beta=1.5, k=10, n_classes=4, method="perfect", n_draws=5, random_state=0,
+    ...     return_info=True,
+    ... )
+    >>> labels.shape, info.coalescence.shape
+    ((5, 60), (5,))
+    """
+    method = str(method).replace("_", "-")
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    beta, k, n_classes = check_beta(beta), graph.check_k(k), check_n_classes(n_classes)
+    n_draws = check_count(n_draws, "n_draws")
+    thin = check_count(_DEFAULT_THIN if thin is None else thin, "thin")
+    class_weight = check_class_weight(class_weight, n_classes)
+    if initial is not None:
+        initial = check_label_vector(initial, graph.n_points, n_classes)
+    keys = spawn_keys(random_state, 2)
+    if method == "perfect":
+        if initial is not None:
+            raise ValueError("initial is for chains; perfect draws have no start")
+        labels, perfect = perfect_labels(
+            graph, beta, k, n_classes, key=keys[0], n_draws=n_draws, class_weight=class_weight,
+            max_sweeps=max_sweeps, n_jobs=n_jobs,
+        )  # fmt: skip
+        total = int(perfect.n_sweeps.sum())
+        info = SampleInfo(method, total, perfect.agreement, 1.0, perfect.n_sweeps, np.nan)
+        return (labels, info) if return_info else labels
+    n_warmup = check_count(_WARMUP[method] if n_warmup is None else n_warmup, "n_warmup", low=0)
+    starts = [initial]
+    if initial is None and n_draws > 1:
+        starts = [None, np.zeros(graph.n_points, np.int64)]
+    shares = np.diff(np.linspace(0, n_draws, len(starts) + 1).astype(int))
+    runs = [
+        _CHAINS[method](
+            graph, beta, k, n_classes, n_draws=int(share), n_warmup=n_warmup, thin=thin,
+            initial=start, class_weight=class_weight, key=key,
+        )
+        for start, share, key in zip(starts, shares, keys, strict=False)
+    ]  # fmt: skip
+    labels = np.concatenate([draws for draws, _ in runs])
+    series = [info.agreement for _, info in runs]
+    disagreement = _compare(series)
+    if disagreement > _DISAGREEMENT:
+        warnings.warn(
+            f"{method} chains started from random and from equal labels have not met at "
+            f"beta={beta:g}, k={k} (mean S {series[0].mean():.6g} and {series[1].mean():.6g}, "
+            f"{disagreement:.0f} standard errors apart); use method='perfect' or more n_warmup",
+            MixingWarning,
+            stacklevel=2,
+        )
+    times = [autocorrelation_time(one) for one in series]
+    info = SampleInfo(
+        method,
+        sum(one.n_sweeps for _, one in runs),
+        np.concatenate(series),
+        float(np.average(times, weights=shares)),
+        None,
+        disagreement,
+    )
+    return (labels, info) if return_info else labels
+
+
+def _compare(series: list[np.ndarray]) -> float:
+    """Difference of the means of two chains in standard errors, NaN if there is too little."""
+    if len(series) < 2 or min(map(len, series)) < _FEWEST_TO_COMPARE:
+        return float("nan")
+    apart = abs(series[0].mean() - series[1].mean())
+    times = [autocorrelation_time(one) for one in series]
+    # A chain that never moves has no error of its own to offer.
+    variance = sum(
+        one.var() * (1.0 if np.isnan(time) else max(time, 1.0)) / len(one)
+        for one, time in zip(series, times, strict=True)
+    )
+    if variance == 0.0:
+        return 0.0 if apart == 0.0 else float("inf")
+    return float(apart / np.sqrt(variance))

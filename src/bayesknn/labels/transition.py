@@ -1,0 +1,118 @@
+"""beta_max from simulation: where the model becomes black or white (Section 3).
+
+The rule and the search are in :mod:`bayesknn.model.phase`; here they are given exact curves where
+elimination is cheap and Swendsen-Wang runs elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.random import as_seed_sequence
+from bayesknn.labels.swendsen_wang import swendsen_wang_labels
+from bayesknn.model import (
+    PhaseCurve,
+    agreement,
+    choose_k_values,
+    expected_agreement_exact,
+    locate_beta_max,
+    plan_elimination,
+)
+from bayesknn.model.arguments import check_class_weight, check_n_classes
+
+_N_DRAWS = 64
+_THIN = 4
+_WARMUP = 60
+# Exact curves are used while they cost less than simulation would.
+_MAX_ENTRIES = 2**18
+_MAX_POINTS = 2000
+
+
+def find_beta_max(
+    graph: NeighborGraph,
+    n_classes: int,
+    *,
+    k_values: Any = None,
+    class_weight: Any = None,
+    threshold: float = 0.98,
+    random_state: Any = None,
+) -> PhaseCurve:
+    """Find the smallest beta beyond which the model is black or white for every k.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    n_classes : int
+    k_values : iterable of int, optional
+        The k to look at; 1, 2, 3 and some larger ones up to ``graph.k_max`` by default.
+    class_weight : array-like of shape (n_classes,), optional
+    threshold : float
+        The part of the way from ``1 / n_classes`` to 1 that the share of agreeing neighbours must
+        have gone; see :mod:`bayesknn.model.phase`.
+    random_state : None, int, SeedSequence, Generator or RandomState
+
+    Returns
+    -------
+    PhaseCurve
+        ``beta_max``, and the simulated curves for plotting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels import find_beta_max
+    >>> graph = NeighborGraph.from_points(np.random.default_rng(0).normal(size=(60, 2)), k_max=20)
+    >>> 3.0 < find_beta_max(graph, n_classes=2, random_state=0).beta_max < 7.0
+    True
+    """
+    n_classes = check_n_classes(n_classes)
+    class_weight = check_class_weight(class_weight, n_classes)
+    seeds = as_seed_sequence(random_state)
+    n_calls = 0
+
+    def simulate(betas: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal n_calls
+        n_edges = graph.n_points * k
+        if _is_cheap(graph, k, n_classes):
+            means = expected_agreement_exact(
+                graph, betas, k, n_classes, class_weight=class_weight,
+                count_weight=np.ones(n_classes),
+            )  # fmt: skip
+            return np.asarray(means) / n_edges, np.zeros(len(betas))
+        n_calls += 1
+        spawn_key = (*seeds.spawn_key, n_calls)
+        keys = np.random.SeedSequence(seeds.entropy, spawn_key=spawn_key)
+        rows = [
+            _simulate_one(graph, beta, k, n_classes, class_weight, key)
+            for beta, key in zip(betas, keys.generate_state(len(betas), np.uint64), strict=True)
+        ]
+        means, errors = np.array(rows).T / n_edges
+        return means, errors
+
+    ks = choose_k_values(graph.k_max) if k_values is None else k_values
+    return locate_beta_max(simulate, ks, n_classes, threshold=threshold)
+
+
+def _is_cheap(graph: NeighborGraph, k: int, n_classes: int) -> bool:
+    if graph.n_points > _MAX_POINTS or k > 3:
+        return False
+    try:
+        return plan_elimination(graph, k, n_classes).n_entries <= _MAX_ENTRIES
+    except ValueError:
+        return False
+
+
+def _simulate_one(graph, beta, k, n_classes, class_weight, key) -> tuple[float, float]:
+    """Mean and error of S_k, the plain count, from a chain that starts from one class."""
+    labels, info = swendsen_wang_labels(
+        graph, beta, k, n_classes, n_draws=_N_DRAWS, n_warmup=_WARMUP, thin=_THIN,
+        initial=np.zeros(graph.n_points, np.int64), class_weight=class_weight, key=key,
+    )  # fmt: skip
+    series = info.cluster_agreement
+    if class_weight is not None:
+        series = np.asarray(agreement(graph, labels, k), dtype=np.float64)
+    batches = series.reshape(8, -1).mean(axis=1)
+    return float(series.mean()), float(batches.std(ddof=1) / np.sqrt(len(batches)))

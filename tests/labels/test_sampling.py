@@ -1,0 +1,139 @@
+"""The front before the three samplers: the right law from each, the same checks for all."""
+
+import numpy as np
+import pytest
+
+from bayesknn.exceptions import CoalescenceError, MixingWarning
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels import sample_labels
+from bayesknn.labels.sampling import METHODS
+from bayesknn.model import exact_law, state_index
+from tests.model.graphs import random_graph, ring, ripley_graph
+from tests.statistical import check, p_value_of_counts, rejects
+
+GRAPH = random_graph(np.random.default_rng(3), n=5, k_max=3)
+BETA, K, N_CLASSES = 1.3, 2, 3
+
+
+def p_value_of_law(method, beta=BETA, class_weight=None, n_classes=N_CLASSES, thin=40):
+    _, law = exact_law(GRAPH, BETA, K, n_classes, class_weight)
+
+    def p_value(n_draws, seed):
+        labels = sample_labels(
+            GRAPH, beta, K, n_classes, method, n_draws, thin, seed, class_weight, n_warmup=100
+        )
+        counts = np.bincount(state_index(labels, n_classes), minlength=len(law))
+        return p_value_of_counts(counts, law)
+
+    return p_value
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_draws_from_the_model(method):
+    check(p_value_of_law(method), 4000)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_takes_class_weights(method):
+    check(p_value_of_law(method, class_weight=[0.5, 1.6], n_classes=2), 4000)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_mutant_without_the_division_by_k_is_rejected(method):
+    assert rejects(p_value_of_law(method, beta=BETA * K), 4000)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_labels(method):
+    first, second, other = (
+        sample_labels(GRAPH, BETA, K, N_CLASSES, method, 20, random_state=seed)
+        for seed in (5, 5, 6)
+    )
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, other)
+    assert first.shape == (20, 5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_info_describes_the_draws(method):
+    labels, info = sample_labels(
+        GRAPH, BETA, K, N_CLASSES, method, 200, random_state=1, return_info=True
+    )
+    agreement = [
+        sum(y[i] == y[j] for i in range(5) for j in GRAPH.neighbors[:K, i]) for y in labels
+    ]
+    assert np.array_equal(info.agreement, agreement)
+    assert info.method == method
+    assert info.n_sweeps >= 200
+    assert (info.coalescence is None) == (method != "perfect")
+    assert info.autocorrelation_time > 0.5
+
+
+def test_perfect_draws_do_not_depend_on_threads():
+    one, two = (
+        sample_labels(ripley_graph(), 1.45, 13, 3, "perfect", 8, random_state=2, n_jobs=n_jobs)
+        for n_jobs in (1, 2)
+    )
+    assert np.array_equal(one, two)
+
+
+def test_underscores_are_dashes():
+    assert sample_labels(GRAPH, BETA, K, N_CLASSES, "swendsen_wang").shape == (1, 5)
+
+
+def test_chains_that_do_not_meet_are_reported():
+    # Gibbs stays in the patchwork that random labels freeze into, and in the single class.
+    with pytest.warns(MixingWarning, match="have not met at beta=40, k=2"):
+        sample_labels(ripley_graph(), 40.0, 2, 6, "gibbs", 200, thin=1, n_warmup=20, random_state=0)
+
+
+def test_a_short_past_raises_and_returns_nothing():
+    with pytest.raises(CoalescenceError) as caught:
+        sample_labels(ripley_graph(), 1.45, 13, 2, "perfect", random_state=0, max_sweeps=1)
+    assert caught.value.n_apart > 0
+    assert caught.value.n_sweeps == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"beta": -0.1}, "beta"),
+        ({"beta": np.nan}, "beta"),
+        ({"beta": np.inf}, "beta"),
+        ({"k": 0}, "k must be an integer in 1..3"),
+        ({"k": 4}, "k must be an integer in 1..3"),
+        ({"k": 1.5}, "k must be an integer in 1..3"),
+        ({"n_classes": 1}, "n_classes"),
+        ({"n_draws": 0}, "n_draws"),
+        ({"thin": 0}, "thin"),
+        ({"n_warmup": -1}, "n_warmup"),
+        ({"method": "magic"}, "swendsen-wang, perfect, gibbs"),
+        ({"class_weight": [1.0, 2.0]}, "class_weight"),
+        ({"class_weight": [1.0, 2.0, -1.0]}, "class_weight"),
+        ({"initial": [0, 1]}, "labels"),
+        ({"random_state": "x"}, "random_state"),
+    ],
+)
+def test_bad_arguments_are_named(change, message):
+    arguments = {"graph": GRAPH, "beta": BETA, "k": K, "n_classes": N_CLASSES, **change}
+    with pytest.raises(ValueError, match=message) as caught:
+        sample_labels(**arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_perfect_draws_with_unequal_weights_and_three_classes_name_the_way_out():
+    with pytest.raises(ValueError, match="(?i)gibbs|swendsen"):
+        sample_labels(GRAPH, BETA, K, 3, "perfect", class_weight=[1.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="initial is for chains"):
+        sample_labels(GRAPH, BETA, K, 3, "perfect", initial=[0, 0, 0, 0, 0])
+
+
+def test_the_smallest_graph_works():
+    pair = NeighborGraph.from_neighbors([[1, 0]])
+    for method in METHODS:
+        assert sample_labels(pair, 0.0, 1, 2, method, 3, random_state=0).shape == (3, 2)
+
+
+def test_more_than_256_classes_fit():
+    labels = sample_labels(ring(600), 0.0, 1, 1000, n_draws=2, random_state=0)
+    assert labels.max() > 255

@@ -1,0 +1,55 @@
+"""beta_max: simulated curves against exact ones, and what it is on the paper's data."""
+
+import numpy as np
+
+from bayesknn.labels import find_beta_max
+from bayesknn.labels.transition import _simulate_one
+from bayesknn.model import expected_agreement_exact
+from tests.model.graphs import ripley_graph
+from tests.statistical import check, p_value_of_z, rejects
+
+
+def p_value_of_simulation(k_simulated):
+    graph, k = ripley_graph(), 5
+    betas = [0.5, 1.5, 2.5]
+    exact = expected_agreement_exact(graph, betas, k, 2)
+
+    def p_value(n_draws, seed):
+        # Eight batches a run: its t-scores are averaged over runs, whose spread is then known.
+        keys = np.random.SeedSequence(seed).generate_state(3 * n_draws, np.uint64).reshape(3, -1)
+        z = []
+        for beta, mean, row in zip(betas, exact, keys, strict=True):
+            runs = [_simulate_one(graph, beta, k_simulated, 2, None, key)[0] for key in row]
+            z.append((np.mean(runs) - mean) / (np.std(runs, ddof=1) / np.sqrt(n_draws)))
+        return p_value_of_z(z)
+
+    return p_value
+
+
+def test_simulated_curves_are_the_exact_ones():
+    check(p_value_of_simulation(5), 40)
+
+
+def test_a_curve_of_another_k_is_rejected():
+    assert rejects(p_value_of_simulation(6), 40)
+
+
+def test_ripley_gets_a_range_like_the_papers():
+    curve = find_beta_max(ripley_graph(), 2, random_state=0)
+    assert 3.5 < curve.beta_max < 5.0
+    assert curve.decisive_k == 2
+    beta, agreement, error = curve.curve(125)
+    assert len(beta) >= 12
+    assert agreement[-1] > 0.98
+    assert np.all(error >= 0)
+
+
+def test_the_range_depends_on_the_seed_only_through_noise():
+    first, second = (find_beta_max(ripley_graph(), 3, random_state=seed) for seed in (0, 0))
+    assert np.array_equal(first.agreement, second.agreement)
+
+
+def test_class_weights_change_the_strength_not_the_measure():
+    plain = find_beta_max(ripley_graph(), 2, k_values=[3], random_state=0)
+    halved = find_beta_max(ripley_graph(), 2, k_values=[3], class_weight=[0.5, 0.5], random_state=0)
+    assert np.isclose(halved.crossings[0], 2 * plain.crossings[0], rtol=0.02)

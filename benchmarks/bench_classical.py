@@ -1,0 +1,91 @@
+"""Classical kNN: the whole leave-one-out curve, prediction, and how long importing takes."""
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import numpy as np
+from sklearn.model_selection import GridSearchCV, LeaveOneOut
+from sklearn.neighbors import KNeighborsClassifier
+
+from bayesknn import ClassicalKNeighborsClassifier
+from bayesknn.datasets import load_ripley
+from benchmarks.harness import Report, interleave
+
+K_MAX = 125
+
+
+def run(report: Report) -> None:
+    measure_curve(report)
+    measure_prediction(report)
+    measure_imports(report)
+
+
+def measure_curve(report: Report) -> None:
+    report.section(f"Leave-one-out curve k = 1..{K_MAX} on Ripley, the graph included")
+    ripley = load_ripley()
+    X, y = ripley.X_train, ripley.y_train
+
+    def fit():
+        return ClassicalKNeighborsClassifier(max_neighbors=K_MAX).fit(X, y)
+
+    # All 125 values mean 31,250 fits, minutes of them. Three values against our whole curve make
+    # the comparison easier for scikit-learn, not for us.
+    values = np.array([1, 63, 125])
+    search = GridSearchCV(
+        KNeighborsClassifier(), {"n_neighbors": values}, cv=LeaveOneOut(), n_jobs=2, refit=False
+    )
+    best = interleave({"ours": fit}, repeats=20)
+    best |= interleave({"ours, again": fit, "search": lambda: search.fit(X, y)}, repeats=1)
+    ours = min(best["ours"], best["ours, again"])
+    against = (
+        f"GridSearchCV with LeaveOneOut and 2 jobs, at {len(values)} of the {K_MAX} values of k"
+    )
+    report.line("our curve", 1e3 * ours, "ms")
+    report.line("that grid search", best["search"], "s")
+    report.line("curve, times faster", best["search"] / ours, at_least=100, against=against)
+    # Odd k has no ties with two classes, so both must have found the same errors.
+    found = 1 - search.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(found, fit().loo_errors_[values - 1], atol=1e-12)
+
+
+def measure_prediction(report: Report) -> None:
+    report.section("Predicting 1000 points on Ripley, k = 17")
+    ripley = load_ripley()
+    ours = ClassicalKNeighborsClassifier(17).fit(ripley.X_train, ripley.y_train)
+    chosen = ClassicalKNeighborsClassifier().fit(ripley.X_train, ripley.y_train)
+    theirs = KNeighborsClassifier(17).fit(ripley.X_train, ripley.y_train)
+    best = interleave(
+        {
+            "ours": lambda: ours.predict_proba(ripley.X_test),
+            "chosen": lambda: chosen.predict_proba(ripley.X_test),
+            "theirs": lambda: theirs.predict_proba(ripley.X_test),
+        },
+        repeats=20,
+    )
+    against = "scikit-learn's KNeighborsClassifier"
+    report.line("predict_proba, n_neighbors=17", best["ours"] / best["theirs"], against=against)
+    report.line("predict_proba, k chosen of 125", best["chosen"] / best["theirs"], against=against)
+
+
+def measure_imports(report: Report) -> None:
+    report.section("A fresh interpreter, beyond starting Python itself")
+    (script,) = entry_points(group="console_scripts", name="bayesknn")
+    module, function = script.value.split(":")
+    commands = {
+        "python": "pass",
+        "import bayesknn": "import bayesknn",
+        "bayesknn --help": f"import sys; sys.argv[1:] = ['--help']\n"
+        f"from {module} import {function}; {function}()",
+    }
+    best = interleave(
+        {
+            name: lambda code=code: subprocess.run(
+                [sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL
+            )
+            for name, code in commands.items()
+        },
+        repeats=5,
+    )
+    for name in ("import bayesknn", "bayesknn --help"):
+        report.line(name, best[name] - best["python"], "s", at_most=0.5)

@@ -1,0 +1,76 @@
+"""k-nearest-neighbour classification that knows how sure it is.
+
+The package follows Cucala, Marin, Robert and Titterington, "A Bayesian reassessment of
+nearest-neighbour classification" (JASA 2009). Read the folders in this order and you have read
+the paper; each imports only from those before it:
+
+``datasets``
+    the paper's three data sets (Sections 1.2 and 4)
+``graph``
+    every point's neighbours, sorted once for all k (Section 1.2)
+``model``
+    the Boltzmann model of the labels, its prior and its exact normalising constant (Section 2)
+``labels``
+    draws of the labels given the parameters: Gibbs, Swendsen-Wang, perfect (Section 3.4)
+``likelihood``
+    log f(labels | beta, k): pseudo, Holmes-Adams, exact, and the log Z table (Sections 3.2, 3.3)
+``posterior``
+    the law of (beta, k): quadrature, Metropolis, auxiliary variable, exchange (Section 3)
+``classical``
+    the classical k-nearest-neighbour rule with leave-one-out choice of k (Section 1.2)
+``plots``, ``cli``
+    what people look at and type
+
+Names are imported when they are first used, so that ``import bayesknn`` costs next to nothing.
+
+Examples
+--------
+>>> from bayesknn import ClassicalKNeighborsClassifier
+>>> from bayesknn.datasets import load_ripley
+>>> ripley = load_ripley()
+>>> clf = ClassicalKNeighborsClassifier(n_neighbors="loo").fit(ripley.X_train, ripley.y_train)
+>>> clf.n_neighbors_
+17
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from bayesknn._version import __version__
+from bayesknn.exceptions import CoalescenceError, MixingWarning, PhaseTransitionWarning
+
+if TYPE_CHECKING:
+    from bayesknn.classical import ClassicalKNeighborsClassifier
+
+__all__ = [
+    "ClassicalKNeighborsClassifier",
+    "CoalescenceError",
+    "MixingWarning",
+    "PhaseTransitionWarning",
+    "__version__",
+]
+
+# Where the public names live that are too heavy to import at once (PEP 562).
+_LAZY = {"ClassicalKNeighborsClassifier": "bayesknn.classical"}
+_SUBPACKAGES = {
+    "classical",
+    "datasets",
+    "graph",
+    "labels",
+    "likelihood",
+    "model",
+    "plots",
+    "posterior",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    if name in _SUBPACKAGES:
+        return import_module(f"bayesknn.{name}")
+    raise AttributeError(f"module 'bayesknn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_SUBPACKAGES})

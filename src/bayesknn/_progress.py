@@ -1,0 +1,106 @@
+"""Progress bars for work that takes more than two seconds (rich), and silence otherwise."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+DELAY = 2.0
+
+
+@contextmanager
+def progress(
+    description: str, total: float | None = None, *, verbose: int = 1, delay: float = DELAY
+) -> Iterator[Callable[[float], None]]:
+    """Show a progress bar on standard error if the work outlasts ``delay``.
+
+    Nothing is shown when ``verbose`` is 0 or standard error is not a terminal, and rich is not
+    even imported unless a bar appears. The bar vanishes when the work ends.
+
+    Parameters
+    ----------
+    description : str
+        What is being done, as a person would say it: "Sampling".
+    total : float, optional
+        How many steps there are; ``None`` if that is not known.
+    verbose : int, default=1
+        0 for silence.
+    delay : float, default=2.0
+        Seconds of work before anything is shown.
+
+    Yields
+    ------
+    advance : callable
+        ``advance(steps)``: that many more steps are done; any thread may call it.
+
+    Examples
+    --------
+    >>> from bayesknn._progress import progress
+    >>> with progress("Counting", total=3, verbose=0) as advance:
+    ...     for _ in range(3):
+    ...         advance(1)
+    """
+    if not verbose or not sys.stderr.isatty():
+        yield lambda steps: None
+        return
+    bar = _DelayedBar(description, total, delay)
+    try:
+        yield bar.advance
+    finally:
+        bar.close()
+
+
+class _DelayedBar:
+    """A rich bar that a timer opens, so that it appears even while one long step is under way."""
+
+    def __init__(self, description: str, total: float | None, delay: float):
+        self.description = description
+        self.total = total
+        self.done = 0.0
+        self.bar: Progress | None = None
+        self.lock = threading.Lock()
+        self.closed = False
+        self.timer = threading.Timer(delay, self.open)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def open(self) -> None:
+        with self.lock:
+            if not self.closed:
+                self.bar = _make_bar(self.total)
+                self.task = self.bar.add_task(self.description, total=self.total)
+                self.bar.update(self.task, completed=self.done)
+                self.bar.start()
+
+    def advance(self, steps: float) -> None:
+        with self.lock:
+            self.done += steps
+            if self.bar is not None:
+                self.bar.update(self.task, completed=self.done)
+
+    def close(self) -> None:
+        self.timer.cancel()
+        with self.lock:
+            self.closed = True
+            if self.bar is not None:
+                self.bar.stop()
+
+
+def _make_bar(total: float | None) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %" if total else "{task.completed:g}"),
+        TimeRemainingColumn(),
+        console=Console(file=sys.stderr),
+        transient=True,
+    )

@@ -1,0 +1,246 @@
+"""The classical k-nearest-neighbour rule with leave-one-out choice of k (Section 1.2).
+
+A new point takes the most common class among its k nearest training points; "whenever ties occur,
+they are resolved by decreasing the number k of neighbours until the problem disappears".
+
+Taking the neighbours away one by one until one class leads alone leaves the class that was first
+to reach the tied count. So one pass outwards over the ranks, which remembers who first reached
+the highest count so far, knows the decision at every k, and the whole leave-one-out curve costs
+one reading of the neighbour lists.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+
+from bayesknn._jit import kernel
+from bayesknn._validation import check_count, check_labels, check_points
+from bayesknn.graph import NeighborGraph
+
+# Neighbour lists longer than this in total (n * k) are not built unless they are asked for.
+_MAX_ENTRIES = 20_000_000
+
+
+class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
+    """Vote of the k nearest neighbours, k given or chosen by leave-one-out error.
+
+    Ties are resolved by decreasing k until the vote is decided. Neighbours are ordered by
+    (distance, index), so nothing depends on the search structure.
+
+    Parameters
+    ----------
+    n_neighbors : int or "loo", default="loo"
+        The number k of neighbours, at most n - 1; or ``"loo"``: the smallest k with the least
+        leave-one-out error among 1..``max_neighbors``.
+    metric : str or callable, default="euclidean"
+        Any metric of :meth:`bayesknn.graph.NeighborGraph.from_points`.
+    metric_params : dict, optional
+        Parameters of the metric.
+    max_neighbors : int, optional
+        Largest k of the leave-one-out curve, at most n - 1. By default it is ``n_neighbors``
+        where that is a number; for ``"loo"`` it is the size of the smallest class, as in the
+        paper, and at most n - 1 and 2e7 / n (which keeps the lists of a large data set small).
+    n_jobs : int, optional
+        Threads for the neighbour search, -1 for all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    n_neighbors_ : int
+        The k in use.
+    k_ : int
+        The same, by its short name.
+    loo_errors_ : ndarray of shape (max_neighbors,)
+        Entry k - 1 is the leave-one-out error rate on the training points at k.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    graph_ : NeighborGraph
+        The training points' neighbours.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names that are all strings.
+
+    Examples
+    --------
+    >>> from bayesknn import ClassicalKNeighborsClassifier
+    >>> from bayesknn.datasets import load_ripley
+    >>> ripley = load_ripley()
+    >>> clf = ClassicalKNeighborsClassifier().fit(ripley.X_train, ripley.y_train)
+    >>> clf.n_neighbors_, round(float(clf.loo_errors_[16]), 3)
+    (17, 0.116)
+    >>> round(1 - clf.score(ripley.X_test, ripley.y_test), 3)
+    0.087
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int | str = "loo",
+        *,
+        metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        max_neighbors: int | None = None,
+        n_jobs: int | None = None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.metric_params = metric_params
+        self.max_neighbors = max_neighbors
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y) -> ClassicalKNeighborsClassifier:
+        """Sort the training points' neighbours and compute the leave-one-out errors.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+            Training points; distances of shape (n, n) for ``metric="precomputed"``.
+        y : array-like of shape (n,)
+            Their labels: at least two classes of at least two points.
+
+        Returns
+        -------
+        ClassicalKNeighborsClassifier
+            Itself.
+        """
+        validate_data(self, X, skip_check_array=True)
+        classes, labels = check_labels(y, _num_samples(X))
+        k_max = self._choose_max(labels)
+        graph = NeighborGraph.from_points(
+            X, k_max, metric=self.metric, metric_params=self.metric_params, n_jobs=self.n_jobs
+        )
+        n_wrong = _count_loo_errors(graph.neighbors, labels.astype(np.uint32), len(classes))
+        # argmin takes the first, that is the smallest k.
+        k = int(np.argmin(n_wrong)) + 1 if self.n_neighbors == "loo" else int(self.n_neighbors)
+        self.classes_, self._labels = classes, labels.astype(np.uint32)
+        self.graph_ = graph
+        # The graph of this k alone, so that predicting does not search up to k_max.
+        assert graph.distances is not None
+        self._voters = NeighborGraph(graph.neighbors[:k], graph.distances[:k], graph.index)
+        self.loo_errors_ = n_wrong / len(labels)
+        self.n_neighbors_ = k
+        return self
+
+    @property
+    def k_(self) -> int:
+        """The k in use, as ``n_neighbors_``."""
+        return self.n_neighbors_
+
+    def predict(self, X) -> np.ndarray:
+        """Class that wins the vote, ties resolved by decreasing k.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            New points; distances of shape (m, n) for ``metric="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        winners = self._tally(X)[1]
+        return self.classes_[winners]
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Each class's share of the votes that decided, in the order of ``classes_``.
+
+        These are the shares among the k nearest neighbours or, where those are tied, among the
+        largest smaller number of neighbours that is not: the vote that :meth:`predict` counts.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            New points; distances of shape (m, n) for ``metric="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (m, n_classes)
+        """
+        counts = self._tally(X)[0]
+        return counts / counts.sum(axis=1, keepdims=True)
+
+    def _tally(self, X) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
+        if len(shape) < 2:
+            check_points(X)  # says how to reshape
+        validate_data(self, X, skip_check_array=True, reset=False)
+        counts, winners = [], []
+        for _, query in self._voters.query_chunks(X, n_jobs=self.n_jobs):
+            found = _tally_votes(query.neighbors, self._labels, len(self.classes_))
+            counts.append(found[0])
+            winners.append(found[1])
+        return np.concatenate(counts), np.concatenate(winners)
+
+    def _choose_max(self, labels: np.ndarray) -> int:
+        n = len(labels)
+        k_max = self.max_neighbors
+        if k_max is not None:
+            k_max = check_count(k_max, "max_neighbors", 1, n - 1)
+        if self.n_neighbors != "loo":
+            try:
+                k = check_count(self.n_neighbors, "n_neighbors", 1, n - 1)
+            except ValueError as error:
+                raise ValueError(f'{error} (X has {n} rows); or "loo"') from None
+            if k_max is not None and k_max < k:
+                raise ValueError(f"max_neighbors is {k_max}, less than n_neighbors, which is {k}")
+            return k_max or k
+        affordable = max(1, _MAX_ENTRIES // n)
+        return k_max or min(int(np.bincount(labels).min()), n - 1, affordable)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
+
+
+@kernel(inline="always")
+def _add_vote(counts, top, leader, i, g):
+    """Count a vote of class g for point i; a class leads once it alone has the most."""
+    counts[i, g] += np.uint32(1)
+    if counts[i, g] > top[i]:
+        top[i] = counts[i, g]
+        leader[i] = g
+
+
+@kernel
+def _tally_votes(neighbors, labels, n_classes):
+    """Votes for each class once ties are resolved, and the class that wins."""
+    k, m = neighbors.shape
+    one = np.uint32(1)
+    counts = np.zeros((m, n_classes), np.uint32)
+    top = np.zeros(m, np.uint32)
+    leader = np.zeros(m, np.uint32)
+    for r in range(np.uint64(k)):
+        for i in range(np.uint64(m)):
+            _add_vote(counts, top, leader, i, labels[neighbors[r, i]])
+    for i in range(np.uint64(m)):
+        for back in range(k - 1, 0, -1):
+            tied = False
+            for g in range(np.uint32(n_classes)):
+                tied |= g != leader[i] and counts[i, g] == top[i]
+            if not tied:
+                break
+            # The votes taken back are all for others: the leader had reached the top before them.
+            counts[i, labels[neighbors[np.uint64(back), i]]] -= one
+    return counts, leader
+
+
+@kernel
+def _count_loo_errors(neighbors, labels, n_classes):
+    """Training points whose neighbours outvote their own label, for every k."""
+    k_max, n = neighbors.shape
+    counts = np.zeros((n, n_classes), np.uint32)
+    top = np.zeros(n, np.uint32)
+    leader = np.zeros(n, np.uint32)
+    n_wrong = np.zeros(k_max, np.int64)
+    for r in range(np.uint64(k_max)):
+        wrong = 0
+        for i in range(np.uint64(n)):
+            _add_vote(counts, top, leader, i, labels[neighbors[r, i]])
+            wrong += leader[i] != labels[i]
+        n_wrong[r] = wrong
+    return n_wrong

@@ -1,0 +1,278 @@
+"""Classical kNN: the paper's numbers, scikit-learn's checks, ties, and what bad input is told."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayesknn import ClassicalKNeighborsClassifier
+from bayesknn.classical import _count_loo_errors, _tally_votes
+from bayesknn.datasets import load_pima, load_ripley
+from bayesknn.graph import NeighborGraph
+
+
+@parametrize_with_checks(
+    [
+        ClassicalKNeighborsClassifier(),
+        ClassicalKNeighborsClassifier(n_neighbors=1),
+        ClassicalKNeighborsClassifier(n_neighbors=4),
+        ClassicalKNeighborsClassifier(n_neighbors="loo", max_neighbors=3),
+    ]
+)
+def test_scikit_learn_checks(estimator, check, monkeypatch):
+    # Without it the check of array-API input (of NumPy arrays, here) skips itself.
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+def decide_slowly(votes):
+    """Drop the furthest vote until one class leads alone: the paper's rule, literally.
+
+    Returns that class and the votes that were left.
+    """
+    while True:
+        counts = np.bincount(votes)
+        leaders = np.flatnonzero(counts == counts.max())
+        if len(leaders) == 1:
+            return leaders[0], votes
+        votes = votes[:-1]
+
+
+neighbour_labels = st.integers(2, 5).flatmap(
+    lambda n_classes: st.tuples(
+        st.just(n_classes), st.lists(st.integers(0, n_classes - 1), min_size=1, max_size=24)
+    )
+)
+
+
+@given(neighbour_labels)
+def test_vote_is_decided_by_decreasing_k(case):
+    n_classes, votes = case
+    votes = np.array(votes)
+    lists = np.arange(len(votes), dtype=np.uint32)[:, None]
+    for k in range(1, len(votes) + 1):
+        counts, leader = _tally_votes(lists[:k], votes.astype(np.uint32), n_classes)
+        winner, left = decide_slowly(votes[:k])
+        assert leader[0] == winner
+        np.testing.assert_array_equal(counts[0], np.bincount(left, minlength=n_classes))
+
+
+@given(st.integers(3, 15), st.integers(2, 4), st.integers(0, 2**32 - 1))
+@settings(max_examples=50)
+def test_leave_one_out_is_the_vote_of_the_others(n, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    # A coarse lattice, so that there are duplicates and equal distances.
+    graph = NeighborGraph.from_points(rng.integers(0, 3, size=(n, 2)).astype(float), n - 1)
+    labels = rng.integers(0, n_classes, size=n)
+    n_wrong = _count_loo_errors(graph.neighbors, labels.astype(np.uint32), n_classes)
+    for k in range(1, n):
+        votes = [labels[graph.neighbors[:k, i]] for i in range(n)]
+        assert n_wrong[k - 1] == sum(
+            decide_slowly(v)[0] != own for v, own in zip(votes, labels, strict=True)
+        )
+
+
+def test_leave_one_out_equals_refitting_without_the_point():
+    ripley = load_ripley()
+    X, y = ripley.X_train[::5], ripley.y_train[::5]
+    clf = ClassicalKNeighborsClassifier(max_neighbors=12).fit(X, y)
+    for k in (1, 2, 7, 12):
+        wrong = 0
+        for i in range(len(y)):
+            rest = np.arange(len(y)) != i
+            without = ClassicalKNeighborsClassifier(k).fit(X[rest], y[rest])
+            wrong += without.predict(X[i : i + 1])[0] != y[i]
+        assert clf.loo_errors_[k - 1] == wrong / len(y)
+
+
+# The paper's Tables 1 and 2, and the values of k it names in the text.
+TABLES = [
+    (load_ripley, {1: 0.150, 3: 0.134, 15: 0.095, 17: 0.087, 31: 0.084, 54: 0.081}),
+    (load_pima, {1: 0.316, 3: 0.229, 15: 0.226, 31: 0.211, 57: 0.205, 66: 0.208}),
+]
+LEAVE_ONE_OUT = [
+    (load_ripley, 125, 0.116, [17, 18, 35, 36, 45, 46, 51, 52, 53, 54]),
+    (load_pima, 68, 0.235, list(range(57, 67))),
+]
+
+
+@pytest.mark.parametrize(("load", "errors"), TABLES)
+def test_test_errors_of_the_paper(load, errors):
+    data = load()
+    for k, published in errors.items():
+        clf = ClassicalKNeighborsClassifier(n_neighbors=k).fit(data.X_train, data.y_train)
+        error = np.mean(clf.predict(data.X_test) != data.y_test)
+        assert f"{error:.3f}" == f"{published:.3f}"
+
+
+@pytest.mark.parametrize(("load", "k_max", "lowest", "where"), LEAVE_ONE_OUT)
+def test_leave_one_out_sets_of_the_paper(load, k_max, lowest, where):
+    data = load()
+    clf = ClassicalKNeighborsClassifier(n_neighbors="loo").fit(data.X_train, data.y_train)
+    errors = clf.loo_errors_
+    assert errors.shape == (k_max,)
+    assert errors.min() == lowest
+    assert (np.flatnonzero(errors == errors.min()) + 1).tolist() == where
+    assert clf.n_neighbors_ == clf.k_ == where[0]
+
+
+def test_odd_k_and_two_classes_agree_with_scikit_learn():
+    pima = load_pima()
+    ours = ClassicalKNeighborsClassifier(15).fit(pima.X_train, pima.y_train)
+    theirs = KNeighborsClassifier(15).fit(pima.X_train, pima.y_train)
+    np.testing.assert_array_equal(ours.predict(pima.X_test), theirs.predict(pima.X_test))
+    np.testing.assert_allclose(ours.predict_proba(pima.X_test), theirs.predict_proba(pima.X_test))
+
+
+def test_a_tie_goes_to_the_class_that_led_before_it():
+    X, y = [[0.0], [1.0], [2.0], [3.0], [8.0], [9.0]], ["b", "a", "a", "b", "a", "b"]
+    # From 0.1 the neighbours say b, a, a, b: tied at k = 2 and 4.
+    expected = {1: "b", 2: "b", 3: "a", 4: "a"}
+    for k, winner in expected.items():
+        clf = ClassicalKNeighborsClassifier(k).fit(X, y)
+        assert clf.predict([[0.1]]) == [winner]
+    # The shares are those of the vote that decided: k = 3, not the tie at 4.
+    np.testing.assert_allclose(clf.predict_proba([[0.1]]), [[2 / 3, 1 / 3]])
+
+
+def test_a_given_k_keeps_its_leave_one_out_errors():
+    ripley = load_ripley()
+    chosen = ClassicalKNeighborsClassifier().fit(ripley.X_train, ripley.y_train)
+    short = ClassicalKNeighborsClassifier(5).fit(ripley.X_train, ripley.y_train)
+    long = ClassicalKNeighborsClassifier(5, max_neighbors=9).fit(ripley.X_train, ripley.y_train)
+    np.testing.assert_array_equal(short.loo_errors_, chosen.loo_errors_[:5])
+    np.testing.assert_array_equal(long.loo_errors_, chosen.loo_errors_[:9])
+    assert long.n_neighbors_ == 5
+    np.testing.assert_array_equal(long.predict(ripley.X_test), short.predict(ripley.X_test))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_frames_give_what_arrays_give(frame):
+    pima = load_pima()
+    train, test = (
+        frame(dict(zip(pima.feature_names, X.T, strict=True))) for X in (pima.X_train, pima.X_test)
+    )
+    y = pd.Series(pima.y_train) if frame is pd.DataFrame else pl.Series(pima.y_train)
+    arrays = ClassicalKNeighborsClassifier().fit(pima.X_train, pima.y_train)
+    frames = ClassicalKNeighborsClassifier().fit(train, y)
+    assert frames.feature_names_in_.tolist() == pima.feature_names
+    assert frames.n_features_in_ == arrays.n_features_in_ == 7
+    np.testing.assert_array_equal(frames.loo_errors_, arrays.loo_errors_)
+    np.testing.assert_array_equal(frames.predict(test), arrays.predict(pima.X_test))
+    assert not hasattr(arrays, "feature_names_in_")
+
+
+def test_precomputed_distances_give_what_points_give():
+    ripley = load_ripley()
+
+    def distances(A, B):
+        return np.sqrt(((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+    points = ClassicalKNeighborsClassifier().fit(ripley.X_train, ripley.y_train)
+    matrix = ClassicalKNeighborsClassifier(metric="precomputed")
+    assert matrix.__sklearn_tags__().input_tags.pairwise
+    matrix.fit(distances(ripley.X_train, ripley.X_train), ripley.y_train)
+    np.testing.assert_array_equal(matrix.loo_errors_, points.loo_errors_)
+    np.testing.assert_array_equal(
+        matrix.predict(distances(ripley.X_test, ripley.X_train)), points.predict(ripley.X_test)
+    )
+
+
+def test_categories_vote_through_gower():
+    X = pd.DataFrame(
+        {"size": [1.0, 1.1, 3.0, 3.1] * 3, "colour": ["red", "red", "blue", "blue"] * 3}
+    )
+    y = ["a", "a", "b", "b"] * 3
+    clf = ClassicalKNeighborsClassifier(3, metric="gower").fit(X, y)
+    assert clf.predict(X).tolist() == y
+
+
+def test_default_length_of_the_curve_on_large_data(monkeypatch):
+    monkeypatch.setattr("bayesknn.classical._MAX_ENTRIES", 250 * 10)
+    ripley = load_ripley()
+    clf = ClassicalKNeighborsClassifier().fit(ripley.X_train, ripley.y_train)
+    assert len(clf.loo_errors_) == 10
+    asked = ClassicalKNeighborsClassifier(max_neighbors=20).fit(ripley.X_train, ripley.y_train)
+    assert len(asked.loo_errors_) == 20
+
+
+X_GOOD = np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.2], [3.0, 3.0], [3.1, 3.0], [3.0, 3.2]])
+Y_GOOD = np.array([0, 0, 0, 1, 1, 1])
+
+
+def with_entry(value):
+    X = X_GOOD.astype(object)
+    X[3, 1] = value
+    return X
+
+
+BAD_TRAINING = {
+    "single class": (X_GOOD, [4] * 6, {}, "only one class, 4"),
+    "class of size 1": (X_GOOD, ["a", "a", "b", "a", "a", "a"], {}, "class 'b' has 1 member"),
+    "NaN": (with_entry(np.nan).astype(float), Y_GOOD, {}, "NaN in row 3, column 1"),
+    "inf": (with_entry(np.inf).astype(float), Y_GOOD, {}, "inf in row 3, column 1"),
+    "string": (with_entry("tall"), Y_GOOD, {}, "column 1 holds 'tall' in row 3"),
+    "mismatched lengths": (X_GOOD, Y_GOOD[:5], {}, "X has 6 rows but y has 5 labels"),
+    "too many neighbours": (X_GOOD, Y_GOOD, {"n_neighbors": 6}, r"1\.\.5, got 6.*X has 6 rows"),
+    "no neighbours": (X_GOOD, Y_GOOD, {"n_neighbors": 0}, r"n_neighbors.*1\.\.5, got 0"),
+    "fractional": (X_GOOD, Y_GOOD, {"n_neighbors": 2.5}, r"n_neighbors.*got 2\.5"),
+    "unknown rule": (X_GOOD, Y_GOOD, {"n_neighbors": "cv"}, "got 'cv'.*\"loo\""),
+    "max too large": (X_GOOD, Y_GOOD, {"max_neighbors": 6}, r"max_neighbors.*1\.\.5, got 6"),
+    "max below k": (
+        X_GOOD, Y_GOOD, {"n_neighbors": 4, "max_neighbors": 2},
+        "max_neighbors is 2, less than n_neighbors, which is 4",
+    ),
+    "unknown metric": (X_GOOD, Y_GOOD, {"metric": "crow"}, "crow"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_TRAINING)
+def test_bad_training_data_gets_one_line(case):
+    X, y, options, message = BAD_TRAINING[case]
+    clf = ClassicalKNeighborsClassifier(**options)
+    with pytest.raises(ValueError, match=message) as error:
+        clf.fit(X, y)
+    assert "\n" not in str(error.value)
+    assert not hasattr(clf, "loo_errors_")
+
+
+def test_a_bad_column_is_called_by_its_name():
+    X = pd.DataFrame(X_GOOD, columns=["height", "weight"])
+    X.loc[2, "weight"] = np.nan
+    with pytest.raises(ValueError, match="NaN in row 2, column 'weight'"):
+        ClassicalKNeighborsClassifier().fit(X, Y_GOOD)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros((2, 3)), "X has 3 features, but .* is expecting 2 features"),
+        (np.zeros((0, 2)), r"0 sample\(s\)"),
+        ([[0.0, np.nan]], "NaN in row 0, column 1"),
+        ([["0", "tall"]], "column 0 holds '0' in row 0"),
+        ([0.0, 1.0], "Expected 2D array"),
+    ],
+)
+@pytest.mark.parametrize("method", ["predict", "predict_proba"])
+def test_bad_new_points_get_one_line(X, message, method):
+    clf = ClassicalKNeighborsClassifier().fit(X_GOOD, Y_GOOD)
+    with pytest.raises(ValueError, match=message) as error:
+        getattr(clf, method)(X)
+    assert "\n" not in str(error.value)
+
+
+def test_fitting_changes_no_parameter_and_no_data():
+    X, y = X_GOOD.copy(), Y_GOOD.copy()
+    clf = ClassicalKNeighborsClassifier()
+    before = clf.get_params()
+    clf.fit(X, y).predict(X)
+    assert clf.get_params() == before
+    np.testing.assert_array_equal(X, X_GOOD)
+    np.testing.assert_array_equal(y, Y_GOOD)
+    assert re.match(r"ClassicalKNeighborsClassifier\(", repr(clf))

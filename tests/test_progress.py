@@ -1,0 +1,77 @@
+"""The progress bar: silent where nobody watches, and only after the delay."""
+
+import io
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from bayesknn._progress import progress
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def watch(stream, monkeypatch):
+    # Not sys.stderr itself: pytest puts its own there between set-up and test.
+    monkeypatch.setattr("bayesknn._progress.sys", SimpleNamespace(stderr=stream))
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    stream = Terminal()
+    watch(stream, monkeypatch)
+    monkeypatch.setenv("TERM", "xterm")
+    return stream
+
+
+def wait_for(stream, text, seconds=10.0):
+    end = time.monotonic() + seconds
+    while text not in stream.getvalue() and time.monotonic() < end:
+        time.sleep(0.01)
+    return text in stream.getvalue()
+
+
+def test_quick_work_shows_nothing(terminal):
+    with progress("Sampling", total=3) as advance:
+        for _ in range(3):
+            advance(1)
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.parametrize("total", [4, None])
+def test_long_work_shows_a_bar_even_before_the_first_step(terminal, total):
+    with progress("Sampling", total=total, delay=0.0) as advance:
+        assert wait_for(terminal, "Sampling")
+        advance(1)
+        if total:
+            assert wait_for(terminal, "25 %")
+
+
+def test_verbose_0_is_silent(terminal):
+    with progress("Sampling", total=1, verbose=0, delay=0.0) as advance:
+        time.sleep(0.05)
+        advance(1)
+    assert terminal.getvalue() == ""
+
+
+def test_a_stream_that_is_no_terminal_stays_clean(monkeypatch):
+    stream = io.StringIO()
+    watch(stream, monkeypatch)
+    with progress("Sampling", total=1, delay=0.0) as advance:
+        time.sleep(0.05)
+        advance(1)
+    assert stream.getvalue() == ""
+
+
+def test_an_error_inside_closes_the_bar_and_goes_on(terminal):
+    with pytest.raises(KeyboardInterrupt), progress("Sampling", total=2, delay=0.0):
+        assert wait_for(terminal, "Sampling")
+        raise KeyboardInterrupt
+    shown = terminal.getvalue()
+    time.sleep(0.3)
+    assert terminal.getvalue() == shown

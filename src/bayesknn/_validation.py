@@ -143,7 +143,8 @@ def check_points(X: Any, *, min_rows: int = 1) -> np.ndarray:
             X = table if (table := np.asarray(X)).dtype.kind in "biuf" else X
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
         _check_shape(X.shape, min_rows)
-        points = np.ascontiguousarray(X, dtype=np.float64)
+        # Writeable and of the base class, or the kernels would be compiled a second time for it.
+        points = np.require(X, np.float64, ["C", "W", "E"])
         _check_finite(points, range(points.shape[1]))
         return points
     columns = read_columns(X, min_rows=min_rows)

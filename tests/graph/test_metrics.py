@@ -6,6 +6,7 @@ from sklearn.metrics import pairwise_distances
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.metrics import Euclidean, Mahalanobis, ScikitLearnMetric, make_metric
+from bayesknn.graph.search import _choose
 from tests.graph import twins
 
 
@@ -128,9 +129,10 @@ def test_a_graph_knows_its_metric():
     assert graph.index.search == "kd_tree"
 
 
-def test_many_points_and_few_columns_take_a_ball_tree():
-    points = np.random.default_rng(0).integers(0, 60, size=(5100, 2)).astype(float)
-    graph = NeighborGraph.from_points(points, 3, metric="manhattan")
-    assert graph.index.search == "ball_tree"
-    brute = NeighborGraph.from_points(points, 3, metric="manhattan", search="brute")
-    np.testing.assert_array_equal(graph.neighbors, brute.neighbors)
+def test_what_auto_chooses():
+    many, few = np.zeros((60_000, 2)), np.zeros((100, 2))
+    assert _choose(make_metric("euclidean"), few) == "kd_tree"
+    assert _choose(make_metric("manhattan"), few) == "brute"
+    assert _choose(make_metric("manhattan"), many) == "ball_tree"
+    for metric in ("cosine", "gower", weighted_l1):
+        assert _choose(make_metric(metric), many) == "brute"

@@ -95,8 +95,8 @@ def _search(
     squares = np.empty(_LEAF)
     bounds = np.empty(_LEAF)
     hits = np.empty(_LEAF, np.uint64)
-    spare_keys, spare_points = np.empty(k), np.empty(k, np.uint32)
-    slots = np.empty(k + 1, np.int64)
+    spare_keys, spare_points = np.empty(capacity), np.empty(capacity, np.uint32)
+    slots = np.empty(capacity + 1, np.int64)
     # At most one waiting node for each level of the tree.
     stack = np.empty(128, np.int64)
     stack_bound = np.empty(128)
@@ -159,9 +159,7 @@ def _search(
             for q in range(size):
                 widest = max(widest, limit_square[q])
         for q in range(size):
-            if n_found[q] > k:
-                _select(keys[q], points[q], 0, n_found[q], k - 1)
-            _sort(keys[q], points[q], k, spare_keys, spare_points, slots)
+            _sort(keys[q], points[q], n_found[q], spare_keys, spare_points, slots)
             i = query_order[b * _LEAF + q]
             for r in range(k):
                 neighbors[r, i] = points[q, r]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -311,11 +312,13 @@ def make_metric(metric: str | Callable | Metric, metric_params: dict | None = No
     return ScikitLearnMetric(metric, **params)
 
 
-def _names(algorithm: str) -> set[str]:
+@cache
+def _names(algorithm: str) -> frozenset[str]:
     from sklearn.neighbors import VALID_METRICS
 
     # Missing values are refused, and these names stand for something else here.
-    return set(VALID_METRICS[algorithm]) - {"nan_euclidean", "precomputed", "pyfunc", "mahalanobis"}
+    other = {"nan_euclidean", "precomputed", "pyfunc", "mahalanobis"}
+    return frozenset(VALID_METRICS[algorithm]) - other
 
 
 def _check_form(matrix: Any, name: str, p: int) -> np.ndarray:

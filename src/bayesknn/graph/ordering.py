@@ -126,8 +126,8 @@ def _rank_rows(distances, own, start, neighbors, ranked):
     capacity = k + 64 + k // 4
     keys = np.empty(capacity)
     points = np.empty(capacity, np.uint32)
-    spare_keys, spare_points = np.empty(k), np.empty(k, np.uint32)
-    slots = np.empty(k + 1, np.int64)
+    spare_keys, spare_points = np.empty(capacity), np.empty(capacity, np.uint32)
+    slots = np.empty(capacity + 1, np.int64)
     for q in range(n_rows):
         row, skip = distances[q], own[q]
         found = 0
@@ -145,9 +145,7 @@ def _rank_rows(distances, own, start, neighbors, ranked):
                 found = k
                 limit = keys[k - 1]
                 is_limited = True
-        if found > k:
-            _select(keys, points, 0, found, k - 1)
-        _sort(keys, points, k, spare_keys, spare_points, slots)
+        _sort(keys, points, found, spare_keys, spare_points, slots)
         for r in range(k):
             neighbors[r, start + q] = points[r]
             ranked[r, start + q] = keys[r]

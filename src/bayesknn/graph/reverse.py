@@ -153,14 +153,14 @@ def _spread_up(first_leaf, n_leaves, squares):
 @kernel
 def _enter(lists, i, distance):
     """Rank that a new point at this distance takes in point i's sorted list."""
-    low, high = np.uint64(0), np.uint64(lists.shape[1])
-    while low < high:
-        middle = (low + high) >> np.uint64(1)
-        if lists[i, middle] <= distance:
-            low = middle + np.uint64(1)
-        else:
-            high = middle
-    return low + np.uint64(1)
+    one = np.uint64(1)
+    # Without a branch to guess wrong: the part that may hold the place is halved each time.
+    first, size = np.uint64(0), np.uint64(lists.shape[1])
+    while size > one:
+        half = size >> one
+        first += half * np.uint64(lists[i, first + half - one] <= distance)
+        size -= half
+    return first + np.uint64(lists[i, first] <= distance) + one
 
 
 @kernel

@@ -15,7 +15,7 @@ from bayesknn._validation import check_count, is_sparse
 from bayesknn.graph.kdsearch import nearest_in_tree
 from bayesknn.graph.kdtree import KDTree, build_tree
 from bayesknn.graph.metrics import Metric
-from bayesknn.graph.ordering import _rank_rows
+from bayesknn.graph.ordering import _NOBODY, _rank_rows
 from bayesknn.graph.precomputed import rank_sparse
 from bayesknn.graph.threads import run_in_threads
 
@@ -24,6 +24,7 @@ SEARCHES = ("auto", "brute", "kd_tree", "ball_tree")
 _CHUNK = 2**21
 # Rounding in a borrowed tree's arithmetic is far below this.
 _SLACK = 1e-9
+_MORE = 8
 
 
 class SearchIndex:
@@ -114,9 +115,10 @@ def find_neighbors(
 def _choose(metric: Metric, points: np.ndarray) -> str:
     if metric.is_euclidean:
         return "kd_tree"
-    # A ball tree skips little in many dimensions, and nothing is gained on few points.
+    # A ball tree skips little in many dimensions, and is asked point by point: measured, it pays
+    # only on very many points.
     is_named = isinstance(getattr(metric, "metric", None), str)
-    if is_named and points.shape[0] > 5000 and points.shape[1] <= 12:
+    if is_named and points.shape[0] > 50_000 and points.shape[1] <= 6:
         return "ball_tree" if metric.candidate_tree("ball_tree", points[:2]) else "brute"
     return "brute"
 
@@ -145,17 +147,26 @@ def _rank_candidates(metric: Metric, points: np.ndarray, k: int, search: str):
     n = len(points)
     neighbors = np.empty((k, n), np.uint32)
     ranked = np.empty((k, n))
-    chunk = max(1, _CHUNK // (8 * k))
-    for start in range(0, n, chunk):
-        rows = points[start : start + chunk]
-        # The point itself is one of the k + 1. All that lie as far as the last are wanted, since
-        # the tree settles ties in an order of its own.
-        radius = tree.query(rows, k + 1)[0][:, -1] * (1.0 + _SLACK)
-        for q, candidates in enumerate(tree.query_radius(rows, radius)):
-            candidates = np.sort(candidates).astype(np.uint32)
+    # The point itself is one of the k + 1. All that lie as far as the last are wanted, since the
+    # tree settles ties in an order of its own; a few more show where the ties end.
+    asked = min(n, k + 1 + _MORE)
+    for start in range(0, n, _CHUNK // asked + 1):
+        rows = points[start : start + _CHUNK // asked + 1]
+        reached, proposed = tree.query(rows, asked)
+        radius = reached[:, k] * (1.0 + _SLACK)
+        is_open = (reached[:, -1] <= radius) & (asked < n)
+        if is_open.any():
+            proposed = list(proposed)
+            wider = tree.query_radius(rows[is_open], radius[is_open])
+            for position, more in zip(np.flatnonzero(is_open), wider, strict=True):
+                proposed[position] = more
+        for q, candidates in enumerate(proposed):
+            i = start + q
+            candidates = np.sort(candidates)
             found = metric.distances(rows[q : q + 1], metric.arrange(points[candidates]))
-            own = np.searchsorted(candidates, start + q).astype(np.uint32)
-            column = np.array([own])
-            _rank_rows(found, column, start + q, neighbors, ranked)
-            neighbors[:, start + q] = candidates[neighbors[:, start + q]]
+            own = np.searchsorted(candidates, i)
+            is_there = own < len(candidates) and candidates[own] == i
+            skip = np.array([own if is_there else _NOBODY], dtype=np.uint32)
+            _rank_rows(found, skip, i, neighbors, ranked)
+            neighbors[:, i] = candidates[neighbors[:, i]]
     return neighbors, ranked

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.fft import next_fast_len
 
 
 def autocorrelation_time(series: Any) -> float:
@@ -42,7 +41,7 @@ def autocorrelation_time(series: Any) -> float:
     if n < 4 or not np.all(np.isfinite(values)) or values.min() == values.max():
         return float("nan")
     values = values - values.mean()
-    length = next_fast_len(2 * n)
+    length = 1 << (2 * n - 1).bit_length()
     spectrum = np.abs(np.fft.rfft(values, length)) ** 2
     covariances = np.fft.irfft(spectrum, length)[: n - n % 2]
     pairs = (covariances[0::2] + covariances[1::2]) / covariances[0]

@@ -328,3 +328,25 @@ def test_constants_are_what_the_module_says():
     fall = gibbs_lanes_two._C1 - (fraction * fall >> 16)
     power = 65535 - (fraction * fall >> 16)
     assert np.abs(power - 65536 * 2.0 ** -(fraction / 65536)).max() < 5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"betas": [-1.0]}, "betas"),
+        ({"betas": [np.nan]}, "betas"),
+        ({"betas": []}, "betas is empty"),
+        ({"k": 0}, "k must be"),
+        ({"n_classes": 1}, "n_classes"),
+        ({"n_sweeps": 0}, "n_sweeps"),
+        ({"n_warmup": -1}, "n_warmup"),
+        ({"class_weight": [1.0]}, "class_weight"),
+        ({"initial": [9, 0, 0, 0, 0]}, "labels"),
+    ],
+)
+def test_bad_arguments_are_named(change, message):
+    arguments = {
+        "betas": [1.0], "k": 1, "n_classes": 3, "n_sweeps": 2, "key": np.uint64(1), **change
+    }  # fmt: skip
+    with pytest.raises(ValueError, match=message):
+        gibbs_lanes(ring(5), **arguments)

@@ -96,10 +96,9 @@ def test_law(n_classes, weighted):
     check(p_value_of_law(n_classes, WEIGHTS[n_classes] if weighted else None), N_DRAWS)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_law_from_lists(n_classes, monkeypatch):
+def test_law_from_lists(monkeypatch):
     monkeypatch.setattr(gibbs_two, "_ROW_POINTS", 0)
-    check(p_value_of_law(n_classes), N_DRAWS, seed=1)
+    check(p_value_of_law(2), N_DRAWS, seed=1)
 
 
 @pytest.mark.parametrize(("n", "beta", "n_classes"), [(60, 1.0, 2), (25, 1.5, 3), (40, 0.5, 6)])

@@ -75,7 +75,7 @@ def test_every_byte_is_equidistributed(axis):
     def p_value(n, seed):
         key = spawn_keys(seed, 1)[0]
         if axis == "keys":
-            numbers = np.array([_fill(key, 1, 1)[0, 0] for key in spawn_keys(seed, n // 8)])
+            numbers = np.array([_fill(key, 1, 1)[0, 0] for key in spawn_keys(seed, n // 6)])
         else:
             numbers = _fill(key, 1, n)[0] if axis == "sites of a sweep" else _fill(key, n, 1)[:, 0]
         by_place = bytes_of(numbers).reshape(-1, 8)

@@ -44,7 +44,7 @@ def test_ripley_gets_a_range_like_the_papers():
     assert np.all(error >= 0)
 
 
-def test_the_range_depends_on_the_seed_only_through_noise():
+def test_the_same_seed_gives_the_same_curve():
     first, second = (find_beta_max(ripley_graph(), 3, random_state=seed) for seed in (0, 0))
     assert np.array_equal(first.agreement, second.agreement)
 

@@ -132,7 +132,8 @@ def _set_bond_law(rate, class_weight, bond_law):
         if _is_dense(rate, class_weight):
             strength = rate * class_weight[g]
             bond_law[0, g] = _open_probability(strength)
-            bond_law[1, g] = strength + math.log(_open_probability(strength))
+            excess = rate * (class_weight[g] - heaviest)
+            bond_law[1, g] = excess + math.log(_open_probability(strength))
         else:
             # Events come at the rate of the heaviest class and are thinned to their own.
             bond_law[0, g] = class_weight[g] / heaviest
@@ -298,7 +299,8 @@ def _poisson(mean, stream, block):
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     v_quick = 0.9277 - 3.6224 / (b - 2.0)
     while True:
-        u = _uniform(_bits(stream, counter)) + _HALF_UNIT - 0.5
+        # In this order it is exact and never reaches one half.
+        u = (_uniform(_bits(stream, counter)) - 0.5) + _HALF_UNIT
         v = 1.0 - _uniform(_bits(stream, counter + _ONE))
         counter += np.uint64(2)
         edge = 0.5 - abs(u)

@@ -14,13 +14,19 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn._jit import kernel
+from bayesknn._validation import check_count
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.couplings import list_couplings
-from bayesknn.labels.gibbs_two import _threshold_table as _threshold_table
 from bayesknn.labels.gibbs_two import run_two_classes
 from bayesknn.labels.random import _bits, _sweep_key, _uniform
-from bayesknn.model.arguments import label_dtype
+from bayesknn.model.arguments import (
+    check_beta,
+    check_class_weight,
+    check_label_vector,
+    check_n_classes,
+    label_dtype,
+)
 
 # The starting labels are drawn as if by the sweep before the first.
 _START = np.uint64(2**64 - 1)
@@ -96,12 +102,17 @@ def gibbs_labels(
     >>> labels.shape, info.n_sweeps
     ((4, 5), 504)
     """
+    beta, k, n_classes = check_beta(beta), graph.check_k(k), check_n_classes(n_classes)
+    n_draws = check_count(n_draws, "n_draws")
+    n_warmup = check_count(n_warmup, "n_warmup", low=0)
+    thin = check_count(thin, "thin")
+    class_weight = check_class_weight(class_weight, n_classes)
     couplings = list_couplings(graph, k)
     labels = np.empty(graph.n_points, label_dtype(n_classes))
     if initial is None:
         _draw_start(labels, np.uint64(n_classes), np.uint64(key))
     else:
-        labels[:] = initial
+        labels[:] = check_label_vector(initial, graph.n_points, n_classes)
     draws = np.empty((n_draws, graph.n_points), labels.dtype)
     edge_ends = np.zeros((n_draws, n_classes), np.int64)
     run = (np.uint64(key), np.uint64(n_warmup), np.uint64(thin), draws, edge_ends)

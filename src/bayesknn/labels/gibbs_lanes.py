@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesknn._jit import kernel
+from bayesknn._validation import check_count
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.couplings import list_couplings
@@ -27,7 +28,13 @@ from bayesknn.labels.vectors import (
     _widened,
     aligned_zeros,
 )
-from bayesknn.model.arguments import label_dtype
+from bayesknn.model.arguments import (
+    check_betas,
+    check_class_weight,
+    check_label_vector,
+    check_n_classes,
+    label_dtype,
+)
 
 _ONE = np.uint64(1)
 
@@ -121,7 +128,16 @@ def gibbs_lanes(
     >>> bool(info.mean_agreement[0] < info.mean_agreement[-1])
     True
     """
+    k, n_classes = graph.check_k(k), check_n_classes(n_classes)
+    betas = np.atleast_1d(check_betas(betas, "betas")).ravel()
+    if betas.size == 0:
+        raise ValueError("betas is empty: give at least one beta")
+    n_sweeps = check_count(n_sweeps, "n_sweeps")
+    n_warmup = check_count(n_warmup, "n_warmup", low=0)
+    class_weight = check_class_weight(class_weight, n_classes)
     n, n_lanes = graph.n_points, len(betas)
+    if initial is not None:
+        check_label_vector(np.ravel(initial), np.size(initial), n_classes)
     n_blocks = -(-n_lanes // LANES)
     strengths = np.zeros(n_blocks * LANES)
     strengths[:n_lanes] = np.asarray(betas, np.float64) / k

@@ -103,7 +103,8 @@ def perfect_labels(
     k : int
     n_classes : int
     key : numpy.uint64
-        From :func:`bayesknn.labels.random.spawn_keys`. Draw d is a function of the key and d alone.
+        From :func:`bayesknn.labels.random.spawn_keys`. Draw d is a function of the key and d alone;
+        with ``proposal_beta``, of ``max_tries`` too.
     n_draws : int
     class_weight : array-like of shape (n_classes,), optional
         The weights a_g; weights that differ are possible with two classes only.

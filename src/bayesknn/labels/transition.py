@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.random import as_seed_sequence
+from bayesknn.labels.random import as_seed_sequence, spawn_keys
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 from bayesknn.model import (
     PhaseCurve,
@@ -70,11 +70,10 @@ def find_beta_max(
     """
     n_classes = check_n_classes(n_classes)
     class_weight = check_class_weight(class_weight, n_classes)
-    seeds = as_seed_sequence(random_state)
-    n_calls = 0
+    # A child of its own, so that a sequence shared with other calls is never used twice.
+    seeds = as_seed_sequence(random_state).spawn(1)[0]
 
     def simulate(betas: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        nonlocal n_calls
         n_edges = graph.n_points * k
         if _is_cheap(graph, k, n_classes):
             means = expected_agreement_exact(
@@ -82,12 +81,9 @@ def find_beta_max(
                 count_weight=np.ones(n_classes),
             )  # fmt: skip
             return np.asarray(means) / n_edges, np.zeros(len(betas))
-        n_calls += 1
-        spawn_key = (*seeds.spawn_key, n_calls)
-        keys = np.random.SeedSequence(seeds.entropy, spawn_key=spawn_key)
         rows = [
             _simulate_one(graph, beta, k, n_classes, class_weight, key)
-            for beta, key in zip(betas, keys.generate_state(len(betas), np.uint64), strict=True)
+            for beta, key in zip(betas, spawn_keys(seeds, len(betas)), strict=True)
         ]
         means, errors = np.array(rows).T / n_edges
         return means, errors

@@ -1,0 +1,30 @@
+"""log f(y | beta, k): that of the coherent model, and what stands in for it (Section 3).
+
+``PseudoLikelihood`` and ``HolmesAdamsLikelihood`` are products of conditionals, cheap at any n;
+``ExactLikelihood`` is the coherent model on graphs narrow enough for exact elimination, and
+``CoherentLikelihood`` the same with a table of log Z, or without one for the routes that need
+none. Each of them offers what ``Likelihood`` says.
+"""
+
+from bayesknn.likelihood.coherent import CoherentLikelihood
+from bayesknn.likelihood.conditionals import class_probabilities
+from bayesknn.likelihood.exact import ExactLikelihood
+from bayesknn.likelihood.holmes_adams import HolmesAdamsLikelihood, log_holmes_adams
+from bayesknn.likelihood.normalizer import LogNormalizer, log_normalizer
+from bayesknn.likelihood.protocol import Likelihood, Maxima, Maximum
+from bayesknn.likelihood.pseudo import PseudoLikelihood, log_pseudo_likelihood
+
+__all__ = [
+    "CoherentLikelihood",
+    "ExactLikelihood",
+    "HolmesAdamsLikelihood",
+    "Likelihood",
+    "LogNormalizer",
+    "Maxima",
+    "Maximum",
+    "PseudoLikelihood",
+    "class_probabilities",
+    "log_holmes_adams",
+    "log_normalizer",
+    "log_pseudo_likelihood",
+]

@@ -1,0 +1,167 @@
+"""What the likelihoods share: the graph and its labels, checked, and broadcasting over (beta, k).
+
+A likelihood is written by saying what one k gives; see ``protocol.py`` for what is offered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood.protocol import Maxima, Maximum
+from bayesknn.model.arguments import (
+    check_beta,
+    check_betas,
+    check_class_weight,
+    check_label_vector,
+    check_n_classes,
+)
+
+
+class BaseLikelihood:
+    """One set of labels on one graph, and log f(y | beta, k) for all k of the graph.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    labels : array-like of shape (n,)
+        Integers in ``0..n_classes - 1``.
+    n_classes : int, optional
+        By default the largest label plus one.
+    class_weight : array-like of shape (n_classes,), optional
+        The weights a_g: a neighbour of class g counts a_g in place of 1.
+    """
+
+    def __init__(
+        self,
+        graph: NeighborGraph,
+        labels: Any,
+        n_classes: int | None = None,
+        class_weight: Any = None,
+    ):
+        self.graph = graph
+        if n_classes is not None:
+            n_classes = check_n_classes(n_classes)
+        self.labels = check_label_vector(labels, graph.n_points, n_classes)
+        if n_classes is None:
+            n_classes = int(self.labels.max()) + 1
+            if n_classes < 2:
+                raise ValueError("labels hold class 0 alone; pass n_classes, at least 2")
+        self.n_classes = n_classes
+        self.class_weight = check_class_weight(class_weight, n_classes)
+
+    @property
+    def n_points(self) -> int:
+        """Number of training points, n."""
+        return self.graph.n_points
+
+    @property
+    def k_max(self) -> int:
+        """Largest k served."""
+        return self.graph.k_max
+
+    def log_density(self, beta: Any, k: Any) -> Any:
+        """Return log f(y | beta, k).
+
+        Parameters
+        ----------
+        beta : float or array-like
+        k : int or array-like
+            Broadcast against ``beta``.
+
+        Returns
+        -------
+        float, or ndarray of the common shape
+        """
+        # Metropolis asks for one value 50,000 times: the common case goes straight through.
+        if isinstance(beta, float) and (type(k) is int or isinstance(k, np.integer)):
+            if 0.0 <= beta < math.inf and 1 <= k <= self.k_max:
+                return self._log_density_at(beta, int(k))
+        betas = check_betas(beta)
+        try:
+            betas, ks = np.broadcast_arrays(betas, k)
+        except ValueError:
+            raise ValueError(
+                f"beta and k cannot be broadcast together: shapes {betas.shape} and {np.shape(k)}"
+            ) from None
+        values = np.empty(betas.shape)
+        for one_k in np.unique(ks):
+            where = ks == one_k
+            values[where] = self._log_density_curve(betas[where], self._check_k(one_k))
+        return float(values) if values.ndim == 0 else values
+
+    def log_density_grid(self, betas: Any) -> np.ndarray:
+        """Return log f(y | beta, k) for every k.
+
+        Parameters
+        ----------
+        betas : array-like of shape (n_betas,)
+            Or of any other shape, which then takes the place of ``(n_betas,)``.
+
+        Returns
+        -------
+        ndarray of shape (k_max, n_betas)
+            Row k - 1 belongs to k.
+        """
+        betas = check_betas(betas, "betas")
+        flat = betas.ravel()
+        values = np.empty((self.k_max, flat.size))
+        for at in range(self.k_max):
+            values[at] = self._log_density_curve(flat, at + 1)
+        return values.reshape(self.k_max, *betas.shape)
+
+    def maximize_each_k(self, beta_max: float | None = None) -> Maxima:
+        """Return the maximum over beta in [0, beta_max] for every k.
+
+        Parameters
+        ----------
+        beta_max : float, optional
+            Without it there is no bound; ``beta`` is then infinite where there is no maximum.
+
+        Returns
+        -------
+        Maxima
+        """
+        if beta_max is not None:
+            beta_max = check_beta(beta_max, "beta_max")
+            if beta_max == 0.0:
+                raise ValueError("beta_max must be positive, got 0.0")
+        upper = math.inf if beta_max is None else beta_max
+        found = list(self._climb_each_k(upper))
+        beta, log_value, at_bound = (np.array(column) for column in zip(*found, strict=True))
+        return Maxima(beta, log_value, at_bound)
+
+    def maximize(self, beta_max: float | None = None) -> Maximum:
+        """Return the maximum over every k and beta in [0, beta_max].
+
+        Parameters
+        ----------
+        beta_max : float, optional
+            Without it there is no bound; ``beta`` is then infinite where there is no maximum.
+
+        Returns
+        -------
+        Maximum
+            ``at_bound`` tells that the likelihood still rises there.
+        """
+        return self.maximize_each_k(beta_max).best()
+
+    def _check_k(self, k: Any) -> int:
+        k = self.graph.check_k(k)
+        if k > self.k_max:
+            raise ValueError(f"k must be an integer in 1..{self.k_max}, got {k}")
+        return k
+
+    def _log_density_at(self, beta: float, k: int) -> float:
+        raise NotImplementedError
+
+    def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
+        raise NotImplementedError
+
+    def _climb_each_k(self, upper: float) -> Iterator[tuple[float, float, bool]]:
+        """Yield (beta, log value, whether beta is the bound) for k = 1, 2, ..., k_max."""
+        raise NotImplementedError

@@ -1,0 +1,113 @@
+"""The coherent likelihood, whose constant Z(beta, k) is not known (Section 2.2, eq. knn).
+
+``log f(y | beta, k) = beta / k * S_k(y) - log Z(beta, k)``. The labels enter through S_k(y) alone.
+Without a table of log Z this object is what the exchange and auxiliary-variable chains and the
+ridge need; with one it is a likelihood like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood.base import BaseLikelihood
+from bayesknn.model import agreement
+
+
+class LogNormalizerTable(Protocol):
+    """What a table of log Z offers, however it was computed."""
+
+    @property
+    def k_max(self) -> int:
+        """Largest k it serves."""
+        ...
+
+    @property
+    def beta_max(self) -> float:
+        """Largest beta it serves."""
+        ...
+
+    def log_normalizer(self, beta: Any, k: int) -> Any:
+        """Return log Z at one k and one or more beta."""
+        ...
+
+
+class CoherentLikelihood(BaseLikelihood):
+    """One set of labels under the coherent model.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    labels : array-like of shape (n,)
+        Integers in ``0..n_classes - 1``.
+    n_classes : int, optional
+        By default the largest label plus one.
+    class_weight : array-like of shape (n_classes,), optional
+        The weights a_g: a directed edge within class g counts a_g in place of 1.
+    table : object with ``log_normalizer(beta, k)``, optional
+        log Z, for instance from :func:`bayesknn.likelihood.path_table`.
+
+    Attributes
+    ----------
+    agreement : ndarray of shape (k_max,)
+        S_k(y) of the labels; entry k - 1 belongs to k.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import CoherentLikelihood
+    >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
+    >>> likelihood = CoherentLikelihood(ring, [0, 0, 0, 1, 1])
+    >>> likelihood.agreement
+    array([3.])
+    """
+
+    def __init__(
+        self,
+        graph: NeighborGraph,
+        labels: Any,
+        n_classes: int | None = None,
+        class_weight: Any = None,
+        table: LogNormalizerTable | None = None,
+    ):
+        super().__init__(graph, labels, n_classes, class_weight)
+        self.agreement = np.asarray(
+            agreement(graph, self.labels, class_weight=self.class_weight), dtype=np.float64
+        )
+        self.table = table
+
+    @property
+    def k_max(self) -> int:
+        """Largest k served."""
+        if self.table is None:
+            return self.graph.k_max
+        return min(self.graph.k_max, self.table.k_max)
+
+    def _log_density_at(self, beta: float, k: int) -> float:
+        return float(self._log_density_curve(np.array([beta]), k)[0])
+
+    def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
+        if self.table is None:
+            raise ValueError(
+                "the coherent likelihood needs log Z: pass table=path_table(...), or use the "
+                "exchange, auxiliary or grid routes, which do without"
+            )
+        return betas / k * self.agreement[k - 1] - self.table.log_normalizer(betas, k)
+
+    def _climb_each_k(self, upper: float) -> Iterator[tuple[float, float, bool]]:
+        if self.table is not None:
+            upper = min(upper, self.table.beta_max)
+        for k in range(1, self.k_max + 1):
+            # The log-likelihood is concave in beta, since log Z is convex.
+            found = minimize_scalar(
+                lambda beta, k=k: -self._log_density_at(float(beta), k),
+                bounds=(0.0, upper),
+                method="bounded",
+                options={"xatol": 1e-6},
+            )
+            at_bound = upper - found.x < 1e-5 * upper
+            yield float(found.x), float(-found.fun), bool(at_bound)

@@ -1,0 +1,208 @@
+"""A likelihood that is a product of conditionals, one for each point (eqs. jointHA and psudoL).
+
+The log of such a product is concave in beta (each factor is a normalised exponential family), so
+for each k Newton's method, kept within a bracket, finds its maximum. Whether there is one is known
+beforehand: as beta grows, the slope in ``beta / k`` tends to minus the shortfall of ``counts.py``,
+hence the product rises for ever exactly when no point is outvoted by its neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood.base import BaseLikelihood
+from bayesknn.likelihood.counts import count_classes, tabulate_deficits
+from bayesknn.model.arguments import check_beta, check_class_weight
+
+_MAX_STEPS = 200
+# Newton's error after a step of this relative size is far below the rounding of the slope.
+_SMALL_STEP = 1e-9
+# Stands for an infinite strength, which would make nan of a deficit of zero.
+_HUGE = 1e300
+
+
+class ConditionalProduct(BaseLikelihood):
+    """log prod_i P(y_i | the labels around i; beta, k).
+
+    Subclasses say in ``reverse`` whether the labels around i include those of the points that
+    have i among their k nearest. Everything about the labels is counted once, on construction.
+    """
+
+    reverse: bool
+
+    def __init__(
+        self,
+        graph: NeighborGraph,
+        labels: Any,
+        n_classes: int | None = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+    ):
+        super().__init__(graph, labels, n_classes, class_weight)
+        self._deficits = tabulate_deficits(
+            graph, self.labels, self.n_classes, self.class_weight, self.reverse, n_jobs
+        )
+
+    def conditional(self, beta: float, k: int) -> np.ndarray:
+        """Return every point's class probabilities given the labels around it.
+
+        The likelihood is the product of the probabilities of the points' own labels.
+
+        Parameters
+        ----------
+        beta : float
+        k : int
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        k = self.graph.check_k(k)
+        counts = count_classes(self.graph, self.labels, k, self.n_classes, self.reverse)
+        return class_probabilities(counts, beta, k, self.class_weight)
+
+    def _log_density_at(self, beta: float, k: int) -> float:
+        rows, multiplicity, shortfall, largest = self._deficits[k - 1]
+        return _log_product(rows, multiplicity, shortfall, largest, beta / k)
+
+    def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
+        return _log_products(*self._deficits[k - 1], betas / k)
+
+    def _climb_each_k(self, upper: float) -> Iterator[tuple[float, float, bool]]:
+        start = 1.0
+        for k, deficits in enumerate(self._deficits, start=1):
+            strength, at_bound = _climb(*deficits, start / k, upper / k)
+            beta = upper if at_bound else strength * k
+            yield beta, _log_product(*deficits, min(beta / k, _HUGE)), at_bound
+            # The maxima of neighbouring k are close to each other.
+            if 0.0 < beta < math.inf:
+                start = beta
+
+
+def class_probabilities(counts: Any, beta: float, k: int, class_weight: Any = None) -> np.ndarray:
+    """Turn class counts into class probabilities: P(g) proportional to exp(beta / k a_g count_g).
+
+    Parameters
+    ----------
+    counts : array-like of shape (..., n_classes)
+        Members of each class among the neighbours. Forward neighbours alone make it the rule of
+        Holmes and Adams (eq. knn-intuit), forward and reverse ones together that of the coherent
+        model (eqs. knn-cond and knn-pred).
+    beta : float
+    k : int
+    class_weight : array-like of shape (n_classes,), optional
+        The weights a_g.
+
+    Returns
+    -------
+    ndarray of the shape of ``counts``
+
+    Examples
+    --------
+    >>> from bayesknn.likelihood import class_probabilities
+    >>> class_probabilities([3, 1], beta=2.0, k=4).round(4)
+    array([0.7311, 0.2689])
+    """
+    beta = check_beta(beta)
+    fields = np.asarray(counts, dtype=np.float64)
+    weights = check_class_weight(class_weight, fields.shape[-1])
+    if weights is not None:
+        fields = fields * weights
+    relative = np.exp(beta / k * (fields - fields.max(axis=-1, keepdims=True)))
+    return relative / relative.sum(axis=-1, keepdims=True)
+
+
+@kernel
+def _log_product(rows, multiplicity, shortfall, largest, strength):
+    # Comparisons with None are settled when the function is compiled.
+    if largest is not None:
+        decay = _tabulate_decay(largest, strength)
+    total = strength * shortfall
+    for m in range(np.uint64(rows.shape[0])):
+        others = 0.0
+        for g in range(np.uint64(rows.shape[1])):
+            if largest is None:
+                others += math.exp(-strength * rows[m, g])
+            else:
+                others += decay[rows[m, g]]
+        total += multiplicity[m] * math.log1p(others)
+    return -total
+
+
+@kernel
+def _log_products(rows, multiplicity, shortfall, largest, strengths):
+    values = np.empty(strengths.size)
+    for b in range(strengths.size):
+        values[b] = _log_product(rows, multiplicity, shortfall, largest, strengths[b])
+    return values
+
+
+@kernel
+def _slope(rows, multiplicity, shortfall, largest, strength):
+    """Return the derivative of the log product in beta / k, and minus the second derivative."""
+    if largest is not None:
+        decay = _tabulate_decay(largest, strength)
+    slope = -shortfall
+    curvature = 0.0
+    for m in range(np.uint64(rows.shape[0])):
+        total = 1.0
+        mean = 0.0
+        square = 0.0
+        for g in range(np.uint64(rows.shape[1])):
+            deficit = float(rows[m, g])
+            if largest is None:
+                weight = math.exp(-strength * deficit)
+            else:
+                weight = decay[rows[m, g]]
+            total += weight
+            weight *= deficit
+            mean += weight
+            square += weight * deficit
+        mean /= total
+        slope += multiplicity[m] * mean
+        curvature += multiplicity[m] * (square / total - mean * mean)
+    return slope, curvature
+
+
+@kernel
+def _tabulate_decay(largest, strength):
+    decay = np.empty(largest + 1)
+    for d in range(largest + 1):
+        decay[d] = math.exp(-strength * d)
+    return decay
+
+
+@kernel
+def _climb(rows, multiplicity, shortfall, largest, start, upper):
+    """Return the maximum over strengths in [0, upper], and whether it is the bound."""
+    slope, _ = _slope(rows, multiplicity, shortfall, largest, 0.0)
+    if slope <= 0.0:
+        return 0.0, False
+    slope, _ = _slope(rows, multiplicity, shortfall, largest, min(upper, _HUGE))
+    if shortfall == 0.0 or slope > 0.0:
+        return upper, True
+    low = 0.0
+    high = upper
+    strength = min(start, 0.5 * upper)
+    for _ in range(_MAX_STEPS):
+        slope, curvature = _slope(rows, multiplicity, shortfall, largest, strength)
+        if slope > 0.0:
+            low = strength
+        else:
+            high = strength
+        # Where the curvature vanishes Newton's step leaves the bracket.
+        ceiling = high if high < math.inf else 4.0 * strength
+        proposal = strength + slope / curvature if curvature > 0.0 else math.inf
+        if not low <= proposal <= ceiling:
+            proposal = 0.5 * (low + ceiling)
+        step = abs(proposal - strength)
+        strength = proposal
+        if step <= _SMALL_STEP * strength:
+            break
+    return strength, False

@@ -1,0 +1,246 @@
+"""The class counts around every point, for every k, in the form that likelihoods are summed from.
+
+The conditional of y_i, in the coherent model (eq. knn-cond) as in that of Holmes and Adams
+(eq. knn-intuit), is a softmax of ``b * field[i, g]`` with ``b = beta / k`` and ``field`` the class
+counts among i's neighbours, times the class weight if there is one. Write the deficit of a class
+at i as the largest field there less its own. Then::
+
+    sum_i log P(y_i | rest) = -b * shortfall - sum_i log(sum_g exp(-b * deficit[i, g]))
+
+where the shortfall is the sum of the deficits of the points' own labels. Nothing here can
+overflow, and the second sum does not ask which class is which, so that points with the same
+sorted deficits are added up once, with their number. With two classes and no weights each k is
+left with a histogram of abs(count_0 - count_1): about k rows, whatever n.
+
+The counts of k + 1 are those of k and one rank more, so one walk over the graph serves every k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn.graph import NeighborGraph
+from bayesknn.graph.threads import run_in_threads
+
+# Directed edges below which threads would cost more than they save.
+_WORTH_THREADS = 1_000_000
+
+
+class Deficits(NamedTuple):
+    """What the conditionals of all points at one k depend on.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_classes - 1)
+        The distinct vectors of deficits, in ascending order, without the 0 of the largest field;
+        uint16 or uint32, with class weights float64.
+    multiplicity : ndarray of shape (n_rows,), dtype uint32
+        How many points have each.
+    shortfall : float
+        Sum over the points of the deficit of their own label; 0 when nobody is outvoted.
+    largest : int or None
+        The largest deficit, where it pays to tabulate ``exp(-b * deficit)`` over the integers up
+        to it; else ``None``.
+    """
+
+    rows: np.ndarray
+    multiplicity: np.ndarray
+    shortfall: float
+    largest: int | None
+
+
+def tabulate_deficits(
+    graph: NeighborGraph,
+    labels: np.ndarray,
+    n_classes: int,
+    class_weight: np.ndarray | None,
+    reverse: bool,
+    n_jobs: int | None = None,
+) -> list[Deficits]:
+    """Return the deficits of every k; entry k - 1 belongs to k.
+
+    Takes checked arguments, as :func:`count_classes` does. With several threads each walks to its
+    own ranges of k, which takes little beside what is done there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood.counts import tabulate_deficits
+    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1)
+    >>> labels = np.array([0, 1, 1], np.uint8)
+    >>> (deficits,) = tabulate_deficits(graph, labels, 2, None, reverse=True)
+    >>> deficits.rows.ravel().tolist(), deficits.multiplicity.tolist(), deficits.shortfall
+    ([2, 1], [1, 2], 3.0)
+    """
+    from joblib import effective_n_jobs
+
+    table: list[Any] = [None] * graph.k_max
+
+    def fill(start: int, stop: int) -> None:
+        counts = count_classes(graph, labels, start, n_classes, reverse)
+        walk = _walk_deficits(graph.neighbors[start:stop], counts, labels, class_weight, reverse)
+        table[start:stop] = walk
+
+    # The larger k are the dearer, hence two ranges for each thread.
+    n_threads = effective_n_jobs(n_jobs)
+    n_ranges = 1 if n_threads == 1 or graph.neighbors.size < _WORTH_THREADS else 2 * n_threads
+    run_in_threads(fill, graph.k_max, -(-graph.k_max // n_ranges), n_jobs)
+    return table
+
+
+def count_classes(
+    graph: NeighborGraph, labels: np.ndarray, k: int, n_classes: int, reverse: bool
+) -> np.ndarray:
+    """Count the classes among each point's neighbours in the graph of k.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    labels : ndarray of shape (n,), unsigned
+        As ``check_label_vector`` returns them.
+    k, n_classes : int
+    reverse : bool
+        Count the points that have i among their k nearest as well; mutual neighbours twice.
+
+    Returns
+    -------
+    ndarray of shape (n, n_classes), dtype uint32
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood.counts import count_classes
+    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1)
+    >>> labels = np.array([0, 1, 1], np.uint8)
+    >>> count_classes(graph, labels, 1, n_classes=2, reverse=True).tolist()
+    [[0, 2], [2, 1], [0, 1]]
+    """
+    counts = np.zeros((graph.n_points, n_classes), np.uint32)
+    for rank in range(k):
+        _add_rank(counts, graph.neighbors[rank], labels, reverse)
+    return counts
+
+
+def _walk_deficits(
+    neighbors: np.ndarray,
+    counts: np.ndarray,
+    labels: np.ndarray,
+    class_weight: np.ndarray | None,
+    reverse: bool,
+) -> Iterator[Deficits]:
+    """Add rank after rank of ``neighbors`` to the counts, and yield the deficits after each."""
+    n, n_classes = counts.shape
+    weights: np.ndarray
+    if class_weight is None:
+        weights = np.ones(n_classes, np.uint32)
+        row = np.empty(n_classes - 1, np.uint32)
+        bits = row
+    else:
+        weights = class_weight
+        row = np.empty(n_classes - 1, np.float64)
+        bits = row.view(np.uint64)
+    rows = np.empty((n, n_classes - 1), row.dtype)
+    multiplicity = np.empty(n, np.uint32)
+    # One type for every number of classes spares a compilation.
+    own = labels.astype(np.uint32)
+    n_bits = (2 * n - 1).bit_length()
+    slots = np.empty(1 << n_bits, np.uint32)
+    for rank in neighbors:
+        _add_rank(counts, rank, labels, reverse)
+        n_rows, shortfall, largest = _merge_points(
+            counts, own, weights, row, bits, slots, n_bits, rows, multiplicity
+        )
+        found = rows[:n_rows]
+        tabulated = class_weight is None and largest < found.size
+        # Hubs aside, a deficit fits two bytes.
+        narrow = class_weight is None and largest < 2**16
+        yield Deficits(
+            found.astype(np.uint16 if narrow else row.dtype),
+            multiplicity[:n_rows].copy(),
+            float(shortfall),
+            int(largest) if tabulated else None,
+        )
+
+
+@kernel
+def _add_rank(counts, neighbors, labels, reverse):
+    one = np.uint32(1)
+    for i in range(np.uint64(neighbors.size)):
+        j = neighbors[i]
+        counts[i, labels[j]] += one
+        if reverse:
+            counts[j, labels[i]] += one
+
+
+@kernel
+def _merge_points(counts, own, weights, row, bits, slots, n_bits, rows, multiplicity):
+    """Fill ``rows`` and ``multiplicity``; ``bits`` is the memory of ``row`` as integers."""
+    n_classes = np.uint64(counts.shape[1])
+    mask = np.uint64(slots.size - 1)
+    shift = np.uint64(64 - n_bits)
+    one = np.uint64(1)
+    # A slot of the hash table holds the number of a row plus one, or zero.
+    slots[:] = 0
+    n_rows = np.uint64(0)
+    # Integers without class weights, floats with them.
+    shortfall = weights[0] * counts[0, 0] * 0
+    largest = row[0] * 0
+    for i in range(np.uint64(counts.shape[0])):
+        leader = np.uint64(0)
+        best = weights[0] * counts[i, 0]
+        for g in range(one, n_classes):
+            field = weights[g] * counts[i, g]
+            if field > best:
+                best = field
+                leader = np.uint64(g)
+        shortfall += best - weights[own[i]] * counts[i, own[i]]
+        # Sorted by insertion: most classes are absent around a point, so little moves.
+        size = np.uint64(0)
+        for g in range(n_classes):
+            if g != leader:
+                deficit = best - weights[g] * counts[i, g]
+                at = size
+                while at > 0 and row[at - one] > deficit:
+                    row[at] = row[at - one]
+                    at -= one
+                row[at] = deficit
+                size += one
+        largest = max(largest, row[size - one])
+        slot = _hash(bits) >> shift
+        while True:
+            found = np.uint64(slots[slot])
+            if found == 0:
+                rows[n_rows] = row
+                multiplicity[n_rows] = 1
+                n_rows += one
+                slots[slot] = n_rows
+                break
+            if _equal(rows[found - one], row):
+                multiplicity[found - one] += np.uint32(1)
+                break
+            slot = (slot + one) & mask
+    return n_rows, shortfall, largest
+
+
+@kernel
+def _hash(bits):
+    # Multiplication carries upwards only, so the high bits are the ones to use.
+    value = np.uint64(0)
+    for g in range(np.uint64(bits.size)):
+        value = (value ^ np.uint64(bits[g])) * np.uint64(0x9E3779B97F4A7C15)
+        value ^= value >> np.uint64(32)
+    return value * np.uint64(0x9E3779B97F4A7C15)
+
+
+@kernel
+def _equal(first, second):
+    for g in range(np.uint64(first.size)):
+        if first[g] != second[g]:
+            return False
+    return True

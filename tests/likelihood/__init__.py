@@ -1,0 +1,1 @@
+"""Tests of the likelihoods of (beta, k)."""

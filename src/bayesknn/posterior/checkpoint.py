@@ -1,0 +1,150 @@
+"""Checkpoints of a run of chains: one npz file, replaced as a whole or not at all.
+
+A file holds every draw so far, the state of each chain, and the run's identity: what it was made
+of, part by part, so that a file is never continued with other data and a mistake is named. States
+are named tuples of numbers and arrays, nested at will; they are stored as plain arrays, without
+pickle, so that reading a file can run no code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_FORMAT = "bayesknn chains 1"
+_PARTS = {
+    "algorithm": "is of another algorithm",
+    "data": "is from another data set",
+    "prior": "is for another prior",
+    "settings": "was made with other settings",
+    "keys": "was made with another random_state",
+}
+
+
+class Checkpoint(NamedTuple):
+    """What a file holds.
+
+    Attributes
+    ----------
+    identity : dict of str to str
+        The parts are ``algorithm``, ``data``, ``prior``, ``settings`` and ``keys``.
+    n_done : int
+        Iterations that every chain has made, warm-up included.
+    states : list of tuple
+        One state per chain; after reading, its leaves in order: see :func:`restore_state`.
+    draws : dict of str to ndarray of shape (n_chains, n_done)
+    """
+
+    identity: dict[str, str]
+    n_done: int
+    states: list[Any]
+    draws: dict[str, np.ndarray]
+
+
+def fingerprint(*parts: Any) -> str:
+    """Hash arrays, numbers and strings to a short text that stands for their values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.posterior.checkpoint import fingerprint
+    >>> fingerprint(np.arange(3), "a") == fingerprint(np.arange(3), "a")
+    True
+    >>> fingerprint(np.arange(3)) == fingerprint(np.arange(4))
+    False
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        array = np.ascontiguousarray(part)
+        if array.dtype.hasobject:
+            raise TypeError(f"cannot take the fingerprint of {type(part).__name__}")
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()[:32]
+
+
+def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint) -> None:
+    """Write a file that is complete whenever it exists: to a new name first, then renamed."""
+    path = Path(path)
+    arrays: dict[str, Any] = {f"draws/{name}": values for name, values in checkpoint.draws.items()}
+    for chain, state in enumerate(checkpoint.states):
+        for place, leaf in enumerate(_leaves(state)):
+            arrays[f"state/{chain}/{place}"] = leaf
+    header = {"format": _FORMAT, "identity": checkpoint.identity, "n_done": checkpoint.n_done}
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(unfinished, "wb") as file:
+            np.savez(file, header=np.array(json.dumps(header)), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read_checkpoint(path: str | os.PathLike) -> Checkpoint | None:
+    """Read a file; None where there is none yet."""
+    path = Path(path)
+    if not path.exists():
+        if not path.parent.is_dir():
+            raise ValueError(f"checkpoint {path} cannot be written: {path.parent} is not a folder")
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+        header = json.loads(str(arrays.pop("header")))
+        if header["format"] != _FORMAT:
+            raise ValueError
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        raise ValueError(
+            f"{path} is not a checkpoint of this version of bayesknn; pass another path"
+        ) from None
+    draws, leaves = {}, {}
+    for name, values in arrays.items():
+        kind, _, rest = name.partition("/")
+        if kind == "draws":
+            draws[rest] = values
+        else:
+            chain, place = rest.split("/")
+            leaves[int(chain), int(place)] = values
+    n_chains = 1 + max(chain for chain, _ in leaves)
+    states = [
+        tuple(leaves[key] for key in sorted(leaves) if key[0] == chain) for chain in range(n_chains)
+    ]
+    return Checkpoint(header["identity"], int(header["n_done"]), states, draws)
+
+
+def check_identity(path: str | os.PathLike, found: dict[str, str], wanted: dict[str, str]) -> None:
+    """Refuse a file that is not of this run, saying in which part it differs."""
+    for part, verdict in _PARTS.items():
+        if found.get(part) != wanted[part]:
+            shown = part in ("algorithm", "settings")
+            detail = f" ({found.get(part)}; now {wanted[part]})" if shown else ""
+            raise ValueError(f"checkpoint {path} {verdict}{detail}; remove it or pass another path")
+
+
+def restore_state(template: Any, leaves: Any) -> Any:
+    """Put stored leaves into the shape, and the scalar types, of a state made afresh."""
+    return _rebuild(template, iter(leaves))
+
+
+def _leaves(state: Any) -> Iterator[np.ndarray]:
+    if isinstance(state, tuple):
+        for field in state:
+            yield from _leaves(field)
+    else:
+        yield np.asarray(state)
+
+
+def _rebuild(template: Any, leaves: Iterator[np.ndarray]) -> Any:
+    if isinstance(template, tuple):
+        return type(template)(*(_rebuild(field, leaves) for field in template))
+    leaf = next(leaves)
+    return leaf if isinstance(template, np.ndarray) else type(template)(leaf.item())

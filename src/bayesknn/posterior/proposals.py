@@ -1,0 +1,333 @@
+"""Proposals for (beta, k): the moves of Section 3.1, and their tuning during warm-up.
+
+beta walks on the scale theta = logit(beta / beta_max), theta' ~ N(theta, tau^2), and k' is uniform
+on the 2r neighbours of k that lie in {1..K}. The target of a chain has a density in beta, so each
+proposal carries one correction to the log acceptance ratio,
+
+    log Q_r(k', k) - log Q_r(k, k') + log J(theta') - log J(theta),   J = dbeta/dtheta.
+
+Two schedules are offered. ``JOINT`` is the paper's: both change at once. ``ALTERNATING`` moves
+beta in every other iteration and k in the rest, in one of two ways:
+
+- along the ridge of the posterior, theta' = theta + slope * log(k'/k), where the slope is the
+  regression of theta on log k in warm-up. For a given slope the way back undoes the shift, so it
+  needs no correction of its own;
+- every third time by a leap, theta' = theta + tau * Cauchy and k' from Q with a reach drawn
+  log-uniformly from 1..K. It crosses what the other cannot: gaps in k, and a sharp ridge whose
+  slope is wrong or not yet known.
+
+The same compiled functions serve Python loops and compiled chains. Random numbers are a pure
+function of (key, iteration, slot); slots below ``FREE_SLOT`` are used here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn._validation import check_count
+from bayesknn.labels.random import _bits, _sweep_key, _uniform
+
+JOINT, ALTERNATING, BETA_ONLY = 0, 1, 2
+_BETA, _BOTH, _RIDGE, _LEAP = 0, 1, 2, 3
+SCHEDULES = {"joint": JOINT, "alternating": ALTERNATING}
+# The paper's tuning: tau^2 = .05 and r = 3.
+PAPER_TAU, PAPER_R = math.sqrt(0.05), 3
+
+ACCEPT_SLOT, RADIUS_SLOT, ANGLE_SLOT, K_SLOT, REACH_SLOT, FREE_SLOT = 0, 1, 2, 3, 4, 8
+
+# Acceptance that a walk in one continuous coordinate does best with, and one for k: lower, because
+# long jumps cross the gaps of a rough posterior and cost no more than short ones.
+_BETA_TARGET, _K_TARGET = 0.44, 0.25
+# The regression forgets: its memory is about the latter third of the iterations so far. The small
+# variance that is added lets the slope return to 0 where k hardly moves, so that no accident of
+# the start stays.
+_MEMORY, _ADDED_VARIANCE = 3.0, 1e-4
+
+
+class Walk(NamedTuple):
+    """What stays the same for all moves of a run.
+
+    Attributes
+    ----------
+    beta_max : float
+    k_max : int
+    schedule : int
+        ``JOINT``, ``ALTERNATING`` or ``BETA_ONLY``.
+    n_warmup : int
+        The tuning changes in iterations before this one and never after.
+    adapts_tau, adapts_r : bool
+    """
+
+    beta_max: float
+    k_max: int
+    schedule: int
+    n_warmup: int
+    adapts_tau: bool
+    adapts_r: bool
+
+
+class Tuning(NamedTuple):
+    """What warm-up learns; part of a chain's state.
+
+    Attributes
+    ----------
+    log_tau, log_r : float
+        ``r`` is the nearest integer to ``exp(log_r)`` in 1..K.
+    slope : float
+        Of the ridge, theta against log k.
+    mean_theta, mean_log_k, variance, covariance : float
+        Recent moments: the means, the variance of log k and its covariance with theta.
+    """
+
+    log_tau: float
+    log_r: float
+    slope: float
+    mean_theta: float
+    mean_log_k: float
+    variance: float
+    covariance: float
+
+
+class Proposal(NamedTuple):
+    """Where a chain may go.
+
+    Attributes
+    ----------
+    theta, beta : float
+        The same point on two scales.
+    k : int
+    log_correction : float
+        Hastings and Jacobian terms of the log acceptance ratio.
+    uniform : float
+        To be compared with the acceptance probability.
+    """
+
+    theta: float
+    beta: float
+    k: int
+    log_correction: float
+    uniform: float
+
+
+def plan_walk(
+    beta_max: float, k_max: int, schedule: str, n_warmup: int, tau: Any = None, r: Any = None
+) -> tuple[Walk, Tuning]:
+    """Return the settings of a run's moves and the tuning that its chains start from.
+
+    Parameters
+    ----------
+    beta_max : float
+    k_max : int
+    schedule : {"alternating", "joint"}
+        The paper's joint moves take the paper's tau and r where none are given, and keep them.
+    n_warmup : int
+        Iterations that adapt.
+    tau : float, optional
+        Standard deviation of the walk on theta. ``None`` adapts it.
+    r : int, optional
+        Reach of the walk on k. ``None`` adapts it.
+
+    Returns
+    -------
+    Walk, Tuning
+
+    Examples
+    --------
+    >>> from bayesknn.posterior.proposals import plan_walk
+    >>> walk, tuning = plan_walk(4.0, 125, "alternating", n_warmup=1000, r=3)
+    >>> walk.adapts_tau, walk.adapts_r
+    (True, False)
+    """
+    if not (isinstance(beta_max, int | float | np.number) and 0 < beta_max < math.inf):
+        raise ValueError(f"beta_max must be a positive number, got {beta_max!r}")
+    k_max = check_count(k_max, "k_max")
+    if schedule not in SCHEDULES:
+        raise ValueError(f"scheme must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
+    if tau is not None and not (isinstance(tau, int | float | np.number) and 0 < tau < math.inf):
+        raise ValueError(f"tau must be a positive number, or None to adapt it, got {tau!r}")
+    if r is not None:
+        r = check_count(r, "r")
+    adapts = schedule != "joint"
+    walk = Walk(
+        beta_max=float(beta_max),
+        k_max=k_max,
+        schedule=SCHEDULES[schedule],
+        n_warmup=check_count(n_warmup, "n_warmup", low=0),
+        adapts_tau=adapts and tau is None,
+        adapts_r=adapts and r is None,
+    )
+    # Wide at first, because chains start anywhere.
+    first_tau = 0.5 if adapts else PAPER_TAU
+    first_r = max(k_max / 4, 1.0) if adapts else PAPER_R
+    log_tau = math.log(first_tau if tau is None else tau)
+    log_r = math.log(first_r if r is None else r)
+    return walk, Tuning(log_tau, log_r, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def disperse(walk: Walk, key: np.uint64, attempt: int = 0) -> tuple[float, int]:
+    """Draw a start (theta, k) from the uniform law on {1..K} x [0, beta_max].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.posterior.proposals import disperse, plan_walk
+    >>> walk, _ = plan_walk(4.0, 125, "alternating", n_warmup=1000)
+    >>> theta, k = disperse(walk, np.uint64(1))
+    >>> 1 <= k <= 125
+    True
+    """
+    theta, k = _disperse(walk, np.uint64(key), np.uint64(attempt))
+    return theta, int(k)
+
+
+@kernel
+def _iteration_key(key, iteration):
+    """Stream of one iteration; stream 0 of a chain belongs to its start."""
+    return _sweep_key(key, np.uint64(iteration) + np.uint64(1))
+
+
+@kernel
+def _uniform_at(key, iteration, slot):
+    """One uniform number of an iteration, for callers in Python."""
+    return _uniform(_bits(_iteration_key(key, iteration), np.uint64(slot)))
+
+
+@kernel
+def _disperse(walk, key, attempt):
+    start_key = _sweep_key(key, np.uint64(0))
+    # Away from 0, so that theta is finite.
+    u = _uniform(_bits(start_key, attempt * np.uint64(2))) + 2.0**-54
+    v = _uniform(_bits(start_key, attempt * np.uint64(2) + np.uint64(1)))
+    return math.log(u / (1.0 - u)), np.int64(1) + np.int64(v * walk.k_max)
+
+
+@kernel
+def _beta_of(theta, beta_max):
+    """Beta = beta_max e^theta / (1 + e^theta), without overflow."""
+    if theta >= 0.0:
+        return beta_max / (1.0 + math.exp(-theta))
+    return beta_max * math.exp(theta) / (1.0 + math.exp(theta))
+
+
+@kernel
+def _log_jacobian(theta):
+    """Log of dbeta/dtheta, up to the constant beta_max."""
+    size = abs(theta)
+    return -size - 2.0 * math.log1p(math.exp(-size))
+
+
+@kernel
+def _reach(log_r, k_max):
+    return np.int64(min(max(math.floor(math.exp(log_r) + 0.5), 1.0), float(k_max)))
+
+
+@kernel
+def _count_k_neighbors(k, r, k_max):
+    """How many values the k-proposal chooses from: Q_r(k, .) is one over it."""
+    return min(k + r, k_max) - max(k - r, 1)
+
+
+@kernel
+def _propose_k(k, r, k_max, u):
+    """Draw k' from Q_r(k, .); k itself where there is no other value."""
+    n_values = _count_k_neighbors(k, r, k_max)
+    if n_values == 0:
+        return k
+    proposed = max(k - r, 1) + min(np.int64(u * n_values), n_values - 1)
+    return proposed if proposed < k else proposed + 1
+
+
+@kernel
+def _log_k_hastings(k, proposed, r, k_max):
+    """Return log Q_r(k', k) - log Q_r(k, k'): not 0 near the ends of 1..K."""
+    if proposed == k:
+        return 0.0
+    return math.log(_count_k_neighbors(k, r, k_max) / _count_k_neighbors(proposed, r, k_max))
+
+
+@kernel
+def _move(walk, iteration):
+    """Which of the four moves an iteration makes."""
+    if walk.k_max == 1 or walk.schedule == BETA_ONLY:
+        return _BETA
+    if walk.schedule == JOINT:
+        return _BOTH
+    if iteration % 2 == 0:
+        return _BETA
+    return _LEAP if iteration % 6 == 5 else _RIDGE
+
+
+@kernel
+def _propose(walk, tuning, theta, k, key, iteration):
+    """Propose the move of one iteration."""
+    move = _move(walk, iteration)
+    stream = _iteration_key(key, iteration)
+    proposed_k, log_correction = k, 0.0
+    if move != _BETA:
+        r = _reach(tuning.log_r, walk.k_max)
+        if move == _LEAP:
+            u = _uniform(_bits(stream, np.uint64(REACH_SLOT)))
+            r = np.int64(math.exp(u * math.log(walk.k_max + 1.0)))
+        proposed_k = _propose_k(k, r, walk.k_max, _uniform(_bits(stream, np.uint64(K_SLOT))))
+        log_correction += _log_k_hastings(k, proposed_k, r, walk.k_max)
+    angle = _uniform(_bits(stream, np.uint64(ANGLE_SLOT)))
+    if move == _RIDGE:
+        shift = tuning.slope * math.log(proposed_k / k)
+    elif move == _LEAP:
+        shift = math.exp(tuning.log_tau) * math.tan(math.pi * (angle - 0.5))
+    else:
+        radius = math.sqrt(-2.0 * math.log1p(-_uniform(_bits(stream, np.uint64(RADIUS_SLOT)))))
+        shift = math.exp(tuning.log_tau) * radius * math.cos(2.0 * math.pi * angle)
+    proposed_theta = theta + shift
+    log_correction += _log_jacobian(proposed_theta) - _log_jacobian(theta)
+    return Proposal(
+        proposed_theta,
+        _beta_of(proposed_theta, walk.beta_max),
+        proposed_k,
+        log_correction,
+        _uniform(_bits(stream, np.uint64(ACCEPT_SLOT))),
+    )
+
+
+@kernel
+def _acceptance(log_ratio):
+    """Turn a log ratio into a probability; one that is not a number is never accepted."""
+    if log_ratio >= 0.0:
+        return 1.0
+    if log_ratio < 0.0:
+        return math.exp(log_ratio)
+    return 0.0
+
+
+@kernel
+def _adapt(walk, tuning, theta, k, acceptance, iteration):
+    """Tuning after an iteration that ended at (theta, k); unchanged once warm-up is over."""
+    if iteration >= walk.n_warmup or walk.schedule == JOINT:
+        return tuning
+    # Robbins-Monro: the gain sums to infinity, its square does not.
+    gain = (iteration + 1.0) ** -0.6
+    log_tau, log_r = tuning.log_tau, tuning.log_r
+    move = _move(walk, iteration)
+    if walk.adapts_tau and move == _BETA:
+        log_tau += gain * (acceptance - _BETA_TARGET)
+    if walk.adapts_r and move == _RIDGE:
+        log_r += gain * (acceptance - _K_TARGET)
+        log_r = min(max(log_r, 0.0), math.log(float(walk.k_max)))
+    share = _MEMORY / (iteration + _MEMORY)
+    log_k = math.log(float(k))
+    theta_gap, log_k_gap = theta - tuning.mean_theta, log_k - tuning.mean_log_k
+    variance = (1.0 - share) * (tuning.variance + share * log_k_gap * log_k_gap)
+    covariance = (1.0 - share) * (tuning.covariance + share * log_k_gap * theta_gap)
+    return Tuning(
+        log_tau,
+        log_r,
+        covariance / (variance + _ADDED_VARIANCE),
+        tuning.mean_theta + share * theta_gap,
+        tuning.mean_log_k + share * log_k_gap,
+        variance,
+        covariance,
+    )

@@ -1,0 +1,234 @@
+"""A node: short Swendsen-Wang chains at one (beta, k), and what they say of S (Section 3.3).
+
+``d log Z / d beta`` is ``E[S_k] / k``, and log Z between any two settings is the integral of the
+mean of their difference; nodes are where such integrals are evaluated. Every record holds S for a
+few values of k: of the labels, from which variances come, and given the clusters, which has the
+same mean and less noise. One chain starts from one class for all and one from random labels, so
+that a first-order transition, where each would stay on its side, shows as a disagreement.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn.labels.bonds import new_scratch
+from bayesknn.labels.cluster_estimator import _estimate_agreement
+from bayesknn.labels.layout import local_layout
+from bayesknn.labels.random import _sweep_key
+from bayesknn.labels.swendsen_wang import _colour_points, _sweep
+from bayesknn.model.arguments import label_dtype
+
+_N_CHAINS = 2
+_BATCHES_PER_CHAIN = 8
+_SPLIT_ERRORS = 5.0
+_SPLIT_SHARE = 0.05
+_START = np.uint64(2**64 - 1)
+# A record reads k edges a point and a sweep about 16: sweeps between records share the time.
+_RANKS_PER_SWEEP = 16
+
+
+class Field(NamedTuple):
+    """The model without its labels, laid out for the kernels.
+
+    Attributes
+    ----------
+    neighbors : ndarray of shape (k_max, n)
+    order : ndarray of shape (n,)
+        The point at each position.
+    n_classes : int
+    class_weight : ndarray or None
+        ``None`` where all classes weigh the same.
+    unit : float
+        Then that common weight: the model is the plain one at ``unit * beta``.
+    """
+
+    neighbors: np.ndarray
+    order: np.ndarray
+    n_classes: int
+    class_weight: np.ndarray | None
+    unit: float
+
+
+def lay_out(graph, n_classes: int, class_weight: np.ndarray | None) -> Field:
+    """Prepare a graph for nodes.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood.nodes import lay_out
+    >>> lay_out(NeighborGraph.from_neighbors([[1, 2, 0]]), n_classes=2, class_weight=None).unit
+    1.0
+    """
+    unit = 1.0
+    if class_weight is not None and np.all(class_weight == class_weight[0]):
+        unit, class_weight = float(class_weight[0]), None
+    layout = local_layout(graph, graph.k_max)
+    return Field(layout.neighbors, layout.order, n_classes, class_weight, unit)
+
+
+class Replicates(NamedTuple):
+    """Moments of S at a node, in resampled versions; row 0 is the estimate itself.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_replicates, n_columns)
+    covariance : ndarray of shape (n_replicates, n_columns, n_columns)
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+
+
+class Node:
+    """Chains at one (beta, k) that record S for the values of k in ``columns``.
+
+    Parameters
+    ----------
+    field : Field
+    beta : float
+    k : int
+    columns : sequence of int
+        Which S_k to record, increasing.
+    seeds : numpy.random.SeedSequence
+        The node's own; results depend on nothing else.
+    initial : ndarray of shape (n,), optional
+        Start both chains here instead of from one class and from random labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood.nodes import Node, lay_out
+    >>> ring = NeighborGraph.from_neighbors([np.roll(np.arange(100), -1)])
+    >>> node = Node(lay_out(ring, 2, None), 1.0, 1, [1], np.random.SeedSequence(0))
+    >>> node.advance(500, n_warmup=50)
+    >>> bool(abs(node.mean()[0] - 100 * np.e / (np.e + 1)) < 1)
+    True
+    """
+
+    def __init__(
+        self,
+        field: Field,
+        beta: float,
+        k: int,
+        columns: Any,
+        seeds: np.random.SeedSequence,
+        initial: np.ndarray | None = None,
+    ):
+        self.field, self.beta, self.k = field, float(beta), int(k)
+        self.columns = np.asarray(columns, dtype=np.int64)
+        self.keys = seeds.generate_state(_N_CHAINS + 1, np.uint64)
+        self.n_sweeps = 0
+        self.thin = 1 + int(self.columns[-1]) // _RANKS_PER_SWEEP
+        n, dtype = field.neighbors.shape[1], label_dtype(field.n_classes)
+        self.labels = np.zeros((_N_CHAINS, n), dtype)
+        if initial is None:
+            start = np.uint64(_sweep_key(self.keys[1], _START))
+            _colour_points(start, field.n_classes, self.labels[1])
+        else:
+            self.labels[:] = initial
+        shape = (_N_CHAINS, 0, len(self.columns))
+        self.of_labels, self.of_clusters = np.empty(shape), np.empty(shape)
+
+    @property
+    def n_records(self) -> int:
+        """Records of each chain."""
+        return self.of_labels.shape[1]
+
+    def column(self, k: int) -> int:
+        """Where S_k stands among the columns."""
+        return int(np.searchsorted(self.columns, k))
+
+    def advance(self, n_records: int, n_warmup: int = 0) -> None:
+        """Make ``n_warmup`` sweeps and add ``n_records`` records to each chain."""
+        shape = (_N_CHAINS, n_records, len(self.columns))
+        of_labels, of_clusters = np.empty(shape), np.empty(shape)
+        field, n_ranks = self.field, int(self.columns[-1])
+        scratch = new_scratch(self.labels[0], field.n_classes, field.class_weight is not None)
+        for chain in range(_N_CHAINS):
+            _advance(
+                field.neighbors, n_ranks, self.columns, self.k, self.beta * field.unit,
+                field.n_classes, field.class_weight, self.keys[chain], np.uint64(self.n_sweeps),
+                n_warmup, self.thin, self.labels[chain], scratch,
+                of_labels[chain], of_clusters[chain],
+            )  # fmt: skip
+        self.n_sweeps += n_warmup + n_records * self.thin
+        self.of_labels = np.concatenate([self.of_labels, field.unit * of_labels], axis=1)
+        self.of_clusters = np.concatenate([self.of_clusters, field.unit * of_clusters], axis=1)
+
+    def forget(self) -> None:
+        """Drop the records, keep the chains where they are."""
+        self.of_labels, self.of_clusters = self.of_labels[:, :0], self.of_clusters[:, :0]
+
+    def mean(self) -> np.ndarray:
+        """Return the estimate of E[S] for each column."""
+        return self.of_clusters.mean(axis=(0, 1))
+
+    def variance(self) -> np.ndarray:
+        """Return the estimate of Var[S] for each column."""
+        return self.of_labels.var(axis=(0, 1))
+
+    def is_split(self) -> bool:
+        """Whether the chain from one class and the one from random labels stay apart.
+
+        Both beyond chance and by a share of the edges that only a transition explains.
+        """
+        batches = _batch(self.of_clusters)[:, :, self.column(self.k)]
+        error = np.sqrt(np.sum(batches.var(axis=1, ddof=1)) / batches.shape[1])
+        apart = abs(batches[0].mean() - batches[1].mean())
+        n_edges = self.k * self.labels.shape[1] * self.field.unit
+        return bool(apart > _SPLIT_ERRORS * error and apart > _SPLIT_SHARE * n_edges)
+
+    def replicate(self, n_replicates: int) -> Replicates:
+        """Resample whole batches of records, so that the spread is the Monte Carlo error."""
+        centre = self.of_labels.mean(axis=(0, 1))
+        centred = self.of_labels - centre
+        products = centred[:, :, :, None] * centred[:, :, None, :]
+        clusters, labels, squares = (
+            _batch(series).reshape(_N_CHAINS * _BATCHES_PER_CHAIN, *series.shape[2:])
+            for series in (self.of_clusters - centre, centred, products)
+        )
+        n_batches = len(clusters)
+        rng = np.random.default_rng(int(self.keys[-1]))
+        shares = rng.multinomial(n_batches, np.full(n_batches, 1 / n_batches), n_replicates)
+        # Resampling m batches shows (m - 1) / m of their variance.
+        shares = 1 + (shares - 1) * np.sqrt(n_batches / (n_batches - 1))
+        shares[0] = 1
+        shares = shares / n_batches
+        label_mean = shares @ labels
+        covariance = np.tensordot(shares, squares, axes=1)
+        covariance -= label_mean[:, :, None] * label_mean[:, None, :]
+        return Replicates(centre + shares @ clusters, covariance)
+
+
+def _batch(series: np.ndarray) -> np.ndarray:
+    """Mean of each of the batches that a chain's records are cut into."""
+    length = series.shape[1] // _BATCHES_PER_CHAIN
+    used = series[:, series.shape[1] - length * _BATCHES_PER_CHAIN :]
+    shape = (series.shape[0], _BATCHES_PER_CHAIN, length, *series.shape[2:])
+    return used.reshape(shape).mean(axis=2)
+
+
+@kernel
+def _advance(
+    neighbors, n_ranks, columns, k, beta, n_classes, class_weight, key, sweep, n_warmup, thin,
+    labels, scratch, of_labels, of_clusters,
+):  # fmt: skip
+    agreement, cluster_agreement = np.empty(n_ranks), np.empty(n_ranks)
+    for _ in range(n_warmup):
+        _sweep(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch)
+        sweep += np.uint64(1)
+    for t in range(of_labels.shape[0]):
+        for _ in range(thin):
+            _sweep(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch)
+            sweep += np.uint64(1)
+        _estimate_agreement(
+            neighbors, n_ranks, n_classes, class_weight, labels, scratch,
+            agreement, cluster_agreement,
+        )  # fmt: skip
+        for c in range(columns.size):
+            of_labels[t, c] = agreement[columns[c] - 1]
+            of_clusters[t, c] = cluster_agreement[columns[c] - 1]

@@ -1,0 +1,285 @@
+"""The posterior of (beta, k) by quadrature, with no Markov chain on them (SPEC; Section 3).
+
+(beta, k) is two-dimensional: given log f(y | beta, k) on a grid the posterior is a sum, and the
+evidence comes with it. For the coherent model log Z comes from the ridge
+(:mod:`bayesknn.posterior.ridge`) or from a table; a likelihood that can be computed is simply
+evaluated. Where log Z has a Monte Carlo error, the posterior is computed in every replicate of
+it, and any mean under the posterior carries the spread as its error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from bayesknn.labels.random import as_seed_sequence
+from bayesknn.likelihood.coherent import CoherentLikelihood
+from bayesknn.likelihood.protocol import Likelihood
+from bayesknn.model import Prior, as_prior
+from bayesknn.posterior.ridge import RidgeWalk
+
+_N_BETAS = 161
+# How far the grid of a k reaches, in posterior standard deviations of beta.
+_REACH = 6.0
+# The evidence is not a ratio of near things: it is asked for this much less precisely.
+_EVIDENCE = 4.0
+
+
+@dataclass(frozen=True)
+class GridPosterior:
+    """The posterior of (beta, k) as weights on a grid, each k with its own values of beta.
+
+    Attributes
+    ----------
+    k_values : ndarray of shape (n_k,)
+        The values of k with a share worth keeping.
+    betas : ndarray of shape (n_k, n_betas)
+    weights : ndarray of shape (n_k, n_betas)
+        They sum to one.
+    replicates : ndarray of shape (n_replicates, n_k, n_betas)
+        The weights under resampled values of log Z; empty where log Z is exact.
+    k_max : int
+    log_evidence, log_evidence_error : float
+        The log of the integral of the likelihood under the prior; NaN where it was not asked for.
+    info : dict
+        What was done: ``n_sweeps``, ``tolerance``, ``warnings``.
+    """
+
+    k_values: np.ndarray
+    betas: np.ndarray
+    weights: np.ndarray
+    replicates: np.ndarray
+    k_max: int
+    log_evidence: float = float("nan")
+    log_evidence_error: float = float("nan")
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def mean(self, values: Any) -> tuple[Any, Any]:
+        """Return the posterior mean of a quantity and its Monte Carlo error.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_k, n_betas, ...)
+            The quantity at every point of the grid.
+
+        Returns
+        -------
+        mean, error : float, or ndarray of the trailing shape
+        """
+        values = np.asarray(values, dtype=np.float64)
+        mean = np.tensordot(self.weights, values, axes=2)
+        if len(self.replicates) == 0:
+            return mean, np.zeros_like(mean)
+        return mean, np.tensordot(self.replicates, values, axes=2).std(axis=0)
+
+    @property
+    def k_probabilities(self) -> np.ndarray:
+        """P(k | y) for k = 1..k_max."""
+        probabilities = np.zeros(self.k_max)
+        probabilities[self.k_values - 1] = self.weights.sum(axis=1)
+        return probabilities
+
+    @property
+    def k_probabilities_error(self) -> np.ndarray:
+        """Monte Carlo error of each P(k | y)."""
+        errors = np.zeros(self.k_max)
+        if len(self.replicates):
+            errors[self.k_values - 1] = self.replicates.sum(axis=2).std(axis=0)
+        return errors
+
+    @property
+    def beta_mean(self) -> float:
+        """E[beta | y]."""
+        return float(self.mean(self.betas)[0])
+
+    @property
+    def beta_mean_error(self) -> float:
+        """Monte Carlo error of E[beta | y]."""
+        return float(self.mean(self.betas)[1])
+
+    @property
+    def beta_sd(self) -> float:
+        """Posterior standard deviation of beta."""
+        return float(np.sqrt(self.mean((self.betas - self.beta_mean) ** 2)[0]))
+
+    @property
+    def k_mean(self) -> float:
+        """E[k | y]."""
+        return float(self.k_probabilities @ np.arange(1, self.k_max + 1))
+
+    @property
+    def k_mean_error(self) -> float:
+        """Monte Carlo error of E[k | y]."""
+        return float(self.mean(np.broadcast_to(self.k_values[:, None], self.betas.shape))[1])
+
+    @property
+    def k_sd(self) -> float:
+        """Posterior standard deviation of k."""
+        squares = (np.arange(1, self.k_max + 1) - self.k_mean) ** 2
+        return float(np.sqrt(self.k_probabilities @ squares))
+
+    def sample(self, n_draws: int, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Draw (beta, k) independently from the posterior.
+
+        beta is uniform within the cell of its grid point, so that draws are not tied to the grid.
+
+        Returns
+        -------
+        beta : ndarray of shape (n_draws,)
+        k : ndarray of shape (n_draws,), dtype int64
+        """
+        if n_draws < 1:
+            raise ValueError(f"n_draws must be at least 1, got {n_draws}")
+        rng = np.random.default_rng(as_seed_sequence(random_state))
+        cells = rng.choice(self.weights.size, size=n_draws, p=self.weights.ravel())
+        row, column = np.divmod(cells, self.betas.shape[1])
+        edges = (self.betas[:, 1:] + self.betas[:, :-1]) / 2
+        edges = np.column_stack([self.betas[:, 0], edges, self.betas[:, -1]])
+        low, high = edges[row, column], edges[row, column + 1]
+        return low + (high - low) * rng.random(n_draws), self.k_values[row]
+
+
+def grid_posterior(
+    likelihood: Likelihood,
+    prior: Any = None,
+    *,
+    beta_max: float | None = None,
+    tolerance: float = 0.05,
+    evidence: bool = True,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> GridPosterior:
+    """Compute the posterior of (beta, k) by quadrature.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        A :class:`~bayesknn.likelihood.CoherentLikelihood` without a table is integrated along its
+        ridge, which takes simulation; anything else is evaluated on the grid.
+    prior : Prior, array-like, callable, optional
+        Uniform on {1..k_max} x [0, beta_max] by default.
+    beta_max : float, optional
+        Needed unless ``prior`` knows it.
+    tolerance : float
+        Monte Carlo error allowed on the log posterior of the k that matter.
+    evidence : bool
+        Whether to compute the evidence too; along the ridge it takes a path from beta = 0, with
+        an error of up to four times ``tolerance``.
+    random_state : None, int, SeedSequence, Generator or RandomState
+    n_jobs : int, optional
+        Threads. The result does not depend on them.
+
+    Returns
+    -------
+    GridPosterior
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import PseudoLikelihood
+    >>> from bayesknn.posterior import grid_posterior
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(60) % 2
+    >>> graph = NeighborGraph.from_points(rng.normal(size=(60, 2)) + 2 * labels[:, None], k_max=20)
+    >>> posterior = grid_posterior(PseudoLikelihood(graph, labels), beta_max=4.0)
+    >>> round(float(posterior.k_probabilities.sum()), 6)
+    1.0
+    """
+    if not isinstance(prior, Prior):
+        if beta_max is None:
+            raise ValueError("beta_max must be given unless prior is a Prior that knows it")
+        prior = as_prior(prior, likelihood.k_max, beta_max)
+    if prior.k_max > likelihood.k_max:
+        raise ValueError(f"prior reaches k={prior.k_max}, the likelihood k={likelihood.k_max}")
+    if not (np.isfinite(tolerance) and tolerance > 0):
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
+    if isinstance(likelihood, CoherentLikelihood) and likelihood.table is None:
+        return _from_ridge(likelihood, prior, tolerance, evidence, random_state, n_jobs)
+    return _from_values(likelihood, prior)
+
+
+def _from_ridge(likelihood, prior, tolerance, evidence, random_state, n_jobs) -> GridPosterior:
+    seeds = as_seed_sequence(random_state)
+    walk = RidgeWalk(likelihood, prior.k_max, prior.beta_max, seeds, n_jobs)
+    ridge = walk.walk(prior.log_density, tolerance)
+    betas, log_posterior = [], []
+    for at, (k, curve) in enumerate(zip(ridge.k_values, ridge.curves, strict=True)):
+        low = max(0.0, curve.centre - _REACH * curve.sd)
+        high = min(prior.beta_max, curve.centre + _REACH * curve.sd)
+        beta = np.linspace(low, high, _N_BETAS)
+        log_prior = prior.log_density(beta, k)
+        if not np.isfinite(log_prior).any():
+            beta = np.linspace(0.0, prior.beta_max, _N_BETAS)
+            log_prior = prior.log_density(beta, k)
+        log_normalizer = ridge.log_normalizers[:, at, None] + curve.log_normalizer(beta)
+        log_likelihood = beta / k * likelihood.agreement[k - 1] - log_normalizer
+        betas.append(beta)
+        log_posterior.append(log_likelihood + log_prior + _log_trapezium(beta))
+    table = np.stack(log_posterior, axis=1)
+    weights = _normalize(table)
+    log_evidence, error = float("nan"), float("nan")
+    if evidence:
+        at = int(np.argmax(weights[0].sum(axis=1)))
+        shift = walk.from_zero_at(ridge, at, _EVIDENCE * tolerance) - ridge.log_normalizers[:, at]
+        totals = logsumexp(table, axis=(1, 2)) - shift
+        log_evidence, error = float(totals[0]), float(totals.std())
+    info = {
+        "route": "ridge",
+        "n_sweeps": ridge.n_sweeps,
+        "tolerance": tolerance,
+        "warnings": ridge.warnings,
+    }
+    return GridPosterior(
+        ridge.k_values, np.array(betas), weights[0], weights, prior.k_max, log_evidence, error, info
+    )
+
+
+def _from_values(likelihood: Likelihood, prior: Prior) -> GridPosterior:
+    """Evaluate the likelihood, first everywhere, then where each k has its mass."""
+    ks = np.arange(1, prior.k_max + 1)
+    coarse = np.broadcast_to(np.linspace(0, prior.beta_max, _N_BETAS), (len(ks), _N_BETAS))
+    table = _evaluate(likelihood, prior, ks, coarse)
+    score = logsumexp(table, axis=1)
+    kept = score > score.max() - 30.0
+    ks, coarse, table = ks[kept], coarse[kept], table[kept]
+    fine = np.array([_focus(beta, row) for beta, row in zip(coarse, table, strict=True)])
+    table = _evaluate(likelihood, prior, ks, fine)
+    log_evidence = float(logsumexp(table))
+    empty = np.empty((0, *table.shape))
+    return GridPosterior(
+        ks, fine, _normalize(table[None])[0], empty, prior.k_max, log_evidence, 0.0,
+        {"route": "values", "warnings": []},
+    )  # fmt: skip
+
+
+def _evaluate(likelihood, prior, ks, betas) -> np.ndarray:
+    rows = [
+        likelihood.log_density(beta, np.full(len(beta), k))
+        + prior.log_density(beta, k)
+        + _log_trapezium(beta)
+        for k, beta in zip(ks.tolist(), betas, strict=True)
+    ]
+    return np.array(rows)
+
+
+def _focus(beta: np.ndarray, log_posterior: np.ndarray) -> np.ndarray:
+    """Lay a finer grid over the cells that hold all but a negligible part of the mass."""
+    heavy = np.flatnonzero(log_posterior > log_posterior.max() - 40.0)
+    low, high = max(heavy[0] - 1, 0), min(heavy[-1] + 1, len(beta) - 1)
+    return np.linspace(beta[low], beta[high], len(beta))
+
+
+def _log_trapezium(beta: np.ndarray) -> np.ndarray:
+    """Log weights of the trapezium rule on an even grid."""
+    weights = np.full(len(beta), np.log(beta[1] - beta[0]))
+    weights[[0, -1]] -= np.log(2)
+    return weights
+
+
+def _normalize(table: np.ndarray) -> np.ndarray:
+    """Turn log weights of shape (n_replicates, n_k, n_betas) into weights that sum to one."""
+    return np.exp(table - logsumexp(table, axis=(1, 2), keepdims=True))

@@ -1,0 +1,198 @@
+"""The posterior by quadrature: against sums over exact likelihoods, and on Ripley's data."""
+
+import functools
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from bayesknn.datasets import load_glass, load_ripley
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels import sample_labels
+from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, PseudoLikelihood
+from bayesknn.model import ArrayPrior, UniformPrior
+from bayesknn.posterior import grid_posterior
+from tests.model.graphs import ripley_graph
+from tests.statistical import check, p_value_of_z, rejects
+
+BETA_MAX = 3.0
+
+
+@functools.cache
+def small_data(n_classes=2, n=60, k_max=4, beta=1.2, weighted=False):
+    """Points in the plane with labels from the model itself, narrow enough for exact log Z."""
+    points = np.random.default_rng(11).normal(size=(n, 2))
+    graph = NeighborGraph.from_points(points, k_max=k_max)
+    weights = np.linspace(0.7, 1.3, n_classes) if weighted else None
+    labels = sample_labels(graph, beta, 3, n_classes, random_state=12, class_weight=weights)[0]
+    return graph, labels, n_classes, weights
+
+
+@functools.cache
+def exact_posterior(*arguments):
+    return grid_posterior(ExactLikelihood(*small_data(*arguments)), beta_max=BETA_MAX)
+
+
+def p_value_of_ridge(*arguments, shift=0.0):
+    """Scores of E beta, E k and the evidence over repeated seeds, by their own errors."""
+    exact = exact_posterior(*arguments)
+    likelihood = CoherentLikelihood(*small_data(*arguments))
+
+    def p_value(n_seeds, seed):
+        runs = [
+            grid_posterior(
+                likelihood,
+                beta_max=BETA_MAX,
+                random_state=np.random.SeedSequence([seed, s]),
+                tolerance=0.1,
+            )
+            for s in range(n_seeds)
+        ]
+        z = []
+        for name in ("beta_mean", "k_mean", "log_evidence"):
+            values = np.array([getattr(run, name) for run in runs])
+            error = values.std(ddof=1) / np.sqrt(n_seeds)
+            # The trapezium rule's own error is allowed a tenth of the Monte Carlo error of a run.
+            away = abs(values.mean() + shift * exact.beta_sd - getattr(exact, name))
+            z.append(max(0.0, away - 0.1 * values.std()) / error)
+        return p_value_of_z(z)
+
+    return p_value
+
+
+@pytest.mark.parametrize("arguments", [(2,), (3,), (2, 60, 4, 1.2, True)])
+def test_the_ridge_agrees_with_exact_log_z(arguments):
+    check(p_value_of_ridge(*arguments), 12)
+
+
+def test_a_shifted_answer_is_rejected():
+    assert rejects(p_value_of_ridge(2, shift=0.2), 12)
+
+
+def test_errors_of_the_ridge_are_its_spread():
+    likelihood = CoherentLikelihood(*small_data())
+    runs = [grid_posterior(likelihood, beta_max=BETA_MAX, random_state=s) for s in range(24)]
+    for name in ("beta_mean", "k_mean", "log_evidence"):
+        spread = np.std([getattr(run, name) for run in runs], ddof=1)
+        claimed = np.sqrt(np.mean([getattr(run, f"{name}_error") ** 2 for run in runs]))
+        # 24 runs know their spread to 15 %; four times that either way.
+        assert 0.4 < claimed / spread < 2.5, name
+
+
+def test_ripley_comes_out_as_in_spec():
+    likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
+    posterior = grid_posterior(likelihood, beta_max=4.0, random_state=0)
+    assert abs(posterior.beta_mean - 1.457) < 0.01
+    assert abs(posterior.beta_sd - 0.098) < 0.006
+    assert abs(posterior.k_mean - 15.0) < 0.3
+    assert abs(posterior.k_sd - 3.9) < 0.3
+    assert abs(posterior.k_probabilities[13] - 0.28) < 0.04
+    assert np.argmax(posterior.k_probabilities) == 13
+    assert posterior.k_probabilities.shape == (125,)
+
+
+def test_pseudo_likelihood_on_ripley_comes_out_as_in_spec():
+    likelihood = PseudoLikelihood(ripley_graph(), load_ripley().y_train)
+    posterior = grid_posterior(likelihood, beta_max=4.0)
+    assert abs(posterior.beta_mean - 2.447) < 0.001
+    assert abs(posterior.beta_sd - 0.429) < 0.001
+    assert abs(posterior.k_mean - 55.1) < 0.05
+    assert abs(posterior.k_sd - 11.5) < 0.05
+    assert np.all(posterior.k_probabilities_error == 0)
+
+
+def test_four_classes_with_the_mass_on_small_k():
+    glass = load_glass()
+    _, labels = np.unique(glass.y_train, return_inverse=True)
+    graph = NeighborGraph.from_points(glass.X_train, k_max=5)
+    exact = grid_posterior(ExactLikelihood(graph, labels), beta_max=6.0)
+    ridge = grid_posterior(CoherentLikelihood(graph, labels), beta_max=6.0, random_state=0)
+    # Five errors and a little for the rule of integration.
+    allowed = 5 * ridge.k_probabilities_error + 0.02
+    assert np.all(np.abs(ridge.k_probabilities - exact.k_probabilities) < allowed)
+    assert abs(ridge.beta_mean - exact.beta_mean) < 5 * ridge.beta_mean_error + 0.02
+
+
+def test_evidence_and_mean_are_plain_sums():
+    likelihood = ExactLikelihood(*small_data())
+    prior = UniformPrior(likelihood.k_max, BETA_MAX)
+    posterior = grid_posterior(likelihood, prior)
+    betas = np.linspace(0, BETA_MAX, 4001)
+    table = likelihood.log_density_grid(betas) + np.log(betas[1])
+    table[:, [0, -1]] -= np.log(2)
+    log_evidence = logsumexp(table) - np.log(prior.k_max * BETA_MAX)
+    weights = np.exp(table - logsumexp(table))
+    assert np.isclose(posterior.log_evidence, log_evidence, atol=1e-5)
+    assert np.allclose(posterior.k_probabilities, weights.sum(axis=1), atol=1e-6)
+    assert np.isclose(posterior.beta_mean, (weights @ betas).sum(), atol=1e-6)
+
+
+def test_another_prior_moves_the_posterior():
+    likelihood = CoherentLikelihood(*small_data())
+    only_k_2 = ArrayPrior([0.0, 1.0, 0.0, 0.0], BETA_MAX)
+    posterior = grid_posterior(likelihood, only_k_2, random_state=0)
+    assert np.allclose(posterior.k_probabilities, [0, 1, 0, 0])
+
+
+def test_the_result_depends_on_the_seed_and_not_on_threads():
+    likelihood = CoherentLikelihood(*small_data())
+    runs = [
+        grid_posterior(likelihood, beta_max=BETA_MAX, random_state=seed, n_jobs=n_jobs)
+        for seed, n_jobs in ((1, 1), (1, 2), (2, 1))
+    ]
+    assert np.array_equal(runs[0].weights, runs[1].weights)
+    assert runs[0].log_evidence == runs[1].log_evidence
+    assert not np.array_equal(runs[0].weights, runs[2].weights)
+
+
+def test_labels_without_structure_put_the_mass_at_small_beta():
+    graph = NeighborGraph.from_points(np.random.default_rng(0).normal(size=(80, 2)), k_max=30)
+    labels = np.random.default_rng(1).integers(2, size=80)
+    posterior = grid_posterior(CoherentLikelihood(graph, labels), beta_max=4.0, random_state=0)
+    assert posterior.beta_mean < 0.8
+    assert np.isclose(posterior.weights.sum(), 1)
+
+
+def test_separated_classes_put_the_mass_at_large_beta():
+    labels = np.repeat([0, 1], 30)
+    points = np.random.default_rng(0).normal(size=(60, 2)) + 100 * labels[:, None]
+    graph = NeighborGraph.from_points(points, k_max=29)
+    likelihood = CoherentLikelihood(graph, labels)
+    posterior = grid_posterior(likelihood, beta_max=4.0, random_state=0)
+    assert np.isclose(posterior.weights.sum(), 1)
+    assert posterior.beta_mean > 1.5
+
+
+def test_draws_follow_the_weights():
+    posterior = exact_posterior(2)
+
+    def p_value(n_draws, seed):
+        beta, k = posterior.sample(n_draws, random_state=seed)
+        z_beta = (beta.mean() - posterior.beta_mean) / posterior.beta_sd * np.sqrt(n_draws)
+        z_k = (k.mean() - posterior.k_mean) / posterior.k_sd * np.sqrt(n_draws)
+        return p_value_of_z([z_beta, z_k])
+
+    check(p_value, 20_000)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "beta_max must be given"),
+        ({"beta_max": 0.0}, "beta_max must be positive"),
+        ({"beta_max": -1.0}, "beta_max must be positive"),
+        ({"beta_max": 4.0, "tolerance": 0.0}, "tolerance must be positive"),
+        ({"beta_max": 4.0, "prior": [1.0, -1.0, 1.0, 1.0]}, "not negative"),
+        ({"beta_max": 4.0, "prior": [0.0] * 4}, "zero everywhere"),
+        ({"beta_max": 4.0, "prior": [1.0] * 3}, "4 rows"),
+        ({"prior": UniformPrior(9, 4.0)}, "reaches k=9"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        grid_posterior(CoherentLikelihood(*small_data()), **arguments)
+
+
+def test_no_draws_is_an_error():
+    with pytest.raises(ValueError, match="n_draws must be at least 1, got 0"):
+        exact_posterior(2).sample(0)

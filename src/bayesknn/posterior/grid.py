@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from bayesknn._progress import progress
 from bayesknn.labels.random import as_seed_sequence
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.protocol import Likelihood
@@ -151,6 +152,7 @@ def grid_posterior(
     evidence: bool = True,
     random_state: Any = None,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> GridPosterior:
     """Compute the posterior of (beta, k) by quadrature.
 
@@ -171,6 +173,8 @@ def grid_posterior(
     random_state : None, int, SeedSequence, Generator or RandomState
     n_jobs : int, optional
         Threads. The result does not depend on them.
+    verbose : int
+        Above 0, a count of the nodes visited is shown once two seconds have passed.
 
     Returns
     -------
@@ -198,13 +202,17 @@ def grid_posterior(
     if not (np.isfinite(tolerance) and tolerance > 0):
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(likelihood, CoherentLikelihood) and likelihood.table is None:
-        return _from_ridge(likelihood, prior, tolerance, evidence, random_state, n_jobs)
+        with progress("Walking the ridge", verbose=verbose) as report:
+            return _from_ridge(likelihood, prior, tolerance, evidence, random_state, n_jobs, report)
     return _from_values(likelihood, prior)
 
 
-def _from_ridge(likelihood, prior, tolerance, evidence, random_state, n_jobs) -> GridPosterior:
-    seeds = as_seed_sequence(random_state)
-    walk = RidgeWalk(likelihood, prior.k_max, prior.beta_max, seeds, n_jobs)
+def _from_ridge(
+    likelihood, prior, tolerance, evidence, random_state, n_jobs, report
+) -> GridPosterior:
+    # A child of its own, so that a sequence shared with other calls is never used twice.
+    seeds = as_seed_sequence(random_state).spawn(1)[0]
+    walk = RidgeWalk(likelihood, prior.k_max, prior.beta_max, seeds, n_jobs, report)
     ridge = walk.walk(prior.log_density, tolerance)
     betas, log_posterior = [], []
     for at, (k, curve) in enumerate(zip(ridge.k_values, ridge.curves, strict=True)):

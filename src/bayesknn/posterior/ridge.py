@@ -85,6 +85,8 @@ class RidgeWalk:
     seeds : numpy.random.SeedSequence
     n_jobs : int, optional
         Threads. The result does not depend on them.
+    report : callable, optional
+        Told after every piece of work, for a progress bar.
     """
 
     def __init__(
@@ -94,7 +96,9 @@ class RidgeWalk:
         beta_max: float,
         seeds: np.random.SeedSequence,
         n_jobs: int | None = None,
+        report: Callable[[float], None] = lambda steps: None,
     ):
+        self.report = report
         self.likelihood, self.k_max, self.beta_max = likelihood, k_max, beta_max
         self.seeds, self.n_jobs = seeds, n_jobs
         self.field: Field = lay_out(likelihood.graph, likelihood.n_classes, likelihood.class_weight)
@@ -105,7 +109,13 @@ class RidgeWalk:
 
     def each(self, function: Callable, *arguments: Iterable) -> list:
         """Call a function for each set of arguments, in threads."""
-        calls = (delayed(function)(*row) for row in zip(*arguments, strict=True))
+
+        def call(*row):
+            result = function(*row)
+            self.report(1)
+            return result
+
+        calls = (delayed(call)(*row) for row in zip(*arguments, strict=True))
         return Parallel(n_jobs=self.n_jobs, prefer="threads")(calls)
 
     def node(self, beta: float, k: int, columns: list[int], place: int, initial=None) -> Node:

@@ -1,6 +1,7 @@
 """Classical kNN: the paper's numbers, scikit-learn's checks, ties, and what bad input is told."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -228,6 +229,11 @@ BAD_TRAINING = {
         X_GOOD, Y_GOOD, {"n_neighbors": 4, "max_neighbors": 2},
         "max_neighbors is 2, less than n_neighbors, which is 4",
     ),
+    "array of k": (X_GOOD, Y_GOOD, {"n_neighbors": np.array([1, 2])}, "n_neighbors must be"),
+    "lazy frame": (pl.DataFrame(X_GOOD).lazy(), Y_GOOD, {}, r"X is a LazyFrame; pass X.collect"),
+    "masked": (np.ma.masked_equal(X_GOOD, X_GOOD[2, 1]), Y_GOOD, {}, "masked value in row"),
+    "text for y": (X_GOOD, "aaabbb", {}, "y is the text 'aaabbb'"),
+    "metric_params": (X_GOOD, Y_GOOD, {"metric_params": [1]}, r"metric_params .* got \[1\]"),
     "unknown metric": (X_GOOD, Y_GOOD, {"metric": "crow"}, "crow"),
 }  # fmt: skip
 
@@ -240,6 +246,44 @@ def test_bad_training_data_gets_one_line(case):
         clf.fit(X, y)
     assert "\n" not in str(error.value)
     assert not hasattr(clf, "loo_errors_")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "options"),
+    [
+        (np.ones((6, 3)), [4] * 6, {}),
+        (np.full((6, 3), np.nan), Y_GOOD, {}),
+        (np.arange(18.0).reshape(6, 3), Y_GOOD, {"n_neighbors": 9}),
+        (np.arange(18.0).reshape(6, 3), Y_GOOD, {"metric": "crow"}),
+        (pd.DataFrame(np.ones((6, 3)), columns=["a", "b", "c"]), Y_GOOD[:5], {}),
+    ],
+)
+def test_a_refused_fit_leaves_the_last_one_whole(X, y, options):
+    names = pd.DataFrame(X_GOOD, columns=["height", "weight"])
+    for good in (X_GOOD, names):
+        clf = ClassicalKNeighborsClassifier().fit(good, Y_GOOD)
+        before, expected = dict(vars(clf)), clf.predict_proba(good)
+        with pytest.raises(ValueError):
+            clf.set_params(**options).fit(X, y)
+        clf.set_params(**{name: before[name] for name in options})
+        assert vars(clf).keys() == before.keys()
+        np.testing.assert_array_equal(clf.predict_proba(good), expected)
+
+
+def test_too_few_columns_are_refused_without_a_warning_about_names():
+    clf = ClassicalKNeighborsClassifier().fit(
+        pd.DataFrame(X_GOOD, columns=["height", "weight"]), Y_GOOD
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="X has 1 features, but .* is expecting 2"):
+            clf.predict(X_GOOD[:, :1])
+
+
+def test_predicting_looks_for_no_reverse_neighbours():
+    clf = ClassicalKNeighborsClassifier().fit(X_GOOD, Y_GOOD)
+    clf.predict_proba(X_GOOD)
+    assert "reach" not in vars(clf._voters)
 
 
 def test_a_bad_column_is_called_by_its_name():

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 from numbers import Integral
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from bayesknn._values import is_missing, refuse_lazy, refuse_missing, show
 
 
 class Column(NamedTuple):
@@ -54,7 +56,7 @@ def check_count(value: Any, name: str, low: int = 1, high: int | None = None) ->
         count = int(value)
         if low <= count and (high is None or count <= high):
             return count
-    raise ValueError(f"{name} must be an integer {expected}, got {value!r}")
+    raise ValueError(f"{name} must be an integer {expected}, got {show(value)}")
 
 
 def is_sparse(X: Any) -> bool:
@@ -76,6 +78,7 @@ def column_names(X: Any) -> list[str] | None:
     >>> column_names(np.zeros((2, 2))) is None
     True
     """
+    refuse_lazy(X)
     names = getattr(X, "columns", None)
     if names is None:
         return None
@@ -138,6 +141,7 @@ def check_points(X: Any, *, min_rows: int = 1) -> np.ndarray:
     ...
     ValueError: X has NaN in row 1, column 1; remove the row or fill in the value
     """
+    X = _unmask(X)
     if isinstance(X, list | tuple):
         with contextlib.suppress(ValueError, TypeError):
             X = table if (table := np.asarray(X)).dtype.kind in "biuf" else X
@@ -164,6 +168,8 @@ def read_columns(X: Any, *, min_rows: int = 1) -> list[Column]:
     >>> [column.is_category for column in read_columns([[1.5, "red"], [2.5, "blue"]])]
     [False, True]
     """
+    refuse_lazy(X)
+    X = _unmask(X)
     if is_sparse(X):
         raise ValueError(
             "sparse input is not supported by this metric; pass X.toarray(), or a sparse graph "
@@ -246,7 +252,21 @@ def check_labels(
         raise ValueError("fit requires y to be passed, but the target y is None")
     if is_sparse(y):
         raise ValueError("y is sparse; sparse labels are not supported, pass an array")
-    values = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    refuse_lazy(y, "y")
+    if np.ma.is_masked(y):
+        raise ValueError(
+            f"y is masked in row {int(np.argwhere(np.ma.getmaskarray(y))[0][0])}; every point "
+            "needs a label"
+        )
+    if isinstance(y, str | bytes):
+        raise ValueError(f"y is the text {show(y)}; it must hold one label for each row of X")
+    try:
+        values = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    except ValueError:
+        row = next((i for i, label in enumerate(y) if np.ndim(label)), 0)
+        raise ValueError(
+            f"y has {show(y[row])} in row {row}; it must hold one label for each row of X"
+        ) from None
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
         # numpy turns [1, "a"] into strings without a word.
         values = np.array([*np.asarray(y, dtype=object)], dtype=object)
@@ -285,7 +305,7 @@ def check_labels(
 def _check_label_values(values: np.ndarray) -> None:
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported: y holds complex numbers")
-    if values.dtype.kind not in "fO":
+    if values.dtype.kind not in "fOmM":
         return
     for row, value in enumerate(values.tolist()):
         if is_missing(value):
@@ -328,6 +348,16 @@ def _read_column(label: str | int, values: np.ndarray, is_category: bool) -> Col
     return Column(label, values, is_category or is_text)
 
 
+def _unmask(X: Any) -> Any:
+    """Return a masked array without its mask, which must hide nothing."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    hidden = np.argwhere(np.ma.getmaskarray(X))
+    if len(hidden) and X.ndim == 2:
+        refuse_missing("a masked value", int(hidden[0][0]), int(hidden[0][1]))
+    return X.data
+
+
 def _check_shape(shape: tuple[int, ...], min_rows: int) -> None:
     if len(shape) != 2:
         raise ValueError(
@@ -351,17 +381,3 @@ def _check_finite(points: np.ndarray, labels) -> None:
         row, j = (int(index) for index in np.argwhere(bad)[0])
         value = "NaN" if np.isnan(points[row, j]) else str(points[row, j])
         refuse_missing(value, row, labels[j])
-
-
-def refuse_missing(value: str, row: int, label: str | int) -> NoReturn:
-    """Raise the error for a value that is not there, or not finite."""
-    raise ValueError(
-        f"X has {value} in row {row}, column {label!r}; remove the row or fill in the value"
-    )
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or what pandas calls NA and NaT."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))

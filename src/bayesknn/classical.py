@@ -18,7 +18,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from bayesknn._jit import kernel
-from bayesknn._validation import check_count, check_labels, check_points
+from bayesknn._validation import (
+    check_count,
+    check_labels,
+    check_n_features,
+    check_points,
+    column_names,
+)
+from bayesknn._values import refuse_lazy
 from bayesknn.graph import NeighborGraph
 
 # Neighbour lists longer than this in total (n * k) are not built unless they are asked for.
@@ -106,15 +113,18 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         ClassicalKNeighborsClassifier
             Itself.
         """
-        validate_data(self, X, skip_check_array=True)
+        refuse_lazy(X)
         classes, labels = check_labels(y, _num_samples(X))
         k_max = self._choose_max(labels)
         graph = NeighborGraph.from_points(
             X, k_max, metric=self.metric, metric_params=self.metric_params, n_jobs=self.n_jobs
         )
         n_wrong = _count_loo_errors(graph.neighbors, labels.astype(np.uint32), len(classes))
+        # Last, so that a fitted classifier is still whole when its next fit is refused: from here
+        # on nothing can fail but the names of the columns, which are looked at before any is kept.
+        validate_data(self, X, skip_check_array=True)
         # argmin takes the first, that is the smallest k.
-        k = int(np.argmin(n_wrong)) + 1 if self.n_neighbors == "loo" else int(self.n_neighbors)
+        k = int(np.argmin(n_wrong)) + 1 if self._is_loo() else int(self.n_neighbors)
         self.classes_, self._labels = classes, labels.astype(np.uint32)
         self.graph_ = graph
         # The graph of this k alone, so that predicting does not search up to k_max.
@@ -164,23 +174,30 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
     def _tally(self, X) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
+        refuse_lazy(X)
         shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
         if len(shape) < 2:
             check_points(X)  # says how to reshape
+        if column_names(X) is None:
+            # Before scikit-learn warns that the columns, too few or too many, have no names.
+            check_n_features(shape[1], self.n_features_in_, type(self).__name__)
         validate_data(self, X, skip_check_array=True, reset=False)
         counts, winners = [], []
-        for _, query in self._voters.query_chunks(X, n_jobs=self.n_jobs):
+        for _, query in self._voters.query_chunks(X, n_jobs=self.n_jobs, direction="forward"):
             found = _tally_votes(query.neighbors, self._labels, len(self.classes_))
             counts.append(found[0])
             winners.append(found[1])
         return np.concatenate(counts), np.concatenate(winners)
+
+    def _is_loo(self) -> bool:
+        return isinstance(self.n_neighbors, str) and self.n_neighbors == "loo"
 
     def _choose_max(self, labels: np.ndarray) -> int:
         n = len(labels)
         k_max = self.max_neighbors
         if k_max is not None:
             k_max = check_count(k_max, "max_neighbors", 1, n - 1)
-        if self.n_neighbors != "loo":
+        if not self._is_loo():
             try:
                 k = check_count(self.n_neighbors, "n_neighbors", 1, n - 1)
             except ValueError as error:
@@ -193,7 +210,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
         return tags
 
 

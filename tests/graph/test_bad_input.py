@@ -47,6 +47,8 @@ def changed(array, row, column, value):
         (np.empty((5, 0)), r"0 feature\(s\) \(shape=\(5, 0\)\) while a minimum of 1 is required."),
         (X[0], "Reshape your data"),
         (sparse.csr_array(X), "sparse input is not supported"),
+        (np.ma.masked_greater(X, 30.0), "X has a masked value in row 5, column 0"),
+        (pl.DataFrame({"a": [1.0, 2.0]}).lazy(), r"X is a LazyFrame; pass X.collect\(\)"),
         ([[10**400]], "column 0 holds a value too large"),
     ],
 )
@@ -140,20 +142,39 @@ def test_precomputed_rounding_is_forgiven():
 
 
 def test_sparse_graphs_that_store_too_little():
-    few = sparse.csr_array(np.where(D < 8, D, 0.0))
+    full = np.array(D)
+    full[4, [0, 1, 2]] = 0.0
     refuses(
         r"row 4 of the sparse graph stores 2 neighbours besides the point itself, k_max=3",
-        NeighborGraph.from_points, changed_row(few), 3, "precomputed",
+        NeighborGraph.from_points, sparse.csr_array(full), 3, "precomputed",
     )  # fmt: skip
     graph = NeighborGraph.from_points(D, 3, "precomputed")
     new = sparse.csr_array(np.array([[1.0, 2.0, 3.0, 0, 0, 0], [1.0, 2.0, 0, 0, 0, 0]]))
     refuses("row 1 of the sparse graph stores 2 neighbours, k_max=3", graph.query, new)
 
 
-def changed_row(_):
-    full = np.array(D)
-    full[4, [0, 1, 2]] = 0.0
-    return sparse.csr_array(full)
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+def test_a_sparse_graph_that_stores_an_entry_twice(kind):
+    rows, columns = (index.ravel() for index in np.indices(D.shape))
+    entries = (np.append(D.ravel(), 0.5), np.append(columns, 3), [0, 6, 13, 19, 25, 31, 37])
+    # The second 3 belongs to row 1, which ends at entry 13.
+    order = np.insert(np.arange(36), 12, 36)
+    twice = sparse.csr_array((entries[0][order], entries[1][order], entries[2]), shape=D.shape)
+    if kind == "csc":
+        twice = twice.tocsc()
+    if kind == "coo":
+        twice = sparse.coo_array((entries[0], (np.append(rows, 1), entries[1])), shape=D.shape)
+    message = r"the sparse graph stores the entry \[1, 3\] twice"
+    refuses(message, NeighborGraph.from_points, twice, 2, "precomputed")
+    refuses(message, NeighborGraph.from_points(D, 2, "precomputed").query, twice)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok", "bsr"])
+def test_sparse_graphs_of_every_format(kind):
+    graph = NeighborGraph.from_points(sparse.csr_array(D).asformat(kind), 5, "precomputed")
+    np.testing.assert_array_equal(
+        graph.neighbors, NeighborGraph.from_points(D, 5, "precomputed").neighbors
+    )
 
 
 def test_a_graph_of_connections_is_not_one_of_distances():
@@ -161,8 +182,31 @@ def test_a_graph_of_connections_is_not_one_of_distances():
         NeighborGraph.from_points(sparse.csr_array(np.ones((4, 4))), 2, "precomputed")
 
 
+def test_a_mask_that_hides_nothing_is_no_mask():
+    np.testing.assert_array_equal(check_points(np.ma.masked_array(X)), X)
+    frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    for metric in ("euclidean", "gower"):
+        graph = NeighborGraph.from_points(frame, 2, metric)
+        refuses("X is a LazyFrame", graph.query, frame.lazy())
+        refuses("a masked value in row 5", graph.query, np.ma.masked_greater(X, 30.0))
+
+
+@pytest.mark.parametrize("k", [None, [1], np.nan, np.True_, True, "2", 0, 3, 1.5, np.ones((9, 9))])
+def test_k(k):
+    graph = NeighborGraph.from_points(X, 2)
+    refuses(r"k must be an integer in 1\.\.2 \(k_max of this graph\), got ", graph.check_k, k)
+    assert type(graph.check_k(np.uint8(2))) is int
+
+
+def test_metric_params():
+    refuses(r"metric_params must be a dict or None, got \[1\]",
+            NeighborGraph.from_points, X, 1, "euclidean", [1])  # fmt: skip
+
+
 def test_queries():
     graph = NeighborGraph.from_points(X, 2)
+    refuses("direction must be one of both, forward", graph.query, X, direction="reverse")
+    refuses("direction must be one of both, forward", graph.query_chunks, X, direction=None)
     refuses("X has 3 features, but NeighborGraph is expecting 2", graph.query, np.ones((2, 3)))
     refuses(r"0 sample\(s\)", graph.query, np.empty((0, 2)))
     refuses("NaN in row 0, column 1", graph.query, [[0.0, np.nan]])
@@ -252,6 +296,12 @@ def test_counts():
         (np.ones((3, 2)), r"y should be a 1d array, got an array of shape \(3, 2\)"),
         ([1j, 1.0, 1.0], "Complex data not supported"),
         (sparse.csr_array(np.ones((3, 1))), "sparse"),
+        ("aab", "y is the text 'aab'"),
+        ([0, [1, 2], 1], r"y has \[1, 2\] in row 1; it must hold one label"),
+        (np.array(["2020", "NaT", "2021"], dtype="datetime64[D]"), "y has NaN in row 1"),
+        (pd.Series(pd.to_datetime(["2020", None, "2021"])), "y has NaN in row 1"),
+        (np.ma.masked_array([0, 1, 1], [False, True, False]), "y is masked in row 1"),
+        (pl.DataFrame({"y": [0, 1]}).lazy(), r"y is a LazyFrame; pass y.collect\(\)"),
     ],
 )
 def test_labels(labels, message):

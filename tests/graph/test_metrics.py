@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics import pairwise_distances
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.metrics import Euclidean, Mahalanobis, ScikitLearnMetric, make_metric
+from bayesknn.graph.mahalanobis import Mahalanobis
+from bayesknn.graph.metrics import Euclidean, ScikitLearnMetric, make_metric
+from bayesknn.graph.precomputed import Precomputed
 from bayesknn.graph.search import _choose
 from tests.graph import twins
 
@@ -105,7 +108,7 @@ def weighted_l1(a, b, weight=1.0):
     return weight * float(np.abs(a - b).sum())
 
 
-@pytest.mark.parametrize("search", ["auto", "brute", "ball_tree"])
+@pytest.mark.parametrize("search", ["auto", "brute"])
 def test_a_callable_with_its_parameters(search):
     points = np.random.default_rng(4).integers(0, 4, size=(40, 2)).astype(float)
     graph = NeighborGraph.from_points(
@@ -121,6 +124,32 @@ def test_scikit_learns_default_name_is_euclidean():
     assert isinstance(make_metric("minkowski"), Euclidean)
     assert isinstance(make_metric("minkowski", {"p": 2}), Euclidean)
     assert isinstance(make_metric("l2"), Euclidean)
+
+
+@pytest.mark.parametrize("params", [{"p": 2, "z": 1}, {"z": 1}, {"p": 3, "z": 1}])
+def test_a_parameter_that_minkowski_does_not_have(params):
+    with pytest.raises(ValueError, match="'minkowski' does not take the parameter 'z'"):
+        make_metric("minkowski", params)
+
+
+def test_a_metric_given_as_an_object_is_not_changed():
+    metric = Mahalanobis()
+    first = NeighborGraph.from_points(blobs(), 3, metric=metric)
+    before = first.query(blobs(5, seed=2))
+    NeighborGraph.from_points(7.0 * blobs(30, 2, seed=1), 3, metric=metric)
+    assert vars(metric) == vars(Mahalanobis())
+    np.testing.assert_array_equal(first.query(blobs(5, seed=2)).distances, before.distances)
+    with pytest.raises(ValueError, match=r"metric_params does not go with Mahalanobis\(\)"):
+        NeighborGraph.from_points(blobs(), 3, metric=metric, metric_params={"V": np.eye(3)})
+
+
+def test_a_subclass_of_precomputed_is_precomputed():
+    class Renamed(Precomputed):
+        name = "travel times"
+
+    distances = measure(Euclidean(), blobs())
+    graph = NeighborGraph.from_points(csr_array(distances), 4, metric=Renamed())
+    np.testing.assert_array_equal(graph.neighbors, twins.rank(distances, 4, is_self=True)[0])
 
 
 def test_a_graph_knows_its_metric():

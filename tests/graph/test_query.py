@@ -171,6 +171,39 @@ def test_sparse_queries_count_what_is_stored():
         assert set(some) <= set(full)
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed", "sparse"])
+def test_forward_alone_is_the_forward_half(metric):
+    rng = np.random.default_rng(6)
+    points, new = rng.normal(size=(90, 2)), rng.normal(size=(20, 2))
+    if metric in ("precomputed", "sparse"):
+        points, new = twins.euclidean(points, points), twins.euclidean(new, points)
+    if metric == "sparse":
+        points, new = sparse.csr_array(points), sparse.csr_array(new)
+        metric = "precomputed"
+    graph = NeighborGraph.from_points(points, 7, metric=metric)
+    forward = graph.query(new, direction="forward")
+    assert "reach" not in vars(graph)
+    both = graph.query(new)
+    np.testing.assert_array_equal(forward.neighbors, both.neighbors)
+    np.testing.assert_array_equal(forward.distances, both.distances)
+    labels = rng.integers(0, 2, size=90)
+    np.testing.assert_array_equal(
+        forward.counts(labels, 2, direction="forward"), both.counts(labels, 2, direction="forward")
+    )
+    for ask in (
+        lambda: forward.counts(labels, 2),
+        lambda: forward.counts(labels, 2, direction="reverse"),
+        lambda: forward.reverse_starts,
+        lambda: forward.reverse_points,
+        lambda: forward.reverse_ranks,
+    ):
+        with pytest.raises(ValueError, match="direction='forward' and knows no reverse"):
+            ask()
+    for rows, part in graph.query_chunks(new, 8, direction="forward"):
+        np.testing.assert_array_equal(part.neighbors, both.neighbors[:, rows])
+        assert part._reverse is None
+
+
 def test_k_values_come_back_in_the_order_asked():
     rng = np.random.default_rng(1)
     query = NeighborGraph.from_points(rng.normal(size=(50, 2)), 9).query(rng.normal(size=(4, 2)))

@@ -133,7 +133,7 @@ def test_choose_k_values():
     assert choose_k_values(2).tolist() == [1, 2]
     assert choose_k_values(4).tolist() == [1, 2, 3, 4]
     assert choose_k_values(68).tolist() == [1, 2, 3, 14, 68]
-    with pytest.raises(ValueError, match="k_max must be at least 1"):
+    with pytest.raises(ValueError, match="k_max must be an integer >= 1"):
         choose_k_values(0)
 
 
@@ -155,10 +155,10 @@ def test_bad_simulations(result, message):
     ("arguments", "message"),
     [
         ({"k_values": []}, "k_values is empty"),
-        ({"k_values": [0]}, "k_values must be at least 1"),
+        ({"k_values": [0]}, "k_values must be an integer >= 1"),
         ({"n_classes": 1}, "n_classes must be at least 2"),
         ({"threshold": 1.0}, "threshold must lie strictly between 0 and 1"),
-        ({"n_betas": 1}, "n_betas must be at least 2"),
+        ({"n_betas": 1}, "n_betas must be an integer >= 2"),
     ],
 )
 def test_bad_arguments(arguments, message):

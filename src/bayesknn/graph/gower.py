@@ -18,10 +18,9 @@ from bayesknn._validation import (
     check_n_features,
     check_names,
     column_names,
-    is_missing,
     read_columns,
-    refuse_missing,
 )
+from bayesknn._values import is_missing, refuse_missing
 from bayesknn.graph.metrics import Metric
 
 
@@ -70,7 +69,14 @@ class Gower(Metric):
         self.weights_ = self._check_weights(p)
         points = self._encode(columns)
         # A range is used as a divisor: 0 would be a constant column, which inf makes count nothing.
-        spread = np.ptp(points, axis=0)
+        with np.errstate(over="ignore"):
+            spread = np.ptp(points, axis=0)
+        for j in np.flatnonzero(np.isinf(spread)):
+            column = points[:, j]
+            raise ValueError(
+                f"column {columns[j].label!r} reaches from {column.min()} to {column.max()}, a "
+                "range that overflows; rescale it"
+            )
         self.ranges_ = np.where(spread > 0, spread, np.inf)
         return points
 
@@ -130,8 +136,12 @@ class Gower(Metric):
         if bad.any():
             j = int(np.argmax(bad))
             raise ValueError(f"metric 'gower': weight {j} is {weights[j]}, must be finite and >= 0")
-        if weights.sum() == 0:
+        with np.errstate(over="ignore"):
+            total = weights.sum()
+        if total == 0:
             raise ValueError("metric 'gower': all weights are 0")
+        if np.isinf(total):
+            raise ValueError("metric 'gower': the sum of the weights overflows; rescale them")
         return weights
 
 
@@ -177,6 +187,8 @@ def _gower(rows, columns, is_category, ranges, weights):
         row[:] = 0.0
         for f in range(p):
             x, column, weight, spread = rows[q, f], columns[f], weights[f], ranges[f]
+            if weight == 0.0 or spread == np.inf and not is_category[f]:
+                continue  # Where the difference overflows, 0 times it would not be 0.
             if is_category[f]:
                 for i in range(n):
                     row[i] += weight if x != column[i] else 0.0

@@ -8,7 +8,7 @@ bits do not depend on which other points it is computed along with.
 
 from __future__ import annotations
 
-import warnings
+import copy
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -17,6 +17,14 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn._validation import check_n_features, check_names, check_points, column_names
+from bayesknn._values import show
+
+# scikit-learn's ball tree also takes distances that break the triangle inequality (Bray-Curtis,
+# Dice, functions of any kind) and then misses neighbours.
+_TRIANGULAR = frozenset(
+    "euclidean l2 manhattan cityblock l1 chebyshev infinity seuclidean canberra hamming jaccard "
+    "haversine".split()
+)
 
 
 class Metric:
@@ -92,88 +100,10 @@ class Euclidean(Metric):
         return _euclidean(rows, arranged)
 
     def candidate_tree(self, kind: str, points: np.ndarray) -> Any:
-        """Return a scikit-learn tree over the points."""
-        from sklearn import neighbors
+        """Return a scikit-learn ball tree over the points; the KD-tree is the package's own."""
+        from sklearn.neighbors import BallTree
 
-        return {"ball_tree": neighbors.BallTree, "kd_tree": neighbors.KDTree}[kind](points)
-
-
-class Mahalanobis(Euclidean):
-    """Euclidean distance after whitening by the covariance of the training points.
-
-    Parameters
-    ----------
-    V : array of shape (p, p), optional
-        A covariance to use in place of the training points' own.
-    VI : array of shape (p, p), optional
-        The inverse of a covariance, as scikit-learn takes it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.graph.metrics import Mahalanobis
-    >>> metric = Mahalanobis(V=np.diag([4.0, 1.0]))
-    >>> points = metric.fit([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    >>> metric.distances(points[:1], metric.arrange(points))
-    array([[0., 1., 1.]])
-    """
-
-    name = "mahalanobis"
-
-    def __init__(self, V: Any = None, VI: Any = None):
-        if V is not None and VI is not None:
-            raise ValueError("metric 'mahalanobis' takes V or VI, not both")
-        self.V = V
-        self.VI = VI
-
-    def fit(self, X: Any) -> np.ndarray:
-        """Learn the whitening and return the whitened points."""
-        points = super().fit(X)
-        p = points.shape[1]
-        self.centre_ = points.mean(axis=0)
-        if self.VI is not None:
-            values, axes = np.linalg.eigh(_check_form(self.VI, "VI", p))
-            keep = values > values.max(initial=0.0) * p * np.finfo(float).eps
-            self.whitening_ = axes[:, keep] * np.sqrt(values[keep])
-            return _whiten(points, self.centre_, self.whitening_)
-        if self.V is None:
-            if len(points) < 2:
-                raise ValueError("metric 'mahalanobis' needs at least 2 points for a covariance")
-            covariance = np.atleast_2d(np.cov(points, rowvar=False))
-            what = "the covariance of the training points"
-        else:
-            covariance = _check_form(self.V, "V", p)
-            what = "the covariance V"
-        self.whitening_ = self._invert_root(covariance, what)
-        return _whiten(points, self.centre_, self.whitening_)
-
-    def _invert_root(self, covariance: np.ndarray, what: str) -> np.ndarray:
-        p = len(covariance)
-        smallest = p * np.finfo(float).eps
-        scale = np.sqrt(np.diag(covariance))
-        # Rank is judged on the correlations, which do not change with the units of a column.
-        if np.all(scale > 0):
-            values, axes = np.linalg.eigh(covariance / np.outer(scale, scale))
-            if values.min() > smallest:
-                return axes / scale[:, None] / np.sqrt(values)
-        values, axes = np.linalg.eigh(covariance)
-        keep = values > values.max(initial=0.0) * max(smallest, 1e-14)
-        constant = np.flatnonzero(scale == 0)
-        names: list[Any] = self.feature_names_ or list(range(p))
-        why = f"; column {names[constant[0]]!r} is constant" if len(constant) else ""
-        if not keep.any():
-            raise ValueError(f"{what} is zero: all points are equal{why}")
-        warnings.warn(
-            f"{what} is singular (rank {int(keep.sum())} of {p}){why}; "
-            "the pseudo-inverse is used in place of the inverse",
-            UserWarning,
-            stacklevel=2,
-        )
-        return axes[:, keep] / np.sqrt(values[keep])
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Whiten new points as the training points were."""
-        return _whiten(super().transform(X), self.centre_, self.whitening_)
+        return BallTree(points)
 
 
 class ScikitLearnMetric(Metric):
@@ -248,10 +178,14 @@ class ScikitLearnMetric(Metric):
         if kind == "kd_tree":
             known = self.metric in _names("kd_tree")
             return neighbors.KDTree(points, metric=self._compiled()) if known else None
-        if callable(self.metric):
-            return neighbors.BallTree(points, metric=self.metric, **self.params)
-        known = self.metric in _names("ball_tree")
+        known = self._is_triangular() and self.metric in _names("ball_tree")
         return neighbors.BallTree(points, metric=self._compiled()) if known else None
+
+    def _is_triangular(self) -> bool:
+        """Whether the triangle inequality is known to hold, by which a ball tree skips."""
+        if self.metric in ("minkowski", "p"):
+            return self.params.get("p", 2) >= 1
+        return self.metric in _TRIANGULAR
 
     def __repr__(self) -> str:
         return f"ScikitLearnMetric({self.metric!r})"
@@ -279,13 +213,20 @@ def make_metric(metric: str | Callable | Metric, metric_params: dict | None = No
     ValueError: unknown metric 'euclidian'; known are braycurtis, canberra, chebyshev, ...
     """
     from bayesknn.graph.gower import Gower
+    from bayesknn.graph.mahalanobis import Mahalanobis
     from bayesknn.graph.precomputed import Precomputed
 
+    if not isinstance(metric_params, dict | None):
+        raise ValueError(f"metric_params must be a dict or None, got {show(metric_params)}")
     params = dict(metric_params or {})
     if isinstance(metric, Metric):
-        return metric
+        if params:
+            raise ValueError(f"metric_params does not go with {metric!r}, which has its own")
+        return copy.copy(metric)  # Fitting the caller's own would change graphs that hold it.
     if callable(metric):
         return ScikitLearnMetric(metric, **params)
+    if metric == "minkowski" and (unknown := sorted(map(str, set(params) - {"p", "w"}))):
+        raise ValueError(f"metric 'minkowski' does not take the parameter {unknown[0]!r}")
     # scikit-learn's default is called minkowski with p = 2.
     if metric == "minkowski" and params.get("w") is None and params.get("p", 2) == 2:
         return Euclidean()
@@ -321,25 +262,6 @@ def _names(algorithm: str) -> frozenset[str]:
     return frozenset(VALID_METRICS[algorithm]) - other
 
 
-def _check_form(matrix: Any, name: str, p: int) -> np.ndarray:
-    form = np.asarray(matrix, dtype=np.float64)
-    if form.shape != (p, p):
-        raise ValueError(f"{name} has shape {form.shape}, the points have {p} features")
-    if not np.isfinite(form).all():
-        row, column = np.argwhere(~np.isfinite(form))[0]
-        raise ValueError(f"{name} has {form[row, column]} at [{row}, {column}]")
-    if not np.allclose(form, form.T, rtol=1e-8, atol=1e-12 * np.abs(form).max()):
-        row, column = np.unravel_index(np.argmax(np.abs(form - form.T)), form.shape)
-        raise ValueError(
-            f"{name} is not symmetric: {form[row, column]} at [{row}, {column}] but "
-            f"{form[column, row]} at [{column}, {row}]"
-        )
-    lowest = float(np.linalg.eigvalsh(form).min())
-    if lowest < -1e-10 * np.abs(form).max():
-        raise ValueError(f"{name} is not positive semi-definite: it has the eigenvalue {lowest:g}")
-    return form
-
-
 @kernel
 def _euclidean(rows, columns):
     m, p = rows.shape
@@ -355,21 +277,3 @@ def _euclidean(rows, columns):
         for i in range(n):
             row[i] = np.sqrt(row[i])
     return found
-
-
-@kernel
-def _whiten(points, centre, whitening):
-    """``(points - centre) @ whitening``, each row by itself.
-
-    A matrix product may add in another order for another number of rows, and a training point
-    that is asked about again would then not be at distance 0 from itself.
-    """
-    n, p = points.shape
-    rank = whitening.shape[1]
-    white = np.zeros((n, rank))
-    for i in range(n):
-        for f in range(p):
-            x = points[i, f] - centre[f]
-            for c in range(rank):
-                white[i, c] += x * whitening[f, c]
-    return white

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn._validation import check_count
+from bayesknn._values import show
 from bayesknn.graph.counts import iterate_counts
 from bayesknn.graph.incidence import Incidence, build_incidence
 from bayesknn.graph.kdtree import build_tree
@@ -137,11 +139,12 @@ class NeighborGraph:
 
     def check_k(self, k: int) -> int:
         """Return k as an int, or say why this graph cannot serve it."""
-        if isinstance(k, bool) or int(k) != k or not 1 <= k <= self.k_max:
+        try:
+            return check_count(k, "k", 1, self.k_max)
+        except ValueError:
             raise ValueError(
-                f"k must be an integer in 1..{self.k_max} (k_max of this graph), got {k}"
-            )
-        return int(k)
+                f"k must be an integer in 1..{self.k_max} (k_max of this graph), got {show(k)}"
+            ) from None
 
     @cached_property
     def incidence(self) -> Incidence:
@@ -155,7 +158,7 @@ class NeighborGraph:
             raise ValueError("a graph given by its lists does not know how far they reach")
         return Reach(self.distances, self.index.tree)
 
-    def query(self, X: Any, n_jobs: int | None = None) -> NeighborQuery:
+    def query(self, X: Any, n_jobs: int | None = None, direction: str = "both") -> NeighborQuery:
         """Find the neighbours of new points, and the training points they would join.
 
         Parameters
@@ -168,6 +171,8 @@ class NeighborGraph:
             ``k_max``-th for exact counts.
         n_jobs : int, optional
             Threads, as in joblib. The result does not depend on it.
+        direction : {"both", "forward"}
+            ``"forward"`` leaves out the training points that they would join, which is faster.
 
         Returns
         -------
@@ -181,10 +186,14 @@ class NeighborGraph:
         [[2, 1], [0, 1]]
         """
         rows = check_query(self, X)
-        return query_rows(self, rows, n_jobs)
+        return query_rows(self, rows, n_jobs, direction)
 
     def query_chunks(
-        self, X: Any, chunk_size: int | None = None, n_jobs: int | None = None
+        self,
+        X: Any,
+        chunk_size: int | None = None,
+        n_jobs: int | None = None,
+        direction: str = "both",
     ) -> Iterator[tuple[slice, NeighborQuery]]:
         """Query about many new points in bounded memory.
 
@@ -196,6 +205,8 @@ class NeighborGraph:
             New points at a time; by default as many as fill about 64 MB.
         n_jobs : int, optional
             Threads, as in joblib.
+        direction : {"both", "forward"}
+            As in :meth:`query`.
 
         Yields
         ------
@@ -213,7 +224,7 @@ class NeighborGraph:
         slice(2, 3, None) [[1]]
         """
         rows = check_query(self, X)
-        return iterate_queries(self, rows, chunk_size, n_jobs)
+        return iterate_queries(self, rows, chunk_size, n_jobs, direction)
 
     def counts(self, labels: Any, n_classes: int, k: int, direction: str = "both") -> np.ndarray:
         """Count each class around each training point, itself left out, in the graph of k.

@@ -77,7 +77,12 @@ class Precomputed(Metric):
             )
         if X.dtype.kind not in "biuf":
             raise ValueError(f"the sparse graph holds {X.dtype}, it must hold distances")
-        graph = X.tocsr().astype(np.float64)
+        graph = _as_rows(X).astype(np.float64)
+        row, column = _find_twice(graph.indptr.astype(np.int64), graph.indices, graph.shape[1])
+        if row >= 0:
+            raise ValueError(
+                f"the sparse graph stores the entry [{row}, {column}] twice; keep one distance"
+            )
         bad = np.flatnonzero(~(np.isfinite(graph.data) & (graph.data >= 0)))
         if len(bad):
             row = int(np.searchsorted(graph.indptr, bad[0], side="right")) - 1
@@ -87,6 +92,31 @@ class Precomputed(Metric):
             what = "NaN" if np.isnan(value) else str(value)
             raise ValueError(f"the sparse graph has {what} at [{row}, {column}]")
         return graph
+
+
+def _as_rows(X: Any) -> Any:
+    """Return a sparse matrix as CSR, with entries that are stored twice left as they are."""
+    if X.format in ("csr", "csc"):
+        return X.tocsr()
+    from scipy.sparse import csr_array
+
+    # The way to CSR from the other formats adds up what is stored twice.
+    entries = X.tocoo()
+    order = np.argsort(entries.row, kind="stable")
+    starts = np.searchsorted(entries.row[order], np.arange(X.shape[0] + 1))
+    return csr_array((entries.data[order], entries.col[order], starts), shape=X.shape)
+
+
+@kernel
+def _find_twice(starts, indices, n):
+    """Return the row and column of the first entry that a row stores again, or -1, -1."""
+    seen_by = np.full(n, -1)
+    for q in range(starts.shape[0] - 1):
+        for e in range(starts[q], starts[q + 1]):
+            if seen_by[indices[e]] == q:
+                return q, np.int64(indices[e])
+            seen_by[indices[e]] = q
+    return -1, -1
 
 
 def _refuse_negative(value: float, row: int, column: int) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn._validation import check_count, is_sparse
+from bayesknn._values import show
 from bayesknn.graph.arguments import check_class_numbers, check_direction, check_k_values
 from bayesknn.graph.kdsearch import nearest_in_tree
 from bayesknn.graph.kdtree import build_tree
@@ -35,6 +36,10 @@ _CHUNK = 2**21
 _CHUNK_BYTES = 2**26
 
 
+# Reverse neighbours cost about as much as the search itself.
+QUERY_DIRECTIONS = ("both", "forward")
+
+
 class NeighborQuery:
     """Neighbours of m new points among n training points, in both directions.
 
@@ -47,6 +52,7 @@ class NeighborQuery:
     reverse_points, reverse_ranks : ndarray, dtype uint32
         Entries ``reverse_starts[q] : reverse_starts[q + 1]`` are the training points that would
         have q among their k nearest for every k from ``reverse_ranks`` on, sorted by (rank, index).
+        A query with ``direction="forward"`` did not look for them and says so when asked.
     n_points : int
         Number of training points, n.
 
@@ -65,17 +71,36 @@ class NeighborQuery:
         self,
         neighbors: np.ndarray,
         distances: np.ndarray,
-        reverse_starts: np.ndarray,
-        reverse_points: np.ndarray,
-        reverse_ranks: np.ndarray,
+        reverse: tuple[np.ndarray, np.ndarray, np.ndarray] | None,
         n_points: int,
     ):
         self.neighbors = neighbors
         self.distances = distances
-        self.reverse_starts = reverse_starts
-        self.reverse_points = reverse_points
-        self.reverse_ranks = reverse_ranks
         self.n_points = n_points
+        self._reverse = reverse
+
+    @property
+    def reverse_starts(self) -> np.ndarray:
+        """Where each new point's reverse neighbours start."""
+        return self._look_back()[0]
+
+    @property
+    def reverse_points(self) -> np.ndarray:
+        """Training points that would have a new point among their nearest."""
+        return self._look_back()[1]
+
+    @property
+    def reverse_ranks(self) -> np.ndarray:
+        """Rank that the new point would take in their lists."""
+        return self._look_back()[2]
+
+    def _look_back(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if self._reverse is None:
+            raise ValueError(
+                "this query was made with direction='forward' and knows no reverse neighbours; "
+                "ask the graph again with direction='both'"
+            )
+        return self._reverse
 
     @property
     def n_queries(self) -> int:
@@ -112,14 +137,20 @@ class NeighborQuery:
         check_direction(direction)
         order = np.argsort(wanted, kind="stable")
         found = np.empty((len(wanted), self.n_queries, n_classes), np.int32)
+        reverse = self._look_back() if direction != "forward" else _nobody(self.n_queries)
         _count(
-            self.neighbors, self.reverse_starts, self.reverse_points, self.reverse_ranks,
+            self.neighbors, *reverse,
             labels, wanted, order, direction != "reverse", direction != "forward", found,
         )  # fmt: skip
         return found
 
     def __repr__(self) -> str:
         return f"NeighborQuery(n_queries={self.n_queries}, k_max={self.k_max})"
+
+
+def _nobody(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    nothing = np.empty(0, np.uint32)
+    return np.zeros(m + 1, np.int64), nothing, nothing
 
 
 def check_query(graph: NeighborGraph, X: Any) -> Any:
@@ -133,7 +164,11 @@ def check_query(graph: NeighborGraph, X: Any) -> Any:
 
 
 def iterate_queries(
-    graph: NeighborGraph, rows: Any, chunk_size: int | None, n_jobs: int | None
+    graph: NeighborGraph,
+    rows: Any,
+    chunk_size: int | None,
+    n_jobs: int | None,
+    direction: str = "both",
 ) -> Iterator[tuple[slice, NeighborQuery]]:
     """Yield the answers about ``chunk_size`` checked points at a time."""
     if chunk_size is None:
@@ -141,26 +176,39 @@ def iterate_queries(
         chunk_size = max(_CHUNK_BYTES // (20 * graph.k_max), 64)
     size, m = check_count(chunk_size, "chunk_size"), rows.shape[0]
     slices = (slice(start, min(start + size, m)) for start in range(0, m, size))
-    return ((part, query_rows(graph, rows[part], n_jobs)) for part in slices)
+    _check_query_direction(direction)
+    return ((part, query_rows(graph, rows[part], n_jobs, direction)) for part in slices)
 
 
-def query_rows(graph: NeighborGraph, rows: Any, n_jobs: int | None) -> NeighborQuery:
+def _check_query_direction(direction: str) -> None:
+    if direction not in QUERY_DIRECTIONS:
+        raise ValueError(
+            f"direction must be one of {', '.join(QUERY_DIRECTIONS)}, got {show(direction)}"
+        )
+
+
+def query_rows(
+    graph: NeighborGraph, rows: Any, n_jobs: int | None, direction: str = "both"
+) -> NeighborQuery:
     """Answer about points that ``check_query`` has passed."""
+    _check_query_direction(direction)
     assert graph.index is not None
     index, k_max, n = graph.index, graph.k_max, graph.n_points
-    reach = graph.reach
+    reach = graph.reach if direction == "both" else None
     if index.tree is not None:
         queries = build_tree(rows)
         forward = nearest_in_tree(index.tree, queries, k_max, n_jobs)
-        reverse = reverse_in_tree(index.tree, reach, queries, n_jobs)
-        return NeighborQuery(*forward, *reverse, n)
+        reverse = reverse_in_tree(index.tree, reach, queries, n_jobs) if reach else None
+        return NeighborQuery(*forward, reverse, n)
     m = rows.shape[0]
     if is_sparse(rows):
         forward = rank_sparse(rows, k_max, is_self=False)
+        if reach is None:
+            return NeighborQuery(*forward, None, n)
         part = reverse_in_sparse(
             rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data, reach.lists
         )
-        return NeighborQuery(*forward, *assemble([part], np.arange(m)), n)
+        return NeighborQuery(*forward, assemble([part], np.arange(m)), n)
     neighbors = np.empty((k_max, m), np.uint32)
     distances = np.empty((k_max, m))
     arranged = None if index.points is None else index.metric.arrange(index.points)
@@ -170,10 +218,12 @@ def query_rows(graph: NeighborGraph, rows: Any, n_jobs: int | None) -> NeighborQ
     def measure(start, stop):
         found = index.metric.distances(rows[start:stop], arranged)
         _rank_rows(found, np.full(len(found), _NOBODY), start, neighbors, distances)
-        parts[start // chunk] = reverse_in_rows(found, reach.lists)
+        if reach is not None:
+            parts[start // chunk] = reverse_in_rows(found, reach.lists)
 
     run_in_threads(measure, m, chunk, n_jobs)
-    return NeighborQuery(neighbors, distances, *assemble(parts, np.arange(m)), n)
+    reverse = None if reach is None else assemble(parts, np.arange(m))
+    return NeighborQuery(neighbors, distances, reverse, n)
 
 
 @kernel

@@ -16,7 +16,7 @@ from bayesknn.graph.kdsearch import nearest_in_tree
 from bayesknn.graph.kdtree import KDTree, build_tree
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ordering import _NOBODY, _rank_rows
-from bayesknn.graph.precomputed import rank_sparse
+from bayesknn.graph.precomputed import Precomputed, rank_sparse
 from bayesknn.graph.threads import run_in_threads
 
 SEARCHES = ("auto", "brute", "kd_tree", "ball_tree")
@@ -25,6 +25,11 @@ _CHUNK = 2**21
 # Rounding in a borrowed tree's arithmetic is far below this.
 _SLACK = 1e-9
 _MORE = 8
+# A borrowed tree is trusted with distances whose powers are at least as large and at most as small.
+_SMALLEST, _LARGEST = 1e-280, 1e280
+# A ball tree skips little in many dimensions, and is asked point by point: measured, it pays only
+# on more points than this.
+_MANY = 50_000
 
 
 class SearchIndex:
@@ -90,7 +95,7 @@ def find_neighbors(
     n = points.shape[0]
     if k_max >= n:
         raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, X has n_samples = {n}")
-    if metric.name == "precomputed":
+    if isinstance(metric, Precomputed):
         if search not in ("auto", "brute"):
             raise ValueError(f"search={search!r} needs points, metric='precomputed' has none")
         index = SearchIndex(metric, "brute", None, None)
@@ -115,10 +120,8 @@ def find_neighbors(
 def _choose(metric: Metric, points: np.ndarray) -> str:
     if metric.is_euclidean:
         return "kd_tree"
-    # A ball tree skips little in many dimensions, and is asked point by point: measured, it pays
-    # only on very many points.
     is_named = isinstance(getattr(metric, "metric", None), str)
-    if is_named and points.shape[0] > 50_000 and points.shape[1] <= 6:
+    if is_named and points.shape[0] > _MANY and points.shape[1] <= 6:
         return "ball_tree" if metric.candidate_tree("ball_tree", points[:2]) else "brute"
     return "brute"
 
@@ -143,10 +146,14 @@ def _rank_candidates(metric: Metric, points: np.ndarray, k: int, search: str):
     """Let a scikit-learn tree propose, then order by the metric's own distances."""
     tree = metric.candidate_tree(search, points)
     if tree is None:
-        raise ValueError(f"search={search!r} does not serve metric {metric.name!r}; use 'brute'")
+        why = ", which is not known to keep the triangle inequality" * (search == "ball_tree")
+        raise ValueError(
+            f"search={search!r} does not serve metric {metric.name!r}{why}; use 'brute'"
+        )
     n = len(points)
     neighbors = np.empty((k, n), np.uint32)
     ranked = np.empty((k, n))
+    left = []
     # The point itself is one of the k + 1. All that lie as far as the last are wanted, since the
     # tree settles ties in an order of its own; a few more show where the ties end.
     asked = min(n, k + 1 + _MORE)
@@ -154,7 +161,8 @@ def _rank_candidates(metric: Metric, points: np.ndarray, k: int, search: str):
         rows = points[start : start + _CHUNK // asked + 1]
         reached, proposed = tree.query(rows, asked)
         radius = reached[:, k] * (1.0 + _SLACK)
-        is_open = (reached[:, -1] <= radius) & (asked < n)
+        is_trusted = _is_trusted(metric, radius)
+        is_open = (reached[:, -1] <= radius) & (asked < n) & is_trusted
         if is_open.any():
             proposed = list(proposed)
             wider = tree.query_radius(rows[is_open], radius[is_open])
@@ -162,11 +170,41 @@ def _rank_candidates(metric: Metric, points: np.ndarray, k: int, search: str):
                 proposed[position] = more
         for q, candidates in enumerate(proposed):
             i = start + q
-            candidates = np.sort(candidates)
-            found = metric.distances(rows[q : q + 1], metric.arrange(points[candidates]))
+            # Where a distance overflows, the tree fills up with a point that stands there already.
+            candidates = np.unique(candidates)
             own = np.searchsorted(candidates, i)
             is_there = own < len(candidates) and candidates[own] == i
+            if not is_trusted[q] or len(candidates) - is_there < k:
+                left.append(i)
+                continue
+            found = metric.distances(rows[q : q + 1], metric.arrange(points[candidates]))
             skip = np.array([own if is_there else _NOBODY], dtype=np.uint32)
             _rank_rows(found, skip, i, neighbors, ranked)
             neighbors[:, i] = candidates[neighbors[:, i]]
+    _rank_some(metric, points, np.array(left, dtype=np.uint32), neighbors, ranked)
     return neighbors, ranked
+
+
+def _is_trusted(metric: Metric, radius: np.ndarray) -> np.ndarray:
+    """Whether the tree could tell distances near these apart: no power of them under- or overflows.
+
+    At distance 0 there is nothing to tell, but what underflows looks the same.
+    """
+    p = float(getattr(metric, "params", {}).get("p", 2))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        power = radius ** (max(p, 2.0) if np.isfinite(p) else 2.0)
+    return (power > _SMALLEST) & (power < _LARGEST)
+
+
+def _rank_some(metric: Metric, points: np.ndarray, which: np.ndarray, neighbors, ranked) -> None:
+    """Measure every pair of a few rows."""
+    if len(which) == 0:
+        return
+    arranged = metric.arrange(points)
+    chunk = max(1, _CHUNK // len(points))
+    for start in range(0, len(which), chunk):
+        own = which[start : start + chunk]
+        near = np.empty((len(neighbors), len(own)), np.uint32)
+        far = np.empty(near.shape)
+        _rank_rows(metric.distances(points[own], arranged), own, 0, near, far)
+        neighbors[:, own], ranked[:, own] = near, far

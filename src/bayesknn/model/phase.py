@@ -26,7 +26,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesknn.model.arguments import check_count, check_n_classes
+from bayesknn._validation import check_count
+from bayesknn.model.arguments import check_n_classes
 
 Simulate = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
@@ -103,8 +104,8 @@ def choose_k_values(k_max: int, n_values: int = 5) -> np.ndarray:
     >>> choose_k_values(125).tolist()
     [1, 2, 3, 19, 125]
     """
-    k_max = check_count(k_max, "k_max", at_least=1)
-    n_values = check_count(n_values, "n_values", at_least=4)
+    k_max = check_count(k_max, "k_max")
+    n_values = check_count(n_values, "n_values", 4)
     spaced = np.geomspace(min(3, k_max), k_max, n_values - 2).round()
     values = np.unique(np.concatenate([[1, 2, 3], spaced])).astype(np.int64)
     return values[values <= k_max]
@@ -153,7 +154,7 @@ def locate_beta_max(
     (4.6, [4.6])
     """
     n_classes = check_n_classes(n_classes)
-    n_betas = check_count(n_betas, "n_betas", at_least=2)
+    n_betas = check_count(n_betas, "n_betas", 2)
     if not 0 < threshold < 1:
         raise ValueError(f"threshold must lie strictly between 0 and 1, got {threshold}")
     search = _Search(simulate, k_values, n_classes, 1 - threshold)
@@ -173,7 +174,7 @@ class _Search:
 
     def __init__(self, simulate: Simulate, k_values: Iterable[int], n_classes: int, level: float):
         self.simulate = simulate
-        self.k_values = sorted({check_count(k, "k_values", at_least=1) for k in k_values})
+        self.k_values = sorted({check_count(k, "k_values") for k in k_values})
         if not self.k_values:
             raise ValueError("k_values is empty: give at least one k")
         self.n_classes = n_classes

@@ -14,7 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from bayesknn.model.arguments import check_count, check_label_vector, check_n_classes
+from bayesknn._validation import check_count
+from bayesknn.model.arguments import check_label_vector, check_n_classes
 
 # Panels of [0, beta_max], and Gauss-Legendre points in each, that normalise a given function.
 _N_PANELS = 64
@@ -257,7 +258,7 @@ def default_max_neighbors(labels: Any, n_classes: int) -> int:
 
 def _check_range(prior: Any) -> None:
     """Normalise the fields that every prior has."""
-    object.__setattr__(prior, "k_max", check_count(prior.k_max, "k_max", at_least=1))
+    object.__setattr__(prior, "k_max", check_count(prior.k_max, "k_max"))
     try:
         beta_max = float(prior.beta_max)
     except (TypeError, ValueError):

@@ -13,9 +13,9 @@ the paper; each imports only from those before it:
 ``labels``
     draws of the labels given the parameters: Gibbs, Swendsen-Wang, perfect (Section 3.4)
 ``likelihood``
-    log f(labels | beta, k): pseudo, Holmes-Adams, exact, and the log Z table (Sections 3.2, 3.3)
+    log f(labels | beta, k): pseudo, Holmes-Adams, exact (Sections 2 and 3.2)
 ``posterior``
-    the law of (beta, k): quadrature, Metropolis, auxiliary variable, exchange (Section 3)
+    the law of (beta, k): quadrature and Metropolis (Section 3)
 ``classical``
     the classical k-nearest-neighbour rule with leave-one-out choice of k (Section 1.2)
 ``plots``, ``cli``

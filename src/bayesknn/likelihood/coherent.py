@@ -1,8 +1,8 @@
 """The coherent likelihood, whose constant Z(beta, k) is not known (Section 2.2, eq. knn).
 
 ``log f(y | beta, k) = beta / k * S_k(y) - log Z(beta, k)``. The labels enter through S_k(y) alone.
-Without a table of log Z this object is what the exchange and auxiliary-variable chains and the
-ridge need; with one it is a likelihood like any other.
+Without a table of log Z this object is what the ridge needs; with one it is a likelihood like any
+other.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CoherentLikelihood(BaseLikelihood):
     class_weight : array-like of shape (n_classes,), optional
         The weights a_g: a directed edge within class g counts a_g in place of 1.
     table : object with ``log_normalizer(beta, k)``, optional
-        log Z, for instance from :func:`bayesknn.likelihood.path_table`.
+        log Z on a range of (beta, k), however it was computed.
 
     Attributes
     ----------
@@ -93,8 +93,8 @@ class CoherentLikelihood(BaseLikelihood):
     def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
         if self.table is None:
             raise ValueError(
-                "the coherent likelihood needs log Z: pass table=path_table(...), or use the "
-                "exchange, auxiliary or grid routes, which do without"
+                "the coherent likelihood needs log Z: pass table=..., or use grid_posterior, "
+                "which does without"
             )
         return betas / k * self.agreement[k - 1] - self.table.log_normalizer(betas, k)
 

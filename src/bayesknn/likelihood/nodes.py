@@ -24,7 +24,7 @@ from bayesknn.model.arguments import label_dtype
 _N_CHAINS = 2
 _BATCHES_PER_CHAIN = 8
 _SPLIT_ERRORS = 5.0
-_SPLIT_SHARE = 0.05
+_SPLIT_SHARE = 0.2
 _START = np.uint64(2**64 - 1)
 # A record reads k edges a point and a sweep about 16: sweeps between records share the time.
 _RANKS_PER_SWEEP = 16

@@ -17,7 +17,7 @@ from bayesknn.model import agreement_variance_at_zero, expected_agreement_at_zer
 if TYPE_CHECKING:
     from bayesknn.posterior.ridge import RidgeWalk
 
-_FIRST_STEP = 0.25
+_FIRST_STEP = 0.125
 _FIRST_RECORDS = 128
 _MAX_CORRECTION = 0.3
 _MAX_NODES = 200

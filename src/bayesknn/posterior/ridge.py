@@ -315,7 +315,7 @@ def _is_precise(ks: np.ndarray, score: np.ndarray, tolerance: float) -> bool:
     means = shares @ ks
     sd = np.sqrt(share @ (ks - means[0]) ** 2)
     worst = np.max(error * np.sqrt(share / share.max()))
-    return bool(worst <= tolerance and means.std() <= tolerance / 3 * sd + 1e-6)
+    return bool(worst <= tolerance and means.std() <= tolerance / 3 * max(sd, 1.0))
 
 
 def _thin_out(ks: np.ndarray) -> np.ndarray:

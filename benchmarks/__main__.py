@@ -20,7 +20,8 @@ def main(names: list[str]) -> int:
     for name in names or known:
         importlib.import_module(f"benchmarks.bench_{name}").run(report)
     if report.missed:
-        report.console.print(f"\n[red]{len(report.missed)} missed:[/red] {'; '.join(report.missed)}")
+        missed = "; ".join(report.missed)
+        report.console.print(f"\n[red]{len(report.missed)} missed:[/red] {missed}")
     return 1 if report.missed else 0
 
 

@@ -138,9 +138,10 @@ class NeighborGraph:
         return self.neighbors.shape[0]
 
     def check_k(self, k: int) -> int:
-        """Return k as an int, or say why this graph cannot serve it."""
+        """Return k as an int, or say why this graph cannot serve it; 3.0 is as good as 3."""
         try:
-            return check_count(k, "k", 1, self.k_max)
+            whole = isinstance(k, float | np.floating) and float(k).is_integer()
+            return check_count(int(k) if whole else k, "k", 1, self.k_max)
         except ValueError:
             raise ValueError(
                 f"k must be an integer in 1..{self.k_max} (k_max of this graph), got {show(k)}"

@@ -2,8 +2,8 @@
 
 ``PseudoLikelihood`` and ``HolmesAdamsLikelihood`` are products of conditionals, cheap at any n;
 ``ExactLikelihood`` is the coherent model on graphs narrow enough for exact elimination, and
-``CoherentLikelihood`` the same with a table of log Z, or without one for the routes that need
-none. Each of them offers what ``Likelihood`` says.
+``CoherentLikelihood`` the same with a table of log Z (``path_table``), or without one for the
+routes that need none. Each of them offers what ``Likelihood`` says.
 """
 
 from bayesknn.likelihood.coherent import CoherentLikelihood
@@ -11,6 +11,7 @@ from bayesknn.likelihood.conditionals import class_probabilities
 from bayesknn.likelihood.exact import ExactLikelihood
 from bayesknn.likelihood.holmes_adams import HolmesAdamsLikelihood, log_holmes_adams
 from bayesknn.likelihood.normalizer import LogNormalizer, log_normalizer
+from bayesknn.likelihood.path import PathTable, path_table
 from bayesknn.likelihood.protocol import Likelihood, Maxima, Maximum
 from bayesknn.likelihood.pseudo import PseudoLikelihood, log_pseudo_likelihood
 
@@ -22,9 +23,11 @@ __all__ = [
     "LogNormalizer",
     "Maxima",
     "Maximum",
+    "PathTable",
     "PseudoLikelihood",
     "class_probabilities",
     "log_holmes_adams",
     "log_normalizer",
     "log_pseudo_likelihood",
+    "path_table",
 ]

@@ -48,8 +48,9 @@ class CoherentLikelihood(BaseLikelihood):
         By default the largest label plus one.
     class_weight : array-like of shape (n_classes,), optional
         The weights a_g: a directed edge within class g counts a_g in place of 1.
-    table : object with ``log_normalizer(beta, k)``, optional
-        log Z on a range of (beta, k), however it was computed.
+    table : PathTable, or object with ``log_normalizer(beta, k)``, optional
+        log Z on a range of (beta, k), however it was computed. A
+        :class:`~bayesknn.likelihood.PathTable` of another graph is refused.
 
     Attributes
     ----------
@@ -78,6 +79,9 @@ class CoherentLikelihood(BaseLikelihood):
         self.agreement = np.asarray(
             agreement(graph, self.labels, class_weight=self.class_weight), dtype=np.float64
         )
+        check_graph = getattr(table, "check_graph", None)
+        if check_graph is not None:
+            check_graph(graph, self.n_classes, self.class_weight)
         self.table = table
 
     @property
@@ -93,8 +97,8 @@ class CoherentLikelihood(BaseLikelihood):
     def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
         if self.table is None:
             raise ValueError(
-                "the coherent likelihood needs log Z: pass table=..., or use grid_posterior, "
-                "which does without"
+                "the coherent likelihood needs log Z: pass table=path_table(...), or use "
+                "grid_posterior, which does without"
             )
         return betas / k * self.agreement[k - 1] - self.table.log_normalizer(betas, k)
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood.path import log_normalizer_path
 from bayesknn.model import log_normalizer_exact
 
 
@@ -35,11 +36,13 @@ def log_normalizer(
     k : int
     n_classes : int
     method : {"exact", "path"}
-        ``"exact"``: variable elimination, for graphs of small width (small k). ``"path"``, path
-        sampling for any graph, is not built yet and is refused.
+        ``"exact"``: variable elimination, for graphs of small width (small k). ``"path"``:
+        path sampling, for any graph; each call simulates, so ask for all beta at once, or make a
+        :func:`~bayesknn.likelihood.path_table` for all k.
     class_weight : array-like of shape (n_classes,), optional
     **options
-        Passed to the method: ``max_bytes`` for ``"exact"``.
+        Passed to the method: ``max_bytes`` for ``"exact"``; ``tolerance``, ``random_state`` and
+        ``n_jobs`` for ``"path"``.
 
     Returns
     -------
@@ -62,5 +65,6 @@ def log_normalizer(
         )
         return LogNormalizer(value, 0.0 if np.ndim(value) == 0 else np.zeros_like(value))
     if method == "path":
-        raise ValueError("method='path' is not built yet (issue 4); 'exact' works at small k")
+        found = log_normalizer_path(graph, beta, k, n_classes, class_weight, **options)
+        return LogNormalizer(*found)
     raise ValueError(f"method must be 'exact' or 'path', got {method!r}")

@@ -1,0 +1,150 @@
+"""log Z by path sampling against exact values, judged by its own Monte Carlo error."""
+
+import numpy as np
+import pytest
+
+from bayesknn.likelihood import log_normalizer, path_table
+from bayesknn.likelihood.nodes import Node
+from bayesknn.likelihood.path import ends, ladder, log_normalizer_path, rung
+from bayesknn.model import expected_agreement_exact
+from tests.likelihood.path_cases import BETAS, judge, make_case
+from tests.model.graphs import ring, ripley_graph
+from tests.statistical import check, p_value_of_z, rejects
+
+# SPEC: by bucket elimination.
+RIPLEY = {
+    1: [343.41246357, 567.41240750, 1055.79773501],
+    3: [320.67087178, 521.41875105, 1003.37011407],
+    5: [314.17766595, 511.46919279, 1001.05894886],
+}
+TWO_CLASSES = (40, 4, 2)
+FOUR_CLASSES = (30, 3, 4)
+WEIGHTED = (30, 3, 3, (0.6, 1.0, 1.4))
+N_TABLES = 16
+
+
+def test_ripley_agrees_with_the_exact_values():
+    def p_value(n_tables, seed):
+        scores = np.zeros((3, 3))
+        for at in range(n_tables):
+            table = path_table(
+                ripley_graph(),
+                2,
+                k_max=5,
+                exact=False,
+                random_state=np.random.SeedSequence([seed, at]),
+            )
+            for row, (k, exact) in zip(scores, RIPLEY.items(), strict=True):
+                betas = [1.0, 2.0, 4.0]
+                row += (table.log_normalizer(betas, k) - exact) / table.error(betas, k)
+        return p_value_of_z(scores / np.sqrt(n_tables))
+
+    check(p_value, 1)
+
+
+@pytest.mark.parametrize("case", [TWO_CLASSES, FOUR_CLASSES, WEIGHTED])
+def test_scores_have_mean_zero_and_unit_spread(case):
+    check(judge(make_case(*case)), N_TABLES)
+
+
+def test_scores_between_ladders_have_unit_spread():
+    case = make_case(11, 10, 2)
+    table = case.make_table(0)
+    between = np.flatnonzero(np.isnan(table.closure))
+    assert len(between)
+    # One of them, since neighbours share their ladders, and where disagreements are not rare:
+    # at large beta a graph this small shows hardly any, and errors are on the safe side.
+    check(judge(case, select=(between[:1], slice(0, 3))), 2 * N_TABLES)
+
+
+def test_errors_that_are_too_small_are_rejected():
+    assert rejects(judge(make_case(*TWO_CLASSES), shrink=0.6), N_TABLES)
+
+
+def test_beta_not_divided_by_k_is_rejected(monkeypatch):
+    monkeypatch.setattr(rung, "Node", lambda field, beta, k, *rest: Node(field, beta * k, k, *rest))
+    assert rejects(judge(make_case(*TWO_CLASSES)), 2)
+
+
+def test_the_mean_at_zero_of_two_classes_is_rejected_for_four(monkeypatch):
+    # SPEC: the paper's n / 2 is n / G.
+    monkeypatch.setattr(ladder, "expected_agreement_at_zero", lambda n, k, *rest: n * k / 2)
+    assert rejects(judge(make_case(*FOUR_CLASSES)), 2)
+
+
+def test_forgotten_class_weights_are_rejected():
+    weighted = make_case(*WEIGHTED)
+    assert rejects(judge(weighted._replace(class_weight=None)), 2)
+
+
+def p_value_of_closure(n_tables, seed):
+    case = make_case(*TWO_CLASSES)
+    gaps = [case.make_table(np.random.SeedSequence([seed, at])).closure for at in range(n_tables)]
+    return p_value_of_z(np.sum(gaps, axis=0) / np.sqrt(n_tables))
+
+
+def test_the_path_closes():
+    check(p_value_of_closure, 4)
+
+
+def test_a_path_that_does_not_close_is_noticed(monkeypatch):
+    right = ends.log_plain_weight
+    # One component too few.
+    monkeypatch.setattr(ends, "log_plain_weight", lambda *given: right(*given) - np.log(2))
+    assert rejects(p_value_of_closure, 4)
+
+
+def test_tolerance_is_met_everywhere_without_labels():
+    table = make_case(*TWO_CLASSES).make_table(3, tolerance=0.03)
+    errors = [table.error(np.linspace(0, 4, 41), k).max() for k in range(1, 5)]
+    assert max(errors) < 0.03 * 1.25
+    assert table.error(0.0, 1) < 1e-12
+    assert table.log_normalizer(0.0, 1) == pytest.approx(40 * np.log(2))
+
+
+def test_expected_agreement_is_the_slope():
+    case = make_case(*TWO_CLASSES)
+    table = case.make_table(0)
+    betas = np.linspace(0.05, 3.95, 14)
+    for k in (1, 4):
+        rise = table.log_normalizer(betas + 1e-5, k) - table.log_normalizer(betas - 1e-5, k)
+        assert table.expected_agreement(betas, k) == pytest.approx(rise / 2e-5, rel=1e-5)
+        exact = expected_agreement_exact(case.graph, betas, k, 2) / k
+        assert table.expected_agreement(betas, k) == pytest.approx(exact, abs=0.5)
+
+
+def test_small_k_are_exact():
+    case = make_case(*TWO_CLASSES)
+    table = path_table(case.graph, 2, random_state=0)
+    assert table.is_exact.all() and table.n_sweeps == 0 and np.isnan(table.closure).all()
+    for k in range(1, 5):
+        assert table.log_normalizer(BETAS, k) == pytest.approx(case.exact[k - 1], abs=1e-6)
+        assert table.error(BETAS, k) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_one_k_alone():
+    def p_value(n_runs, seed):
+        z = []
+        for at in range(n_runs):
+            found = log_normalizer(
+                ring(50),
+                BETAS,
+                1,
+                3,
+                method="path",
+                tolerance=0.1,
+                random_state=np.random.SeedSequence([seed, at]),
+            )
+            e = np.exp(BETAS)
+            exact = 50 * np.log(e + 2) + np.log1p(2 * ((e - 1) / (e + 2)) ** 50)
+            z.append((found.value - exact) / found.error)
+        return p_value_of_z(np.sum(z, axis=0) / np.sqrt(n_runs))
+
+    check(p_value, 2)
+
+
+def test_one_k_at_scalars_and_at_zero():
+    value, error = log_normalizer_path(ring(20), 1.0, 1, 2, tolerance=0.2, random_state=0)
+    assert isinstance(value, float) and isinstance(error, float) and 0 < error < 0.3
+    assert log_normalizer_path(ring(20), 0.0, 1, 2) == (20 * np.log(2), 0.0)
+    assert log_normalizer_path(ring(20), [0.0, 1.0], 1, 2, random_state=0)[0].shape == (2,)

@@ -1,0 +1,13 @@
+"""Class probabilities of new points, averaged over the law of (beta, k), and what to do with them.
+
+``nodes`` holds the law of (beta, k) in a small number of weighted points, ``quadrature`` condenses
+it further for averages, ``averages`` and ``intervals`` evaluate the predictive rule over it,
+``predictive`` puts them behind one object, and ``decisions`` turns the results into zones,
+decisions and scores.
+"""
+
+from bayesknn.predictive.decisions import decide, find_zones, log_score
+from bayesknn.predictive.nodes import PosteriorNodes
+from bayesknn.predictive.predictive import Predictive
+
+__all__ = ["PosteriorNodes", "Predictive", "decide", "find_zones", "log_score"]

@@ -1,0 +1,147 @@
+"""What to do with class probabilities: zones, decisions under a loss, scores.
+
+Zones are those of Figure levelset, decisions the Bayes rule of Section 3.1. Its 0-1 loss has the
+posterior expected loss ``1 - P(y = g_hat)``, the paper's formula corrected (SPEC, slips).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Probabilities that were added up elsewhere may leave 0..1 by this much.
+_ROUNDING = 1e-9
+
+
+def find_zones(intervals: Any) -> np.ndarray:
+    """Find the class of which the points are sure, if there is one.
+
+    A point is sure of the class whose interval lies above the interval of every other class. The
+    intervals of two classes mirror each other about 0.5, so this is the paper's rule for them:
+    uncertain where the interval contains 0.5.
+
+    Parameters
+    ----------
+    intervals : array-like of shape (m, n_classes, 2)
+        Lower and upper ends, as :meth:`Predictive.intervals` returns them.
+
+    Returns
+    -------
+    ndarray of shape (m,), dtype int64
+        The class number, or -1 for an uncertain point.
+
+    Examples
+    --------
+    >>> from bayesknn.predictive import find_zones
+    >>> find_zones([[[0.6, 0.9], [0.1, 0.4]], [[0.4, 0.7], [0.3, 0.6]]]).tolist()
+    [0, -1]
+    """
+    ends = np.asarray(intervals, dtype=np.float64)
+    if ends.ndim != 3 or ends.shape[1] < 2 or ends.shape[2] != 2:
+        raise ValueError(f"intervals must have shape (m, n_classes, 2), got {ends.shape}")
+    lower, upper = ends[..., 0], ends[..., 1]
+    # Only the class with the highest lower end can lie above all others.
+    best = np.argmax(lower, axis=1)
+    rows = np.arange(len(ends))
+    others = upper.copy()
+    others[rows, best] = -np.inf
+    return np.where(lower[rows, best] > others.max(axis=1), best, -1).astype(np.int64)
+
+
+def decide(probabilities: Any, loss: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Take the decision of least expected loss.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (m, n_classes)
+    loss : array-like of shape (n_actions, n_classes), optional
+        ``loss[a, g]`` is the loss of decision a where the truth is g. Decisions may be more or
+        fewer than classes: a further row can stand for abstaining. By default a wrong class
+        costs 1.
+
+    Returns
+    -------
+    decisions : ndarray of shape (m,), dtype int64
+        Row of ``loss``; by default the class number. The lowest of equally good ones.
+    expected_loss : ndarray of shape (m,)
+        By default ``1 - P(y = decision)``.
+
+    Examples
+    --------
+    >>> from bayesknn.predictive import decide
+    >>> decisions, expected_loss = decide([[0.75, 0.25], [0.25, 0.75]])
+    >>> decisions.tolist(), expected_loss.tolist()
+    ([0, 1], [0.25, 0.25])
+
+    To miss class 1 is ten times as bad as a false alarm:
+
+    >>> decide([[0.75, 0.25]], loss=[[0, 10], [1, 0]])[0].tolist()
+    [1]
+    """
+    chances = _check_probabilities(probabilities)
+    if loss is None:
+        decisions = np.argmax(chances, axis=1)
+        return decisions, 1.0 - np.take_along_axis(chances, decisions[:, None], axis=1)[:, 0]
+    table = np.asarray(loss, dtype=np.float64)
+    n_classes = chances.shape[1]
+    if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] != n_classes:
+        raise ValueError(
+            f"loss must have a row for each decision and {n_classes} columns, one for each class, "
+            f"got shape {table.shape}"
+        )
+    if not np.isfinite(table).all():
+        action, g = np.argwhere(~np.isfinite(table))[0]
+        raise ValueError(
+            f"loss must be finite, got {table[action, g]} for decision {action} and class {g}"
+        )
+    expected = chances @ table.T
+    decisions = np.argmin(expected, axis=1)
+    return decisions, np.take_along_axis(expected, decisions[:, None], axis=1)[:, 0]
+
+
+def log_score(probabilities: Any, labels: Any) -> float:
+    """Return the mean log probability of the true labels; the higher the better.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (m, n_classes)
+    labels : array-like of shape (m,)
+        Class numbers.
+
+    Returns
+    -------
+    float
+        Minus infinity where a true label was held impossible.
+
+    Examples
+    --------
+    >>> from bayesknn.predictive import log_score
+    >>> round(log_score([[0.5, 0.5], [0.2, 0.8]], [0, 1]), 4)
+    -0.4581
+    """
+    chances = _check_probabilities(probabilities)
+    truth = np.asarray(labels)
+    if truth.shape != (len(chances),) or truth.dtype.kind not in "biu":
+        raise ValueError(
+            f"labels must be {len(chances)} class numbers, got {truth.dtype} of shape {truth.shape}"
+        )
+    if len(truth) == 0:
+        raise ValueError("there is no label to score")
+    if truth.min() < 0 or truth.max() >= chances.shape[1]:
+        raise ValueError(f"labels must lie in 0..{chances.shape[1] - 1}, got {truth.max()}")
+    with np.errstate(divide="ignore"):
+        return float(np.log(chances[np.arange(len(truth)), truth.astype(np.int64)]).mean())
+
+
+def _check_probabilities(probabilities: Any) -> np.ndarray:
+    chances = np.asarray(probabilities, dtype=np.float64)
+    if chances.ndim != 2 or chances.shape[1] < 2:
+        raise ValueError(f"probabilities must have shape (m, n_classes), got {chances.shape}")
+    bad = ~((chances >= -_ROUNDING) & (chances <= 1 + _ROUNDING))
+    if bad.any():
+        row, g = np.argwhere(bad)[0]
+        raise ValueError(
+            f"probabilities must lie in 0..1, got {chances[row, g]} in row {row}, class {g}"
+        )
+    return chances

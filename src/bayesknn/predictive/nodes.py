@@ -1,0 +1,223 @@
+"""The law of (beta, k) as weighted points: what eqs. trupred and MCpred average over.
+
+Draws that share k differ in beta alone, and the predictive rule is smooth in beta. So the draws
+of a k are cut into bins, short ones in the tails, and each bin becomes the two points of beta
+that have its weight, mean, variance and third moment. A mean over them differs from the plain
+average over the draws by the fourth moment within a bin, far below the Monte Carlo error, and
+what follows costs the same however many draws there were. Values from a grid are treated alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesknn.model.arguments import check_betas, check_count
+
+if TYPE_CHECKING:
+    from bayesknn.posterior.grid import GridPosterior
+
+# A k is given a node for each of this many parts of the posterior weight that it holds, and at
+# least so many: intervals are cut from the weights of single nodes.
+_PARTS = 2048
+_FEWEST = 16
+# Weight, in all, of the grid points that are left out.
+_NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True)
+class PosteriorNodes:
+    """The law of (beta, k) in weighted points, sorted by k.
+
+    Build one with :meth:`from_draws` or :meth:`from_grid`.
+
+    Attributes
+    ----------
+    k : ndarray of shape (N,), dtype int64
+    beta : ndarray of shape (N,)
+    weight : ndarray of shape (N,)
+        They sum to one.
+    replicates : ndarray of shape (R, N)
+        The weights under resampled values of log Z, whose spread is the Monte Carlo error of any
+        mean; of shape (0, N) where there are none.
+
+    Examples
+    --------
+    >>> from bayesknn.predictive import PosteriorNodes
+    >>> nodes = PosteriorNodes([2, 1], [0.5, 1.5], [0.25, 0.75])
+    >>> nodes.k.tolist(), nodes.beta.tolist()
+    ([1, 2], [1.5, 0.5])
+    """
+
+    k: np.ndarray
+    beta: np.ndarray
+    weight: np.ndarray
+    replicates: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+
+    def __post_init__(self) -> None:
+        k, beta = _check_k(self.k), check_betas(self.beta)
+        weight = np.asarray(self.weight, dtype=np.float64)
+        n = k.size
+        replicates = np.asarray(self.replicates, dtype=np.float64)
+        if replicates.size == 0:
+            replicates = np.empty((0, n))
+        if n == 0 or not k.shape == beta.shape == weight.shape == (n,):
+            raise ValueError(
+                "k, beta and weight must be three vectors of one length, got shapes "
+                f"{k.shape}, {beta.shape} and {weight.shape}"
+            )
+        if replicates.ndim != 2 or replicates.shape[1] != n:
+            raise ValueError(f"replicates must have shape (R, {n}), got {replicates.shape}")
+        if not (np.all(weight >= 0) and np.isclose(weight.sum(), 1.0)):
+            raise ValueError(f"weight must not be negative and sum to one, not {weight.sum()}")
+        order = np.argsort(k, kind="stable")
+        for name, values in (
+            ("k", k[order]),
+            ("beta", beta[order]),
+            ("weight", weight[order]),
+            ("replicates", replicates[:, order]),
+        ):
+            object.__setattr__(self, name, values)
+
+    @classmethod
+    def from_draws(cls, beta: Any, k: Any, max_per_k: int = 256) -> PosteriorNodes:
+        """Collapse draws of (beta, k), from chains or otherwise.
+
+        Parameters
+        ----------
+        beta, k : array-like of one shape
+            The draws, such as ``posterior/beta`` and ``posterior/k`` over (chain, draw).
+        max_per_k : int
+            Most nodes that a k may get. Fewer distinct draws are kept as they are.
+
+        Returns
+        -------
+        PosteriorNodes
+            A k that was not drawn has no node.
+
+        Examples
+        --------
+        >>> from bayesknn.predictive import PosteriorNodes
+        >>> nodes = PosteriorNodes.from_draws([[1.0, 1.5], [1.0, 2.0]], [[3, 3], [3, 7]])
+        >>> nodes.k.tolist(), nodes.beta.tolist(), nodes.weight.tolist()
+        ([3, 3, 7], [1.0, 1.5, 2.0], [0.5, 0.25, 0.25])
+        """
+        beta, k = check_betas(beta), _check_k(k)
+        if beta.shape != k.shape:
+            raise ValueError(f"beta and k must have one shape, got {beta.shape} and {k.shape}")
+        if beta.size == 0:
+            raise ValueError("there are no draws")
+        beta, k = beta.ravel(), k.ravel()
+        order = np.lexsort((beta, k))
+        beta, k = beta[order], k[order]
+        # A chain that rejects stays where it is: equal draws are one point.
+        is_new = np.append(True, (np.diff(k) != 0) | (np.diff(beta) != 0))
+        first = np.flatnonzero(is_new)
+        counts = np.diff(np.append(first, beta.size))
+        return cls(*_collapse(k[first], beta[first], counts[None] / beta.size, max_per_k))
+
+    @classmethod
+    def from_grid(cls, posterior: GridPosterior, max_per_k: int = 256) -> PosteriorNodes:
+        """Take the weights of a grid.
+
+        Grid points that together hold less than 1e-9 are left out, which changes no probability
+        by more. A k of little weight is binned as draws are.
+
+        Parameters
+        ----------
+        posterior : GridPosterior
+        max_per_k : int
+            As in :meth:`from_draws`.
+
+        Returns
+        -------
+        PosteriorNodes
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayesknn.posterior import GridPosterior
+        >>> from bayesknn.predictive import PosteriorNodes
+        >>> weights = np.array([[0.25, 0.5, 0.25]])
+        >>> grid = GridPosterior(np.array([4]), np.array([[1.0, 1.5, 2.0]]), weights,
+        ...                      np.empty((0, 1, 3)), k_max=9)
+        >>> PosteriorNodes.from_grid(grid).beta.tolist()
+        [1.0, 1.5, 2.0]
+        """
+        n_k, n_betas = posterior.betas.shape
+        weights = posterior.weights.reshape(1, -1)
+        weights = np.concatenate([weights, posterior.replicates.reshape(-1, n_k * n_betas)])
+        lightest = np.argsort(weights[0], kind="stable")
+        n_left_out = np.searchsorted(np.cumsum(weights[0, lightest]), _NEGLIGIBLE)
+        kept = np.sort(lightest[n_left_out:])
+        weights = weights[:, kept] / weights[:, kept].sum(axis=1, keepdims=True)
+        k = np.repeat(posterior.k_values, n_betas)[kept]
+        return cls(*_collapse(k, posterior.betas.ravel()[kept], weights, max_per_k))
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of points, N."""
+        return self.k.size
+
+
+def _check_k(k: Any) -> np.ndarray:
+    values = np.asarray(k)
+    if values.dtype.kind == "f" and np.all(values == np.floor(values)):
+        values = values.astype(np.int64)
+    if values.dtype.kind not in "iu" or (values.size and values.min() < 1):
+        raise ValueError("k must hold integers of at least 1")
+    return values.astype(np.int64)
+
+
+def _collapse(
+    k: np.ndarray, beta: np.ndarray, weights: np.ndarray, max_per_k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Replace the points of each k, sorted by beta and distinct, by few.
+
+    ``weights`` of shape (1 + R, n) holds the weights and their replicates. A replicate's weight in
+    a bin is divided between its two points so that the replicate's mean of beta is kept.
+    """
+    max_per_k = check_count(max_per_k, "max_per_k", at_least=2)
+    starts = _bin(k, beta, weights[0], max_per_k)
+    of = np.repeat(np.arange(starts.size), np.diff(np.append(starts, k.size)))
+    weight = np.add.reduceat(weights[0], starts)
+    mean = np.add.reduceat(weights[0] * beta, starts) / weight
+    away = beta - mean[of]
+    spread = np.sqrt(np.add.reduceat(weights[0] * away**2, starts) / weight)
+    is_pair = spread > 1e-9 * (1.0 + mean)
+    scale = np.where(is_pair, spread, 1.0)
+    skew = np.add.reduceat(weights[0] * (away / scale[of]) ** 3, starts) / weight
+    # The Gauss rule of two points: mean 0, variance 1 and third moment skew.
+    half = np.sqrt(1.0 + skew**2 / 4)
+    ends = np.append(starts[1:], k.size) - 1
+    low = np.maximum(mean + scale * (skew / 2 - half), beta[starts])
+    high = np.minimum(mean + scale * (skew / 2 + half), beta[ends])
+    gap = np.where(is_pair, high - low, 1.0)
+    to_high = np.where(is_pair[of], (beta - low[of]) / gap[of], 0.0)
+    upper = np.add.reduceat(weights * to_high, starts, axis=1)
+    lower = np.add.reduceat(weights, starts, axis=1) - upper
+    exists = np.stack([np.ones_like(is_pair), is_pair], axis=1)
+    points = np.stack([np.where(is_pair, low, mean), high], axis=1)[exists]
+    shares = np.stack([lower, upper], axis=2)[:, exists]
+    np.maximum(shares[0], 0.0, out=shares[0])
+    number = np.stack([k[starts], k[starts]], axis=1)[exists]
+    return number, points, shares[0] / shares[0].sum(), shares[1:]
+
+
+def _bin(k: np.ndarray, beta: np.ndarray, weight: np.ndarray, max_per_k: int) -> np.ndarray:
+    """Return where the bins start."""
+    _, first, group, size = np.unique(k, return_index=True, return_inverse=True, return_counts=True)
+    share = np.add.reduceat(weight, first)
+    allowed = np.clip(np.ceil(_PARTS * share), min(_FEWEST, max_per_k), max_per_k)
+    n_bins = allowed // 2
+    position = np.arange(k.size) - first[group]
+    up_to = np.cumsum(weight)
+    before = np.append(0.0, up_to)[first]
+    quantile = np.clip((up_to - weight / 2 - before[group]) / share[group], 0.0, 1.0)
+    # Even steps of the angle make the bins light in the tails, where they are wide.
+    angle = np.arccos(1 - 2 * quantile) / np.pi
+    binned = np.minimum(np.floor(n_bins[group] * angle), n_bins[group] - 1)
+    place = np.where(size[group] <= allowed[group], position, binned)
+    return np.flatnonzero(np.append(True, (np.diff(place) != 0) | (np.diff(k) != 0)))

@@ -1,0 +1,300 @@
+"""Probabilities, errors, intervals and leave-one-out results against their slow twins."""
+
+import numpy as np
+import pytest
+
+from bayesknn.datasets import load_ripley
+from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
+from bayesknn.model import conditional_probabilities
+from bayesknn.posterior import grid_posterior
+from bayesknn.predictive import PosteriorNodes, Predictive, decide, find_zones, log_score
+from bayesknn.predictive import predictive as module
+from tests.model.graphs import ripley_graph
+from tests.predictive.twins import interval, problem, random_nodes, rule_at_nodes, soften
+
+CASES = [
+    (n_classes, weighted, direction)
+    for n_classes in (2, 3, 4)
+    for weighted in (False, True)
+    for direction in ("both", "forward")
+]
+
+
+def build(n_classes, weighted=False, direction="both", nodes=None, **options):
+    graph, X, labels, new = problem(n_classes)
+    weights = np.linspace(0.6, 1.7, n_classes) if weighted else None
+    if nodes is None:
+        nodes = random_nodes(graph.k_max)
+    predictive = Predictive(
+        graph, labels, n_classes, nodes, class_weight=weights, direction=direction, **options
+    )
+    return predictive, (X, labels, new, n_classes, nodes, weights, direction)
+
+
+def dense_nodes(k_max=12, n=3000):
+    """Enough draws at every k for the Gauss rules to replace them."""
+    rng = np.random.default_rng(5)
+    return PosteriorNodes.from_draws(rng.gamma(9.0, 0.2, size=n), rng.integers(4, 7, size=n))
+
+
+@pytest.mark.parametrize(("n_classes", "weighted", "direction"), CASES)
+def test_probabilities_are_the_weighted_rule(n_classes, weighted, direction):
+    predictive, case = build(n_classes, weighted, direction)
+    found = predictive.probabilities(case[2])
+    values = rule_at_nodes(*case)
+    assert np.allclose(found, np.tensordot(case[4].weight, values, axes=1), atol=1e-12)
+    assert np.allclose(found.sum(axis=1), 1, atol=1e-12)
+    assert found.min() >= 0 and found.max() <= 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_condensing_does_not_show(n_classes, weighted):
+    predictive, case = build(n_classes, weighted, nodes=dense_nodes())
+    assert predictive._rule.strengths.size < predictive.nodes.n_nodes / 4
+    values = rule_at_nodes(*case)
+    mean = np.tensordot(case[4].weight, values, axes=1)
+    assert np.abs(predictive.probabilities(case[2]) - mean).max() < 1e-7
+
+
+@pytest.mark.parametrize("mutant", ["forward", "reverse twice", "beta not divided by k"])
+def test_wrong_rules_are_told_apart(mutant):
+    predictive, case = build(2)
+    X, labels, new, n_classes, nodes, *_ = case
+    if mutant == "forward":
+        wrong = rule_at_nodes(X, labels, new, n_classes, nodes, direction="forward")
+    elif mutant == "reverse twice":
+        both = rule_at_nodes(X, labels, new, n_classes, nodes)
+        forward = rule_at_nodes(X, labels, new, n_classes, nodes, direction="forward")
+        wrong = both**2 / forward / (both**2 / forward).sum(axis=2, keepdims=True)
+    else:
+        times_k = PosteriorNodes(nodes.k, nodes.beta * nodes.k, nodes.weight)
+        wrong = rule_at_nodes(X, labels, new, n_classes, times_k)
+    mean = np.tensordot(nodes.weight, wrong, axes=1)
+    assert np.abs(predictive.probabilities(new) - mean).max() > 1e-3
+
+
+@pytest.mark.parametrize(("n_classes", "weighted"), [(2, False), (2, True), (3, False)])
+def test_errors_are_the_spread_over_replicates(n_classes, weighted):
+    nodes = random_nodes(12, n_replicates=7)
+    predictive, case = build(n_classes, weighted, nodes=nodes)
+    probabilities, errors = predictive.probabilities_and_errors(case[2])
+    spread = np.tensordot(nodes.replicates, rule_at_nodes(*case), axes=1).std(axis=0)
+    assert np.allclose(errors, spread, atol=1e-12)
+    assert np.array_equal(probabilities, predictive.probabilities(case[2]))
+
+
+def test_without_replicates_errors_are_zero():
+    predictive, case = build(3)
+    assert np.all(predictive.probabilities_and_errors(case[2])[1] == 0)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize(("n_classes", "weighted", "direction"), CASES)
+def test_intervals_are_weighted_quantiles(n_classes, weighted, direction, level):
+    predictive, case = build(n_classes, weighted, direction)
+    found = predictive.intervals(case[2], level)
+    values = rule_at_nodes(*case)
+    weights = case[4].weight
+    for q in range(len(case[2])):
+        for g in range(n_classes):
+            expected = interval(values[:, q, g], weights, level, weights @ values[:, q, g])
+            assert np.allclose(found[q, g], expected, atol=1e-12)
+
+
+def test_intervals_contain_the_mean_even_of_extreme_laws():
+    # One node in fifty holds almost all of the mean of class 1, and lies in the tail.
+    graph = NeighborGraph.from_neighbors([[1, 0, 3, 2]])
+    nodes = PosteriorNodes([1, 1], [0.0, 40.0], [0.02, 0.98])
+    predictive = Predictive(graph, [0, 0, 1, 1], 2, nodes)
+    ends, mean = predictive.loo_intervals(0.95), predictive.loo_probabilities()
+    assert np.all(ends[..., 0] <= mean) and np.all(mean <= ends[..., 1])
+    assert np.isclose(mean[0, 1], 0.01) and np.isclose(ends[0, 1, 1], 0.01)
+    for n_classes in (2, 3, 4):
+        predictive, case = build(n_classes, nodes=dense_nodes())
+        ends, mean = predictive.intervals(case[2], 0.1), predictive.probabilities(case[2])
+        assert np.all(ends[..., 0] <= mean) and np.all(mean <= ends[..., 1])
+
+
+def test_one_node_makes_intervals_of_no_width():
+    predictive, case = build(3, nodes=PosteriorNodes([5], [1.3], [1.0]))
+    mean = predictive.probabilities(case[2])
+    ends = predictive.intervals(case[2])
+    assert np.allclose(ends, mean[..., None], atol=1e-15)
+
+
+def test_zones_of_two_classes_follow_the_paper():
+    ripley = load_ripley()
+    posterior = grid_posterior(PseudoLikelihood(ripley_graph(), ripley.y_train), beta_max=4.0)
+    nodes = PosteriorNodes.from_grid(posterior)
+    predictive = Predictive(ripley_graph(), ripley.y_train, 2, nodes)
+    ends = predictive.intervals(ripley.X_test)
+    assert np.allclose(ends[:, 0, 0], 1 - ends[:, 1, 1], atol=1e-12)
+    contains_half = (ends[:, 1, 0] <= 0.5) & (ends[:, 1, 1] >= 0.5)
+    zones = find_zones(ends)
+    assert np.array_equal(zones == -1, contains_half)
+    assert np.array_equal(zones == 1, ends[:, 1, 0] > 0.5)
+    assert 10 < contains_half.sum() < 200
+
+
+@pytest.mark.parametrize(("n_classes", "weighted", "direction"), CASES)
+def test_loo_is_the_rule_on_the_graph_without_the_point(n_classes, weighted, direction):
+    """Where no distances tie, the full conditional is the predictive law from all other points."""
+    predictive, (X, labels, _, _, nodes, weights, _) = build(n_classes, weighted, direction)
+    found = predictive.loo_probabilities()
+    for i in range(0, len(X), 5):
+        others = np.delete(np.arange(len(X)), i)
+        values = rule_at_nodes(
+            X[others], labels[others], X[[i]], n_classes, nodes, weights, direction
+        )
+        assert np.allclose(found[i], nodes.weight @ values[:, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_loo_is_the_full_conditional_of_the_model(n_classes, weighted):
+    predictive, (_, labels, _, _, nodes, weights, _) = build(n_classes, weighted)
+    graph = problem(n_classes)[0]
+    expected = sum(
+        weight * conditional_probabilities(graph, labels, beta, k, n_classes, weights)
+        for k, beta, weight in zip(nodes.k, nodes.beta, nodes.weight, strict=True)
+    )
+    assert np.allclose(predictive.loo_probabilities(), expected, atol=1e-12)
+
+
+def test_loo_intervals_are_weighted_quantiles():
+    predictive, (_, labels, _, _, nodes, *_) = build(3)
+    graph = problem(3)[0]
+    values = np.array(
+        [
+            [soften(row, beta, k) for row in graph.counts(labels, 3, int(k)).tolist()]
+            for k, beta in zip(nodes.k, nodes.beta, strict=True)
+        ]
+    )
+    found = predictive.loo_intervals(0.9)
+    for i in range(len(labels)):
+        for g in range(3):
+            mean = nodes.weight @ values[:, i, g]
+            expected = interval(values[:, i, g], nodes.weight, 0.9, mean)
+            assert np.allclose(found[i, g], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("likelihood", [PseudoLikelihood, HolmesAdamsLikelihood])
+def test_the_log_score_at_one_node_is_the_log_product(likelihood):
+    ripley = load_ripley()
+    product = likelihood(ripley_graph(), ripley.y_train)
+    predictive = Predictive(
+        ripley_graph(), ripley.y_train, 2, PosteriorNodes([30], [1.7], [1.0]),
+        direction="both" if product.reverse else "forward",
+    )  # fmt: skip
+    score = log_score(predictive.loo_probabilities(), ripley.y_train)
+    assert np.isclose(250 * score, product.log_density(1.7, 30))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "beta_max", "log_loss"),
+    [(PseudoLikelihood, 4.0, 0.224), (HolmesAdamsLikelihood, 12.0, 0.215)],
+)
+def test_ripley_comes_out_as_in_spec(likelihood, beta_max, log_loss):
+    ripley = load_ripley()
+    product = likelihood(ripley_graph(), ripley.y_train)
+    nodes = PosteriorNodes.from_grid(grid_posterior(product, beta_max=beta_max))
+    direction = "both" if product.reverse else "forward"
+    predictive = Predictive(ripley_graph(), ripley.y_train, 2, nodes, direction=direction)
+    found = predictive.probabilities(ripley.X_test)
+    assert abs(-log_score(found, ripley.y_test) - log_loss) < 0.0006
+    if product.reverse:
+        assert np.mean(decide(found)[0] != ripley.y_test) == 0.085
+
+
+@pytest.mark.parametrize("direction", ["both", "forward"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_renaming_classes_permutes_the_columns_to_the_bit(n_classes, weighted, direction):
+    graph, _, labels, new = problem(n_classes)
+    nodes = random_nodes(graph.k_max, n_replicates=3)
+    weights = np.linspace(0.6, 1.7, n_classes) if weighted else np.ones(n_classes)
+    renamed = np.roll(np.arange(n_classes), 1)
+    predictives = [
+        Predictive(
+            graph, y, n_classes, nodes, class_weight=a if weighted else None, direction=direction
+        )
+        for y, a in ((labels, weights), (renamed[labels], weights[np.argsort(renamed)]))
+    ]
+    for method in ("probabilities", "intervals"):
+        first, second = (getattr(p, method)(new) for p in predictives)
+        assert np.array_equal(second[:, renamed], first)
+    first, second = (p.probabilities_and_errors(new)[1] for p in predictives)
+    assert np.array_equal(second[:, renamed], first)
+    first, second = (p.loo_probabilities() for p in predictives)
+    assert np.array_equal(second[:, renamed], first)
+
+
+@pytest.mark.parametrize(("n_classes", "weighted"), [(2, False), (2, True), (3, False)])
+def test_blocks_and_threads_give_the_same_bits(n_classes, weighted, monkeypatch):
+    graph, _, labels, _ = problem(n_classes)
+    new = np.random.default_rng(8).normal(size=(3000, 2))
+    nodes = random_nodes(graph.k_max, n_replicates=3)
+    weights = np.linspace(0.6, 1.7, n_classes) if weighted else None
+
+    def everything(n_jobs=None, rows=None):
+        predictive = Predictive(
+            graph, labels, n_classes, nodes, class_weight=weights, n_jobs=n_jobs
+        )
+        parts = [new] if rows is None else np.array_split(new, rows)
+        return [
+            np.concatenate([predictive.probabilities(X) for X in parts]),
+            np.concatenate([predictive.probabilities_and_errors(X)[1] for X in parts]),
+            np.concatenate([predictive.intervals(X[:200]) for X in parts[:1]]),
+            predictive.loo_probabilities(),
+            predictive.loo_intervals(),
+        ]
+
+    whole = everything()
+    threaded = everything(n_jobs=2)
+    monkeypatch.setattr(module, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(module, "_LOO_BLOCK_BYTES", 1)
+    blocks = everything()
+    assert all(map(np.array_equal, whole, threaded))
+    assert all(map(np.array_equal, whole, blocks))
+    by_rows = everything(rows=7)
+    assert np.array_equal(whole[0], by_rows[0]) and np.array_equal(whole[1], by_rows[1])
+
+
+def test_the_query_reaches_no_further_than_the_weights():
+    graph, _, labels, _ = problem(2)
+    nodes = PosteriorNodes([3, 5], [1.0, 1.0], [0.5, 0.5])
+    assert Predictive(graph, labels, 2, nodes).graph.k_max == 5
+
+
+def test_an_empty_class_and_far_points():
+    graph, _, labels, _ = problem(2)
+    predictive = Predictive(graph, labels, 3, random_nodes(graph.k_max))
+    found = predictive.probabilities([[1e9, 0.0], [-1e9, 1e9]])
+    assert np.all(np.isfinite(found)) and np.allclose(found.sum(axis=1), 1)
+    assert np.all(found[:, 2] > 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"direction": "reverse"}, "direction must be one of both, forward, got 'reverse'"),
+        ({"nodes": PosteriorNodes([13], [1.0], [1.0])}, r"k must be an integer in 1..12"),
+        ({"n_classes": 1}, "n_classes must be at least 2"),
+        ({"labels": [0, 1]}, "one label for each of the 40 points"),
+        ({"class_weight": [1.0]}, "class_weight must hold 2 numbers"),
+    ],
+)
+def test_bad_arguments_are_refused(change, message):
+    graph, _, labels, _ = problem(2)
+    arguments = {"labels": labels, "n_classes": 2, "nodes": random_nodes(graph.k_max)} | change
+    with pytest.raises(ValueError, match=message):
+        Predictive(graph, **arguments)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1, 2.0, np.nan, "high", None, [0.5]])
+def test_a_level_outside_the_unit_interval_is_refused(level):
+    predictive, case = build(2)
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        predictive.intervals(case[2], level)

@@ -1,0 +1,68 @@
+"""Slow, obvious twins of the predictive kernels, and problems to compare them on."""
+
+import functools
+import math
+
+import numpy as np
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.predictive import PosteriorNodes
+from tests.graph.twins import euclidean, query_counts
+
+
+@functools.cache
+def problem(n_classes, n=40, k_max=12, m=25, seed=0):
+    """Points in the plane whose labels follow where they are, and new points."""
+    rng = np.random.default_rng([seed, n_classes])
+    labels = rng.permutation(np.arange(n) % n_classes)
+    X = rng.normal(size=(n, 2)) + 1.5 * np.column_stack([labels, labels % 2])
+    new = rng.normal(size=(m, 2)) + 1.0
+    return NeighborGraph.from_points(X, k_max=k_max), X, labels, new
+
+
+def random_nodes(k_max, n_nodes=60, n_replicates=0, seed=0):
+    """Nodes without order, as many at each k: five of k_max = 12, too few for a Gauss rule."""
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.ones(n_nodes), size=1 + n_replicates)
+    k = rng.permutation(1 + np.arange(n_nodes) % k_max)
+    return PosteriorNodes(k, rng.uniform(0, 4, n_nodes), weights[0], weights[1:])
+
+
+def soften(counts, beta, k, class_weight=None):
+    """One softmax, written out."""
+    a = [1.0] * len(counts) if class_weight is None else class_weight
+    fields = [beta / k * a[g] * c for g, c in enumerate(counts)]
+    relative = [math.exp(f - max(fields)) for f in fields]
+    return [r / sum(relative) for r in relative]
+
+
+def counts_of_new(X, labels, new, n_classes, k, k_max, direction="both"):
+    forward, backward = query_counts(
+        euclidean(X, X), euclidean(new, X), labels, n_classes, k, k_max
+    )
+    return forward + backward if direction == "both" else forward
+
+
+def rule_at_nodes(X, labels, new, n_classes, nodes, class_weight=None, direction="both"):
+    """Every new point's class probabilities at every node: shape (N, m, n_classes)."""
+    k_max = int(nodes.k.max())
+    found = []
+    for k, beta in zip(nodes.k.tolist(), nodes.beta.tolist(), strict=True):
+        counts = counts_of_new(X, labels, new, n_classes, k, k_max, direction)
+        found.append([soften(row, beta, k, class_weight) for row in counts.tolist()])
+    return np.array(found)
+
+
+def interval(values, weights, level, mean):
+    """Cut the equal-tailed interval of one weighted sample, widened to its mean."""
+    tail = (1 - level) / 2 - 1e-12
+    order = np.argsort(values, kind="stable")
+
+    def walk(order):
+        total = 0.0
+        for j in order:
+            total += weights[j]
+            if total >= tail:
+                return values[j]
+
+    return min(walk(order), mean), max(walk(order[::-1]), mean)

@@ -1,13 +1,24 @@
-"""Colours and markers that survive colour blindness and a black-and-white printer."""
+"""Colours, markers and lines that survive colour blindness and a black-and-white printer."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from bayesknn._values import show
+
 # Okabe and Ito's palette; the first two differ in lightness too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+# One for each colour, so that curves are told apart without it.
+LINES: tuple[Any, ...] = (
+    "-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 3)), (0, (3, 1)),
+)  # fmt: skip
 INK = "#222222"
+GREY = "#8C8C8C"
+# Even in lightness, so that it reads the same to colour-blind eyes and in grey.
+COLOUR_MAP = "cividis"
 
 
 def require_matplotlib() -> None:
@@ -20,16 +31,82 @@ def require_matplotlib() -> None:
         ) from None
 
 
-def new_axes(ax: Any = None) -> tuple[Any, Any]:
-    """Return a figure and axes, new ones if ``ax`` is None."""
+def new_axes(ax: Any = None, **options: Any) -> tuple[Any, Any]:
+    """Return a figure and axes, new ones if ``ax`` is None; ``options`` are for ``subplots``."""
     require_matplotlib()
     if ax is not None:
         return ax.figure, ax
     import matplotlib.pyplot as plt
 
-    return plt.subplots(layout="constrained")
+    return plt.subplots(layout="constrained", **options)
+
+
+def new_grid(axes: Any, n_rows: int, n_columns: int, **options: Any) -> tuple[Any, np.ndarray]:
+    """Return a figure and a grid of axes, new ones if ``axes`` is None.
+
+    Parameters
+    ----------
+    axes : sequence of matplotlib Axes, or None
+        In reading order; there must be ``n_rows * n_columns`` of them.
+    n_rows, n_columns : int
+    **options
+        For ``subplots``, where the axes are new.
+
+    Returns
+    -------
+    figure, axes : matplotlib figure, ndarray of shape (n_rows, n_columns)
+    """
+    require_matplotlib()
+    if axes is None:
+        import matplotlib.pyplot as plt
+
+        return plt.subplots(n_rows, n_columns, layout="constrained", squeeze=False, **options)
+    axes = np.asarray(axes, dtype=object)
+    if axes.size != n_rows * n_columns:
+        raise ValueError(
+            f"this picture takes {n_rows} x {n_columns} axes, got {axes.size}: "
+            f"pass figure.subplots({n_rows}, {n_columns})"
+        )
+    axes = axes.reshape(n_rows, n_columns)
+    return axes[0, 0].figure, axes
 
 
 def tidy(ax: Any) -> None:
     """Take the frame away on the two sides that carry no scale."""
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def tint(strength: Any) -> np.ndarray:
+    """Return the palette mixed with white, as an array of shape (..., n_colours, 3).
+
+    Parameters
+    ----------
+    strength : float or ndarray
+        1 is the colour itself, 0 is white.
+    """
+    from matplotlib.colors import to_rgb
+
+    palette = np.array([to_rgb(colour) for colour in COLOURS])
+    return 1 - np.asarray(strength)[..., None, None] * (1 - palette)
+
+
+def check_classes(classes: Any) -> np.ndarray:
+    """Return the classes as an array, if there are colours enough for them."""
+    classes = np.asarray(classes)
+    if len(classes) > len(COLOURS):
+        raise ValueError(
+            f"there are {len(classes)} classes, but only {len(COLOURS)} colours that can be "
+            "told apart"
+        )
+    return classes
+
+
+def check_known(labels: Any, classes: np.ndarray) -> np.ndarray:
+    """Return the labels as an array, if every one of them is a class."""
+    labels = np.asarray(labels)
+    strange = labels[~np.isin(labels, classes)]
+    if len(strange):
+        raise ValueError(
+            f"{show(strange[0])} is a label of no class; the classes are {classes.tolist()}"
+        )
+    return labels

@@ -1,0 +1,140 @@
+"""Marginal laws of beta and of k, whatever form the posterior of (beta, k) has.
+
+A posterior is a :class:`~bayesknn.posterior.GridPosterior`, or a DataTree with ``posterior/beta``
+and ``posterior/k`` over (chain, draw), or a classifier that has the latter as ``posterior_``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# The part of the posterior of beta that a picture may leave out on either side.
+_TAIL = 1e-4
+_MAX_BINS = 60
+# A grid has no noise to smooth: so many that the steps are not seen.
+_GRID_BINS = 300
+
+
+class Marginals(NamedTuple):
+    """The two marginals.
+
+    Attributes
+    ----------
+    beta_edges : ndarray of shape (n_bins + 1,)
+    beta_density : ndarray of shape (n_bins,)
+        Posterior share of each bin over its width.
+    k_values, k_probabilities : ndarray of shape (n_k,)
+    k_errors : ndarray of shape (n_k,) or None
+        Monte Carlo error of the probabilities, where it is known.
+    """
+
+    beta_edges: np.ndarray
+    beta_density: np.ndarray
+    k_values: np.ndarray
+    k_probabilities: np.ndarray
+    k_errors: np.ndarray | None
+
+
+def find_marginals(posterior: Any, beta_edges: Any = None) -> Marginals:
+    """Return the marginals of a posterior.
+
+    Parameters
+    ----------
+    posterior : GridPosterior, DataTree or fitted classifier
+    beta_edges : array-like of shape (n_bins + 1,), optional
+        Chosen from the posterior by default.
+
+    Returns
+    -------
+    Marginals
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.plots.marginals import find_marginals
+    >>> from bayesknn.posterior import make_tree
+    >>> tree = make_tree({"beta": np.array([[0.1, 0.1, 0.3]]), "k": np.array([[4, 2, 4]])})
+    >>> marginals = find_marginals(tree, beta_edges=[0, 0.2, 0.4])
+    >>> marginals.k_values.tolist(), marginals.k_probabilities.round(3).tolist()
+    ([2, 3, 4], [0.333, 0.0, 0.667])
+    """
+    if beta_edges is None:
+        beta_edges = _choose_edges(posterior)
+    beta_edges = np.asarray(beta_edges, dtype=float)
+    mass = _beta_mass(posterior, beta_edges)
+    return Marginals(beta_edges, mass / np.diff(beta_edges), *_k_marginal(posterior))
+
+
+def beta_range(posterior: Any) -> tuple[float, float]:
+    """Return the range of beta that holds all but a negligible part of the posterior."""
+    if is_grid(posterior):
+        order = np.argsort(posterior.betas, axis=None)
+        betas, below = posterior.betas.ravel()[order], np.cumsum(posterior.weights.ravel()[order])
+        low, high = np.searchsorted(below, [_TAIL, 1 - _TAIL])
+        return float(betas[max(low - 1, 0)]), float(betas[min(high + 1, len(betas) - 1)])
+    beta, _ = find_draws(posterior)
+    return float(beta.min()), float(beta.max())
+
+
+def find_draws(posterior: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the draws of beta and k, each of shape (n_chains, n_draws)."""
+    tree = getattr(posterior, "posterior_", posterior)
+    try:
+        group = tree["posterior"]
+        beta, k = np.asarray(group["beta"], dtype=float), np.asarray(group["k"])
+    except (KeyError, TypeError, IndexError):
+        raise ValueError(
+            "a posterior is a GridPosterior, a DataTree with posterior/beta and posterior/k, or a "
+            f"fitted classifier with posterior_; got a {type(posterior).__name__}"
+        ) from None
+    if beta.ndim != 2 or beta.shape != k.shape or beta.size == 0:
+        raise ValueError(
+            f"beta and k must be over (chain, draw), got shapes {beta.shape} and {k.shape}"
+        )
+    return beta, k
+
+
+def is_grid(posterior: Any) -> bool:
+    """Whether the posterior is given by weights on a grid."""
+    return hasattr(posterior, "weights") and hasattr(posterior, "betas")
+
+
+def _choose_edges(posterior: Any) -> np.ndarray:
+    low, high = beta_range(posterior)
+    if is_grid(posterior):
+        return np.linspace(low, high, _GRID_BINS + 1)
+    beta, _ = find_draws(posterior)
+    if low == high:
+        return np.array([low - 0.05, low + 0.05])
+    edges = np.histogram_bin_edges(beta, bins="fd")
+    return edges if len(edges) <= _MAX_BINS + 1 else np.linspace(low, high, _MAX_BINS + 1)
+
+
+def _beta_mass(posterior: Any, edges: np.ndarray) -> np.ndarray:
+    if not is_grid(posterior):
+        beta, _ = find_draws(posterior)
+        return np.histogram(beta, bins=edges)[0] / beta.size
+    # The weights are those of the trapezium rule: each k has a density that is linear between
+    # the points of its grid.
+    mass = np.zeros(len(edges) - 1)
+    for beta, weights in zip(posterior.betas, posterior.weights, strict=True):
+        halves = weights.copy()
+        halves[1:-1] /= 2
+        below = np.concatenate([[0.0], np.cumsum(halves[1:] + halves[:-1])])
+        mass += np.diff(np.interp(edges, beta, below))
+    return mass
+
+
+def _k_marginal(posterior: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    if is_grid(posterior):
+        ks = np.arange(1, posterior.k_max + 1)
+        errors = posterior.k_probabilities_error if len(posterior.replicates) else None
+        return ks, posterior.k_probabilities, errors
+    if hasattr(posterior, "k_probabilities_"):
+        errors = getattr(posterior, "k_probabilities_error_", None)
+        return np.asarray(posterior.k_values_), np.asarray(posterior.k_probabilities_), errors
+    _, k = find_draws(posterior)
+    ks = np.arange(k.min(), k.max() + 1)
+    return ks, np.bincount((k - k.min()).ravel().astype(int)) / k.size, None

@@ -1,0 +1,270 @@
+"""Whether stated probabilities come true: the reliability diagram, with binomial intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta as beta_law
+from sklearn.utils.validation import check_is_fitted
+
+from bayesknn.plots.style import (
+    COLOURS,
+    INK,
+    LINES,
+    MARKERS,
+    check_classes,
+    check_known,
+    new_grid,
+    tidy,
+    tint,
+)
+
+_KINDS = ("auto", "top", "each")
+
+
+class ReliabilityDisplay:
+    """Observed frequency over mean stated probability, bin by bin, with the number of points.
+
+    Parameters
+    ----------
+    edges : array-like of shape (n_bins + 1,)
+        Of the bins of stated probability.
+    predicted, observed : array-like of shape (n_curves, n_bins)
+        Mean probability stated in each bin and frequency of what it was stated of; NaN for an
+        empty bin.
+    counts : array-like of shape (n_curves, n_bins)
+        Points in each bin.
+    names : sequence of str of length n_curves
+        What each curve is about.
+    level : float, default=0.95
+        Of the binomial (Clopper-Pearson) intervals of the frequencies.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_curves, n_bins)
+        Ends of the intervals.
+    figure_, axes_ : matplotlib objects
+        Set by :meth:`plot`: the diagram, and the counts below it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.plots import ReliabilityDisplay
+    >>> second = np.array([0.1, 0.2, 0.9, 0.8])
+    >>> display = ReliabilityDisplay.from_predictions(
+    ...     [0, 1, 1, 1], np.column_stack([1 - second, second]), edges=2)
+    >>> display.observed.tolist(), display.counts.tolist()
+    ([[0.5, 1.0]], [[2, 2]])
+    """
+
+    def __init__(self, edges, predicted, observed, counts, names, *, level: float = 0.95):
+        self.edges = np.asarray(edges, dtype=float)
+        self.predicted = np.atleast_2d(np.asarray(predicted, dtype=float))
+        self.observed = np.atleast_2d(np.asarray(observed, dtype=float))
+        self.counts = np.atleast_2d(counts)
+        self.names = list(names)
+        self.level = level
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1, got {level}")
+        shape = (len(check_classes(self.names)), len(self.edges) - 1)
+        for name in ("predicted", "observed", "counts"):
+            if getattr(self, name).shape != shape:
+                raise ValueError(
+                    f"{name} must have a row for each name and a column for each bin, {shape}; "
+                    f"got shape {getattr(self, name).shape}"
+                )
+        self.lower, self.upper = _binomial_intervals(self.observed, self.counts, level)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        probabilities: Any,
+        classes: Any = None,
+        *,
+        kind: str = "auto",
+        edges: Any = 10,
+        level: float = 0.95,
+        axes: Any = None,
+    ) -> ReliabilityDisplay:
+        """Bin stated probabilities, and draw.
+
+        Parameters
+        ----------
+        y : array-like of shape (m,)
+            The labels that came true.
+        probabilities : array-like of shape (m, n_classes)
+            Class probabilities stated beforehand.
+        classes : array-like of shape (n_classes,), optional
+            Labels of the columns; the sorted labels of ``y`` by default.
+        kind : {"auto", "top", "each"}, default="auto"
+            ``"top"``: of the class with the highest probability, whatever it is; ``"each"``: of
+            every class against the rest, where of two classes the second is enough; ``"auto"``:
+            ``"each"`` for two classes and ``"top"`` for more.
+        edges : int or array-like, default=10
+            How many bins of equal width, or the edges of the bins.
+        level : float, default=0.95
+            Of the binomial intervals.
+        axes : sequence of two matplotlib Axes, optional
+            For the diagram and the counts; a new figure by default.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        classes = np.unique(y) if classes is None else np.asarray(classes)
+        probabilities = np.asarray(probabilities, dtype=float)
+        edges = _check_edges(edges)
+        stated, names = _events(np.asarray(y), probabilities, classes, kind)
+        rows = [_bin(values, hits, edges) for values, hits in stated]
+        predicted, observed, counts = (np.array(column) for column in zip(*rows, strict=True))
+        return cls(edges, predicted, observed, counts, names, level=level).plot(axes=axes)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> ReliabilityDisplay:
+        """Predict at points whose labels are known, bin the probabilities, and draw.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : array-like or frame of shape (m, p)
+            Points that the classifier has not seen.
+        y : array-like of shape (m,)
+            Their labels.
+        **options
+            As for :meth:`from_predictions`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        check_is_fitted(estimator)
+        return cls.from_predictions(y, estimator.predict_proba(X), estimator.classes_, **options)
+
+    @classmethod
+    def from_leave_one_out(cls, estimator: Any, y: Any, **options: Any) -> ReliabilityDisplay:
+        """Bin the leave-one-out probabilities of the training points, and draw.
+
+        Parameters
+        ----------
+        estimator : BayesianKNeighborsClassifier
+            Fitted.
+        y : array-like of shape (n,)
+            The labels of the training points.
+        **options
+            As for :meth:`from_predictions`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        check_is_fitted(estimator, "loo_proba_")
+        return cls.from_predictions(y, estimator.loo_proba_, estimator.classes_, **options)
+
+    def plot(self, *, axes: Any = None) -> ReliabilityDisplay:
+        """Draw the diagram and the counts.
+
+        Parameters
+        ----------
+        axes : sequence of two matplotlib Axes, optional
+            For the diagram and the counts; a new figure by default.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Itself.
+        """
+        self.figure_, grid = new_grid(
+            axes, 2, 1, sharex=True, height_ratios=(3, 1), figsize=(4.8, 5.2)
+        )
+        diagram, below = self.axes_ = grid[:, 0]
+        ends = [self.edges[0], self.edges[-1]]
+        diagram.plot(ends, ends, color=INK, linewidth=0.8, zorder=1)
+        for at, name in enumerate(self.names):
+            there = self.counts[at] > 0
+            x, y = self.predicted[at, there], self.observed[at, there]
+            # Rounding may put the frequency a hair outside its interval.
+            reach = np.maximum([y - self.lower[at, there], self.upper[at, there] - y], 0)
+            diagram.errorbar(
+                x,
+                y,
+                reach,
+                color=COLOURS[at],
+                marker=MARKERS[at],
+                linestyle=LINES[at],
+                linewidth=1.2,
+                markersize=4.5,
+                markeredgecolor=INK,
+                markeredgewidth=0.5,
+                elinewidth=0.9,
+                label=name,
+            )
+            if len(self.names) == 1:
+                below.stairs(self.counts[at], self.edges, fill=True, color=tint(0.3)[at])
+            below.stairs(
+                self.counts[at], self.edges, color=COLOURS[at], linestyle=LINES[at], linewidth=1.2
+            )
+        diagram.set(ylabel="observed frequency", ylim=(-0.03, 1.03))
+        diagram.legend(frameon=False, loc="upper left", fontsize="small")
+        below.set(xlabel="stated probability", ylabel="points", xlim=ends)
+        for ax in self.axes_:
+            tidy(ax)
+        return self
+
+
+def _events(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, kind: str):
+    """Return (stated probability, whether it came true) for each curve, and the curves' names."""
+    if kind not in _KINDS:
+        raise ValueError(f"kind must be one of {_KINDS}, got {kind!r}")
+    if probabilities.shape != (len(y), len(classes)):
+        raise ValueError(
+            f"{len(y)} labels and {len(classes)} classes do not fit probabilities of shape "
+            f"{probabilities.shape}"
+        )
+    if not len(y):
+        raise ValueError("there are no points")
+    check_known(y, classes)
+    if kind == "top" or (kind == "auto" and len(classes) > 2):
+        top = probabilities.argmax(axis=1)
+        return [(probabilities.max(axis=1), classes[top] == y)], ["likeliest class"]
+    chosen = [1] if len(classes) == 2 else range(len(classes))
+    events = [(probabilities[:, g], y == classes[g]) for g in chosen]
+    return events, [f"class {classes[g]}" for g in chosen]
+
+
+def _check_edges(edges: Any) -> np.ndarray:
+    if np.ndim(edges) == 0:
+        if edges < 1:
+            raise ValueError(f"there must be at least one bin, got {edges}")
+        return np.linspace(0.0, 1.0, int(edges) + 1)
+    edges = np.asarray(edges, dtype=float)
+    if len(edges) < 2 or np.any(np.diff(edges) <= 0):
+        raise ValueError("the edges of the bins must increase")
+    return edges
+
+
+def _bin(values: np.ndarray, hits: np.ndarray, edges: np.ndarray):
+    """Return mean value, frequency of hits and count for each bin; the last holds its end."""
+    outside = (values < edges[0]) | (values > edges[-1])
+    if outside.any():
+        raise ValueError(
+            f"a probability of {values[outside][0]:g} lies in none of the bins from "
+            f"{edges[0]:g} to {edges[-1]:g}"
+        )
+    bins = np.minimum(np.searchsorted(edges, values, side="right") - 1, len(edges) - 2)
+    counts = np.bincount(bins, minlength=len(edges) - 1)
+    with np.errstate(invalid="ignore"):
+        predicted = np.bincount(bins, values, len(edges) - 1) / counts
+        observed = np.bincount(bins, hits, len(edges) - 1) / counts
+    return predicted, observed, counts
+
+
+def _binomial_intervals(observed: np.ndarray, counts: np.ndarray, level: float):
+    """Return the Clopper-Pearson intervals of frequencies."""
+    hits, tail = observed * counts, (1 - level) / 2
+    with np.errstate(invalid="ignore"):
+        lower = np.where(hits > 0, beta_law.ppf(tail, hits, counts - hits + 1), 0.0)
+        upper = np.where(hits < counts, beta_law.ppf(1 - tail, hits + 1, counts - hits), 1.0)
+    return lower, upper

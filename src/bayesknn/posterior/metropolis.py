@@ -14,11 +14,13 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from bayesknn.model import Prior
+from bayesknn.posterior.arguments import choose_prior
 from bayesknn.posterior.chains import sample_posterior
 from bayesknn.posterior.checkpoint import fingerprint
 from bayesknn.posterior.proposals import (
@@ -113,18 +115,26 @@ class MetropolisSampler:
         """Iterations that adapt."""
         return self.walk.n_warmup
 
-    def log_density(self, beta: Any, k: Any) -> Any:
+    def log_density(self, beta: float, k: int) -> float:
         """Log of likelihood times prior; the likelihood is not asked where the prior is zero."""
         log_prior = self.prior.log_density(beta, k)
-        if np.ndim(log_prior) == 0 and not log_prior > -math.inf:
+        if not log_prior > -math.inf:
             return -math.inf
-        return log_prior + self.likelihood.log_density(beta, k)
+        return float(log_prior + self.likelihood.log_density(beta, k))
+
+    def log_densities(self, beta: float) -> np.ndarray:
+        """Log of likelihood times prior for every k; minus infinity where it is not a number."""
+        values = np.array(self.prior.log_density(beta, np.arange(1, self.walk.k_max + 1)))
+        for at in np.flatnonzero(values > -math.inf).tolist():
+            # One k at a time: likelihoods are at their fastest for a single number.
+            values[at] += self.likelihood.log_density(beta, at + 1)
+        return np.where(np.isnan(values), -math.inf, values)
 
     def init(self, key: np.uint64) -> State:
         """Return the first of the dispersed starts where the posterior is positive."""
         for attempt in range(_MAX_STARTS):
             theta, k = disperse(self.walk, key, attempt)
-            log_density = float(self.log_density(_beta_of(theta, self.walk.beta_max), k))
+            log_density = self.log_density(_beta_of(theta, self.walk.beta_max), k)
             if math.isfinite(log_density):
                 return State(theta, k, log_density, self.tuning)
         raise ValueError(
@@ -132,15 +142,17 @@ class MetropolisSampler:
             f"from k in 1..{self.walk.k_max}, beta in [0, {self.walk.beta_max:g}]; check the prior"
         )
 
-    def step(self, state: State, key: np.uint64, iteration: int) -> tuple[State, Info]:
-        """Make one iteration."""
+    def step(
+        self, state: State, key: np.uint64, iteration: int, log_densities: Any = None
+    ) -> tuple[State, Info]:
+        """Make one iteration; ``log_densities`` may be the method of that name with a memory."""
         theta, k, log_density, tuning = state
         walk = self.walk
         if self.scheme == "hybrid-gibbs":
-            beta = _beta_of(theta, walk.beta_max)
-            k, log_density = self._draw_k(beta, key, iteration)
+            values = (log_densities or self.log_densities)(_beta_of(theta, walk.beta_max))
+            k, log_density = _draw_k(values, _uniform_at(key, iteration, FREE_SLOT))
         proposal = _propose(walk, tuning, theta, k, key, iteration)
-        proposed = float(self.log_density(proposal.beta, proposal.k))
+        proposed = self.log_density(proposal.beta, int(proposal.k))
         acceptance = _acceptance(proposed - log_density + proposal.log_correction)
         accepted = proposal.uniform < acceptance
         if accepted:
@@ -149,22 +161,15 @@ class MetropolisSampler:
         info = Info(_beta_of(theta, walk.beta_max), k, log_density, accepted, acceptance)
         return State(theta, k, log_density, tuning), info
 
-    def _draw_k(self, beta: float, key: np.uint64, iteration: int) -> tuple[int, float]:
-        """Draw k from its full conditional given beta; also return the log density there."""
-        log_density = self.log_density(beta, np.arange(1, self.walk.k_max + 1))
-        cumulated = np.cumsum(np.exp(log_density - np.max(log_density)))
-        u = _uniform_at(key, iteration, FREE_SLOT)
-        at = int(np.searchsorted(cumulated, u * cumulated[-1], side="right"))
-        at = min(at, self.walk.k_max - 1)
-        return at + 1, float(log_density[at])
-
     def advance(
         self, state: State, key: np.uint64, first: int, last: int
     ) -> tuple[State, dict[str, np.ndarray]]:
         """Make iterations ``first..last - 1``."""
+        # beta stays where it is in more than half of the iterations.
+        log_densities = lru_cache(maxsize=1)(self.log_densities)
         infos = []
         for iteration in range(first, last):
-            state, info = self.step(state, key, iteration)
+            state, info = self.step(state, key, iteration, log_densities)
             infos.append(info)
         columns = zip(Info._fields, zip(*infos, strict=True), strict=True)
         return state, {name: np.array(values) for name, values in columns}
@@ -193,8 +198,9 @@ class MetropolisSampler:
 
 def metropolis(
     likelihood: LogDensity,
-    prior: Prior,
+    prior: Any = None,
     *,
+    beta_max: float | None = None,
     scheme: str = "alternating",
     n_chains: int = 4,
     n_draws: int = 5000,
@@ -212,8 +218,10 @@ def metropolis(
     ----------
     likelihood : object
         Anything with ``k_max`` and ``log_density(beta, k)``.
-    prior : Prior
-        For instance :class:`bayesknn.model.UniformPrior`; it sets the range of k and beta.
+    prior : Prior, array-like, callable, optional
+        It sets the range of k and beta. Uniform on {1..k_max} x [0, beta_max] by default.
+    beta_max : float, optional
+        Needed unless ``prior`` knows it.
     scheme : {"alternating", "joint", "hybrid-gibbs"}, default="alternating"
         Moves of beta and of k by turns, the paper's move of both at once, or k from its full
         conditional and a move of beta.
@@ -250,24 +258,18 @@ def metropolis(
     --------
     A likelihood with a ridge, known in closed form:
 
-    >>> from bayesknn.model import UniformPrior
     >>> from bayesknn.posterior import metropolis
     >>> class Ridge:
     ...     k_max = 5
     ...     def log_density(self, beta, k):
     ...         return -8 * (beta - 1 - 0.2 * k) ** 2
-    >>> prior = UniformPrior(k_max=5, beta_max=4.0)
-    >>> tree = metropolis(Ridge(), prior, n_draws=2000, random_state=0)
+    >>> tree = metropolis(Ridge(), beta_max=4.0, n_draws=2000, random_state=0)
     >>> abs(float(tree["posterior"]["beta"].mean()) - 1.6) < 0.1
     True
     """
     if scheme not in SCHEMES:
         raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, got {scheme!r}")
-    if prior.k_max > likelihood.k_max:
-        raise ValueError(
-            f"the prior reaches k={prior.k_max} but the likelihood only k={likelihood.k_max}; "
-            "lower k_max of the prior or build the graph with more neighbours"
-        )
+    prior = choose_prior(prior, beta_max, likelihood.k_max)
     if scheme == "hybrid-gibbs" and r is not None:
         raise ValueError("r has no use in scheme='hybrid-gibbs', which tries every k; leave it out")
     schedule = "joint" if scheme == "joint" else "alternating"
@@ -286,3 +288,11 @@ def metropolis(
         labels=getattr(likelihood, "labels", None),
         attrs={"scheme": scheme, "beta_max": walk.beta_max, "k_max": walk.k_max},
     )
+
+
+def _draw_k(log_densities: np.ndarray, u: float) -> tuple[int, float]:
+    """Draw k from its full conditional; also return the log density there."""
+    cumulated = np.cumsum(np.exp(log_densities - log_densities.max()))
+    at = int(np.searchsorted(cumulated, u * cumulated[-1], side="right"))
+    at = min(at, len(log_densities) - 1)
+    return at + 1, float(log_densities[at])

@@ -1,0 +1,143 @@
+"""The exchange and auxiliary-variable chains as they are written, one move at a time in Python.
+
+Each takes its log acceptance ratio as an argument, so that a mutant is a twin with another one.
+"""
+
+import numpy as np
+
+from bayesknn.labels.random import _bits
+from bayesknn.labels.swendsen_wang import _sweep
+from bayesknn.posterior.drawer import _draw_labels
+from bayesknn.posterior.label_chains import DRAW_SLOT, REFRESH_SLOT
+from bayesknn.posterior.proposals import (
+    _acceptance,
+    _adapt,
+    _beta_of,
+    _iteration_key,
+    _log_jacobian,
+    _propose,
+)
+
+
+class Model:
+    """S_k of any labels, and labels drawn at (beta, k) with the numbers of a move."""
+
+    def __init__(self, sampler):
+        self.sampler, self.likelihood = sampler, sampler.likelihood
+        self.near = sampler.label_draws.field.neighbors.astype(int)
+        self.drawer = sampler.label_draws.drawer()
+        weights = sampler.likelihood.class_weight
+        self.weights = np.ones(sampler.likelihood.n_classes) if weights is None else weights
+
+    def agreement(self, labels, k):
+        same = labels[self.near[:k]] == labels
+        return float(np.sum(same * self.weights[labels]))
+
+    def key(self, key, move, slot):
+        stream = np.uint64(_iteration_key(np.uint64(key), move))
+        return np.uint64(_bits(stream, np.uint64(slot)))
+
+    def draw(self, beta, k, key, move):
+        assert _draw_labels(self.drawer, beta, int(k), self.key(key, move, DRAW_SLOT)) == 0
+        return self.drawer.labels.copy()
+
+    def refresh(self, labels, beta, k, key, move, n_sweeps):
+        labels = labels.copy()
+        scratch = self.sampler.label_draws.swendsen_wang(n_sweeps).scratch
+        key = self.key(key, move, REFRESH_SLOT)
+        d = self.drawer
+        for sweep in range(n_sweeps):
+            _sweep(
+                d.neighbors, int(k), float(beta) * d.unit, d.n_classes, d.class_weight, key,
+                np.uint64(sweep), labels, scratch,
+            )  # fmt: skip
+        return labels
+
+    def log_prior(self, beta, k):
+        return float(self.sampler.prior.log_density(beta, k))
+
+
+def log_exchange(model, beta, k, to, z):
+    y, s = model.likelihood.labels, model.agreement
+    return (
+        to.beta / to.k * s(y, to.k) - beta / k * s(y, k)
+        + beta / k * s(z, k) - to.beta / to.k * s(z, to.k)
+    )  # fmt: skip
+
+
+def run_exchange_twin(
+    sampler, key, n_moves, log_ratio=log_exchange, hastings=True, draws_at_proposal=True
+):
+    """Return beta and k after each move."""
+    model, walk = Model(sampler), sampler.walk
+    theta, k, _, tuning = sampler.init(key)
+    betas, ks = np.empty(n_moves), np.empty(n_moves, int)
+    for move in range(n_moves):
+        beta = _beta_of(theta, walk.beta_max)
+        to = _propose(walk, tuning, theta, k, key, move)
+        acceptance = 0.0
+        log_prior = model.log_prior(to.beta, to.k)
+        if log_prior > -np.inf:
+            at = (to.beta, to.k) if draws_at_proposal else (beta, k)
+            z = model.draw(*at, key, move)
+            correction = to.log_correction
+            if not hastings:
+                correction = _log_jacobian(to.theta) - _log_jacobian(theta)
+            acceptance = _acceptance(
+                log_ratio(model, beta, k, to, z)
+                + log_prior - model.log_prior(beta, k) + correction
+            )  # fmt: skip
+        if to.uniform < acceptance:
+            theta, k = to.theta, int(to.k)
+        tuning = _adapt(walk, tuning, theta, k, acceptance, move)
+        betas[move], ks[move] = _beta_of(theta, walk.beta_max), k
+    return betas, ks
+
+
+def log_auxiliary(model, plug_in, beta, k, to, z, drawn):
+    y, s = model.likelihood.labels, model.agreement
+    beta_hat, k_hat = plug_in
+    return (
+        to.beta / to.k * s(y, to.k) - beta / k * s(y, k)
+        + beta_hat / k_hat * (s(drawn, k_hat) - s(z, k_hat))
+        + beta / k * s(z, k) - to.beta / to.k * s(drawn, to.k)
+    )  # fmt: skip
+
+
+def run_auxiliary_twin(
+    sampler, key, n_moves, log_ratio=log_auxiliary, keeps_labels=True, refreshes_at_plug_in=True
+):
+    """Return beta, k and the plug-in after each move."""
+    model, walk = Model(sampler), sampler.walk
+    theta, k, _, _, z, tuning = sampler.init(key)
+    beta_hat, k_hat = sampler.plug_in
+    betas, ks, plug_ins, since = [], [], [], []
+    for move in range(n_moves):
+        beta = _beta_of(theta, walk.beta_max)
+        at = (beta_hat, k_hat) if refreshes_at_plug_in else (beta, k)
+        z = model.refresh(z, *at, key, move, sampler.n_refresh)
+        to = _propose(walk, tuning, theta, k, key, move)
+        acceptance, tuned = 0.0, 0.0
+        log_prior = model.log_prior(to.beta, to.k)
+        if log_prior > -np.inf:
+            drawn = model.draw(to.beta, to.k, key, move)
+            others = log_prior - model.log_prior(beta, k) + to.log_correction
+            log_rho = log_ratio(model, (beta_hat, k_hat), beta, k, to, z, drawn)
+            acceptance = _acceptance(log_rho + others)
+            tuned = _acceptance(log_exchange(model, beta, k, to, drawn) + others)
+        if to.uniform < acceptance:
+            theta, k = to.theta, int(to.k)
+            z = drawn if keeps_labels else z
+        if move < walk.n_warmup:
+            tuning = _adapt(walk, tuning, theta, k, tuned, move)
+        beta = _beta_of(theta, walk.beta_max)
+        since.append((k, beta))
+        if move + 1 in sampler.updates:
+            values = sorted(one for one, _ in since)
+            k_hat = values[(len(values) - 1) // 2]
+            beta_hat = np.mean([one for at_k, one in since if at_k == k_hat])
+            since = []
+        betas.append(beta)
+        ks.append(k)
+        plug_ins.append((beta_hat, k_hat))
+    return np.array(betas), np.array(ks), plug_ins

@@ -1,0 +1,209 @@
+"""The exchange chains: against exact posteriors, their twin, and mutants of it."""
+
+import numpy as np
+import pytest
+
+from bayesknn.exceptions import CoalescenceError, MixingWarning
+from bayesknn.labels.random import spawn_keys
+from bayesknn.likelihood import PseudoLikelihood
+from bayesknn.model import ArrayPrior, FunctionPrior, UniformPrior
+from bayesknn.posterior import exchange
+from bayesknn.posterior.chains import run_chains
+from bayesknn.posterior.compiled_prior import _log_prior, tabulate_prior
+from tests.posterior.label_chain_cases import (
+    BETA_MAX,
+    EXCHANGE_CASES,
+    K_MAX,
+    PRIOR,
+    assert_same_chains,
+    make_likelihood,
+    make_sampler,
+    p_value_of,
+)
+from tests.posterior.label_chain_twins import log_exchange, run_exchange_twin
+from tests.statistical import check, rejects
+
+KEY = spawn_keys(7, 1)[0]
+
+
+@pytest.mark.parametrize(("label_sampler", "n_classes", "weighted"), EXCHANGE_CASES)
+def test_chains_agree_with_the_exact_posterior(label_sampler, n_classes, weighted):
+    likelihood = make_likelihood(n_classes=n_classes, weighted=weighted)
+    n_draws = 1000 if label_sampler == "gibbs" else 3000
+    check(p_value_of(make_sampler(likelihood, label_sampler)), n_draws)
+
+
+def test_joint_moves_and_another_prior():
+    density = np.outer([1.0, 0.0, 3.0, 1.0], [0.2, 1.0, 2.0, 0.0])
+    check(p_value_of(make_sampler(prior=ArrayPrior(density, BETA_MAX))), 3000)
+    check(p_value_of(make_sampler(scheme="joint", tau=1.0, r=2)), 3000)
+    check(p_value_of(make_sampler(prior=UniformPrior(1, BETA_MAX))), 2000)
+
+
+@pytest.mark.parametrize(("label_sampler", "n_classes", "weighted"), EXCHANGE_CASES)
+def test_compiled_moves_are_those_of_the_twin(label_sampler, n_classes, weighted):
+    likelihood = make_likelihood(n_classes=n_classes, weighted=weighted)
+    sampler = make_sampler(likelihood, label_sampler, thin=1, n_warmup=100)
+    draws = run_chains(sampler, 1, 200, random_state=7).draws
+    beta, k = run_exchange_twin(sampler, KEY, 200)
+    np.testing.assert_array_equal(draws["k"][0], k)
+    np.testing.assert_allclose(draws["beta"][0], beta, rtol=1e-12)
+
+
+def forgets_the_old_k(model, beta, k, to, z):
+    """Take S of the labels drawn at k' for the old setting as well."""
+    wrong = beta / k * (model.agreement(z, to.k) - model.agreement(z, k))
+    return log_exchange(model, beta, k, to, z) + wrong
+
+
+def divides_by_the_old_k(model, beta, k, to, z):
+    wrong = (to.beta / k - to.beta / to.k) * model.agreement(z, to.k)
+    return log_exchange(model, beta, k, to, z) - wrong
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        {"log_ratio": forgets_the_old_k},
+        {"log_ratio": divides_by_the_old_k},
+        {"hastings": False},
+        {"draws_at_proposal": False},
+    ],
+    ids=["old k forgotten", "old k divides", "no Hastings term", "labels of the old setting"],
+)
+def test_mutants_are_rejected(mutant):
+    sampler = make_sampler(thin=2, r=1)
+
+    def run(key, n_moves):
+        return run_exchange_twin(sampler, key, n_moves, **mutant)
+
+    assert rejects(p_value_of(sampler, run), 800)
+
+
+@pytest.mark.parametrize("label_sampler", ["swendsen-wang", "perfect", "gibbs"])
+def test_rounds_and_workers_do_not_matter(label_sampler):
+    sampler = make_sampler(label_sampler=label_sampler)
+    whole = run_chains(sampler, 3, 120, random_state=0, round_size=120)
+    for options in ({"round_size": 7}, {"round_size": 50, "n_jobs": 2}, {"n_jobs": 3}):
+        assert_same_chains(run_chains(sampler, 3, 120, random_state=0, **options), whole)
+
+
+def test_resumed_equals_uninterrupted(tmp_path):
+    sampler = make_sampler(thin=3)
+    whole = run_chains(sampler, 2, 400, random_state=0)
+    for n_first in (50, 300):
+        path = tmp_path / f"{n_first}.npz"
+        run_chains(sampler, 2, n_first, random_state=0, checkpoint=path)
+        assert_same_chains(run_chains(sampler, 2, 400, checkpoint=path), whole)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"likelihood": make_likelihood(seed=4)}, "is from another data set"),
+        ({"likelihood": make_likelihood(weighted=True)}, "is from another data set"),
+        ({"prior": UniformPrior(K_MAX, 2.0)}, "is for another prior"),
+        ({"label_sampler": "gibbs"}, "other settings .*label_sampler=perfect.*now .*=gibbs"),
+        ({"thin": 2}, "other settings .*thin=4.*thin=2"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, message):
+    path = tmp_path / "run.npz"
+    run_chains(make_sampler(), 2, 20, random_state=0, checkpoint=path)
+    with pytest.raises(ValueError, match=message):
+        run_chains(make_sampler(**change), 2, 20, random_state=0, checkpoint=path)
+
+
+def test_a_thinned_chain_is_every_so_manieth_move():
+    # Joint moves do not adapt, so that the length of warm-up does not matter.
+    thinned = run_chains(make_sampler(scheme="joint", thin=5), 2, 60, random_state=0).draws
+    every = run_chains(make_sampler(scheme="joint", thin=1), 2, 300, random_state=0).draws
+    np.testing.assert_array_equal(thinned["beta"], every["beta"][:, 4::5])
+    shares = every["accepted"].reshape(2, 60, 5).mean(axis=2)
+    np.testing.assert_allclose(thinned["accepted"], shares)
+
+
+def test_a_prior_in_python_gives_the_same_chain_as_its_table():
+    flat = FunctionPrior(lambda beta, k: np.ones_like(beta), K_MAX, BETA_MAX)
+    assert tabulate_prior(flat) is None
+    one = run_chains(make_sampler(prior=flat), 2, 30, random_state=0).draws
+    two = run_chains(make_sampler(), 2, 30, random_state=0).draws
+    np.testing.assert_array_equal(one["k"], two["k"])
+    np.testing.assert_allclose(one["beta"], two["beta"], rtol=1e-12)
+
+
+def test_a_prior_in_python_is_obeyed():
+    prior = FunctionPrior(lambda beta, k: (beta < 1.0) * np.exp(-beta), K_MAX, BETA_MAX)
+    draws = run_chains(make_sampler(prior=prior), 4, 200, random_state=0).draws
+    assert draws["beta"].max() < 1.0
+    assert len(np.unique(draws["k"])) == K_MAX
+
+
+def test_tables_interpolate_as_the_priors_do():
+    rng = np.random.default_rng(0)
+    for values in (rng.random(K_MAX), rng.random((K_MAX, 5)) * (rng.random((K_MAX, 5)) > 0.5)):
+        prior = ArrayPrior(values, BETA_MAX)
+        table = tabulate_prior(prior)
+        for beta in (0.0, 0.3, 1.25, 2.4999, BETA_MAX):
+            for k in range(1, K_MAX + 1):
+                expected = float(prior.log_density(beta, k))
+                assert _log_prior(table, BETA_MAX, beta, k) == pytest.approx(expected, abs=1e-12)
+
+
+def run_exchange(likelihood=None, prior=PRIOR, **options):
+    options = {"n_draws": 600, "n_warmup": 100, "random_state": 0, **options}
+    return exchange(likelihood or make_likelihood(), prior, **options)
+
+
+def test_the_tree_tells_what_was_done():
+    tree = run_exchange(label_sampler="perfect", thin=4)
+    assert dict(tree["posterior"].sizes) == {"chain": 4, "draw": 600}
+    assert dict(tree["warmup_posterior"].sizes) == {"chain": 4, "draw": 100}
+    assert set(tree["sample_stats"].data_vars) == {"accepted", "acceptance"}
+    assert tree["observed_data"]["labels"].size == 9
+    attrs = tree.attrs
+    assert (attrs["algorithm"], attrs["label_sampler"], attrs["thin"]) == ("exchange", "perfect", 4)
+    assert "label_sampler=perfect" in attrs["settings"]
+    assert tree.identical(run_exchange(label_sampler="perfect", thin=4, n_jobs=2))
+
+
+def test_too_few_sweeps_are_noticed():
+    likelihood = make_likelihood(n_points=40, apart=2.0)
+    with pytest.warns(MixingWarning, match="2 gibbs sweeps are too few at beta=.*use label_s"):
+        run_exchange(likelihood, label_sampler="gibbs", n_sweeps=2)
+    enough = make_sampler(likelihood, "gibbs").label_draws
+    assert enough.doubts(1.0, 3, spawn_keys(0, 256)) == []
+
+
+def test_perfect_draws_that_do_not_meet_are_an_error(monkeypatch):
+    monkeypatch.setattr("bayesknn.posterior.auxiliary_labels._MAX_PAST", 1)
+    with pytest.raises(CoalescenceError, match="a perfect draw at beta=.*lower beta_max"):
+        run_exchange(make_likelihood(n_points=40), label_sampler="perfect")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label_sampler": "metropolis"}, "label_sampler must be one of swendsen-wang, perfect"),
+        ({"n_sweeps": 0}, "n_sweeps must be an integer >= 1"),
+        ({"n_sweeps": 5, "label_sampler": "perfect"}, "n_sweeps has no use with perfect draws"),
+        ({"thin": 0}, "thin must be an integer >= 1"),
+        ({"scheme": "hybrid-gibbs"}, "scheme must be one of joint, alternating"),
+        ({"tau": -1.0}, "tau must be a positive number"),
+        (
+            {
+                "likelihood": make_likelihood(n_classes=3, weighted=True),
+                "label_sampler": "perfect",
+            },
+            "class weights that differ need two classes, got 3",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        run_exchange(**options)
+
+
+def test_another_likelihood_is_refused():
+    with pytest.raises(ValueError, match="pass a CoherentLikelihood, not PseudoLikelihood"):
+        run_exchange(make_likelihood(PseudoLikelihood))

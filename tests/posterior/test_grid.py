@@ -163,6 +163,110 @@ def test_separated_classes_put_the_mass_at_large_beta():
     assert posterior.beta_mean > 1.5
 
 
+def separated(n_flipped):
+    """Two clouds far apart, with so many labels of the first changed to the second's."""
+    labels = np.repeat([0, 1], 30)
+    points = np.random.default_rng(0).normal(size=(60, 2)) + 100 * labels[:, None]
+    labels[:n_flipped] = 1
+    return NeighborGraph.from_points(points, k_max=5), labels
+
+
+@pytest.mark.parametrize("n_flipped", [0, 1])
+def test_where_labels_freeze_the_ridge_still_agrees_with_exact_log_z(n_flipped):
+    # Every label as its neighbours': the posterior of beta is flat up to beta_max.
+    data = separated(n_flipped)
+    exact = grid_posterior(ExactLikelihood(*data), beta_max=10.0)
+    likelihood = CoherentLikelihood(*data)
+
+    def p_value(n_seeds, seed):
+        z = []
+        runs = [
+            grid_posterior(
+                likelihood,
+                beta_max=10.0,
+                evidence=False,
+                random_state=np.random.SeedSequence([seed, s]),
+            )
+            for s in range(n_seeds)
+        ]
+        for name, sd in (("beta_mean", exact.beta_sd), ("k_mean", exact.k_sd)):
+            values = np.array([getattr(run, name) for run in runs])
+            # A hundredth of a posterior standard deviation is left to the rule of integration.
+            away = abs(values.mean() - getattr(exact, name)) - 0.01 * sd
+            error = np.sqrt(np.mean([getattr(run, f"{name}_error") ** 2 for run in runs]))
+            z.append(max(0.0, away) / (error / np.sqrt(n_seeds)))
+        return p_value_of_z(z)
+
+    check(p_value, 10)
+
+
+class NoisyTable:
+    """Exact log Z, and replicates of it that are off by a known amount at each k."""
+
+    beta_max = BETA_MAX
+
+    def __init__(self, likelihood, offsets):
+        self.likelihood, self.offsets = likelihood, offsets
+        self.k_max = likelihood.k_max
+        self.agreement = CoherentLikelihood(*small_data()).agreement
+
+    def log_normalizer(self, beta, k):
+        log_density = self.likelihood.log_density(beta, np.full(np.shape(beta), k))
+        return beta / k * self.agreement[k - 1] - log_density
+
+    def replicates(self, beta, k):
+        return self.log_normalizer(beta, k) + self.offsets[:, k - 1, None]
+
+
+def test_a_table_hands_on_its_monte_carlo_error():
+    exact = exact_posterior(2)
+    offsets = np.random.default_rng(3).normal(0.0, 0.1, size=(40, 4))
+    offsets[0] = 0.0
+    table = NoisyTable(ExactLikelihood(*small_data()), offsets)
+    runs = [
+        grid_posterior(CoherentLikelihood(*small_data(), table=table), beta_max=BETA_MAX)
+        for _ in range(2)
+    ]
+    assert np.array_equal(runs[0].replicates, runs[1].replicates)
+    assert np.allclose(runs[0].k_probabilities, exact.k_probabilities)
+    shares = exact.k_probabilities * np.exp(-offsets)
+    shares /= shares.sum(axis=1, keepdims=True)
+    assert np.allclose(runs[0].k_probabilities_error, shares.std(axis=0))
+    assert np.isclose(runs[0].k_mean_error, (shares @ np.arange(1, 5)).std())
+    evidence = np.log((exact.k_probabilities * np.exp(-offsets)).sum(axis=1))
+    assert np.isclose(runs[0].log_evidence_error, evidence.std())
+    assert exact.log_evidence_error == 0.0
+
+
+def test_many_points_with_a_posterior_narrower_than_the_first_grid():
+    class Narrow:
+        """Log-likelihoods in beta with tops between the points of the first grid."""
+
+        k_max = 3
+        tops, sd = np.array([1.012, 1.50, 2.013]), 0.0015
+
+        def log_density(self, beta, k):
+            k = np.asarray(k)
+            height = np.array([0.0, -10.0, np.log(3.0)])[k - 1]
+            return height - ((beta - self.tops[k - 1]) / self.sd) ** 2 / 2
+
+    posterior = grid_posterior(Narrow(), beta_max=4.0)
+    assert np.allclose(posterior.k_probabilities[[0, 2]], [0.25, 0.75], atol=1e-4)
+    assert np.isclose(posterior.beta_mean, 0.25 * 1.012 + 0.75 * 2.013, atol=1e-3)
+
+
+def test_draws_as_a_tree():
+    tree = exact_posterior(2).to_tree(3, 50, labels=small_data()[1], random_state=0)
+    beta, k = exact_posterior(2).sample(150, random_state=0)
+    assert np.array_equal(tree["posterior/beta"].values.ravel(), beta)
+    assert np.array_equal(tree["posterior/k"].values.ravel(), k)
+    assert tree["posterior/k"].dims == ("chain", "draw")
+    assert np.array_equal(tree["observed_data/labels"].values, small_data()[1])
+    assert tree.attrs["log_evidence"] == exact_posterior(2).log_evidence
+    with pytest.raises(ValueError, match="n_chains must be at least 1, got 0"):
+        exact_posterior(2).to_tree(0, 5)
+
+
 def test_draws_follow_the_weights():
     posterior = exact_posterior(2)
 

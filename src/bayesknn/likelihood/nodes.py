@@ -21,7 +21,7 @@ from bayesknn.labels.random import _sweep_key
 from bayesknn.labels.swendsen_wang import _colour_points, _sweep
 from bayesknn.model.arguments import label_dtype
 
-_N_CHAINS = 2
+N_CHAINS = 2
 _BATCHES_PER_CHAIN = 8
 _SPLIT_ERRORS = 5.0
 _SPLIT_SHARE = 0.2
@@ -67,6 +67,29 @@ def lay_out(graph, n_classes: int, class_weight: np.ndarray | None) -> Field:
         unit, class_weight = float(class_weight[0]), None
     layout = local_layout(graph, graph.k_max)
     return Field(layout.neighbors, layout.order, n_classes, class_weight, unit)
+
+
+def blend(field: Field, k: int, k_after: int, n_parts: int) -> Field:
+    """Lay out the graphs of models between two k, ``n_parts * S_k + b * (S_k_after - S_k)``.
+
+    The first ``n_parts * k + b * (k_after - k)`` rows are the graph for b in ``1..n_parts - 1``:
+    every rank stands there as often as it counts. The first ``k_after`` rows are the ranks
+    themselves, so that a node can record S at both k.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood.nodes import blend, lay_out
+    >>> graph = NeighborGraph.from_neighbors([[1, 2, 0], [2, 0, 1]])
+    >>> blend(lay_out(graph, 2, None), k=1, k_after=2, n_parts=2).neighbors.tolist()
+    [[1, 2, 0], [2, 0, 1], [1, 2, 0]]
+    """
+    rows = field.neighbors
+    parts = [rows[:k_after], *[rows[:k]] * (n_parts - 1), *[rows[k:k_after]] * (n_parts - 2)]
+    neighbors = np.concatenate(parts)
+    # As the graph's own: kernels are compiled once for arrays that may be written and once not.
+    neighbors.flags.writeable = False
+    return field._replace(neighbors=neighbors)
 
 
 class Replicates(NamedTuple):
@@ -120,17 +143,17 @@ class Node:
     ):
         self.field, self.beta, self.k = field, float(beta), int(k)
         self.columns = np.asarray(columns, dtype=np.int64)
-        self.keys = seeds.generate_state(_N_CHAINS + 1, np.uint64)
+        self.keys = seeds.generate_state(N_CHAINS + 1, np.uint64)
         self.n_sweeps = 0
         self.thin = 1 + int(self.columns[-1]) // _RANKS_PER_SWEEP
         n, dtype = field.neighbors.shape[1], label_dtype(field.n_classes)
-        self.labels = np.zeros((_N_CHAINS, n), dtype)
+        self.labels = np.zeros((N_CHAINS, n), dtype)
         if initial is None:
             start = np.uint64(_sweep_key(self.keys[1], _START))
             _colour_points(start, field.n_classes, self.labels[1])
         else:
             self.labels[:] = initial
-        shape = (_N_CHAINS, 0, len(self.columns))
+        shape = (N_CHAINS, 0, len(self.columns))
         self.of_labels, self.of_clusters = np.empty(shape), np.empty(shape)
 
     @property
@@ -144,20 +167,32 @@ class Node:
 
     def advance(self, n_records: int, n_warmup: int = 0) -> None:
         """Make ``n_warmup`` sweeps and add ``n_records`` records to each chain."""
-        shape = (_N_CHAINS, n_records, len(self.columns))
-        of_labels, of_clusters = np.empty(shape), np.empty(shape)
-        field, n_ranks = self.field, int(self.columns[-1])
+        self.add([self.run(chain, n_records, n_warmup) for chain in range(N_CHAINS)], n_warmup)
+
+    def run(self, chain: int, n_records: int, n_warmup: int = 0) -> np.ndarray:
+        """Make the sweeps of one chain; chains may run at the same time, before :meth:`add`.
+
+        Returns
+        -------
+        records : ndarray of shape (2, n_records, n_columns)
+            S of the labels, and given the clusters.
+        """
+        field = self.field
+        records = np.empty((2, n_records, len(self.columns)))
         scratch = new_scratch(self.labels[0], field.n_classes, field.class_weight is not None)
-        for chain in range(_N_CHAINS):
-            _advance(
-                field.neighbors, n_ranks, self.columns, self.k, self.beta * field.unit,
-                field.n_classes, field.class_weight, self.keys[chain], np.uint64(self.n_sweeps),
-                n_warmup, self.thin, self.labels[chain], scratch,
-                of_labels[chain], of_clusters[chain],
-            )  # fmt: skip
-        self.n_sweeps += n_warmup + n_records * self.thin
-        self.of_labels = np.concatenate([self.of_labels, field.unit * of_labels], axis=1)
-        self.of_clusters = np.concatenate([self.of_clusters, field.unit * of_clusters], axis=1)
+        _advance(
+            field.neighbors, int(self.columns[-1]), self.columns, self.k, self.beta * field.unit,
+            field.n_classes, field.class_weight, self.keys[chain], np.uint64(self.n_sweeps),
+            n_warmup, self.thin, self.labels[chain], scratch, records[0], records[1],
+        )  # fmt: skip
+        return field.unit * records
+
+    def add(self, chains: list[np.ndarray], n_warmup: int = 0) -> None:
+        """Append what :meth:`run` returned for each chain to the records."""
+        of_labels, of_clusters = np.stack(chains, axis=1)
+        self.n_sweeps += n_warmup + of_labels.shape[1] * self.thin
+        self.of_labels = np.concatenate([self.of_labels, of_labels], axis=1)
+        self.of_clusters = np.concatenate([self.of_clusters, of_clusters], axis=1)
 
     def forget(self) -> None:
         """Drop the records, keep the chains where they are."""
@@ -188,7 +223,7 @@ class Node:
         centred = self.of_labels - centre
         products = centred[:, :, :, None] * centred[:, :, None, :]
         clusters, labels, squares = (
-            _batch(series).reshape(_N_CHAINS * _BATCHES_PER_CHAIN, *series.shape[2:])
+            _batch(series).reshape(N_CHAINS * _BATCHES_PER_CHAIN, *series.shape[2:])
             for series in (self.of_clusters - centre, centred, products)
         )
         n_batches = len(clusters)

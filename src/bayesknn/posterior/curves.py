@@ -1,51 +1,38 @@
-"""Integrals of E[S] between nodes: along beta, from one k to the next, and from beta = 0.
+"""log Z in beta at one k: around the ridge, and from beta = 0 (Section 3.3, path sampling).
 
-All three are the trapezium rule with end correction, which is the integral of the cubic Hermite
-curve through the means with the variances as slopes: ``d E[S_k] / d beta`` is ``Var[S_k] / k``.
-Every integral is computed in all replicates of the nodes at once; row 0 is the estimate.
+Both are the integral of the cubic Hermite curve through ``E[S_k] / k`` at the nodes with
+``Var[S_k] / k**2`` as its slopes, that is, the trapezium rule with end correction. Every integral
+is computed in all replicates of the nodes at once; row 0 is the estimate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bayesknn.likelihood.nodes import Node
-from bayesknn.model import agreement_variance_at_zero, expected_agreement_at_zero
 
 if TYPE_CHECKING:
     from bayesknn.posterior.ridge import RidgeWalk
 
+_N_GRID = 161
+# Log posterior, below its top, at which the grid of a k ends, and where nodes are still wanted.
+_DEPTH = 18.0
+_NODE_DEPTH = 4.5
+# The outer nodes speak for the posterior this far out, in their own standard deviations, and no
+# further than a fixed distance: where labels freeze, E[S] changes over about one unit of beta.
+_REACH = 2.0
+_MAX_REACH = 1.0
+# What the rule gets wrong is a fraction of its correction, and a smaller one of its defect.
+_MAX_CORRECTION = 0.15
+_MAX_DEFECT = 0.5
+# The path from beta = 0.
 _FIRST_STEP = 0.125
-_FIRST_RECORDS = 128
-_MAX_CORRECTION = 0.3
-_MAX_NODES = 200
-# What the rule gets wrong is a fraction of its correction, and matters above a few hundredths.
-_MAX_CURVE_CORRECTION = 0.15
-_NO_MASS = -5.0
-_WARMUP = 40
-
-
-class Link(NamedTuple):
-    """log Z(node1) - log Z(node0) in every replicate, and the end correction in it."""
-
-    value: np.ndarray
-    correction: float
-
-
-def integrate_link(before: Node, after: Node, n_replicates: int) -> Link:
-    """Integrate between the settings of two nodes that each record S for both values of k."""
-    means, variances = [], []
-    for node in (before, after):
-        weights = np.zeros(len(node.columns))
-        weights[node.column(after.k)] += after.beta / after.k
-        weights[node.column(before.k)] -= before.beta / before.k
-        moments = node.replicate(n_replicates)
-        means.append(moments.mean @ weights)
-        variances.append(moments.covariance @ weights @ weights)
-    correction = (variances[0] - variances[1]) / 12
-    return Link((means[0] + means[1]) / 2 + correction, float(correction[0]))
+_PATH_SWEEPS = 64
+_PATH_WARMUP = 40
+_MAX_NODES = 60
 
 
 class Curve(NamedTuple):
@@ -81,34 +68,71 @@ class Curve(NamedTuple):
         return cls(k, centre.beta, betas, np.array(means).T, np.array(slopes).T)
 
     @property
+    def _at(self) -> int:
+        return int(np.searchsorted(self.betas, self.centre))
+
+    @property
     def sd(self) -> float:
         """Posterior standard deviation of beta at this k if the prior is flat."""
-        at = int(np.searchsorted(self.betas, self.centre))
-        return float(1 / np.sqrt(max(self.slopes[0, at], 1e-12)))
+        return float(1 / np.sqrt(max(self.slopes[0, self._at], 1e-12)))
 
-    def find_top(self, target: float) -> float:
+    def find_top(self, target: float, beta_max: float) -> float:
         """Return the beta at which E[S_k] / k is ``target``, by one Newton step."""
-        at = int(np.searchsorted(self.betas, self.centre))
-        return self.centre + (target - self.means[0, at]) / max(self.slopes[0, at], 1e-9)
+        step = (target - self.means[0, self._at]) * self.sd**2
+        reach = min(3 * self.sd, _MAX_REACH)
+        return float(np.clip(self.centre + np.clip(step, -reach, reach), 0.0, beta_max))
 
-    def find_gaps(self, target: float, beta_max: float) -> list[float]:
-        """Say where nodes are missing, for a posterior proportional to exp(beta * target) / Z.
+    def weigh(self, log_weight: Callable, beta_max: float) -> tuple[np.ndarray, np.ndarray]:
+        """Lay a grid over the posterior of beta proportional to exp(log_weight(beta)) / Z(beta).
 
-        They are missing between nodes where the end correction is not small, and beyond the outer
-        nodes where the straight line would have to carry posterior mass.
+        Returns
+        -------
+        beta : ndarray of shape (n_betas,)
+            Evenly spaced over all but a negligible part of the mass.
+        log_mass : ndarray of shape (n_replicates, n_betas)
+            The log posterior, with the weights of the trapezium rule.
         """
-        corrections = np.abs(np.diff(self.betas) ** 2 * np.diff(self.slopes[0]) / 12)
-        middles = (self.betas[1:] + self.betas[:-1]) / 2
-        gaps = middles[corrections > _MAX_CURVE_CORRECTION].tolist()
-        low, high = max(0.0, self.centre - 6 * self.sd), min(beta_max, self.centre + 6 * self.sd)
-        grid = np.linspace(low, high, 101)
-        log_posterior = grid * target - self.log_normalizer(grid)[0]
-        log_posterior -= log_posterior.max()
-        for outer, sign in ((0, -1), (-1, 1)):
-            reach = 2 / np.sqrt(max(self.slopes[0, outer], 1e-12))
-            beyond = sign * (grid - self.betas[outer]) > reach / 2
-            if np.any(log_posterior[beyond] > _NO_MASS):
-                gaps.append(float(np.clip(self.betas[outer] + sign * reach, low, high)))
+        low, high = self._find_span(log_weight, beta_max, _DEPTH)
+        beta = np.linspace(low, high, _N_GRID)
+        log_mass = log_weight(beta) - self.log_normalizer(beta) + np.log(beta[1] - beta[0])
+        log_mass[:, [0, -1]] -= np.log(2)
+        return beta, log_mass
+
+    def _find_span(self, log_weight: Callable, beta_max: float, depth: float):
+        """Find the range of beta over which the log posterior is within ``depth`` of its top."""
+        estimate = self._replace(means=self.means[:1], slopes=self.slopes[:1])
+        # Twice: with a prior far from the ridge the first look may miss a narrow top.
+        centre, sd = self.centre, min(self.sd, beta_max)
+        for _ in range(2):
+            near = np.clip(centre + np.linspace(-9, 9, _N_GRID) * sd, 0.0, beta_max)
+            beta = np.unique(np.append(near, np.linspace(0.0, beta_max, _N_GRID)))
+            log_posterior = log_weight(beta) - estimate.log_normalizer(beta)[0]
+            centre = beta[np.argmax(log_posterior)]
+        heavy = np.flatnonzero(log_posterior > log_posterior.max() - depth)
+        return beta[max(heavy[0] - 1, 0)], beta[min(heavy[-1] + 1, len(beta) - 1)]
+
+    def find_gaps(self, log_weight: Callable, beta_max: float) -> list[float]:
+        """Say where nodes are missing, for a posterior proportional to exp(log_weight) / Z.
+
+        They are missing between nodes where the cubic is in doubt, and beyond the outer nodes
+        where the straight line would have to carry posterior mass.
+        """
+        low, high = self._find_span(log_weight, beta_max, _NODE_DEPTH)
+        betas, slopes = self.betas, self.slopes
+        steps = np.diff(betas)
+        corrections = np.abs(steps**2 * np.diff(slopes[0]) / 12)
+        # The rise of the mean is the integral of the slope: two accounts of the same thing.
+        defects = steps * np.diff(self.means) - steps**2 * (slopes[:, 1:] + slopes[:, :-1]) / 2
+        doubtful = np.abs(defects[0]) - 3 * defects.std(axis=0) > _MAX_DEFECT
+        doubtful |= corrections > _MAX_CORRECTION
+        doubtful &= (betas[1:] > low) & (betas[:-1] < high)
+        gaps = ((betas[1:] + betas[:-1]) / 2)[doubtful].tolist()
+        reach = _REACH / np.sqrt(np.maximum(slopes[0, [0, -1]], 1e-12))
+        if betas[0] - low > 0.75 * min(reach[0], _MAX_REACH):
+            far = betas[0] / 2 if betas[0] > _MAX_REACH else 0.0
+            gaps.append(far if reach[0] > _MAX_REACH else max(betas[0] - reach[0], 0.0))
+        if high - betas[-1] > 0.75 * min(reach[1], _MAX_REACH):
+            gaps.append(beta_max if reach[1] > _MAX_REACH else min(betas[-1] + reach[1], beta_max))
         return gaps
 
     def log_normalizer(self, beta: np.ndarray) -> np.ndarray:
@@ -155,59 +179,33 @@ def integrate_from_zero(
 ) -> np.ndarray:
     """Integrate log Z at k from beta = 0, where it is n log G, up to a node, in every replicate.
 
-    Nodes are added where the end correction says that the curve bends, and all of them run until
-    the error meets the tolerance or ``max_sweeps`` are made.
+    Nodes are added where the end correction says that the curve bends by more than the noise
+    hides, and all of them run until the error meets the tolerance or ``max_sweeps`` are made. At
+    beta = 0 every point is a cluster, so that node knows its mean exactly.
     """
     k, beta = centre.k, centre.beta
-    field = walk.field
-    n = field.neighbors.shape[1]
-    start = n * np.log(field.n_classes)
+    start = walk.field.neighbors.shape[1] * np.log(walk.field.n_classes)
     if beta == 0.0:
         return np.full(n_replicates, start)
     n_steps = max(2, int(np.ceil(beta / _FIRST_STEP)))
-    betas = np.linspace(0, beta, n_steps + 1)[1:-1]
-    nodes = [walk.node(b, k, [k], 200 + at) for at, b in enumerate(betas)]
-    n_records = min(centre.n_records, _FIRST_RECORDS)
-    walk.each(lambda node: node.advance(n_records, _WARMUP), nodes)
-    family = [*nodes, centre]
+    family, missing = [centre], np.linspace(0, beta, n_steps + 1)[:-1]
     while True:
-        curve = _add_zero(Curve.through(family, centre, n_replicates), walk)
-        steps = np.diff(curve.betas)
-        corrections = np.abs(steps**2 * np.diff(curve.slopes[0]) / 12)
-        bent = np.flatnonzero(corrections > _MAX_CORRECTION)
+        new = [walk.node(b, k, [k], 200 + len(family) + at) for at, b in enumerate(missing)]
+        walk.advance(new, _PATH_SWEEPS, _PATH_WARMUP)
+        family = sorted([*family, *new], key=lambda node: node.beta)
+        curve = Curve.through(family, centre, n_replicates)
+        total = start - curve.log_normalizer(np.zeros(1))[:, 0]
+        doubt = np.abs(np.diff(curve.betas) ** 2 * np.diff(curve.slopes[0]) / 12) / 10
+        bent = np.flatnonzero(doubt > max(tolerance, total.std()) / 4)
         if len(bent) == 0 or len(family) + len(bent) > _MAX_NODES:
             break
-        middles = (curve.betas[bent] + curve.betas[bent + 1]) / 2
-        new = [walk.node(b, k, [k], 200 + len(family) + at) for at, b in enumerate(middles)]
-        walk.each(lambda node: node.advance(n_records, _WARMUP), new)
-        family = sorted([*family, *new], key=lambda node: node.beta)
-    while True:
+        missing = (curve.betas[bent] + curve.betas[bent + 1]) / 2
+    while total.std() > tolerance and 2 * _count_sweeps(family[:-1]) < max_sweeps:
+        walk.advance(family[:-1])
+        curve = Curve.through(family, centre, n_replicates)
         total = start - curve.log_normalizer(np.zeros(1))[:, 0]
-        spent = sum(node.n_sweeps for node in family)
-        if total.std() <= tolerance or 2 * spent > max_sweeps:
-            return total
-        walk.each(lambda node: node.advance(node.n_records), family[:-1])
-        curve = _add_zero(Curve.through(family, centre, n_replicates), walk)
+    return total
 
 
-def _add_zero(curve: Curve, walk: RidgeWalk) -> Curve:
-    """Put the exact mean and variance at beta = 0 before the first node."""
-    field, k = walk.field, curve.k
-    mean = (
-        expected_agreement_at_zero(
-            field.neighbors.shape[1], k, field.n_classes, walk.likelihood.class_weight
-        )
-        / k
-    )
-    slope = (
-        agreement_variance_at_zero(
-            walk.likelihood.graph, k, field.n_classes, walk.likelihood.class_weight
-        )
-        / k**2
-    )
-    rows = len(curve.means)
-    return curve._replace(
-        betas=np.append(0.0, curve.betas),
-        means=np.column_stack([np.full(rows, mean), curve.means]),
-        slopes=np.column_stack([np.full(rows, slope), curve.slopes]),
-    )
+def _count_sweeps(nodes: list[Node]) -> int:
+    return sum(len(node.labels) * node.n_sweeps for node in nodes)

@@ -10,7 +10,7 @@ it, and any mean under the posterior carries the spread as its error.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -20,11 +20,16 @@ from bayesknn.labels.random import as_seed_sequence
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.protocol import Likelihood
 from bayesknn.model import Prior, as_prior
+from bayesknn.posterior.output import make_tree
 from bayesknn.posterior.ridge import RidgeWalk
 
+if TYPE_CHECKING:
+    import xarray
+
 _N_BETAS = 161
-# How far the grid of a k reaches, in posterior standard deviations of beta.
-_REACH = 6.0
+# The grid is narrowed until so many betas of the best k carry its mass.
+_MIN_HEAVY = 24
+_MAX_FOCUS = 4
 # The evidence is not a ratio of near things: it is asked for this much less precisely.
 _EVIDENCE = 4.0
 
@@ -142,6 +147,39 @@ class GridPosterior:
         low, high = edges[row, column], edges[row, column + 1]
         return low + (high - low) * rng.random(n_draws), self.k_values[row]
 
+    def to_tree(
+        self,
+        n_chains: int = 4,
+        n_draws: int = 1000,
+        *,
+        labels: Any = None,
+        random_state: Any = None,
+    ) -> xarray.DataTree:
+        """Draw independently from the posterior, laid out as the chains lay out theirs.
+
+        Parameters
+        ----------
+        n_chains, n_draws : int
+        labels : array-like of shape (n,), optional
+            The observed labels, for the group ``observed_data``.
+        random_state : None, int, SeedSequence, Generator or RandomState
+
+        Returns
+        -------
+        xarray.DataTree
+            ``posterior/beta`` and ``posterior/k`` over (chain, draw).
+        """
+        if n_chains < 1:
+            raise ValueError(f"n_chains must be at least 1, got {n_chains}")
+        beta, k = self.sample(n_chains * n_draws, random_state)
+        draws = {"beta": beta.reshape(n_chains, -1), "k": k.reshape(n_chains, -1)}
+        attrs = {
+            "log_evidence": self.log_evidence,
+            "log_evidence_error": self.log_evidence_error,
+            **self.info,
+        }
+        return make_tree(draws, labels=labels, attrs=attrs)
+
 
 def grid_posterior(
     likelihood: Likelihood,
@@ -168,8 +206,9 @@ def grid_posterior(
     tolerance : float
         Monte Carlo error allowed on the log posterior of the k that matter.
     evidence : bool
-        Whether to compute the evidence too; along the ridge it takes a path from beta = 0, with
-        an error of up to four times ``tolerance``.
+        Whether to compute the evidence too. Along the ridge it takes a path from beta = 0, of
+        which the error is brought to four times ``tolerance``, or as low as an eighth of all
+        sweeps gets it: its log grows with n, and so does its error.
     random_state : None, int, SeedSequence, Generator or RandomState
     n_jobs : int, optional
         Threads. The result does not depend on them.
@@ -215,18 +254,10 @@ def _from_ridge(
     walk = RidgeWalk(likelihood, prior.k_max, prior.beta_max, seeds, n_jobs, report)
     ridge = walk.walk(prior.log_density, tolerance)
     betas, log_posterior = [], []
-    for at, (k, curve) in enumerate(zip(ridge.k_values, ridge.curves, strict=True)):
-        low = max(0.0, curve.centre - _REACH * curve.sd)
-        high = min(prior.beta_max, curve.centre + _REACH * curve.sd)
-        beta = np.linspace(low, high, _N_BETAS)
-        log_prior = prior.log_density(beta, k)
-        if not np.isfinite(log_prior).any():
-            beta = np.linspace(0.0, prior.beta_max, _N_BETAS)
-            log_prior = prior.log_density(beta, k)
-        log_normalizer = ridge.log_normalizers[:, at, None] + curve.log_normalizer(beta)
-        log_likelihood = beta / k * likelihood.agreement[k - 1] - log_normalizer
+    for at, curve in enumerate(ridge.curves):
+        beta, log_mass = curve.weigh(walk.log_weight(curve.k), prior.beta_max)
         betas.append(beta)
-        log_posterior.append(log_likelihood + log_prior + _log_trapezium(beta))
+        log_posterior.append(log_mass - ridge.log_normalizers[:, at, None])
     table = np.stack(log_posterior, axis=1)
     weights = _normalize(table)
     log_evidence, error = float("nan"), float("nan")
@@ -251,17 +282,36 @@ def _from_values(likelihood: Likelihood, prior: Prior) -> GridPosterior:
     ks = np.arange(1, prior.k_max + 1)
     coarse = np.broadcast_to(np.linspace(0, prior.beta_max, _N_BETAS), (len(ks), _N_BETAS))
     table = _evaluate(likelihood, prior, ks, coarse)
+    # With many points a top may lie between two betas, higher by an eighth of the bend at most.
     score = logsumexp(table, axis=1)
-    kept = score > score.max() - 30.0
-    ks, coarse, table = ks[kept], coarse[kept], table[kept]
-    fine = np.array([_focus(beta, row) for beta, row in zip(coarse, table, strict=True)])
-    table = _evaluate(likelihood, prior, ks, fine)
-    log_evidence = float(logsumexp(table))
-    empty = np.empty((0, *table.shape))
+    kept = score + _bend(table) / 8 > score.max() - 30.0
+    ks, fine, table = ks[kept], coarse[kept], table[kept]
+    for _ in range(_MAX_FOCUS):
+        fine = np.array([_focus(beta, row) for beta, row in zip(fine, table, strict=True)])
+        table = _evaluate(likelihood, prior, ks, fine)
+        best = table[np.argmax(logsumexp(table, axis=1))]
+        if np.sum(best > best.max() - 8.0) >= _MIN_HEAVY:
+            break
+    # The estimate first, then the same under every replicate of log Z.
+    tables = table - _log_normalizer_noise(likelihood, ks, fine)
+    weights, totals = _normalize(tables), logsumexp(tables, axis=(1, 2))
     return GridPosterior(
-        ks, fine, _normalize(table[None])[0], empty, prior.k_max, log_evidence, 0.0,
-        {"route": "values", "warnings": []},
+        ks, fine, weights[0], weights[:0] if len(weights) == 1 else weights, prior.k_max,
+        float(totals[0]), float(totals.std()), {"route": "values", "warnings": []},
     )  # fmt: skip
+
+
+def _log_normalizer_noise(likelihood, ks, betas) -> np.ndarray:
+    """Return each replicate of log Z less the estimate, of shape (n_replicates, n_k, n_betas).
+
+    A single row of zeros where log Z has no Monte Carlo error.
+    """
+    replicates = getattr(getattr(likelihood, "table", None), "replicates", None)
+    if replicates is None:
+        return np.zeros((1, 1, 1))
+    rows = [replicates(beta, k) for k, beta in zip(ks.tolist(), betas, strict=True)]
+    values = np.stack(rows, axis=1)
+    return values - values[0]
 
 
 def _evaluate(likelihood, prior, ks, betas) -> np.ndarray:
@@ -272,6 +322,15 @@ def _evaluate(likelihood, prior, ks, betas) -> np.ndarray:
         for k, beta in zip(ks.tolist(), betas, strict=True)
     ]
     return np.array(rows)
+
+
+def _bend(table: np.ndarray) -> np.ndarray:
+    """Return by how much the step of each row changes at its largest entry."""
+    top = np.clip(np.argmax(table, axis=1), 1, table.shape[1] - 2)
+    rows = np.arange(len(table))
+    with np.errstate(invalid="ignore"):
+        change = 2 * table[rows, top] - table[rows, top - 1] - table[rows, top + 1]
+    return np.nan_to_num(change, nan=0.0, posinf=0.0, neginf=0.0).clip(min=0.0)
 
 
 def _focus(beta: np.ndarray, log_posterior: np.ndarray) -> np.ndarray:

@@ -1,12 +1,12 @@
 """log Z where the posterior is: along the ridge beta_hat(k) (Section 3.3 done backwards; KERNELS).
 
 Only differences of log Z near the ridge matter to the posterior. For each k the ridge is where
-E[S_k] equals the observed S_k. Neighbouring values of k are joined by the trapezium rule with end
-correction, ``(E0[D] + E1[D]) / 2 + (V0[D] - V1[D]) / 12`` with
-``D = beta1 / k1 * S_k1 - beta0 / k0 * S_k0``, and around the ridge log Z is the integral in beta of
-a cubic Hermite curve through E[S_k] / k, whose slope is Var[S_k] / k**2. A first walk over a few k
-shows which fall far behind; the others are walked again, every one of them, until the error is
-small enough. Errors come from resampled batches of every node, carried through to the end.
+E[S_k] equals the observed S_k. Neighbouring values of k are joined there
+(:mod:`bayesknn.posterior.links`), and around it log Z is integrated in beta
+(:mod:`bayesknn.posterior.curves`). The values of k are raced: a short look at a few of them shows
+which are far behind, a look at all those left drops more, and only the k that matter are measured
+until the error is small enough. Errors come from resampled batches of every node, carried through
+to the end.
 """
 
 from __future__ import annotations
@@ -22,30 +22,36 @@ from scipy.special import logsumexp, softmax
 
 from bayesknn.exceptions import PhaseTransitionWarning
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.likelihood.nodes import Field, Node, lay_out
-from bayesknn.posterior.curves import Curve, integrate_from_zero, integrate_link
+from bayesknn.likelihood.nodes import N_CHAINS, Field, Node, lay_out
+from bayesknn.posterior.curves import Curve, integrate_from_zero
+from bayesknn.posterior.links import Link, Station, integrate_link, place_stations
 
 N_REPLICATES = 64
-# Values of k this far behind in log posterior are dropped.
+# Values of k this far behind in log posterior are dropped; of a link's defect, this part counts
+# as doubt about its value.
 _BEHIND = 12.0
+_DOUBT = 0.125
 _COARSE_RATIO = 1.35
 # Steps of the search for the ridge: records taken at each.
-_SEARCH: tuple[int, ...] = (4, 4, 8, 16)
-_PILOT_RECORDS = 48
-_FIRST_RECORDS = 128
-_WARMUP = 40
-# Outer nodes of a curve, in posterior standard deviations from the ridge.
-_OUTER = 1.7
-_MAX_STEP = 0.5
+_SEARCH: tuple[int, ...] = (4, 4, 8)
 _MAX_SEARCH = 16
+_MAX_STEP = 0.5
 _SETTLE = 10
-# A link is trusted while the end correction is below this; see KERNELS, Var(D) about 3.
-_MAX_CORRECTION = 0.3
+_WARMUP = 40
+_PILOT_SWEEPS = 64
+# Recorded sweeps of a node on the ridge, and of the others, before the first judgement.
+_RIDGE_SWEEPS = 512
+_OTHER_SWEEPS = 256
+# Nodes further than this from the ridge are made anew; outer nodes of a curve are placed this far
+# out, both in posterior standard deviations.
+_OFF_RIDGE = 0.75
+_OUTER = 1.7
 # Shares of k, relative to the largest, below which no further work is done for it.
 _MATTERS = 1e-3
 _MAX_ROUNDS = 12
+_MAX_TURNS = 10
+_MAX_PARTS = 12
 _N_GRID = 81
-_MAX_TURNS = 6
 
 
 @dataclass
@@ -105,7 +111,8 @@ class RidgeWalk:
         self.observed = likelihood.agreement
         self.labels = likelihood.labels[self.field.order]
         self.stage = 0
-        self.nodes: list[Node] = []
+        # Sweeps of every piece of work; nodes themselves are let go of when done with.
+        self.spent: list[int] = []
 
     def each(self, function: Callable, *arguments: Iterable) -> list:
         """Call a function for each set of arguments, in threads."""
@@ -118,15 +125,32 @@ class RidgeWalk:
         calls = (delayed(call)(*row) for row in zip(*arguments, strict=True))
         return Parallel(n_jobs=self.n_jobs, prefer="threads")(calls)
 
+    def advance(self, nodes: list[Node], n_sweeps: int | None = None, n_warmup: int = 0) -> None:
+        """Add the records of so many sweeps, by default as many records as each node has.
+
+        Every chain is a piece of work of its own for the threads.
+        """
+
+        def run(node, chain):
+            n_records = -(-n_sweeps // node.thin) if n_sweeps else node.n_records
+            return node.run(chain, n_records, n_warmup)
+
+        pairs = [(node, chain) for node in nodes for chain in range(N_CHAINS)]
+        records = self.each(lambda pair: run(*pair), pairs)
+        for at, node in enumerate(nodes):
+            before = node.n_sweeps
+            node.add(records[N_CHAINS * at : N_CHAINS * (at + 1)], n_warmup)
+            self.spent.append(N_CHAINS * (node.n_sweeps - before))
+
     def node(self, beta: float, k: int, columns: list[int], place: int, initial=None) -> Node:
         """Make a node whose random numbers depend on its place alone."""
-        spawn_key = (*self.seeds.spawn_key, self.stage, k, place)
-        seeds = np.random.SeedSequence(self.seeds.entropy, spawn_key=spawn_key)
-        node = Node(self.field, beta, k, columns, seeds, initial)
-        self.nodes.append(node)
-        return node
+        return Node(self.field, beta, k, columns, self._seed(k, place), initial)
 
-    def find_ridge(self, k: int, beta: float, steps: tuple[int, ...] = _SEARCH) -> float:
+    def _seed(self, k: int, place: int) -> np.random.SeedSequence:
+        spawn_key = (*self.seeds.spawn_key, self.stage, k, place)
+        return np.random.SeedSequence(self.seeds.entropy, spawn_key=spawn_key)
+
+    def find_ridge(self, k: int, beta: float, steps: tuple[int, ...]) -> float:
         """Find where E[S_k] is the observed S_k, by Newton steps kept within a bracket.
 
         To within about a posterior standard deviation of beta; nothing later needs more.
@@ -136,6 +160,7 @@ class RidgeWalk:
         for turn in range(_MAX_SEARCH):
             node = self.node(beta, k, [k], turn, initial)
             node.advance(steps[min(turn, len(steps) - 1)], n_warmup=_SETTLE)
+            self.spent.append(N_CHAINS * node.n_sweeps)
             mean, variance = node.mean()[0] / k, max(node.variance()[0] / k**2, 1e-9)
             margin = 0.5 / np.sqrt(variance)
             if mean < target:
@@ -151,148 +176,138 @@ class RidgeWalk:
         return float(np.clip(beta, 0.0, self.beta_max))
 
     def walk(self, log_prior: Callable, tolerance: float) -> Ridge:
-        """Walk a few k, then every k that matters until log Z is known to ``tolerance``."""
+        """Race the values of k, then measure those that matter to ``tolerance``."""
+        self.log_prior = log_prior
         grid = np.linspace(0.0, self.beta_max, _N_GRID)
         every = np.arange(1, self.k_max + 1)
         every = every[np.isfinite(log_prior(grid, every[:, None])).any(axis=1)]
         ks, steps = _thin_out(every), _SEARCH
         guesses = np.ones(len(ks))
         while True:
-            betas = np.array(
-                self.each(lambda k, b, steps=steps: self.find_ridge(k, b, steps), ks, guesses)
-            )
+            betas = self.each(lambda k, b, steps=steps: self.find_ridge(k, b, steps), ks, guesses)
             centres = self._centres(ks, betas)
-            self.each(lambda node: node.advance(_PILOT_RECORDS, _WARMUP), centres)
-            alone = [[node] for node in centres]
-            score = self._score(alone, centres, self._join(centres), log_prior)
-            behind = score[:, int(np.argmax(score[0])), None] - score
-            near = np.flatnonzero(behind[0] < _BEHIND + 4 * behind.std(axis=0))
+            self.advance(centres, _PILOT_SWEEPS, _WARMUP)
+            curves = [Curve.through([node], node, N_REPLICATES) for node in centres]
+            tops = [curve.find_top(self._target(curve.k), self.beta_max) for curve in curves]
+            near = self._find_near(centres, curves)
             # Up to the next k that is known to be far behind, on either side.
             low = ks[near[0] - 1] + 1 if near[0] > 0 else ks[0]
             high = ks[near[-1] + 1] - 1 if near[-1] + 1 < len(ks) else ks[-1]
             wanted = every[(every >= low) & (every <= high)]
             self.stage += 1
-            known = np.isin(ks, wanted)
-            if known.sum() == len(wanted):
-                return self._measure(ks[known], betas[known], log_prior, tolerance)
-            guesses = _interpolate(ks, betas, wanted)
-            ks, steps = wanted, _SEARCH[2:]
+            kept = np.flatnonzero(np.isin(ks, wanted))
+            if len(kept) == len(wanted):
+                return self._measure([self._recentre(centres[a], tops[a]) for a in kept], tolerance)
+            guesses = _interpolate(ks, np.array(tops), wanted)
+            ks, steps = wanted, _SEARCH[-1:]
 
-    def _centres(self, ks: np.ndarray, betas: np.ndarray) -> list[Node]:
+    def _target(self, k: int) -> float:
+        return self.observed[k - 1] / k
+
+    def log_weight(self, k: int) -> Callable:
+        """Return the log posterior at k, but for log Z, as a function of beta."""
+        return lambda beta: beta * self._target(k) + self.log_prior(beta, k)
+
+    def _centres(self, ks: np.ndarray, betas: list[float]) -> list[Node]:
         """Make a node for each k that also records S for the k before and after it."""
         columns = [sorted(set(ks[max(at - 1, 0) : at + 2].tolist())) for at in range(len(ks))]
         return [self.node(b, k, c, 100) for b, k, c in zip(betas, ks, columns, strict=True)]
 
-    def _join(self, centres: list[Node]) -> np.ndarray:
-        """Sum the links: log Z at each centre, up to a constant, in every replicate."""
-        total = np.zeros((N_REPLICATES, len(centres)))
-        for at in range(1, len(centres)):
-            link = integrate_link(centres[at - 1], centres[at], N_REPLICATES)
-            total[:, at] = total[:, at - 1] + link.value
-        return total
+    def _recentre(self, node: Node, top: float) -> Node:
+        """Keep a node that is near the ridge, and make another in place of one that is not."""
+        sd = node.k / np.sqrt(max(node.variance()[node.column(node.k)], 1e-12))
+        if abs(top - node.beta) <= _OFF_RIDGE * sd:
+            return node
+        return self.node(top, node.k, node.columns.tolist(), 103)
 
-    def _score(self, families, centres, log_normalizers, log_prior) -> np.ndarray:
+    def _find_near(self, centres: list[Node], curves: list[Curve]) -> np.ndarray:
+        """Say which k are not known to be far behind the best."""
+        links = self._link(centres, [[]] * len(centres))
+        score = self._score(curves, _add_up(links))
+        doubt = _DOUBT * np.cumsum([0.0] + [link.defect for link in links])
+        best = int(np.argmax(score[0]))
+        behind = score[:, best, None] - score
+        margin = _BEHIND + 4 * behind.std(axis=0) + np.abs(doubt - doubt[best])
+        return np.flatnonzero(behind[0] < margin)
+
+    def _link(self, centres: list[Node], stations: list[list[Station]]) -> list[Link]:
+        """Integrate from each centre to the next; ``stations[at]`` lie before centre ``at``."""
+        return [
+            integrate_link(before, after, N_REPLICATES, between)
+            for before, after, between in zip(centres, centres[1:], stations[1:], strict=False)
+        ]
+
+    def _score(self, curves: list[Curve], log_normalizers: np.ndarray) -> np.ndarray:
         """Return the log posterior of each k up to a constant, in every replicate."""
         score = np.empty_like(log_normalizers)
-        for at, (family, centre) in enumerate(zip(families, centres, strict=True)):
-            k, curve = centre.k, Curve.through(family, centre, N_REPLICATES)
-            target = self.observed[k - 1] / k
-            top = np.clip(curve.find_top(target), 0.0, self.beta_max)
-            local = top + np.linspace(-6, 6, _N_GRID) * curve.sd
-            beta = np.sort(np.append(local, np.linspace(0, self.beta_max, _N_GRID)))
-            steps = np.maximum(np.diff(beta, append=beta[-1]), 1e-300)
-            log_mass = target * beta - curve.log_normalizer(beta) - log_normalizers[:, at, None]
-            log_mass += log_prior(beta, k) + np.log(steps)
-            score[:, at] = logsumexp(log_mass, axis=1)
+        for at, curve in enumerate(curves):
+            _, log_mass = curve.weigh(self.log_weight(curve.k), self.beta_max)
+            score[:, at] = logsumexp(log_mass, axis=1) - log_normalizers[:, at]
         return score
 
-    def _measure(self, ks, betas, log_prior, tolerance) -> Ridge:
-        """Add records to the nodes of every k that matters until the posterior is precise."""
-        centres = self._centres(ks, betas)
-        self.each(lambda node: node.advance(_FIRST_RECORDS, _WARMUP), centres)
+    def _measure(self, centres: list[Node], tolerance: float) -> Ridge:
+        """Add nodes and records for every k that matters until the posterior is precise."""
+        ks = np.array([node.k for node in centres])
+        self.advance([node for node in centres if not node.n_records], _PILOT_SWEEPS, _WARMUP)
+        self.advance(centres, _RIDGE_SWEEPS - _PILOT_SWEEPS)
         families = [[node] for node in centres]
-        n_records, rounds = _FIRST_RECORDS, 0
+        stations: list[list[Station]] = [[] for _ in centres]
+        rounds = turns = 0
         while True:
-            log_normalizers = self._join(centres)
-            score = self._score(families, centres, log_normalizers, log_prior)
+            links = self._link(centres, stations)
+            curves = [
+                Curve.through(family, node, N_REPLICATES)
+                for family, node in zip(families, centres, strict=True)
+            ]
+            score = self._score(curves, _add_up(links))
             share = softmax(score[0])
-            matters = share > _MATTERS * share.max()
-            if rounds == 0:
-                important = np.flatnonzero(matters)
-                made = self.each(self._family, [centres[at] for at in important])
-                for at, family in zip(important, made, strict=True):
-                    families[at] = family
-            elif rounds == _MAX_ROUNDS or _is_precise(np.asarray(ks), score, tolerance):
+            matters = np.flatnonzero(share > _MATTERS * share.max())
+            busy = range(matters[0], matters[-1] + 1)
+            turns += 1
+            if turns < _MAX_TURNS and self._grow(
+                centres, families, stations, curves, links, matters
+            ):
+                continue
+            if rounds == _MAX_ROUNDS or _is_precise(ks, score, tolerance):
                 break
-            else:
-                first, last = np.flatnonzero(matters)[[0, -1]]
-                busy = [node for family in families[first : last + 1] for node in family]
-                self.each(lambda node, n_records=n_records: node.advance(n_records), busy)
-                n_records *= 2
+            nodes = [node for at in busy for node in families[at]]
+            nodes += [stop.node for at in busy[1:] for stop in stations[at]]
+            self.advance(nodes)
             rounds += 1
-        self._fill_gaps(families, centres, matters)
-        log_normalizers = self._mend(centres, log_normalizers, matters, tolerance)
         words = self._doubts(families)
         for sentence in words:
             warnings.warn(sentence, PhaseTransitionWarning, stacklevel=4)
-        curves = [
-            Curve.through(family, node, N_REPLICATES)
-            for family, node in zip(families, centres, strict=True)
-        ]
-        n_sweeps = sum(2 * node.n_sweeps for node in self.nodes)
-        return Ridge(np.asarray(ks), curves, centres, log_normalizers, n_sweeps, words)
+        return Ridge(ks, curves, centres, _add_up(links), sum(self.spent), words)
 
-    def _family(self, centre: Node) -> list[Node]:
-        """Make the outer nodes in beta of one k."""
-        spread = centre.variance()[centre.column(centre.k)] / centre.k**2
-        step = min(_OUTER / np.sqrt(max(spread, 1e-12)), self.beta_max / 2)
-        family = [centre]
-        for place, beta in ((101, centre.beta - step), (102, centre.beta + step)):
-            inside = float(np.clip(beta, 0.0, self.beta_max))
-            if abs(inside - centre.beta) > step / 4:
-                node = self.node(inside, centre.k, [centre.k], place)
-                node.advance(centre.n_records, _WARMUP)
-                family.append(node)
-        return sorted(family, key=lambda node: node.beta)
-
-    def _fill_gaps(self, families, centres, matters) -> None:
-        """Add nodes in beta to the families of the k that matter, until none is missing."""
-        for turn in range(_MAX_TURNS):
-            new = []
-            for at in np.flatnonzero(matters):
-                curve = Curve.through(families[at], centres[at], N_REPLICATES)
-                k = centres[at].k
-                gaps = curve.find_gaps(self.observed[k - 1] / k, self.beta_max)
-                for place, beta in enumerate(gaps):
-                    node = self.node(beta, k, [k], 1000 * (turn + 1) + place)
-                    new.append((node, centres[at].n_records))
-                    families[at] = sorted([*families[at], node], key=lambda node: node.beta)
-            if not new:
-                return
-            self.each(
-                lambda node, n_records: node.advance(n_records, _WARMUP), *zip(*new, strict=True)
-            )
-
-    def _mend(self, centres, log_normalizers, matters, tolerance) -> np.ndarray:
-        """Replace links that the trapezium rule does not carry by paths from beta = 0."""
-        mended = log_normalizers.copy()
-        for at in range(1, len(centres)):
-            link = integrate_link(centres[at - 1], centres[at], N_REPLICATES)
-            step = link.value
-            if abs(link.correction) > _MAX_CORRECTION and matters[at - 1 : at + 1].any():
-                step = self._from_zero(centres[at], tolerance) - self._from_zero(
-                    centres[at - 1], tolerance
-                )
-            mended[:, at] = mended[:, at - 1] + step
-        return mended
+    def _grow(self, centres, families, stations, curves, links, matters) -> bool:
+        """Add the nodes that curves and links of the k that matter still lack, if any."""
+        new: list[Node] = []
+        for at in matters:
+            curve, k = curves[at], curves[at].k
+            if len(families[at]) == 1:
+                gaps = _outer_nodes(curve, self.beta_max)
+            else:
+                gaps = curve.find_gaps(self.log_weight(k), self.beta_max)
+            place = 1000 + len(families[at])
+            made = [self.node(beta, k, [k], place + more) for more, beta in enumerate(gaps)]
+            families[at] = sorted([*families[at], *made], key=lambda node: node.beta)
+            new += made
+        for at in range(matters[0] + 1, matters[-1] + 1):
+            n_parts = len(stations[at]) + 1
+            wanted = min(n_parts * links[at - 1].n_parts, _MAX_PARTS)
+            if wanted > n_parts:
+                before, after = centres[at - 1 : at + 1]
+                seeds = [self._seed(after.k, 500 + _MAX_PARTS * n_parts + p) for p in range(wanted)]
+                stations[at] = place_stations(before, after, wanted, seeds)
+                new += [stop.node for stop in stations[at]]
+        self.advance(new, _OTHER_SWEEPS, _WARMUP)
+        return bool(new)
 
     def from_zero_at(self, ridge: Ridge, at: int, tolerance: float) -> np.ndarray:
         """Return log Z itself at the ridge of one k, in every replicate."""
-        return self._from_zero(ridge.centres[at], tolerance, max_sweeps=ridge.n_sweeps / 8)
-
-    def _from_zero(self, centre: Node, tolerance: float, max_sweeps=np.inf) -> np.ndarray:
         self.stage += 1
-        return integrate_from_zero(centre, self, tolerance, max_sweeps, N_REPLICATES)
+        max_sweeps = ridge.n_sweeps / 8
+        return integrate_from_zero(ridge.centres[at], self, tolerance, max_sweeps, N_REPLICATES)
 
     def _doubts(self, families) -> list[str]:
         apart = [(node.k, node.beta) for family in families for node in family if node.is_split()]
@@ -304,6 +319,19 @@ class RidgeWalk:
             f"{sum(map(len, families))} settings (first at k={k}, beta={beta:.3f}): the model is "
             "at a first-order transition there and log Z is less certain than its error says"
         ]
+
+
+def _add_up(links: list[Link]) -> np.ndarray:
+    """Sum the links: log Z at each centre, up to a constant, in every replicate."""
+    steps = [np.zeros(N_REPLICATES), *(link.value for link in links)]
+    return np.cumsum(steps, axis=0).T
+
+
+def _outer_nodes(curve: Curve, beta_max: float) -> list[float]:
+    """Choose the first two nodes beside the one on the ridge."""
+    step = min(_OUTER * curve.sd, beta_max / 2)
+    outer = np.clip([curve.centre - step, curve.centre + step], 0.0, beta_max)
+    return [float(beta) for beta in outer if abs(beta - curve.centre) > step / 4]
 
 
 def _is_precise(ks: np.ndarray, score: np.ndarray, tolerance: float) -> bool:

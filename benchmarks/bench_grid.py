@@ -1,0 +1,103 @@
+"""The posterior of (beta, k) by quadrature along the ridge: Ripley's data, then as n grows.
+
+Wall-clock time is what the targets are about. Half the processor time stands beside it: what two
+idle cores would take at best, whatever else the machine is doing.
+"""
+
+import time
+import tracemalloc
+
+import numpy as np
+
+from bayesknn.datasets import load_ripley
+from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood import CoherentLikelihood
+from bayesknn.model import UniformPrior
+from bayesknn.posterior import grid_posterior
+from benchmarks.harness import Report
+
+BETA_MAX, K_MAX = 4.0, 50
+N_JOBS = 2
+
+
+def mixture(n: int, n_dims: int) -> CoherentLikelihood:
+    """Two overlapping classes, each with two centres."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(4, n_dims)) * (1.0 if n_dims == 2 else 0.8)
+    component = rng.integers(4, size=n)
+    points = centres[component] + rng.normal(size=(n, n_dims))
+    return CoherentLikelihood(NeighborGraph.from_points(points, k_max=K_MAX), component % 2)
+
+
+def measure(likelihood: CoherentLikelihood) -> tuple[float, float, int]:
+    """Wall-clock seconds, processor seconds and peak memory in bytes of one posterior.
+
+    Counting memory slows a run of few points, so those run once more for it.
+    """
+    prior = UniformPrior(likelihood.k_max, BETA_MAX)
+    n = likelihood.graph.n_points
+    for traced in (True,) if n >= 100_000 else (True, False):
+        if traced:
+            tracemalloc.start()
+        wall, cpu = time.perf_counter(), time.process_time()
+        grid_posterior(likelihood, prior, random_state=0, n_jobs=N_JOBS)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        if traced:
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+    return wall, cpu, peak
+
+
+def time_ripley(report: Report) -> None:
+    report.section("The default grid on Ripley's data (n = 250, k <= 125), 2 threads, caches warm")
+    data = load_ripley()
+    graph = NeighborGraph.from_points(data.X_train, k_max=125)
+    likelihood = CoherentLikelihood(graph, np.asarray(data.y_train))
+    prior = UniformPrior(125, BETA_MAX)
+    wall, cpu = [], []
+    for seed in range(-1, 5):
+        start = time.perf_counter(), time.process_time()
+        posterior = grid_posterior(likelihood, prior, random_state=seed % 5, n_jobs=N_JOBS)
+        if seed >= 0:
+            wall.append(time.perf_counter() - start[0])
+            cpu.append(time.process_time() - start[1])
+    report.line("median of 5 seeds", float(np.median(wall)), "s", at_most=2.0)
+    report.line("half its processor time", float(np.median(cpu)) / 2, "s")
+    report.line("E beta, last seed", posterior.beta_mean, "", against="1.457 (SPEC)")
+    report.line("E k, last seed", posterior.k_mean, "", against="15.0 (SPEC)")
+
+
+def time_growth(report: Report) -> None:
+    report.section(f"As n grows: k_max = {K_MAX}, graph given, 2 threads, with the evidence")
+    memory = {}
+    for n, n_dims, at_most in (
+        (250, 2, None),
+        (1000, 2, None),
+        (10_000, 2, 20.0),
+        (10_000, 10, 20.0),
+        (100_000, 2, 60.0),
+        (100_000, 10, 60.0),
+    ):
+        wall, cpu, peak = measure(mixture(n, n_dims))
+        report.line(f"n = {n:,}, {n_dims}-D", wall, "s", at_most=at_most)
+        report.line(f"n = {n:,}, {n_dims}-D, half its processor time", cpu / 2, "s")
+        memory[n, n_dims] = peak / (4 * n * K_MAX)
+    for (n, n_dims), share in memory.items():
+        report.line(
+            f"peak memory taken at n = {n:,}, {n_dims}-D",
+            share,
+            at_most=6.0 if n >= 10_000 else None,
+            against="the neighbour lists, n * k_max numbers of 4 bytes",
+        )
+    for n_dims in (2, 10):
+        report.line(
+            f"growth of memory from n = 1e4 to 1e5, {n_dims}-D",
+            10 * memory[100_000, n_dims] / memory[10_000, n_dims],
+            at_most=12.0,
+            against="10 if it is linear in n * k_max",
+        )
+
+
+def run(report: Report) -> None:
+    time_ripley(report)
+    time_growth(report)

@@ -195,7 +195,7 @@ def test_categories_vote_through_gower():
 
 
 def test_default_length_of_the_curve_on_large_data(monkeypatch):
-    monkeypatch.setattr("bayesknn.classical._MAX_ENTRIES", 250 * 10)
+    monkeypatch.setattr("bayesknn._estimator._MAX_ENTRIES", 250 * 10)
     ripley = load_ripley()
     clf = ClassicalKNeighborsClassifier().fit(ripley.X_train, ripley.y_train)
     assert len(clf.loo_errors_) == 10

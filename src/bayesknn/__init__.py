@@ -13,24 +13,26 @@ the paper; each imports only from those before it:
 ``labels``
     draws of the labels given the parameters: Gibbs, Swendsen-Wang, perfect (Section 3.4)
 ``likelihood``
-    log f(labels | beta, k): pseudo, Holmes-Adams, exact (Sections 2 and 3.2)
+    log f(labels | beta, k): pseudo, Holmes-Adams, exact, and the log Z table (Sections 2 and 3)
 ``posterior``
-    the law of (beta, k): quadrature and Metropolis (Section 3)
-``classical``
-    the classical k-nearest-neighbour rule with leave-one-out choice of k (Section 1.2)
-``plots``, ``cli``
+    the law of (beta, k): quadrature, Metropolis, auxiliary variables, exchange (Section 3)
+``predictive``
+    class probabilities averaged over it, intervals, zones and losses (Sections 3 and 4)
+``classifier``, ``classical``
+    the Bayesian classifier, and the classical rule with leave-one-out choice of k (Section 1.2)
+``plots``, ``report``, ``paper``, ``cli``
     what people look at and type
 
 Names are imported when they are first used, so that ``import bayesknn`` costs next to nothing.
 
 Examples
 --------
->>> from bayesknn import ClassicalKNeighborsClassifier
+>>> from bayesknn import BayesianKNeighborsClassifier
 >>> from bayesknn.datasets import load_ripley
 >>> ripley = load_ripley()
->>> clf = ClassicalKNeighborsClassifier(n_neighbors="loo").fit(ripley.X_train, ripley.y_train)
->>> clf.n_neighbors_
-17
+>>> clf = BayesianKNeighborsClassifier(random_state=0).fit(ripley.X_train, ripley.y_train)
+>>> int(clf.k_values_[clf.k_probabilities_.argmax()])
+14
 """
 
 from importlib import import_module
@@ -41,8 +43,10 @@ from bayesknn.exceptions import CoalescenceError, MixingWarning, PhaseTransition
 
 if TYPE_CHECKING:
     from bayesknn.classical import ClassicalKNeighborsClassifier
+    from bayesknn.classifier import BayesianKNeighborsClassifier
 
 __all__ = [
+    "BayesianKNeighborsClassifier",
     "ClassicalKNeighborsClassifier",
     "CoalescenceError",
     "MixingWarning",
@@ -51,16 +55,23 @@ __all__ = [
 ]
 
 # Where the public names live that are too heavy to import at once (PEP 562).
-_LAZY = {"ClassicalKNeighborsClassifier": "bayesknn.classical"}
+_LAZY = {
+    "BayesianKNeighborsClassifier": "bayesknn.classifier",
+    "ClassicalKNeighborsClassifier": "bayesknn.classical",
+}
 _SUBPACKAGES = {
     "classical",
+    "classifier",
     "datasets",
     "graph",
     "labels",
     "likelihood",
     "model",
+    "paper",
     "plots",
     "posterior",
+    "predictive",
+    "report",
 }
 
 

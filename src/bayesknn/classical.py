@@ -15,21 +15,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from bayesknn._estimator import affordable_neighbors, check_new_points, check_training
 from bayesknn._jit import kernel
-from bayesknn._validation import (
-    check_count,
-    check_labels,
-    check_n_features,
-    check_points,
-    column_names,
-)
-from bayesknn._values import refuse_lazy
+from bayesknn._validation import check_count
 from bayesknn.graph import NeighborGraph
-
-# Neighbour lists longer than this in total (n * k) are not built unless they are asked for.
-_MAX_ENTRIES = 20_000_000
 
 
 class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
@@ -113,8 +104,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         ClassicalKNeighborsClassifier
             Itself.
         """
-        refuse_lazy(X)
-        classes, labels = check_labels(y, _num_samples(X))
+        classes, labels = check_training(X, y)
         k_max = self._choose_max(labels)
         graph = NeighborGraph.from_points(
             X, k_max, metric=self.metric, metric_params=self.metric_params, n_jobs=self.n_jobs
@@ -173,15 +163,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return counts / counts.sum(axis=1, keepdims=True)
 
     def _tally(self, X) -> tuple[np.ndarray, np.ndarray]:
-        check_is_fitted(self)
-        refuse_lazy(X)
-        shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
-        if len(shape) < 2:
-            check_points(X)  # says how to reshape
-        if column_names(X) is None:
-            # Before scikit-learn warns that the columns, too few or too many, have no names.
-            check_n_features(shape[1], self.n_features_in_, type(self).__name__)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        check_new_points(self, X)
         counts, winners = [], []
         for _, query in self._voters.query_chunks(X, n_jobs=self.n_jobs, direction="forward"):
             found = _tally_votes(query.neighbors, self._labels, len(self.classes_))
@@ -205,8 +187,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             if k_max is not None and k_max < k:
                 raise ValueError(f"max_neighbors is {k_max}, less than n_neighbors, which is {k}")
             return k_max or k
-        affordable = max(1, _MAX_ENTRIES // n)
-        return k_max or min(int(np.bincount(labels).min()), n - 1, affordable)
+        return k_max or affordable_neighbors(labels)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

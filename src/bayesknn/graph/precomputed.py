@@ -150,6 +150,22 @@ def _check_symmetric(distances: np.ndarray) -> None:
         )
 
 
+def count_stored(X: Any) -> int:
+    """Return how many neighbours every row of a sparse graph stores besides the point itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.neighbors import kneighbors_graph
+    >>> from bayesknn.graph.precomputed import count_stored
+    >>> count_stored(kneighbors_graph(np.array([[0.0], [1.0], [3.0]]), 2, mode="distance"))
+    2
+    """
+    entries = X.tocoo()
+    others = entries.row[entries.row != entries.col]
+    return int(np.bincount(others, minlength=X.shape[0]).min())
+
+
 def rank_sparse(graph: Any, k: int, is_self: bool) -> tuple[np.ndarray, np.ndarray]:
     """Rank the stored neighbours of each row of a CSR graph by (distance, index).
 

@@ -7,6 +7,7 @@ iteration of :mod:`bayesknn.posterior.chains`. The random numbers of a move are 
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from dataclasses import dataclass
@@ -210,7 +211,11 @@ class LabelChain:
         return self.label_draws.doubts(centre, mode, seeds.generate_state(n_probes, np.uint64))
 
     def warn(self, tree: xarray.DataTree) -> None:
-        """Issue one warning, to whoever called the public function, if there is a doubt."""
+        """Issue one warning, to whoever called the public function, if there is a doubt.
+
+        The sentences stay with the result, as the attribute ``doubts``.
+        """
         sentences = self.doubts(tree)
+        tree.attrs["doubts"] = json.dumps(sentences)
         if sentences:
             warnings.warn("; ".join(sentences), MixingWarning, stacklevel=3)

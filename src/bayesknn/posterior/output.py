@@ -55,27 +55,37 @@ def make_tree(
     >>> dict(tree["posterior"].sizes)
     {'chain': 2, 'draw': 4}
     """
-    import xarray
+    return restore_tree(lay_out_draws(draws, n_warmup, labels=labels, attrs=attrs))
 
-    groups: dict[str, xarray.Dataset] = {}
+
+def lay_out_draws(
+    draws: Mapping[str, np.ndarray],
+    n_warmup: int = 0,
+    *,
+    labels: Any = None,
+    attrs: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return what :func:`make_tree` makes a tree of, without loading xarray.
+
+    The arguments are those of :func:`make_tree`; :func:`restore_tree` takes the result.
+    """
+    groups: dict[str, dict[str, np.ndarray]] = {}
     for prefix, part in (("", slice(n_warmup, None)), ("warmup_", slice(0, n_warmup))):
         if prefix and not n_warmup:
             continue
-        groups[f"{prefix}posterior"] = _dataset(draws, _PARAMETERS, part)
-        stats = [name for name in draws if name not in _PARAMETERS]
+        cut = {name: np.asarray(values)[:, part] for name, values in draws.items()}
+        stats = {name: values for name, values in cut.items() if name not in _PARAMETERS}
+        groups[f"{prefix}posterior"] = {name: cut[name] for name in _PARAMETERS}
         if stats:
-            groups[f"{prefix}sample_stats"] = _dataset(draws, stats, part)
+            groups[f"{prefix}sample_stats"] = stats
     if labels is not None:
-        labels = np.asarray(labels)
-        coords = {"point": np.arange(len(labels))}
-        groups["observed_data"] = xarray.Dataset({"labels": ("point", labels)}, coords)
-    tree = xarray.DataTree.from_dict(groups)
-    tree.attrs = {
+        groups["observed_data"] = {"labels": np.asarray(labels)}
+    about = {
         "inference_library": "bayesknn",
         "inference_library_version": __version__,
         **{name: _as_attribute(value) for name, value in (attrs or {}).items()},
     }
-    return tree
+    return {"groups": groups, "attrs": about}
 
 
 def save_posterior(tree: xarray.DataTree, path: str | os.PathLike) -> None:
@@ -104,13 +114,52 @@ def load_posterior(path: str | os.PathLike) -> xarray.DataTree:
         return tree.load()
 
 
-def _dataset(draws: Mapping[str, np.ndarray], names: Any, part: slice) -> xarray.Dataset:
+def flatten_tree(tree: xarray.DataTree) -> dict[str, Any]:
+    """Return a posterior as plain dictionaries of arrays, which any file format can hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.posterior.output import flatten_tree, make_tree, restore_tree
+    >>> tree = make_tree({"beta": np.full((2, 5), 1.4), "k": np.full((2, 5), 14)})
+    >>> restore_tree(flatten_tree(tree)).identical(tree)
+    True
+    """
+    groups = {
+        name: {str(variable): values.values for variable, values in group.data_vars.items()}
+        for name, group in tree.children.items()
+    }
+    return {"groups": groups, "attrs": dict(tree.attrs)}
+
+
+def restore_tree(flat: Mapping[str, Any]) -> xarray.DataTree:
+    """Return the posterior that :func:`flatten_tree` was given."""
     import xarray
 
-    variables = {name: (("chain", "draw"), np.asarray(draws[name])[:, part]) for name in names}
-    n_chains, n_draws = variables[next(iter(variables))][1].shape
+    groups = {
+        name: _of_points(variables) if name == "observed_data" else _of_draws(variables)
+        for name, variables in flat["groups"].items()
+    }
+    tree = xarray.DataTree.from_dict(groups)
+    tree.attrs = dict(flat["attrs"])
+    return tree
+
+
+def _of_draws(variables: Mapping[str, np.ndarray]) -> xarray.Dataset:
+    import xarray
+
+    n_chains, n_draws = next(iter(variables.values())).shape
     coords = {"chain": np.arange(n_chains), "draw": np.arange(n_draws)}
-    return xarray.Dataset(variables, coords)
+    return xarray.Dataset(
+        {name: (("chain", "draw"), values) for name, values in variables.items()}, coords
+    )
+
+
+def _of_points(variables: Mapping[str, np.ndarray]) -> xarray.Dataset:
+    import xarray
+
+    coords = {"point": np.arange(len(next(iter(variables.values()))))}
+    return xarray.Dataset({name: ("point", values) for name, values in variables.items()}, coords)
 
 
 def _as_attribute(value: Any) -> Any:

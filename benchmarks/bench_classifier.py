@@ -1,0 +1,79 @@
+"""The Bayesian classifier: fitting against a grid search over k, and the first fit of all."""
+
+import subprocess
+import sys
+
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+
+from bayesknn import BayesianKNeighborsClassifier
+from bayesknn.datasets import load_ripley
+from benchmarks.harness import Report, interleave
+
+K_MAX = 125
+
+_FIRST_FIT = """
+import time
+start = time.perf_counter()
+from bayesknn import BayesianKNeighborsClassifier
+from bayesknn.datasets import load_ripley
+ripley = load_ripley()
+imported = time.perf_counter() - start
+BayesianKNeighborsClassifier(n_jobs=2, random_state=0).fit(ripley.X_train, ripley.y_train)
+print(imported, time.perf_counter() - start - imported)
+"""
+
+
+def run(report: Report) -> None:
+    measure_fit(report)
+    measure_prediction(report)
+    measure_first_fit(report)
+
+
+def measure_fit(report: Report) -> None:
+    report.section("Fitting Ripley, defaults, on 2 cores")
+    ripley = load_ripley()
+    X, y = ripley.X_train, ripley.y_train
+    search = GridSearchCV(
+        KNeighborsClassifier(), {"n_neighbors": range(1, K_MAX + 1)}, cv=10, n_jobs=2
+    )
+    functions = {}
+    for likelihood in ("coherent", "pseudo", "holmes-adams"):
+        clf = BayesianKNeighborsClassifier(likelihood, n_jobs=2, random_state=0)
+        functions[likelihood] = lambda clf=clf: clf.fit(X, y)
+    best = interleave(functions | {"search": lambda: search.fit(X, y)}, repeats=3)
+    report.line("that grid search", best["search"], "s")
+    against = f"10-fold GridSearchCV over k = 1..{K_MAX}, 2 jobs"
+    for likelihood in functions:
+        report.line(f"{likelihood}, fit", best[likelihood], "s")
+        ratio = best[likelihood] / best["search"]
+        report.line(f"{likelihood}, part of that", ratio, at_most=0.1, against=against)
+
+
+def measure_prediction(report: Report) -> None:
+    report.section("Predicting 1000 points on Ripley, checks of the input included")
+    ripley = load_ripley()
+    theirs = KNeighborsClassifier(K_MAX).fit(ripley.X_train, ripley.y_train)
+    functions = {"theirs": lambda: theirs.predict_proba(ripley.X_test)}
+    for likelihood in ("coherent", "pseudo"):
+        clf = BayesianKNeighborsClassifier(likelihood, random_state=0)
+        clf.fit(ripley.X_train, ripley.y_train)
+        functions[likelihood] = lambda clf=clf: clf.predict_proba(ripley.X_test)
+    best = interleave(functions, repeats=20)
+    against = f"scikit-learn's KNeighborsClassifier(n_neighbors={K_MAX})"
+    for likelihood in ("coherent", "pseudo"):
+        ratio = best[likelihood] / best["theirs"]
+        report.line(f"{likelihood}, predict_proba", ratio, at_most=1.5, against=against)
+
+
+def measure_first_fit(report: Report) -> None:
+    report.section("First fit of Ripley in a fresh interpreter, warm disk cache")
+    command = [sys.executable, "-c", _FIRST_FIT]
+    runs = []
+    # The first run fills the cache.
+    for _ in range(4):
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        runs.append([float(word) for word in done.stdout.split()])
+    imported, fitted = min(runs[1:], key=sum)
+    report.line("imports (scikit-learn and numba are most of it)", imported, "s")
+    report.line("the fit", fitted, "s", at_most=3.0)

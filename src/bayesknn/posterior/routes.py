@@ -1,0 +1,312 @@
+"""Which route to the posterior: likelihood x inference (DESIGN, 'Two orthogonal choices').
+
+``likelihood`` says what is targeted, ``inference`` how it is reached. The coherent model has all
+four routes: ``"metropolis"`` on it is the paper's path-sampling chain (a log Z table, then a random
+walk), ``"auxiliary"`` its perfect or Gibbs chain. A likelihood that can be computed has no
+constant to get around, so only ``"grid"`` and ``"metropolis"`` make sense for it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood.coherent import CoherentLikelihood
+from bayesknn.likelihood.holmes_adams import HolmesAdamsLikelihood
+from bayesknn.likelihood.pseudo import PseudoLikelihood
+from bayesknn.model import Prior
+from bayesknn.posterior.grid import GridPosterior, grid_posterior
+from bayesknn.posterior.output import flatten_tree, lay_out_draws
+
+LIKELIHOODS = {
+    "coherent": CoherentLikelihood,
+    "pseudo": PseudoLikelihood,
+    "holmes-adams": HolmesAdamsLikelihood,
+}
+INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
+LABEL_SAMPLERS = ("swendsen-wang", "perfect", "gibbs")
+# From this many points on, half the usual precision of log P(k) is asked for: the posterior sits
+# on a few values of k, and sweeps cost milliseconds.
+_MANY = 20_000
+_TOLERANCE, _LARGE_TOLERANCE = 0.05, 0.1
+# The tail of the prior's range that the posterior must stay out of.
+_EDGE, _EDGE_MASS = 0.98, 0.05
+
+
+class Target(NamedTuple):
+    """What the posterior is about.
+
+    Attributes
+    ----------
+    likelihood : str
+        One of ``LIKELIHOODS``.
+    graph : NeighborGraph
+    labels : ndarray of shape (n,)
+    n_classes : int
+    class_weight : ndarray of shape (n_classes,) or None
+    prior : Prior
+    """
+
+    likelihood: str
+    graph: NeighborGraph
+    labels: np.ndarray
+    n_classes: int
+    class_weight: np.ndarray | None
+    prior: Prior
+
+
+class Schedule(NamedTuple):
+    """How long chains run; the grid makes as many independent draws."""
+
+    n_chains: int = 4
+    n_draws: int = 5000
+    n_warmup: int = 1000
+
+
+_USUAL = Schedule()
+
+
+class Route(NamedTuple):
+    """A posterior, and how it was reached.
+
+    Attributes
+    ----------
+    draws : dict
+        As :func:`bayesknn.posterior.output.restore_tree` takes it.
+    grid : GridPosterior or None
+        None where chains were run.
+    report : dict
+        ``inference``, ``reason``, ``ess``, ``rhat``, ``mcse``, ``acceptance``,
+        ``log_normalizer_error`` and ``warnings``, for people to read.
+    """
+
+    draws: dict[str, Any]
+    grid: GridPosterior | None
+    report: dict[str, Any]
+
+    @property
+    def beta(self) -> np.ndarray:
+        """Draws of beta, of shape (n_chains, n_draws)."""
+        return self.draws["groups"]["posterior"]["beta"]
+
+    @property
+    def k(self) -> np.ndarray:
+        """Draws of k, of shape (n_chains, n_draws)."""
+        return self.draws["groups"]["posterior"]["k"]
+
+
+def choose_inference(likelihood: str, inference: str, n_points: int) -> tuple[str, str]:
+    """Return the inference to use and the reason for it, or say why there is none.
+
+    Examples
+    --------
+    >>> from bayesknn.posterior.routes import choose_inference
+    >>> choose_inference("pseudo", "auto", 250)[0]
+    'grid'
+    >>> choose_inference("pseudo", "exchange", 250)
+    Traceback (most recent call last):
+    ...
+    ValueError: inference='exchange' is for likelihood='coherent'; the pseudo likelihood has no...
+    """
+    if likelihood not in LIKELIHOODS:
+        raise ValueError(f"likelihood must be one of {', '.join(LIKELIHOODS)}, got {likelihood!r}")
+    if inference not in INFERENCES:
+        raise ValueError(f"inference must be one of {', '.join(INFERENCES)}, got {inference!r}")
+    if likelihood != "coherent" and inference in ("auxiliary", "exchange"):
+        raise ValueError(
+            f"inference={inference!r} is for likelihood='coherent'; the {likelihood} likelihood "
+            "has no unknown constant: use 'grid' or 'metropolis'"
+        )
+    if inference != "auto":
+        return inference, "asked for"
+    if likelihood != "coherent":
+        return "grid", "the likelihood can be computed, so the posterior is a sum over a grid"
+    if n_points < _MANY:
+        return "grid", (
+            f"{n_points} points: log Z along the ridge takes seconds, and its error is known, so "
+            f"no chain is needed; error of {_TOLERANCE} allowed on log P(k)"
+        )
+    return "grid", (
+        f"{n_points} points, {_MANY} or more: log Z along the ridge, with an error of "
+        f"{_LARGE_TOLERANCE} allowed on log P(k), since few values of k matter"
+    )
+
+
+def find_posterior(
+    target: Target,
+    inference: str,
+    label_sampler: str = "swendsen-wang",
+    schedule: Schedule = _USUAL,
+    *,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Route:
+    """Compute the posterior of (beta, k) by the route asked for.
+
+    Parameters
+    ----------
+    target : Target
+    inference : {"auto", "grid", "metropolis", "auxiliary", "exchange"}
+    label_sampler : {"swendsen-wang", "perfect", "gibbs"}
+        What draws labels in ``"auxiliary"`` and ``"exchange"``.
+    schedule : Schedule
+    random_state : None, int, SeedSequence, Generator or RandomState
+    n_jobs : int, optional
+        The result does not depend on it.
+    verbose : int
+
+    Returns
+    -------
+    Route
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.model import UniformPrior
+    >>> from bayesknn.posterior.routes import Schedule, Target, find_posterior
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(60) % 2
+    >>> graph = NeighborGraph.from_points(rng.normal(size=(60, 2)) + 2 * labels[:, None], k_max=9)
+    >>> target = Target("pseudo", graph, labels, 2, None, UniformPrior(9, 4.0))
+    >>> route = find_posterior(target, "auto", schedule=Schedule(2, 100, 0), random_state=0)
+    >>> route.k.shape, route.report["inference"]
+    ((2, 100), 'grid')
+    """
+    chosen, reason = choose_inference(target.likelihood, inference, target.graph.n_points)
+    if label_sampler not in LABEL_SAMPLERS:
+        raise ValueError(
+            f"label_sampler must be one of {', '.join(LABEL_SAMPLERS)}, got {label_sampler!r}"
+        )
+    how = {"random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
+    if chosen == "grid":
+        route = _on_grid(target, schedule, how)
+    else:
+        route = _by_chains(target, chosen, label_sampler, schedule, how)
+    route.report.update(inference=chosen, reason=reason)
+    edge = float(np.mean(route.beta > _EDGE * target.prior.beta_max))
+    if edge > _EDGE_MASS:
+        route.report["warnings"].append(
+            f"{100 * edge:.0f} % of the posterior lies within 2 % of beta_max="
+            f"{target.prior.beta_max:.3g}: the labels agree with their neighbours as well as the "
+            "prior lets them, and a larger beta_max would change the answer"
+        )
+    return route
+
+
+def _make_likelihood(target: Target, **options: Any) -> Any:
+    _, graph, labels, n_classes, class_weight, _ = target
+    return LIKELIHOODS[target.likelihood](graph, labels, n_classes, class_weight, **options)
+
+
+def _on_grid(target: Target, schedule: Schedule, how: dict[str, Any]) -> Route:
+    tolerance = _TOLERANCE if target.graph.n_points < _MANY else _LARGE_TOLERANCE
+    seeds = _spawn(how["random_state"], 2)
+    grid = grid_posterior(
+        _make_likelihood(target),
+        target.prior,
+        tolerance=tolerance,
+        **how | {"random_state": seeds[0]},
+    )
+    shape = (schedule.n_chains, schedule.n_draws)
+    beta, k = grid.sample(schedule.n_chains * schedule.n_draws, seeds[1])
+    attrs = {"algorithm": "grid", "beta_max": target.prior.beta_max, "k_max": target.prior.k_max}
+    n_draws = float(beta.size)
+    report = {
+        # The draws are independent, so no formula is needed.
+        "ess": {"beta": n_draws, "k": n_draws},
+        "rhat": {"beta": 1.0, "k": 1.0},
+        "mcse": {"beta": grid.beta_mean_error, "k": grid.k_mean_error},
+        "acceptance": [1.0] * schedule.n_chains,
+        "log_normalizer_error": _largest_error(grid),
+        "warnings": [str(sentence) for sentence in grid.info.get("warnings", [])],
+    }
+    draws = {
+        "beta": beta.reshape(shape),
+        "k": k.reshape(shape),
+        "accepted": np.ones(shape, dtype=bool),
+    }
+    return Route(lay_out_draws(draws, labels=target.labels, attrs=attrs), grid, report)
+
+
+def _largest_error(grid: GridPosterior) -> float:
+    """Return the Monte Carlo error of log P(k), the largest among the k that matter."""
+    if len(grid.replicates) == 0:
+        return 0.0
+    shares = grid.replicates.sum(axis=2)
+    matters = grid.weights.sum(axis=1) > 0.01
+    return float(np.log(shares[:, matters]).std(axis=0).max())
+
+
+def _by_chains(
+    target: Target, inference: str, label_sampler: str, schedule: Schedule, how: dict[str, Any]
+) -> Route:
+    # Here, because arviz-stats and xarray take a second to load and the grid needs neither.
+    from bayesknn.posterior.auxiliary import auxiliary
+    from bayesknn.posterior.diagnostics import diagnose
+    from bayesknn.posterior.exchange import exchange
+    from bayesknn.posterior.metropolis import metropolis
+
+    log_normalizer_error = 0.0
+    if inference == "metropolis":
+        seeds = _spawn(how["random_state"], 2)
+        options = {}
+        if target.likelihood == "coherent":
+            table = _make_table(target, how | {"random_state": seeds[0]})
+            log_normalizer_error = _error_of(table, target)
+            options["table"] = table
+        likelihood = _make_likelihood(target, **options)
+        how = how | {"random_state": seeds[1]}
+        tree = metropolis(likelihood, target.prior, **schedule._asdict(), **how)
+    else:
+        run = exchange if inference == "exchange" else auxiliary
+        tree = run(
+            _make_likelihood(target),
+            target.prior,
+            label_sampler=label_sampler,
+            **schedule._asdict(),
+            **how,
+        )
+    found = diagnose(tree)
+    report = {
+        "ess": found.ess,
+        "rhat": found.rhat,
+        "mcse": found.mcse,
+        "acceptance": found.acceptance.tolist(),
+        "log_normalizer_error": log_normalizer_error,
+        "warnings": [*found.messages, *json.loads(tree.attrs.get("doubts", "[]"))],
+    }
+    if inference != "metropolis":
+        report["label_sampler"] = label_sampler
+    return Route(flatten_tree(tree), None, report)
+
+
+def _make_table(target: Target, how: dict[str, Any]) -> Any:
+    from bayesknn.likelihood.path import path_table
+
+    return path_table(
+        target.graph,
+        target.n_classes,
+        k_max=target.prior.k_max,
+        beta_max=target.prior.beta_max,
+        labels=target.labels,
+        class_weight=target.class_weight,
+        **how,
+    )
+
+
+def _error_of(table: Any, target: Target) -> float:
+    """Return the standard error of log Z where the posterior has its mode."""
+    likelihood = _make_likelihood(target, table=table)
+    mode = likelihood.maximize(target.prior.beta_max)
+    return float(table.error(mode.beta, mode.k))
+
+
+def _spawn(random_state: Any, n: int) -> list[np.random.SeedSequence]:
+    from bayesknn.labels.random import as_seed_sequence
+
+    return as_seed_sequence(random_state).spawn(n)

@@ -1,0 +1,44 @@
+"""scikit-learn's own checks, for every likelihood and every way to its posterior."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayesknn import BayesianKNeighborsClassifier
+
+ROUTES = [
+    ("coherent", "grid"),
+    ("coherent", "metropolis"),
+    ("coherent", "auxiliary"),
+    ("coherent", "exchange"),
+    ("pseudo", "grid"),
+    ("pseudo", "metropolis"),
+    ("holmes-adams", "grid"),
+    ("holmes-adams", "metropolis"),
+]
+# "auto" is the grid for all of them, see test_classifier.py.
+# The checks fit some hundred times on blobs: a few neighbours and short chains will do. That the
+# posterior is right is shown elsewhere.
+SHORT = {"max_neighbors": 3, "beta_max": 4.0, "n_chains": 2, "n_draws": 20, "n_warmup": 20}
+
+
+@parametrize_with_checks(
+    [
+        BayesianKNeighborsClassifier(likelihood=likelihood, inference=inference, **SHORT)
+        for likelihood, inference in ROUTES
+    ]
+    + [BayesianKNeighborsClassifier()]
+)
+@pytest.mark.filterwarnings("ignore::bayesknn.exceptions.MixingWarning")
+def test_scikit_learn_checks(estimator, check, monkeypatch):
+    # Without it the check of array-API input (of NumPy arrays, here) skips itself.
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+@pytest.mark.parametrize("likelihood", ["pseudo", "holmes-adams"])
+@pytest.mark.parametrize("inference", ["auxiliary", "exchange"])
+def test_routes_around_a_constant_are_refused_where_there_is_none(likelihood, inference):
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    clf = BayesianKNeighborsClassifier(likelihood=likelihood, inference=inference)
+    with pytest.raises(ValueError, match=f"inference='{inference}' is for likelihood='coherent'"):
+        clf.fit(X, y)

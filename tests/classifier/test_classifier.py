@@ -1,0 +1,362 @@
+"""The Bayesian classifier: the paper's numbers, and what must not change the answer."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import log_loss
+
+from bayesknn import BayesianKNeighborsClassifier
+from bayesknn.datasets import load_glass, load_ripley
+from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
+from bayesknn.model import UniformPrior, class_weights
+from bayesknn.posterior import grid_posterior
+from bayesknn.predictive import PosteriorNodes, Predictive
+
+RIPLEY = load_ripley()
+# Several times the Monte Carlo error of a log P(k) that is known to .05: see test_same_answer.
+WITHIN_ERROR = 6.0
+
+
+def fit_ripley(**parameters):
+    parameters = {"max_neighbors": 125, "beta_max": 4.0, "random_state": 0} | parameters
+    return BayesianKNeighborsClassifier(**parameters).fit(RIPLEY.X_train, RIPLEY.y_train)
+
+
+@pytest.fixture(scope="module")
+def coherent():
+    return fit_ripley()
+
+
+@pytest.fixture(scope="module")
+def pseudo():
+    return fit_ripley(likelihood="pseudo")
+
+
+def check_summary(clf, beta_mean, k_mean, p14=None):
+    assert abs(clf.beta_mean_ - beta_mean) < 0.01
+    assert abs(clf.k_values_ @ clf.k_probabilities_ - k_mean) < 0.3
+    if p14 is not None:
+        assert abs(clf.k_probabilities_[13] - p14) < 0.04
+
+
+def test_posterior_of_the_coherent_model(coherent):
+    check_summary(coherent, 1.457, 15.0, 0.28)
+    assert coherent.diagnostics_["inference"] == "grid"
+    assert "250 points" in coherent.diagnostics_["reason"]
+    assert 0.08 < coherent.beta_sd_ < 0.12
+    assert np.isfinite(coherent.log_evidence_)
+
+
+def test_posterior_of_the_pseudo_likelihood(pseudo):
+    check_summary(pseudo, 2.447, 55.1)
+    assert pseudo.diagnostics_["log_normalizer_error"] == 0.0
+
+
+def test_the_answer_is_that_of_the_parts(pseudo):
+    graph = NeighborGraph.from_points(RIPLEY.X_train, 125)
+    grid = grid_posterior(PseudoLikelihood(graph, RIPLEY.y_train), UniformPrior(125, 4.0))
+    parts = Predictive(graph, RIPLEY.y_train, 2, PosteriorNodes.from_grid(grid))
+    np.testing.assert_array_equal(
+        pseudo.predict_proba(RIPLEY.X_test), parts.probabilities(RIPLEY.X_test)
+    )
+    np.testing.assert_array_equal(pseudo.loo_proba_, parts.loo_probabilities())
+
+
+def test_holmes_and_adams_look_forward_only():
+    clf = fit_ripley(likelihood="holmes-adams", beta_max=8.0)
+    graph = NeighborGraph.from_points(RIPLEY.X_train, 125)
+    grid = grid_posterior(HolmesAdamsLikelihood(graph, RIPLEY.y_train), UniformPrior(125, 8.0))
+    forward = graph.query(RIPLEY.X_test[:50]).counts(
+        RIPLEY.y_train, 2, grid.k_values, direction="forward"
+    )
+    odds = np.exp(grid.betas[:, None, :, None] / grid.k_values[:, None, None, None]
+                  * (forward - forward.max(axis=2, keepdims=True))[:, :, None, :])  # fmt: skip
+    rule = odds / odds.sum(axis=3, keepdims=True)
+    expected = np.einsum("kb,kmbg->mg", grid.weights, rule)
+    np.testing.assert_allclose(clf.predict_proba(RIPLEY.X_test[:50]), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("inference", ["exchange", "auxiliary"])
+def test_chains_predict_what_the_grid_predicts(coherent, inference):
+    """Test error and log-loss agree within the Monte Carlo error, judged chain by chain."""
+    clf = fit_ripley(
+        inference=inference, n_chains=8, n_draws=1500, n_warmup=500, random_state=1, n_jobs=2
+    )
+    X, y = RIPLEY.X_test, RIPLEY.y_test
+    draws = clf.posterior_["posterior"]
+    losses = []
+    for chain in range(8):
+        nodes = PosteriorNodes.from_draws(draws["beta"].values[chain], draws["k"].values[chain])
+        parts = Predictive(clf.graph_, RIPLEY.y_train, 2, nodes)
+        losses.append(log_loss(y, parts.probabilities(X)))
+    error = np.std(losses, ddof=1) / np.sqrt(8)
+    grid_loss = log_loss(y, coherent.predict_proba(X))
+    # 9 standard errors of Student's t with 7 degrees of freedom: one in 2e4 runs, and the grid's
+    # own error beside it, which is of the size that .05 on log P(k) leaves.
+    assert abs(np.mean(losses) - grid_loss) < 9 * error + 1e-3
+    assert abs(clf.score(X, y) - coherent.score(X, y)) <= 0.004
+
+
+def test_ripley_log_losses_are_those_of_the_specification(coherent, pseudo):
+    X, y = RIPLEY.X_test, RIPLEY.y_test
+    assert abs(log_loss(y, coherent.predict_proba(X)) - 0.258) < 0.004
+    assert abs(log_loss(y, pseudo.predict_proba(X)) - 0.224) < 0.002
+    holmes_adams = fit_ripley(likelihood="holmes-adams", beta_max=8.0)
+    assert abs(log_loss(y, holmes_adams.predict_proba(X)) - 0.215) < 0.002
+    assert 0.091 <= 1 - coherent.score(X, y) <= 0.095
+    assert 1 - pseudo.score(X, y) == pytest.approx(0.085, abs=0.0011)
+
+
+def test_probabilities_intervals_and_zones_fit_together(coherent):
+    X = RIPLEY.X_test
+    proba, interval = coherent.predict_proba(X), coherent.predict_interval(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+    assert interval.shape == (1000, 2, 2)
+    assert np.all(interval[..., 0] <= proba) and np.all(proba <= interval[..., 1])
+    assert np.all(interval >= 0) and np.all(interval <= 1)
+    zones = coherent.predict_zone(X)
+    # The paper's rule: sure where the interval of P(y = 1) does not contain one half.
+    sure_of_one, sure_of_zero = interval[:, 1, 0] > 0.5, interval[:, 1, 1] < 0.5
+    np.testing.assert_array_equal(zones == 1, sure_of_one)
+    np.testing.assert_array_equal(zones == 0, sure_of_zero)
+    assert 0 < np.mean(zones == "uncertain") < 0.5
+    np.testing.assert_array_equal(zones[sure_of_one], coherent.predict(X)[sure_of_one])
+    assert set(coherent.predict_zone(X, uncertain=-1)) == {0, 1, -1}
+
+
+def test_a_wider_level_is_less_sure(coherent):
+    X = RIPLEY.X_test
+    narrow, wide = coherent.predict_interval(X, 0.5), coherent.predict_interval(X, 0.99)
+    assert np.all(wide[..., 0] <= narrow[..., 0]) and np.all(narrow[..., 1] <= wide[..., 1])
+    n_uncertain = [np.sum(coherent.predict_zone(X, level) == "uncertain") for level in (0.5, 0.99)]
+    assert n_uncertain[0] < n_uncertain[1]
+
+
+def test_zones_of_four_classes():
+    glass = load_glass()
+    clf = BayesianKNeighborsClassifier(likelihood="pseudo", beta_max=5.0).fit(
+        glass.X_train, glass.y_train
+    )
+    interval, zones = clf.predict_interval(glass.X_test), clf.predict_zone(glass.X_test)
+    for ends, zone in zip(interval, zones, strict=True):
+        above = [
+            g for g in range(4) if all(ends[g, 0] > ends[h, 1] for h in range(4) if h != g)
+        ]  # fmt: skip
+        assert zone == (clf.classes_[above[0]] if above else "uncertain")
+
+
+def test_same_bits_every_time(coherent):
+    X = RIPLEY.X_test[:50]
+    again = fit_ripley(n_jobs=2)
+    np.testing.assert_array_equal(coherent.predict_proba(X), again.predict_proba(X))
+    np.testing.assert_array_equal(coherent.predict_proba(X), coherent.predict_proba(X))
+    assert coherent.posterior_.identical(again.posterior_)
+
+
+def test_expected_loss(coherent):
+    X = RIPLEY.X_test
+    classes, loss = coherent.predict_decision(X)
+    np.testing.assert_array_equal(classes, coherent.predict(X))
+    np.testing.assert_allclose(loss, 1 - coherent.predict_proba(X).max(axis=1))
+    # Missing a 1 is nine times as bad, so 1 is said from one chance in ten on.
+    classes, loss = coherent.predict_decision(X, [[0, 9], [1, 0]])
+    p = coherent.predict_proba(X)[:, 1]
+    np.testing.assert_array_equal(classes == 1, p > 0.1)
+    np.testing.assert_allclose(loss, np.minimum(9 * p, 1 - p))
+    with pytest.raises(ValueError, match="loss"):
+        coherent.predict_decision(X, [[0, 1, 2]])
+
+
+def test_leave_one_out_scores_are_those_of_the_conditionals(pseudo):
+    own = pseudo.loo_proba_[np.arange(250), RIPLEY.y_train]
+    assert pseudo.loo_log_score_ == pytest.approx(np.log(own).mean())
+    # The pseudo-likelihood is the leave-one-out log score, so its posterior mean is near the best.
+    assert -71.7523 / 250 - 0.01 < pseudo.loo_log_score_ <= -71.7523 / 250 + 0.005
+
+
+def test_shuffling_rows_changes_nothing_without_ties(pseudo):
+    order = np.random.default_rng(0).permutation(250)
+    shuffled = BayesianKNeighborsClassifier(
+        likelihood="pseudo", max_neighbors=125, beta_max=4.0
+    ).fit(RIPLEY.X_train[order], RIPLEY.y_train[order])
+    np.testing.assert_allclose(
+        shuffled.predict_proba(RIPLEY.X_test), pseudo.predict_proba(RIPLEY.X_test), atol=1e-9
+    )
+    np.testing.assert_allclose(shuffled.loo_proba_, pseudo.loo_proba_[order], atol=1e-9)
+
+
+def check_same_within_errors(ours, theirs, columns, X):
+    """Compare two fits of the coherent model in units of their Monte Carlo errors."""
+    p, e = ours._predictive.probabilities_and_errors(X)
+    q, f = theirs._predictive.probabilities_and_errors(X)
+    difference = np.abs(p[:, columns] - q)
+    # The errors of a few dozen replicates are themselves known to a tenth or so.
+    assert np.all(difference < WITHIN_ERROR * np.hypot(e[:, columns], f) + 1e-6)
+
+
+def test_shuffling_rows_changes_the_coherent_model_by_its_error(coherent):
+    order = np.random.default_rng(1).permutation(250)
+    shuffled = BayesianKNeighborsClassifier(
+        max_neighbors=125, beta_max=4.0, random_state=3
+    ).fit(RIPLEY.X_train[order], RIPLEY.y_train[order])  # fmt: skip
+    check_same_within_errors(shuffled, coherent, [0, 1], RIPLEY.X_test)
+
+
+def test_relabelling_classes_permutes_the_columns(coherent, pseudo):
+    names = np.array(["yes", "no"])[RIPLEY.y_train]
+    renamed = fit_ripley().fit(RIPLEY.X_train, names)
+    assert renamed.classes_.tolist() == ["no", "yes"]
+    check_same_within_errors(renamed, coherent, [1, 0], RIPLEY.X_test)
+    exact = fit_ripley(likelihood="pseudo").fit(RIPLEY.X_train, names)
+    np.testing.assert_array_equal(
+        exact.predict_proba(RIPLEY.X_test)[:, ::-1], pseudo.predict_proba(RIPLEY.X_test)
+    )
+
+
+def test_duplicates_are_neighbours_at_distance_zero():
+    """Whichever of two equal rows comes first, the prediction is the same."""
+    X = np.repeat(RIPLEY.X_train[::4], 3, axis=0)
+    y = np.repeat(RIPLEY.y_train[::4], 3)
+    clf = BayesianKNeighborsClassifier(likelihood="pseudo", max_neighbors=20, beta_max=4.0)
+    clf.fit(X, y)
+    # Every point's two nearest are its copies.
+    assert np.all(clf.graph_.distances[:2] == 0) and np.all(clf.graph_.distances[2] > 0)
+    expected = clf.predict_proba(RIPLEY.X_test)
+    order = np.random.default_rng(0).permutation(len(y))
+    clf.fit(X[order], y[order])
+    np.testing.assert_allclose(clf.predict_proba(RIPLEY.X_test), expected, atol=1e-9)
+
+
+def test_contradicting_duplicates_are_uncertain():
+    X, y = [[0.0], [0.0], [9.0], [9.0]] * 5, [0, 1, 0, 1] * 5
+    clf = BayesianKNeighborsClassifier(random_state=0, max_neighbors=4, beta_max=4.0).fit(X, y)
+    # Of ten copies, the first by row number are the nearest: 0 1 0 1 from either place.
+    assert clf.predict_zone([[0.0], [9.0]]).tolist() == ["uncertain", "uncertain"]
+
+
+def test_class_prior_moves_the_odds_towards_the_frequent_class():
+    X, y = RIPLEY.X_train, RIPLEY.y_train
+    settings = {"likelihood": "pseudo", "max_neighbors": 60, "beta_max": 4.0}
+    plain = BayesianKNeighborsClassifier(**settings).fit(X, y)
+    same = BayesianKNeighborsClassifier(class_prior=[0.5, 0.5], **settings).fit(X, y)
+    rare = BayesianKNeighborsClassifier(class_prior={0: 0.9, 1: 0.1}, **settings).fit(X, y)
+    assert plain.class_weight_ is None
+    np.testing.assert_allclose(
+        same.predict_proba(RIPLEY.X_test), plain.predict_proba(RIPLEY.X_test)
+    )
+    np.testing.assert_allclose(rare.class_weight_, class_weights(y, [0.9, 0.1]))
+    means = [clf.predict_proba(RIPLEY.X_test)[:, 1].mean() for clf in (plain, rare)]
+    assert means[1] < means[0] - 0.1
+
+
+def test_class_prior_of_the_coherent_model_is_exact_on_a_small_graph():
+    from bayesknn.likelihood import ExactLikelihood
+
+    rng = np.random.default_rng(5)
+    y = np.repeat([0, 1], [16, 8])
+    X = rng.normal(size=(24, 2)) + 1.5 * y[:, None]
+    prior = UniformPrior(3, 4.0)
+    clf = BayesianKNeighborsClassifier(prior=prior, class_prior=[0.5, 0.5], random_state=0).fit(
+        X, y
+    )
+    weights = class_weights(y, [0.5, 0.5])
+    exact = grid_posterior(ExactLikelihood(clf.graph_, y, 2, weights), prior)
+    errors = clf.k_probabilities_error_
+    assert np.all(np.abs(clf.k_probabilities_ - exact.k_probabilities) < 6 * errors + 1e-3)
+    assert abs(clf.log_evidence_ - exact.log_evidence) < 6 * clf.log_evidence_error_ + 1e-3
+
+
+def test_beta_max_is_found_and_doubled_for_holmes_and_adams():
+    auto = BayesianKNeighborsClassifier(likelihood="pseudo", random_state=0)
+    auto.fit(RIPLEY.X_train, RIPLEY.y_train)
+    assert 4.0 < auto.beta_max_ < 5.5
+    twice = BayesianKNeighborsClassifier(likelihood="holmes-adams", random_state=0)
+    twice.fit(RIPLEY.X_train, RIPLEY.y_train)
+    assert twice.beta_max_ == pytest.approx(2 * auto.beta_max_)
+
+
+def test_priors_of_every_kind():
+    X, y = RIPLEY.X_train[::4], RIPLEY.y_train[::4]
+    settings = {"likelihood": "pseudo", "beta_max": 4.0}
+    uniform = BayesianKNeighborsClassifier(max_neighbors=10, **settings).fit(X, y)
+    given = BayesianKNeighborsClassifier(prior=UniformPrior(10, 4.0), likelihood="pseudo").fit(X, y)
+    np.testing.assert_array_equal(uniform.k_probabilities_, given.k_probabilities_)
+    array = BayesianKNeighborsClassifier(max_neighbors=3, prior=[0.0, 1.0, 0.0], **settings)
+    np.testing.assert_allclose(array.fit(X, y).k_probabilities_, [0.0, 1.0, 0.0])
+    function = BayesianKNeighborsClassifier(
+        max_neighbors=3, prior=lambda beta, k: np.where(k == 3, 1.0, 0.0), **settings
+    )
+    np.testing.assert_allclose(function.fit(X, y).k_probabilities_, [0.0, 0.0, 1.0])
+
+
+def test_a_posterior_against_the_edge_says_so():
+    X = np.concatenate([np.arange(20.0), 100 + np.arange(20.0)])[:, None]
+    clf = BayesianKNeighborsClassifier(likelihood="pseudo", beta_max=2.0)
+    clf.fit(X, np.repeat([0, 1], 20))
+    assert "beta_max" in clf.diagnostics_["warnings"][0]
+
+
+BAD_SETTINGS = [
+    ({"likelihood": "potts"}, "likelihood must be one of coherent, pseudo, holmes-adams"),
+    ({"inference": "laplace"}, "inference must be one of auto, grid"),
+    ({"label_sampler": "wolff"}, "label_sampler must be one of swendsen-wang, perfect, gibbs"),
+    ({"beta_max": 0.0}, "beta_max must be positive and finite, got 0.0"),
+    ({"beta_max": -1}, "beta_max must be positive and finite, got -1"),
+    ({"beta_max": "large"}, "beta_max must be a positive number or 'auto', got 'large'"),
+    ({"max_neighbors": 0}, "max_neighbors must be an integer in 1..59, got 0"),
+    ({"max_neighbors": 60}, "max_neighbors must be an integer in 1..59, got 60"),
+    ({"n_draws": 0}, "n_draws must be an integer >= 1, got 0"),
+    ({"n_chains": 1.5}, "n_chains must be an integer >= 1, got 1.5"),
+    ({"n_warmup": -1}, "n_warmup must be an integer >= 0, got -1"),
+    ({"prior": [-1.0, 2.0], "max_neighbors": 2}, "prior must be finite and not negative, got -1"),
+    ({"prior": [0.0, 0.0], "max_neighbors": 2}, "prior is zero everywhere"),
+    ({"prior": [1.0, 1.0], "max_neighbors": 3}, "prior must have 3 rows"),
+    ({"class_prior": [0.9, 0.2]}, "class_prior must sum to 1"),
+    ({"class_prior": {0: 1.0}}, "class_prior has no entry for class 1"),
+    ({"metric": "nearness"}, "metric"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), BAD_SETTINGS)
+def test_bad_settings_are_named(parameters, message):
+    X, y = RIPLEY.X_train[:60], np.arange(60) % 2
+    clf = BayesianKNeighborsClassifier(**{"beta_max": 4.0, "likelihood": "pseudo"} | parameters)
+    with pytest.raises(ValueError, match=message) as caught:
+        clf.fit(X, y)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_points_at_prediction_are_named(pseudo):
+    from sklearn.exceptions import NotFittedError
+
+    unfitted = BayesianKNeighborsClassifier()
+    for use in (unfitted.predict, unfitted.predict_proba, unfitted.predict_zone):
+        with pytest.raises(NotFittedError):
+            use(RIPLEY.X_test)
+    with pytest.raises(NotFittedError):
+        _ = unfitted.posterior_
+    with pytest.raises(ValueError, match="X has 3 features.*expecting 2"):
+        pseudo.predict(np.zeros((1, 3)))
+    with pytest.raises(ValueError, match="NaN in row 1, column 0"):
+        pseudo.predict([[0.0, 1.0], [np.nan, 1.0]])
+    with pytest.raises(ValueError, match="0 sample"):
+        pseudo.predict(np.empty((0, 2)))
+    with pytest.raises(ValueError, match="level"):
+        pseudo.predict_interval(RIPLEY.X_test, level=1.5)
+
+
+def test_unseen_categories_are_named():
+    X = pd.DataFrame({"size": np.arange(20.0), "colour": ["red", "blue"] * 10})
+    clf = BayesianKNeighborsClassifier(likelihood="pseudo", metric="gower", beta_max=4.0)
+    clf.fit(X, np.repeat(["a", "b"], 10))
+    new = pd.DataFrame({"size": [3.0], "colour": ["green"]})
+    with pytest.raises(ValueError, match="colour.*green|green.*colour"):
+        clf.predict(new)
+
+
+def test_a_refused_refit_leaves_the_fitted_classifier_whole(pseudo):
+    before = pseudo.predict_proba(RIPLEY.X_test)
+    with pytest.raises(ValueError, match="NaN"):
+        pseudo.fit(np.where(RIPLEY.X_train > 0.9, np.nan, RIPLEY.X_train), RIPLEY.y_train)
+    np.testing.assert_array_equal(pseudo.predict_proba(RIPLEY.X_test), before)

@@ -27,11 +27,11 @@ $(READY): pyproject.toml constraints.txt $(filter-out uv,$(UV))
 
 setup: $(READY) ## the virtual environment in .venv
 
-demo: setup ## classical kNN on Ripley's data: the table, the curve, a picture
+demo: setup ## Ripley's data by the Bayesian classifier: numbers, a report, a picture
 	$(BIN)/bayesknn demo
 
-paper: ## every figure, table and number of the paper
-	@echo "make paper: will reproduce the paper's 13 figures and 2 tables; not built yet (issue 6)"; exit 1
+paper: setup ## every figure, table and number of the paper, in paper-output
+	$(BIN)/bayesknn paper --out paper-output $(PAPER)
 
 test: setup ## the tests that CI runs
 	$(BIN)/pytest
@@ -52,8 +52,12 @@ format: setup ## let ruff rewrite what it can
 bench: setup ## every speed target as a ratio, measured in one run
 	$(BIN)/python -m benchmarks
 
-docs: ## the documentation
-	@echo "make docs: will build the Sphinx documentation; not built yet (issue 6)"; exit 1
+docs: $(VENV)/.docs ## the documentation, in docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+$(VENV)/.docs: $(READY)
+	$(UV) pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[docs]'
+	@touch $@
 
 clean: ## forget the environment and every cache
 	rm -rf $(VENV) .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis

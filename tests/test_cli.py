@@ -1,14 +1,21 @@
-"""The command line: what the demo prints and writes, and how commands refuse."""
+"""The command line: its commands, the demo, and how they end."""
 
 import re
 import subprocess
 import sys
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from bayesknn import __version__
-from bayesknn.cli import main
+from bayesknn.cli import COMMANDS, main
+from bayesknn.cli.outcome import one_line_errors, repeat_command
+
+DEMO_FILES = {
+    "model.skops", "posterior.nc", "predictions.csv", "report.html", "ripley.png", "ripley.svg",
+    "test.csv", "train.csv",
+}  # fmt: skip
 
 
 def run(*arguments):
@@ -22,7 +29,7 @@ def demo_run(tmp_path_factory):
 
 
 def test_demo_prints_the_published_tables_and_ours(demo_run):
-    result, _ = demo_run
+    result, folder = demo_run
     assert result.exit_code == 0, result.output
     rows = re.findall(r"^ +(\d+) +(0\.\d{3}) +(0\.\d{3})$", result.output, re.MULTILINE)
     assert len(rows) == 12
@@ -31,54 +38,72 @@ def test_demo_prints_the_published_tables_and_ours(demo_run):
     assert ("66", "0.208", "0.208") in rows
     assert "least error 0.116 at k = 17, 18, 35, 36, 45, 46, 51, 52, 53, 54" in result.output
     assert "least error 0.235 at k = 57, 58, 59, 60, 61, 62, 63, 64, 65, 66" in result.output
+    rows = re.findall(
+        r"^ +(pseudo|coherent) +0\.08\d +(0\.\d{3}) +(0\.\d{3})$", result.output, re.M
+    )
+    assert [name for name, _, _ in rows] == ["pseudo", "coherent"]
+    # SPEC: .085 and .224 for the pseudo-likelihood, .092 to .094 and .258 for the coherent one.
+    assert rows[0][1:] == ("0.085", "0.224")
+    assert 0.088 <= float(rows[1][1]) <= 0.098
+    assert f"Report:  {folder / 'report.html'}" in result.output
 
 
-def test_demo_writes_a_picture_of_each_kind(demo_run):
+def test_demo_writes_pictures_a_report_and_what_it_was_made_from(demo_run):
     _, folder = demo_run
+    assert {entry.name for entry in folder.iterdir()} == DEMO_FILES
     assert (folder / "ripley.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (folder / "ripley.svg").read_text(encoding="utf-8")
     # It stands in the README.
     assert (folder / "ripley.png").stat().st_size < 200_000
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert f"bayesknn fit {folder / 'train.csv'} --target class" in page
 
 
-def test_demo_does_not_replace_pictures_in_a_named_folder(demo_run):
+def test_demo_does_not_replace_what_is_in_a_named_folder(demo_run):
     _, folder = demo_run
-    (folder / "ripley.png").write_text("mine")
     refused = run("demo", "--out", str(folder))
     assert refused.exit_code == 2
-    assert "ripley.png exists; pass --force to replace it" in refused.output
-    assert (folder / "ripley.png").read_text() == "mine"
-    forced = run("demo", "--out", str(folder), "--force", "--quiet")
-    assert (forced.exit_code, forced.output) == (0, "")
-    assert (folder / "ripley.png").read_bytes().startswith(b"\x89PNG")
+    assert "down exists; pass --force to replace it" in refused.output
+    (folder / "notes.txt").write_text("mine")
+    refused = run("demo", "--out", str(folder), "--force")
+    (folder / "notes.txt").unlink()
+    assert refused.exit_code == 2
+    assert "holds 'notes.txt', which is not a file of this command" in refused.output
 
 
-def test_demo_repeats_in_its_own_folder(tmp_path, monkeypatch):
+def test_demo_repeats_in_its_own_folder(tmp_path, monkeypatch, demo_run):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "demo-output").mkdir()
     (tmp_path / "demo-output" / "ripley.png").write_text("an earlier demo")
-    assert run("demo", "--quiet").exit_code == 0
-    first = (tmp_path / "demo-output" / "ripley.svg").read_bytes()
-    assert run("demo", "--quiet").exit_code == 0
-    assert (tmp_path / "demo-output" / "ripley.svg").read_bytes() == first
+    result = run("demo", "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+    for name in ("ripley.svg", "predictions.csv"):
+        ours = (tmp_path / "demo-output" / name).read_bytes()
+        assert ours == (demo_run[1] / name).read_bytes()
 
 
-def test_demo_without_matplotlib_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = run("demo", "--out", str(tmp_path))
+@pytest.mark.parametrize(
+    ("module", "extra"), [("matplotlib", "plot"), ("skops", "report"), ("jinja2", "report")]
+)
+def test_demo_says_what_to_install(tmp_path, monkeypatch, module, extra):
+    monkeypatch.setitem(sys.modules, module, None)
+    result = run("demo", "--out", str(tmp_path / "out"))
     assert result.exit_code == 1
-    assert "pip install 'bayesknn[plot]'" in result.output
+    assert f"pip install 'bayesknn[{extra}]'" in result.output
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "paper"])
-def test_planned_commands_do_not_pretend(command):
-    for arguments in ([], ["data.csv", "--label", "y"]):
-        result = run(command, *arguments)
-        assert result.exit_code == 2
-        assert f"bayesknn {command} is not built yet" in result.output
-        assert len(result.output.splitlines()) == 1
-    assert re.search(rf"^  {command} +Not built yet", run("--help").output, re.MULTILINE)
+def test_every_command_has_help_and_is_listed():
+    listing = run("--help").output
+    for name, (_, text) in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(text)}", listing, re.MULTILINE)
+        assert run(name, "--help").exit_code == 0
+
+
+def test_a_command_that_is_not_there_is_guessed():
+    result = run("fitt")
+    assert result.exit_code == 2
+    assert "there is no command 'fitt'; did you mean 'fit'?" in result.output
 
 
 def test_bench_runs_the_checkout_s_benchmarks():
@@ -89,10 +114,46 @@ def test_bench_runs_the_checkout_s_benchmarks():
 
 
 def test_bench_outside_a_checkout_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr("bayesknn.cli.__file__", str(tmp_path / "a" / "b" / "cli.py"))
+    monkeypatch.setattr("bayesknn.cli.bench.__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
     result = run("bench")
     assert result.exit_code == 2
     assert "run this command from a checkout" in result.output
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ValueError("two\n  lines"), 2, "two lines"),
+        (PermissionError(13, "Permission denied", "/x"), 1, "Permission denied: /x"),
+        (MemoryError(), 1, "not enough memory"),
+        (ModuleNotFoundError("no soap"), 1, "no soap"),
+    ],
+)
+def test_errors_are_one_line(error, code, message):
+    with pytest.raises(click.ClickException, match=message) as caught, one_line_errors():
+        raise error
+    assert caught.value.exit_code == code
+
+
+def test_a_command_is_repeated_word_for_word():
+    found = []
+
+    @click.command
+    @click.argument("path")
+    @click.option("--drop", multiple=True)
+    @click.option("--scale/--no-scale", default=True)
+    @click.option("--columns", nargs=2)
+    @click.option("--seed", default=0)
+    @click.option("--quiet", is_flag=True)
+    @click.pass_context
+    def act(ctx, **options):
+        found.append(repeat_command(ctx, ("quiet",)))
+
+    words = ["a b.csv", "--drop", "x'y", "--drop", "z", "--no-scale", "--columns", "p", "q"]
+    CliRunner().invoke(act, [*words, "--quiet"])
+    assert found == [
+        """bayesknn act 'a b.csv' --drop 'x'"'"'y' --drop z --no-scale --columns p q"""
+    ]
 
 
 def test_version():

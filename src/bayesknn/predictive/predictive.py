@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import _num_samples
 
 from bayesknn._progress import progress
 from bayesknn.graph import NeighborGraph
@@ -195,7 +196,7 @@ class Predictive:
         )
         size = max(_BLOCK_BYTES // a_point, 64)
         chunks = self.graph.query_chunks(X, size, self.n_jobs, self.direction)
-        n_new = X.shape[0] if hasattr(X, "shape") else len(X)
+        n_new = _num_samples(X)
         with progress("Predicting", total=n_new, verbose=self.verbose) as advance:
             for _, query in chunks:
                 yield query.counts(self.labels, self.n_classes, ks, self.direction)

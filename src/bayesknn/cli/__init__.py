@@ -1,0 +1,51 @@
+"""The command ``bayesknn``: what people type. A command is imported when it is called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from bayesknn._version import __version__
+
+# Where each command lives, and what ``bayesknn --help`` says about it without importing it.
+COMMANDS = {
+    "demo": ("bayesknn.cli.demo", "The whole way on Ripley's data, with nothing to prepare."),
+    "fit": ("bayesknn.cli.fit", "Fit a table, and write predictions, model and report."),
+    "predict": ("bayesknn.cli.predict", "Classify the rows of a table with a saved model."),
+    "paper": ("bayesknn.paper.command", "Every figure, table and number of the paper."),
+    "bench": ("bayesknn.cli.bench", "Measure every speed target."),
+}
+
+
+class _LazyGroup(click.Group):
+    """A group that imports a command when it is called, and not to list it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        return getattr(import_module(COMMANDS[name][0]), name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], COMMANDS, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            ctx.fail(f"there is no command {args[0]!r}{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="bayesknn")
+def main() -> None:
+    """k-nearest-neighbour classification that knows how sure it is."""

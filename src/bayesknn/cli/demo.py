@@ -1,0 +1,184 @@
+"""``bayesknn demo``: the paper's first example, classical and Bayesian, with nothing to prepare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from bayesknn.cli.outcome import one_line_errors
+
+if TYPE_CHECKING:
+    from bayesknn.classical import ClassicalKNeighborsClassifier
+    from bayesknn.report import Analysis
+
+# Misclassification rates of classical kNN on the test sets: the paper's Tables 1 and 2.
+PUBLISHED = {
+    "ripley": {1: 0.150, 3: 0.134, 15: 0.095, 17: 0.087, 31: 0.084, 54: 0.081},
+    "pima": {1: 0.316, 3: 0.229, 15: 0.226, 31: 0.211, 57: 0.205, 66: 0.208},
+}
+# Of the Bayesian rule on Ripley's test set, by likelihood: the paper's Section 4.
+PUBLISHED_BAYESIAN = {"pseudo": 0.087, "coherent": 0.084}
+DEMO_FOLDER = Path("demo-output")
+PICTURES = ("ripley.png", "ripley.svg")
+TABLES = ("train.csv", "test.csv")
+
+
+@click.command
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Folder for what it writes, made if missing; {DEMO_FOLDER} by default.",
+)
+@click.option("--force", is_flag=True, help="Replace an earlier demo in --out.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def demo(out: Path | None, force: bool, quiet: bool) -> None:
+    """Classical and Bayesian kNN on the paper's data: its tables, a picture, a report.
+
+    Prints Tables 1 and 2 of the paper beside our numbers, fits the Bayesian classifier to Ripley's
+    data, and writes what bayesknn fit writes, the tables it was given, and a picture of the
+    classical rule at the k chosen by leave-one-out.
+    """
+    with one_line_errors():
+        _run(DEMO_FOLDER if out is None else out, force or out is None, quiet)
+
+
+def _run(folder: Path, force: bool, quiet: bool) -> None:
+    from bayesknn._progress import progress
+    from bayesknn.report.folder import check_output, write_folder
+    from bayesknn.report.output import FILES, digest, tell, write_results
+    from bayesknn.report.page import render_report, require_packages
+
+    own = (*FILES, *PICTURES, *TABLES)
+    # demo-output is the demo's own; a folder that was named may hold someone's work.
+    check_output(folder, force, own)
+    require_packages()
+    with progress("Fitting Ripley's and the Pima data", total=5, verbose=not quiet) as advance:
+        classical = []
+        for name in PUBLISHED:
+            classical.append(_classify(name))
+            advance(1)
+        bayesian = {}
+        for likelihood in PUBLISHED_BAYESIAN:
+            bayesian[likelihood] = _fit(likelihood)
+            advance(1)
+        command = (
+            f"bayesknn fit {folder / TABLES[0]} --target class --test {folder / TABLES[1]} "
+            "--no-scale --likelihood coherent --out ripley-report"
+        )
+        with write_folder(folder, force=force, own=own) as target:
+            for name, table in zip(TABLES, _tables(), strict=True):
+                table.to_csv(target / name, index=False, lineterminator="\n")
+            page = render_report(
+                bayesian["coherent"],
+                source=TABLES[0],
+                command=command,
+                files={name: digest(target / name) for name in TABLES},
+                model=str(folder / "model.skops"),
+            )
+            write_results(target, bayesian["coherent"], page)
+            _draw(classical[0].clf, [target / name for name in PICTURES])
+        advance(1)
+    if quiet:
+        return
+    click.echo("Classical k-nearest neighbours, ties resolved by decreasing k")
+    for result in classical:
+        _print_classical(result)
+    _print_bayesian(bayesian)
+    click.echo("\n".join(f"  {line}" for line in tell(bayesian["coherent"])))
+    click.echo(f"\nPicture: {' and '.join(str(folder / name) for name in PICTURES)}")
+    click.echo(f"Report:  {folder / 'report.html'}")
+
+
+class _Classical(NamedTuple):
+    """What the demo has to say about classical kNN on one data set."""
+
+    name: str
+    clf: ClassicalKNeighborsClassifier
+    n_train: int
+    n_test: int
+    errors: dict[int, float]
+
+
+def _classify(name: str) -> _Classical:
+    from bayesknn import ClassicalKNeighborsClassifier, datasets
+
+    data = getattr(datasets, f"load_{name}")()
+    errors = {}
+    for k in PUBLISHED[name]:
+        clf = ClassicalKNeighborsClassifier(k).fit(data.X_train, data.y_train)
+        errors[k] = 1 - clf.score(data.X_test, data.y_test)
+    chosen = ClassicalKNeighborsClassifier("loo").fit(data.X_train, data.y_train)
+    return _Classical(name, chosen, len(data.y_train), len(data.y_test), errors)
+
+
+def _tables() -> tuple[Any, Any]:
+    """Ripley's training and test points as tables."""
+    from bayesknn.datasets import load_ripley
+
+    ripley = load_ripley(as_frame=True)
+    train = ripley.X_train.assign(**{"class": ripley.y_train})
+    return train, ripley.X_test.assign(**{"class": ripley.y_test})
+
+
+def _fit(likelihood: str) -> Analysis:
+    from bayesknn.report import analyse
+
+    train, test = _tables()
+    # Raw coordinates, as in the paper.
+    settings = {"likelihood": likelihood, "random_state": 0}
+    return analyse(train, "class", test, scale=False, settings=settings)
+
+
+def _print_classical(result: _Classical) -> None:
+    from bayesknn.plots import LeaveOneOutDisplay
+
+    curve = LeaveOneOutDisplay(result.clf.loo_errors_)
+    table = list(PUBLISHED).index(result.name) + 1
+    click.echo(
+        f"\n{result.name.capitalize()}: error rate on {result.n_test} test points (Table {table})"
+    )
+    click.echo("    k   published    ours")
+    for k, error in result.errors.items():
+        published = PUBLISHED[result.name][k]
+        mark = "" if f"{error:.3f}" == f"{published:.3f}" else "   differs"
+        click.echo(f"  {k:3d}       {published:.3f}   {error:.3f}{mark}")
+    values = ", ".join(map(str, curve.best_k))
+    click.echo(
+        f"Leave-one-out on its {result.n_train} training points: least error "
+        f"{curve.errors.min():.3f} at k = {values}; k = {result.clf.n_neighbors_} is chosen"
+    )
+
+
+def _print_bayesian(results: dict[str, Analysis]) -> None:
+    click.echo("\nRipley: Bayesian k-nearest neighbours, k and its strength beta averaged over")
+    click.echo("    likelihood   published    ours   log-loss")
+    for likelihood, analysis in results.items():
+        found = analysis.scores()["test"]
+        click.echo(
+            f"    {likelihood:10s}       {PUBLISHED_BAYESIAN[likelihood]:.3f}   "
+            f"{found.error:.3f}      {found.log_loss:.3f}"
+        )
+
+
+def _draw(clf: ClassicalKNeighborsClassifier, pictures: list[Path]) -> None:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from bayesknn.datasets import load_ripley
+    from bayesknn.plots import DecisionRegionDisplay, LeaveOneOutDisplay
+
+    ripley = load_ripley()
+    # A fixed salt and no date: the same data give the same bytes.
+    with mpl.rc_context({"font.size": 10, "svg.hashsalt": "bayesknn"}):
+        figure = Figure(figsize=(9.0, 3.9), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        DecisionRegionDisplay.from_estimator(clf, ripley.X_train, ripley.y_train, ax=left)
+        left.get_legend().set_loc("lower right")  # where no point and no border is
+        left.set_title(f"Ripley's training points, {clf.n_neighbors_} nearest neighbours")
+        LeaveOneOutDisplay.from_estimator(clf, ax=right)
+        right.set_title("Leave-one-out leaves k undecided")
+        for picture in pictures:
+            metadata: dict[str, Any] = {"Date": None} if picture.suffix == ".svg" else {}
+            figure.savefig(picture, dpi=130, metadata=metadata)

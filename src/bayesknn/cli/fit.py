@@ -1,0 +1,197 @@
+"""``bayesknn fit``: a table in; predictions, posterior, model and report out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bayesknn.cli.outcome import Refusal, one_line_errors, repeat_command
+
+FILE = click.Path(path_type=Path)
+# What a reader of the report need not type again.
+_PASSING = ("force", "quiet", "as_json", "jobs")
+
+
+class _BetaMax(click.ParamType):
+    """A positive number, or ``auto``."""
+
+    name = "number|auto"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
+        if value == "auto":
+            return "auto"
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor auto", param, ctx)
+
+
+class _Share(click.ParamType):
+    """``CLASS=SHARE``."""
+
+    name = "class=share"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, float]:
+        if isinstance(value, tuple):
+            return value
+        name, _, share = value.rpartition("=")
+        try:
+            return name, float(share)
+        except ValueError:
+            self.fail(f"{value!r} is not of the form CLASS=SHARE", param, ctx)
+
+
+@click.command
+@click.argument("train", type=FILE)
+@click.option("--target", required=True, metavar="COLUMN", help="The column of the classes.")
+@click.option("--out", required=True, type=FILE, help="Folder to write; made if missing.")
+@click.option("--test", type=FILE, help="Rows to predict, with or without the target.")
+@click.option("--force", is_flag=True, help="Replace an earlier result in --out.")
+@click.option(
+    "--drop", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated."
+)
+@click.option(
+    "--keep", multiple=True, metavar="COLUMN", help="Use a column that looks like an identifier."
+)
+@click.option(
+    "--categorical", multiple=True, metavar="COLUMN", help="Take a column's numbers as mere codes."
+)
+@click.option("--scale/--no-scale", default=True, help="Standardise numbers (the default) or not.")
+@click.option(
+    "--impute",
+    is_flag=True,
+    help="Fill missing numbers with the median, and make missing words a category.",
+)
+@click.option("--columns", nargs=2, metavar="A B", help="Draw the zones over these two columns.")
+@click.option("--encoding", help="Of the CSV files; UTF-8 by default.")
+@click.option("--metric", default="euclidean", help="Distance; gower compares mixed columns.")
+@click.option(
+    "--likelihood",
+    type=click.Choice(["auto", "coherent", "pseudo", "holmes-adams"]),
+    default="auto",
+    help="auto: the coherent one up to 2,000 rows, the pseudo-likelihood above.",
+)
+@click.option(
+    "--inference",
+    type=click.Choice(["auto", "grid", "metropolis", "auxiliary", "exchange"]),
+    default="auto",
+    help="How the posterior is reached.",
+)
+@click.option(
+    "--label-sampler",
+    type=click.Choice(["swendsen-wang", "perfect", "gibbs"]),
+    default="swendsen-wang",
+    help="For the auxiliary and exchange chains.",
+)
+@click.option("--max-neighbors", type=int, help="Largest k; the smallest class by default.")
+@click.option("--beta-max", type=_BetaMax(), default="auto", help="Largest strength beta.")
+@click.option(
+    "--class-prior",
+    type=_Share(),
+    multiple=True,
+    help="True frequency of a class, where the sample's differ; for each class.",
+)
+@click.option("--level", type=float, default=0.95, help="Of the credible intervals.")
+@click.option("--chains", type=int, default=4, help="Number of chains.")
+@click.option("--draws", type=int, default=5000, help="Draws of each chain.")
+@click.option("--warmup", type=int, default=1000, help="Draws of each chain before them.")
+@click.option("--seed", type=int, default=0, help="The same seed gives the same files.")
+@click.option("--jobs", type=int, help="Threads, -1 for all cores; no result depends on it.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else.")
+@click.pass_context
+def fit(ctx: click.Context, /, **options: Any) -> None:
+    """Fit a CSV or Parquet table, and say how sure each class is.
+
+    Writes predictions.csv (of the --test rows or, by leave-one-out, of the training rows),
+    posterior.nc, model.skops and report.html to the folder --out: all of them or none.
+
+    Numbers are standardised and categories become indicators, the rarest of more than 20 sharing
+    one. Columns that are constant or identify rows are left out, and so are rows without a class;
+    a line says so. A missing value is an error unless --impute is given.
+    """
+    command = repeat_command(ctx, _PASSING)
+    with one_line_errors():
+        run_fit(command=command, **options)
+
+
+def run_fit(
+    command: str, out: Path, force: bool, quiet: bool, as_json: bool, **options: Any
+) -> None:
+    """Read, fit, render and write; nothing is written before all else is done."""
+    if not 0.0 < options["level"] < 1.0:
+        raise Refusal(f"--level must lie between 0 and 1, got {options['level']:g}")
+    from bayesknn._progress import progress
+    from bayesknn.report.folder import check_output, write_folder
+    from bayesknn.report.output import FILES, digest, summarise, tell, write_results
+    from bayesknn.report.page import render_report, require_packages
+
+    check_output(out, force, FILES)
+    require_packages()
+    verbose = not (quiet or as_json)
+    train, test = options["train"], options["test"]
+    analysis = _analyse(verbose=verbose, **options)
+    if verbose:
+        for text in analysis.messages:
+            click.echo(f"note: {text}", err=True)
+        for text in analysis.warnings:
+            click.echo(f"warning: {text}", err=True)
+    with progress("Writing the report", verbose=verbose):
+        page = render_report(
+            analysis,
+            source=train.name,
+            command=command,
+            files={path.name: digest(path) for path in (train, test) if path},
+            model=(out / "model.skops").as_posix(),
+        )
+        with write_folder(out, force=force, own=FILES) as folder:
+            write_results(folder, analysis, page)
+    if as_json:
+        files = {name: (out / name).as_posix() for name in FILES}
+        summary = {"command": command, **summarise(analysis), "files": files}
+        click.echo(json.dumps(summary, indent=2, allow_nan=False))
+    elif not quiet:
+        click.echo("\n".join([*tell(analysis), f"Report: {out / 'report.html'}"]))
+
+
+def _analyse(verbose: bool, **options: Any) -> Any:
+    from pandas.api.types import is_string_dtype
+
+    from bayesknn.report import analyse, read_table
+
+    train = read_table(options["train"], options["encoding"], text=options["categorical"])
+    test = None
+    if options["test"] is not None:
+        # As training had it: words stay words even if these happen to look like numbers.
+        text = [name for name in train.columns if is_string_dtype(train[name])]
+        test = read_table(options["test"], options["encoding"], text=text)
+    return analyse(
+        train,
+        options["target"],
+        test,
+        categorical=options["categorical"],
+        drop=options["drop"],
+        keep=options["keep"],
+        scale=options["scale"],
+        impute=options["impute"],
+        level=options["level"],
+        axes=options["columns"],
+        settings={
+            "likelihood": options["likelihood"],
+            "inference": options["inference"],
+            "label_sampler": options["label_sampler"],
+            "metric": options["metric"],
+            "max_neighbors": options["max_neighbors"],
+            "beta_max": options["beta_max"],
+            "class_prior": dict(options["class_prior"]),
+            "n_chains": options["chains"],
+            "n_draws": options["draws"],
+            "n_warmup": options["warmup"],
+            "random_state": options["seed"],
+            "n_jobs": options["jobs"],
+            "verbose": int(verbose),
+        },
+    )

@@ -1,0 +1,100 @@
+"""``bayesknn predict``: new rows through a saved model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bayesknn.cli.outcome import Refusal, one_line_errors
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command
+@click.argument("model", type=FILE)
+@click.argument("data", type=FILE)
+@click.option(
+    "--out",
+    type=FILE,
+    help="A file ending in .csv, or a folder for predictions.csv; standard output by default.",
+)
+@click.option("--force", is_flag=True, help="Replace what is at --out.")
+@click.option("--encoding", help="Of a CSV file; UTF-8 by default.")
+@click.option("--level", type=float, default=0.95, help="Of the credible intervals.")
+@click.option("--jobs", type=int, help="Threads, -1 for all cores; no result depends on it.")
+@click.option("--quiet", is_flag=True, help="Print no notes.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else.")
+def predict(**options: Any) -> None:
+    """Classify the rows of a CSV or Parquet table with a model that bayesknn fit wrote.
+
+    MODEL is the file model.skops or the folder it is in. A file of any other origin is refused:
+    nothing in it is ever executed.
+    """
+    with one_line_errors():
+        run_predict(**options)
+
+
+def run_predict(
+    model: Path,
+    data: Path,
+    out: Path | None,
+    force: bool,
+    encoding: str | None,
+    level: float,
+    jobs: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Load, predict and write; nothing is written before all else is done."""
+    if not 0.0 < level < 1.0:
+        raise Refusal(f"--level must lie between 0 and 1, got {level:g}")
+    import numpy as np
+
+    from bayesknn._progress import progress
+    from bayesknn.report import load_model, read_table
+    from bayesknn.report.folder import check_output, write_file, write_folder
+    from bayesknn.report.predictions import predict_new, write_csv
+
+    is_file = out is not None and out.suffix.lower() == ".csv"
+    own = () if is_file else ("predictions.csv",)
+    if out is not None:
+        check_output(out, force, own)
+    fitted = load_model(model)
+    fitted.classifier._predictive.n_jobs = jobs
+    frame = read_table(data, encoding, text=fitted.categorical)
+    frame = frame.set_axis(np.arange(1, len(frame) + 1), axis=0)
+    with progress("Predicting", verbose=not (quiet or as_json)):
+        found = predict_new(fitted, frame, level)
+        text = write_csv(found)
+    notes = [
+        f"column {name!r} holds categories that training did not see, in {count:,} "
+        f"row{'s' * (count > 1)}: they count as rare ones"
+        for name, count in fitted.count_unseen(frame).items()
+    ]
+    if out is None and not as_json:
+        click.echo(text, nl=False)
+    elif is_file:
+        assert out is not None
+        write_file(out, text, force=force)
+    elif out is not None:
+        with write_folder(out, force=force, own=own) as folder:
+            (folder / "predictions.csv").write_text(text, encoding="utf-8", newline="")
+    if as_json:
+        names, counts = np.unique(found.winners, return_counts=True)
+        summary = {
+            "rows": len(found.rows),
+            "classes": {found.names[g]: int(n) for g, n in zip(names, counts, strict=True)},
+            "settled": found.share_sure,
+            "messages": notes,
+            "out": None if out is None else out.as_posix(),
+        }
+        click.echo(json.dumps(summary, indent=2, allow_nan=False))
+    elif not quiet:
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
+        if out is not None:
+            share = f"{100 * found.share_sure:.1f} %"
+            click.echo(f"{len(found.rows):,} rows, the leading class settled in {share}: {out}")

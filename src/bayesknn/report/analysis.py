@@ -1,0 +1,270 @@
+"""From a table to a fitted model and its predictions: what ``bayesknn fit`` does first."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesknn.report.columns import (
+    MAX_CATEGORIES,
+    ColumnPlan,
+    find_column,
+    plan_columns,
+    split_target,
+)
+from bayesknn.report.pipeline import Model, as_model, build_pipeline
+from bayesknn.report.predictions import Predictions, predict_left_out, predict_new
+from bayesknn.report.scores import Scores, score
+
+if TYPE_CHECKING:
+    import pandas
+
+# Above this many rows the pseudo-likelihood stands in for the coherent one, unless it is asked
+# for by name.
+MAX_COHERENT_ROWS = 2000
+_MAX_ROWS_NAMED = 5
+
+
+@dataclass
+class Analysis:
+    """A table, the model fitted to it, and what the model says.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The training rows in use; the index counts the rows of the file from 1.
+    plan : ColumnPlan
+    model : Model
+    training : Predictions
+        Of the training rows, each by leave-one-out.
+    test : Predictions or None
+        Of the test rows.
+    test_frame : pandas.DataFrame or None
+    level : float
+        Of the credible intervals.
+    axes : tuple of two str or None
+        Columns to draw the rows over.
+    seconds : float
+        How long the fit took.
+    messages : list of str
+        What was done to the table and what was chosen, in sentences.
+    warnings : list of str
+        What a reader must know before trusting the result.
+    """
+
+    frame: pandas.DataFrame
+    plan: ColumnPlan
+    model: Model
+    training: Predictions
+    test: Predictions | None
+    test_frame: Any
+    level: float
+    axes: tuple[str, str] | None
+    seconds: float
+    messages: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def predictions(self) -> Predictions:
+        """What goes into ``predictions.csv``: the test rows if there are any."""
+        return self.training if self.test is None else self.test
+
+    @property
+    def classifier(self) -> Any:
+        """The fitted classifier."""
+        return self.model.classifier
+
+    def scores(self) -> dict[str, Scores]:
+        """Score the leave-one-out probabilities and, if their classes are known, the test's."""
+        found = {"leave-one-out": score(self.training.probabilities, self.training.actual)}
+        if self.test is not None and self.test.actual is not None:
+            found["test"] = score(self.test.probabilities, self.test.actual)
+        return found
+
+
+def analyse(
+    frame: pandas.DataFrame,
+    target: str,
+    test_frame: pandas.DataFrame | None = None,
+    *,
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    scale: bool = True,
+    impute: bool = False,
+    level: float = 0.95,
+    axes: tuple[str, str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Analysis:
+    """Fit the classifier to a table and predict.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The training table, as :func:`read_table` gives it.
+    target : str
+        The column that holds the classes.
+    test_frame : pandas.DataFrame, optional
+        Rows to predict, with or without the target.
+    categorical, drop, keep : sequence of str
+        See :func:`plan_columns`.
+    scale, impute : bool
+        See :func:`build_pipeline`.
+    level : float, default=0.95
+        Of the credible intervals.
+    axes : tuple of two str, optional
+        Numeric columns to draw the rows over.
+    settings : mapping, optional
+        Parameters of the classifier; ``likelihood="auto"`` is the coherent likelihood up to
+        ``MAX_COHERENT_ROWS`` rows and the pseudo-likelihood above.
+
+    Returns
+    -------
+    Analysis
+
+    Examples
+    --------
+    >>> from bayesknn.datasets import load_ripley
+    >>> from bayesknn.report import analyse
+    >>> ripley = load_ripley(as_frame=True)
+    >>> table = ripley.X_train.assign(kind=ripley.y_train)
+    >>> found = analyse(table, "kind", settings={"likelihood": "pseudo", "random_state": 0})
+    >>> found.model.numeric, found.scores()["leave-one-out"].n
+    (['x1', 'x2'], 250)
+    """
+    from bayesknn.classifier import BayesianKNeighborsClassifier
+
+    frame, classes, without = split_target(frame, target)
+    options = {"likelihood": "auto", **(settings or {})}
+    if options.get("metric") == "precomputed":
+        raise ValueError("metric 'precomputed' takes distances, not a table of columns")
+    plan = plan_columns(
+        frame,
+        target,
+        categorical=categorical,
+        drop=drop,
+        keep=keep,
+        impute=impute,
+        max_categories=None if options.get("metric") == "gower" else MAX_CATEGORIES,
+    )
+    if axes is not None:
+        plan.check_axes(axes)
+    messages = [*_tell_without_class(without, target), *plan.messages]
+    if impute:
+        messages += _tell_missing(frame[plan.used])
+    if options["likelihood"] == "auto":
+        options["likelihood"], message = _choose_likelihood(len(frame), options)
+        messages += message
+    options["class_prior"] = _by_class(options.get("class_prior"), classes)
+    if test_frame is not None:
+        # Rows count from 1, and a test table that cannot be read is found out before the fit.
+        test_frame = test_frame.set_axis(np.arange(1, len(test_frame) + 1), axis=0)
+        for name in plan.used:
+            find_column(test_frame, name)
+    pipeline = build_pipeline(
+        plan, BayesianKNeighborsClassifier(**options), scale=scale, impute=impute
+    )
+    begin = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pipeline.fit(frame[plan.used], classes)
+    seconds = time.perf_counter() - begin
+    model = as_model(pipeline)
+    labels = np.searchsorted(model.classifier.classes_, classes)
+    training = predict_left_out(model.classifier, frame.index.to_numpy(), labels, level)
+    test = None
+    if test_frame is not None:
+        test = predict_new(model, test_frame, level)
+        if target in test_frame.columns:
+            test.actual, test.actual_names = _match(test_frame[target], training.names)
+        messages += _tell_unseen(model.count_unseen(test_frame), training, test)
+    return Analysis(
+        frame, plan, model, training, test, test_frame, level, axes, seconds, messages,
+        _collect_warnings(model.classifier, caught),
+    )  # fmt: skip
+
+
+def _choose_likelihood(n: int, options: Mapping[str, Any]) -> tuple[str, list[str]]:
+    if n <= MAX_COHERENT_ROWS or options.get("inference") in ("auxiliary", "exchange"):
+        return "coherent", []
+    return "pseudo", [
+        f"{n:,} rows: the pseudo-likelihood stands in for the coherent one, which takes long above "
+        f"{MAX_COHERENT_ROWS:,} (--likelihood coherent insists)"
+    ]
+
+
+def _by_class(shares: Mapping[str, float] | None, classes: np.ndarray) -> dict[Any, float] | None:
+    """Return frequencies by class, which were given by name."""
+    if not shares:
+        return None
+    found = {str(value): value for value in np.unique(classes).tolist()}
+    for name in shares:
+        if name not in found:
+            raise ValueError(f"there is no class {name!r}; the classes are {', '.join(found)}")
+    for name in found:
+        if name not in shares:
+            raise ValueError(f"the class prior lacks the class {name!r}")
+    return {found[name]: share for name, share in shares.items()}
+
+
+def _match(column: pandas.Series, names: list[str]) -> tuple[Any, Any]:
+    """Return the class numbers and names of test rows, or None if a row has no class."""
+    if column.isna().any():
+        return None, None
+    is_whole = column.dtype.kind == "f" and np.all(column == np.floor(column))
+    texts = (column.astype(np.int64) if is_whole else column).astype(str).to_numpy(dtype=object)
+    numbers = {name: g for g, name in enumerate(names)}
+    return np.array([numbers.get(text, -1) for text in texts]), texts
+
+
+def _tell_without_class(rows: list[int], target: str) -> list[str]:
+    if not rows:
+        return []
+    named = ", ".join(map(str, rows[:_MAX_ROWS_NAMED]))
+    more = ", ..." if len(rows) > _MAX_ROWS_NAMED else ""
+    many = len(rows) > 1
+    return [
+        f"{len(rows):,} row{'s have' if many else ' has'} no value in {target!r} and "
+        f"{'are' if many else 'is'} left out (row{'s' * many} {named}{more})"
+    ]
+
+
+def _tell_missing(frame: pandas.DataFrame) -> list[str]:
+    counts = frame.isna().sum()
+    return [
+        f"column {name!r} has no value in {count:,} row{'s' * (count > 1)}: filled with "
+        + ("its median" if frame[name].dtype.kind in "iuf" else "a category of its own")
+        for name, count in counts.items()
+        if count
+    ]
+
+
+def _tell_unseen(counts: dict[str, int], training: Predictions, test: Predictions) -> list[str]:
+    told = [
+        f"column {name!r} of the test table holds categories that training did not see, in "
+        f"{count:,} row{'s' * (count > 1)}: they count as rare ones"
+        for name, count in counts.items()
+    ]
+    if test.actual is not None and np.any(test.actual < 0):
+        strange = test.actual_names[test.actual < 0]
+        told.append(
+            f"{len(strange):,} test row{'s' * (len(strange) > 1)} of a class that training did "
+            f"not see ({strange[0]!r}) cannot be predicted right"
+        )
+    return told
+
+
+def _collect_warnings(classifier: Any, caught: Sequence[warnings.WarningMessage]) -> list[str]:
+    """Merge what the classifier knows about itself with what was warned about, each once."""
+    found = list(classifier.diagnostics_.get("warnings", []))
+    for warning in caught:
+        if not issubclass(warning.category, DeprecationWarning | PendingDeprecationWarning):
+            text = " ".join(str(warning.message).split())
+            if not any(text in known or known in text for known in found):
+                found.append(text)
+    return found

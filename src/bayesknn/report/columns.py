@@ -1,0 +1,349 @@
+"""What each column of a training table is taken for, decided once and told in words.
+
+A column of numbers is numeric, one of text or truth values is categorical, and the others say
+nothing about the classes or cannot be compared:
+
+- a column with one value, or none, is left out;
+- a column that merely counts the rows, or in which nearly every row has a word of its own, is an
+  identifier and is left out;
+- a column of numbers with a few words in it is refused, as is an infinite or absurdly large one;
+- a missing value is refused, unless values are to be filled in.
+
+Rows without a class are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+
+# One-hot indicators a categorical column may have; rarer categories share the last one.
+MAX_CATEGORIES = 20
+# A shorter column of distinct values may be distinct by chance.
+_MIN_ROWS_OF_IDENTIFIER = 20
+_IDENTIFYING_SHARE = 0.9
+# The square of a larger number, summed over a table, overflows.
+_LARGEST = 1e150
+_MAX_SHOWN = 12
+
+
+@dataclass
+class ColumnPlan:
+    """Which columns are used, and how.
+
+    Attributes
+    ----------
+    target : str
+        The column that holds the classes.
+    numeric, categorical : list of str
+        The columns in use, in the order of the table.
+    dropped : dict of str to str
+        The columns left out, and why.
+    messages : list of str
+        What a user should know, in sentences.
+    """
+
+    target: str
+    numeric: list[str] = field(default_factory=list)
+    categorical: list[str] = field(default_factory=list)
+    dropped: dict[str, str] = field(default_factory=dict)
+    messages: list[str] = field(default_factory=list)
+
+    @property
+    def used(self) -> list[str]:
+        """The columns that the classifier sees."""
+        return [*self.numeric, *self.categorical]
+
+    def check_axes(self, axes: tuple[str, str]) -> None:
+        """Refuse two columns that cannot be the axes of a picture."""
+        if axes[0] == axes[1]:
+            raise ValueError(f"--columns takes two different columns, got {axes[0]!r} twice")
+        for name in axes:
+            if name not in self.numeric:
+                known = ", ".join(map(repr, self.numeric[:_MAX_SHOWN])) or "none"
+                raise ValueError(
+                    f"--columns: {name!r} is not a numeric column of the model; those are {known}"
+                )
+
+
+def plan_columns(
+    frame: pandas.DataFrame,
+    target: str,
+    *,
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    impute: bool = False,
+    max_categories: int | None = MAX_CATEGORIES,
+) -> ColumnPlan:
+    """Decide from the training table what each of its columns is.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The training table; every row has a class (:func:`split_target`).
+    target : str
+        The column that holds the classes.
+    categorical : sequence of str
+        Columns whose numbers are mere codes, and which were read as text.
+    drop : sequence of str
+        Columns to leave out.
+    keep : sequence of str
+        Columns to use although they look like identifiers.
+    impute : bool, default=False
+        Whether missing values will be filled in; they are refused otherwise.
+    max_categories : int, optional
+        Above this a message says that rare categories share an indicator; None is silent.
+
+    Returns
+    -------
+    ColumnPlan
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bayesknn.report import plan_columns
+    >>> table = pd.DataFrame({"age": [20, 31, 52], "sex": list("fmf"), "unit": 1, "y": [0, 1, 1]})
+    >>> plan = plan_columns(table, "y")
+    >>> plan.numeric, plan.categorical, plan.dropped
+    (['age'], ['sex'], {'unit': 'it has the same value in every row'})
+    """
+    for name in (*categorical, *drop, *keep):
+        find_column(frame, name)
+        if name == target:
+            raise ValueError(f"{name!r} is the target; it cannot be a feature as well")
+    plan = ColumnPlan(target)
+    for name in frame.columns:
+        if name == target:
+            continue
+        if name in drop:
+            plan.dropped[name] = "as you asked"
+            continue
+        column = frame[name]
+        kind = "categorical" if name in categorical else _kind(column)
+        if kind == "categorical" and name not in categorical:
+            _refuse_words(column)
+        reason = _reason_to_drop(column, kind, name in keep)
+        if reason:
+            plan.dropped[name] = reason
+            plan.messages.append(f"column {name!r} is left out: {reason}")
+            continue
+        if kind == "numeric":
+            _check_finite(column)
+        _check_missing(column, impute)
+        if kind == "numeric":
+            plan.numeric.append(name)
+            continue
+        plan.categorical.append(name)
+        n_categories = column.nunique()
+        if max_categories is not None and n_categories > max_categories:
+            plan.messages.append(
+                f"column {name!r} has {n_categories:,} categories: the {max_categories - 1} most "
+                "common ones keep an indicator of their own, the others share one"
+            )
+    if not plan.used:
+        raise ValueError(
+            f"no column is left to classify by: {'; '.join(_reasons(plan)) or 'there is no other'}"
+        )
+    return plan
+
+
+def split_target(
+    frame: pandas.DataFrame, target: str
+) -> tuple[pandas.DataFrame, np.ndarray, list[int]]:
+    """Take the rows that have a class, and their classes.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        The rows with a class, the target column included; its index counts the rows of the file
+        from 1.
+    classes : ndarray of shape (n,)
+        int64 where all of them are whole numbers, str otherwise.
+    without : list of int
+        Numbers of the rows without a class.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bayesknn.report.columns import split_target
+    >>> table = pd.DataFrame({"x": [1, 2, 3], "y": [0, None, 1]})
+    >>> rows, classes, without = split_target(table, "y")
+    >>> rows.index.tolist(), classes.tolist(), without
+    ([1, 3], [0, 1], [2])
+    """
+    column = find_column(frame, target)
+    frame = frame.set_axis(np.arange(1, len(frame) + 1), axis=0)
+    missing = column.isna().to_numpy()
+    if missing.all():
+        raise ValueError(f"the target {target!r} has no value in any row")
+    without = (np.flatnonzero(missing) + 1).tolist()
+    return frame[~missing], as_classes(column[~missing], target), without
+
+
+def as_classes(column: pandas.Series, target: str) -> np.ndarray:
+    """Return classes as whole numbers or as text; refuse what measures rather than names."""
+    kind = _kind(column)
+    if kind == "other":
+        raise ValueError(f"the target {target!r} holds {column.dtype}, which names no classes")
+    values = column.to_numpy()
+    if kind == "numeric":
+        values = values.astype(np.float64)
+        if not np.all(np.isfinite(values) & (values == np.floor(values))):
+            example = values[~(np.isfinite(values) & (values == np.floor(values)))][0]
+            raise ValueError(
+                f"the target {target!r} holds {example:g}: it measures something, while classes "
+                "are words or whole numbers"
+            )
+        n_classes = len(np.unique(values))
+        if n_classes > max(50, len(values) ** 0.5):
+            raise ValueError(
+                f"the target {target!r} has {n_classes:,} different values in {len(values):,} "
+                "rows: it counts or measures something and names no classes"
+            )
+        return values.astype(np.int64)
+    texts = column.to_numpy(dtype=object)
+    names, sizes = np.unique(texts, return_counts=True)
+    if sizes.max() == 1:
+        raise ValueError(f"the target {target!r} is different in every row: it names no classes")
+    if sizes.min() == 1:
+        alone = names[sizes == 1]
+        raise ValueError(
+            f"the class {alone[0]!r} of {target!r} has one row; every class needs two "
+            f"({len(alone)} such class{'es' * (len(alone) > 1)})"
+        )
+    return texts.astype(str)
+
+
+def find_column(frame: pandas.DataFrame, name: str) -> pandas.Series:
+    """Return a column, or say which there are."""
+    if name in frame.columns:
+        return frame[name]
+    close = get_close_matches(name, list(frame.columns), 1)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    shown = ", ".join(map(repr, frame.columns[:_MAX_SHOWN]))
+    more = ", ..." if frame.shape[1] > _MAX_SHOWN else ""
+    raise ValueError(f"there is no column {name!r}{hint} The columns are {shown}{more}")
+
+
+def check_new_rows(
+    frame: pandas.DataFrame,
+    numeric: Sequence[str],
+    categorical: Sequence[str],
+    *,
+    impute: bool = False,
+) -> None:
+    """Refuse a new table that lacks a column, or whose values are not of the training's kind.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Read with its categorical columns as text.
+    numeric, categorical : sequence of str
+        The columns of training.
+    impute : bool, default=False
+        Whether missing values will be filled in; they are refused otherwise.
+    """
+    for name in numeric:
+        column = find_column(frame, name)
+        if _kind(column) == "numeric":
+            _check_finite(column)
+        elif column.notna().any():
+            words = column[_find_words(column)]
+            example = words if len(words) else column.dropna()
+            raise ValueError(
+                f"column {name!r} held numbers in training; here it holds {example.iloc[0]!r} in "
+                f"row {example.index[0]}"
+            )
+        _check_missing(column, impute)
+    for name in categorical:
+        _check_missing(find_column(frame, name), impute)
+
+
+def _kind(column: pandas.Series) -> str:
+    from pandas.api import types
+
+    if types.is_string_dtype(column):
+        return "categorical"
+    # Truth values are text by now; what is left of this kind is not for distances.
+    if types.is_numeric_dtype(column) and not types.is_complex_dtype(column):
+        return "numeric"
+    return "other"
+
+
+def _reason_to_drop(column: pandas.Series, kind: str, keep: bool) -> str:
+    if column.isna().all():
+        return "it has no value in any row"
+    if kind == "other":
+        raise ValueError(
+            f"column {column.name!r} holds {column.dtype} values, neither numbers nor categories: "
+            f"pass --drop {column.name!r} to leave it out"
+        )
+    n_values = column.nunique(dropna=False)
+    if n_values == 1:
+        return "it has the same value in every row"
+    if keep or len(column) < _MIN_ROWS_OF_IDENTIFIER:
+        return ""
+    nevertheless = f"(--keep {column.name!r} uses it nevertheless)"
+    if kind == "categorical" and n_values > _IDENTIFYING_SHARE * len(column):
+        almost = "" if n_values == len(column) else "nearly "
+        return f"{almost}every row has a word of its own, so it names rows {nevertheless}"
+    if kind == "numeric" and n_values == len(column):
+        if np.all(np.diff(column.to_numpy(dtype=np.float64, na_value=np.nan)) == 1):
+            return f"it counts the rows {nevertheless}"
+        if re.search(r"(?:^|[_ .-])id$", str(column.name), re.IGNORECASE):
+            return f"it is called an identifier and is different in every row {nevertheless}"
+    return ""
+
+
+def _check_finite(column: pandas.Series) -> None:
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    far = np.abs(values) > _LARGEST
+    if far.any():
+        at = int(np.argmax(far))
+        raise ValueError(
+            f"column {column.name!r} holds {values[at]:g} in row {column.index[at]}, too large to "
+            "measure distances by; correct it, or divide the column"
+        )
+
+
+def _check_missing(column: pandas.Series, impute: bool) -> None:
+    missing = column.isna().to_numpy()
+    if missing.any() and not impute:
+        raise ValueError(
+            f"column {column.name!r} has no value in {missing.sum():,} of {len(column):,} rows "
+            f"(first in row {column.index[int(np.argmax(missing))]}): fill them in, pass --drop "
+            f"{column.name!r}, or pass --impute when fitting"
+        )
+
+
+def _refuse_words(column: pandas.Series) -> None:
+    """Refuse a text column that is mostly numbers: the words in it are mistakes."""
+    is_word = _find_words(column)
+    n_words = int(is_word.sum())
+    if 0 < n_words < column.notna().sum() / 2:
+        raise ValueError(
+            f"column {column.name!r} holds numbers and, in {n_words:,} row{'s' * (n_words > 1)}, "
+            f"words such as {column.iloc[int(np.argmax(is_word))]!r}: correct them, empty the "
+            f"cells, or pass --categorical {column.name!r}"
+        )
+
+
+def _find_words(column: pandas.Series) -> np.ndarray:
+    """Mark the rows that hold a word and not a number."""
+    import pandas
+
+    numbers = pandas.to_numeric(column, errors="coerce")
+    return (column.notna() & numbers.isna()).to_numpy()
+
+
+def _reasons(plan: ColumnPlan) -> list[str]:
+    return [f"{name!r}: {reason}" for name, reason in plan.dropped.items()]

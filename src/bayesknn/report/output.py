@@ -1,0 +1,107 @@
+"""What a fit leaves behind: its four files, and a summary for machines and for people."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesknn._version import __version__
+from bayesknn.posterior.output import save_posterior
+from bayesknn.report.analysis import Analysis
+from bayesknn.report.pipeline import save_model
+from bayesknn.report.predictions import write_csv
+from bayesknn.report.scores import percent
+from bayesknn.report.sections import k_interval, k_mean
+
+FILES = ("predictions.csv", "posterior.nc", "model.skops", "report.html")
+
+
+def write_results(folder: Path, analysis: Analysis, page: str) -> None:
+    """Write the four files of a fit to a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        It exists.
+    analysis : Analysis
+    page : str
+        The report.
+    """
+    csv, posterior, model, report = (folder / name for name in FILES)
+    csv.write_text(write_csv(analysis.predictions), encoding="utf-8", newline="")
+    save_posterior(analysis.classifier.posterior_, posterior)
+    save_model(analysis.model.pipeline, model)
+    report.write_text(page, encoding="utf-8", newline="")
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def summarise(analysis: Analysis) -> dict[str, Any]:
+    """Sum a fit up for a machine to read; every number is finite or None.
+
+    Parameters
+    ----------
+    analysis : Analysis
+
+    Returns
+    -------
+    dict
+        Of text, numbers, lists and dictionaries, as JSON has them.
+    """
+    clf, training = analysis.classifier, analysis.training
+    sizes = np.bincount(training.actual, minlength=len(training.classes))
+    return {
+        "version": __version__,
+        "target": analysis.plan.target,
+        "rows": len(training.rows),
+        "numeric": analysis.plan.numeric,
+        "categorical": analysis.plan.categorical,
+        "dropped": analysis.plan.dropped,
+        "classes": dict(zip(training.names, sizes.tolist(), strict=True)),
+        "likelihood": clf.likelihood,
+        "inference": clf.diagnostics_["inference"],
+        "k": {
+            "mean": k_mean(clf),
+            "interval": list(k_interval(clf)),
+            "max": int(clf.k_values_[-1]),
+        },
+        "beta": {"mean": clf.beta_mean_, "sd": clf.beta_sd_, "max": clf.beta_max_},
+        "scores": {
+            basis: {name: _finite(value) for name, value in found._asdict().items()}
+            for basis, found in analysis.scores().items()
+        },
+        "settled": analysis.predictions.share_sure,
+        "messages": analysis.messages,
+        "warnings": analysis.warnings,
+        "seconds": round(analysis.seconds, 3),
+    }
+
+
+def tell(analysis: Analysis) -> list[str]:
+    """Sum a fit up in a few lines for a person to read."""
+    clf = analysis.classifier
+    low, high = k_interval(clf)
+    share = percent(analysis.predictions.share_sure).replace("\xa0", " ")
+    lines = [
+        f"{basis.capitalize()}: {found.n:,} rows, error {100 * found.error:.1f} %, log-loss "
+        f"{found.log_loss:.3f}, Brier score {found.brier:.3f}"
+        for basis, found in analysis.scores().items()
+    ]
+    lines.append(f"Which class leads is settled for {share} of the rows")
+    lines.append(
+        f"k = {k_mean(clf):.1f} ({low} to {high} hold 95 %), beta = {clf.beta_mean_:.2f} ± "
+        f"{clf.beta_sd_:.2f}; {clf.likelihood} likelihood"
+    )
+    return lines
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,99 @@
+"""The report: one HTML page that needs nothing beside itself.
+
+Names of classes and columns come from the data, so everything that enters the page is escaped but
+the figures, whose text matplotlib escapes. The page has no script, and its content policy forbids
+one, as well as any request.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shlex
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+from bayesknn._version import __version__
+from bayesknn.plots.style import require_matplotlib
+from bayesknn.report import sections
+from bayesknn.report.analysis import Analysis
+from bayesknn.report.figures import class_colours
+from bayesknn.report.plane import lay_plane
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def require_packages() -> None:
+    """Say what to install, before any work is done, if a fit could not be told about or kept."""
+    require_matplotlib()
+    for name in ("jinja2", "skops"):
+        if importlib.util.find_spec(name) is None:
+            raise ModuleNotFoundError(
+                f"the report needs {name}, which is not installed: pip install 'bayesknn[report]'"
+            )
+
+
+def render_report(
+    analysis: Analysis,
+    *,
+    source: str,
+    command: str,
+    files: Mapping[str, str],
+    model: str = "model.skops",
+) -> str:
+    """Write the report of an analysis.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    source : str
+        What the training table is called.
+    command : str
+        The command that does it again.
+    files : mapping of str to str
+        Tables that were read, and the SHA-256 of each.
+    model : str
+        Where the model is.
+
+    Returns
+    -------
+    str
+        The page. The same analysis gives the same bytes.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
+    )
+    environment.filters["sentence"] = lambda text: f"{text[:1].upper()}{text[1:]}."
+    colours = class_colours(len(analysis.training.classes))
+    plane = lay_plane(analysis)
+    packages = ("numpy", "scikit-learn", "numba")
+    return environment.get_template("report.html.jinja").render(
+        css=Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8")),
+        version=__version__,
+        versions=", ".join(
+            [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
+        ),
+        source=source,
+        target=analysis.plan.target,
+        lead=sections.tell_lead(analysis),
+        cards=sections.make_cards(analysis),
+        zones=sections.make_zones(analysis, plane, colours),
+        scores=sections.make_scores(analysis),
+        uncertain=sections.make_cases(analysis, colours),
+        posterior=sections.make_posterior(analysis),
+        classes=sections.make_classes(analysis, colours),
+        confusion=sections.make_confusion(analysis),
+        columns=sections.describe_columns(analysis),
+        messages=analysis.messages,
+        warnings=analysis.warnings,
+        diagnostics=sections.tell_diagnostics(analysis),
+        command=command,
+        predict_command=shlex.join(
+            ["bayesknn", "predict", model, "NEW.csv", "--out", "predictions.csv"]
+        ),
+        files=[{"name": name, "digest": digest} for name, digest in files.items()],
+    )

@@ -1,0 +1,253 @@
+"""From the columns of a table to points between which a distance makes sense.
+
+By default every numeric column is standardised and every category becomes indicators of 0 and 1.
+The two scales agree: two independent rows differ by 2 on average in the square of a standardised
+column, and two different categories differ by 2 in the square of their indicators. Above
+``MAX_CATEGORIES`` the rarer categories share one indicator, as do categories that training did
+not see. With Gower's distance columns are compared as they are.
+
+What is saved is a scikit-learn ``Pipeline`` of these steps and the classifier.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bayesknn.report.columns import MAX_CATEGORIES, ColumnPlan, check_new_rows
+
+if TYPE_CHECKING:
+    import pandas
+    from sklearn.pipeline import Pipeline
+
+# What a saved model may hold beside the types that skops knows by itself.
+TRUSTED = ("bayesknn.classifier.BayesianKNeighborsClassifier",)
+# Stands for a missing category where values are filled in.
+NO_CATEGORY = "(missing)"
+
+
+def build_pipeline(
+    plan: ColumnPlan, classifier: Any, *, scale: bool = True, impute: bool = False
+) -> Pipeline:
+    """Put the preparation of the columns before a classifier.
+
+    Parameters
+    ----------
+    plan : ColumnPlan
+        Which columns are numeric and which are categorical.
+    classifier : estimator
+        Its ``metric`` decides how categories are compared.
+    scale : bool, default=True
+        Whether numeric columns are standardised.
+    impute : bool, default=False
+        Whether a missing number becomes the column's median and a missing category one of its
+        own.
+
+    Returns
+    -------
+    sklearn.pipeline.Pipeline
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from bayesknn.report import build_pipeline, plan_columns
+    >>> table = pd.DataFrame({"age": [20, 31, 52], "sex": list("fmf"), "y": [0, 1, 1]})
+    >>> pipeline = build_pipeline(plan_columns(table, "y"), KNeighborsClassifier(1))
+    >>> pipeline.fit(table[["age", "sex"]], table["y"])[:-1].transform(table).round(2).tolist()
+    [[-1.08, 1.0, 0.0], [-0.25, 0.0, 1.0], [1.33, 1.0, 0.0]]
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    gower = getattr(classifier, "metric", None) == "gower"
+    numbers: list[tuple[str, Any]] = []
+    words: list[tuple[str, Any]] = []
+    if impute:
+        numbers.append(("fill", SimpleImputer(strategy="median")))
+        words.append(("fill", SimpleImputer(strategy="constant", fill_value=NO_CATEGORY)))
+    if scale and not gower:
+        numbers.append(("standardise", StandardScaler()))
+    if not gower:
+        encoder = OneHotEncoder(
+            max_categories=MAX_CATEGORIES,
+            handle_unknown="infrequent_if_exist",
+            sparse_output=False,
+        )
+        words.append(("indicate", encoder))
+    parts = [
+        (name, Pipeline(steps) if steps else "passthrough", columns)
+        for name, steps, columns in (
+            ("numbers", numbers, plan.numeric),
+            ("categories", words, plan.categorical),
+        )
+        if columns
+    ]
+    columns = ColumnTransformer(parts, verbose_feature_names_out=False)
+    if gower:
+        # A frame, by which Gower's distance knows the categories from the numbers.
+        columns.set_output(transform="pandas")
+    return Pipeline([("columns", columns), ("classifier", classifier)])
+
+
+class Model(NamedTuple):
+    """A fitted pipeline and what it expects of a table.
+
+    Attributes
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+    numeric, categorical : list of str
+        The columns it reads.
+    impute : bool
+        Whether it fills in missing values.
+    """
+
+    pipeline: Pipeline
+    numeric: list[str]
+    categorical: list[str]
+    impute: bool
+
+    @property
+    def classifier(self) -> Any:
+        """The last step."""
+        return self.pipeline[-1]
+
+    def prepare(self, frame: pandas.DataFrame) -> Any:
+        """Return a table's rows as points, or say what is wrong with it.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Further columns are passed over.
+
+        Returns
+        -------
+        points : ndarray or pandas.DataFrame
+            What the classifier takes.
+        """
+        check_new_rows(frame, self.numeric, self.categorical, impute=self.impute)
+        columns = frame[[*self.numeric, *self.categorical]]
+        if self.classifier.metric == "gower":
+            self._refuse_unseen(columns)
+        with warnings.catch_warnings():
+            # Unseen categories are counted and told by column.
+            warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
+            return self.pipeline[:-1].transform(columns)
+
+    def count_unseen(self, frame: pandas.DataFrame) -> dict[str, int]:
+        """Count the rows with a category that training did not see, by column."""
+        counts = {}
+        for name, categories in self._categories().items():
+            unseen = frame[name].notna() & ~frame[name].isin(categories)
+            if unseen.any():
+                counts[name] = int(unseen.sum())
+        return counts
+
+    def _categories(self) -> dict[str, Any]:
+        if not self.categorical:
+            return {}
+        if self.classifier.metric == "gower":
+            metric = self.classifier.graph_.index.metric
+            names = metric.feature_names_
+            return {name: metric.categories_[names.index(name)] for name in self.categorical}
+        encoder = self.pipeline[0].named_transformers_["categories"][-1]
+        return dict(zip(self.categorical, encoder.categories_, strict=True))
+
+    def _refuse_unseen(self, columns: pandas.DataFrame) -> None:
+        for name in self.count_unseen(columns):
+            seen = self._categories()[name]
+            value = columns[name][columns[name].notna() & ~columns[name].isin(seen)].iloc[0]
+            raise ValueError(
+                f"column {name!r} holds the category {value!r}, which training did not see and "
+                "Gower's distance cannot compare"
+            )
+
+
+def as_model(pipeline: Any) -> Model:
+    """Read off a fitted pipeline which columns it expects.
+
+    Parameters
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+        As :func:`build_pipeline` makes them, fitted.
+
+    Returns
+    -------
+    Model
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import Pipeline
+
+    from bayesknn.classifier import BayesianKNeighborsClassifier
+
+    if not (
+        isinstance(pipeline, Pipeline)
+        and list(pipeline.named_steps) == ["columns", "classifier"]
+        and isinstance(pipeline[0], ColumnTransformer)
+        and hasattr(pipeline[0], "transformers_")
+        and isinstance(pipeline[1], BayesianKNeighborsClassifier)
+        and hasattr(pipeline[1], "classes_")
+    ):
+        raise ValueError("it does not hold a model that bayesknn fit wrote")
+    names: dict[str, list[str]] = {"numbers": [], "categories": []}
+    impute = False
+    for name, part, columns in pipeline[0].transformers_:
+        if name in names:
+            names[name] = [str(column) for column in columns]
+            impute |= isinstance(part, Pipeline) and "fill" in part.named_steps
+    return Model(pipeline, names["numbers"], names["categories"], impute)
+
+
+def save_model(pipeline: Pipeline, path: Path) -> None:
+    """Write a fitted pipeline to a file that no reader has to unpickle (skops).
+
+    How many threads fitted it and whether it talked meanwhile is not kept.
+    """
+    skops = _require_skops()
+    skops.dump(pipeline.set_params(classifier__n_jobs=None, classifier__verbose=0), path)
+
+
+def load_model(path: Path) -> Model:
+    """Read a model that ``bayesknn fit`` wrote.
+
+    Nothing in the file is executed: it may hold arrays, numbers, text, scikit-learn's own
+    estimators and our classifier. Anything else is refused by name.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or the folder that ``bayesknn fit`` wrote.
+
+    Returns
+    -------
+    Model
+    """
+    skops = _require_skops()
+    if path.is_dir():
+        path = path / "model.skops"
+    if not path.is_file():
+        raise ValueError(f"there is no model at {path}")
+    try:
+        strange = sorted(set(skops.get_untrusted_types(file=path)) - set(TRUSTED))
+        if strange:
+            raise ValueError(f"it holds {strange[0]}, a type that no model of ours has")
+        return as_model(skops.load(path, trusted=list(TRUSTED)))
+    except ValueError as error:
+        raise ValueError(f"{path} is refused: {error}") from None
+    except Exception as error:
+        # A damaged or hostile file fails in as many ways as there are; none of them is ours.
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ValueError(f"{path} is not a model of bayesknn fit: {reason}") from None
+
+
+def _require_skops() -> Any:
+    try:
+        from skops import io  # type: ignore[import-untyped]
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "models are saved by skops, which is not installed: pip install 'bayesknn[report]'"
+        ) from None
+    return io

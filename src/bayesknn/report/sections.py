@@ -1,0 +1,389 @@
+"""What each section of the report says, as text and numbers for the template to lay out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from bayesknn.report import figures
+from bayesknn.report.analysis import Analysis
+from bayesknn.report.columns import MAX_CATEGORIES
+from bayesknn.report.plane import Plane
+from bayesknn.report.predictions import LEAVE_ONE_OUT
+from bayesknn.report.scores import Scores, percent, reliability, score
+
+_MAX_CASES = 12
+_MAX_CASE_COLUMNS = 6
+_MAX_CONFUSION = 12
+# Above this many rows the classical rule is not fitted for comparison.
+_MAX_CLASSICAL = 20_000
+
+_LIKELIHOODS = {
+    "coherent": "The labels of all rows are one Markov random field (the coherent likelihood). On "
+    "some data its probabilities are less sharp than those of the pseudo-likelihood: compare the "
+    "log-loss of --likelihood pseudo.",
+    "pseudo": "The product of each row's probability given all others stands for the likelihood "
+    "(the pseudo-likelihood), which is the leave-one-out log score of the rule.",
+    "holmes-adams": "The likelihood is Holmes and Adams' product, which no joint law of the "
+    "labels has.",
+}
+
+
+def tell_lead(analysis: Analysis) -> str:
+    """Say in three sentences what was found."""
+    training, plan = analysis.training, analysis.plan
+    error = score(training.probabilities, training.actual).error
+    sure = training.zones >= 0
+    text = (
+        f"{_count(len(training.rows), 'row')} of {_count(len(plan.used), 'column')} and "
+        f"{_count(len(training.classes), 'class', 'classes')}. Each left out in turn, "
+        f"{percent(1 - error, 1)} of the rows are classified right."
+    )
+    text += f" Which class leads is settled for {percent(sure.mean())} of them"
+    if sure.any():
+        right = np.mean(training.winners[sure] == training.actual[sure])
+        text += f", and {percent(right, 1)} of these are right"
+    return f"{text}."
+
+
+def make_cards(analysis: Analysis) -> list[dict[str, str]]:
+    """Give the headline numbers."""
+    scores = analysis.scores()
+    own = scores["leave-one-out"]
+    clf = analysis.classifier
+    low, high = k_interval(clf)
+    cards = [
+        {"value": f"{percent(own.error, 1)}", "label": "leave-one-out error"},
+        {"value": f"{own.log_loss:.3f}", "label": "leave-one-out log-loss"},
+        {
+            "value": f"{percent(analysis.training.share_sure)}",
+            "label": "rows where the lead is settled",
+        },
+        {
+            "value": f"{k_mean(clf):.1f}",
+            "label": f"neighbours k on average; {low} to {high} hold 95\xa0%",
+        },
+        {"value": f"{clf.beta_mean_:.2f}", "label": f"strength β, ± {clf.beta_sd_:.2f}"},
+    ]
+    if "test" in scores:
+        test = scores["test"]
+        cards[2:2] = [
+            {"value": f"{percent(test.error, 1)}", "label": f"error on {test.n:,} test rows"},
+            {"value": f"{test.log_loss:.3f}", "label": "test log-loss"},
+        ]
+    return cards
+
+
+def make_zones(analysis: Analysis, plane: Plane, colours: list[str]) -> dict[str, Any]:
+    """Show the rows in a plane and where it is settled which class leads."""
+    training = analysis.training
+    share, level = training.share_sure, f"{100 * analysis.level:g}\xa0%"
+    words = (
+        f"A class leads for sure where the {level} credible interval of its probability lies above "
+        f"that of every other class, as it does for {percent(share)} of the training rows. It is "
+        "then settled which class is the most probable; how probable it is, is another matter."
+    )
+    tinted = plane.grid is not None
+    caption = f"Training rows over {plane.names[0]} and {plane.names[1]}. " if tinted else ""
+    caption += plane.words
+    if tinted:
+        caption += (
+            " The plane is tinted where it is settled which class leads, and clear where it is not."
+        )
+    else:
+        caption += (
+            " Filled: rows for which it is settled, when left out, which class leads; hollow: the "
+            "others."
+        )
+    n = len(plane.points)
+    if n > figures.MAX_POINTS:
+        caption += f" {figures.MAX_POINTS:,} of {n:,} rows are drawn, chosen at random."
+    drawn = figures.draw_zones(
+        plane.points,
+        training.actual,
+        colours,
+        plane.names,
+        zones=None if tinted else training.zones,
+        grid=plane.grid,
+    )
+    return {
+        "words": words,
+        "figure": Markup(drawn),
+        "caption": caption.strip(),
+    }
+
+
+def make_scores(analysis: Analysis) -> dict[str, Any]:
+    """Judge the probabilities, beside the classical rule and the most common class."""
+    training = analysis.training
+    labels = training.actual
+    table = [
+        _score_row("Bayesian kNN", basis, found, own=True)
+        for basis, found in analysis.scores().items()
+    ]
+    table += _classical_rows(analysis)
+    shares = np.bincount(labels, minlength=len(training.classes)) / len(labels)
+    everywhere = np.broadcast_to(shares, training.probabilities.shape)
+    table.append(_score_row("the classes' shares", "training rows", score(everywhere, labels)))
+    judged, basis = training, "left out one by one"
+    if analysis.test is not None and analysis.test.actual is not None:
+        judged, basis = analysis.test, "of the test table"
+    bins = reliability(judged.probabilities, judged.actual)
+    return {
+        "words": "Error is the share of rows classified wrong; log-loss and the Brier score also "
+        "ask whether the probabilities were right. Smaller is better in all of them.",
+        "table": table,
+        "reliability": Markup(figures.draw_reliability(bins)),
+        "reliability_caption": f"Rows {basis}, grouped by the probability of their predicted "
+        "class. On the dashed line the prediction is right as often as it says; bars are 95\xa0% "
+        "intervals.",
+        "confidence": Markup(figures.draw_confidence(judged.probabilities, judged.actual)),
+        "confidence_caption": f"Rows {basis} by the probability of their predicted class: blue "
+        "where it was right, red where it was wrong.",
+    }
+
+
+def make_cases(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
+    """List the rows about which the least is known."""
+    found = analysis.predictions
+    frame = analysis.frame if analysis.test is None else analysis.test_frame
+    which = "training" if found.basis == LEAVE_ONE_OUT else "test"
+    order = np.argsort(-found.expected_loss, kind="stable")[:_MAX_CASES]
+    columns = analysis.plan.used[:_MAX_CASE_COLUMNS]
+    names, winners = found.names, found.winners
+    rows = []
+    for i in order:
+        g = winners[i]
+        low, high = found.intervals[i, g]
+        parts = sorted(range(len(names)), key=lambda c: -found.probabilities[i, c])
+        rows.append(
+            {
+                "number": f"{found.rows[i]:,}",
+                "name": names[g],
+                "colour": colours[g],
+                "mark": _glyph(g),
+                "words": "; ".join(
+                    f"{names[c]} {percent(found.probabilities[i, c])}" for c in parts[:5]
+                ),
+                "parts": [
+                    {"width": f"{100 * found.probabilities[i, c]:.2f}", "colour": colours[c]}
+                    for c in parts
+                ],
+                "interval": f"{low:.2f} to {high:.2f}",
+                "actual": "" if found.actual_names is None else found.actual_names[i],
+                "values": [_show(frame[name].iloc[i]) for name in columns],
+            }
+        )
+    more = len(analysis.plan.used) - len(columns)
+    return {
+        "words": f"The {which} rows whose predicted class is most likely to be wrong, with the "
+        f"{100 * analysis.level:g}\xa0% interval of its probability."
+        + (f" {more} further columns are not shown." if more else ""),
+        "rows": rows,
+        "columns": columns,
+        "known": found.actual_names is not None,
+    }
+
+
+def make_posterior(analysis: Analysis) -> dict[str, Any]:
+    """Show the law of k and beta."""
+    clf = analysis.classifier
+    draws = np.asarray(clf.posterior_["posterior"]["beta"].values).ravel()
+    low, high = (float(end) for end in np.quantile(draws, [0.025, 0.975]))
+    mode = int(clf.k_values_[np.argmax(clf.k_probabilities_)])
+    ends = k_interval(clf)
+    return {
+        "words": "k is the number of neighbours that a row's class depends on, and β how strongly: "
+        "at β = 0 it does not depend on them at all. Neither is chosen: every prediction is "
+        "averaged over both, as the data weigh them.",
+        "k": Markup(figures.draw_k(clf.k_values_, clf.k_probabilities_)),
+        "k_caption": f"Most probable: k = {mode} "
+        f"(probability {clf.k_probabilities_.max():.2f}); {ends[0]} to {ends[1]} hold 95\xa0%; "
+        f"up to {clf.k_values_[-1]:,} was allowed.",
+        "beta": Markup(figures.draw_beta(draws, (low, high))),
+        "beta_caption": f"Mean {clf.beta_mean_:.3f}, standard deviation {clf.beta_sd_:.3f}; "
+        f"{low:.2f} to {high:.2f} (dark) hold 95\xa0%; up to {clf.beta_max_:.3g} was allowed.",
+    }
+
+
+def make_classes(analysis: Analysis, colours: list[str]) -> list[dict[str, str]]:
+    """Count the rows of each class, and how many of them are found."""
+    training = analysis.training
+    found = []
+    for g, (name, colour) in enumerate(zip(training.names, colours, strict=True)):
+        mine = training.actual == g
+        found.append(
+            {
+                "name": name,
+                "colour": colour,
+                "mark": _glyph(g),
+                "n": f"{mine.sum():,}",
+                "share": f"{percent(mine.mean(), 1)}",
+                "found": f"{percent(np.mean(training.winners[mine] == g), 1)}",
+                "sure": f"{percent(np.mean(training.zones[mine] >= 0))}",
+            }
+        )
+    return found
+
+
+def make_confusion(analysis: Analysis) -> list[list[str]] | None:
+    """Count actual against predicted classes by leave-one-out; None where that fills a screen."""
+    training = analysis.training
+    n_classes = len(training.classes)
+    if n_classes > _MAX_CONFUSION:
+        return None
+    counts = np.zeros((n_classes, n_classes), dtype=np.int64)
+    np.add.at(counts, (training.actual, training.winners), 1)
+    return [[f"{count:,}" if count else "·" for count in row] for row in counts]
+
+
+def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
+    """Tell what each column holds and what became of it."""
+    plan, frame = analysis.plan, analysis.frame
+    steps = analysis.model.pipeline[0].named_transformers_
+    gower = analysis.classifier.metric == "gower"
+    use = "divided by its range (Gower)" if gower else "as it is"
+    if "standardise" in getattr(steps.get("numbers"), "named_steps", {}):
+        use = "standardised"
+    found = []
+    for name in frame.columns:
+        if name == plan.target:
+            continue
+        column = frame[name]
+        if name in plan.dropped:
+            about = {"kind": "left out", "use": plan.dropped[name], "out": True}
+        elif name in plan.numeric:
+            about = {"kind": "numbers", "use": use, "out": False}
+        else:
+            about = {"kind": "categories", "use": _use_of(column, gower), "out": False}
+        found.append({"name": name, "values": _sum_up(column), **about})
+    return found
+
+
+def tell_diagnostics(analysis: Analysis) -> list[str]:
+    """Say in words how the posterior was computed and whether to trust it."""
+    clf, report = analysis.classifier, analysis.classifier.diagnostics_
+    sentences = [
+        _LIKELIHOODS[clf.likelihood],
+        f"The posterior of (β, k) was reached by {report['inference']}"
+        + (", as asked for." if report["reason"] == "asked for" else f": {report['reason']}."),
+        f"The prior is uniform over k from 1 to {clf.k_values_[-1]:,} and β from 0 to "
+        f"{clf.beta_max_:.3g}; distances are {clf.metric}.",
+    ]
+    if report["inference"] == "grid":
+        error = report.get("log_normalizer_error", 0.0)
+        if error > 0:
+            sentences.append(
+                f"The normalising constant was estimated by simulation: the Monte Carlo error of "
+                f"log P(k) is at most {error:.2g} where k matters, that of the mean of β "
+                f"{report['mcse']['beta']:.2g} and of k {report['mcse']['k']:.2g}."
+            )
+        else:
+            sentences.append("Nothing was simulated, so there is no Monte Carlo error.")
+    else:
+        n_draws = int(np.prod(clf.posterior_["posterior"]["beta"].shape))
+        sentences.append(
+            f"{n_draws:,} draws are worth {report['ess']['beta']:,.0f} independent ones for β and "
+            f"{report['ess']['k']:,.0f} for k; R-hat is {report['rhat']['beta']:.3f} and "
+            f"{report['rhat']['k']:.3f} (at most 1.01 is wanted)."
+        )
+        rates = [rate for rate in report["acceptance"] if np.isfinite(rate)]
+        if rates:
+            sentences.append(
+                f"{percent(min(rates))} to {percent(max(rates))} of the moves were accepted."
+            )
+    if hasattr(clf, "log_evidence_"):
+        sentences.append(
+            f"The log evidence is {clf.log_evidence_:.2f}"
+            + (f" ± {clf.log_evidence_error_:.2f}." if clf.log_evidence_error_ else ".")
+        )
+    if not analysis.warnings:
+        sentences.append("Nothing was found that speaks against the computation.")
+    return sentences
+
+
+def k_mean(clf: Any) -> float:
+    """Posterior mean of k."""
+    return float(clf.k_values_ @ clf.k_probabilities_ / clf.k_probabilities_.sum())
+
+
+def k_interval(clf: Any) -> tuple[int, int]:
+    """Central 95 % interval of k."""
+    total = np.cumsum(clf.k_probabilities_) / clf.k_probabilities_.sum()
+    low, high = np.searchsorted(total, [0.025, 0.975])
+    return int(clf.k_values_[low]), int(clf.k_values_[min(high, len(total) - 1)])
+
+
+def _classical_rows(analysis: Analysis) -> list[dict[str, Any]]:
+    training, clf = analysis.training, analysis.classifier
+    if len(training.rows) > _MAX_CLASSICAL:
+        return []
+    from bayesknn.classical import ClassicalKNeighborsClassifier
+
+    points = analysis.model.prepare(analysis.frame)
+    classical = ClassicalKNeighborsClassifier(
+        metric=clf.metric, max_neighbors=clf.graph_.k_max, n_jobs=clf.n_jobs
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the metric has said it before
+        classical.fit(points, training.actual)
+    k = classical.n_neighbors_
+    name = f"classical kNN, k = {k} by leave-one-out"
+    error = classical.loo_errors_[k - 1]
+    rows = [_score_row(name, LEAVE_ONE_OUT, Scores(len(training.rows), error, np.nan, np.nan))]
+    if analysis.test is not None and analysis.test.actual is not None:
+        predicted = classical.predict(analysis.model.prepare(analysis.test_frame))
+        error = float(np.mean(predicted != analysis.test.actual))
+        rows.append(_score_row(name, "test", Scores(len(predicted), error, np.nan, np.nan)))
+    return rows
+
+
+def _score_row(name: str, basis: str, found: Scores, own: bool = False) -> dict[str, Any]:
+    return {
+        "name": name,
+        "basis": basis,
+        "own": own,
+        "n": f"{found.n:,}",
+        "error": f"{percent(found.error, 1)}",
+        "log_loss": "" if np.isnan(found.log_loss) else f"{found.log_loss:.3f}",
+        "brier": "" if np.isnan(found.brier) else f"{found.brier:.3f}",
+    }
+
+
+def _use_of(column: Any, gower: bool) -> str:
+    if gower:
+        return "equal or not (Gower)"
+    if column.nunique() <= MAX_CATEGORIES:
+        return "an indicator for each category"
+    return f"indicators of the {MAX_CATEGORIES - 1} most common categories, one for the others"
+
+
+def _glyph(g: int) -> str:
+    return figures.GLYPHS[g % len(figures.GLYPHS)]
+
+
+def _sum_up(column: Any) -> str:
+    there = column.dropna()
+    missing = f"; {len(column) - len(there):,} missing" if len(there) < len(column) else ""
+    if len(there) == 0:
+        return "none"
+    if column.dtype.kind in "iuf":
+        low, middle, high = (_show(value) for value in there.quantile([0.0, 0.5, 1.0]))
+        return (f"{low} to {high}, median {middle}" if low != high else low) + missing
+    counts = there.astype(str).value_counts()
+    top = ", ".join(f"{name} ({percent(n / len(there))})" for name, n in counts.head(3).items())
+    more = f" and {len(counts) - 3:,} more" if len(counts) > 3 else ""
+    return top + more + missing
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return "" if np.isnan(value) else f"{value:.4g}"
+    return str(value)
+
+
+def _count(n: int, one: str, many: str | None = None) -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"

@@ -1,0 +1,163 @@
+"""A page opened in headless Chromium: what it asks for, what goes wrong, what is seen.
+
+Debian's Chromium is driven through playwright. Where it is missing, :func:`open_page` says so in
+pytest's warnings and returns None; under CI it fails instead, so that nothing is left untested by
+accident.
+"""
+
+import os
+import tempfile
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = Path("/usr/bin/chromium")
+# The last five keep Chromium itself from asking hosts for anything.
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@dataclass
+class Findings:
+    """What a browser made of a page.
+
+    Attributes
+    ----------
+    requests : list of str
+        Addresses the page asked for beside itself and its own data.
+    errors : list of str
+        Script errors and everything the console called an error.
+    figures : list of dict
+        Of each figure's picture: ``name``, ``x``, ``width`` and ``height`` in pixels, and
+        ``painted``, whether an image has its pixels or a drawing its shapes.
+    overflow : int
+        Pixels by which the page is wider than the window.
+    text : str
+        What a reader can read.
+    scripts : int
+        Script elements in the page.
+    """
+
+    requests: list = field(default_factory=list)
+    errors: list = field(default_factory=list)
+    figures: list = field(default_factory=list)
+    overflow: int = 0
+    text: str = ""
+    scripts: int = 0
+
+
+_MEASURE = """() => ({
+  figures: [...document.querySelectorAll('figure svg, figure img')].map(e => {
+    e.scrollIntoView();
+    const box = e.getBoundingClientRect();
+    const painted = e.tagName === 'IMG' ? e.complete && e.naturalWidth > 0
+                                        : e.querySelectorAll('path, image, use').length > 0;
+    const visible = getComputedStyle(e).visibility === 'visible';
+    return {name: e.getAttribute('aria-label') || e.getAttribute('alt') || '', x: box.x,
+            width: box.width, height: box.height, painted: painted && visible};
+  }),
+  overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  text: document.body.innerText,
+  scripts: document.querySelectorAll('script').length,
+})"""
+
+
+def open_page(path, width, *, screenshot=None, dark=False):
+    """Open a file in Chromium and look at it.
+
+    Parameters
+    ----------
+    path : path-like
+        The HTML file.
+    width : int
+        Of the window, in pixels.
+    screenshot : path-like, optional
+        Where to keep a picture of the whole page.
+    dark : bool
+        Whether the reader prefers dark pages.
+
+    Returns
+    -------
+    Findings or None
+        None where there is no Chromium.
+    """
+    if not CHROMIUM.exists():
+        message = f"no page was opened: {CHROMIUM} is missing (apt-get install chromium)"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn(message, stacklevel=2)
+        return None
+    from playwright.sync_api import sync_playwright
+
+    address = Path(path).resolve().as_uri()
+    found = Findings()
+    with tempfile.TemporaryDirectory() as profile, sync_playwright() as playwright:
+        browser = playwright.chromium.launch_persistent_context(
+            profile,
+            executable_path=str(CHROMIUM),
+            headless=True,
+            args=list(FLAGS),
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+        )
+        try:
+            page = browser.new_page()
+            page.route("**/*", lambda route: _note_request(found, address, route))
+            page.on("console", lambda message: _note_console(found, message))
+            page.on("pageerror", lambda error: found.errors.append(str(error)))
+            page.on("dialog", lambda dialog: _note_dialog(found, dialog))
+            page.goto(address, wait_until="load")
+            for name, value in page.evaluate(_MEASURE).items():
+                setattr(found, name, value)
+            if screenshot is not None:
+                page.screenshot(path=str(screenshot), full_page=True)
+        finally:
+            browser.close()
+    return found
+
+
+def check_page(path, width):
+    """Assert what holds for every page of ours: alone, without errors, every figure in sight."""
+    found = open_page(path, width)
+    if found is None:
+        return None
+    assert found.requests == []
+    assert found.errors == []
+    assert found.overflow <= 0, f"the page is {found.overflow} pixels wider than {width}"
+    assert found.figures
+    for figure in found.figures:
+        assert figure["painted"], figure
+        assert figure["width"] > 0.5 * min(width, 500) and figure["height"] > 100, figure
+        assert figure["x"] >= 0 and figure["x"] + figure["width"] <= width, figure
+    return found
+
+
+def _note_request(found, address, route):
+    """Let the page have itself and its own data, and nothing else."""
+    url = route.request.url
+    if url == address or url.startswith("data:"):
+        route.continue_()
+    else:
+        found.requests.append(url)
+        route.abort()
+
+
+def _note_console(found, message):
+    if message.type == "error":
+        found.errors.append(message.text)
+
+
+def _note_dialog(found, dialog):
+    found.errors.append(f"a dialog opened: {dialog.message}")
+    dialog.dismiss()

@@ -1,0 +1,1 @@
+"""Tests of reading, fitting and reporting tables."""

@@ -1,0 +1,34 @@
+"""Tables for the tests, and quick settings to fit them with."""
+
+import numpy as np
+import pandas as pd
+
+SCRIPT = "<script>alert(1)</script>"
+# A posterior good enough to look at, in well under a second.
+QUICK = {"likelihood": "pseudo", "max_neighbors": 8, "n_draws": 200, "random_state": 0}
+QUICK_OPTIONS = ("--likelihood", "pseudo", "--max-neighbors", "8", "--draws", "200")
+
+
+def mixed_table(n=90, seed=0, n_towns=3):
+    """Return numbers, categories, a class that is a script, and a column name that is a tag."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    centres = np.array([[0.0, 0.0], [2.5, 0.0], [0.0, 2.5]])
+    points = rng.normal(size=(n, 2)) + centres[y]
+    towns = np.where(rng.random(n) < 0.7, y, rng.integers(0, n_towns, n))
+    return pd.DataFrame(
+        {
+            "length": points[:, 0],
+            "<b>width</b>": points[:, 1],
+            "town": [f"town {town}" for town in towns],
+            "kind": np.array(["plain", SCRIPT, "$\\frac{a"])[y],
+        }
+    )
+
+
+def two_columns(n=80, seed=0):
+    """Return two numbers and two classes."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    points = rng.normal(size=(n, 2)) + 2.0 * y[:, None]
+    return pd.DataFrame({"x": points[:, 0], "z": points[:, 1], "y": y})

@@ -1,0 +1,118 @@
+"""The way from a table to predictions: which rows, which basis, what is told."""
+
+import numpy as np
+import pytest
+
+from bayesknn.report import analyse
+from bayesknn.report.analysis import MAX_COHERENT_ROWS
+from bayesknn.report.predictions import uncertain_name
+from tests.report.tables import QUICK, mixed_table, two_columns
+
+
+@pytest.fixture(scope="module")
+def found():
+    table = two_columns()
+    return analyse(table, "y", table, settings=QUICK)
+
+
+def test_training_rows_are_left_out_one_by_one(found):
+    training, clf = found.training, found.classifier
+    np.testing.assert_array_equal(training.probabilities, clf.loo_proba_)
+    assert training.basis == "leave-one-out"
+    low, high = training.intervals[..., 0], training.intervals[..., 1]
+    assert np.all((low <= training.probabilities) & (training.probabilities <= high))
+    # New rows at the same places know their own labels, so these are other numbers.
+    assert not np.allclose(training.probabilities, found.test.probabilities)
+
+
+def test_the_table_of_predictions(found):
+    frame = found.predictions.to_frame()
+    assert list(frame) == [
+        "row", "basis", "actual", "class", "probability 0", "low 0", "high 0", "probability 1",
+        "low 1", "high 1", "zone", "expected loss",
+    ]  # fmt: skip
+    assert frame["row"].tolist() == list(range(1, 81))
+    assert set(frame["basis"]) == {"new row"}
+    np.testing.assert_allclose(frame["probability 0"] + frame["probability 1"], 1.0)
+    likely = frame[["probability 0", "probability 1"]].max(axis=1)
+    np.testing.assert_allclose(frame["expected loss"], 1 - likely)
+    sure = frame["zone"] != "uncertain"
+    assert 0 < sure.sum() < 80
+    assert (frame["zone"][sure] == frame["class"][sure]).all()
+    clf = found.classifier
+    points = found.model.prepare(found.test_frame)
+    zones = [str(zone) for zone in clf.predict_zone(points)]
+    assert zones == frame["zone"].tolist()
+
+
+def test_a_class_called_uncertain_is_not_a_zone():
+    assert uncertain_name(["a", "b"]) == "uncertain"
+    assert uncertain_name(["uncertain", "(uncertain)"]) == "((uncertain))"
+
+
+def test_rows_without_a_class_are_left_out_and_told():
+    table = mixed_table()
+    table.loc[[3, 7], "kind"] = None
+    analysis = analyse(table, "kind", settings=QUICK)
+    assert analysis.messages == ["2 rows have no value in 'kind' and are left out (rows 4, 8)"]
+    assert len(analysis.training.rows) == 88
+    assert not {4, 8} & set(analysis.training.rows.tolist())
+
+
+def test_missing_values_are_filled_and_told():
+    table = mixed_table()
+    table.loc[[3, 7], "length"] = np.nan
+    table.loc[[5], "town"] = None
+    analysis = analyse(table, "kind", impute=True, settings=QUICK)
+    assert analysis.messages == [
+        "column 'length' has no value in 2 rows: filled with its median",
+        "column 'town' has no value in 1 row: filled with a category of its own",
+    ]
+
+
+def test_test_rows_of_unknown_class_or_category_are_told():
+    table = mixed_table()
+    test = mixed_table(6, seed=1).assign(town="nowhere")
+    test.loc[0, "kind"] = "unheard of"
+    analysis = analyse(table, "kind", test, settings=QUICK)
+    assert analysis.test.actual[0] == -1
+    assert [text.split(":")[0] for text in analysis.messages] == [
+        "column 'town' of the test table holds categories that training did not see, in 6 rows",
+        "1 test row of a class that training did not see ('unheard of') cannot be predicted right",
+    ]
+
+
+def test_a_test_table_without_the_target_has_no_scores():
+    table = two_columns()
+    analysis = analyse(table, "y", table[["z", "x"]], settings=QUICK)
+    assert set(analysis.scores()) == {"leave-one-out"}
+    assert "actual" not in analysis.predictions.to_frame()
+    # Columns are known by name.
+    same = analyse(table, "y", table, settings=QUICK)
+    np.testing.assert_array_equal(same.test.probabilities, analysis.test.probabilities)
+
+
+def test_a_test_table_that_lacks_a_column_is_found_out_first(monkeypatch):
+    monkeypatch.setattr("sklearn.pipeline.Pipeline.fit", lambda *_: pytest.fail("too late"))
+    with pytest.raises(ValueError, match="there is no column 'z'"):
+        analyse(two_columns(), "y", two_columns()[["x"]], settings=QUICK)
+
+
+def test_large_tables_take_the_pseudo_likelihood():
+    table = two_columns(MAX_COHERENT_ROWS + 2)
+    analysis = analyse(table, "y", settings={**QUICK, "likelihood": "auto", "max_neighbors": 4})
+    assert analysis.classifier.likelihood == "pseudo"
+    assert "the pseudo-likelihood stands in for the coherent one" in analysis.messages[0]
+
+
+def test_class_priors_are_given_by_name():
+    table = two_columns()
+    settings = {**QUICK, "class_prior": {"0": 0.25, "1": 0.75}}
+    analysis = analyse(table, "y", settings=settings)
+    np.testing.assert_allclose(analysis.classifier.class_weight_, [0.5, 1.5])
+    for prior, message in (
+        ({"0": 0.5, "2": 0.5}, "there is no class '2'; the classes are 0, 1"),
+        ({"0": 1.0}, "the class prior lacks the class '1'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            analyse(table, "y", settings={**QUICK, "class_prior": prior})

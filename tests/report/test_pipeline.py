@@ -1,0 +1,144 @@
+"""Preparation of columns, and models that are read without being executed."""
+
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from bayesknn.report import analyse, build_pipeline, load_model, plan_columns, save_model
+from bayesknn.report.pipeline import TRUSTED
+from bayesknn.report.predictions import predict_new
+from tests.report.tables import QUICK, mixed_table
+
+
+def prepare(frame, **options):
+    plan = plan_columns(frame, "kind", impute=options.get("impute", False))
+    return build_pipeline(plan, KNeighborsClassifier(), **options)[:-1].fit(frame)
+
+
+def test_independent_rows_are_as_far_apart_in_numbers_as_in_categories():
+    frame = mixed_table(300)
+    points = prepare(frame).transform(frame)
+    assert points.shape == (300, 5)
+    first, second = points[:, :1], points[:, 2:]
+    assert np.mean((first - first.T) ** 2) == pytest.approx(2.0)
+    apart = frame["town"].to_numpy()[:, None] != frame["town"].to_numpy()
+    squared = ((second[:, None] - second) ** 2).sum(axis=2)
+    np.testing.assert_allclose(squared, 2.0 * apart)
+
+
+def test_numbers_as_they_are():
+    frame = mixed_table()
+    points = prepare(frame, scale=False).transform(frame)
+    np.testing.assert_array_equal(points[:, 0], frame["length"])
+
+
+def test_rare_and_unseen_categories_share_an_indicator():
+    frame = mixed_table(2000, n_towns=1000)
+    pipeline = prepare(frame)
+    assert pipeline.transform(frame).shape == (2000, 2 + 20)
+    rare = frame["town"].value_counts().index[-1]
+    new = frame.iloc[[0, 0]].assign(town=[rare, "town of no one"])
+    points = pipeline.transform(new)
+    np.testing.assert_array_equal(points[0], points[1])
+
+
+def test_missing_values_are_filled():
+    frame = mixed_table()
+    frame.loc[0, "length"] = np.nan
+    frame.loc[1, "town"] = None
+    points = prepare(frame, scale=False, impute=True).transform(frame)
+    assert points[0, 0] == np.nanmedian(frame["length"])
+    assert points.shape[1] == 2 + 4
+    assert points[1, 2:].sum() == 1
+
+
+@pytest.fixture(scope="module", params=["euclidean", "gower"])
+def found(request):
+    return analyse(mixed_table(), "kind", settings={**QUICK, "metric": request.param})
+
+
+def test_a_model_comes_back_as_it_was(found, tmp_path):
+    path = tmp_path / "model.skops"
+    save_model(found.model.pipeline, path)
+    assert set(skops.io.get_untrusted_types(file=path)) == set(TRUSTED)
+    for place in (path, tmp_path):
+        model = load_model(place)
+        assert model[1:] == (["length", "<b>width</b>"], ["town"], False)
+        new = mixed_table(20, seed=1)
+        one, other = predict_new(model, new, 0.95), predict_new(found.model, new, 0.95)
+        np.testing.assert_array_equal(one.probabilities, other.probabilities)
+        np.testing.assert_array_equal(one.intervals, other.intervals)
+
+
+def test_unseen_categories_are_counted_or_refused(found):
+    new = mixed_table(4, seed=1).assign(town=["town 0", "nowhere", "town 1", "nowhere"])
+    if found.classifier.metric == "gower":
+        with pytest.raises(ValueError, match="'town' holds the category 'nowhere', which train"):
+            predict_new(found.model, new, 0.95)
+    else:
+        predict_new(found.model, new, 0.95)
+        assert found.model.count_unseen(new) == {"town": 2}
+
+
+class Trap:
+    """Leaves a file behind when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_a_pickle_is_refused_unread(tmp_path):
+    path, trace = tmp_path / "model.skops", tmp_path / "trace"
+    path.write_bytes(pickle.dumps(Trap(trace)))
+    with pytest.raises(ValueError, match=r"model.skops is not a model of bayesknn fit: "):
+        load_model(path)
+    assert not trace.exists()
+
+
+def test_types_that_no_model_of_ours_has_are_refused_by_name(tmp_path):
+    path = tmp_path / "model.skops"
+    skops.io.dump(make_pipeline(FunctionTransformer(pd.read_pickle)), path)
+    with pytest.raises(ValueError, match=r"is refused: it holds pandas.*read_pickle"):
+        load_model(path)
+
+
+def other_classifier():
+    """Fit a pipeline like ours, with a classifier of scikit-learn's in it."""
+    frame = mixed_table()
+    pipeline = build_pipeline(plan_columns(frame, "kind"), LogisticRegression())
+    return pipeline.fit(frame, frame["kind"].to_numpy(dtype=object))
+
+
+@pytest.mark.parametrize(
+    "thing", [LogisticRegression(), {"a": 1}, make_pipeline(None), other_classifier()]
+)
+def test_harmless_things_that_are_not_models(tmp_path, thing):
+    path = tmp_path / "model.skops"
+    skops.io.dump(thing, path)
+    with pytest.raises(ValueError, match="it does not hold a model that bayesknn fit wrote"):
+        load_model(path)
+
+
+def test_damaged_files(found, tmp_path):
+    path = tmp_path / "model.skops"
+    with pytest.raises(ValueError, match="there is no model at"):
+        load_model(path)
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="is not a model of bayesknn fit"):
+        load_model(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", "{}")
+    with pytest.raises(ValueError, match="is not a model of bayesknn fit") as error:
+        load_model(path)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,242 @@
+"""``bayesknn fit`` and ``bayesknn predict`` on tables as people have them."""
+
+import json
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from bayesknn.cli import main
+from bayesknn.posterior.output import load_posterior
+from tests.report.tables import QUICK_OPTIONS, SCRIPT, mixed_table, two_columns
+
+FILES = ["model.skops", "posterior.nc", "predictions.csv", "report.html"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def fit(table, out, *options, target="y"):
+    return run("fit", table, "--target", target, "--out", out, *QUICK_OPTIONS, *options)
+
+
+def names(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def refused(result, out):
+    """One line, exit code 2, nothing written; returns the line."""
+    assert result.exit_code == 2, result.output
+    assert not out.exists()
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stdout == ""
+    return result.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Fit a table that has everything; the tables and the result are in one folder."""
+    folder = tmp_path_factory.mktemp("fit")
+    mixed_table().assign(unit="cm").to_csv(folder / "train.csv", index=False)
+    mixed_table(30, seed=1).to_parquet(folder / "test.parquet")
+    result = fit(folder / "train.csv", folder / "out", "--json", target="kind")
+    assert result.exit_code == 0, result.output
+    (folder / "summary.json").write_text(result.stdout)
+    return folder
+
+
+def test_it_writes_four_files(folder):
+    out = folder / "out"
+    assert names(out) == FILES
+    frame = pd.read_csv(out / "predictions.csv")
+    assert set(frame["basis"]) == {"leave-one-out"}
+    assert set(frame["class"]) == {"plain", SCRIPT, "$\\frac{a"}
+    assert {f"low {SCRIPT}", f"high {SCRIPT}", f"probability {SCRIPT}"} <= set(frame)
+    tree = load_posterior(out / "posterior.nc")
+    assert tree["posterior"]["beta"].shape == (4, 200)
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert SCRIPT not in page
+
+
+def test_json_is_for_machines(folder):
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["rows"] == 90
+    assert summary["classes"] == {"$\\frac{a": 30, SCRIPT: 30, "plain": 30}
+    assert summary["numeric"] == ["length", "<b>width</b>"]
+    assert summary["dropped"] == {"unit": "it has the same value in every row"}
+    assert 0 <= summary["scores"]["leave-one-out"]["error"] < 0.5
+    assert summary["messages"] == ["column 'unit' is left out: it has the same value in every row"]
+    assert sorted(summary["files"]) == FILES
+
+
+def test_the_command_in_the_report_gives_the_same_files(folder, tmp_path):
+    summary = json.loads((folder / "summary.json").read_text())
+    words = shlex.split(summary["command"])
+    assert words[:2] == ["bayesknn", "fit"]
+    words[words.index("--out") + 1] = str(tmp_path / "out")
+    assert run(*words[1:], "--jobs", 2).exit_code == 0
+    for name in ("predictions.csv", "report.html"):
+        again, before = ((place / "out" / name).read_text() for place in (tmp_path, folder))
+        assert again.replace(str(tmp_path / "out"), str(folder / "out")) == before
+
+
+def test_an_earlier_result_is_not_overwritten(folder):
+    before = (folder / "out" / "report.html").stat().st_mtime_ns
+    result = fit(folder / "train.csv", folder / "out", target="kind")
+    assert result.exit_code == 2
+    assert "out exists; pass --force to replace it" in result.stderr
+    assert (folder / "out" / "report.html").stat().st_mtime_ns == before
+
+
+def test_force_replaces_and_quiet_is_quiet(tmp_path):
+    two_columns().to_csv(tmp_path / "t.csv", index=False)
+    for options in ((), ("--force", "--quiet")):
+        result = fit(tmp_path / "t.csv", tmp_path / "out", *options)
+        assert result.exit_code == 0, result.output
+    assert result.output == ""
+    assert names(tmp_path) == ["out", "t.csv"]
+
+
+def test_messages_and_results_are_told(tmp_path):
+    table = two_columns(120)
+    table.loc[[1, 2], "y"] = np.nan
+    table.assign(unit="cm").to_csv(tmp_path / "t.csv", index=False)
+    result = fit(tmp_path / "t.csv", tmp_path / "out", "--no-scale", "--columns", "z", "x")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines() == [
+        "note: 2 rows have no value in 'y' and are left out (rows 2, 3)",
+        "note: column 'unit' is left out: it has the same value in every row",
+    ]
+    assert result.stdout.startswith("Leave-one-out: 118 rows, error ")
+    assert result.stdout.splitlines()[-1] == f"Report: {tmp_path / 'out' / 'report.html'}"
+
+
+def test_predict_says_what_fit_says_of_the_same_rows(folder, tmp_path):
+    predict = ("predict", folder / "out", folder / "test.parquet")
+    result = run(*predict, "--out", tmp_path / "p.csv")
+    assert result.exit_code == 0, result.output
+    assert "30 rows, the leading class settled in" in result.stdout
+    frame = pd.read_csv(tmp_path / "p.csv")
+    result = fit(
+        folder / "train.csv", tmp_path / "out", "--test", folder / "test.parquet", target="kind"
+    )
+    assert "Test: 30 rows, error " in result.stdout
+    together = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    assert set(together["basis"]) == {"new row"}
+    pd.testing.assert_frame_equal(frame, together.drop(columns="actual"))
+    # The same to standard output, and to a folder.
+    assert run(*predict).stdout == (tmp_path / "p.csv").read_text()
+    assert run(*predict, "--out", tmp_path / "q").exit_code == 0
+    assert names(tmp_path / "q") == ["predictions.csv"]
+    summary = json.loads(run(*predict, "--json").stdout)
+    assert summary["rows"] == 30 and sum(summary["classes"].values()) == 30
+
+
+def test_predict_refuses_models_and_tables_that_do_not_fit(folder, tmp_path):
+    out = tmp_path / "p.csv"
+    test = folder / "test.parquet"
+    (tmp_path / "model.skops").write_bytes(b"no model")
+    line = refused(run("predict", tmp_path / "model.skops", test, "--out", out), out)
+    assert "is not a model of bayesknn fit" in line
+    line = refused(run("predict", tmp_path / "none", test, "--out", out), out)
+    assert "there is no model at" in line
+    two_columns().to_csv(tmp_path / "other.csv", index=False)
+    line = refused(run("predict", folder / "out", tmp_path / "other.csv", "--out", out), out)
+    assert "there is no column 'length'" in line
+    mixed_table(3).assign(length=[1, None, 2]).to_csv(tmp_path / "gap.csv", index=False)
+    line = refused(run("predict", folder / "out", tmp_path / "gap.csv", "--out", out), out)
+    assert "column 'length' has no value in 1 of 3 rows (first in row 2)" in line
+
+
+def test_predict_tells_of_unseen_categories(folder, tmp_path):
+    mixed_table(3).assign(town="nowhere").to_csv(tmp_path / "new.csv", index=False)
+    result = run("predict", folder / "out", tmp_path / "new.csv")
+    assert result.exit_code == 0
+    assert "'town' holds categories that training did not see, in 3 rows" in result.stderr
+
+
+def test_categories_that_look_like_numbers_stay_categories(tmp_path):
+    table = two_columns()
+    table["code"] = np.where(table["y"] == 1, "1", "two")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert fit(tmp_path / "t.csv", tmp_path / "out").exit_code == 0
+    table[table["y"] == 1].to_csv(tmp_path / "ones.csv", index=False)
+    result = run("predict", tmp_path / "out", tmp_path / "ones.csv")
+    assert result.exit_code == 0, result.output
+    assert "did not see" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"x,z,y\n", "has a header but no rows"),
+        (b"", "is empty"),
+        (b"x,z,y\n1,caf\xe9,0\n", "is not UTF-8: byte 0xe9 in line 2"),
+        (b"x,x,y\n1,2,0\n", "has two columns called 'x', the 1st and the 2nd"),
+        (b"x,z,why\n1,2,0\n", "there is no column 'y'"),
+        (b"x,z,y\n1,2,\n3,4,\n", "the target 'y' has no value in any row"),
+        (b"x,z,y\n1,2,0\n3,4,0\n5,6,0\n", "y holds only one class, 0"),
+        (b"x,z,y\n1,1,0\n1,1,0\n1,1,1\n1,1,1\n", "no column is left to classify by"),
+        (b"x,z,y\n1,,0\n2,3,0\n3,4,1\n5,6,1\n", "column 'z' has no value in 1 of 4 rows"),
+        (b"x,z,y\n1,2,0.5\n2,3,0\n", "the target 'y' holds 0.5: it measures something"),
+    ],
+)
+def test_bad_tables_are_refused_in_a_line(tmp_path, content, message):
+    (tmp_path / "t.csv").write_bytes(content)
+    out = tmp_path / "deep" / "out"
+    assert message in refused(fit(tmp_path / "t.csv", out), out)
+    assert names(tmp_path) == ["t.csv"]
+
+
+def test_other_options_that_are_refused(tmp_path):
+    table, out = tmp_path / "t.csv", tmp_path / "out"
+    two_columns().to_csv(table, index=False)
+    for options, message in (
+        (("--metric", "euclidian"), "unknown metric 'euclidian'"),
+        (("--metric", "precomputed"), "takes distances, not a table"),
+        (("--max-neighbors", "0"), "max_neighbors must be an integer"),
+        (("--level", "2"), "--level must lie between 0 and 1"),
+        (("--columns", "x", "y"), "'y' is not a numeric column of the model"),
+        (("--inference", "exchange"), "inference='exchange' is for likelihood='coherent'"),
+        (("--class-prior", "0=0.5"), "the class prior lacks the class '1'"),
+        (("--drop", "w"), "there is no column 'w'"),
+        (("--test", tmp_path / "none.csv"), "none.csv cannot be read: no such file"),
+    ):
+        assert message in refused(fit(table, out, *options), out)
+    assert "CLASS=SHARE" in fit(table, out, "--class-prior", "half").stderr
+    assert "neither a number nor auto" in fit(table, out, "--beta-max", "big").stderr
+
+
+def test_tables_that_look_odd_and_are_fine(tmp_path):
+    table = two_columns().assign(y=lambda frame: np.where(frame["y"] == 1, "café", SCRIPT))
+    plain, marked, latin = (tmp_path / name for name in ("a.csv", "b.csv", "c.csv"))
+    table.to_csv(plain, index=False)
+    table.to_csv(marked, index=True, encoding="utf-8-sig")  # a mark, and pandas' own counter
+    table.to_csv(latin, index=False, encoding="latin-1", sep=";", decimal=",")
+    outs = []
+    for path, options in ((plain, ()), (marked, ()), (latin, ("--encoding", "latin-1"))):
+        outs.append(tmp_path / path.stem)
+        result = fit(path, outs[-1], *options)
+        assert result.exit_code == 0, result.output
+    texts = [(out / "predictions.csv").read_text() for out in outs]
+    assert texts[0] == texts[1] == texts[2]
+
+
+@pytest.mark.parametrize("n", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_large_tables_with_a_thousand_categories(tmp_path, n):
+    table = mixed_table(n).assign(unit="cm", number=range(n))
+    table["town"] = [f"town {i % 1000}" for i in range(n)]
+    table.to_csv(tmp_path / "t.csv", index=False)
+    # The defaults of the command but for the length of the neighbour lists where time is short.
+    options = ("--max-neighbors", "8") if n < 10_000 else ()
+    result = run("fit", tmp_path / "t.csv", "--target", "kind", "--out", tmp_path / "out", *options)
+    assert result.exit_code == 0, result.output
+    assert "has 1,000 categories" in result.stderr
+    assert "the pseudo-likelihood stands in" in result.stderr
+    frame = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    assert len(frame) == n
+    assert (frame["actual"] != frame["class"]).mean() < 0.35
+    assert (tmp_path / "out" / "report.html").stat().st_size < 2_000_000

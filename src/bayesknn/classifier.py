@@ -271,8 +271,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         -------
         ndarray of shape (m, n_classes)
         """
-        check_new_points(self, X)
-        return self._predictive.probabilities(X)
+        return self._check_and_connect(X).probabilities(X)
 
     def predict_interval(self, X, level: float = 0.95) -> np.ndarray:
         """Return a credible interval of each class probability.
@@ -290,8 +289,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         ndarray of shape (m, n_classes, 2)
             Lower and upper ends.
         """
-        check_new_points(self, X)
-        return self._predictive.intervals(X, level)
+        return self._check_and_connect(X).intervals(X, level)
 
     def predict_zone(self, X, level: float = 0.95, uncertain: Any = "uncertain") -> np.ndarray:
         """Return the class whose interval lies above that of every other, or ``uncertain``.
@@ -336,6 +334,21 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         """
         decisions, expected = decide(self.predict_proba(X), loss)
         return self.classes_[decisions], expected
+
+    def loo_interval(self, level: float = 0.95) -> np.ndarray:
+        """Return a credible interval of each entry of ``loo_proba_``.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes, 2)
+            Lower and upper ends.
+        """
+        check_is_fitted(self)
+        return self._predictive.loo_intervals(level)
 
     @property
     def posterior_(self) -> xarray.DataTree:
@@ -388,6 +401,12 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         return self._connect(
             target.graph, target.labels, target.n_classes, nodes, target.class_weight
         )
+
+    def _check_and_connect(self, X: Any) -> Predictive:
+        check_new_points(self, X)
+        # As set_params may have left them since the fit.
+        self._predictive.n_jobs, self._predictive.verbose = self.n_jobs, self.verbose
+        return self._predictive
 
     def _connect(self, graph, labels, n_classes, nodes, class_weight) -> Predictive:
         return Predictive(

@@ -175,6 +175,14 @@ def test_leave_one_out_scores_are_those_of_the_conditionals(pseudo):
     assert -71.7523 / 250 - 0.01 < pseudo.loo_log_score_ <= -71.7523 / 250 + 0.005
 
 
+def test_leave_one_out_intervals_contain_the_probabilities(pseudo):
+    low, high = np.moveaxis(pseudo.loo_interval(0.9), 2, 0)
+    assert low.shape == (250, 2)
+    assert np.all(low <= pseudo.loo_proba_) and np.all(pseudo.loo_proba_ <= high)
+    wide = pseudo.loo_interval(0.99)
+    assert np.all(wide[..., 0] <= low) and np.all(high <= wide[..., 1])
+
+
 def test_shuffling_rows_changes_nothing_without_ties(pseudo):
     order = np.random.default_rng(0).permutation(250)
     shuffled = BayesianKNeighborsClassifier(

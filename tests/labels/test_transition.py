@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.transition import _simulate_one
 from bayesknn.model import expected_agreement_exact
@@ -53,3 +54,12 @@ def test_class_weights_change_the_strength_not_the_measure():
     plain = find_beta_max(ripley_graph(), 2, k_values=[3], random_state=0)
     halved = find_beta_max(ripley_graph(), 2, k_values=[3], class_weight=[0.5, 0.5], random_state=0)
     assert np.isclose(halved.crossings[0], 2 * plain.crossings[0], rtol=0.02)
+
+
+def test_fewer_sweeps_on_many_points_find_the_same_place(monkeypatch):
+    points = np.random.default_rng(0).normal(size=(3000, 2))
+    graph = NeighborGraph.from_points(points, k_max=20)
+    usual = find_beta_max(graph, 2, random_state=0).beta_max
+    monkeypatch.setattr("bayesknn.labels.transition._MANY", 0)
+    # Both are on a grid of tenths, and each may land on either side of a step.
+    assert abs(find_beta_max(graph, 2, random_state=1).beta_max - usual) < 0.25

@@ -63,7 +63,7 @@ def run_predict(
     if out is not None:
         check_output(out, force, own)
     fitted = load_model(model)
-    fitted.classifier._predictive.n_jobs = jobs
+    fitted.classifier.set_params(n_jobs=jobs)
     frame = read_table(data, encoding, text=fitted.categorical)
     frame = frame.set_axis(np.arange(1, len(frame) + 1), axis=0)
     with progress("Predicting", verbose=not (quiet or as_json)):

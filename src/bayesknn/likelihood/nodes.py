@@ -155,6 +155,7 @@ class Node:
             self.labels[:] = initial
         shape = (N_CHAINS, 0, len(self.columns))
         self.of_labels, self.of_clusters = np.empty(shape), np.empty(shape)
+        self._replicates: tuple[tuple[int, ...], Replicates] | None = None
 
     @property
     def n_records(self) -> int:
@@ -219,6 +220,13 @@ class Node:
 
     def replicate(self, n_replicates: int) -> Replicates:
         """Resample whole batches of records, so that the spread is the Monte Carlo error."""
+        # A node is asked again by every curve and link it belongs to.
+        made_of = (n_replicates, self.n_sweeps, self.n_records)
+        if self._replicates is None or self._replicates[0] != made_of:
+            self._replicates = made_of, self._resample(n_replicates)
+        return self._replicates[1]
+
+    def _resample(self, n_replicates: int) -> Replicates:
         centre = self.of_labels.mean(axis=(0, 1))
         centred = self.of_labels - centre
         products = centred[:, :, :, None] * centred[:, :, None, :]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bayesknn.posterior.ridge import RidgeWalk
 
 _N_GRID = 161
+_N_LOOK = 61
 # Log posterior, below its top, at which the grid of a k ends, and where nodes are still wanted.
 _DEPTH = 18.0
 _NODE_DEPTH = 4.5
@@ -82,7 +83,9 @@ class Curve(NamedTuple):
         reach = min(3 * self.sd, _MAX_REACH)
         return float(np.clip(self.centre + np.clip(step, -reach, reach), 0.0, beta_max))
 
-    def weigh(self, log_weight: Callable, beta_max: float) -> tuple[np.ndarray, np.ndarray]:
+    def weigh(
+        self, log_weight: Callable, beta_max: float, n_betas: int = _N_GRID
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Lay a grid over the posterior of beta proportional to exp(log_weight(beta)) / Z(beta).
 
         Returns
@@ -93,7 +96,7 @@ class Curve(NamedTuple):
             The log posterior, with the weights of the trapezium rule.
         """
         low, high = self._find_span(log_weight, beta_max, _DEPTH)
-        beta = np.linspace(low, high, _N_GRID)
+        beta = np.linspace(low, high, n_betas)
         log_mass = log_weight(beta) - self.log_normalizer(beta) + np.log(beta[1] - beta[0])
         log_mass[:, [0, -1]] -= np.log(2)
         return beta, log_mass
@@ -104,8 +107,8 @@ class Curve(NamedTuple):
         # Twice: with a prior far from the ridge the first look may miss a narrow top.
         centre, sd = self.centre, min(self.sd, beta_max)
         for _ in range(2):
-            near = np.clip(centre + np.linspace(-9, 9, _N_GRID) * sd, 0.0, beta_max)
-            beta = np.unique(np.append(near, np.linspace(0.0, beta_max, _N_GRID)))
+            near = np.clip(centre + np.linspace(-9, 9, _N_LOOK) * sd, 0.0, beta_max)
+            beta = np.unique(np.append(near, np.linspace(0.0, beta_max, _N_LOOK)))
             log_posterior = log_weight(beta) - estimate.log_normalizer(beta)[0]
             centre = beta[np.argmax(log_posterior)]
         heavy = np.flatnonzero(log_posterior > log_posterior.max() - depth)

@@ -163,7 +163,7 @@ def predict_left_out(
     """
     from bayesknn.predictive import find_zones
 
-    intervals = classifier._predictive.loo_intervals(level)
+    intervals = classifier.loo_interval(level)
     names = np.array([str(name) for name in classifier.classes_.tolist()], dtype=object)
     return Predictions(
         rows,

@@ -1,0 +1,101 @@
+"""The command ``bayesknn paper``. Heavy imports wait until something is computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from bayesknn.paper.run import Outcome
+
+
+class _Refusal(click.ClickException):
+    """One line on why a command will not run, and exit code 2 as for any other misuse."""
+
+    exit_code = 2
+
+
+@click.command("paper", short_help="Reproduce every figure, table and number of the paper.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("paper-output"),
+    show_default=True,
+    help="Folder for the results, made if missing; an earlier run there is gone on with.",
+)
+@click.option("--quick", "budget", flag_value="quick", default="quick", help="Minutes (default).")
+@click.option("--full", "budget", flag_value="full", help="The paper's own iteration numbers.")
+@click.option("--tiny", "budget", flag_value="tiny", hidden=True)
+@click.option(
+    "--only", "ids", multiple=True, metavar="ID", help="One item, as fig:levelset; repeatable."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--jobs", type=int, default=-1, show_default=True, help="Threads; -1 for all cores.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--force", is_flag=True, help="Compute again what is there; write to any folder.")
+@click.option("--list", "show_list", is_flag=True, help="List the ids and stop.")
+def paper(
+    out: Path,
+    budget: str,
+    ids: tuple[str, ...],
+    seed: int,
+    jobs: int,
+    quiet: bool,
+    force: bool,
+    show_list: bool,
+) -> None:
+    """Reproduce the paper: figures, tables and numbers beside the published ones.
+
+    Writes index.html, comparison.csv, comparison.json and the figures to --out. What is finished
+    is kept there, so that an interrupted run goes on where it stopped.
+    """
+    if show_list:
+        _print_list(budget)
+        return
+    if jobs == 0:
+        raise click.UsageError("--jobs must not be 0; pass -1 for all cores")
+    from bayesknn.paper.registry import find_items
+    from bayesknn.paper.run import run_paper
+
+    try:
+        items = find_items(ids or None)
+        if not quiet:
+            click.echo(f"{len(items)} items of the paper, {budget} budget, seed {seed}")
+        found = run_paper(
+            out, budget, only=ids or None, seed=seed, n_jobs=jobs, verbose=not quiet, force=force,
+            report=None if quiet else _print_outcome,
+        )  # fmt: skip
+    except ValueError as error:
+        raise _Refusal(str(error)) from None
+    except ModuleNotFoundError as error:
+        raise click.ClickException(str(error)) from None
+    if not quiet:
+        _print_summary(found)
+
+
+def _print_list(budget: str) -> None:
+    from bayesknn.paper.budget import BUDGETS
+    from bayesknn.paper.registry import find_items
+
+    for item in find_items():
+        numbers = ", ".join(f"{name} {getattr(BUDGETS[budget], name)}" for name in item.budget)
+        click.echo(f"{item.id:22s} {item.title} ({item.where}){numbers and '; ' + numbers}")
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    time = f"{outcome.seconds:6.1f} s" if outcome.is_new else "    kept"
+    verdicts = [row.verdict for row in outcome.rows if row.verdict != "not published"]
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
+    click.echo(f"{time}  {outcome.item.id:22s} {counts or 'nothing published'}")
+
+
+def _print_summary(found) -> None:
+    verdicts = [row.verdict for row in found.rows]
+    for verdict in ("exact", "within error", "differs", "not published"):
+        click.echo(f"{verdicts.count(verdict):4d} {verdict}")
+    for row in found.rows:
+        if row.verdict == "differs":
+            click.echo(f"  differs: {row.id}, {row.what}: {row.explanation}")
+    click.echo(f"Page: {found.page}")

@@ -1,0 +1,44 @@
+"""The command ``bayesknn paper``."""
+
+import json
+
+from click.testing import CliRunner
+
+from bayesknn.paper import REGISTRY
+from bayesknn.paper.command import paper
+
+
+def call(*arguments):
+    return CliRunner().invoke(paper, [str(each) for each in arguments])
+
+
+def test_it_writes_and_goes_on(tmp_path):
+    out = tmp_path / "new" / "folder"
+    arguments = ("--out", out, "--tiny", "--only", "tab:knn-ripley", "--only", "fig:leave1")
+    first = call(*arguments)
+    assert first.exit_code == 0, first.output
+    assert "6 exact" in first.output and "index.html" in first.output
+    found = json.loads((out / "comparison.json").read_text())
+    assert {row["id"] for row in found["rows"]} == {"tab:knn-ripley", "fig:leave1"}
+    assert call(*arguments).output.count("kept") == 2
+
+
+def test_quiet_is_quiet(tmp_path):
+    done = call("--out", tmp_path, "--tiny", "--only", "num:pima-sizes", "--quiet")
+    assert (done.exit_code, done.output) == (0, "")
+
+
+def test_list():
+    done = call("--list")
+    assert done.exit_code == 0
+    assert [line.split()[0] for line in done.output.splitlines()] == list(REGISTRY)
+
+
+def test_errors_are_one_line(tmp_path):
+    for arguments in (("--only", "fig:nothing"), ("--jobs", "0"), ("--seed", "-1")):
+        done = call("--out", tmp_path, "--tiny", *arguments)
+        assert done.exit_code == 2 and "Traceback" not in done.output
+        assert list(tmp_path.iterdir()) == []
+    (tmp_path / "mine").write_text("")
+    done = call("--out", tmp_path, "--tiny", "--only", "num:pima-sizes")
+    assert done.exit_code == 2 and done.output.count("\n") <= 2 and "--force" in done.output

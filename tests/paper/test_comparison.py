@@ -1,0 +1,71 @@
+"""Verdicts: rounding, errors, sentences, lists."""
+
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesknn.paper.comparison import VERDICTS, Row, as_csv, as_json, compare, judge
+from bayesknn.paper.item import Estimate, Item, Quantity, Result, independent
+
+
+@pytest.mark.parametrize(
+    ("published", "decimals", "estimate", "verdict"),
+    [
+        (0.226, 3, Estimate(75 / 332), "exact"),
+        (0.087, 3, Estimate(0.0876), "differs"),
+        (0.087, 3, Estimate(0.090, error=0.001), "within error"),
+        (0.087, 3, Estimate(0.091, error=0.001), "differs"),
+        (0.087, 3, Estimate(0.091, error=0.0005, spread=0.002), "within error"),
+        (17, 0, Estimate(17), "exact"),
+        (17, 0, Estimate(18), "differs"),
+        ([57, 58], 0, Estimate([57, 58]), "exact"),
+        ([57, 58], 0, Estimate([57]), "differs"),
+        (None, 3, Estimate(1.0), "not published"),
+    ],
+)
+def test_verdict(published, decimals, estimate, verdict):
+    assert judge(Quantity("x", published, decimals), estimate) == verdict
+
+
+def test_a_sentence_is_borne_out_or_not():
+    quantity = Quantity("x", "more than a week", holds=lambda time: time.value > 7)
+    assert judge(quantity, Estimate(8)) == "within error"
+    assert judge(quantity, Estimate(6)) == "differs"
+
+
+@given(st.floats(-1e3, 1e3), st.integers(0, 6))
+def test_a_rounded_number_is_always_exact(value, decimals):
+    assert judge(Quantity("x", round(value, decimals), decimals), Estimate(value)) == "exact"
+
+
+def test_every_quantity_needs_an_estimate():
+    item = Item("num:x", "", "", lambda setting: None, {"x": Quantity("x")})
+    with pytest.raises(ValueError, match="y found or asked for"):
+        compare(item, Result({"x": Estimate(1.0), "y": Estimate(1.0)}))
+
+
+def test_a_difference_is_explained_by_the_reason_given():
+    item = Item("num:x", "", "", lambda setting: None, {"x": Quantity("x", 1.0, why="Because.")})
+    row = compare(item, Result({"x": Estimate(2.0)}))[0]
+    assert (row.verdict, row.explanation) == ("differs", "Because.")
+
+
+def test_files_hold_the_same_rows():
+    row = Row("num:x", "x", "a, b", "paper", [1, 2], [1, 2], 0.0, 0.0, "", "exact", "The same.")
+    found = list(csv.DictReader(io.StringIO(as_csv([row]))))
+    assert found[0]["published"] == "1; 2" and found[0]["what"] == "a, b"
+    assert json.loads(as_json([row], {"seed": 3}))["rows"][0]["published"] == [1, 2]
+
+
+def test_the_four_verdicts():
+    assert VERDICTS == ("exact", "within error", "differs", "not published")
+
+
+def test_the_spread_of_single_runs_excuses_only_single_runs():
+    estimate = Estimate(0.091, error=0.001, spread=0.003)
+    assert judge(Quantity("x", 0.087), estimate) == "within error"
+    assert judge(independent("x", 0.087), estimate) == "differs"

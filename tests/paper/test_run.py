@@ -1,0 +1,140 @@
+"""The whole paper at the tiny budget: every id, the files, resuming."""
+
+import csv
+import json
+import shutil
+
+import pytest
+
+from bayesknn.paper import REGISTRY, run_paper
+from bayesknn.paper.comparison import VERDICTS, Row
+
+# SPEC, 'Numbers that must come out exactly', and everything that is counted, not sampled.
+EXACT = {
+    "fig:ripley": None,
+    "tab:knn-ripley": None,
+    "fig:leave1": None,
+    "tab:knn-indian": None,
+    "num:loo-pima": None,
+    "num:pima-sizes": None,
+    "num:glass-sizes": None,
+    "num:pseudo-maximum": None,
+    "num:holmes-adams": None,
+    "ref:log-z": None,
+    "fig:constappro1": {"zero"},
+    "fig:constappro2": {"zero"},
+    "ref:posterior": {"pseudo_beta", "pseudo_beta_sd", "pseudo_k", "pseudo_k_sd", "mode"},
+    "extra:exact-posterior": {"loss_ha"},
+}
+
+
+def test_every_id_is_executed(tiny_run):
+    assert [outcome.item.id for outcome in tiny_run.outcomes] == list(REGISTRY)
+    for outcome in tiny_run.outcomes:
+        assert {row.quantity for row in outcome.rows} == set(outcome.item.quantities)
+        assert bool(outcome.figures) or not outcome.item.id.startswith("fig:")
+
+
+@pytest.mark.parametrize("id", EXACT)
+def test_exact_numbers_are_exact(tiny_run, id):
+    rows = [row for row in tiny_run.rows if row.id == id]
+    wanted = EXACT[id] or {row.quantity for row in rows}
+    verdicts = {row.quantity: row.verdict for row in rows if row.quantity in wanted}
+    assert set(verdicts.values()) == {"exact"}, verdicts
+
+
+def test_figures_are_written_as_png_and_svg(tiny_run):
+    for outcome in tiny_run.outcomes:
+        for name in outcome.figures:
+            path = tiny_run.folder / name
+            assert path.read_bytes().startswith(b"\x89PNG")
+            assert "<svg" in path.with_suffix(".svg").read_text()[:1000]
+
+
+def test_comparison_files(tiny_run):
+    found = json.loads((tiny_run.folder / "comparison.json").read_text())
+    assert found["budget"] == "tiny" and found["seed"] == 0 and found["version"]
+    with open(tiny_run.folder / "comparison.csv", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert len(table) == len(found["rows"]) == len(tiny_run.rows)
+    for row, line in zip(found["rows"], table, strict=True):
+        assert list(row) == list(line) == list(Row._fields)
+        assert row["verdict"] in VERDICTS
+        assert row["explanation"].endswith(".") and "\n" not in row["explanation"]
+        assert (row["published"] is None) == (row["verdict"] == "not published")
+
+
+def test_a_second_run_computes_nothing(tiny_run, tmp_path):
+    shutil.copytree(tiny_run.folder, tmp_path / "copy")
+    again = run_paper(tmp_path / "copy", "tiny", verbose=0)
+    assert not any(outcome.is_new for outcome in again.outcomes)
+    assert again.rows == tiny_run.rows
+
+
+def test_an_interrupted_run_goes_on(tmp_path):
+    ids = ["fig:ripley", "fig:leave1", "num:pima-sizes"]
+
+    def stop(outcome):
+        if outcome.item.id == "fig:leave1":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_paper(tmp_path, "tiny", only=ids, verbose=0, report=stop)
+    assert "Leave-one-out error" in (tmp_path / "index.html").read_text()
+    again = run_paper(tmp_path, "tiny", only=ids, verbose=0)
+    assert {o.item.id: o.is_new for o in again.outcomes} == {
+        "fig:ripley": False, "fig:leave1": False, "num:pima-sizes": True,
+    }  # fmt: skip
+
+
+def test_only_and_order_change_no_result(tiny_run, tmp_path):
+    ids = ["fig:pseudoo", "num:error-pseudo"]
+    for id in reversed(ids):
+        found = run_paper(tmp_path, "tiny", only=[id], verbose=0)
+    assert [outcome.item.id for outcome in found.outcomes] == ids
+    assert found.rows == [row for row in tiny_run.rows if row.id in ids]
+
+
+def test_threads_change_no_result(tiny_run, tmp_path):
+    ids = ["fig:pseudoA", "num:glass", "extra:breakdown"]
+    found = run_paper(tmp_path, "tiny", only=ids, n_jobs=2, verbose=0)
+    assert found.rows == [row for row in tiny_run.rows if row.id in ids]
+
+
+def test_another_seed_or_a_lost_figure_is_computed_again(tmp_path):
+    ids = ["fig:leave1", "num:pima-sizes"]
+    run_paper(tmp_path, "tiny", only=ids, verbose=0)
+    other = run_paper(tmp_path, "tiny", only=ids, seed=1, verbose=0)
+    assert all(outcome.is_new for outcome in other.outcomes)
+    (tmp_path / "figures" / "fig-leave1.png").unlink()
+    again = run_paper(tmp_path, "tiny", only=ids, seed=1, verbose=0)
+    assert [outcome.is_new for outcome in again.outcomes] == [True, False]
+    forced = run_paper(tmp_path, "tiny", only=["num:pima-sizes"], seed=1, verbose=0, force=True)
+    assert [outcome.is_new for outcome in forced.outcomes] == [False, True]
+
+
+def test_a_damaged_file_is_computed_again(tmp_path):
+    run_paper(tmp_path, "tiny", only=["num:pima-sizes"], verbose=0)
+    (tmp_path / "paper-work" / "num-pima-sizes.json").write_text("{")
+    again = run_paper(tmp_path, "tiny", only=["num:pima-sizes"], verbose=0)
+    assert again.outcomes[0].is_new
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(ValueError, match="holds other things"):
+        run_paper(tmp_path, "tiny", only=["num:pima-sizes"], verbose=0)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    run_paper(tmp_path, "tiny", only=["num:pima-sizes"], verbose=0, force=True)
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+
+
+def test_bad_arguments(tmp_path):
+    with pytest.raises(ValueError, match="budget must be one of"):
+        run_paper(tmp_path, "huge")
+    with pytest.raises(ValueError, match="there is no"):
+        run_paper(tmp_path, only=["fig:nothing"])
+    with pytest.raises(ValueError, match="is a file"):
+        (tmp_path / "file").write_text("")
+        run_paper(tmp_path / "file", "tiny")
+    assert not (tmp_path / "index.html").exists()

@@ -1,0 +1,93 @@
+"""What the experiments are made of: the paper's chain, its table, expectations, scores."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bayesknn.labels import spawn_keys
+from bayesknn.likelihood import log_normalizer
+from bayesknn.paper.gibbs_table import BilinearTable, gibbs_table, integrate, true_expectation
+from bayesknn.paper.moller import moller
+from bayesknn.paper.prediction import measure_error, measure_log_loss
+from bayesknn.paper.samples import Draws, FixedK, pseudo_draws, quietly, ripley_posterior
+from bayesknn.paper.setting import Setting
+from tests.statistical import check, rejects
+
+
+@pytest.fixture(scope="module")
+def setting():
+    return Setting("tiny", n_jobs=1)
+
+
+def test_the_papers_chain_starts_at_its_plug_in(setting):
+    study = setting.ripley
+    for plug_in in ((1.45, 13), (2.28, 53)):
+        tree, _ = quietly(
+            lambda plug_in=plug_in: moller(
+                study.coherent, study.prior, "perfect", plug_in,
+                n_chains=3, n_warmup=0, n_draws=2, random_state=0,
+            )
+        )  # fmt: skip
+        k = tree["posterior"]["k"].values
+        assert np.all(np.abs(k[:, 0] - plug_in[1]) <= 3)
+
+
+def test_the_integral_is_exact_for_straight_lines():
+    betas = np.linspace(0, 4, 9)
+    slopes = np.stack([betas, 3 - betas])
+    assert np.allclose(integrate(betas, slopes), [betas**2 / 2, 3 * betas - betas**2 / 2])
+
+
+def test_the_table_is_bilinear():
+    table = BilinearTable(np.array([0.0, 1.0]), np.array([[0.0, 2.0], [4.0, 8.0]]))
+    assert table.log_normalizer(0.5, 1) == 1.0 and table.log_normalizer(0.25, 2) == 5.0
+    assert (table.k_max, table.beta_max) == (2, 1.0)
+
+
+def test_the_papers_table_starts_at_n_log_2_and_rises(setting):
+    table = gibbs_table(setting)
+    assert table.heights.shape == (125, setting.budget.n_path_betas)
+    assert np.allclose(table.heights[:, 0], 250 * np.log(2))
+    assert np.all(np.diff(table.heights, axis=1) > 0)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_expectations_are_the_slope_of_exact_log_z(setting, k):
+    graph, beta, step = setting.ripley.graph, 1.5, 1e-4
+    low, high = (log_normalizer(graph, b, k, 2).value for b in (beta - step, beta + step))
+
+    def p_value(n_draws, seed, off=0.0):
+        found = [true_expectation(graph, beta, k, 2, key, n_draws) for key in spawn_keys(seed, 4)]
+        means, errors = np.array(found).T
+        score = np.sum(means + off - (high - low) / (2 * step)) / np.sqrt(np.sum(errors**2))
+        # Each error comes from 20 batches.
+        return 2 * stats.t.sf(abs(score), 4 * 19)
+
+    check(p_value, 2000)
+    # A mutant that leaves out one edge in a hundred.
+    assert rejects(lambda n, seed: p_value(n, seed, off=2.0), 2000)
+
+
+def test_the_spread_of_chains_is_seen():
+    beta = np.array([[0.5] * 3 + [1.0] * 50, [0.5] * 3 + [3.0] * 50])
+    draws = Draws(beta, np.full(beta.shape, 5), 3, 0.5, 1.0, [])
+    mean = draws.mean("beta")
+    assert mean.value == 2.0 and np.isclose(mean.spread, 2**0.5) and np.isclose(mean.error, 1.0)
+    assert draws.mean("k") == (5.0, 0.0, 0.0)
+    assert draws.kept[0].shape == (2, 50)
+
+
+def test_scores_of_chains_and_of_grids(setting):
+    study = setting.ripley
+    for posterior in (pseudo_draws(setting), ripley_posterior(setting)):
+        error, loss = measure_error(study, posterior), measure_log_loss(study, posterior)
+        assert 0.07 < error.value < 0.11 and 0.2 < loss.value < 0.3
+        assert loss.error > 0
+    assert error.spread == loss.spread == 0  # a grid is not one run of many
+
+
+def test_k_can_be_fixed(setting):
+    pseudo = setting.ripley.pseudo
+    fixed = FixedK(pseudo, 10)
+    assert fixed.log_density(1.2, 1) == pseudo.log_density(1.2, 10)
+    assert fixed.k_max == 1

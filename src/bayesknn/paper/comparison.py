@@ -91,12 +91,16 @@ def judge(quantity: Quantity, estimate: Estimate) -> str:
         return "within error" if quantity.holds(estimate) else "differs"
     if not isinstance(quantity.published, int | float):
         return "exact" if estimate.value == quantity.published else "differs"
-    gap = abs(estimate.value - quantity.published)
-    rounding = 0.5 * 10.0**-quantity.decimals * (1 + 1e-9)
-    noise = _noise(quantity, estimate)
+    gap, noise = _gap(quantity, estimate), _noise(quantity, estimate)
     if noise == 0.0:
-        return "exact" if gap <= rounding else "differs"
-    return "within error" if gap <= quantity.tolerance * noise + rounding else "differs"
+        return "exact" if gap <= 0.0 else "differs"
+    return "within error" if gap <= quantity.tolerance * noise else "differs"
+
+
+def _gap(quantity: Quantity, estimate: Estimate) -> float:
+    """Return the distance from what the published value may have been before it was rounded."""
+    rounding = 0.5 * 10.0**-quantity.decimals * (1 + 1e-9)
+    return max(abs(estimate.value - quantity.published) - rounding, 0.0)
 
 
 def _noise(quantity: Quantity, estimate: Estimate) -> float:
@@ -118,8 +122,9 @@ def explain(quantity: Quantity, estimate: Estimate, verdict: str) -> str:
     if quantity.holds is not None:
         return "Our number bears the sentence out."
     if verdict == "within error":
-        gap = abs(estimate.value - quantity.published) / _noise(quantity, estimate)
-        return f"{gap:.1f} standard errors apart, where {quantity.tolerance:g} are allowed."
+        gap = _gap(quantity, estimate) / _noise(quantity, estimate)
+        allowed = f"{gap:.1f} standard errors apart, where {quantity.tolerance:g} are allowed"
+        return f"{allowed}, besides the rounding of the published value."
     return NOTHING
 
 

@@ -22,7 +22,7 @@ from bayesknn.labels.swendsen_wang import _colour_points, _sweep
 from bayesknn.model.arguments import label_dtype
 
 N_CHAINS = 2
-_BATCHES_PER_CHAIN = 8
+BATCHES_PER_CHAIN = 8
 _SPLIT_ERRORS = 5.0
 _SPLIT_SHARE = 0.2
 _START = np.uint64(2**64 - 1)
@@ -231,7 +231,7 @@ class Node:
         centred = self.of_labels - centre
         products = centred[:, :, :, None] * centred[:, :, None, :]
         clusters, labels, squares = (
-            _batch(series).reshape(N_CHAINS * _BATCHES_PER_CHAIN, *series.shape[2:])
+            _batch(series).reshape(N_CHAINS * BATCHES_PER_CHAIN, *series.shape[2:])
             for series in (self.of_clusters - centre, centred, products)
         )
         n_batches = len(clusters)
@@ -249,9 +249,9 @@ class Node:
 
 def _batch(series: np.ndarray) -> np.ndarray:
     """Mean of each of the batches that a chain's records are cut into."""
-    length = series.shape[1] // _BATCHES_PER_CHAIN
-    used = series[:, series.shape[1] - length * _BATCHES_PER_CHAIN :]
-    shape = (series.shape[0], _BATCHES_PER_CHAIN, length, *series.shape[2:])
+    length = series.shape[1] // BATCHES_PER_CHAIN
+    used = series[:, series.shape[1] - length * BATCHES_PER_CHAIN :]
+    shape = (series.shape[0], BATCHES_PER_CHAIN, length, *series.shape[2:])
     return used.reshape(shape).mean(axis=2)
 
 

@@ -1,4 +1,4 @@
-"""The paper's own path sampling: Gibbs on a grid, trapezium, bilinear (Section 3.3).
+"""The paper's own path sampling on Ripley's graph: Gibbs, trapezium, bilinear (Section 3.3).
 
 E[S_k] / k is estimated at equally spaced beta in [0, 4] for k = 1, 10, 20, ..., 110, 125 by
 systematic-scan Gibbs sampling from random labels, 10,000 sweeps after 500. At beta = 0 it is known,
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import gibbs_lanes, spawn_keys, swendsen_wang_labels
+from bayesknn.labels import swendsen_wang_labels
+from bayesknn.likelihood import path_table
 from bayesknn.paper.setting import BETA_MAX, Setting
 
 PAPER_K = (1, *range(10, 111, 10), 125)
@@ -63,20 +63,13 @@ def gibbs_expectations(setting: Setting) -> dict[str, np.ndarray]:
     n_warmup, n_sweeps = budget.path_sweeps
 
     def make() -> dict[str, Any]:
-        betas = np.linspace(0, BETA_MAX, budget.n_path_betas)
-        keys = spawn_keys(setting.seeds("gibbs-path"), len(PAPER_K))
-        at_zero = study.graph.n_points / study.n_classes
-
-        def estimate(k: int, key: np.uint64) -> np.ndarray:
-            _, info = gibbs_lanes(
-                study.graph, betas[1:], k, study.n_classes,
-                n_sweeps=n_sweeps, n_warmup=n_warmup, key=key,
-            )  # fmt: skip
-            return np.append(at_zero, info.agreement.mean(axis=0) / k)
-
-        calls = (delayed(estimate)(k, key) for k, key in zip(PAPER_K, keys, strict=True))
-        means = Parallel(n_jobs=setting.n_jobs, prefer="threads")(calls)
-        return {"betas": betas, "ks": np.array(PAPER_K), "mean": np.array(means)}
+        table = path_table(
+            study.graph, study.n_classes, beta_max=BETA_MAX, grid="paper",
+            grid_shape=(budget.n_path_betas, None), n_sweeps=n_sweeps, n_warmup=n_warmup,
+            random_state=setting.seeds("gibbs-path"), n_jobs=setting.n_jobs,
+        )  # fmt: skip
+        ks = np.array(PAPER_K)
+        return {"betas": table.betas, "ks": ks, "mean": table.means[0, ks - 1]}
 
     return setting.keep("gibbs-path", make)
 

@@ -38,7 +38,7 @@ def path_table(
     class_weight: Any = None,
     tolerance: float = 0.05,
     exact: bool = True,
-    grid_shape: tuple[int, int] = (50, 12),
+    grid_shape: tuple[int, int | None] = (50, None),
     n_sweeps: int = 10_000,
     n_warmup: int = 500,
     random_state: Any = None,
@@ -69,8 +69,9 @@ def path_table(
         Standard error of log Z that is asked for.
     exact : bool
         Whether to compute log Z exactly at those small k where that is cheap.
-    grid_shape : (int, int)
-        With ``grid="paper"``: how many beta and how many k, both evenly spaced.
+    grid_shape : (int, int or None)
+        With ``grid="paper"``: how many beta and how many k, both evenly spaced; None for the k of
+        the paper, 1, 10, 20, ... and ``k_max``.
     n_sweeps, n_warmup : int
         With ``grid="paper"``: sweeps of each chain that count, and those before.
     random_state : None, int, SeedSequence, Generator or RandomState
@@ -252,11 +253,12 @@ def _check_tolerance(tolerance: Any) -> float:
     raise ValueError(f"tolerance must be a positive number, got {tolerance!r}")
 
 
-def _check_shape(grid_shape: Any) -> tuple[int, int]:
+def _check_shape(grid_shape: Any) -> tuple[int, int | None]:
     try:
         n_betas, n_k = grid_shape
     except (TypeError, ValueError):
         raise ValueError(
             f"grid_shape must be two integers, how many beta and how many k, got {grid_shape!r}"
         ) from None
-    return check_count(n_betas, "grid_shape[0]", 2), check_count(n_k, "grid_shape[1]", 1)
+    n_betas = check_count(n_betas, "grid_shape[0]", 2)
+    return n_betas, None if n_k is None else check_count(n_k, "grid_shape[1]", 1)

@@ -53,6 +53,7 @@ bench: setup ## every speed target as a ratio, measured in one run
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.docs ## the documentation, in docs/_build/html
+	rm -rf docs/_build docs/_generated docs/api docs/tutorials
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 $(VENV)/.docs: $(READY)
@@ -61,4 +62,5 @@ $(VENV)/.docs: $(READY)
 
 clean: ## forget the environment and every cache
 	rm -rf $(VENV) .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/_build docs/_generated docs/api docs/tutorials demo-output paper-output
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

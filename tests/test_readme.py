@@ -1,18 +1,44 @@
-"""The README's Python runs as it stands."""
+"""The README's Python runs as it stands, and its numbers are those that come out."""
 
 import re
 from pathlib import Path
 
-README = Path(__file__).parent.parent / "README.md"
+import pytest
+
+from bayesknn import BayesianKNeighborsClassifier
+from bayesknn.datasets import load_ripley
+from bayesknn.predictive import log_score
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
 def test_the_ten_lines_run(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
-    beta_mean, k_mean, log_evidence = map(float, capsys.readouterr().out.split())
-    # What the comment in the README says.
+    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert len(blocks) == 1
+    assert len([line for line in blocks[0].splitlines() if line]) <= 10
+    exec(compile(blocks[0], "README.md", "exec"), {})
+    beta_mean, k_mean, log_evidence, error, uncertain = map(float, capsys.readouterr().out.split())
+    # What the comments in the README say.
     assert abs(beta_mean - 1.46) < 0.01
     assert abs(k_mean - 15.0) < 0.3
-    assert abs(log_evidence + 94.5) < 1.0
+    assert abs(log_evidence + 94.4) < 1.0
+    assert abs(error - 0.093) < 0.0025
+    assert abs(uncertain - 0.061) < 0.01
+
+
+@pytest.mark.parametrize(
+    "likelihood, claim", [("coherent", 0.258), ("pseudo", 0.224), ("holmes-adams", 0.215)]
+)
+def test_the_log_losses_are_those_measured(likelihood, claim):
+    ripley = load_ripley()
+    clf = BayesianKNeighborsClassifier(likelihood, random_state=0)
+    clf.fit(ripley.X_train, ripley.y_train)
+    loss = -log_score(clf.predict_proba(ripley.X_test), ripley.y_test)
+    # The coherent one has a Monte Carlo error.
+    assert abs(loss - claim) < (0.002 if likelihood == "coherent" else 0.0006)
+    assert f"{claim:.3f}".removeprefix("0") in README
+
+
+def test_files_that_are_linked_exist():
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
+        assert (Path(__file__).parent.parent / target).exists(), target

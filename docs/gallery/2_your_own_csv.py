@@ -1,0 +1,76 @@
+"""
+Your own table, from the command line
+=====================================
+
+``bayesknn fit`` reads a CSV or Parquet file with numbers and categories, fits, and writes
+predictions, the posterior, the model and a report that is one HTML file. ``bayesknn predict``
+uses the model later. Here both are typed from Python, in a folder that is thrown away.
+"""
+
+# %%
+# A table
+# -------
+# 180 patients, say, with two measurements and a category; the outcome is what we want to predict.
+# Twenty further rows have no outcome yet.
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+temporary = tempfile.TemporaryDirectory()
+folder = Path(temporary.name)
+rng = np.random.default_rng(0)
+age = rng.normal(55, 12, size=200)
+marker = rng.lognormal(size=200)
+site = rng.choice(["north", "south", "west"], size=200)
+risk = 0.08 * (age - 55) + 1.2 * np.log(marker) + np.where(site == "west", 1.0, 0.0)
+outcome = np.where(risk + rng.logistic(size=200) > 0.3, "relapse", "no relapse")
+table = pd.DataFrame({"age": age.round(1), "marker": marker.round(3), "site": site})
+table.assign(outcome=outcome)[:180].to_csv(folder / "train.csv", index=False)
+table[180:].to_csv(folder / "new.csv", index=False)
+print((folder / "train.csv").read_text()[:150])
+
+
+# %%
+# Fit
+# ---
+# In a shell this is ``bayesknn fit train.csv --target outcome --test new.csv --out result``.
+# Numbers are standardised and categories become indicators.
+
+
+def bayesknn(*words):
+    """Type a command in the folder and show what it prints."""
+    command = [sys.executable, "-m", "bayesknn.cli", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    print(done.stdout)
+
+
+bayesknn("fit", "train.csv", "--target", "outcome", "--test", "new.csv", "--out", "result")
+
+# %%
+# The folder is written whole or not at all, and an existing one is not overwritten without
+# ``--force``. ``report.html`` needs nothing beside it and asks no server for anything.
+
+for path in sorted((folder / "result").iterdir()):
+    print(f"{path.name:16s} {path.stat().st_size / 1024:8.0f} KB")
+
+# %%
+# A row of ``predictions.csv`` has the class, every probability with its interval, the zone and
+# the expected loss.
+
+pd.read_csv(folder / "result" / "predictions.csv").head(4).round(3)
+
+# %%
+# Use the model later
+# -------------------
+# ``model.skops`` is not a pickle: what it contains is checked before it is loaded, so that a file
+# from elsewhere cannot run code.
+
+bayesknn("predict", "result/model.skops", "new.csv", "--out", "again.csv")
+again = pd.read_csv(folder / "again.csv")
+print(len(again), "rows")
+temporary.cleanup()

@@ -1,0 +1,41 @@
+"""Measure what the pages say: ``python docs/measure`` fills ``docs/_generated``.
+
+A page's numbers are in ``numbers.json``, by name; its tables and figures are files beside it.
+``python docs/measure scaling`` measures the times again, and ``python docs/measure readme`` draws
+the README's picture: both write files that are kept in the repository.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+OUT = Path(__file__).parent.parent / "_generated"
+
+
+def main(names: list[str]) -> None:
+    """Run what was asked for, or all that a build needs."""
+    import intervals
+    import methods
+    import model
+    import readme
+    import scaling
+
+    once = {"scaling": scaling.write, "readme": readme.write}
+    for name in names:
+        once[name]()
+    if names:
+        return
+    OUT.mkdir(exist_ok=True)
+    numbers: dict[str, str] = {}
+    with mpl.rc_context({"font.size": 9, "savefig.dpi": 160}):
+        for part in (model, methods, intervals, scaling):
+            print(f"measuring: {part.__name__}", flush=True)
+            numbers |= part.run(OUT)
+    (OUT / "numbers.json").write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

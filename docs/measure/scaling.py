@@ -1,0 +1,107 @@
+"""How time and memory grow with n: ``python docs/measure scaling``, some minutes.
+
+Writes ``scaling.json``, which is kept in the repository: the pages show it without measuring
+again. Each line is measured in an interpreter of its own, with one thread and compiled kernels in
+the cache. Time is the process's CPU time, which other work on the machine does not change much.
+"""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+FILE = Path(__file__).with_name("scaling.json")
+SIZES = (1_000, 10_000, 100_000)
+LIKELIHOODS = ("pseudo", "holmes-adams", "coherent")
+# K: the default, or one that suits a first look.
+MAX_NEIGHBORS = (100, None)
+N_NEW = 10_000
+
+_ONE = """
+import json, pathlib, sys, time
+import numpy as np
+from bayesknn import BayesianKNeighborsClassifier
+sys.path.insert(0, {here!r})
+from mixtures import RIPLEY
+
+def fit(n, m):
+    rng = np.random.default_rng(0)
+    X, y = RIPLEY.sample(n, rng)
+    new, _ = RIPLEY.sample(m, rng)
+    start = time.process_time()
+    clf = BayesianKNeighborsClassifier(
+        {likelihood!r}, max_neighbors={max_neighbors}, n_jobs=1, random_state=0
+    ).fit(X, y)
+    fitted = time.process_time()
+    clf.predict_proba(new)
+    return clf, fitted - start, time.process_time() - fitted
+
+fit(300, 10)
+clf, fit_seconds, predict_seconds = fit({n}, {m})
+lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+print(json.dumps(dict(
+    likelihood={likelihood!r}, n={n}, max_neighbors={max_neighbors}, k_max=len(clf.k_values_),
+    fit_seconds=fit_seconds, predict_seconds=predict_seconds, peak_megabytes=peak / 1024,
+    beta_mean=clf.beta_mean_, k_mean=float(clf.k_values_ @ clf.k_probabilities_),
+)))
+"""
+
+
+def measure(n: int, max_neighbors: int | None, likelihood: str) -> dict:
+    """Run one case in an interpreter of its own and return what was found."""
+    code = _ONE.format(
+        here=str(Path(__file__).parent),
+        likelihood=likelihood,
+        max_neighbors=max_neighbors,
+        n=n,
+        m=N_NEW,
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def write() -> None:
+    """Measure what is not in the file yet; delete the file to measure all of it again."""
+    rows = json.loads(FILE.read_text())["rows"] if FILE.exists() else []
+    known = {_case(row) for row in rows}
+    cases = list(itertools.product(SIZES, MAX_NEIGHBORS, LIKELIHOODS))
+    for case in cases:
+        if case not in known:
+            rows.append(measure(*case))
+            print(rows[-1], flush=True)
+            rows.sort(key=lambda row: cases.index(_case(row)))
+            found = {"machine": f"{os.cpu_count()} cores, {_processor()}", "rows": rows}
+            FILE.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _case(row: dict) -> tuple:
+    return row["n"], row["max_neighbors"], row["likelihood"]
+
+
+def run(out: Path) -> dict[str, str]:
+    """Write the table of what was kept."""
+    found = json.loads(FILE.read_text())
+    lines = [
+        "| n | likelihood | K | E k | fit, CPU s | 10,000 predictions, CPU s | peak memory, MB |",
+        "|---:|---|---:|---:|---:|---:|---:|",
+    ]
+    for row in found["rows"]:
+        lines.append(
+            f"| {row['n']:,} | {row['likelihood']} | {row['k_max']:,} | {row['k_mean']:,.0f} "
+            f"| {row['fit_seconds']:.3g} | {row['predict_seconds']:.2g} "
+            f"| {row['peak_megabytes']:,.0f} |"
+        )
+    (out / "scaling.md").write_text("\n".join(lines) + "\n")
+    return {"scaling_machine": found["machine"]}
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown processor"

@@ -1,0 +1,35 @@
+"""Every tutorial runs as it stands, and warns of nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
+SCRIPTS = sorted(GALLERY.glob("*.py"))
+
+
+def test_there_are_tutorials():
+    assert len(SCRIPTS) >= 6
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_tutorial_runs(script, tmp_path):
+    # In an interpreter of its own, as the reader would run it, away from the repository.
+    done = subprocess.run(
+        [sys.executable, "-W", "error", script],
+        cwd=tmp_path,
+        env=os.environ | {"MPLBACKEND": "Agg", "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_tutorial_begins_with_its_title(script):
+    first, title, rule = script.read_text().splitlines()[:3]
+    assert first == '"""' and set(rule) == {"="} and len(rule) >= len(title)

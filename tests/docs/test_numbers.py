@@ -1,0 +1,83 @@
+"""The numbers of the pages come from docs/measure: none is typed, and none is missing."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("index", "model", "methods", "intervals", "scaling")
+# Levels and thresholds, and the made-up example of a probability.
+TYPED = {"0.5", "0.6", "0.58", "0.62", "0.95"}
+
+
+@pytest.fixture
+def measure(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "measure")
+
+    def load(name):
+        sys.modules.pop(name, None)
+        return importlib.import_module(name)
+
+    return load
+
+
+def prose(page):
+    text = (DOCS / f"{page}.md").read_text()
+    return re.sub(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\{\{.*?\}\}", " ", text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_measured_number_is_typed(page):
+    assert set(re.findall(r"(?<![\d.])\d*\.\d+", prose(page))) <= TYPED
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_shown_is_measured(page):
+    """Each substitution, table and figure of a page is written by a script."""
+    scripts = "\n".join(path.read_text() for path in (DOCS / "measure").glob("*.py"))
+    text = (DOCS / f"{page}.md").read_text()
+    for name in re.findall(r"_generated/([\w.]+)", text):
+        assert f'"{name}"' in scripts, name
+    for name in re.findall(r"\{\{ *(\w+) *\}\}", text):
+        # Names are put together from the data, the likelihood and what is said of it.
+        for stem in ("ripley_coherent_", "ripley_pseudo_", "ripley_holmes_adams_"):
+            if name.startswith(stem):
+                name = name.removeprefix(stem)
+        if name.startswith("cover_") and name not in ("cover_sets", "cover_new"):
+            assert re.fullmatch(
+                r"cover_(coherent|pseudo|holmes_adams)_(250|1000)(_width|_miss)?", name
+            )
+            continue
+        assert f'"{name}"' in scripts, name
+
+
+def test_the_mixture_knows_its_probabilities(measure):
+    mixture = measure("mixtures").RIPLEY
+    rng = np.random.default_rng(0)
+    X, y = mixture.sample(200_000, rng)
+    p = mixture.probabilities(X)[:, 1]
+    assert np.allclose(mixture.probabilities(X).sum(axis=1), 1)
+    # 5.5 standard errors and more.
+    assert abs(np.mean((p > 0.5) != y) - np.minimum(p, 1 - p).mean()) < 0.004
+    for low in np.arange(0, 1, 0.1):
+        there = (p >= low) & (p < low + 0.1)
+        error = np.sqrt(0.25 / there.sum())
+        assert abs(y[there].mean() - p[there].mean()) < 6 * error
+
+
+def test_the_table_of_times_can_be_written(measure, tmp_path):
+    measure("scaling").run(tmp_path)
+    rows = (tmp_path / "scaling.md").read_text().splitlines()
+    assert len(rows) > 4
+
+
+def test_every_picture_kept_in_the_repository_is_used():
+    pages = (DOCS.parent / "README.md").read_text() + "".join(
+        path.read_text() for path in DOCS.glob("*.md")
+    )
+    for picture in (DOCS / "images").iterdir():
+        assert picture.name in pages, picture.name

@@ -1,0 +1,32 @@
+"""The reference lists names that exist, and all of those that are meant for users."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "api.rst").read_text()
+COMPLETE = ("", ".datasets", ".posterior", ".predictive", ".plots", ".report", ".exceptions")
+
+
+def listed():
+    """Yield each module of the page with the names below it."""
+    parts = re.split(r"^\.\. currentmodule:: (\S+)$", PAGE, flags=re.MULTILINE)[1:]
+    for module, text in zip(parts[::2], parts[1::2], strict=True):
+        yield module, re.findall(r"^   (\w+)$", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("module, names", list(listed()), ids=lambda value: str(value)[:24])
+def test_listed_names_exist(module, names):
+    assert names
+    for name in names:
+        assert hasattr(import_module(module), name), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("package", COMPLETE)
+def test_public_names_are_listed(package):
+    module = import_module(f"bayesknn{package}")
+    every = {name for _, names in listed() for name in names}
+    public = [n for n in getattr(module, "__all__", vars(module)) if not n.startswith("_")]
+    assert set(public) <= every | {"annotations"}, set(public) - every

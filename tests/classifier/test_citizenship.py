@@ -1,6 +1,7 @@
 """The Bayesian classifier among others: frames, pipelines, searches, callbacks and files."""
 
 import pickle
+from copy import deepcopy
 
 import numpy as np
 import pandas as pd
@@ -184,6 +185,16 @@ def test_files_bring_back_the_same_classifier(clf, train, labels, new):
         assert copy.posterior_.identical(clf.posterior_)
         assert copy.diagnostics_ == clf.diagnostics_
         np.testing.assert_array_equal(copy.loo_proba_, clf.loo_proba_)
+
+
+@pytest.mark.parametrize("likelihood", ["pseudo", "holmes-adams"])
+def test_parameters_set_after_the_fit_do_not_change_what_is_saved(likelihood):
+    clf = make(likelihood=likelihood).fit(X, Y)
+    expected = clf.predict_proba(NEW)
+    other = {"pseudo": "holmes-adams", "holmes-adams": "coherent"}[likelihood]
+    clf.set_params(likelihood=other, metric="manhattan")
+    for again in (clf, deepcopy(clf), skops.io.loads(skops.io.dumps(clf), trusted=[TYPE])):
+        np.testing.assert_array_equal(again.predict_proba(NEW), expected)
 
 
 def test_unfitted_classifiers_are_saved_too():

@@ -305,6 +305,12 @@ def test_a_posterior_against_the_edge_says_so():
     assert "beta_max" in clf.diagnostics_["warnings"][0]
 
 
+def test_a_posterior_at_the_largest_k_says_so():
+    clf = fit_ripley(likelihood="pseudo", max_neighbors=20)
+    assert any("max_neighbors" in sentence for sentence in clf.diagnostics_["warnings"])
+    assert fit_ripley(likelihood="pseudo").diagnostics_["warnings"] == []
+
+
 BAD_SETTINGS = [
     ({"likelihood": "potts"}, "likelihood must be one of coherent, pseudo, holmes-adams"),
     ({"inference": "laplace"}, "inference must be one of auto, grid"),

@@ -18,6 +18,14 @@ from tests.posterior.toy import BETA_MAX, EnumeratedLikelihood
 PRIOR = UniformPrior(5, BETA_MAX)
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard():
+    """Undo what shells do to background jobs: they make them deaf to Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def make_sampler(cls=MetropolisSampler, seed=3, n_warmup=100, **options):
     walk, tuning = plan_walk(BETA_MAX, 5, "alternating", n_warmup, **options)
     return cls(EnumeratedLikelihood(seed), PRIOR, "alternating", walk, tuning)
@@ -141,6 +149,19 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
         run_chains(make_sampler(), 2, 20, checkpoint=tmp_path / "other.npz")
     with pytest.raises(ValueError, match="is not a folder"):
         run_chains(make_sampler(), 2, 20, checkpoint=tmp_path / "missing" / "run.npz")
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    run_chains(make_sampler(), 2, 20, random_state=0, checkpoint=path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for at in rng.integers(len(whole) - 300, size=40):
+        broken = bytearray(whole)
+        broken[at : at + 200] = rng.bytes(200)
+        path.write_bytes(bytes(broken))
+        with pytest.raises(ValueError, match="is not a checkpoint .* or it is damaged"):
+            run_chains(make_sampler(), 2, 20, random_state=0, checkpoint=path)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):

@@ -66,7 +66,7 @@ def replicate(setting: Setting) -> dict[str, np.ndarray]:
             return gibbs, pseudo, likelihood.tolist()
 
         calls = (delayed(run)(task, pair) for task, pair in zip(tasks, keys, strict=True))
-        found = np.array(Parallel(n_jobs=setting.n_jobs, prefer="threads")(calls))
+        found = np.array(Parallel(n_jobs=setting.n_jobs, require="sharedmem")(calls))
         shaped = found.reshape(len(KS), len(BETAS), 3, size).transpose(2, 0, 1, 3)
         return dict(zip(("gibbs", "pseudo", "likelihood"), shaped, strict=True))
 

@@ -55,7 +55,7 @@ def partitions(setting: Setting) -> dict[str, np.ndarray]:
     def make() -> dict[str, Any]:
         seeds = setting.seeds("glass").spawn(setting.budget.n_partitions)
         calls = (delayed(partition_errors)(each) for each in seeds)
-        rows = Parallel(n_jobs=setting.n_jobs, prefer="threads")(calls)
+        rows = Parallel(n_jobs=setting.n_jobs, require="sharedmem")(calls)
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     return setting.keep("glass", make)

@@ -48,7 +48,7 @@ def true_expectations(setting: Setting, ks: tuple[int, ...]) -> dict[str, np.nda
             )
             for (beta, k), key in zip(tasks, keys, strict=True)
         )
-        found = Parallel(n_jobs=setting.n_jobs, prefer="threads")(calls)
+        found = Parallel(n_jobs=setting.n_jobs, require="sharedmem")(calls)
         mean, error = np.array(found).T.reshape(2, len(ks), len(betas))
         return {"mean": mean, "error": error}
 

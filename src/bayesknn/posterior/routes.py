@@ -33,7 +33,7 @@ LABEL_SAMPLERS = ("swendsen-wang", "perfect", "gibbs")
 _MANY = 20_000
 _TOLERANCE, _LARGE_TOLERANCE = 0.05, 0.1
 # The tail of the prior's range that the posterior must stay out of.
-_EDGE, _EDGE_MASS = 0.98, 0.05
+_EDGE, _EDGE_MASS, _K_EDGE_MASS = 0.98, 0.05, 0.25
 
 
 class Target(NamedTuple):
@@ -194,6 +194,13 @@ def find_posterior(
             f"{100 * edge:.0f} % of the posterior lies within 2 % of beta_max="
             f"{target.prior.beta_max:.3g}: the labels agree with their neighbours as well as the "
             "prior lets them, and a larger beta_max would change the answer"
+        )
+    k_max = target.prior.k_max
+    edge = float(np.mean(route.k > _EDGE * k_max))
+    if k_max < target.graph.n_points - 1 and edge > _K_EDGE_MASS:
+        route.report["warnings"].append(
+            f"{100 * edge:.0f} % of the posterior lies within 2 % of the largest k, {k_max}: more "
+            "neighbours would be used if max_neighbors let them"
         )
     return route
 

@@ -79,7 +79,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
     class_prior : array-like of shape (n_classes,) or dict, optional
         The classes' true frequencies where those of the sample differ (unbalanced sampling), in
         the order of ``classes_`` or by class. Each same-label edge of class g then counts
-        p_g n / n_g.
+        p_g n / n_g. Where these weights differ much, a field of the heaviest class alone soon
+        outweighs all others: ``beta_max="auto"`` is small then, and the coherent posterior may
+        hold beta near 0. The two other likelihoods, with a ``beta_max`` given, do not suffer so.
     n_chains, n_draws, n_warmup : int, default=4, 5000, 1000
         Chains, draws of each that are kept, and draws before them that are not. From a grid as
         many independent draws are made for ``posterior_``; predictions use the grid itself.
@@ -399,8 +401,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         else:
             nodes = PosteriorNodes.from_draws(route.beta, route.k)
         return self._connect(
-            target.graph, target.labels, target.n_classes, nodes, target.class_weight
-        )
+            target.likelihood, target.graph, target.labels, target.n_classes, nodes,
+            target.class_weight,
+        )  # fmt: skip
 
     def _check_and_connect(self, X: Any) -> Predictive:
         check_new_points(self, X)
@@ -408,14 +411,14 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         self._predictive.n_jobs, self._predictive.verbose = self.n_jobs, self.verbose
         return self._predictive
 
-    def _connect(self, graph, labels, n_classes, nodes, class_weight) -> Predictive:
+    def _connect(self, likelihood, graph, labels, n_classes, nodes, class_weight) -> Predictive:
         return Predictive(
             graph,
             labels,
             n_classes,
             nodes,
             class_weight=class_weight,
-            direction="forward" if self.likelihood == "holmes-adams" else "both",
+            direction="forward" if likelihood == "holmes-adams" else "both",
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
@@ -455,9 +458,12 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         nodes = state.pop("_nodes", None)
         super().__setstate__(state)
         if nodes is not None:
+            # That of the fit: set_params may have changed the parameter before it was saved.
+            likelihood = self.diagnostics_["likelihood"]
             self._predictive = self._connect(
-                self.graph_, self._labels, len(self.classes_), nodes, self.class_weight_
-            )
+                likelihood, self.graph_, self._labels, len(self.classes_), nodes,
+                self.class_weight_,
+            )  # fmt: skip
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

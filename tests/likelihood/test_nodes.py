@@ -63,6 +63,19 @@ def test_replicates_spread_like_repeated_nodes():
     assert 0.6 < claimed / spread < 1.6
 
 
+def test_replicates_are_those_of_all_records_so_far():
+    node = Node(lay_out(ripley_graph(), 2, None), 1.0, 10, [10], np.random.SeedSequence(3))
+    node.advance(64, n_warmup=20)
+    first = node.replicate(64)
+    assert node.replicate(64) is first
+    assert len(node.replicate(8).mean) == 8
+    node.advance(64)
+    later = node.replicate(64)
+    assert not np.array_equal(later.mean, first.mean)
+    for found, fresh in zip(later, node._resample(64), strict=True):
+        assert np.array_equal(found, fresh)
+
+
 def test_a_first_order_transition_shows():
     # KERNELS: dense, high-dimensional graphs and many classes; hot and cold chains stay apart.
     points = np.random.default_rng(0).normal(size=(1000, 10))

@@ -78,6 +78,30 @@ def test_what_is_not_a_table_is_not_loaded(tmp_path):
         PathTable.load(tmp_path / "nowhere.npz")
 
 
+def test_a_damaged_table_is_not_loaded(tmp_path):
+    path = tmp_path / "table.npz"
+    exact_table().save(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for at in rng.integers(len(whole) - 300, size=30):
+        broken = bytearray(whole)
+        broken[at : at + 200] = rng.bytes(200)
+        path.write_bytes(bytes(broken))
+        with pytest.raises(ValueError, match="is not a table of log Z .* or it is damaged"):
+            PathTable.load(path)
+    with np.load(_write(path, whole)) as archive:
+        arrays = dict(archive)
+    del arrays["betas"]
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match="or it is damaged"):
+        PathTable.load(path)
+
+
+def _write(path, content):
+    path.write_bytes(content)
+    return path
+
+
 def test_values_are_arrays_or_floats():
     assert isinstance(table().log_normalizer(1.0, 3), float)
     assert isinstance(table().error(1.0, 3), float)

@@ -8,12 +8,14 @@ import pytest
 
 from bayesknn.exceptions import MixingWarning
 from bayesknn.labels.random import spawn_keys
+from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
 from bayesknn.model import ArrayPrior, UniformPrior
-from bayesknn.posterior import metropolis
+from bayesknn.posterior import grid_posterior, metropolis
 from bayesknn.posterior import proposals as moves
 from bayesknn.posterior.chains import run_chains
-from bayesknn.posterior.diagnostics import effective_sample_size
+from bayesknn.posterior.diagnostics import effective_sample_size, mean_error
 from bayesknn.posterior.metropolis import MetropolisSampler
+from tests.posterior.label_chain_cases import make_likelihood
 from tests.posterior.toy import (
     BETA_MAX,
     EnumeratedLikelihood,
@@ -56,6 +58,34 @@ def test_three_classes_and_a_prior_with_a_gap():
     likelihood = EnumeratedLikelihood(5, n_points=6, k_max=4, n_classes=3)
     density = np.outer([1.0, 0.0, 3.0, 1.0], [0.0, 1.0, 2.0, 1.0])
     check(p_value_of(make_sampler(likelihood, ArrayPrior(density, BETA_MAX))), 3000)
+
+
+def test_the_papers_path_sampling_chain_agrees_with_exact_log_z():
+    # A simulated table of log Z, then a random walk on it.
+    exact_likelihood = make_likelihood(ExactLikelihood, n_points=30)
+    graph, labels = exact_likelihood.graph, exact_likelihood.labels
+    prior = UniformPrior(exact_likelihood.k_max, BETA_MAX)
+    exact = exact_moments(exact_likelihood, prior)
+
+    def p_value(n_draws, seed):
+        table = path_table(graph, 2, beta_max=BETA_MAX, exact=False, random_state=seed)
+        likelihood = CoherentLikelihood(graph, labels, table=table)
+        of_table = grid_posterior(likelihood, prior)
+        chains = run_chains(
+            make_sampler(likelihood, prior), 4, N_WARMUP + n_draws, random_state=seed
+        )
+        draws = {name: values[:, N_WARMUP:] for name, values in chains.draws.items()}
+        z = []
+        for values, truth, error in (
+            (draws["beta"], exact[0], of_table.beta_mean_error),
+            (draws["k"] == 1, exact[2], of_table.k_probabilities_error[0]),
+            (draws["k"] == 3, exact[4], of_table.k_probabilities_error[2]),
+        ):
+            own = mean_error(values.astype(float))
+            z.append((values.mean() - truth) / np.hypot(own, error))
+        return p_value_of_z(z)
+
+    check(p_value, 3000)
 
 
 def test_prior_smaller_than_the_likelihood_and_a_single_k():

@@ -103,6 +103,8 @@ def test_a_column_that_is_not_there_is_guessed():
     frame = pd.DataFrame({"species": [1], "length": [2]})
     with pytest.raises(ValueError, match="no column 'Species'; did you mean 'species'?"):
         find_column(frame, "Species")
+    with pytest.raises(ValueError, match="no column 'LENGTH'; did you mean 'length'?"):
+        find_column(frame, "LENGTH")
     with pytest.raises(ValueError, match="no column 'zzz'. The columns are 'species', 'length'"):
         find_column(frame, "zzz")
 

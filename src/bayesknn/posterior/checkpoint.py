@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,15 +96,18 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint | None:
             raise ValueError(f"checkpoint {path} cannot be written: {path.parent} is not a folder")
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = dict(file)
+        # Opened here, because NumPy leaves a damaged archive open.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = dict(archive)
         header = json.loads(str(arrays.pop("header")))
         if header["format"] != _FORMAT:
             raise ValueError
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except Exception as error:
+        # A damaged archive raises whatever its first bad byte leads to.
         raise ValueError(
-            f"{path} is not a checkpoint of this version of bayesknn; pass another path"
-        ) from None
+            f"{path} is not a checkpoint of this version of bayesknn, or it is damaged; remove it "
+            "or pass another path"
+        ) from error
     draws, leaves = {}, {}
     for name, values in arrays.items():
         kind, _, rest = name.partition("/")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bayesknn.likelihood.nodes import Node
+from bayesknn.posterior.support import Limits
 
 if TYPE_CHECKING:
     from bayesknn.posterior.ridge import RidgeWalk
@@ -77,16 +78,18 @@ class Curve(NamedTuple):
         """Posterior standard deviation of beta at this k if the prior is flat."""
         return float(1 / np.sqrt(max(self.slopes[0, self._at], 1e-12)))
 
-    def find_top(self, target: float, beta_max: float) -> float:
+    def find_top(self, target: float, limits: Limits) -> float:
         """Return the beta at which E[S_k] / k is ``target``, by one Newton step."""
         step = (target - self.means[0, self._at]) * self.sd**2
         reach = min(3 * self.sd, _MAX_REACH)
-        return float(np.clip(self.centre + np.clip(step, -reach, reach), 0.0, beta_max))
+        return float(np.clip(self.centre + np.clip(step, -reach, reach), *limits))
 
     def weigh(
-        self, log_weight: Callable, beta_max: float, n_betas: int = _N_GRID
+        self, log_weight: Callable, limits: Limits, n_betas: int = _N_GRID
     ) -> tuple[np.ndarray, np.ndarray]:
         """Lay a grid over the posterior of beta proportional to exp(log_weight(beta)) / Z(beta).
+
+        ``limits`` are those of :func:`bayesknn.posterior.support.find_limits`, here as below.
 
         Returns
         -------
@@ -95,32 +98,32 @@ class Curve(NamedTuple):
         log_mass : ndarray of shape (n_replicates, n_betas)
             The log posterior, with the weights of the trapezium rule.
         """
-        low, high = self._find_span(log_weight, beta_max, _DEPTH)
+        low, high = self._find_span(log_weight, limits, _DEPTH)
         beta = np.linspace(low, high, n_betas)
         log_mass = log_weight(beta) - self.log_normalizer(beta) + np.log(beta[1] - beta[0])
         log_mass[:, [0, -1]] -= np.log(2)
         return beta, log_mass
 
-    def _find_span(self, log_weight: Callable, beta_max: float, depth: float):
+    def _find_span(self, log_weight: Callable, limits: Limits, depth: float):
         """Find the range of beta over which the log posterior is within ``depth`` of its top."""
         estimate = self._replace(means=self.means[:1], slopes=self.slopes[:1])
         # Twice: with a prior far from the ridge the first look may miss a narrow top.
-        centre, sd = self.centre, min(self.sd, beta_max)
+        centre, sd = self.centre, min(self.sd, limits[1])
         for _ in range(2):
-            near = np.clip(centre + np.linspace(-9, 9, _N_LOOK) * sd, 0.0, beta_max)
-            beta = np.unique(np.append(near, np.linspace(0.0, beta_max, _N_LOOK)))
+            near = np.clip(centre + np.linspace(-9, 9, _N_LOOK) * sd, *limits)
+            beta = np.unique(np.append(near, np.linspace(*limits, _N_LOOK)))
             log_posterior = log_weight(beta) - estimate.log_normalizer(beta)[0]
             centre = beta[np.argmax(log_posterior)]
         heavy = np.flatnonzero(log_posterior > log_posterior.max() - depth)
         return beta[max(heavy[0] - 1, 0)], beta[min(heavy[-1] + 1, len(beta) - 1)]
 
-    def find_gaps(self, log_weight: Callable, beta_max: float) -> list[float]:
+    def find_gaps(self, log_weight: Callable, limits: Limits) -> list[float]:
         """Say where nodes are missing, for a posterior proportional to exp(log_weight) / Z.
 
         They are missing between nodes where the cubic is in doubt, and beyond the outer nodes
         where the straight line would have to carry posterior mass.
         """
-        low, high = self._find_span(log_weight, beta_max, _NODE_DEPTH)
+        low, high = self._find_span(log_weight, limits, _NODE_DEPTH)
         betas, slopes = self.betas, self.slopes
         steps = np.diff(betas)
         corrections = np.abs(steps**2 * np.diff(slopes[0]) / 12)
@@ -132,10 +135,12 @@ class Curve(NamedTuple):
         gaps = ((betas[1:] + betas[:-1]) / 2)[doubtful].tolist()
         reach = _REACH / np.sqrt(np.maximum(slopes[0, [0, -1]], 1e-12))
         if betas[0] - low > 0.75 * min(reach[0], _MAX_REACH):
-            far = betas[0] / 2 if betas[0] > _MAX_REACH else 0.0
-            gaps.append(far if reach[0] > _MAX_REACH else max(betas[0] - reach[0], 0.0))
+            least = limits[0]
+            far = (betas[0] + least) / 2 if betas[0] - least > _MAX_REACH else least
+            gaps.append(far if reach[0] > _MAX_REACH else max(betas[0] - reach[0], least))
         if high - betas[-1] > 0.75 * min(reach[1], _MAX_REACH):
-            gaps.append(beta_max if reach[1] > _MAX_REACH else min(betas[-1] + reach[1], beta_max))
+            most = limits[1]
+            gaps.append(most if reach[1] > _MAX_REACH else min(betas[-1] + reach[1], most))
         return gaps
 
     def log_normalizer(self, beta: np.ndarray) -> np.ndarray:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import xarray
 
 _N_BETAS = 161
+# Errors allowed on log P(k) by default, and from how many points on the second one.
+_TOLERANCE, _LARGE_TOLERANCE, _MANY = 0.05, 0.1, 5_000
 # The grid is narrowed until so many betas of the best k carry its mass.
 _MIN_HEAVY = 24
 _MAX_FOCUS = 4
@@ -186,7 +188,7 @@ def grid_posterior(
     prior: Any = None,
     *,
     beta_max: float | None = None,
-    tolerance: float = 0.05,
+    tolerance: float | None = None,
     evidence: bool = True,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -203,8 +205,9 @@ def grid_posterior(
         Uniform on {1..k_max} x [0, beta_max] by default.
     beta_max : float, optional
         Needed unless ``prior`` knows it.
-    tolerance : float
-        Monte Carlo error allowed on the log posterior of the k that matter.
+    tolerance : float, optional
+        Monte Carlo error allowed on the log posterior of the k that matter: by default .05, and
+        .1 from 5,000 points on.
     evidence : bool
         Whether to compute the evidence too. Along the ridge it takes a path from beta = 0, of
         which the error is brought to four times ``tolerance``, or as low as an eighth of all
@@ -238,12 +241,28 @@ def grid_posterior(
         prior = as_prior(prior, likelihood.k_max, beta_max)
     if prior.k_max > likelihood.k_max:
         raise ValueError(f"prior reaches k={prior.k_max}, the likelihood k={likelihood.k_max}")
+    if tolerance is None:
+        tolerance = choose_tolerance(likelihood.n_points)
     if not (np.isfinite(tolerance) and tolerance > 0):
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(likelihood, CoherentLikelihood) and likelihood.table is None:
         with progress("Walking the ridge", verbose=verbose) as report:
             return _from_ridge(likelihood, prior, tolerance, evidence, random_state, n_jobs, report)
     return _from_values(likelihood, prior)
+
+
+def choose_tolerance(n_points: int) -> float:
+    """Return the error on log P(k) that is allowed by default.
+
+    On many points sweeps take long, and beta is known so well that k hardly matters to anything.
+
+    Examples
+    --------
+    >>> from bayesknn.posterior.grid import choose_tolerance
+    >>> choose_tolerance(250), choose_tolerance(100_000)
+    (0.05, 0.1)
+    """
+    return _TOLERANCE if n_points < _MANY else _LARGE_TOLERANCE
 
 
 def _from_ridge(
@@ -255,7 +274,7 @@ def _from_ridge(
     ridge = walk.walk(prior.log_density, tolerance)
     betas, log_posterior = [], []
     for at, curve in enumerate(ridge.curves):
-        beta, log_mass = curve.weigh(walk.log_weight(curve.k), prior.beta_max)
+        beta, log_mass = curve.weigh(walk.log_weight(curve.k), walk.limits[curve.k])
         betas.append(beta)
         log_posterior.append(log_mass - ridge.log_normalizers[:, at, None])
     table = np.stack(log_posterior, axis=1)

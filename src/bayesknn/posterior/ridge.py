@@ -22,9 +22,10 @@ from scipy.special import softmax
 
 from bayesknn.exceptions import PhaseTransitionWarning
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.likelihood.nodes import N_CHAINS, Field, Node, lay_out
+from bayesknn.likelihood.nodes import BATCHES_PER_CHAIN, N_CHAINS, Field, Node, lay_out
 from bayesknn.posterior.curves import Curve, integrate_from_zero
 from bayesknn.posterior.links import Link, Station, integrate_link, place_stations
+from bayesknn.posterior.support import Limits, find_limits
 
 N_REPLICATES = 64
 # Values of k this far behind in log posterior are dropped; of a link's defect, this part counts
@@ -48,13 +49,20 @@ _OFF_RIDGE = 0.75
 _OUTER = 1.7
 # Shares of k, relative to the largest, below which no further work is done for it.
 _MATTERS = 1e-3
-# Share from which on a k moves the mean, and the growth of the records from one round to the next.
+# Lever, relative to the longest, from which on a k moves the mean, and the growth of the records
+# from one round to the next.
 _COUNTS = 0.02
 _GROWTH = (0.25, 1.0)
 _MAX_ROUNDS = 12
+# A round that leaves more than this of the least error so far got nowhere; so many end the walk.
+_PROGRESS = 0.95
+_MAX_IDLE = 3
+# Errors are themselves estimated: a little above what was asked for is not worth a word.
+_SLACK = 1.5
 _MAX_TURNS = 10
 _MAX_PARTS = 12
-_N_GRID = 81
+# The step, as a share of beta_max, over which the prior's slope is taken.
+_NUDGE = 1e-3
 # The trapezium rule is all but exact on a smooth bell; narrow priors are seen to at the end.
 _N_BETAS = 61
 
@@ -128,7 +136,7 @@ class RidgeWalk:
             return result
 
         calls = (delayed(call)(*row) for row in zip(*arguments, strict=True))
-        return Parallel(n_jobs=self.n_jobs, prefer="threads")(calls)
+        return Parallel(n_jobs=self.n_jobs, require="sharedmem")(calls)
 
     def advance(
         self,
@@ -139,13 +147,14 @@ class RidgeWalk:
     ) -> None:
         """Add the records of so many sweeps, or ``growth`` times as many records as each node has.
 
-        Every chain is a piece of work of its own for the threads.
+        Every chain is a piece of work of its own for the threads. At large k records are far
+        apart; there are never so few that a batch would have none.
         """
 
         def run(node, chain):
             if n_sweeps is None:
                 return node.run(chain, int(np.ceil(growth * node.n_records)), n_warmup)
-            return node.run(chain, -(-n_sweeps // node.thin), n_warmup)
+            return node.run(chain, max(-(-n_sweeps // node.thin), BATCHES_PER_CHAIN), n_warmup)
 
         pairs = [(node, chain) for node in nodes for chain in range(N_CHAINS)]
         records = self.each(lambda pair: run(*pair), pairs)
@@ -163,18 +172,21 @@ class RidgeWalk:
         return np.random.SeedSequence(self.seeds.entropy, spawn_key=spawn_key)
 
     def find_ridge(self, k: int, beta: float, steps: tuple[int, ...]) -> float:
-        """Find where E[S_k] is the observed S_k, by Newton steps kept within a bracket.
+        """Find the top of the posterior at k, by Newton steps kept within a bracket.
+
+        Where the prior is flat, that is where E[S_k] is the observed S_k.
 
         To within about a posterior standard deviation of beta; nothing later needs more.
         """
-        low, high = 0.0, self.beta_max
-        target, initial = self.observed[k - 1] / k, self.labels
+        low, high = self.limits[k]
+        beta, initial = float(np.clip(beta, low, high)), self.labels
         for turn in range(_MAX_SEARCH):
             node = self.node(beta, k, [k], turn, initial)
             node.advance(steps[min(turn, len(steps) - 1)], n_warmup=_SETTLE)
             self.spent.append(N_CHAINS * node.n_sweeps)
             mean, variance = node.mean()[0] / k, max(node.variance()[0] / k**2, 1e-9)
             margin = 0.5 / np.sqrt(variance)
+            target = self._target(k, beta)
             if mean < target:
                 low = max(low, beta - margin)
             else:
@@ -185,14 +197,13 @@ class RidgeWalk:
             initial = node.labels
             if turn + 1 >= len(steps) and abs(step) < 2 * margin:
                 break
-        return float(np.clip(beta, 0.0, self.beta_max))
+        return float(np.clip(beta, *self.limits[k]))
 
     def walk(self, log_prior: Callable, tolerance: float) -> Ridge:
         """Race the values of k, then measure those that matter to ``tolerance``."""
         self.log_prior = log_prior
-        grid = np.linspace(0.0, self.beta_max, _N_GRID)
-        every = np.arange(1, self.k_max + 1)
-        every = every[np.isfinite(log_prior(grid, every[:, None])).any(axis=1)]
+        self.limits = find_limits(log_prior, self.k_max, self.beta_max)
+        every = np.array(list(self.limits))
         ks, steps = _thin_out(every), _SEARCH
         guesses = np.ones(len(ks))
         while True:
@@ -200,7 +211,10 @@ class RidgeWalk:
             centres = self._centres(ks, betas)
             self.advance(centres, _PILOT_SWEEPS, _WARMUP)
             curves = [Curve.through([node], node, N_REPLICATES) for node in centres]
-            tops = [curve.find_top(self._target(curve.k), self.beta_max) for curve in curves]
+            tops = [
+                curve.find_top(self._target(curve.k, curve.centre), self.limits[curve.k])
+                for curve in curves
+            ]
             near = self._find_near(centres, curves)
             # Up to the next k that is known to be far behind, on either side.
             low = ks[near[0] - 1] + 1 if near[0] > 0 else ks[0]
@@ -213,12 +227,17 @@ class RidgeWalk:
             guesses = _interpolate(ks, np.array(tops), wanted)
             ks, steps = wanted, _SEARCH[-1:]
 
-    def _target(self, k: int) -> float:
-        return self.observed[k - 1] / k
+    def _target(self, k: int, beta: float) -> float:
+        """Return what E[S_k] / k is where the posterior at k has its top, as seen from beta."""
+        nudge = _NUDGE * self.beta_max
+        ends = np.clip([beta - nudge, beta + nudge], *self.limits[k])
+        heights = self.log_prior(ends, k)
+        pull = np.diff(heights)[0] / np.diff(ends)[0] if np.isfinite(heights).all() else 0.0
+        return float(self.observed[k - 1] / k + pull)
 
     def log_weight(self, k: int) -> Callable:
         """Return the log posterior at k, but for log Z, as a function of beta."""
-        return lambda beta: beta * self._target(k) + self.log_prior(beta, k)
+        return lambda beta: beta / k * self.observed[k - 1] + self.log_prior(beta, k)
 
     def _centres(self, ks: np.ndarray, betas: list[float]) -> list[Node]:
         """Make a node for each k that also records S for the k before and after it."""
@@ -251,7 +270,7 @@ class RidgeWalk:
 
     def _weigh(self, curve: Curve) -> np.ndarray:
         """Return the log posterior of a k, but for log Z on its ridge, in every replicate."""
-        _, log_mass = curve.weigh(self.log_weight(curve.k), self.beta_max, _N_BETAS)
+        _, log_mass = curve.weigh(self.log_weight(curve.k), self.limits[curve.k], _N_BETAS)
         top = log_mass.max(axis=1)
         return top + np.log(np.exp(log_mass - top[:, None]).sum(axis=1))
 
@@ -271,7 +290,8 @@ class RidgeWalk:
         hopeful = np.flatnonzero(hopeful > score[0].max() + np.log(_MATTERS))
         self.advance([centres[at] for at in hopeful], _RIDGE_SWEEPS - _PILOT_SWEEPS)
         masses, changed = score, set(range(len(ks)))
-        rounds = turns = 0
+        rounds = turns = idle = 0
+        least = np.inf
         while True:
             links = self._link(centres, stations)
             for at in changed:
@@ -287,7 +307,10 @@ class RidgeWalk:
                     changed = grown
                     continue
             excess, imprecise = _judge(ks, score, tolerance)
-            if rounds == _MAX_ROUNDS or excess <= 1.0:
+            # Where chains stay apart, more records do not help.
+            idle = 0 if excess < _PROGRESS * least else idle + 1
+            least = min(least, excess)
+            if rounds == _MAX_ROUNDS or excess <= 1.0 or idle == _MAX_IDLE:
                 break
             # From the best k to any other leads a chain of links, and all of it must be precise.
             chain = np.append(imprecise, np.argmax(share))
@@ -301,6 +324,11 @@ class RidgeWalk:
         words = self._doubts(families)
         for sentence in words:
             warnings.warn(sentence, PhaseTransitionWarning, stacklevel=4)
+        if excess > _SLACK:
+            words.append(
+                f"after {sum(self.spent)} sweeps the errors of P(k) and of the mean of k are still "
+                f"up to {excess:.2g} times what was asked for"
+            )
         return Ridge(ks, curves, centres, _add_up(links), sum(self.spent), words)
 
     def _grow(
@@ -309,18 +337,19 @@ class RidgeWalk:
         """Add the nodes that curves and links of the k that matter still lack.
 
         Only curves that have changed are looked at. Returns the places of those that have new
-        nodes, or None if no node was lacking.
+        nodes or were not looked at, or None if no node was lacking.
         """
         new: list[Node] = []
-        grown = set()
+        # One that does not matter now may do so later; it is then still to be looked at.
+        grown = {at for at in changed.difference(matters.tolist()) if len(families[at]) > 1}
         for at in matters:
             if len(families[at]) > 1 and at not in changed:
                 continue
             curve, k = curves[at], curves[at].k
             if len(families[at]) == 1:
-                gaps = _outer_nodes(curve, self.beta_max)
+                gaps = _outer_nodes(curve, self.limits[k])
             else:
-                gaps = curve.find_gaps(self.log_weight(k), self.beta_max)
+                gaps = curve.find_gaps(self.log_weight(k), self.limits[k])
             place = 1000 + len(families[at])
             made = [self.node(beta, k, [k], place + more) for more, beta in enumerate(gaps)]
             families[at] = sorted([*families[at], *made], key=lambda node: node.beta)
@@ -362,10 +391,10 @@ def _add_up(links: list[Link]) -> np.ndarray:
     return np.cumsum(steps, axis=0).T
 
 
-def _outer_nodes(curve: Curve, beta_max: float) -> list[float]:
+def _outer_nodes(curve: Curve, limits: Limits) -> list[float]:
     """Choose the first two nodes beside the one on the ridge."""
-    step = min(_OUTER * curve.sd, beta_max / 2)
-    outer = np.clip([curve.centre - step, curve.centre + step], 0.0, beta_max)
+    step = min(_OUTER * curve.sd, (limits[1] - limits[0]) / 2)
+    outer = np.clip([curve.centre - step, curve.centre + step], *limits)
     return [float(beta) for beta in outer if abs(beta - curve.centre) > step / 4]
 
 
@@ -388,7 +417,9 @@ def _judge(ks: np.ndarray, score: np.ndarray, tolerance: float) -> tuple[float, 
     of_mean = means.std() / (max(sd, 1.0) / 3)
     imprecise = error > tolerance / 2
     if of_mean > tolerance:
-        imprecise |= share > _COUNTS * share.max()
+        # A long tail moves the mean more than its share tells.
+        lever = share * np.abs(ks - means[0])
+        imprecise |= lever > _COUNTS * lever.max()
     return float(max(error.max(), of_mean) / tolerance), np.flatnonzero(imprecise)
 
 

@@ -18,7 +18,7 @@ from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.holmes_adams import HolmesAdamsLikelihood
 from bayesknn.likelihood.pseudo import PseudoLikelihood
 from bayesknn.model import Prior
-from bayesknn.posterior.grid import GridPosterior, grid_posterior
+from bayesknn.posterior.grid import GridPosterior, choose_tolerance, grid_posterior
 from bayesknn.posterior.output import flatten_tree, lay_out_draws
 
 LIKELIHOODS = {
@@ -28,10 +28,6 @@ LIKELIHOODS = {
 }
 INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
 LABEL_SAMPLERS = ("swendsen-wang", "perfect", "gibbs")
-# From this many points on, half the usual precision of log P(k) is asked for: the posterior sits
-# on a few values of k, and sweeps cost milliseconds.
-_MANY = 20_000
-_TOLERANCE, _LARGE_TOLERANCE = 0.05, 0.1
 # The tail of the prior's range that the posterior must stay out of.
 _EDGE, _EDGE_MASS, _K_EDGE_MASS = 0.98, 0.05, 0.25
 
@@ -124,14 +120,9 @@ def choose_inference(likelihood: str, inference: str, n_points: int) -> tuple[st
         return inference, "asked for"
     if likelihood != "coherent":
         return "grid", "the likelihood can be computed, so the posterior is a sum over a grid"
-    if n_points < _MANY:
-        return "grid", (
-            f"{n_points} points: log Z along the ridge takes seconds, and its error is known, so "
-            f"no chain is needed; error of {_TOLERANCE} allowed on log P(k)"
-        )
     return "grid", (
-        f"{n_points} points, {_MANY} or more: log Z along the ridge, with an error of "
-        f"{_LARGE_TOLERANCE} allowed on log P(k), since few values of k matter"
+        f"{n_points} points: log Z along the ridge takes seconds to a minute and its error is "
+        f"known, so no chain is needed; {choose_tolerance(n_points)} is allowed on log P(k)"
     )
 
 
@@ -211,12 +202,10 @@ def _make_likelihood(target: Target, **options: Any) -> Any:
 
 
 def _on_grid(target: Target, schedule: Schedule, how: dict[str, Any]) -> Route:
-    tolerance = _TOLERANCE if target.graph.n_points < _MANY else _LARGE_TOLERANCE
     seeds = _spawn(how["random_state"], 2)
     grid = grid_posterior(
         _make_likelihood(target),
         target.prior,
-        tolerance=tolerance,
         **how | {"random_state": seeds[0]},
     )
     shape = (schedule.n_chains, schedule.n_draws)

@@ -227,7 +227,9 @@ def find_column(frame: pandas.DataFrame, name: str) -> pandas.Series:
     """Return a column, or say which there are."""
     if name in frame.columns:
         return frame[name]
-    close = get_close_matches(name, list(frame.columns), 1)
+    # Whatever the case: the most common slip of all.
+    lower = {str(column).lower(): column for column in frame.columns}
+    close = [lower[found] for found in get_close_matches(name.lower(), list(lower), 1)]
     hint = f"; did you mean {close[0]!r}?" if close else "."
     shown = ", ".join(map(repr, frame.columns[:_MAX_SHOWN]))
     more = ", ..." if frame.shape[1] > _MAX_SHOWN else ""

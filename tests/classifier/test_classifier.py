@@ -194,6 +194,35 @@ def test_shuffling_rows_changes_nothing_without_ties(pseudo):
     np.testing.assert_allclose(shuffled.loo_proba_, pseudo.loo_proba_[order], atol=1e-9)
 
 
+def test_shuffling_rows_changes_only_what_ties_decide():
+    """With tied distances the order of rows decides, and nothing else does.
+
+    A lattice is full of ties. Moving every point by less than half the least difference between
+    distances, first rows most, settles each tie as the row numbers would; the fit on the moved
+    points no longer depends on the order of rows, and predicts what the fit on the lattice does.
+    """
+    rng = np.random.default_rng(0)
+    line = np.cumsum(rng.integers(1, 4, size=40)).astype(float)[:, None]
+    y = (rng.random(40) < 0.5 + 0.4 * np.sign(line[:, 0] - line[20, 0])).astype(int)
+    settings = {"likelihood": "pseudo", "max_neighbors": 8, "beta_max": 4.0}
+    distances = np.abs(line - line.T)
+    assert len(np.unique(distances)) < 0.2 * distances.size
+    order = rng.permutation(40)
+    for rows in (np.arange(40), order):
+        lattice = BayesianKNeighborsClassifier(**settings).fit(line[rows], y[rows])
+        # d(i, l) grows with the place of l and of i: among ties the first row wins.
+        place = np.argsort(rows) * 1e-6
+        untied = distances + place + place[:, None]
+        np.fill_diagonal(untied, 0.0)
+        for again in (np.arange(40), rng.permutation(40)):
+            moved = BayesianKNeighborsClassifier(metric="precomputed", **settings)
+            moved.fit(untied[np.ix_(again, again)], y[again])
+            undo = np.argsort(again)
+            np.testing.assert_allclose(
+                moved.loo_proba_[undo], lattice.loo_proba_[np.argsort(rows)], atol=1e-9
+            )
+
+
 def check_same_within_errors(ours, theirs, columns, X):
     """Compare two fits of the coherent model in units of their Monte Carlo errors."""
     p, e = ours._predictive.probabilities_and_errors(X)
@@ -220,6 +249,22 @@ def test_relabelling_classes_permutes_the_columns(coherent, pseudo):
     np.testing.assert_array_equal(
         exact.predict_proba(RIPLEY.X_test)[:, ::-1], pseudo.predict_proba(RIPLEY.X_test)
     )
+
+
+@pytest.mark.parametrize("likelihood", ["coherent", "pseudo"])
+def test_relabelling_four_classes_permutes_the_columns(likelihood):
+    glass = load_glass()
+    settings = {"likelihood": likelihood, "beta_max": 4.0, "random_state": 0}
+    plain = BayesianKNeighborsClassifier(**settings).fit(glass.X_train, glass.y_train)
+    new_names = dict(zip(plain.classes_, ["d", "b", "a", "c"], strict=True))
+    renamed = BayesianKNeighborsClassifier(**settings)
+    renamed.fit(glass.X_train, [new_names[label] for label in glass.y_train])
+    columns = [list(renamed.classes_).index(new_names[name]) for name in plain.classes_]
+    if likelihood == "pseudo":
+        proba = renamed.predict_proba(glass.X_test)[:, columns]
+        np.testing.assert_allclose(proba, plain.predict_proba(glass.X_test), atol=1e-12)
+    else:
+        check_same_within_errors(renamed, plain, columns, glass.X_test)
 
 
 def test_duplicates_are_neighbours_at_distance_zero():

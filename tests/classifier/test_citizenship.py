@@ -3,6 +3,7 @@
 import pickle
 from copy import deepcopy
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -106,6 +107,16 @@ def test_threads_give_the_same_bits():
         ]  # fmt: skip
         assert fits[0].posterior_.identical(fits[1].posterior_)
         np.testing.assert_array_equal(*(clf.predict_proba(NEW) for clf in fits))
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_the_back_end_of_joblib_does_not_matter(backend):
+    glass = load_glass()
+    clf = BayesianKNeighborsClassifier(random_state=0)
+    alone = clf.fit(glass.X_train, glass.y_train).predict_proba(glass.X_test)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        among_others = clf.fit(glass.X_train, glass.y_train).predict_proba(glass.X_test)
+    np.testing.assert_array_equal(alone, among_others)
 
 
 def test_a_fit_leaves_its_parameters_alone():

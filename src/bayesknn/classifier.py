@@ -33,6 +33,7 @@ from bayesknn.model import Prior, as_prior, class_weights
 from bayesknn.posterior.output import restore_tree
 from bayesknn.posterior.routes import (
     LABEL_SAMPLERS,
+    Route,
     Schedule,
     Target,
     choose_inference,
@@ -395,7 +396,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             beta_max = scale * found.beta_max
         return as_prior(self.prior, graph.k_max, beta_max)
 
-    def _make_predictive(self, target: Target, route) -> Predictive:
+    def _make_predictive(self, target: Target, route: Route) -> Predictive:
         if route.grid is not None:
             nodes = PosteriorNodes.from_grid(route.grid)
         else:
@@ -423,27 +424,17 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             verbose=self.verbose,
         )
 
-    def _describe(self, route, k_max: int) -> None:
+    def _describe(self, route: Route, k_max: int) -> None:
         """Set the attributes that sum the posterior up."""
         self.k_values_ = np.arange(1, k_max + 1)
+        self.k_probabilities_, self.k_probabilities_error_ = route.law_of_k(k_max)
+        self.beta_mean_, self.beta_sd_ = route.moments_of_beta()
+        # What an earlier fit by the grid may have left.
+        self.__dict__.pop("log_evidence_", None)
+        self.__dict__.pop("log_evidence_error_", None)
         if route.grid is not None:
-            grid = route.grid
-            self.k_probabilities_ = grid.k_probabilities
-            self.k_probabilities_error_ = grid.k_probabilities_error
-            self.beta_mean_, self.beta_sd_ = grid.beta_mean, grid.beta_sd
-            self.log_evidence_ = grid.log_evidence
-            self.log_evidence_error_ = grid.log_evidence_error
-        else:
-            self.k_probabilities_ = (
-                np.bincount(route.k.ravel(), minlength=k_max + 1)[1:] / route.k.size
-            )
-            n_effective = route.report["ess"]["k"]
-            p = self.k_probabilities_
-            self.k_probabilities_error_ = np.sqrt(p * (1 - p) / n_effective)
-            self.beta_mean_, self.beta_sd_ = float(route.beta.mean()), float(route.beta.std())
-            # Of an earlier fit by the grid.
-            self.__dict__.pop("log_evidence_", None)
-            self.__dict__.pop("log_evidence_error_", None)
+            self.log_evidence_ = route.grid.log_evidence
+            self.log_evidence_error_ = route.grid.log_evidence_error
         self.diagnostics_ = {"likelihood": self.likelihood, **route.report}
 
     def __getstate__(self) -> dict[str, Any]:

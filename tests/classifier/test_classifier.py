@@ -350,6 +350,13 @@ def test_a_posterior_against_the_edge_says_so():
     assert "beta_max" in clf.diagnostics_["warnings"][0]
 
 
+def test_labels_that_ignore_their_neighbours_say_so():
+    y = np.random.default_rng(0).permutation(RIPLEY.y_train)
+    clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=2, beta_max=40.0)
+    clf.fit(RIPLEY.X_train, y)
+    assert "beta is all but 0" in clf.diagnostics_["warnings"][0]
+
+
 def test_a_posterior_at_the_largest_k_says_so():
     clf = fit_ripley(likelihood="pseudo", max_neighbors=20)
     assert any("max_neighbors" in sentence for sentence in clf.diagnostics_["warnings"])

@@ -93,6 +93,19 @@ class Route(NamedTuple):
         """Draws of k, of shape (n_chains, n_draws)."""
         return self.draws["groups"]["posterior"]["k"]
 
+    def law_of_k(self, k_max: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return P(k | y) for k = 1..k_max, and the Monte Carlo errors."""
+        if self.grid is not None:
+            return self.grid.k_probabilities, self.grid.k_probabilities_error
+        p = np.bincount(self.k.ravel(), minlength=k_max + 1)[1:] / self.k.size
+        return p, np.sqrt(p * (1 - p) / self.report["ess"]["k"])
+
+    def moments_of_beta(self) -> tuple[float, float]:
+        """Return the posterior mean and standard deviation of beta."""
+        if self.grid is not None:
+            return self.grid.beta_mean, self.grid.beta_sd
+        return float(self.beta.mean()), float(self.beta.std())
+
 
 def choose_inference(likelihood: str, inference: str, n_points: int) -> tuple[str, str]:
     """Return the inference to use and the reason for it, or say why there is none.
@@ -185,6 +198,12 @@ def find_posterior(
             f"{100 * edge:.0f} % of the posterior lies within 2 % of beta_max="
             f"{target.prior.beta_max:.3g}: the labels agree with their neighbours as well as the "
             "prior lets them, and a larger beta_max would change the answer"
+        )
+    if np.mean(route.beta < (1 - _EDGE) * target.prior.beta_max) > 0.5:
+        route.report["warnings"].append(
+            "beta is all but 0: under this likelihood the labels are as good as independent of "
+            "their neighbours, and all classes are about as probable everywhere; unequal class "
+            "weights may do that"
         )
     k_max = target.prior.k_max
     edge = float(np.mean(route.k > _EDGE * k_max))

@@ -358,7 +358,7 @@ def test_labels_that_ignore_their_neighbours_say_so():
 
 
 def test_a_posterior_at_the_largest_k_says_so():
-    clf = fit_ripley(likelihood="pseudo", max_neighbors=20)
+    clf = fit_ripley(likelihood="pseudo", max_neighbors=8)
     assert any("max_neighbors" in sentence for sentence in clf.diagnostics_["warnings"])
     assert fit_ripley(likelihood="pseudo").diagnostics_["warnings"] == []
 

@@ -241,11 +241,11 @@ def grid_posterior(
         prior = as_prior(prior, likelihood.k_max, beta_max)
     if prior.k_max > likelihood.k_max:
         raise ValueError(f"prior reaches k={prior.k_max}, the likelihood k={likelihood.k_max}")
-    if tolerance is None:
-        tolerance = choose_tolerance(likelihood.n_points)
-    if not (np.isfinite(tolerance) and tolerance > 0):
+    if tolerance is not None and not (np.isfinite(tolerance) and tolerance > 0):
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(likelihood, CoherentLikelihood) and likelihood.table is None:
+        if tolerance is None:
+            tolerance = choose_tolerance(likelihood.n_points)
         with progress("Walking the ridge", verbose=verbose) as report:
             return _from_ridge(likelihood, prior, tolerance, evidence, random_state, n_jobs, report)
     return _from_values(likelihood, prior)

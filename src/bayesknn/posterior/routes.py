@@ -29,7 +29,7 @@ LIKELIHOODS = {
 INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
 LABEL_SAMPLERS = ("swendsen-wang", "perfect", "gibbs")
 # The tail of the prior's range that the posterior must stay out of.
-_EDGE, _EDGE_MASS, _K_EDGE_MASS = 0.98, 0.05, 0.25
+_EDGE, _EDGE_MASS, _K_EDGE_MASS = 0.98, 0.05, 0.5
 
 
 class Target(NamedTuple):

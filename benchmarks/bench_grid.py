@@ -93,8 +93,7 @@ def time_growth(report: Report) -> None:
         report.line(
             f"growth of memory from n = 1e4 to 1e5, {n_dims}-D",
             10 * memory[100_000, n_dims] / memory[10_000, n_dims],
-            # No target: both are small multiples of the lists, which is what linear means, and
-            # which multiple depends on how many stations the walk happens to need.
+            at_most=12.0,
             against="10 if it is linear in n * k_max",
         )
 

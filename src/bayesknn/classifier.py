@@ -391,7 +391,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         if isinstance(beta_max, str):
             if beta_max != "auto":
                 raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
-            found = find_beta_max(graph, n_classes, class_weight=weights, random_state=seed)
+            found = find_beta_max(
+                graph, n_classes, class_weight=weights, n_betas=0, random_state=seed
+            )
             scale = _HOLMES_ADAMS_SCALE if self.likelihood == "holmes-adams" else 1.0
             beta_max = scale * found.beta_max
         return as_prior(self.prior, graph.k_max, beta_max)

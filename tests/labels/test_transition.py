@@ -63,3 +63,12 @@ def test_fewer_sweeps_on_many_points_find_the_same_place(monkeypatch):
     monkeypatch.setattr("bayesknn.labels.transition._MANY", 0)
     # Both are on a grid of tenths, and each may land on either side of a step.
     assert abs(find_beta_max(graph, 2, random_state=1).beta_max - usual) < 0.25
+
+
+def test_beta_max_does_not_depend_on_the_points_made_for_plotting():
+    with_curve, without = (
+        find_beta_max(ripley_graph(), 3, n_betas=n_betas, random_state=0) for n_betas in (12, 0)
+    )
+    assert np.array_equal(with_curve.crossings, without.crossings)
+    assert with_curve.beta_max == without.beta_max
+    assert len(without.beta) < len(with_curve.beta)

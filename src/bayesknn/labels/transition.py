@@ -6,6 +6,7 @@ elimination is cheap and Swendsen-Wang runs elsewhere.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from bayesknn.model import (
     plan_elimination,
 )
 from bayesknn.model.arguments import check_class_weight, check_n_classes
+from bayesknn.model.elimination_plan import EliminationPlan
 
 _N_DRAWS, _THIN, _WARMUP = 64, 4, 60
 # On many points a share of edges hardly varies from sweep to sweep, and sweeps are dear.
@@ -39,6 +41,7 @@ def find_beta_max(
     k_values: Any = None,
     class_weight: Any = None,
     threshold: float = 0.98,
+    n_betas: int = 12,
     random_state: Any = None,
 ) -> PhaseCurve:
     """Find the smallest beta beyond which the model is black or white for every k.
@@ -53,6 +56,8 @@ def find_beta_max(
     threshold : float
         The part of the way from ``1 / n_classes`` to 1 that the share of agreeing neighbours must
         have gone; see :mod:`bayesknn.model.phase`.
+    n_betas : int
+        How many points of each k's curve to add for plotting; beta_max does not depend on them.
     random_state : None, int, SeedSequence, Generator or RandomState
 
     Returns
@@ -74,12 +79,16 @@ def find_beta_max(
     # A child of its own, so that a sequence shared with other calls is never used twice.
     seeds = as_seed_sequence(random_state).spawn(1)[0]
 
+    @functools.cache
+    def plan(k: int) -> EliminationPlan | None:
+        return _plan_if_cheap(graph, k, n_classes)
+
     def simulate(betas: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         n_edges = graph.n_points * k
-        if _is_cheap(graph, k, n_classes):
+        if plan(k) is not None:
             means = expected_agreement_exact(
                 graph, betas, k, n_classes, class_weight=class_weight,
-                count_weight=np.ones(n_classes),
+                count_weight=np.ones(n_classes), plan=plan(k),
             )  # fmt: skip
             return np.asarray(means) / n_edges, np.zeros(len(betas))
         rows = [
@@ -90,16 +99,17 @@ def find_beta_max(
         return means, errors
 
     ks = choose_k_values(graph.k_max) if k_values is None else k_values
-    return locate_beta_max(simulate, ks, n_classes, threshold=threshold)
+    return locate_beta_max(simulate, ks, n_classes, threshold=threshold, n_betas=n_betas)
 
 
-def _is_cheap(graph: NeighborGraph, k: int, n_classes: int) -> bool:
+def _plan_if_cheap(graph: NeighborGraph, k: int, n_classes: int) -> EliminationPlan | None:
     if graph.n_points > _MAX_POINTS or k > 3:
-        return False
+        return None
     try:
-        return plan_elimination(graph, k, n_classes).n_entries <= _MAX_ENTRIES
+        plan = plan_elimination(graph, k, n_classes)
     except ValueError:
-        return False
+        return None
+    return plan if plan.n_entries <= _MAX_ENTRIES else None
 
 
 def _simulate_one(graph, beta, k, n_classes, class_weight, key) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from bayesknn._jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.model.arguments import check_betas, check_class_weight, check_n_classes
 from bayesknn.model.elimination_order import symmetrise
-from bayesknn.model.elimination_plan import plan_elimination
+from bayesknn.model.elimination_plan import EliminationPlan, plan_elimination
 
 # The low digits of a table's index are looped over inside, within the first-level cache.
 _MAX_LOW_ENTRIES = 1024
@@ -81,6 +81,7 @@ def expected_agreement_exact(
     class_weight: Any = None,
     max_bytes: float = 2**31,
     count_weight: Any = None,
+    plan: EliminationPlan | None = None,
 ) -> np.ndarray | float:
     """Average S_k over every label vector exactly: E[S_k] at (beta, k).
 
@@ -96,6 +97,8 @@ def expected_agreement_exact(
     count_weight : array-like of shape (n_classes,), optional
         What an edge between two points of class g counts in the average; by default its class
         weight. Ones give the plain number of edges that agree, under the weighted law.
+    plan : EliminationPlan, optional
+        That of :func:`plan_elimination` for this graph, k and number of classes, if it is at hand.
 
     Returns
     -------
@@ -114,7 +117,7 @@ def expected_agreement_exact(
     counts = check_class_weight(count_weight, check_n_classes(n_classes))
     if counts is None:
         counts = _fill_in(class_weight, n_classes)
-    _, mean = _eliminate(graph, betas, k, n_classes, class_weight, max_bytes, counts)
+    _, mean = _eliminate(graph, betas, k, n_classes, class_weight, max_bytes, counts, plan)
     return float(mean[0]) if betas.ndim == 0 else mean.reshape(betas.shape)
 
 
@@ -123,11 +126,11 @@ def _fill_in(class_weight: Any, n_classes: int) -> np.ndarray:
     return np.ones(n_classes) if weights is None else weights
 
 
-def _eliminate(graph, betas, k, n_classes, class_weight, max_bytes, counts=None):
+def _eliminate(graph, betas, k, n_classes, class_weight, max_bytes, counts=None, plan=None):
     k = graph.check_k(k)
     n_classes = check_n_classes(n_classes)
     weights = _fill_in(class_weight, n_classes)
-    plan = plan_elimination(graph, k, n_classes)
+    plan = plan or plan_elimination(graph, k, n_classes)
     plan.check_fits(max_bytes, n_copies=1 if counts is None else 2)
     starts, points, multiplicity = symmetrise(graph, k)
     lengths = np.diff(plan.scope_starts)

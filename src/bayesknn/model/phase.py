@@ -134,8 +134,8 @@ def locate_beta_max(
         The part of the way from ``1 / n_classes`` to 1 at which the model counts as black or
         white.
     n_betas : int
-        How many points of each k's curve are kept for plotting, evenly spaced from 0 to a little
-        beyond beta_max.
+        How many more points of each k's curve are simulated for plotting, evenly spaced from 0 to
+        a little beyond beta_max, which does not depend on them.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def locate_beta_max(
     (4.6, [4.6])
     """
     n_classes = check_n_classes(n_classes)
-    n_betas = check_count(n_betas, "n_betas", 2)
+    n_betas = check_count(n_betas, "n_betas", 0)
     if not 0 < threshold < 1:
         raise ValueError(f"threshold must lie strictly between 0 and 1, got {threshold}")
     search = _Search(simulate, k_values, n_classes, 1 - threshold)
@@ -162,11 +162,12 @@ def locate_beta_max(
     for _ in range(_N_REFINEMENTS):
         k, crossing = search.find_slowest()
         search.add(k, [crossing])
-    _, slowest = search.find_slowest()
+    crossings = {k: search.cross(k) for k in search.k_values}
+    slowest = max(beta for beta, _ in crossings.values())
     grid = np.linspace(0.0, _MARGIN * slowest, n_betas + 1)[1:]
-    for k in search.k_values:
+    for k in search.k_values if n_betas else ():
         search.add(k, grid)
-    return search.conclude()
+    return search.conclude(crossings)
 
 
 class _Search:
@@ -256,10 +257,10 @@ class _Search:
         crossings = {k: self.cross(k)[0] for k in self.k_values}
         return max(crossings.items(), key=lambda item: item[1])
 
-    def conclude(self) -> PhaseCurve:
+    def conclude(self, crossed: dict[int, tuple[float, float]]) -> PhaseCurve:
         rows = [(k, *point) for k in self.k_values for point in sorted(self.points[k])]
         k, beta, agreement, error = np.array(rows).T
-        crossings, errors = np.array([self.cross(k) for k in self.k_values]).T
+        crossings, errors = np.array([crossed[k] for k in self.k_values]).T
         return PhaseCurve(
             k=k.astype(np.int64),
             beta=beta,

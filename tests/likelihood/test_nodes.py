@@ -59,21 +59,32 @@ def test_replicates_spread_like_repeated_nodes():
     for node in nodes:
         node.advance(256, n_warmup=50)
     spread = np.std([node.mean()[0] for node in nodes], ddof=1)
-    claimed = np.sqrt(np.mean([node.replicate(64).mean[1:, 0].var() for node in nodes]))
+    claimed = np.sqrt(np.mean([10**2 * node.tilt(64).mean[1:, 0].var() for node in nodes]))
     assert 0.6 < claimed / spread < 1.6
 
 
 def test_replicates_are_those_of_all_records_so_far():
     node = Node(lay_out(ripley_graph(), 2, None), 1.0, 10, [10], np.random.SeedSequence(3))
     node.advance(64, n_warmup=20)
-    first = node.replicate(64)
-    assert node.replicate(64) is first
-    assert len(node.replicate(8).mean) == 8
+    first = node.tilt(64)
+    assert node.tilt(64) is first
+    assert len(node.tilt(8).mean) == 8
     node.advance(64)
-    later = node.replicate(64)
-    assert not np.array_equal(later.mean, first.mean)
-    for found, fresh in zip(later, node._resample(64), strict=True):
-        assert np.array_equal(found, fresh)
+    assert not np.array_equal(node.tilt(64).mean, first.mean)
+    assert np.isclose(10 * node.tilt(64).mean[0, 0], node.mean()[0])
+
+
+def test_a_combination_of_columns_is_that_of_its_series():
+    node = Node(lay_out(ripley_graph(), 2, None), 1.0, 10, [8, 10, 12], np.random.SeedSequence(3))
+    node.advance(64, n_warmup=20)
+    weights = np.array([0.2, -0.5, 1.0])
+    mean, variance = node.combine(weights, 64)
+    assert np.isclose(mean[0], weights @ node.mean())
+    assert np.isclose(variance[0], (node.of_labels @ weights).var())
+    # One column alone is what tilting at the node's own k says, in every replicate.
+    mean, variance = node.combine(np.array([0.0, 0.1, 0.0]), 64)
+    assert np.allclose(mean, node.tilt(64).mean[:, 1])
+    assert np.allclose(variance, node.tilt(64).variance[:, 1])
 
 
 def test_a_first_order_transition_shows():

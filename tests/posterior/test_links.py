@@ -32,7 +32,7 @@ def run_link(n_parts, seed, weights=None, n_records=300, mutant=False):
     between = place_stations(before, after, n_parts, seeds[:n_parts])
     for station in between:
         if mutant:
-            station.node.field = blend(field, 1, 3, n_parts + 1)
+            station.node.ranks = blend(1, 3, n_parts + 1)
         station.node.advance(n_records, 50)
     return integrate_link(before, after, 64, between)
 
@@ -76,7 +76,7 @@ def test_a_blend_counts_every_rank_as_often_as_it_should():
     labels = np.random.default_rng(0).integers(2, size=120)
     agree = (labels[field.neighbors] == labels).sum(axis=1)
     for n_parts in (2, 3, 5):
-        rows = blend(field, 1, 3, n_parts).neighbors
+        rows = field.neighbors[blend(1, 3, n_parts)]
         total = np.cumsum((labels[rows] == labels).sum(axis=1))
         assert total[2] == agree.sum()
         for part in range(1, n_parts):

@@ -9,7 +9,8 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
-from bayesknn.posterior.ridge import N_REPLICATES, RidgeWalk, _judge
+from bayesknn.posterior.pillars import N_REPLICATES, judge
+from bayesknn.posterior.ridge import RidgeWalk
 from bayesknn.posterior.support import find_limits
 from tests.model.graphs import ripley_graph
 from tests.posterior.test_grid import small_data
@@ -86,15 +87,16 @@ def test_many_neighbours_leave_enough_records_for_an_error():
 
 def test_curves_are_made_of_all_the_records_there_are():
     likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
-    walk = RidgeWalk(likelihood, 125, BETA_MAX, np.random.SeedSequence(0))
-    ridge = walk.walk(UniformPrior(125, BETA_MAX).log_density, tolerance=0.05)
+    with RidgeWalk(likelihood, 125, BETA_MAX, np.random.SeedSequence(0)) as walk:
+        ridge = walk.walk(UniformPrior(125, BETA_MAX).log_density, tolerance=0.02)
     # Some of the work was done for some of the k only.
     assert len({node.n_records for node in ridge.centres}) > 1
-    for curve, node in zip(ridge.curves, ridge.centres, strict=True):
-        at = int(np.searchsorted(curve.betas, node.beta))
-        fresh = node._resample(N_REPLICATES)
-        column = node.column(node.k)
-        assert np.array_equal(curve.means[:, at], fresh.mean[:, column] / node.k)
+    for profile in ridge.profiles:
+        for curve in profile.curves:
+            node = next(node for node in ridge.centres if node.beta == curve.centre)
+            node._tilt = None
+            fresh = node.tilt(N_REPLICATES).mean[:, node.column(curve.k)]
+            assert np.array_equal(curve.means[:, np.searchsorted(curve.betas, node.beta)], fresh)
 
 
 def test_a_long_tail_that_moves_the_mean_is_worked_on():
@@ -104,9 +106,37 @@ def test_a_long_tail_that_moves_the_mean_is_worked_on():
     noise = np.random.default_rng(0).normal(size=64)
     noise[0] = 0.0
     score = np.log(share) + 0.2 * np.outer(noise, ks > 10)
-    excess, imprecise = _judge(ks, score, tolerance=0.05)
+    excess, imprecise = judge(ks, score, tolerance=0.05)
     assert excess > 1
     assert np.isin(np.flatnonzero(ks > 40), imprecise).all()
+
+
+def walk_ripley(prior, k_max=125):
+    likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
+    with RidgeWalk(likelihood, k_max, BETA_MAX, np.random.SeedSequence(0)) as walk:
+        return walk.walk(prior.log_density, tolerance=0.2)
+
+
+def test_pillars_stand_at_some_k_and_speak_for_those_between():
+    ridge = walk_ripley(UniformPrior(125, BETA_MAX))
+    pillars = [node.k for node in ridge.centres]
+    assert len(pillars) < len(ridge.k_values)
+    assert np.array_equal(np.diff(ridge.k_values), np.ones(len(ridge.k_values) - 1))
+    assert pillars[0] <= ridge.k_values[0] and ridge.k_values[-1] <= pillars[-1]
+    for k, profile in zip(ridge.k_values.tolist(), ridge.profiles, strict=True):
+        assert profile.k == k
+        assert np.isclose(sum(profile.shares), 1)
+        assert len(profile.curves) == (1 if k in pillars else 2)
+
+
+def test_every_k_is_a_pillar_where_the_prior_of_beta_differs():
+    # The ridge of a k moves with its prior, so that neighbours may be far apart.
+    def density(beta, k):
+        return np.exp(-(((beta - 1.4 - 0.1 * (k % 2)) / 0.3) ** 2) / 2)
+
+    ridge = walk_ripley(FunctionPrior(density, 20, BETA_MAX), k_max=20)
+    pillars = [node.k for node in ridge.centres]
+    assert np.isin(ridge.k_values, pillars).all()
 
 
 def test_limits_are_the_ends_of_the_support():

@@ -19,6 +19,7 @@ from bayesknn.labels.cluster_estimator import _estimate_agreement
 from bayesknn.labels.layout import local_layout
 from bayesknn.labels.random import _sweep_key
 from bayesknn.labels.swendsen_wang import _colour_points, _sweep
+from bayesknn.likelihood.tilt import Tilt, average_tilted, read_tilt
 from bayesknn.model.arguments import label_dtype
 
 N_CHAINS = 2
@@ -69,40 +70,21 @@ def lay_out(graph, n_classes: int, class_weight: np.ndarray | None) -> Field:
     return Field(layout.neighbors, layout.order, n_classes, class_weight, unit)
 
 
-def blend(field: Field, k: int, k_after: int, n_parts: int) -> Field:
-    """Lay out the graphs of models between two k, ``n_parts * S_k + b * (S_k_after - S_k)``.
+def blend(k: int, k_after: int, n_parts: int) -> np.ndarray:
+    """Return the ranks of models between two k, ``n_parts * S_k + b * (S_k_after - S_k)``.
 
-    The first ``n_parts * k + b * (k_after - k)`` rows are the graph for b in ``1..n_parts - 1``:
-    every rank stands there as often as it counts. The first ``k_after`` rows are the ranks
-    themselves, so that a node can record S at both k.
+    The first ``n_parts * k + b * (k_after - k)`` of them are the graph for b in
+    ``1..n_parts - 1``: every rank stands there as often as it counts. The first ``k_after`` are
+    the ranks themselves, so that a node can record S at both k.
 
     Examples
     --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.likelihood.nodes import blend, lay_out
-    >>> graph = NeighborGraph.from_neighbors([[1, 2, 0], [2, 0, 1]])
-    >>> blend(lay_out(graph, 2, None), k=1, k_after=2, n_parts=2).neighbors.tolist()
-    [[1, 2, 0], [2, 0, 1], [1, 2, 0]]
+    >>> from bayesknn.likelihood.nodes import blend
+    >>> blend(k=1, k_after=2, n_parts=3).tolist()
+    [0, 1, 0, 0, 1]
     """
-    rows = field.neighbors
-    parts = [rows[:k_after], *[rows[:k]] * (n_parts - 1), *[rows[k:k_after]] * (n_parts - 2)]
-    neighbors = np.concatenate(parts)
-    # As the graph's own: kernels are compiled once for arrays that may be written and once not.
-    neighbors.flags.writeable = False
-    return field._replace(neighbors=neighbors)
-
-
-class Replicates(NamedTuple):
-    """Moments of S at a node, in resampled versions; row 0 is the estimate itself.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (n_replicates, n_columns)
-    covariance : ndarray of shape (n_replicates, n_columns, n_columns)
-    """
-
-    mean: np.ndarray
-    covariance: np.ndarray
+    inner, outer = np.arange(k), np.arange(k, k_after)
+    return np.concatenate([inner, outer, *[inner] * (n_parts - 1), *[outer] * (n_parts - 2)])
 
 
 class Node:
@@ -117,8 +99,10 @@ class Node:
         Which S_k to record, increasing.
     seeds : numpy.random.SeedSequence
         The node's own; results depend on nothing else.
-    initial : ndarray of shape (n,), optional
-        Start both chains here instead of from one class and from random labels.
+    initial : ndarray of shape (n,) or (N_CHAINS, n), optional
+        Start the chains here instead of from one class and from random labels.
+    ranks : ndarray of int, optional
+        Which ranks of neighbours the model counts, see :func:`blend`; the first k by default.
 
     Examples
     --------
@@ -140,8 +124,9 @@ class Node:
         columns: Any,
         seeds: np.random.SeedSequence,
         initial: np.ndarray | None = None,
+        ranks: np.ndarray | None = None,
     ):
-        self.field, self.beta, self.k = field, float(beta), int(k)
+        self.field, self.beta, self.k, self.ranks = field, float(beta), int(k), ranks
         self.columns = np.asarray(columns, dtype=np.int64)
         self.keys = seeds.generate_state(N_CHAINS + 1, np.uint64)
         self.n_sweeps = 0
@@ -155,7 +140,8 @@ class Node:
             self.labels[:] = initial
         shape = (N_CHAINS, 0, len(self.columns))
         self.of_labels, self.of_clusters = np.empty(shape), np.empty(shape)
-        self._replicates: tuple[tuple[int, ...], Replicates] | None = None
+        self._tilt: tuple[tuple[int, int], Tilt] | None = None
+        self._shares = np.empty((0, 0))
 
     @property
     def n_records(self) -> int:
@@ -182,11 +168,20 @@ class Node:
         records = np.empty((2, n_records, len(self.columns)))
         scratch = new_scratch(self.labels[0], field.n_classes, field.class_weight is not None)
         _advance(
-            field.neighbors, int(self.columns[-1]), self.columns, self.k, self.beta * field.unit,
+            self._lay_ranks(), int(self.columns[-1]), self.columns, self.k, self.beta * field.unit,
             field.n_classes, field.class_weight, self.keys[chain], np.uint64(self.n_sweeps),
             n_warmup, self.thin, self.labels[chain], scratch, records[0], records[1],
         )  # fmt: skip
         return field.unit * records
+
+    def _lay_ranks(self) -> np.ndarray:
+        """Return the lists of neighbours; a blend of them lives no longer than it is used."""
+        if self.ranks is None:
+            return self.field.neighbors
+        neighbors = self.field.neighbors[self.ranks]
+        # As the graph's own: kernels are compiled once for arrays that may be written and once not.
+        neighbors.flags.writeable = False
+        return neighbors
 
     def add(self, chains: list[np.ndarray], n_warmup: int = 0) -> None:
         """Append what :meth:`run` returned for each chain to the records."""
@@ -218,33 +213,55 @@ class Node:
         n_edges = self.k * self.labels.shape[1] * self.field.unit
         return bool(apart > _SPLIT_ERRORS * error and apart > _SPLIT_SHARE * n_edges)
 
-    def replicate(self, n_replicates: int) -> Replicates:
-        """Resample whole batches of records, so that the spread is the Monte Carlo error."""
-        # A node is asked again by every curve and link it belongs to.
-        made_of = (n_replicates, self.n_sweeps, self.n_records)
-        if self._replicates is None or self._replicates[0] != made_of:
-            self._replicates = made_of, self._resample(n_replicates)
-        return self._replicates[1]
+    def combine(self, weights: np.ndarray, n_replicates: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of a weighted sum of the columns, in every replicate."""
+        clusters, labels = self.of_clusters @ weights, self.of_labels @ weights
+        centre = labels.mean()
+        series = np.stack([clusters - centre, labels - centre, (labels - centre) ** 2], axis=-1)
+        of_clusters, of_labels, squares = self._resample(_batch(series), n_replicates).T
+        return centre + of_clusters, squares - of_labels**2
 
-    def _resample(self, n_replicates: int) -> Replicates:
-        centre = self.of_labels.mean(axis=(0, 1))
-        centred = self.of_labels - centre
-        products = centred[:, :, :, None] * centred[:, :, None, :]
-        clusters, labels, squares = (
-            _batch(series).reshape(N_CHAINS * BATCHES_PER_CHAIN, *series.shape[2:])
-            for series in (self.of_clusters - centre, centred, products)
-        )
-        n_batches = len(clusters)
-        rng = np.random.default_rng(int(self.keys[-1]))
-        shares = rng.multinomial(n_batches, np.full(n_batches, 1 / n_batches), n_replicates)
-        # Resampling m batches shows (m - 1) / m of their variance.
-        shares = 1 + (shares - 1) * np.sqrt(n_batches / (n_batches - 1))
-        shares[0] = 1
-        shares = shares / n_batches
-        label_mean = shares @ labels
-        covariance = np.tensordot(shares, squares, axes=1)
-        covariance -= label_mean[:, :, None] * label_mean[:, None, :]
-        return Replicates(centre + shares @ clusters, covariance)
+    def tilt(self, n_replicates: int) -> Tilt:
+        """Return what the records say of every column's k at this beta, in every replicate."""
+        # A node is asked again for every k around it.
+        made_of = (n_replicates, self.n_sweeps)
+        if self._tilt is None or self._tilt[0] != made_of:
+            own, centre = self.column(self.k), self.mean() / self.columns
+            batches = average_tilted(
+                self.of_labels, self.of_clusters, self.columns, centre, own, self.beta,
+                BATCHES_PER_CHAIN,
+            )  # fmt: skip
+            averages = self._resample(batches, n_replicates)
+            self._tilt = made_of, read_tilt(averages, own, self.beta, centre)
+        return self._tilt[1]
+
+    def _resample(self, batches: np.ndarray, n_replicates: int) -> np.ndarray:
+        """Resample whole batches of records, so that the spread is the Monte Carlo error.
+
+        Row 0 is the mean itself, and all calls resample alike.
+        """
+        if len(self._shares) != n_replicates:
+            rng = np.random.default_rng(int(self.keys[-1]))
+            self._shares = share_out(rng, N_CHAINS * BATCHES_PER_CHAIN, n_replicates)
+        return np.tensordot(self._shares, batches.reshape(-1, *batches.shape[2:]), axes=1)
+
+
+def share_out(rng: np.random.Generator, n_batches: int, n_replicates: int) -> np.ndarray:
+    """Return the share of every batch in every replicate; in replicate 0 all have the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.likelihood.nodes import share_out
+    >>> shares = share_out(np.random.default_rng(0), n_batches=4, n_replicates=100)
+    >>> shares[0].tolist(), bool(np.allclose(shares.sum(axis=1), 1))
+    ([0.25, 0.25, 0.25, 0.25], True)
+    """
+    counts = rng.multinomial(n_batches, np.full(n_batches, 1 / n_batches), n_replicates)
+    # Resampling m batches shows (m - 1) / m of their variance.
+    shares = 1 + (counts - 1) * np.sqrt(n_batches / (n_batches - 1))
+    shares[0] = 1
+    return shares / n_batches
 
 
 def _batch(series: np.ndarray) -> np.ndarray:

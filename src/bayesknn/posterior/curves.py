@@ -7,28 +7,33 @@ is computed in all replicates of the nodes at once; row 0 is the estimate.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bayesknn._jit import kernel
 from bayesknn.likelihood.nodes import Node
 from bayesknn.posterior.support import Limits
 
 if TYPE_CHECKING:
     from bayesknn.posterior.ridge import RidgeWalk
 
+Span = tuple[float, float]
+
 _N_GRID = 161
 _N_LOOK = 61
+_MAX_LOOKS = 4
 # Log posterior, below its top, at which the grid of a k ends, and where nodes are still wanted.
 _DEPTH = 18.0
-_NODE_DEPTH = 4.5
+NODE_DEPTH = 4.5
 # The outer nodes speak for the posterior this far out, in their own standard deviations, and no
 # further than a fixed distance: where labels freeze, E[S] changes over about one unit of beta.
 _REACH = 2.0
 _MAX_REACH = 1.0
 # What the rule gets wrong is a fraction of its correction, and a smaller one of its defect.
-_MAX_CORRECTION = 0.15
+_MAX_CORRECTION = 0.25
 _MAX_DEFECT = 0.5
 # The path from beta = 0.
 _FIRST_STEP = 0.125
@@ -38,13 +43,15 @@ _MAX_NODES = 60
 
 
 class Curve(NamedTuple):
-    """log Z(beta, k) - log Z(beta_hat, k) for one k, around the ridge.
+    """log Z(beta, k) around the ridge, from nodes at k itself or at a k nearby.
 
     Attributes
     ----------
     k : int
     centre : float
-        beta_hat.
+        The beta of the node on the ridge.
+    height : ndarray of shape (n_replicates,)
+        log Z(centre, k), less that at the nodes' own k.
     betas : ndarray of shape (n_nodes,)
     means, slopes : ndarray of shape (n_replicates, n_nodes)
         E[S_k] / k and Var[S_k] / k**2 at the nodes.
@@ -52,22 +59,31 @@ class Curve(NamedTuple):
 
     k: int
     centre: float
+    height: np.ndarray
     betas: np.ndarray
     means: np.ndarray
     slopes: np.ndarray
 
     @classmethod
     def through(cls, nodes: list[Node], centre: Node, n_replicates: int) -> Curve:
-        """Take the moments of nodes of one k, in increasing beta."""
-        k = centre.k
-        means, slopes = [], []
-        for node in nodes:
-            column = node.column(k)
-            moments = node.replicate(n_replicates)
-            means.append(moments.mean[:, column] / k)
-            slopes.append(moments.covariance[:, column, column] / k**2)
+        """Take the moments of S at their own k from nodes in increasing beta."""
+        return cls.around(nodes, centre, n_replicates, [centre.k])[centre.k]
+
+    @classmethod
+    def around(
+        cls, nodes: list[Node], centre: Node, n_replicates: int, ks: list[int]
+    ) -> dict[int, Curve]:
+        """Take the moments of S at several k, which all the nodes record."""
+        means, slopes = np.empty((2, len(ks), n_replicates, len(nodes)))
+        for at, node in enumerate(nodes):
+            tilt, columns = node.tilt(n_replicates), np.searchsorted(node.columns, ks)
+            means[:, :, at], slopes[:, :, at] = tilt.mean.T[columns], tilt.variance.T[columns]
         betas = np.array([node.beta for node in nodes])
-        return cls(k, centre.beta, betas, np.array(means).T, np.array(slopes).T)
+        heights = centre.tilt(n_replicates).log_ratio.T[np.searchsorted(centre.columns, ks)]
+        return {
+            k: cls(k, centre.beta, heights[at], betas, means[at], slopes[at])
+            for at, k in enumerate(ks)
+        }
 
     @property
     def _at(self) -> int:
@@ -84,46 +100,20 @@ class Curve(NamedTuple):
         reach = min(3 * self.sd, _MAX_REACH)
         return float(np.clip(self.centre + np.clip(step, -reach, reach), *limits))
 
-    def weigh(
-        self, log_weight: Callable, limits: Limits, n_betas: int = _N_GRID
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Lay a grid over the posterior of beta proportional to exp(log_weight(beta)) / Z(beta).
+    def log_normalizer(self, beta: np.ndarray, n_rows: int | None = None) -> np.ndarray:
+        """Return log Z(beta, k) less that of the nodes' k at the centre: (n_rows, n_betas)."""
+        means, slopes = self.means[:n_rows], self.slopes[:n_rows]
+        points = np.append(beta, self.centre)
+        values = _integrate(self.betas, means, slopes, points)
+        return values[:, :-1] + (self.height[:n_rows] - values[:, -1])[:, None]
 
-        ``limits`` are those of :func:`bayesknn.posterior.support.find_limits`, here as below.
-
-        Returns
-        -------
-        beta : ndarray of shape (n_betas,)
-            Evenly spaced over all but a negligible part of the mass.
-        log_mass : ndarray of shape (n_replicates, n_betas)
-            The log posterior, with the weights of the trapezium rule.
-        """
-        low, high = self._find_span(log_weight, limits, _DEPTH)
-        beta = np.linspace(low, high, n_betas)
-        log_mass = log_weight(beta) - self.log_normalizer(beta) + np.log(beta[1] - beta[0])
-        log_mass[:, [0, -1]] -= np.log(2)
-        return beta, log_mass
-
-    def _find_span(self, log_weight: Callable, limits: Limits, depth: float):
-        """Find the range of beta over which the log posterior is within ``depth`` of its top."""
-        estimate = self._replace(means=self.means[:1], slopes=self.slopes[:1])
-        # Twice: with a prior far from the ridge the first look may miss a narrow top.
-        centre, sd = self.centre, min(self.sd, limits[1])
-        for _ in range(2):
-            near = np.clip(centre + np.linspace(-9, 9, _N_LOOK) * sd, *limits)
-            beta = np.unique(np.append(near, np.linspace(*limits, _N_LOOK)))
-            log_posterior = log_weight(beta) - estimate.log_normalizer(beta)[0]
-            centre = beta[np.argmax(log_posterior)]
-        heavy = np.flatnonzero(log_posterior > log_posterior.max() - depth)
-        return beta[max(heavy[0] - 1, 0)], beta[min(heavy[-1] + 1, len(beta) - 1)]
-
-    def find_gaps(self, log_weight: Callable, limits: Limits) -> list[float]:
-        """Say where nodes are missing, for a posterior proportional to exp(log_weight) / Z.
+    def find_gaps(self, span: Span, limits: Limits) -> list[float]:
+        """Say where nodes are missing, for a posterior that lies within ``span``.
 
         They are missing between nodes where the cubic is in doubt, and beyond the outer nodes
         where the straight line would have to carry posterior mass.
         """
-        low, high = self._find_span(log_weight, limits, _NODE_DEPTH)
+        low, high = span
         betas, slopes = self.betas, self.slopes
         steps = np.diff(betas)
         corrections = np.abs(steps**2 * np.diff(slopes[0]) / 12)
@@ -134,46 +124,111 @@ class Curve(NamedTuple):
         doubtful &= (betas[1:] > low) & (betas[:-1] < high)
         gaps = ((betas[1:] + betas[:-1]) / 2)[doubtful].tolist()
         reach = _REACH / np.sqrt(np.maximum(slopes[0, [0, -1]], 1e-12))
-        if betas[0] - low > 0.75 * min(reach[0], _MAX_REACH):
+        if betas[0] - low > min(reach[0], _MAX_REACH):
             least = limits[0]
             far = (betas[0] + least) / 2 if betas[0] - least > _MAX_REACH else least
             gaps.append(far if reach[0] > _MAX_REACH else max(betas[0] - reach[0], least))
-        if high - betas[-1] > 0.75 * min(reach[1], _MAX_REACH):
+        if high - betas[-1] > min(reach[1], _MAX_REACH):
             most = limits[1]
             gaps.append(most if reach[1] > _MAX_REACH else min(betas[-1] + reach[1], most))
         return gaps
 
-    def log_normalizer(self, beta: np.ndarray) -> np.ndarray:
-        """Return log Z(beta, k) - log Z(beta_hat, k), of shape (n_replicates, n_betas)."""
-        points = np.append(beta, self.centre)
-        antiderivative = self._antiderivative(points)
-        return antiderivative[:, :-1] - antiderivative[:, -1:]
 
-    def _antiderivative(self, beta: np.ndarray) -> np.ndarray:
-        """Integrate the mean from the first node; beyond the outer nodes it is a straight line."""
-        betas, means, slopes = self.betas, self.means, self.slopes
-        steps = np.diff(betas)
-        pieces = steps * (means[:, 1:] + means[:, :-1]) / 2
-        pieces += steps**2 * (slopes[:, :-1] - slopes[:, 1:]) / 12
-        heights = np.concatenate([np.zeros((len(means), 1)), np.cumsum(pieces, axis=1)], axis=1)
-        at = np.clip(np.searchsorted(betas, beta, side="right") - 1, 0, len(betas) - 1)
-        # Left of the first node or right of the last: value, slope and curvature of that node.
-        distance = beta - betas[at]
-        values = heights[:, at] + distance * means[:, at] + distance**2 / 2 * slopes[:, at]
-        inner = (beta > betas[0]) & (beta < betas[-1])
-        if inner.any():
-            left = at[inner]
-            values[:, inner] = heights[:, left] + _hermite_integral(
-                distance[inner], steps[left], means[:, left], means[:, left + 1],
-                slopes[:, left], slopes[:, left + 1],
-            )  # fmt: skip
-        return values
+class Profile(NamedTuple):
+    """log Z(beta, k) at one k as an average of curves, that of nodes before k and after it.
+
+    Attributes
+    ----------
+    curves : tuple of Curve
+    shares : tuple of float
+        What each counts; they sum to one.
+    """
+
+    curves: tuple[Curve, ...]
+    shares: tuple[float, ...] = (1.0,)
+
+    @property
+    def k(self) -> int:
+        """The k that the curves are of."""
+        return self.curves[0].k
+
+    def log_normalizer(self, beta: np.ndarray, n_rows: int | None = None) -> np.ndarray:
+        """Return the average of what the curves say, of shape (n_rows, n_betas)."""
+        values = [
+            share * curve.log_normalizer(beta, n_rows)
+            for share, curve in zip(self.shares, self.curves, strict=True)
+        ]
+        return functools.reduce(np.add, values)
+
+    def find_span(self, log_weight: Callable, limits: Limits, depth: float = _DEPTH) -> Span:
+        """Find where a log posterior, ``log_weight - log Z``, is within ``depth`` of its top.
+
+        ``limits`` are those of :func:`bayesknn.posterior.support.find_limits`.
+        """
+        centre = sum(s * c.centre for s, c in zip(self.shares, self.curves, strict=True))
+        sd = min(*(curve.sd for curve in self.curves), limits[1])
+        for _ in range(_MAX_LOOKS):
+            near = np.clip(centre + np.linspace(-9, 9, _N_LOOK) * sd, *limits)
+            beta = np.unique(np.append(near, np.linspace(*limits, _N_LOOK)))
+            log_posterior = log_weight(beta) - self.log_normalizer(beta, n_rows=1)[0]
+            top = beta[np.argmax(log_posterior)]
+            if abs(top - centre) <= 3 * sd:
+                break
+            # With a prior far from the ridge the first look may miss a narrow top.
+            centre = top
+        heavy = np.flatnonzero(log_posterior > log_posterior.max() - depth)
+        return beta[max(heavy[0] - 1, 0)], beta[min(heavy[-1] + 1, len(beta) - 1)]
+
+    def weigh(
+        self, log_weight: Callable, span: Span, n_betas: int = _N_GRID
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Lay a grid over the posterior of beta proportional to exp(log_weight(beta)) / Z(beta).
+
+        Returns
+        -------
+        beta : ndarray of shape (n_betas,)
+            Evenly spaced over ``span``.
+        log_mass : ndarray of shape (n_replicates, n_betas)
+            The log posterior, with the weights of the trapezium rule.
+        """
+        beta = np.linspace(*span, n_betas)
+        log_mass = log_weight(beta) - self.log_normalizer(beta) + np.log(beta[1] - beta[0])
+        log_mass[:, [0, -1]] -= np.log(2)
+        return beta, log_mass
 
 
+@kernel
+def _integrate(betas, means, slopes, points):
+    """Integrate the mean from the first node; beyond the outer nodes it is a straight line."""
+    n_rows, n_nodes = means.shape
+    values = np.empty((n_rows, points.size))
+    places = np.searchsorted(betas, points, side="right") - 1
+    heights = np.zeros(n_nodes)
+    for row in range(n_rows):
+        mean, slope = means[row], slopes[row]
+        for j in range(n_nodes - 1):
+            step = betas[j + 1] - betas[j]
+            piece = (mean[j] + mean[j + 1]) / 2 + step * (slope[j] - slope[j + 1]) / 12
+            heights[j + 1] = heights[j] + step * piece
+        for p in range(points.size):
+            j = min(max(places[p], 0), n_nodes - 1)
+            x = points[p] - betas[j]
+            if places[p] < 0 or places[p] == n_nodes - 1:
+                # Left of the first node or right of the last: value and slope of that node.
+                values[row, p] = heights[j] + x * (mean[j] + x / 2 * slope[j])
+            else:
+                values[row, p] = heights[j] + _hermite_integral(
+                    x, betas[j + 1] - betas[j], mean[j], mean[j + 1], slope[j], slope[j + 1]
+                )
+    return values
+
+
+@kernel
 def _hermite_integral(x, step, mean0, mean1, slope0, slope1):
     """Integrate from 0 to x the cubic on [0, step] with these ends and slopes."""
     t = x / step
-    t2, t3, t4 = t**2, t**3, t**4
+    t2 = t * t
+    t3, t4 = t2 * t, t2 * t2
     return step * (
         mean0 * (t4 / 2 - t3 + t)
         + mean1 * (t3 - t4 / 2)

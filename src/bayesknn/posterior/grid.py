@@ -270,21 +270,21 @@ def _from_ridge(
 ) -> GridPosterior:
     # A child of its own, so that a sequence shared with other calls is never used twice.
     seeds = as_seed_sequence(random_state).spawn(1)[0]
-    walk = RidgeWalk(likelihood, prior.k_max, prior.beta_max, seeds, n_jobs, report)
-    ridge = walk.walk(prior.log_density, tolerance)
-    betas, log_posterior = [], []
-    for at, curve in enumerate(ridge.curves):
-        beta, log_mass = curve.weigh(walk.log_weight(curve.k), walk.limits[curve.k])
-        betas.append(beta)
-        log_posterior.append(log_mass - ridge.log_normalizers[:, at, None])
-    table = np.stack(log_posterior, axis=1)
-    weights = _normalize(table)
-    log_evidence, error = float("nan"), float("nan")
-    if evidence:
-        at = int(np.argmax(weights[0].sum(axis=1)))
-        shift = walk.from_zero_at(ridge, at, _EVIDENCE * tolerance) - ridge.log_normalizers[:, at]
-        totals = logsumexp(table, axis=(1, 2)) - shift
-        log_evidence, error = float(totals[0]), float(totals.std())
+    with RidgeWalk(likelihood, prior.k_max, prior.beta_max, seeds, n_jobs, report) as walk:
+        ridge = walk.walk(prior.log_density, tolerance)
+        betas, log_posterior = [], []
+        for at, profile in enumerate(ridge.profiles):
+            beta, log_mass = profile.weigh(walk.log_weight(profile.k), ridge.spans[at])
+            betas.append(beta)
+            log_posterior.append(log_mass - ridge.log_normalizers[:, at, None])
+        weights, totals = _normalize(np.stack(log_posterior, axis=1))
+        log_evidence, error = float("nan"), float("nan")
+        if evidence:
+            best = ridge.k_values[np.argmax(weights[0].sum(axis=1))]
+            at = int(np.argmin([abs(node.k - best) for node in ridge.centres]))
+            shift = walk.from_zero(ridge, at, _EVIDENCE * tolerance) - ridge.heights[:, at]
+            totals -= shift
+            log_evidence, error = float(totals[0]), float(totals.std())
     info = {
         "route": "ridge",
         "n_sweeps": ridge.n_sweeps,
@@ -313,7 +313,7 @@ def _from_values(likelihood: Likelihood, prior: Prior) -> GridPosterior:
             break
     # The estimate first, then the same under every replicate of log Z.
     tables = table - _log_normalizer_noise(likelihood, ks, fine)
-    weights, totals = _normalize(tables), logsumexp(tables, axis=(1, 2))
+    weights, totals = _normalize(tables)
     return GridPosterior(
         ks, fine, weights[0], weights[:0] if len(weights) == 1 else weights, prior.k_max,
         float(totals[0]), float(totals.std()), {"route": "values", "warnings": []},
@@ -366,6 +366,12 @@ def _log_trapezium(beta: np.ndarray) -> np.ndarray:
     return weights
 
 
-def _normalize(table: np.ndarray) -> np.ndarray:
-    """Turn log weights of shape (n_replicates, n_k, n_betas) into weights that sum to one."""
-    return np.exp(table - logsumexp(table, axis=(1, 2), keepdims=True))
+def _normalize(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Turn log weights of shape (n_replicates, n_k, n_betas) into weights that sum to one.
+
+    Also returns the log of the sums they had.
+    """
+    top = table.max(axis=(1, 2))
+    weights = np.exp(table - top[:, None, None])
+    totals = weights.sum(axis=(1, 2))
+    return weights / totals[:, None, None], top + np.log(totals)

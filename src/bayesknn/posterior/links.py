@@ -9,6 +9,7 @@ models of ``a * S_k0 + b * S_k1`` with whole a and b, which are sampled like any
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -67,17 +68,16 @@ def integrate_link(
     """Integrate between the settings of two nodes, by way of the stations between them."""
     first, last = end_stations(before, after)
     path = [first, *(between or []), last]
-    moments = [station.node.replicate(n_replicates) for station in path]
     value, defects, variances = np.zeros(n_replicates), [], []
-    for part in range(1, len(path)):
-        here, there = path[part - 1 : part + 1]
+    for here, there in pairwise(path):
         means, spreads = [], []
-        for station, of_s in zip((here, there), moments[part - 1 : part + 1], strict=True):
+        for station in (here, there):
             weights = np.zeros(len(station.node.columns))
             weights[station.node.column(before.k)] += there.before - here.before
             weights[station.node.column(after.k)] += there.after - here.after
-            means.append(of_s.mean @ weights)
-            spreads.append(of_s.covariance @ weights @ weights)
+            mean, spread = station.node.combine(weights, n_replicates)
+            means.append(mean)
+            spreads.append(spread)
         value += (means[0] + means[1]) / 2 + (spreads[0] - spreads[1]) / 12
         defect = means[1] - means[0] - (spreads[0] + spreads[1]) / 2
         defects.append(max(abs(defect[0]) - 3 * defect.std(), 0.0))
@@ -90,13 +90,13 @@ def place_stations(before: Node, after: Node, n_parts: int, seeds: list) -> list
 
     Their chains start where those of ``before`` stand; there is a seed sequence for each.
     """
-    field = blend(before.field, before.k, after.k, n_parts)
+    ranks = blend(before.k, after.k, n_parts)
     first, last = end_stations(before, after)
     columns, stations = [before.k, after.k], []
     for part in range(1, n_parts):
         rest = n_parts - part
         rate = (rest * first.before + part * last.after) / n_parts**2
         n_rows = rest * before.k + part * after.k
-        node = Node(field, rate * n_rows, n_rows, columns, seeds[part], before.labels)
+        node = Node(before.field, rate * n_rows, n_rows, columns, seeds[part], before.labels, ranks)
         stations.append(Station(node, rest * rate, part * rate))
     return stations

@@ -1,38 +1,40 @@
 """log Z where the posterior is: along the ridge beta_hat(k) (Section 3.3 done backwards; KERNELS).
 
 Only differences of log Z near the ridge matter to the posterior. For each k the ridge is where
-E[S_k] equals the observed S_k. Neighbouring values of k are joined there
-(:mod:`bayesknn.posterior.links`), and around it log Z is integrated in beta
-(:mod:`bayesknn.posterior.curves`). The values of k are raced: a short look at a few of them shows
-which are far behind, a look at all those left drops more, and only the k that matter are measured
+E[S_k] equals the observed S_k. Neighbouring k are so alike that chains at one of them, tilted,
+speak for those around it: chains stand at some k only, the pillars
+(:mod:`bayesknn.posterior.pillars`). On many points k differ more, and every k is a pillar.
+
+Here the values of k are raced: a short look at a few of them shows which are far behind, and
+pillars are put between the others until neighbours are alike. Those that matter are then measured
 until the error is small enough. Errors come from resampled batches of every node, carried through
 to the end.
 """
 
 from __future__ import annotations
 
-import warnings
+import functools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from scipy.interpolate import PchipInterpolator
-from scipy.special import softmax
 
-from bayesknn.exceptions import PhaseTransitionWarning
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.nodes import BATCHES_PER_CHAIN, N_CHAINS, Field, Node, lay_out
-from bayesknn.posterior.curves import Curve, integrate_from_zero
-from bayesknn.posterior.links import Link, Station, integrate_link, place_stations
-from bayesknn.posterior.support import Limits, find_limits
+from bayesknn.posterior.curves import Curve, Profile, integrate_from_zero
+from bayesknn.posterior.links import Link, integrate_link
+from bayesknn.posterior.pillars import BEHIND, N_REPLICATES, Pillars, Ridge, add_up, weigh
+from bayesknn.posterior.support import find_limits
 
-N_REPLICATES = 64
-# Values of k this far behind in log posterior are dropped; of a link's defect, this part counts
-# as doubt about its value.
-_BEHIND = 12.0
+# Of a link's defect, this part counts as doubt about its value.
 _DOUBT = 0.125
 _COARSE_RATIO = 1.35
+# Variance of D from one pillar to the next up to which tilted draws speak for the k between them.
+_MAX_APART = 2.0
 # Steps of the search for the ridge: records taken at each.
 _SEARCH: tuple[int, ...] = (4, 4, 8)
 _MAX_SEARCH = 16
@@ -40,61 +42,14 @@ _MAX_STEP = 0.5
 _SETTLE = 10
 _WARMUP = 40
 _PILOT_SWEEPS = 64
-# Recorded sweeps of a node on the ridge, and of the others, before the first judgement.
-_RIDGE_SWEEPS = 512
-_OTHER_SWEEPS = 256
-# Nodes further than this from the ridge are made anew; outer nodes of a curve are placed this far
-# out, both in posterior standard deviations.
-_OFF_RIDGE = 0.75
-_OUTER = 1.7
-# Shares of k, relative to the largest, below which no further work is done for it.
-_MATTERS = 1e-3
-# Lever, relative to the longest, from which on a k moves the mean, and the growth of the records
-# from one round to the next.
-_COUNTS = 0.02
-_GROWTH = (0.25, 1.0)
-_MAX_ROUNDS = 12
-# A round that leaves more than this of the least error so far got nowhere; so many end the walk.
-_PROGRESS = 0.95
-_MAX_IDLE = 3
-# Errors are themselves estimated: a little above what was asked for is not worth a word.
-_SLACK = 1.5
-_MAX_TURNS = 10
-_MAX_PARTS = 12
 # The step, as a share of beta_max, over which the prior's slope is taken.
 _NUDGE = 1e-3
-# The trapezium rule is all but exact on a smooth bell; narrow priors are seen to at the end.
-_N_BETAS = 61
-
-
-@dataclass
-class Ridge:
-    """log Z around the ridge for the values of k that matter.
-
-    Attributes
-    ----------
-    k_values : ndarray of int
-    curves : list of Curve
-        log Z(beta, k) - log Z(beta_hat, k) for each of them.
-    centres : list of Node
-        The nodes on the ridge itself.
-    log_normalizers : ndarray of shape (n_replicates, n_k)
-        log Z(beta_hat, k) up to a common constant; row 0 is the estimate.
-    n_sweeps : int
-        Sweeps made in all.
-    warnings : list of str
-    """
-
-    k_values: np.ndarray
-    curves: list[Curve]
-    centres: list[Node]
-    log_normalizers: np.ndarray
-    n_sweeps: int
-    warnings: list[str]
+# Values of beta at which priors of two k are compared.
+_N_COMPARED = 33
 
 
 class RidgeWalk:
-    """Finds the ridge and integrates along it.
+    """Finds the ridge and integrates along it. To be used in a ``with`` statement.
 
     Parameters
     ----------
@@ -119,13 +74,22 @@ class RidgeWalk:
     ):
         self.report = report
         self.likelihood, self.k_max, self.beta_max = likelihood, k_max, beta_max
-        self.seeds, self.n_jobs = seeds, n_jobs
+        self.seeds = seeds
         self.field: Field = lay_out(likelihood.graph, likelihood.n_classes, likelihood.class_weight)
         self.observed = likelihood.agreement
         self.labels = likelihood.labels[self.field.order]
         self.stage = 0
         # Sweeps of every piece of work; nodes themselves are let go of when done with.
         self.spent: list[int] = []
+        n_threads = effective_n_jobs(n_jobs)
+        self.pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(cancel_futures=True)
 
     def each(self, function: Callable, *arguments: Iterable) -> list:
         """Call a function for each set of arguments, in threads."""
@@ -135,8 +99,7 @@ class RidgeWalk:
             self.report(1)
             return result
 
-        calls = (delayed(call)(*row) for row in zip(*arguments, strict=True))
-        return Parallel(n_jobs=self.n_jobs, require="sharedmem")(calls)
+        return list((map if self.pool is None else self.pool.map)(call, *arguments))
 
     def advance(
         self,
@@ -163,11 +126,12 @@ class RidgeWalk:
             node.add(records[N_CHAINS * at : N_CHAINS * (at + 1)], n_warmup)
             self.spent.append(N_CHAINS * (node.n_sweeps - before))
 
-    def node(self, beta: float, k: int, columns: list[int], place: int, initial=None) -> Node:
+    def node(self, beta: float, k: int, columns: Iterable[int], place: int, initial=None) -> Node:
         """Make a node whose random numbers depend on its place alone."""
-        return Node(self.field, beta, k, columns, self._seed(k, place), initial)
+        return Node(self.field, beta, k, columns, self.seed(k, place), initial)
 
-    def _seed(self, k: int, place: int) -> np.random.SeedSequence:
+    def seed(self, k: int, place: int) -> np.random.SeedSequence:
+        """Return the seed sequence of a place."""
         spawn_key = (*self.seeds.spawn_key, self.stage, k, place)
         return np.random.SeedSequence(self.seeds.entropy, spawn_key=spawn_key)
 
@@ -186,7 +150,7 @@ class RidgeWalk:
             self.spent.append(N_CHAINS * node.n_sweeps)
             mean, variance = node.mean()[0] / k, max(node.variance()[0] / k**2, 1e-9)
             margin = 0.5 / np.sqrt(variance)
-            target = self._target(k, beta)
+            target = self.target(k, beta)
             if mean < target:
                 low = max(low, beta - margin)
             else:
@@ -204,30 +168,53 @@ class RidgeWalk:
         self.log_prior = log_prior
         self.limits = find_limits(log_prior, self.k_max, self.beta_max)
         every = np.array(list(self.limits))
+        max_apart = _MAX_APART if self._is_product(every) else 0.0
+
+        @functools.cache
+        def mass(pilot: Node) -> np.ndarray:
+            return weigh(Profile((Curve.through([pilot], pilot, N_REPLICATES),)), self)[0]
+
+        @functools.cache
+        def link(before: Node, after: Node) -> Link:
+            return integrate_link(before, after, N_REPLICATES)
+
+        pilots: dict[int, Node] = {}
         ks, steps = _thin_out(every), _SEARCH
-        guesses = np.ones(len(ks))
+        new, guesses = ks, np.ones(len(ks))
         while True:
-            betas = self.each(lambda k, b, steps=steps: self.find_ridge(k, b, steps), ks, guesses)
-            centres = self._centres(ks, betas)
-            self.advance(centres, _PILOT_SWEEPS, _WARMUP)
-            curves = [Curve.through([node], node, N_REPLICATES) for node in centres]
-            tops = [
-                curve.find_top(self._target(curve.k, curve.centre), self.limits[curve.k])
-                for curve in curves
-            ]
-            near = self._find_near(centres, curves)
-            # Up to the next k that is known to be far behind, on either side.
-            low = ks[near[0] - 1] + 1 if near[0] > 0 else ks[0]
-            high = ks[near[-1] + 1] - 1 if near[-1] + 1 < len(ks) else ks[-1]
-            wanted = every[(every >= low) & (every <= high)]
+            betas = self.each(lambda k, b, steps=steps: self.find_ridge(k, b, steps), new, guesses)
+            ends = zip(np.append(ks[0], ks[:-1]), np.append(ks[1:], ks[-1]), strict=True)
+            columns = {
+                k: every[(every >= low) & (every <= high)]
+                for k, (low, high) in zip(ks, ends, strict=True)
+            }
+            made = [self.node(b, k, columns[k], 100) for b, k in zip(betas, new, strict=True)]
+            self.advance(made, _PILOT_SWEEPS, _WARMUP)
+            pilots |= {node.k: node for node in made}
+            centres = [pilots[k] for k in ks]
+            links = [link(*pair) for pair in pairwise(centres)]
+            near = self._find_near([mass(node) for node in centres], links)
+            tops = [self._find_top(node) for node in centres]
+            first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(ks) - 1)
             self.stage += 1
-            kept = np.flatnonzero(np.isin(ks, wanted))
-            if len(kept) == len(wanted):
-                return self._measure([self._recentre(centres[a], tops[a]) for a in kept], tolerance)
-            guesses = _interpolate(ks, np.array(tops), wanted)
+            apart = [link.variance for link in links[first:last]]
+            wanted = _fill_in(ks[first : last + 1], apart, every, max_apart)
+            new = wanted[~np.isin(wanted, ks)]
+            if len(new) == 0:
+                pillars = Pillars(self, centres[first : last + 1], tops[first : last + 1], every)
+                return pillars.measure(tolerance)
+            guesses = _interpolate(ks, np.array(tops), new)
             ks, steps = wanted, _SEARCH[-1:]
 
-    def _target(self, k: int, beta: float) -> float:
+    def _is_product(self, ks: np.ndarray) -> bool:
+        """Whether the prior of beta is the same at every k, so that neighbours are alike."""
+        if len(set(self.limits.values())) > 1:
+            return False
+        beta = np.linspace(*self.limits[ks[0]], _N_COMPARED)
+        heights = self.log_prior(beta, ks[:, None])
+        return np.allclose(heights - heights[:, :1], heights[0] - heights[0, 0], atol=1e-6)
+
+    def target(self, k: int, beta: float) -> float:
         """Return what E[S_k] / k is where the posterior at k has its top, as seen from beta."""
         nudge = _NUDGE * self.beta_max
         ends = np.clip([beta - nudge, beta + nudge], *self.limits[k])
@@ -239,188 +226,25 @@ class RidgeWalk:
         """Return the log posterior at k, but for log Z, as a function of beta."""
         return lambda beta: beta / k * self.observed[k - 1] + self.log_prior(beta, k)
 
-    def _centres(self, ks: np.ndarray, betas: list[float]) -> list[Node]:
-        """Make a node for each k that also records S for the k before and after it."""
-        columns = [sorted(set(ks[max(at - 1, 0) : at + 2].tolist())) for at in range(len(ks))]
-        return [self.node(b, k, c, 100) for b, k, c in zip(betas, ks, columns, strict=True)]
+    def _find_top(self, pilot: Node) -> float:
+        """Return where the ridge is at a node's k, as far as the node tells."""
+        curve = Curve.through([pilot], pilot, N_REPLICATES)
+        return curve.find_top(self.target(pilot.k, pilot.beta), self.limits[pilot.k])
 
-    def _recentre(self, node: Node, top: float) -> Node:
-        """Keep a node that is near the ridge, and make another in place of one that is not."""
-        sd = node.k / np.sqrt(max(node.variance()[node.column(node.k)], 1e-12))
-        if abs(top - node.beta) <= _OFF_RIDGE * sd:
-            return node
-        return self.node(top, node.k, node.columns.tolist(), 103)
-
-    def _find_near(self, centres: list[Node], curves: list[Curve]) -> np.ndarray:
+    def _find_near(self, masses: list[np.ndarray], links: list[Link]) -> np.ndarray:
         """Say which k are not known to be far behind the best."""
-        links = self._link(centres, [[]] * len(centres))
-        score = self._score(curves, links)
+        score = np.column_stack(masses) - add_up(links)
         doubt = _DOUBT * np.cumsum([0.0] + [link.defect for link in links])
         best = int(np.argmax(score[0]))
         behind = score[:, best, None] - score
-        margin = _BEHIND + 4 * behind.std(axis=0) + np.abs(doubt - doubt[best])
+        margin = BEHIND + 4 * behind.std(axis=0) + np.abs(doubt - doubt[best])
         return np.flatnonzero(behind[0] < margin)
 
-    def _link(self, centres: list[Node], stations: list[list[Station]]) -> list[Link]:
-        """Integrate from each centre to the next; ``stations[at]`` lie before centre ``at``."""
-        return [
-            integrate_link(before, after, N_REPLICATES, between)
-            for before, after, between in zip(centres, centres[1:], stations[1:], strict=False)
-        ]
-
-    def _weigh(self, curve: Curve) -> np.ndarray:
-        """Return the log posterior of a k, but for log Z on its ridge, in every replicate."""
-        _, log_mass = curve.weigh(self.log_weight(curve.k), self.limits[curve.k], _N_BETAS)
-        top = log_mass.max(axis=1)
-        return top + np.log(np.exp(log_mass - top[:, None]).sum(axis=1))
-
-    def _score(self, curves: list[Curve], links: list[Link]) -> np.ndarray:
-        """Return the log posterior of each k up to a constant, in every replicate."""
-        return np.column_stack([self._weigh(curve) for curve in curves]) - _add_up(links)
-
-    def _measure(self, centres: list[Node], tolerance: float) -> Ridge:
-        """Add nodes and records for every k that matters until the posterior is precise."""
-        ks = np.array([node.k for node in centres])
-        self.advance([node for node in centres if not node.n_records], _PILOT_SWEEPS, _WARMUP)
-        families = [[node] for node in centres]
-        stations: list[list[Station]] = [[] for _ in centres]
-        curves: list[Curve] = [Curve.through([node], node, N_REPLICATES) for node in centres]
-        score = self._score(curves, self._link(centres, stations))
-        hopeful = score[0] + 3 * (score - score[:, [np.argmax(score[0])]]).std(axis=0)
-        hopeful = np.flatnonzero(hopeful > score[0].max() + np.log(_MATTERS))
-        self.advance([centres[at] for at in hopeful], _RIDGE_SWEEPS - _PILOT_SWEEPS)
-        masses, changed = score, set(range(len(ks)))
-        rounds = turns = idle = 0
-        least = np.inf
-        while True:
-            links = self._link(centres, stations)
-            for at in changed:
-                curves[at] = Curve.through(families[at], centres[at], N_REPLICATES)
-                masses[:, at] = self._weigh(curves[at])
-            score = masses - _add_up(links)
-            share = softmax(score[0])
-            matters = np.flatnonzero(share > _MATTERS * share.max())
-            turns += 1
-            if turns < _MAX_TURNS:
-                grown = self._grow(centres, families, stations, curves, links, matters, changed)
-                if grown is not None:
-                    changed = grown
-                    continue
-            excess, imprecise = _judge(ks, score, tolerance)
-            # Where chains stay apart, more records do not help.
-            idle = 0 if excess < _PROGRESS * least else idle + 1
-            least = min(least, excess)
-            if rounds == _MAX_ROUNDS or excess <= 1.0 or idle == _MAX_IDLE:
-                break
-            # From the best k to any other leads a chain of links, and all of it must be precise.
-            chain = np.append(imprecise, np.argmax(share))
-            way = range(chain.min(), chain.max() + 1)
-            nodes = [node for at in imprecise for node in families[at]]
-            nodes += [centres[at] for at in way if at not in imprecise]
-            nodes += [stop.node for at in way[1:] for stop in stations[at]]
-            self.advance(nodes, growth=float(np.clip(excess**2 - 1.0, *_GROWTH)))
-            changed = {*imprecise.tolist(), *way}
-            rounds += 1
-        words = self._doubts(families)
-        for sentence in words:
-            warnings.warn(sentence, PhaseTransitionWarning, stacklevel=4)
-        if excess > _SLACK:
-            words.append(
-                f"after {sum(self.spent)} sweeps the errors of P(k) and of the mean of k are still "
-                f"up to {excess:.2g} times what was asked for"
-            )
-        return Ridge(ks, curves, centres, _add_up(links), sum(self.spent), words)
-
-    def _grow(
-        self, centres, families, stations, curves, links, matters, changed
-    ) -> set[int] | None:
-        """Add the nodes that curves and links of the k that matter still lack.
-
-        Only curves that have changed are looked at. Returns the places of those that have new
-        nodes or were not looked at, or None if no node was lacking.
-        """
-        new: list[Node] = []
-        # One that does not matter now may do so later; it is then still to be looked at.
-        grown = {at for at in changed.difference(matters.tolist()) if len(families[at]) > 1}
-        for at in matters:
-            if len(families[at]) > 1 and at not in changed:
-                continue
-            curve, k = curves[at], curves[at].k
-            if len(families[at]) == 1:
-                gaps = _outer_nodes(curve, self.limits[k])
-            else:
-                gaps = curve.find_gaps(self.log_weight(k), self.limits[k])
-            place = 1000 + len(families[at])
-            made = [self.node(beta, k, [k], place + more) for more, beta in enumerate(gaps)]
-            families[at] = sorted([*families[at], *made], key=lambda node: node.beta)
-            new += made
-            if made:
-                grown.add(int(at))
-        for at in range(matters[0] + 1, matters[-1] + 1):
-            n_parts = len(stations[at]) + 1
-            wanted = min(n_parts * links[at - 1].n_parts, _MAX_PARTS)
-            if wanted > n_parts:
-                before, after = centres[at - 1 : at + 1]
-                seeds = [self._seed(after.k, 500 + _MAX_PARTS * n_parts + p) for p in range(wanted)]
-                stations[at] = place_stations(before, after, wanted, seeds)
-                new += [stop.node for stop in stations[at]]
-        self.advance(new, _OTHER_SWEEPS, _WARMUP)
-        return grown if new else None
-
-    def from_zero_at(self, ridge: Ridge, at: int, tolerance: float) -> np.ndarray:
-        """Return log Z itself at the ridge of one k, in every replicate."""
+    def from_zero(self, ridge: Ridge, at: int, tolerance: float) -> np.ndarray:
+        """Return log Z itself at the ridge of one pillar, in every replicate."""
         self.stage += 1
         max_sweeps = ridge.n_sweeps / 8
         return integrate_from_zero(ridge.centres[at], self, tolerance, max_sweeps, N_REPLICATES)
-
-    def _doubts(self, families) -> list[str]:
-        apart = [(node.k, node.beta) for family in families for node in family if node.is_split()]
-        if not apart:
-            return []
-        k, beta = apart[0]
-        return [
-            f"chains started from one class and from random labels disagree at {len(apart)} of "
-            f"{sum(map(len, families))} settings (first at k={k}, beta={beta:.3f}): the model is "
-            "at a first-order transition there and log Z is less certain than its error says"
-        ]
-
-
-def _add_up(links: list[Link]) -> np.ndarray:
-    """Sum the links: log Z at each centre, up to a constant, in every replicate."""
-    steps = [np.zeros(N_REPLICATES), *(link.value for link in links)]
-    return np.cumsum(steps, axis=0).T
-
-
-def _outer_nodes(curve: Curve, limits: Limits) -> list[float]:
-    """Choose the first two nodes beside the one on the ridge."""
-    step = min(_OUTER * curve.sd, (limits[1] - limits[0]) / 2)
-    outer = np.clip([curve.centre - step, curve.centre + step], *limits)
-    return [float(beta) for beta in outer if abs(beta - curve.centre) > step / 4]
-
-
-def _judge(ks: np.ndarray, score: np.ndarray, tolerance: float) -> tuple[float, np.ndarray]:
-    """Compare the errors with what is allowed, given the log posterior of k in every replicate.
-
-    Returns
-    -------
-    excess : float
-        The largest of the errors of log posterior and mean of k, as a multiple of what is allowed.
-    imprecise : ndarray of int
-        The places of the k that more work should be done for.
-    """
-    shares = softmax(score, axis=1)
-    share = shares[0]
-    # An error common to all k changes nothing, and one on a small share little.
-    error = (score - score @ share[:, None]).std(axis=0) * np.sqrt(share / share.max())
-    means = shares @ ks
-    sd = np.sqrt(share @ (ks - means[0]) ** 2)
-    of_mean = means.std() / (max(sd, 1.0) / 3)
-    imprecise = error > tolerance / 2
-    if of_mean > tolerance:
-        # A long tail moves the mean more than its share tells.
-        lever = share * np.abs(ks - means[0])
-        imprecise |= lever > _COUNTS * lever.max()
-    return float(max(error.max(), of_mean) / tolerance), np.flatnonzero(imprecise)
 
 
 def _thin_out(ks: np.ndarray) -> np.ndarray:
@@ -428,6 +252,19 @@ def _thin_out(ks: np.ndarray) -> np.ndarray:
     n_steps = int(np.ceil(np.log(ks[-1] / ks[0]) / np.log(_COARSE_RATIO))) + 1
     places = np.searchsorted(ks, np.geomspace(ks[0], ks[-1], n_steps) - 1e-9)
     return ks[np.unique(np.minimum(places, len(ks) - 1))]
+
+
+def _fill_in(ks: np.ndarray, apart: list[float], every: np.ndarray, max_apart: float) -> np.ndarray:
+    """Put more k between those that are further apart than allowed, as variances of D."""
+    places = np.searchsorted(every, ks)
+    filled = [places[:1]]
+    for before, after, variance in zip(places, places[1:], apart, strict=False):
+        n_between = after - before
+        if max_apart > 0:
+            # The variance of D grows at least as fast as the distance, at most as its square.
+            n_between = min(n_between, int(np.ceil(np.sqrt(variance / max_apart))))
+        filled.append(np.linspace(before, after, n_between + 1)[1:].round().astype(np.int64))
+    return every[np.concatenate(filled)]
 
 
 def _interpolate(ks: np.ndarray, betas: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -1,9 +1,7 @@
 """A rung: chains at one (beta, k), and what they say of log Z there and at the k around.
 
-``d log Z / d beta = E[S_k] / k`` needs mean and variance of S_k. For another k' the same draws
-give ``log Z(beta, k') - log Z(beta, k) = log E[exp(D)]`` with
-``D = beta / k' * S_k' - beta / k * S_k``, and by reweighting the moments of S_k'. Means are taken
-given the clusters, which has less noise; what exp(D) adds to its mean comes from the labels.
+``d log Z / d beta = E[S_k] / k`` needs mean and variance of S_k. The same draws, tilted, say what
+they are at the k around (:mod:`bayesknn.likelihood.tilt`).
 
 Chains are first run as pilots. Where nodes go, how far apart records are and how much each node
 is trusted is decided from pilot runs alone, which are then forgotten: decisions made on the
@@ -15,13 +13,12 @@ event.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from bayesknn.labels.autocorrelation import autocorrelation_time
-from bayesknn.likelihood.nodes import Field, Node
+from bayesknn.likelihood.nodes import Field, Node, share_out
 from bayesknn.likelihood.path.curve import N_REPLICATES
+from bayesknn.likelihood.tilt import N_SERIES, Tilt, average_tilted, read_tilt
 
 _PILOT_RECORDS = 64
 _PILOT_WARMUP = 64
@@ -37,22 +34,6 @@ _RESAMPLED_BATCHES = 16
 # Records are as far apart as half the memory, within bounds.
 _MAX_THIN = 256
 _RANKS_PER_SWEEP = 16
-
-
-class Moments(NamedTuple):
-    """What a rung says of one k, in every replicate.
-
-    Attributes
-    ----------
-    log_ratio : ndarray of shape (n_replicates,)
-        log Z at this k less that at the rung's own.
-    mean, variance : ndarray of shape (n_replicates,)
-        Of S_k / k.
-    """
-
-    log_ratio: np.ndarray
-    mean: np.ndarray
-    variance: np.ndarray
 
 
 class Rung:
@@ -156,7 +137,7 @@ class Rung:
         self.noise *= per_record
         sweeps = max(_MIN_BATCH_SWEEPS, _MEMORIES_PER_BATCH * self.memory)
         self.length = int(np.ceil(sweeps / node.thin))
-        self.batches = np.empty((len(node.labels), 0, len(self.columns), 6))
+        self.batches = np.empty((len(node.labels), 0, len(self.columns), N_SERIES))
 
     @property
     def n_records(self) -> int:
@@ -180,13 +161,11 @@ class Rung:
         if n_more <= 0:
             return
         self.node.advance(n_more * self.length)
-        x = self.node.of_labels / self.columns - self.centre
-        of_clusters = self.node.of_clusters / self.columns - self.centre
+        batches = average_tilted(
+            self.node.of_labels, self.node.of_clusters, self.columns, self.centre, self.own,
+            self.beta, n_more,
+        )  # fmt: skip
         self.node.forget()
-        ratio = np.exp(self.beta * (x - x[:, :, self.own, None]))
-        series = np.stack([of_clusters, x, x**2, ratio, ratio * x, ratio * x**2], axis=-1)
-        shape = (n_chains, n_more, self.length, len(self.columns), 6)
-        batches = series.reshape(shape).mean(axis=2)
         self.batches = np.concatenate([self.batches, batches], axis=1)
         self._averages = None
 
@@ -196,8 +175,8 @@ class Rung:
         seen = batches.var(ddof=1) / len(batches)
         return float(self.n_records * seen + 1 / self.n_records)
 
-    def moments(self, k: int) -> Moments:
-        """Return what the records say of one of the columns."""
+    def moments(self, k: int) -> Tilt:
+        """Return what the records say of one of the columns: arrays of length n_replicates."""
         if self._averages is None:
             rng = np.random.default_rng([int(self.node.keys[-1]), 0])
             self._averages = resample(self.batches, rng)
@@ -205,15 +184,8 @@ class Rung:
             unseen = 2 * rng.normal(size=(N_REPLICATES - 1, 1)) / self.n_records
             self._averages[1:, :, 0] += unseen
         at = int(np.searchsorted(self.columns, k))
-        of_clusters, x, square, ratio, tilted, tilted_square = self._averages[:, at].T
-        own = self._averages[:, self.own]
-        # Entries of ``ratio`` are positive, but a share may be slightly below zero.
-        ratio = np.maximum(ratio, 1e-300)
-        shift = self.centre[at] - self.centre[self.own]
-        log_ratio = np.log(ratio) + self.beta * (shift + of_clusters - own[:, 0] - x + own[:, 1])
-        tilted = tilted / ratio
-        mean = self.centre[at] + of_clusters + tilted - x
-        return Moments(log_ratio, mean, tilted_square / ratio - tilted**2)
+        tilt = read_tilt(self._averages, self.own, self.beta, self.centre)
+        return Tilt(*(part[:, at] for part in tilt))
 
 
 def join(batches: np.ndarray) -> np.ndarray:
@@ -262,9 +234,5 @@ def resample(batches: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     np.float64(3.5)
     """
     joined = join(batches)
-    n = len(joined)
-    shares = rng.multinomial(n, np.full(n, 1 / n), N_REPLICATES) / n
-    shares[0] = 1 / n
-    # Resampling m batches shows (m - 1) / m of their variance.
-    spread = (shares - 1 / n) * np.sqrt(n / (n - 1))
+    spread = share_out(rng, len(joined), N_REPLICATES) - 1 / len(joined)
     return batches.mean(axis=(0, 1)) + np.tensordot(spread, joined, axes=1)

@@ -1,0 +1,127 @@
+"""What draws of labels at one k say of another k (Section 3.3; importance sampling).
+
+Draws at (beta, k) give ``log Z(beta, k') - log Z(beta, k) = log E[exp(D)]`` with
+``D = beta / k' * S_k' - beta / k * S_k``, and by the same weights exp(D) the moments of S_k'.
+Means are taken given the clusters, which has less noise; what exp(D) adds to its mean comes from
+the labels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesknn._jit import kernel
+
+# Series that are averaged for every k: S given the clusters, S, its square, and exp(D) times
+# 1, S and the square.
+N_SERIES = 6
+_LEAST_SHARE = 1e-3
+
+
+class Tilt(NamedTuple):
+    """What the draws say of each k, in every replicate: arrays of shape (n_replicates, n_columns).
+
+    Attributes
+    ----------
+    log_ratio : ndarray
+        log Z at this k less that at the draws' own, at the same beta.
+    mean, variance : ndarray
+        Of S_k / k.
+    """
+
+    log_ratio: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+def average_tilted(
+    of_labels: np.ndarray,
+    of_clusters: np.ndarray,
+    columns: np.ndarray,
+    centre: np.ndarray,
+    own: int,
+    beta: float,
+    n_batches: int,
+) -> np.ndarray:
+    """Average the series that :func:`read_tilt` needs over batches of records.
+
+    Parameters
+    ----------
+    of_labels, of_clusters : ndarray of shape (n_chains, n_records, n_columns)
+        S of the labels, and given the clusters. Records that do not fill the batches are left out
+        at the beginning.
+    columns : ndarray of shape (n_columns,)
+        The k of each column.
+    centre : ndarray of shape (n_columns,)
+        Constants near S_k / k, for the sake of rounding.
+    own : int
+        The column of the draws' own k.
+    beta : float
+    n_batches : int
+
+    Returns
+    -------
+    ndarray of shape (n_chains, n_batches, n_columns, N_SERIES)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.likelihood.tilt import average_tilted
+    >>> records = np.array([[[6.0, 9.0], [4.0, 8.0]]])
+    >>> args = np.array([1, 2]), np.array([5.0, 4.0]), 0, 1.0
+    >>> average_tilted(records, records, *args, n_batches=1)[0, 0, :, :3].tolist()
+    [[0.0, 0.0, 1.0], [0.25, 0.25, 0.125]]
+    """
+    batches = np.empty((len(of_labels), n_batches, len(columns), N_SERIES))
+    _average_tilted(of_labels, of_clusters, columns, centre, own, beta, batches)
+    return batches
+
+
+def read_tilt(averages: np.ndarray, own: int, beta: float, centre: np.ndarray) -> Tilt:
+    """Turn averages of shape (n_replicates, n_columns, N_SERIES) into moments.
+
+    Examples
+    --------
+    The own k is not tilted:
+
+    >>> import numpy as np
+    >>> from bayesknn.likelihood.tilt import read_tilt
+    >>> averages = np.array([[[0.5, 0.4, 1.0, 1.0, 0.4, 1.0]]])
+    >>> tilt = read_tilt(averages, own=0, beta=1.0, centre=np.array([7.0]))
+    >>> [round(float(part[0, 0]), 6) for part in tilt]
+    [0.0, 7.5, 0.84]
+    """
+    of_clusters, x, _, ratio, tilted, tilted_square = np.moveaxis(averages, -1, 0)
+    # Entries of ``ratio`` are positive, but a share may be slightly below zero.
+    ratio = np.maximum(ratio, _LEAST_SHARE * ratio[:1])
+    cleared = centre + of_clusters - x
+    log_ratio = np.log(ratio) + beta * (cleared - cleared[:, [own]])
+    tilted = tilted / ratio
+    return Tilt(log_ratio, cleared + tilted, tilted_square / ratio - tilted**2)
+
+
+@kernel
+def _average_tilted(of_labels, of_clusters, columns, centre, own, beta, batches):
+    n_chains, n_records, n_columns = of_labels.shape
+    n_batches = batches.shape[1]
+    length = n_records // n_batches
+    skipped = n_records - length * n_batches
+    batches[:] = 0.0
+    for chain in range(n_chains):
+        for t in range(length * n_batches):
+            batch = batches[chain, t // length]
+            row, cluster_row = of_labels[chain, skipped + t], of_clusters[chain, skipped + t]
+            of_own = row[own] / columns[own] - centre[own]
+            for c in range(n_columns):
+                x = row[c] / columns[c] - centre[c]
+                ratio = 1.0 if c == own else math.exp(beta * (x - of_own))
+                batch[c, 0] += cluster_row[c] / columns[c] - centre[c]
+                batch[c, 1] += x
+                batch[c, 2] += x * x
+                batch[c, 3] += ratio
+                batch[c, 4] += ratio * x
+                batch[c, 5] += ratio * x * x
+    batches /= length

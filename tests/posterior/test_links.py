@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.nodes import Node, blend, lay_out
+from bayesknn.likelihood.nodes import Node, lay_out
 from bayesknn.model import log_normalizer_exact
 from bayesknn.posterior.links import integrate_link, place_stations
 from tests.statistical import check, p_value_of_z, rejects
@@ -32,7 +32,8 @@ def run_link(n_parts, seed, weights=None, n_records=300, mutant=False):
     between = place_stations(before, after, n_parts, seeds[:n_parts])
     for station in between:
         if mutant:
-            station.node.ranks = blend(1, 3, n_parts + 1)
+            ks, rates = station.node.layers
+            station.node.layers = ks, rates * n_parts / (n_parts + 1)
         station.node.advance(n_records, 50)
     return integrate_link(before, after, 64, between)
 
@@ -69,16 +70,3 @@ def test_without_stations_the_link_says_that_it_needs_them():
 
 def test_stations_of_another_model_are_rejected():
     assert rejects(p_value_of_link(8, mutant=True), 20)
-
-
-def test_a_blend_counts_every_rank_as_often_as_it_should():
-    field = lay_out(graph(), 2, None)
-    labels = np.random.default_rng(0).integers(2, size=120)
-    agree = (labels[field.neighbors] == labels).sum(axis=1)
-    for n_parts in (2, 3, 5):
-        rows = field.neighbors[blend(1, 3, n_parts)]
-        total = np.cumsum((labels[rows] == labels).sum(axis=1))
-        assert total[2] == agree.sum()
-        for part in range(1, n_parts):
-            wanted = (n_parts - part) * agree[0] + part * agree.sum()
-            assert total[n_parts - part + 3 * part - 1] == wanted

@@ -222,6 +222,13 @@ def _sweep(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scra
     """
     stream = _sweep_key(key, sweep)
     estimate = _bind(neighbors, k, beta, class_weight, stream, labels, scratch)
+    _recolour(n_classes, class_weight, stream, labels, scratch)
+    return estimate
+
+
+@kernel
+def _recolour(n_classes, class_weight, stream, labels, scratch):
+    """Give every cluster that the bonds have left in ``scratch`` a fresh colour."""
     if class_weight is None:
         _colour_points(stream, n_classes, scratch.colours)
     else:
@@ -232,7 +239,6 @@ def _sweep(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scra
         root = roots[roots[i]]
         roots[i] = root
         labels[i] = colours[root]
-    return estimate
 
 
 @kernel

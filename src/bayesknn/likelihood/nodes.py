@@ -16,6 +16,7 @@ import numpy as np
 from bayesknn._jit import kernel
 from bayesknn.labels.bonds import new_scratch
 from bayesknn.labels.cluster_estimator import _estimate_agreement
+from bayesknn.labels.layers import _sweep_layers
 from bayesknn.labels.layout import local_layout
 from bayesknn.labels.random import _sweep_key
 from bayesknn.labels.swendsen_wang import _colour_points, _sweep
@@ -70,23 +71,6 @@ def lay_out(graph, n_classes: int, class_weight: np.ndarray | None) -> Field:
     return Field(layout.neighbors, layout.order, n_classes, class_weight, unit)
 
 
-def blend(k: int, k_after: int, n_parts: int) -> np.ndarray:
-    """Return the ranks of models between two k, ``n_parts * S_k + b * (S_k_after - S_k)``.
-
-    The first ``n_parts * k + b * (k_after - k)`` of them are the graph for b in
-    ``1..n_parts - 1``: every rank stands there as often as it counts. The first ``k_after`` are
-    the ranks themselves, so that a node can record S at both k.
-
-    Examples
-    --------
-    >>> from bayesknn.likelihood.nodes import blend
-    >>> blend(k=1, k_after=2, n_parts=3).tolist()
-    [0, 1, 0, 0, 1]
-    """
-    inner, outer = np.arange(k), np.arange(k, k_after)
-    return np.concatenate([inner, outer, *[inner] * (n_parts - 1), *[outer] * (n_parts - 2)])
-
-
 class Node:
     """Chains at one (beta, k) that record S for the values of k in ``columns``.
 
@@ -101,8 +85,9 @@ class Node:
         The node's own; results depend on nothing else.
     initial : ndarray of shape (n,) or (N_CHAINS, n), optional
         Start the chains here instead of from one class and from random labels.
-    ranks : ndarray of int, optional
-        Which ranks of neighbours the model counts, see :func:`blend`; the first k by default.
+    layers : (ndarray of int, ndarray of float), optional
+        Some k and a rate for each: the model is then ``exp(sum of rate * S_k)``, in place of that
+        of beta and k, see :mod:`bayesknn.labels.layers`.
 
     Examples
     --------
@@ -124,9 +109,10 @@ class Node:
         columns: Any,
         seeds: np.random.SeedSequence,
         initial: np.ndarray | None = None,
-        ranks: np.ndarray | None = None,
+        layers: tuple[np.ndarray, np.ndarray] | None = None,
     ):
-        self.field, self.beta, self.k, self.ranks = field, float(beta), int(k), ranks
+        self.field, self.beta, self.k = field, float(beta), int(k)
+        self.layers = None if layers is None else (layers[0], field.unit * layers[1])
         self.columns = np.asarray(columns, dtype=np.int64)
         self.keys = seeds.generate_state(N_CHAINS + 1, np.uint64)
         self.n_sweeps = 0
@@ -168,20 +154,11 @@ class Node:
         records = np.empty((2, n_records, len(self.columns)))
         scratch = new_scratch(self.labels[0], field.n_classes, field.class_weight is not None)
         _advance(
-            self._lay_ranks(), int(self.columns[-1]), self.columns, self.k, self.beta * field.unit,
-            field.n_classes, field.class_weight, self.keys[chain], np.uint64(self.n_sweeps),
-            n_warmup, self.thin, self.labels[chain], scratch, records[0], records[1],
+            field.neighbors, int(self.columns[-1]), self.columns, self.k, self.beta * field.unit,
+            self.layers, field.n_classes, field.class_weight, self.keys[chain],
+            np.uint64(self.n_sweeps), n_warmup, self.thin, self.labels[chain], scratch, records[0], records[1],
         )  # fmt: skip
         return field.unit * records
-
-    def _lay_ranks(self) -> np.ndarray:
-        """Return the lists of neighbours; a blend of them lives no longer than it is used."""
-        if self.ranks is None:
-            return self.field.neighbors
-        neighbors = self.field.neighbors[self.ranks]
-        # As the graph's own: kernels are compiled once for arrays that may be written and once not.
-        neighbors.flags.writeable = False
-        return neighbors
 
     def add(self, chains: list[np.ndarray], n_warmup: int = 0) -> None:
         """Append what :meth:`run` returned for each chain to the records."""
@@ -274,17 +251,25 @@ def _batch(series: np.ndarray) -> np.ndarray:
 
 @kernel
 def _advance(
-    neighbors, n_ranks, columns, k, beta, n_classes, class_weight, key, sweep, n_warmup, thin,
-    labels, scratch, of_labels, of_clusters,
+    neighbors, n_ranks, columns, k, beta, layers, n_classes, class_weight, key, sweep, n_warmup,
+    thin, labels, scratch, of_labels, of_clusters,
 ):  # fmt: skip
     agreement, cluster_agreement = np.empty(n_ranks), np.empty(n_ranks)
-    for _ in range(n_warmup):
-        _sweep(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch)
-        sweep += np.uint64(1)
-    for t in range(of_labels.shape[0]):
-        for _ in range(thin):
-            _sweep(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch)
+    n_sweeps = n_warmup
+    # The warm-up, then one more round of sweeps for each record.
+    for t in range(-1, of_labels.shape[0]):
+        for _ in range(n_sweeps):
+            if layers is None:
+                _sweep(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch)
+            else:
+                _sweep_layers(
+                    neighbors, layers[0], layers[1], n_classes, class_weight, key, sweep,
+                    labels, scratch,
+                )  # fmt: skip
             sweep += np.uint64(1)
+        n_sweeps = thin
+        if t < 0:
+            continue
         _estimate_agreement(
             neighbors, n_ranks, n_classes, class_weight, labels, scratch,
             agreement, cluster_agreement,

@@ -4,7 +4,7 @@
 ``D = beta1 / k1 * S_k1 - beta0 / k0 * S_k0``: the trapezium rule with end correction,
 ``(E0[D] + E1[D]) / 2 + (V0[D] - V1[D]) / 12``. The variance of D grows with n / k**2. Where it is
 large, both the rule's error and the noise of its correction are cut by stations between the two,
-models of ``a * S_k0 + b * S_k1`` with whole a and b, which are sampled like any other graph.
+models ``exp(a * S_k0 + b * S_k1)`` (:mod:`bayesknn.labels.layers`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesknn.likelihood.nodes import Node, blend
+from bayesknn.likelihood.nodes import Node
 
 # Above this variance of D the noise of the correction outgrows that of the mean.
 _MAX_VARIANCE = 20.0
@@ -90,13 +90,12 @@ def place_stations(before: Node, after: Node, n_parts: int, seeds: list) -> list
 
     Their chains start where those of ``before`` stand; there is a seed sequence for each.
     """
-    ranks = blend(before.k, after.k, n_parts)
     first, last = end_stations(before, after)
-    columns, stations = [before.k, after.k], []
+    ks, stations = np.array([before.k, after.k]), []
     for part in range(1, n_parts):
-        rest = n_parts - part
-        rate = (rest * first.before + part * last.after) / n_parts**2
-        n_rows = rest * before.k + part * after.k
-        node = Node(before.field, rate * n_rows, n_rows, columns, seeds[part], before.labels, ranks)
-        stations.append(Station(node, rest * rate, part * rate))
+        rates = np.array([(n_parts - part) * first.before, part * last.after]) / n_parts
+        node = Node(
+            before.field, float(rates @ ks), after.k, ks, seeds[part], before.labels, (ks, rates)
+        )
+        stations.append(Station(node, *rates.tolist()))
     return stations

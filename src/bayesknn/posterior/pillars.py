@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -88,6 +88,24 @@ class Ridge:
     warnings: list[str]
 
 
+class Pilot(NamedTuple):
+    """A first look at one k.
+
+    Attributes
+    ----------
+    node : Node
+        Near the ridge.
+    top : float
+        Where the ridge is, as far as the node tells.
+    mass : ndarray of shape (n_replicates,)
+        The log posterior of k, but for log Z at the node.
+    """
+
+    node: Node
+    top: float
+    mass: np.ndarray
+
+
 @dataclass
 class Pillar:
     """Nodes at one k.
@@ -121,21 +139,16 @@ class Pillars:
     Parameters
     ----------
     walk : RidgeWalk
-    pilots : list of Node
-        A node near the ridge for each pillar, in increasing k; it records S for all k up to the
-        pillars beside it.
-    tops : list of float
-        Where the ridge is, as far as they tell.
+    pilots : list of Pilot
+        One for each pillar, in increasing k; each records S for all k up to the pillars beside it.
     every : ndarray of int
         The values of k that the prior allows.
     """
 
-    def __init__(self, walk: RidgeWalk, pilots: list[Node], tops: list[float], every: np.ndarray):
+    def __init__(self, walk: RidgeWalk, pilots: list[Pilot], every: np.ndarray):
         self.walk = walk
-        self.pillars = [
-            Pillar(node, top, [node], []) for node, top in zip(pilots, tops, strict=True)
-        ]
-        own = np.array([node.k for node in pilots])
+        self.pillars = [Pillar(pilot.node, pilot.top, [pilot.node], []) for pilot in pilots]
+        own = np.array([pillar.k for pillar in self.pillars])
         self.ks = every[(every >= own[0]) & (every <= own[-1])]
         self.shares = _share(own, self.ks)
         self.profiles: list[Any] = [None] * len(self.ks)

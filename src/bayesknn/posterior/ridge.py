@@ -13,7 +13,6 @@ to the end.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -27,7 +26,7 @@ from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.nodes import BATCHES_PER_CHAIN, N_CHAINS, Field, Node, lay_out
 from bayesknn.posterior.curves import Curve, Profile, integrate_from_zero
 from bayesknn.posterior.links import Link, integrate_link
-from bayesknn.posterior.pillars import BEHIND, N_REPLICATES, Pillars, Ridge, add_up, weigh
+from bayesknn.posterior.pillars import BEHIND, N_REPLICATES, Pillars, Pilot, Ridge, add_up, weigh
 from bayesknn.posterior.support import find_limits
 
 # Of a link's defect, this part counts as doubt about its value.
@@ -168,43 +167,50 @@ class RidgeWalk:
         self.log_prior = log_prior
         self.limits = find_limits(log_prior, self.k_max, self.beta_max)
         every = np.array(list(self.limits))
+        return Pillars(self, self._race(every), every).measure(tolerance)
+
+    def _race(self, every: np.ndarray) -> list[Pilot]:
+        """Choose the pillars among all k: those not far behind, and near enough to each other."""
         max_apart = _MAX_APART if self._is_product(every) else 0.0
-
-        @functools.cache
-        def mass(pilot: Node) -> np.ndarray:
-            return weigh(Profile((Curve.through([pilot], pilot, N_REPLICATES),)), self)[0]
-
-        @functools.cache
-        def link(before: Node, after: Node) -> Link:
-            return integrate_link(before, after, N_REPLICATES)
-
-        pilots: dict[int, Node] = {}
+        pilots: dict[int, Pilot] = {}
+        links: dict[tuple[int, int], Link] = {}
         ks, steps = _thin_out(every), _SEARCH
         new, guesses = ks, np.ones(len(ks))
         while True:
             betas = self.each(lambda k, b, steps=steps: self.find_ridge(k, b, steps), new, guesses)
-            ends = zip(np.append(ks[0], ks[:-1]), np.append(ks[1:], ks[-1]), strict=True)
-            columns = {
-                k: every[(every >= low) & (every <= high)]
-                for k, (low, high) in zip(ks, ends, strict=True)
-            }
-            made = [self.node(b, k, columns[k], 100) for b, k in zip(betas, new, strict=True)]
-            self.advance(made, _PILOT_SWEEPS, _WARMUP)
-            pilots |= {node.k: node for node in made}
-            centres = [pilots[k] for k in ks]
-            links = [link(*pair) for pair in pairwise(centres)]
-            near = self._find_near([mass(node) for node in centres], links)
-            tops = [self._find_top(node) for node in centres]
+            pilots |= self._send_pilots(new, betas, ks, every)
+            for pair in pairwise(ks.tolist()):
+                if pair not in links:
+                    links[pair] = integrate_link(*(pilots[k].node for k in pair), N_REPLICATES)
+            here = [pilots[k] for k in ks.tolist()]
+            steps_between = [links[pair] for pair in pairwise(ks.tolist())]
+            near = _find_near([pilot.mass for pilot in here], steps_between)
             first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(ks) - 1)
             self.stage += 1
-            apart = [link.variance for link in links[first:last]]
+            apart = [link.variance for link in steps_between[first:last]]
             wanted = _fill_in(ks[first : last + 1], apart, every, max_apart)
             new = wanted[~np.isin(wanted, ks)]
             if len(new) == 0:
-                pillars = Pillars(self, centres[first : last + 1], tops[first : last + 1], every)
-                return pillars.measure(tolerance)
-            guesses = _interpolate(ks, np.array(tops), new)
+                return here[first : last + 1]
+            guesses = _interpolate(ks, np.array([pilot.top for pilot in here]), new)
+            pilots = {pilot.node.k: pilot for pilot in here[first : last + 1]}
             ks, steps = wanted, _SEARCH[-1:]
+
+    def _send_pilots(self, new, betas, ks, every) -> dict[int, Pilot]:
+        """Look at the k that are new among ``ks``, near their ridges."""
+        before, after = np.append(ks[0], ks[:-1]), np.append(ks[1:], ks[-1])
+        nodes = []
+        for k, beta in zip(new.tolist(), betas, strict=True):
+            at = np.searchsorted(ks, k)
+            columns = every[(every >= before[at]) & (every <= after[at])]
+            nodes.append(self.node(beta, k, columns, 100))
+        self.advance(nodes, _PILOT_SWEEPS, _WARMUP)
+        pilots = {}
+        for node in nodes:
+            curve = Curve.through([node], node, N_REPLICATES)
+            top = curve.find_top(self.target(node.k, node.beta), self.limits[node.k])
+            pilots[node.k] = Pilot(node, top, weigh(Profile((curve,)), self)[0])
+        return pilots
 
     def _is_product(self, ks: np.ndarray) -> bool:
         """Whether the prior of beta is the same at every k, so that neighbours are alike."""
@@ -226,25 +232,21 @@ class RidgeWalk:
         """Return the log posterior at k, but for log Z, as a function of beta."""
         return lambda beta: beta / k * self.observed[k - 1] + self.log_prior(beta, k)
 
-    def _find_top(self, pilot: Node) -> float:
-        """Return where the ridge is at a node's k, as far as the node tells."""
-        curve = Curve.through([pilot], pilot, N_REPLICATES)
-        return curve.find_top(self.target(pilot.k, pilot.beta), self.limits[pilot.k])
-
-    def _find_near(self, masses: list[np.ndarray], links: list[Link]) -> np.ndarray:
-        """Say which k are not known to be far behind the best."""
-        score = np.column_stack(masses) - add_up(links)
-        doubt = _DOUBT * np.cumsum([0.0] + [link.defect for link in links])
-        best = int(np.argmax(score[0]))
-        behind = score[:, best, None] - score
-        margin = BEHIND + 4 * behind.std(axis=0) + np.abs(doubt - doubt[best])
-        return np.flatnonzero(behind[0] < margin)
-
     def from_zero(self, ridge: Ridge, at: int, tolerance: float) -> np.ndarray:
         """Return log Z itself at the ridge of one pillar, in every replicate."""
         self.stage += 1
         max_sweeps = ridge.n_sweeps / 8
         return integrate_from_zero(ridge.centres[at], self, tolerance, max_sweeps, N_REPLICATES)
+
+
+def _find_near(masses: list[np.ndarray], links: list[Link]) -> np.ndarray:
+    """Say which k are not known to be far behind the best."""
+    score = np.column_stack(masses) - add_up(links)
+    doubt = _DOUBT * np.cumsum([0.0] + [link.defect for link in links])
+    best = int(np.argmax(score[0]))
+    behind = score[:, best, None] - score
+    margin = BEHIND + 4 * behind.std(axis=0) + np.abs(doubt - doubt[best])
+    return np.flatnonzero(behind[0] < margin)
 
 
 def _thin_out(ks: np.ndarray) -> np.ndarray:

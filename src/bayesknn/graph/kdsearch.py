@@ -1,11 +1,13 @@
 """The k nearest points by KD-tree, a block of 64 queries at a time.
 
 Queries that lie together share one walk down the tree. Each keeps a buffer of candidates and a
-limit, the k-th best (distance, index) so far; when the buffer is full it is cut back to the k
-best and the limit falls.
+limit, a (distance, index) that k of them do not exceed; when the buffer is full it is cut back to
+about the k best and the limit falls.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from bayesknn.graph.kdtree import (
     _point_bounds,
     _square_distances,
 )
-from bayesknn.graph.ordering import _NOBODY, _select, _sort
+from bayesknn.graph.ordering import _NOBODY, _cut, _sort
 from bayesknn.graph.threads import run_in_threads
 
 _LEAVES_A_TASK = 16
@@ -81,89 +83,132 @@ def _search(
     query_order, query_blocks, query_low, query_high, is_self, start, stop, neighbors, distances,
 ):  # fmt: skip
     m, k = query_order.shape[0], neighbors.shape[0]
-    p = blocks.shape[1]
-    capacity = k + 64 + k // 4
-    keys = np.empty((_LEAF, capacity))
-    points = np.empty((_LEAF, capacity), np.uint32)
-    n_found = np.empty(_LEAF, np.int64)
-    limit_key = np.empty(_LEAF)
-    limit_point = np.empty(_LEAF, np.uint32)
-    limit_square = np.empty(_LEAF)
-    own = np.full(_LEAF, _NOBODY)
-    home = np.empty(_LEAF, np.int64)
-    coordinates = np.empty((_LEAF, p))
-    squares = np.empty(_LEAF)
-    bounds = np.empty(_LEAF)
-    hits = np.empty(_LEAF, np.uint64)
+    held = _make_candidates(k, blocks.shape[1])
+    keys, points = held.keys, held.points
+    capacity = keys.shape[1]
     spare_keys, spare_points = np.empty(capacity), np.empty(capacity, np.uint32)
     slots = np.empty(capacity + 1, np.int64)
-    # At most one waiting node for each level of the tree.
-    stack = np.empty(128, np.int64)
-    stack_bound = np.empty(128)
     for b in range(start, stop):
-        size = min(_LEAF, m - b * _LEAF)
-        n_found[:] = 0
-        limit_key[:] = np.inf
-        limit_point[:] = _NOBODY
-        limit_square[:] = np.inf
-        for q in range(size):
-            for f in range(p):
-                coordinates[q, f] = query_blocks[b, f, q]
-            if is_self:
-                own[q] = query_order[b * _LEAF + q]
-                home[q] = b
-            else:
-                home[q] = _find_leaf(first_leaf, n_leaves, low, high, coordinates, q)
-            # Its own leaf first: the limit falls at once.
-            _scan(
-                blocks, order, home[q], coordinates, own[q], q, k,
-                keys, points, n_found, limit_key, limit_point, limit_square, squares, hits,
-            )  # fmt: skip
-        widest = np.inf
-        stack[0] = 0
-        stack_bound[0] = 0.0
-        top = 1
-        while top > 0:
-            top -= 1
-            node = stack[top]
-            if stack_bound[top] > widest:
-                continue
-            if n_leaves[node] > 1:
-                left, right = node + 1, node + 2 * ((n_leaves[node] + 1) // 2)
-                to_left = _box_bound(low, high, left, query_low, query_high, b)
-                to_right = _box_bound(low, high, right, query_low, query_high, b)
-                # What is pushed last is searched first.
-                if _is_left_nearer(
-                    low, high, left, right, to_left, to_right, query_low, query_high, b
-                ):
-                    left, right = right, left
-                    to_left, to_right = to_right, to_left
-                stack[top], stack_bound[top] = left, to_left
-                stack[top + 1], stack_bound[top + 1] = right, to_right
-                top += 2
-                continue
-            leaf = first_leaf[node]
-            lowest = order[leaf * _LEAF]
-            _point_bounds(query_blocks, b, low, high, node, bounds)
-            for q in range(size):
-                if bounds[q] > limit_square[q] or leaf == home[q]:
-                    continue
-                # At the limit itself only a lower index gets in, and a leaf's first is its lowest.
-                if lowest > limit_point[q] and np.sqrt(bounds[q]) >= limit_key[q]:
-                    continue
-                _scan(
-                    blocks, order, leaf, coordinates, own[q], q, k,
-                    keys, points, n_found, limit_key, limit_point, limit_square, squares, hits,
-                )  # fmt: skip
-            widest = 0.0
-            for q in range(size):
-                widest = max(widest, limit_square[q])
-        for q in range(size):
-            _sort(keys[q], points[q], n_found[q], spare_keys, spare_points, slots)
+        _gather(
+            order, first_leaf, n_leaves, low, high, blocks,
+            query_order, query_blocks, query_low, query_high, is_self, b, k, held,
+        )  # fmt: skip
+        for q in range(min(_LEAF, m - b * _LEAF)):
+            _sort(keys[q], points[q], held.n_found[q], spare_keys, spare_points, slots)
             i = query_order[b * _LEAF + q]
             for r in range(k):
                 neighbors[r, i] = points[q, r]
                 distances[r, i] = keys[q, r]
+
+
+class Candidates(NamedTuple):
+    """What a block of 64 queries holds while it is searched for.
+
+    Attributes
+    ----------
+    keys, points : ndarray of shape (64, capacity)
+        Distances and indices of the candidates of each query, in no order.
+    n_found : ndarray of shape (64,), dtype int64
+        How many they are.
+    limit_key, limit_point, limit_square : ndarray of shape (64,)
+        A pair that k candidates do not exceed, and the largest square that may still do so.
+    coordinates : ndarray of shape (64, p)
+        The queries.
+    """
+
+    keys: np.ndarray
+    points: np.ndarray
+    n_found: np.ndarray
+    limit_key: np.ndarray
+    limit_point: np.ndarray
+    limit_square: np.ndarray
+    coordinates: np.ndarray
+
+
+@kernel
+def _make_candidates(k, p):
+    capacity = k + 64 + k // 4
+    return Candidates(
+        np.empty((_LEAF, capacity)),
+        np.empty((_LEAF, capacity), np.uint32),
+        np.empty(_LEAF, np.int64),
+        np.empty(_LEAF),
+        np.empty(_LEAF, np.uint32),
+        np.empty(_LEAF),
+        np.empty((_LEAF, p)),
+    )
+
+
+@kernel
+def _gather(
+    order, first_leaf, n_leaves, low, high, blocks,
+    query_order, query_blocks, query_low, query_high, is_self, b, k, held,
+):  # fmt: skip
+    """Fill ``held`` with candidates of block b, the k nearest of each query among them."""
+    keys, points, n_found, limit_key, limit_point, limit_square, coordinates = held
+    own = np.full(_LEAF, _NOBODY)
+    home = np.empty(_LEAF, np.int64)
+    squares = np.empty(_LEAF)
+    bounds = np.empty(_LEAF)
+    hits = np.empty(_LEAF, np.uint64)
+    # At most one waiting node for each level of the tree.
+    stack = np.empty(128, np.int64)
+    stack_bound = np.empty(128)
+    size = min(_LEAF, query_order.shape[0] - b * _LEAF)
+    n_found[:] = 0
+    limit_key[:] = np.inf
+    limit_point[:] = _NOBODY
+    limit_square[:] = np.inf
+    for q in range(size):
+        for f in range(blocks.shape[1]):
+            coordinates[q, f] = query_blocks[b, f, q]
+        if is_self:
+            own[q] = query_order[b * _LEAF + q]
+            home[q] = b
+        else:
+            home[q] = _find_leaf(first_leaf, n_leaves, low, high, coordinates, q)
+        # Its own leaf first: the limit falls at once.
+        _scan(
+            blocks, order, home[q], coordinates, own[q], q, k,
+            keys, points, n_found, limit_key, limit_point, limit_square, squares, hits,
+        )  # fmt: skip
+    widest = np.inf
+    stack[0] = 0
+    stack_bound[0] = 0.0
+    top = 1
+    while top > 0:
+        top -= 1
+        node = stack[top]
+        if stack_bound[top] > widest:
+            continue
+        if n_leaves[node] > 1:
+            left, right = node + 1, node + 2 * ((n_leaves[node] + 1) // 2)
+            to_left = _box_bound(low, high, left, query_low, query_high, b)
+            to_right = _box_bound(low, high, right, query_low, query_high, b)
+            # What is pushed last is searched first.
+            if _is_left_nearer(low, high, left, right, to_left, to_right, query_low, query_high, b):
+                left, right = right, left
+                to_left, to_right = to_right, to_left
+            stack[top], stack_bound[top] = left, to_left
+            stack[top + 1], stack_bound[top + 1] = right, to_right
+            top += 2
+            continue
+        leaf = first_leaf[node]
+        lowest = order[leaf * _LEAF]
+        _point_bounds(query_blocks, b, low, high, node, bounds)
+        for q in range(size):
+            if bounds[q] > limit_square[q] or leaf == home[q]:
+                continue
+            # At the limit itself only a lower index gets in, and a leaf's first is its lowest.
+            if lowest > limit_point[q] and np.sqrt(bounds[q]) >= limit_key[q]:
+                continue
+            _scan(
+                blocks, order, leaf, coordinates, own[q], q, k,
+                keys, points, n_found, limit_key, limit_point, limit_square, squares, hits,
+            )  # fmt: skip
+        widest = 0.0
+        for q in range(size):
+            widest = max(widest, limit_square[q])
 
 
 @kernel
@@ -212,9 +257,7 @@ def _scan(
         points[row, found] = i
         found += np.uint64(1)
         if found == np.uint64(keys.shape[1]):
-            _select(keys[q], points[q], 0, keys.shape[1], k - 1)
-            found = np.uint64(k)
-            limit_key[q] = keys[q, k - 1]
-            limit_point[q] = points[q, k - 1]
+            left, limit_key[q], limit_point[q] = _cut(keys[q], points[q], keys.shape[1], k)
+            found = np.uint64(left)
             limit_square[q] = limit_key[q] * limit_key[q] * _SAME_ROOT
     n_found[q] = np.int64(found)

@@ -22,7 +22,7 @@ from bayesknn.graph.kdtree import build_tree
 from bayesknn.graph.lists import check_lists, order_by_links
 from bayesknn.graph.metrics import Metric, make_metric
 from bayesknn.graph.query import NeighborQuery, check_query, iterate_queries, query_rows
-from bayesknn.graph.reverse import Reach
+from bayesknn.graph.reach import Reach
 from bayesknn.graph.search import SearchIndex, find_neighbors
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from bayesknn._jit import kernel
 
 _NOBODY = np.uint32(0xFFFFFFFF)
+# Tries to cut by value; a handful is enough where keys are spread at all.
+_PASSES = 12
 
 
 @kernel
@@ -51,6 +53,41 @@ def _select(keys, points, start, stop, nth):
             low = i
         else:
             return
+
+
+@kernel
+def _cut(keys, points, n, k):
+    """Cut n pairs back to about k; return how many are left, and the limit for further ones.
+
+    The k best are among those left, and k of these come before or at the limit, a pair of key and
+    point. Most often a few whole passes find a key with about k others below: they only count,
+    which is quick, and there is no branch to guess wrong. Where keys crowd, as with many ties,
+    exactly the k best are left.
+    """
+    size, wanted = np.uint64(n), np.uint64(k)
+    enough = wanted + np.uint64((n - k) // 4)
+    # The limit is sought between a key that is too low and, once one is found, one too high.
+    low, high, limit = 0.0, np.inf, keys[0]
+    for _ in range(_PASSES):
+        n_below = np.uint64(0)
+        for t in range(size):
+            n_below += np.uint64(keys[t] <= limit)
+        if wanted <= n_below <= enough:
+            kept = np.uint64(0)
+            for t in range(size):
+                # Written in any case, and written over by the next if it is not to stay.
+                key, point = keys[t], points[t]
+                keys[kept], points[kept] = key, point
+                kept += np.uint64(key <= limit)
+            return np.int64(kept), limit, _NOBODY
+        if n_below < wanted:
+            low = limit
+            limit = 2 * limit if high == np.inf else low + (high - low) / 2
+        else:
+            high = limit
+            limit = low + (high - low) / 2
+    _select(keys, points, 0, n, k - 1)
+    return np.int64(k), keys[k - 1], points[k - 1]
 
 
 @kernel
@@ -141,9 +178,7 @@ def _rank_rows(distances, own, start, neighbors, ranked):
             points[found] = i
             found += 1
             if found == capacity:
-                _select(keys, points, 0, found, k - 1)
-                found = k
-                limit = keys[k - 1]
+                found, limit, _ = _cut(keys, points, found, k)
                 is_limited = True
         _sort(keys, points, found, spare_keys, spare_points, slots)
         for r in range(k):

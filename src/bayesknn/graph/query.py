@@ -174,13 +174,19 @@ def iterate_queries(
     if chunk_size is None:
         # Forward and reverse lists take about 12 + 8 bytes a neighbour.
         chunk_size = max(_CHUNK_BYTES // (20 * graph.k_max), 64)
-    size, m = check_count(chunk_size, "chunk_size"), rows.shape[0]
-    slices = (slice(start, min(start + size, m)) for start in range(0, m, size))
-    _check_query_direction(direction)
+    slices = cut_queries(rows.shape[0], chunk_size)
+    check_query_direction(direction)
     return ((part, query_rows(graph, rows[part], n_jobs, direction)) for part in slices)
 
 
-def _check_query_direction(direction: str) -> None:
+def cut_queries(m: int, chunk_size: int) -> list[slice]:
+    """Cut m new points into chunks."""
+    size = check_count(chunk_size, "chunk_size")
+    return [slice(start, min(start + size, m)) for start in range(0, m, size)]
+
+
+def check_query_direction(direction: str) -> None:
+    """Refuse a direction that is not one of ``QUERY_DIRECTIONS``."""
     if direction not in QUERY_DIRECTIONS:
         raise ValueError(
             f"direction must be one of {', '.join(QUERY_DIRECTIONS)}, got {show(direction)}"
@@ -191,7 +197,7 @@ def query_rows(
     graph: NeighborGraph, rows: Any, n_jobs: int | None, direction: str = "both"
 ) -> NeighborQuery:
     """Answer about points that ``check_query`` has passed."""
-    _check_query_direction(direction)
+    check_query_direction(direction)
     assert graph.index is not None
     index, k_max, n = graph.index, graph.k_max, graph.n_points
     reach = graph.reach if direction == "both" else None

@@ -13,44 +13,12 @@ from typing import Any
 import numpy as np
 
 from bayesknn._jit import kernel
-from bayesknn.graph.kdsearch import _SAME_ROOT
-from bayesknn.graph.kdtree import _LEAF, KDTree, _box_bound, _point_bounds, _square_distances
+from bayesknn.graph.kdtree import _LEAF, KDTree
+from bayesknn.graph.reach import Reach, _enter, _find_leaves, _find_reached, _make_hits
 from bayesknn.graph.threads import run_in_threads
 
 _LEAVES_A_TASK = 16
 _SHIFT = np.uint64(32)
-
-
-class Reach:
-    """How far each training point's list reaches, arranged for finding reverse neighbours.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (k_max, n)
-        Of a graph.
-    tree : KDTree or None
-        Over the same points, where there is one.
-
-    Attributes
-    ----------
-    lists : ndarray of shape (n, k_max)
-        Each point's sorted distances, in tree order.
-    squares : ndarray of shape (n_leaves, 64) or None
-        Squares beyond which a point cannot be reached, by leaf; -1 for what pads the last.
-    boxes : ndarray of shape (n_nodes,) or None
-        The largest of ``squares`` under each node.
-    """
-
-    def __init__(self, distances: np.ndarray, tree: KDTree | None):
-        order = slice(None) if tree is None else tree.order
-        self.lists = np.ascontiguousarray(distances.T[order])
-        self.squares = self.boxes = None
-        if tree is not None:
-            n_blocks = len(tree.blocks)
-            radius = self.lists[:, -1]
-            self.squares = np.full((n_blocks, _LEAF), -1.0)
-            self.squares.ravel()[: len(radius)] = radius * radius * _SAME_ROOT
-            self.boxes = _spread_up(tree.first_leaf, tree.n_leaves, self.squares)
 
 
 def reverse_in_tree(
@@ -142,28 +110,6 @@ def assemble(
 
 
 @kernel
-def _spread_up(first_leaf, n_leaves, squares):
-    boxes = np.empty(first_leaf.shape[0])
-    for node in range(first_leaf.shape[0]):
-        first = first_leaf[node]
-        boxes[node] = squares[first : first + n_leaves[node]].max()
-    return boxes
-
-
-@kernel
-def _enter(lists, i, distance):
-    """Rank that a new point at this distance takes in point i's sorted list."""
-    one = np.uint64(1)
-    # Without a branch to guess wrong: the part that may hold the place is halved each time.
-    first, size = np.uint64(0), np.uint64(lists.shape[1])
-    while size > one:
-        half = size >> one
-        first += half * np.uint64(lists[i, first + half - one] <= distance)
-        size -= half
-    return first + np.uint64(lists[i, first] <= distance) + one
-
-
-@kernel
 def _sort_entries(entries, start, stop, spare, slots):
     """Sort packed entries by (rank, index) and return ``spare``, longer if need be.
 
@@ -213,65 +159,28 @@ def _search_reverse(
     order, first_leaf, n_leaves, low, high, blocks, lists, reach, box_reach,
     query_blocks, query_low, query_high, start, stop, m,
 ):  # fmt: skip
-    n, p, k_max = order.shape[0], blocks.shape[1], lists.shape[1]
+    k_max = lists.shape[1]
     n_queries = min(stop * _LEAF, m) - start * _LEAF
     counts = np.zeros(n_queries, np.int64)
     entries = np.empty(n_queries * k_max, np.uint64)
     spare, slots = np.empty(2 * k_max, np.uint64), np.empty(k_max + 2, np.int64)
     total = 0
-    leaves = np.empty(blocks.shape[0], np.int64)
-    bounds = np.empty((_LEAF, blocks.shape[0]))
-    block_bounds = np.empty(_LEAF)
-    coordinates = np.empty((1, p))
-    squares = np.empty(_LEAF)
-    hits = np.empty(_LEAF, np.uint64)
-    stack = np.empty(128, np.int64)
+    held = _make_hits(blocks.shape[0], blocks.shape[1])
+    members, places = held.members, held.places
     for b in range(start, stop):
-        size = min(_LEAF, m - b * _LEAF)
-        n_near = 0
-        stack[0] = 0
-        top = 1
-        while top > 0:
-            top -= 1
-            node = stack[top]
-            if _box_bound(low, high, node, query_low, query_high, b) > box_reach[node]:
-                continue
-            if n_leaves[node] > 1:
-                stack[top] = node + 2 * ((n_leaves[node] + 1) // 2)
-                stack[top + 1] = node + 1
-                top += 2
-                continue
-            _point_bounds(query_blocks, b, low, high, node, block_bounds)
-            for q in range(size):
-                bounds[q, n_near] = block_bounds[q] - box_reach[node]
-            leaves[n_near] = first_leaf[node]
-            n_near += 1
-        for q in range(size):
-            for f in range(p):
-                coordinates[0, f] = query_blocks[b, f, q]
+        n_near = _find_leaves(
+            first_leaf, n_leaves, low, high, box_reach, query_blocks, query_low, query_high, b, held
+        )
+        for q in range(min(_LEAF, m - b * _LEAF)):
+            size = _find_reached(blocks, reach, lists, query_blocks, b, q, n_near, order, held)
+            entries = _grow(entries, total + size)
             first = total
-            for t in range(n_near):
-                if bounds[q, t] > 0:
-                    continue
-                leaf = leaves[t]
-                _square_distances(blocks, leaf, coordinates, 0, squares)
-                at = np.uint64(leaf)
-                n_hits = np.uint64(0)
-                for j in range(np.uint64(_LEAF)):
-                    n_hits += np.uint64(squares[j] <= reach[at, j])
-                if n_hits == np.uint64(0):
-                    continue
-                n_hits = np.uint64(0)
-                for j in range(np.uint64(min(_LEAF, n - leaf * _LEAF))):
-                    hits[n_hits] = j
-                    n_hits += np.uint64(squares[j] <= reach[at, j])
-                entries = _grow(entries, total + _LEAF)
-                for h in range(n_hits):
-                    i = at * np.uint64(_LEAF) + hits[h]
-                    rank = _enter(lists, i, np.sqrt(squares[hits[h]]))
-                    if rank <= np.uint64(k_max):
-                        entries[total] = (rank << _SHIFT) | np.uint64(order[i])
-                        total += 1
+            for h in range(np.uint64(size)):
+                # Beyond the list, where the square alone let it pass.
+                if places[h] < np.uint64(k_max):
+                    rank = places[h] + np.uint64(1)
+                    entries[total] = (rank << _SHIFT) | np.uint64(order[members[h]])
+                    total += 1
             spare = _sort_entries(entries, first, total, spare, slots)
             counts[(b - start) * _LEAF + q] = total - first
     return counts, entries[:total].copy()
@@ -284,37 +193,45 @@ def _scan_rows(rows, lists):
     counts = np.zeros(m, np.int64)
     entries = np.empty(m * k_max, np.uint64)
     spare, slots = np.empty(2 * k_max, np.uint64), np.empty(k_max + 2, np.int64)
+    members, places, distances = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n)
     total = 0
     for q in range(m):
-        first = total
+        size = 0
         for i in range(n):
             if rows[q, i] < lists[i, k_max - 1]:
-                entries = _grow(entries, total + 1)
-                rank = _enter(lists, i, rows[q, i])
-                entries[total] = (rank << _SHIFT) | np.uint64(i)
-                total += 1
-        spare = _sort_entries(entries, first, total, spare, slots)
-        counts[q] = total - first
+                members[size], distances[size] = np.uint64(i), rows[q, i]
+                size += 1
+        _enter(lists, members, distances, size, places)
+        entries = _grow(entries, total + size)
+        for h in range(size):
+            entries[total + h] = ((places[h] + np.uint64(1)) << _SHIFT) | members[h]
+        spare = _sort_entries(entries, total, total + size, spare, slots)
+        counts[q] = size
+        total += size
     return counts, entries[:total].copy()
 
 
 @kernel
 def _scan_stored(starts, indices, data, lists):
-    m = starts.shape[0] - 1
+    m, n = starts.shape[0] - 1, lists.shape[0]
     k_max = lists.shape[1]
     counts = np.zeros(m, np.int64)
     entries = np.empty(data.shape[0], np.uint64)
     spare, slots = np.empty(2 * k_max, np.uint64), np.empty(k_max + 2, np.int64)
+    members, places, distances = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n)
     total = 0
     for q in range(m):
-        first = total
+        size = 0
         for e in range(starts[q], starts[q + 1]):
-            i = indices[e]
-            if data[e] < lists[i, k_max - 1]:
-                entries[total] = (_enter(lists, i, data[e]) << _SHIFT) | np.uint64(i)
-                total += 1
-        spare = _sort_entries(entries, first, total, spare, slots)
-        counts[q] = total - first
+            if data[e] < lists[indices[e], k_max - 1]:
+                members[size], distances[size] = np.uint64(indices[e]), data[e]
+                size += 1
+        _enter(lists, members, distances, size, places)
+        for h in range(size):
+            entries[total + h] = ((places[h] + np.uint64(1)) << _SHIFT) | members[h]
+        spare = _sort_entries(entries, total, total + size, spare, slots)
+        counts[q] = size
+        total += size
     return counts, entries[:total].copy()
 
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _num_samples
 
 from bayesknn._progress import progress
 from bayesknn.graph import NeighborGraph
+from bayesknn.graph.counter import NeighborCounter
 from bayesknn.model.arguments import check_class_weight, check_label_vector, check_n_classes
 from bayesknn.predictive.averages import average, average_replicates
 from bayesknn.predictive.intervals import find_intervals
@@ -96,6 +97,9 @@ class Predictive:
         self._nodes = lay_out(nodes)
         steepness = 1.0 if self.class_weight is None else float(self.class_weight.max())
         self._rule = condense(nodes, steepness)
+        self._counter = NeighborCounter(
+            self.graph, self.labels, self.n_classes, self._rule.k_values, direction
+        )
 
     def probabilities(self, X: Any) -> np.ndarray:
         """Average each class's probability over the law of (beta, k).
@@ -195,12 +199,12 @@ class Predictive:
             4 * ks.size + 8 * self._rule.replicates.shape[1]
         )
         size = max(_BLOCK_BYTES // a_point, 64)
-        chunks = self.graph.query_chunks(X, size, self.n_jobs, self.direction)
+        chunks = self._counter.count_chunks(X, size, self.n_jobs)
         n_new = _num_samples(X)
         with progress("Predicting", total=n_new, verbose=self.verbose) as advance:
-            for _, query in chunks:
-                yield query.counts(self.labels, self.n_classes, ks, self.direction)
-                advance(query.n_queries)
+            for _, counts in chunks:
+                yield counts
+                advance(counts.shape[1])
 
     def _count_training(self) -> Iterator[np.ndarray]:
         """Yield the class counts of the training points, themselves left out, as for new ones."""

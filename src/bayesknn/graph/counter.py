@@ -1,0 +1,192 @@
+"""Class counts around new points, without keeping their lists (Section 2.3).
+
+The predictive distribution needs the neighbours of a new point, in both directions, only as
+counts of each class at the k that carry weight. So what a search finds is tallied at once, by the
+first of these k that it belongs to, and forgotten; the counts are running sums of the tally. A
+reverse neighbour is looked up in the distances at these k alone, and never sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn.graph.arguments import check_class_numbers, check_k_values
+from bayesknn.graph.kdsearch import _gather, _make_candidates
+from bayesknn.graph.kdtree import _LEAF, KDTree, build_tree
+from bayesknn.graph.ordering import _sort
+from bayesknn.graph.query import check_query, check_query_direction, cut_queries, query_rows
+from bayesknn.graph.reach import Reach, _find_leaves, _find_reached, _make_hits
+from bayesknn.graph.threads import run_in_threads
+
+if TYPE_CHECKING:
+    from bayesknn.graph.neighbor_graph import NeighborGraph
+
+_LEAVES_A_TASK = 16
+
+
+class NeighborCounter:
+    """Counts each class among the neighbours of new points, at chosen values of k.
+
+    Its counts are those of :meth:`bayesknn.graph.query.NeighborQuery.counts`, found faster.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+        Of the training points.
+    labels : array of shape (n,)
+        Class numbers 0..n_classes-1 of the training points.
+    n_classes : int
+    k_values : sequence of int, optional
+        The k wanted, in any order; every k in 1..k_max by default.
+    direction : {"both", "forward"}
+        Whether to count the training points that would have the new point among their nearest
+        along with its own nearest, or these alone.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.graph.counter import NeighborCounter
+    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0], [7.0]], k_max=2)
+    >>> NeighborCounter(graph, [0, 0, 1, 1], n_classes=2).count([[2.0]]).tolist()
+    [[[1, 1]], [[3, 3]]]
+    """
+
+    def __init__(
+        self,
+        graph: NeighborGraph,
+        labels: Any,
+        n_classes: int,
+        k_values: Any = None,
+        direction: str = "both",
+    ):
+        check_query_direction(direction)
+        self.graph = graph
+        self.labels = check_class_numbers(labels, graph.n_points, n_classes)
+        self.n_classes = n_classes
+        self.k_values = check_k_values(k_values, graph.k_max)
+        self.direction = direction
+
+    def count(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
+        """Count each class around each new point.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, p)
+            As :meth:`bayesknn.graph.NeighborGraph.query` takes it.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_k, m, n_classes), dtype int32
+        """
+        return self._count_rows(check_query(self.graph, X), n_jobs)
+
+    def count_chunks(
+        self, X: Any, chunk_size: int, n_jobs: int | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the counts of ``chunk_size`` new points at a time, and which rows of X they are.
+
+        Parameters
+        ----------
+        X, n_jobs
+            As in :meth:`count`; X is checked as a whole before the first chunk.
+        chunk_size : int
+
+        Yields
+        ------
+        rows : slice
+        counts : ndarray of shape (n_k, size, n_classes), dtype int32
+        """
+        rows = check_query(self.graph, X)
+        parts = cut_queries(rows.shape[0], chunk_size)
+        return ((part, self._count_rows(rows[part], n_jobs)) for part in parts)
+
+    @cached_property
+    def _reach(self) -> Reach:
+        """How far the lists reach, at the k that are wanted alone; built on the first count."""
+        assert self.graph.distances is not None and self.graph.index is not None
+        return Reach(self.graph.distances[np.sort(self.k_values) - 1], self.graph.index.tree)
+
+    def _count_rows(self, rows: Any, n_jobs: int | None) -> np.ndarray:
+        assert self.graph.index is not None
+        if self.graph.index.tree is None:
+            query = query_rows(self.graph, rows, n_jobs, self.direction)
+            return query.counts(self.labels, self.n_classes, self.k_values, self.direction)
+        return self._count_in_tree(self.graph.index.tree, build_tree(rows), n_jobs)
+
+    def _count_in_tree(self, tree: KDTree, queries: KDTree, n_jobs: int | None) -> np.ndarray:
+        order = np.argsort(self.k_values, kind="stable")
+        found = np.empty((len(order), len(queries.order), self.n_classes), np.int32)
+        low, high = (box[queries.n_leaves == 1] for box in (queries.low, queries.high))
+        is_reverse = self.direction == "both"
+        nothing = np.empty((0, 0))
+        reach = self._reach if is_reverse else None
+        arrays = (reach.lists, reach.squares, reach.boxes) if reach else (nothing, nothing, low[0])
+        in_tree = self.labels[tree.order]
+
+        def search(start, stop):
+            _tally(
+                *tree, *arrays, queries.order, queries.blocks, low, high, start, stop,
+                self.labels, in_tree, self.k_values[order], order, is_reverse, found,
+            )  # fmt: skip
+
+        run_in_threads(search, len(queries.blocks), _LEAVES_A_TASK, n_jobs)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        # As large as the graph, and quick to rebuild.
+        return {name: value for name, value in vars(self).items() if name != "_reach"}
+
+
+@kernel
+def _tally(
+    order, first_leaf, n_leaves, low, high, blocks, lists, reach, box_reach,
+    query_order, query_blocks, query_low, query_high, start, stop,
+    labels, labels_in_tree, wanted, columns, is_reverse, found,
+):  # fmt: skip
+    """Write the counts at ``wanted``, which rises, to rows ``columns`` of ``found``."""
+    m, n_k = query_order.shape[0], wanted.shape[0]
+    held = _make_candidates(wanted[-1], blocks.shape[1])
+    keys, points, n_found = held.keys, held.points, held.n_found
+    capacity = keys.shape[1]
+    spare_keys, spare_points = np.empty(capacity), np.empty(capacity, np.uint32)
+    slots = np.empty(capacity + 1, np.int64)
+    hits = _make_hits(blocks.shape[0] if is_reverse else 0, blocks.shape[1])
+    members, places = hits.members, hits.places
+    # The last row takes who turns out to be beyond the largest k.
+    tally = np.empty((n_k + 1, found.shape[2]), np.int32)
+    n_near = 0
+    for b in range(start, stop):
+        _gather(
+            order, first_leaf, n_leaves, low, high, blocks,
+            query_order, query_blocks, query_low, query_high, False, b, wanted[-1], held,
+        )  # fmt: skip
+        if is_reverse:
+            n_near = _find_leaves(
+                first_leaf, n_leaves, low, high, box_reach,
+                query_blocks, query_low, query_high, b, hits,
+            )  # fmt: skip
+        for q in range(min(_LEAF, m - b * _LEAF)):
+            _sort(keys[q], points[q], n_found[q], spare_keys, spare_points, slots)
+            tally[:] = 0
+            r = 0
+            for t in range(n_k):
+                while r < wanted[t]:
+                    tally[t, labels[points[q, r]]] += np.int32(1)
+                    r += 1
+            if is_reverse:
+                size = _find_reached(blocks, reach, lists, query_blocks, b, q, n_near, order, hits)
+                for h in range(np.uint64(size)):
+                    tally[places[h], labels_in_tree[members[h]]] += np.int32(1)
+            i = query_order[b * _LEAF + q]
+            for g in range(found.shape[2]):
+                total = np.int32(0)
+                for t in range(n_k):
+                    total += tally[t, g]
+                    found[columns[t], i, g] = total

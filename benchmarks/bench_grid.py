@@ -32,20 +32,24 @@ def mixture(n: int, n_dims: int) -> CoherentLikelihood:
 def measure(likelihood: CoherentLikelihood) -> tuple[float, float, int]:
     """Wall-clock seconds, processor seconds and peak memory in bytes of one posterior.
 
-    Counting memory slows a run of few points, so those run once more for it.
+    Counting memory slows a run of few points, so those run once more for it, after the first run
+    has compiled what it needs.
     """
     prior = UniformPrior(likelihood.k_max, BETA_MAX)
-    n = likelihood.graph.n_points
-    for traced in (True,) if n >= 100_000 else (True, False):
-        if traced:
-            tracemalloc.start()
-        wall, cpu = time.perf_counter(), time.process_time()
-        grid_posterior(likelihood, prior, random_state=0, n_jobs=N_JOBS)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        if traced:
-            peak = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-    return wall, cpu, peak
+    is_short = likelihood.graph.n_points < 100_000
+    if is_short:
+        wall, cpu = _time(likelihood, prior)
+    tracemalloc.start()
+    times = _time(likelihood, prior)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return *((wall, cpu) if is_short else times), peak
+
+
+def _time(likelihood: CoherentLikelihood, prior: UniformPrior) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    grid_posterior(likelihood, prior, random_state=0, n_jobs=N_JOBS)
+    return time.perf_counter() - wall, time.process_time() - cpu
 
 
 def time_ripley(report: Report) -> None:

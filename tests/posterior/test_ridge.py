@@ -85,15 +85,21 @@ def test_many_neighbours_leave_enough_records_for_an_error():
     assert 0 < posterior.k_mean_error < 1
 
 
-def test_curves_are_made_of_all_the_records_there_are():
+def raise_pillars(prior, k_max=125):
     likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
-    with RidgeWalk(likelihood, 125, BETA_MAX, np.random.SeedSequence(0)) as walk:
-        ridge = walk.walk(UniformPrior(125, BETA_MAX).log_density, tolerance=0.02)
+    with RidgeWalk(likelihood, k_max, BETA_MAX, np.random.SeedSequence(0)) as walk:
+        return walk.raise_pillars(prior.log_density)
+
+
+def test_curves_are_made_of_all_the_records_there_are():
+    pillars = raise_pillars(UniformPrior(125, BETA_MAX))
+    ridge = pillars.measure(tolerance=0.02)
+    centres = {pillar.centre.beta: pillar.centre for pillar in pillars.pillars}
     # Some of the work was done for some of the k only.
-    assert len({node.n_records for node in ridge.centres}) > 1
+    assert len({node.n_records for node in centres.values()}) > 1
     for profile in ridge.profiles:
         for curve in profile.curves:
-            node = next(node for node in ridge.centres if node.beta == curve.centre)
+            node = centres[curve.centre]
             node._tilt = None
             fresh = node.tilt(N_REPLICATES).mean[:, node.column(curve.k)]
             assert np.array_equal(curve.means[:, np.searchsorted(curve.betas, node.beta)], fresh)
@@ -111,22 +117,19 @@ def test_a_long_tail_that_moves_the_mean_is_worked_on():
     assert np.isin(np.flatnonzero(ks > 40), imprecise).all()
 
 
-def walk_ripley(prior, k_max=125):
-    likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
-    with RidgeWalk(likelihood, k_max, BETA_MAX, np.random.SeedSequence(0)) as walk:
-        return walk.walk(prior.log_density, tolerance=0.2)
-
-
 def test_pillars_stand_at_some_k_and_speak_for_those_between():
-    ridge = walk_ripley(UniformPrior(125, BETA_MAX))
-    pillars = [node.k for node in ridge.centres]
-    assert len(pillars) < len(ridge.k_values)
+    pillars = raise_pillars(UniformPrior(125, BETA_MAX))
+    ridge = pillars.measure(tolerance=0.2)
+    own = [pillar.k for pillar in pillars.pillars]
+    assert len(own) < len(ridge.k_values)
     assert np.array_equal(np.diff(ridge.k_values), np.ones(len(ridge.k_values) - 1))
-    assert pillars[0] <= ridge.k_values[0] and ridge.k_values[-1] <= pillars[-1]
+    assert own[0] <= ridge.k_values[0] and ridge.k_values[-1] <= own[-1]
     for k, profile in zip(ridge.k_values.tolist(), ridge.profiles, strict=True):
         assert profile.k == k
         assert np.isclose(sum(profile.shares), 1)
-        assert len(profile.curves) == (1 if k in pillars else 2)
+        assert len(profile.curves) == (1 if k in own else 2)
+    best = ridge.k_values[np.argmax(pillars.masses[0] - ridge.log_normalizers[0])]
+    assert abs(ridge.anchor.k - best) == min(abs(k - best) for k in own)
 
 
 def test_every_k_is_a_pillar_where_the_prior_of_beta_differs():
@@ -134,9 +137,9 @@ def test_every_k_is_a_pillar_where_the_prior_of_beta_differs():
     def density(beta, k):
         return np.exp(-(((beta - 1.4 - 0.1 * (k % 2)) / 0.3) ** 2) / 2)
 
-    ridge = walk_ripley(FunctionPrior(density, 20, BETA_MAX), k_max=20)
-    pillars = [node.k for node in ridge.centres]
-    assert np.isin(ridge.k_values, pillars).all()
+    pillars = raise_pillars(FunctionPrior(density, 20, BETA_MAX), k_max=20)
+    own = [pillar.k for pillar in pillars.pillars]
+    assert np.array_equal(np.diff(own), np.ones(len(own) - 1))
 
 
 def test_limits_are_the_ends_of_the_support():

@@ -30,6 +30,7 @@ _SPLIT_SHARE = 0.2
 _START = np.uint64(2**64 - 1)
 # A record reads k edges a point and a sweep about 16: sweeps between records share the time.
 _RANKS_PER_SWEEP = 16
+_ROOM = 1.1
 
 
 class Field(NamedTuple):
@@ -54,8 +55,19 @@ class Field(NamedTuple):
     unit: float
 
 
-def lay_out(graph, n_classes: int, class_weight: np.ndarray | None) -> Field:
+def lay_out(
+    graph, n_classes: int, class_weight: np.ndarray | None, n_ranks: int | None = None
+) -> Field:
     """Prepare a graph for nodes.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    n_classes : int
+    class_weight : ndarray of shape (n_classes,), optional
+    n_ranks : int, optional
+        Copy this many ranks at most where the points are relabelled, all by default; 0 leaves the
+        graph as it is.
 
     Examples
     --------
@@ -67,7 +79,10 @@ def lay_out(graph, n_classes: int, class_weight: np.ndarray | None) -> Field:
     unit = 1.0
     if class_weight is not None and np.all(class_weight == class_weight[0]):
         unit, class_weight = float(class_weight[0]), None
-    layout = local_layout(graph, graph.k_max)
+    if n_ranks == 0:
+        order = np.arange(graph.n_points, dtype=np.uint32)
+        return Field(graph.neighbors, order, n_classes, class_weight, unit)
+    layout = local_layout(graph, n_ranks or graph.k_max)
     return Field(layout.neighbors, layout.order, n_classes, class_weight, unit)
 
 
@@ -152,11 +167,19 @@ class Node:
         """
         field = self.field
         records = np.empty((2, n_records, len(self.columns)))
-        scratch = new_scratch(self.labels[0], field.n_classes, field.class_weight is not None)
+        n, rate = self.labels.shape[1], self.beta * field.unit
+        if field.class_weight is not None:
+            rate *= field.class_weight.max()
+        # Room for the candidates of a sweep, about rate * n of them.
+        scratch = new_scratch(
+            self.labels[0], field.n_classes, field.class_weight is not None,
+            capacity=int(_ROOM * rate * n) + 1024,
+        )  # fmt: skip
         _advance(
             field.neighbors, int(self.columns[-1]), self.columns, self.k, self.beta * field.unit,
             self.layers, field.n_classes, field.class_weight, self.keys[chain],
-            np.uint64(self.n_sweeps), n_warmup, self.thin, self.labels[chain], scratch, records[0], records[1],
+            np.uint64(self.n_sweeps), n_warmup, self.thin, self.labels[chain], scratch,
+            records[0], records[1],
         )  # fmt: skip
         return field.unit * records
 

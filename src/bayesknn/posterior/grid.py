@@ -280,10 +280,7 @@ def _from_ridge(
         weights, totals = _normalize(np.stack(log_posterior, axis=1))
         log_evidence, error = float("nan"), float("nan")
         if evidence:
-            best = ridge.k_values[np.argmax(weights[0].sum(axis=1))]
-            at = int(np.argmin([abs(node.k - best) for node in ridge.centres]))
-            shift = walk.from_zero(ridge, at, _EVIDENCE * tolerance) - ridge.heights[:, at]
-            totals -= shift
+            totals -= walk.from_zero(ridge, _EVIDENCE * tolerance) - ridge.anchor_height
             log_evidence, error = float(totals[0]), float(totals.std())
     info = {
         "route": "ridge",

@@ -25,7 +25,7 @@ from bayesknn.posterior.support import Limits
 if TYPE_CHECKING:
     from bayesknn.posterior.ridge import RidgeWalk
 
-N_REPLICATES = 64
+N_REPLICATES = 32
 # Values of k this far behind in log posterior are dropped.
 BEHIND = 12.0
 # Sweeps of a new node before its records count, and of one that starts where another stood.
@@ -69,10 +69,10 @@ class Ridge:
         Where the posterior of beta lies at each of them.
     log_normalizers : ndarray of shape (n_replicates, n_k)
         That average, up to a common constant; row 0 is the estimate.
-    centres : list of Node
-        The nodes on the ridge itself, one for each pillar.
-    heights : ndarray of shape (n_replicates, n_pillars)
-        log Z at the centres, up to the same constant.
+    anchor : Node
+        A node on the ridge, near the best k.
+    anchor_height : ndarray of shape (n_replicates,)
+        log Z there, up to the same constant.
     n_sweeps : int
         Sweeps made in all.
     warnings : list of str
@@ -82,8 +82,8 @@ class Ridge:
     profiles: list[Profile]
     spans: list[Span]
     log_normalizers: np.ndarray
-    centres: list[Node]
-    heights: np.ndarray
+    anchor: Node
+    anchor_height: np.ndarray
     n_sweeps: int
     warnings: list[str]
 
@@ -194,7 +194,7 @@ class Pillars:
             self.walk.advance(nodes, growth=float(np.clip(excess**2 - 1.0, *_GROWTH)))
             changed = {*working, *way}
             rounds += 1
-        return self._conclude(excess)
+        return self._conclude(int(np.argmax(share)), excess)
 
     def _drop(self, which: np.ndarray) -> None:
         """Say no more of these k, if they lie at the ends."""
@@ -237,18 +237,35 @@ class Pillars:
 
     def _settle(self, places: list[int]) -> None:
         """Bring the centres of pillars that may matter on to the ridge, and measure there."""
-        walk, moved = self.walk, []
-        for pillar in (self.pillars[at] for at in places):
-            node = pillar.centre
+        walk, moved, outer = self.walk, [], []
+        walk.settle_on(max(int(pillar.centre.columns[-1]) for pillar in self.pillars))
+        for at in places:
+            pillar, node = self.pillars[at], self.pillars[at].centre
             sd = node.k / np.sqrt(max(node.variance()[node.column(node.k)], 1e-12))
-            if abs(pillar.top - node.beta) > _OFF_RIDGE * sd:
-                pillar.centre = walk.node(pillar.top, node.k, node.columns, 103, node.labels)
+            elsewhere = node.field.neighbors is not walk.field.neighbors
+            if elsewhere or abs(pillar.top - node.beta) > _OFF_RIDGE * sd:
+                # Pilots have the points in their own order.
+                labels = node.labels[:, walk.field.order] if elsewhere else node.labels
+                pillar.centre = walk.node(pillar.top, node.k, node.columns, 103, labels)
                 pillar.family = [pillar.centre]
                 moved.append(pillar.centre)
+            limits = walk.limits[node.k]
+            outer += self._join(at, _outer_nodes(pillar.centre.beta, sd, limits))
         walk.advance(moved, _PILOT_SWEEPS, _RESETTLE)
         walk.advance([self.pillars[at].centre for at in places], _RIDGE_SWEEPS - _PILOT_SWEEPS)
-        for at in np.flatnonzero(self.shares[places].any(axis=0)):
-            self.spans[at] = None
+        walk.advance(outer, _OTHER_SWEEPS, _WARMUP)
+        for served in np.flatnonzero(self.shares[places].any(axis=0)):
+            self.spans[served] = None
+
+    def _join(self, at: int, betas: list[float]) -> list[Node]:
+        """Add nodes to a pillar, not yet advanced."""
+        pillar, columns = self.pillars[at], self._served(at)
+        place = 1000 + len(pillar.family)
+        made = [
+            self.walk.node(beta, pillar.k, columns, place + more) for more, beta in enumerate(betas)
+        ]
+        pillar.family = sorted([*pillar.family, *made], key=lambda node: node.beta)
+        return made
 
     def _grow(self, places: list[int]) -> set[int]:
         """Add the nodes that pillars and the links between them still lack.
@@ -261,13 +278,11 @@ class Pillars:
             k, limits = pillar.k, walk.limits[pillar.k]
             curve = self.curves[at][k]
             if len(pillar.family) == 1:
-                gaps = _outer_nodes(curve, limits)
+                gaps = _outer_nodes(curve.centre, curve.sd, limits)
             else:
                 span = Profile((curve,)).find_span(walk.log_weight(k), limits, NODE_DEPTH)
                 gaps = curve.find_gaps(span, limits)
-            place, columns = 1000 + len(pillar.family), self._served(at)
-            made = [walk.node(beta, k, columns, place + more) for more, beta in enumerate(gaps)]
-            pillar.family = sorted([*pillar.family, *made], key=lambda node: node.beta)
+            made = self._join(at, gaps)
             new += made
             if made:
                 grown.add(at)
@@ -283,7 +298,7 @@ class Pillars:
         walk.advance(new, _OTHER_SWEEPS, _WARMUP)
         return grown
 
-    def _conclude(self, excess: float) -> Ridge:
+    def _conclude(self, best: int, excess: float) -> Ridge:
         n_sweeps = sum(self.walk.spent)
         words = self._doubts()
         for sentence in words:
@@ -294,10 +309,10 @@ class Pillars:
                 f"up to {excess:.2g} times what was asked for"
             )
         heights = add_up(self.links)
-        centres = [pillar.centre for pillar in self.pillars]
+        at = int(np.argmax(self.shares[:, best]))
         return Ridge(
-            self.ks, self.profiles, self.spans, heights @ self.shares, centres, heights,
-            n_sweeps, words,
+            self.ks, self.profiles, self.spans, heights @ self.shares,
+            self.pillars[at].centre, heights[:, at], n_sweeps, words,
         )  # fmt: skip
 
     def _doubts(self) -> list[str]:
@@ -343,11 +358,11 @@ def _share(own: np.ndarray, ks: np.ndarray) -> np.ndarray:
     return shares
 
 
-def _outer_nodes(curve: Curve, limits: Limits) -> list[float]:
+def _outer_nodes(centre: float, sd: float, limits: Limits) -> list[float]:
     """Choose the first two nodes beside the one on the ridge."""
-    step = min(_OUTER * curve.sd, (limits[1] - limits[0]) / 2)
-    outer = np.clip([curve.centre - step, curve.centre + step], *limits)
-    return [float(beta) for beta in outer if abs(beta - curve.centre) > step / 4]
+    step = min(_OUTER * sd, (limits[1] - limits[0]) / 2)
+    outer = np.clip([centre - step, centre + step], *limits)
+    return [float(beta) for beta in outer if abs(beta - centre) > step / 4]
 
 
 def judge(ks: np.ndarray, score: np.ndarray, tolerance: float) -> tuple[float, np.ndarray]:

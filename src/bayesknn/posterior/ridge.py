@@ -74,9 +74,8 @@ class RidgeWalk:
         self.report = report
         self.likelihood, self.k_max, self.beta_max = likelihood, k_max, beta_max
         self.seeds = seeds
-        self.field: Field = lay_out(likelihood.graph, likelihood.n_classes, likelihood.class_weight)
+        self.field: Field = self._lay_out(n_ranks=0)
         self.observed = likelihood.agreement
-        self.labels = likelihood.labels[self.field.order]
         self.stage = 0
         # Sweeps of every piece of work; nodes themselves are let go of when done with.
         self.spent: list[int] = []
@@ -129,6 +128,14 @@ class RidgeWalk:
         """Make a node whose random numbers depend on its place alone."""
         return Node(self.field, beta, k, columns, self.seed(k, place), initial)
 
+    def settle_on(self, k_last: int) -> None:
+        """From now on look at k up to this one, often: it is worth laying out their neighbours."""
+        self.field = self._lay_out(k_last)
+
+    def _lay_out(self, n_ranks: int) -> Field:
+        likelihood = self.likelihood
+        return lay_out(likelihood.graph, likelihood.n_classes, likelihood.class_weight, n_ranks)
+
     def seed(self, k: int, place: int) -> np.random.SeedSequence:
         """Return the seed sequence of a place."""
         spawn_key = (*self.seeds.spawn_key, self.stage, k, place)
@@ -142,7 +149,7 @@ class RidgeWalk:
         To within about a posterior standard deviation of beta; nothing later needs more.
         """
         low, high = self.limits[k]
-        beta, initial = float(np.clip(beta, low, high)), self.labels
+        beta, initial = float(np.clip(beta, low, high)), self.likelihood.labels
         for turn in range(_MAX_SEARCH):
             node = self.node(beta, k, [k], turn, initial)
             node.advance(steps[min(turn, len(steps) - 1)], n_warmup=_SETTLE)
@@ -164,10 +171,14 @@ class RidgeWalk:
 
     def walk(self, log_prior: Callable, tolerance: float) -> Ridge:
         """Race the values of k, then measure those that matter to ``tolerance``."""
+        return self.raise_pillars(log_prior).measure(tolerance)
+
+    def raise_pillars(self, log_prior: Callable) -> Pillars:
+        """Race the values of k that a prior allows, and choose the pillars."""
         self.log_prior = log_prior
         self.limits = find_limits(log_prior, self.k_max, self.beta_max)
         every = np.array(list(self.limits))
-        return Pillars(self, self._race(every), every).measure(tolerance)
+        return Pillars(self, self._race(every), every)
 
     def _race(self, every: np.ndarray) -> list[Pilot]:
         """Choose the pillars among all k: those not far behind, and near enough to each other."""
@@ -179,21 +190,24 @@ class RidgeWalk:
         while True:
             betas = self.each(lambda k, b, steps=steps: self.find_ridge(k, b, steps), new, guesses)
             pilots |= self._send_pilots(new, betas, ks, every)
-            for pair in pairwise(ks.tolist()):
-                if pair not in links:
-                    links[pair] = integrate_link(*(pilots[k].node for k in pair), N_REPLICATES)
             here = [pilots[k] for k in ks.tolist()]
-            steps_between = [links[pair] for pair in pairwise(ks.tolist())]
-            near = _find_near([pilot.mass for pilot in here], steps_between)
+            for before, after in pairwise(here):
+                pair = (before.node.k, after.node.k)
+                if pair not in links:
+                    links[pair] = integrate_link(before.node, after.node, N_REPLICATES)
+            between = [links[pair] for pair in pairwise(ks.tolist())]
+            near = _find_near([pilot.mass for pilot in here], between)
             first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(ks) - 1)
             self.stage += 1
-            apart = [link.variance for link in steps_between[first:last]]
+            apart = [link.variance for link in between[first:last]]
             wanted = _fill_in(ks[first : last + 1], apart, every, max_apart)
             new = wanted[~np.isin(wanted, ks)]
             if len(new) == 0:
                 return here[first : last + 1]
             guesses = _interpolate(ks, np.array([pilot.top for pilot in here]), new)
             pilots = {pilot.node.k: pilot for pilot in here[first : last + 1]}
+            # On many points the labels of those that are dropped take memory.
+            del here
             ks, steps = wanted, _SEARCH[-1:]
 
     def _send_pilots(self, new, betas, ks, every) -> dict[int, Pilot]:
@@ -232,11 +246,11 @@ class RidgeWalk:
         """Return the log posterior at k, but for log Z, as a function of beta."""
         return lambda beta: beta / k * self.observed[k - 1] + self.log_prior(beta, k)
 
-    def from_zero(self, ridge: Ridge, at: int, tolerance: float) -> np.ndarray:
-        """Return log Z itself at the ridge of one pillar, in every replicate."""
+    def from_zero(self, ridge: Ridge, tolerance: float) -> np.ndarray:
+        """Return log Z itself at the anchor of a ridge, in every replicate."""
         self.stage += 1
         max_sweeps = ridge.n_sweeps / 8
-        return integrate_from_zero(ridge.centres[at], self, tolerance, max_sweeps, N_REPLICATES)
+        return integrate_from_zero(ridge.anchor, self, tolerance, max_sweeps, N_REPLICATES)
 
 
 def _find_near(masses: list[np.ndarray], links: list[Link]) -> np.ndarray:

@@ -239,17 +239,18 @@ def _hermite_integral(x, step, mean0, mean1, slope0, slope1):
 
 def integrate_from_zero(
     centre: Node, walk: RidgeWalk, tolerance: float, max_sweeps: float, n_replicates: int
-) -> np.ndarray:
+) -> tuple[np.ndarray, bool]:
     """Integrate log Z at k from beta = 0, where it is n log G, up to a node, in every replicate.
 
     Nodes are added where the end correction says that the curve bends by more than the noise
     hides, and all of them run until the error meets the tolerance or ``max_sweeps`` are made. At
-    beta = 0 every point is a cluster, so that node knows its mean exactly.
+    beta = 0 every point is a cluster, so that node knows its mean exactly. Also says whether there
+    is a first-order transition on the way, as far as the chains tell.
     """
     k, beta = centre.k, centre.beta
     start = walk.field.neighbors.shape[1] * np.log(walk.field.n_classes)
     if beta == 0.0:
-        return np.full(n_replicates, start)
+        return np.full(n_replicates, start), False
     n_steps = max(2, int(np.ceil(beta / _FIRST_STEP)))
     family, missing = [centre], np.linspace(0, beta, n_steps + 1)[:-1]
     while True:
@@ -267,7 +268,7 @@ def integrate_from_zero(
         walk.advance(family[:-1])
         curve = Curve.through(family, centre, n_replicates)
         total = start - curve.log_normalizer(np.zeros(1))[:, 0]
-    return total
+    return total, any(node.is_split() for node in family)
 
 
 def _count_sweeps(nodes: list[Node]) -> int:

@@ -24,6 +24,7 @@ from scipy.interpolate import PchipInterpolator
 
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.nodes import BATCHES_PER_CHAIN, N_CHAINS, Field, Node, lay_out
+from bayesknn.posterior.bounds import find_possible
 from bayesknn.posterior.curves import Curve, Profile, integrate_from_zero
 from bayesknn.posterior.links import Link, integrate_link
 from bayesknn.posterior.pillars import BEHIND, N_REPLICATES, Pillars, Pilot, Ridge, add_up, weigh
@@ -185,6 +186,7 @@ class RidgeWalk:
         max_apart = _MAX_APART if self._is_product(every) else 0.0
         pilots: dict[int, Pilot] = {}
         links: dict[tuple[int, int], Link] = {}
+        possible: tuple[int, int] | None = None
         ks, steps = _thin_out(every), _SEARCH
         new, guesses = ks, np.ones(len(ks))
         while True:
@@ -196,8 +198,12 @@ class RidgeWalk:
                 if pair not in links:
                     links[pair] = integrate_link(before.node, after.node, N_REPLICATES)
             between = [links[pair] for pair in pairwise(ks.tolist())]
-            near = _find_near([pilot.mass for pilot in here], between)
+            score = np.column_stack([pilot.mass for pilot in here]) - add_up(between)
+            near = _find_near(score, between)
             first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(ks) - 1)
+            if not possible:
+                possible = find_possible(self, here, score[0])
+                first, last = possible or (first, last)
             self.stage += 1
             apart = [link.variance for link in between[first:last]]
             wanted = _fill_in(ks[first : last + 1], apart, every, max_apart)
@@ -250,12 +256,11 @@ class RidgeWalk:
         """Return log Z itself at the anchor of a ridge, in every replicate."""
         self.stage += 1
         max_sweeps = ridge.n_sweeps / 8
-        return integrate_from_zero(ridge.anchor, self, tolerance, max_sweeps, N_REPLICATES)
+        return integrate_from_zero(ridge.anchor, self, tolerance, max_sweeps, N_REPLICATES)[0]
 
 
-def _find_near(masses: list[np.ndarray], links: list[Link]) -> np.ndarray:
+def _find_near(score: np.ndarray, links: list[Link]) -> np.ndarray:
     """Say which k are not known to be far behind the best."""
-    score = np.column_stack(masses) - add_up(links)
     doubt = _DOUBT * np.cumsum([0.0] + [link.defect for link in links])
     best = int(np.argmax(score[0]))
     behind = score[:, best, None] - score

@@ -316,6 +316,7 @@ def test_draws_follow_the_weights():
         ({"beta_max": 4.0, "prior": [0.0] * 4}, "zero everywhere"),
         ({"beta_max": 4.0, "prior": [1.0] * 3}, "4 rows"),
         ({"prior": UniformPrior(9, 4.0)}, "reaches k=9"),
+        ({"prior": UniformPrior(4, 4.0), "beta_max": 3.0}, "beta_max=3.0 contradicts the prior"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

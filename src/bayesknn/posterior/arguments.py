@@ -1,4 +1,4 @@
-"""The prior as the chains are given it (SPEC: uniform unless the user says otherwise)."""
+"""The prior as grid and chains are given it (SPEC: uniform unless the user says otherwise)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bayesknn.model import Prior, as_prior
 
 
 def choose_prior(prior: Any, beta_max: float | None, k_max: int) -> Prior:
-    """Make a prior of what the user passed, and refuse one that reaches beyond the graph.
+    """Make a prior of what the user passed, and refuse what contradicts it or the graph.
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ from bayesknn._progress import progress
 from bayesknn.labels.random import as_seed_sequence
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.protocol import Likelihood
-from bayesknn.model import Prior, as_prior
+from bayesknn.model import Prior
+from bayesknn.posterior.arguments import choose_prior
 from bayesknn.posterior.output import make_tree
 from bayesknn.posterior.ridge import RidgeWalk
 
@@ -204,7 +205,7 @@ def grid_posterior(
     prior : Prior, array-like, callable, optional
         Uniform on {1..k_max} x [0, beta_max] by default.
     beta_max : float, optional
-        Needed unless ``prior`` knows it.
+        Needed unless ``prior`` is a :class:`~bayesknn.model.Prior`, which knows it.
     tolerance : float, optional
         Monte Carlo error allowed on the log posterior of the k that matter: by default .05, and
         .1 from 5,000 points on.
@@ -235,12 +236,7 @@ def grid_posterior(
     >>> round(float(posterior.k_probabilities.sum()), 6)
     1.0
     """
-    if not isinstance(prior, Prior):
-        if beta_max is None:
-            raise ValueError("beta_max must be given unless prior is a Prior that knows it")
-        prior = as_prior(prior, likelihood.k_max, beta_max)
-    if prior.k_max > likelihood.k_max:
-        raise ValueError(f"prior reaches k={prior.k_max}, the likelihood k={likelihood.k_max}")
+    prior = choose_prior(prior, beta_max, likelihood.k_max)
     if tolerance is not None and not (np.isfinite(tolerance) and tolerance > 0):
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(likelihood, CoherentLikelihood) and likelihood.table is None:

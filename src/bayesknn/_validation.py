@@ -8,7 +8,7 @@ their frames are recognised by what they can do.
 from __future__ import annotations
 
 import contextlib
-from numbers import Integral
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,8 @@ class Column(NamedTuple):
 def check_count(value: Any, name: str, low: int = 1, high: int | None = None) -> int:
     """Return ``value`` as an int in ``low..high``.
 
+    NumPy's integers are integers; truth values and floats are not, even whole ones.
+
     Examples
     --------
     >>> from bayesknn._validation import check_count
@@ -52,10 +54,11 @@ def check_count(value: Any, name: str, low: int = 1, high: int | None = None) ->
     ValueError: n_draws must be an integer >= 1, got 0
     """
     expected = f">= {low}" if high is None else f"in {low}..{high}"
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        count = int(value)
-        if low <= count and (high is None or count <= high):
-            return count
+    if not isinstance(value, bool | np.bool_):
+        with contextlib.suppress(TypeError):
+            count = operator.index(value)
+            if low <= count and (high is None or count <= high):
+                return count
     raise ValueError(f"{name} must be an integer {expected}, got {show(value)}")
 
 

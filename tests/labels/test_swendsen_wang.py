@@ -228,7 +228,7 @@ def test_relabelled_layout_is_the_same_graph(monkeypatch):
         ({"beta": float("inf")}, "beta must be finite, got inf"),
         ({"k": 0}, "k must be"),
         ({"k": 4}, "k must be"),
-        ({"n_classes": 1}, "n_classes must be at least 2, got 1"),
+        ({"n_classes": 1}, "n_classes must be an integer >= 2, got 1"),
         ({"n_draws": 0}, "n_draws must be an integer >= 1, got 0"),
         ({"n_warmup": -1}, "n_warmup must be an integer >= 0, got -1"),
         ({"thin": 0}, "thin must be an integer >= 1, got 0"),

@@ -84,10 +84,10 @@ def test_it_does_not_depend_on_the_number_of_threads():
     ("options", "words"),
     [
         ({"grid_shape": 12}, "grid_shape must be two integers"),
-        ({"grid_shape": (1, 12)}, r"grid_shape\[0\] must be at least 2"),
-        ({"grid_shape": (5, 0)}, r"grid_shape\[1\] must be at least 1"),
-        ({"n_sweeps": 0}, "n_sweeps must be at least 2"),
-        ({"n_warmup": -1}, "n_warmup must be at least 0"),
+        ({"grid_shape": (1, 12)}, r"grid_shape\[0\] must be an integer >= 2"),
+        ({"grid_shape": (5, 0)}, r"grid_shape\[1\] must be an integer >= 1"),
+        ({"n_sweeps": 0}, "n_sweeps must be an integer >= 2"),
+        ({"n_warmup": -1}, "n_warmup must be an integer >= 0"),
     ],
 )
 def test_bad_sizes_are_refused(options, words):

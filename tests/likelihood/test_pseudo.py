@@ -304,7 +304,7 @@ def test_pickled_likelihood_gives_the_same_bits(ripley):
         ({"labels": [0, 1, 2, 0], "n_classes": 2}, "got 2 at position 2"),
         ({"labels": [0, 0, 0, 0]}, "pass n_classes"),
         ({"labels": ["a", "b", "a", "b"]}, "labels must be integers"),
-        ({"n_classes": 1}, "n_classes must be at least 2"),
+        ({"n_classes": 1}, "n_classes must be an integer >= 2"),
         ({"class_weight": [1.0, 0.0]}, "class_weight must be finite and positive"),
         ({"class_weight": [1.0]}, "one for each class"),
         ({"beta": -0.5}, "beta must be at least 0, got -0.5"),

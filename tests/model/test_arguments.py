@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from bayesknn._validation import check_count
 from bayesknn.model.arguments import (
     check_beta,
     check_betas,
     check_class_weight,
-    check_count,
     check_label_vector,
     check_labels,
     check_n_classes,
@@ -42,10 +42,17 @@ def test_bad_n_classes(n_classes):
         check_n_classes(n_classes)
 
 
-def test_numpy_integers_are_integers():
-    count = check_count(np.uint8(3), "n", at_least=1)
+@pytest.mark.parametrize("three", [np.uint8(3), np.array(3)])
+def test_numpy_integers_are_integers(three):
+    count = check_count(three, "n")
     assert count == 3
     assert type(count) is int
+
+
+@pytest.mark.parametrize("value", [True, np.True_, 2.0, np.float64(2), "2", None, [2], np.ones(2)])
+def test_what_only_looks_like_a_count_is_refused(value):
+    with pytest.raises(ValueError, match="n must be an integer in 0..9, got "):
+        check_count(value, "n", 0, 9)
 
 
 @pytest.mark.parametrize(

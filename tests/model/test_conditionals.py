@@ -54,7 +54,7 @@ def test_large_beta_does_not_overflow():
     [
         ({"beta": -1.0}, "beta must be at least 0"),
         ({"k": 3}, "k must be"),
-        ({"n_classes": 1}, "n_classes must be at least 2"),
+        ({"n_classes": 1}, "n_classes must be an integer >= 2"),
         ({"labels": [0, 1, 2]}, r"lie in 0..1 \(2 classes\), got 2 at position 2"),
         ({"class_weight": [1.0, 2.0, 3.0]}, "must hold 2 numbers"),
         ({"site": 3}, r"site must be an integer in 0..2, got 3"),

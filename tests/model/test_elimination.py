@@ -178,7 +178,7 @@ def test_the_mean_needs_twice_the_room():
         (([0.0, np.inf], 1, 2), "beta must be finite, got inf"),
         ((1.0, 2, 2), "k must be"),
         ((1.0, 0, 2), "k must be"),
-        ((1.0, 1, 1), "n_classes must be at least 2, got 1"),
+        ((1.0, 1, 1), "n_classes must be an integer >= 2, got 1"),
         ((1.0, 1, 2, [1.0, 1.0, 1.0]), "class_weight must hold 2 numbers"),
         ((1.0, 1, 2, [1.0, 0.0]), "class_weight must be finite and positive"),
     ],

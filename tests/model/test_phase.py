@@ -156,7 +156,7 @@ def test_bad_simulations(result, message):
     [
         ({"k_values": []}, "k_values is empty"),
         ({"k_values": [0]}, "k_values must be an integer >= 1"),
-        ({"n_classes": 1}, "n_classes must be at least 2"),
+        ({"n_classes": 1}, "n_classes must be an integer >= 2"),
         ({"threshold": 1.0}, "threshold must lie strictly between 0 and 1"),
         ({"n_betas": -1}, "n_betas must be an integer >= 0"),
     ],

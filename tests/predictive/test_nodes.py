@@ -179,7 +179,7 @@ def test_bad_nodes_are_refused(arguments, message):
     [
         (([], []), "k must hold integers|no draws"),
         (([1.0, 2.0], [1]), "one shape"),
-        (([1.0], [1], 1), "max_per_k must be at least 2"),
+        (([1.0], [1], 1), "max_per_k must be an integer >= 2"),
     ],
 )
 def test_bad_draws_are_refused(arguments, message):

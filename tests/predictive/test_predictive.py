@@ -281,7 +281,7 @@ def test_an_empty_class_and_far_points():
     [
         ({"direction": "reverse"}, "direction must be one of both, forward, got 'reverse'"),
         ({"nodes": PosteriorNodes([13], [1.0], [1.0])}, r"k must be an integer in 1..12"),
-        ({"n_classes": 1}, "n_classes must be at least 2"),
+        ({"n_classes": 1}, "n_classes must be an integer >= 2"),
         ({"labels": [0, 1]}, "one label for each of the 40 points"),
         ({"class_weight": [1.0]}, "class_weight must hold 2 numbers"),
     ],

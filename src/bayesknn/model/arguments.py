@@ -7,10 +7,11 @@ a one-line ``ValueError``. That k fits the graph is checked by ``NeighborGraph.c
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
+
+from bayesknn._validation import check_count
 
 
 def check_beta(beta: Any, name: str = "beta") -> float:
@@ -62,7 +63,7 @@ def check_n_classes(n_classes: Any) -> int:
     >>> check_n_classes(3)
     3
     """
-    return check_count(n_classes, "n_classes", at_least=2)
+    return check_count(n_classes, "n_classes", 2)
 
 
 def check_class_weight(class_weight: Any, n_classes: int) -> np.ndarray | None:
@@ -180,16 +181,3 @@ def _refuse_where(bad: np.ndarray, array: np.ndarray, what: str) -> None:
     value = array[where]
     place = f"position {where[-1]}" + (f" of draw {where[0]}" if bad.ndim == 2 else "")
     raise ValueError(f"labels must {what}, got {value} at {place}")
-
-
-def check_count(value: Any, name: str, at_least: int) -> int:
-    """Return an integer of at least ``at_least``; floats that are whole numbers are refused too."""
-    try:
-        if isinstance(value, bool | np.bool_):
-            raise TypeError
-        count = operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name} must be an integer, got {value!r}") from None
-    if count < at_least:
-        raise ValueError(f"{name} must be at least {at_least}, got {count}")
-    return count

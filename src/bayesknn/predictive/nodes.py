@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn.model.arguments import check_betas, check_count
+from bayesknn._validation import check_count
+from bayesknn.model.arguments import check_betas
 
 if TYPE_CHECKING:
     from bayesknn.posterior.grid import GridPosterior
@@ -179,7 +180,7 @@ def _collapse(
     ``weights`` of shape (1 + R, n) holds the weights and their replicates. A replicate's weight in
     a bin is divided between its two points so that the replicate's mean of beta is kept.
     """
-    max_per_k = check_count(max_per_k, "max_per_k", at_least=2)
+    max_per_k = check_count(max_per_k, "max_per_k", 2)
     starts = _bin(k, beta, weights[0], max_per_k)
     of = np.repeat(np.arange(starts.size), np.diff(np.append(starts, k.size)))
     weight = np.add.reduceat(weights[0], starts)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn._progress import progress
+from bayesknn._validation import check_count
 from bayesknn.exceptions import MixingWarning, PhaseTransitionWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.random import as_seed_sequence
@@ -21,7 +22,6 @@ from bayesknn.model.arguments import (
     check_beta,
     check_betas,
     check_class_weight,
-    check_count,
     check_label_vector,
     check_n_classes,
 )
@@ -132,8 +132,8 @@ def path_table(
             found = run_paper_grid(
                 graph, n_classes, weights, k_max, beta_max, seeds,
                 grid_shape=_check_shape(grid_shape),
-                n_sweeps=check_count(n_sweeps, "n_sweeps", at_least=2),
-                n_warmup=check_count(n_warmup, "n_warmup", at_least=0),
+                n_sweeps=check_count(n_sweeps, "n_sweeps", 2),
+                n_warmup=check_count(n_warmup, "n_warmup", 0),
                 each=sampler.each,
             )  # fmt: skip
             return PathTable(

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn._validation import check_count
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.path.hermite import differentiate, evaluate, parabola, quintic
-from bayesknn.model.arguments import check_betas, check_class_weight, check_count
+from bayesknn.model.arguments import check_betas, check_class_weight
 
 _FORMAT = "bayesknn path table 1"
 _SCALARS = ("n_points", "n_classes", "beta_max", "grid", "n_sweeps")
@@ -249,7 +250,7 @@ class PathTable:
 
     def _check(self, beta: Any, k: Any) -> tuple[np.ndarray, int]:
         betas = check_betas(beta)
-        k = check_count(k, "k", at_least=1)
+        k = check_count(k, "k")
         if k > self.k_max:
             raise ValueError(f"k must be in 1..{self.k_max}, the range of this table, got {k}")
         if betas.size and betas.max() > self.beta_max * (1 + 1e-12):

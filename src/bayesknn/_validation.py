@@ -1,4 +1,4 @@
-"""Checks on what users pass in: tables of points, labels and counts.
+"""Checks on what users pass in: tables of points, labels, counts and choices.
 
 Each check returns what the caller needs or raises a one-line ``ValueError`` that names the column,
 row or value. Rows and unnamed columns are counted from 0. pandas and polars are never imported:
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,24 @@ def check_count(value: Any, name: str, low: int = 1, high: int | None = None) ->
             if low <= count and (high is None or count <= high):
                 return count
     raise ValueError(f"{name} must be an integer {expected}, got {show(value)}")
+
+
+def check_choice(value: Any, name: str, choices: Iterable[str]) -> str:
+    """Return ``value``, which must be one of the words in ``choices``.
+
+    Examples
+    --------
+    >>> from bayesknn._validation import check_choice
+    >>> check_choice(["grid"], "inference", ("auto", "grid"))
+    Traceback (most recent call last):
+    ...
+    ValueError: inference must be one of auto, grid, got ['grid']
+    """
+    choices = tuple(choices)
+    # A word first: what is compared with a list or an array is no truth value, or has no hash.
+    if isinstance(value, str) and value in choices:
+        return value
+    raise ValueError(f"{name} must be one of {', '.join(choices)}, got {show(value)}")
 
 
 def is_sparse(X: Any) -> bool:

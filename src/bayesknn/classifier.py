@@ -23,8 +23,7 @@ from bayesknn._estimator import (
     with_callbacks,
 )
 from bayesknn._packing import pack, unpack
-from bayesknn._validation import check_count, is_sparse
-from bayesknn._values import show
+from bayesknn._validation import check_choice, check_count, is_sparse
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
@@ -363,11 +362,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         return tree
 
     def _check_settings(self) -> Schedule:
-        if self.label_sampler not in LABEL_SAMPLERS:
-            raise ValueError(
-                f"label_sampler must be one of {', '.join(LABEL_SAMPLERS)}, "
-                f"got {show(self.label_sampler)}"
-            )
+        check_choice(self.label_sampler, "label_sampler", LABEL_SAMPLERS)
         return Schedule(
             check_count(self.n_chains, "n_chains"),
             check_count(self.n_draws, "n_draws"),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesknn._validation import check_choice
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.holmes_adams import HolmesAdamsLikelihood
@@ -120,10 +121,8 @@ def choose_inference(likelihood: str, inference: str, n_points: int) -> tuple[st
     ...
     ValueError: inference='exchange' is for likelihood='coherent'; the pseudo likelihood has no...
     """
-    if likelihood not in LIKELIHOODS:
-        raise ValueError(f"likelihood must be one of {', '.join(LIKELIHOODS)}, got {likelihood!r}")
-    if inference not in INFERENCES:
-        raise ValueError(f"inference must be one of {', '.join(INFERENCES)}, got {inference!r}")
+    check_choice(likelihood, "likelihood", LIKELIHOODS)
+    check_choice(inference, "inference", INFERENCES)
     if likelihood != "coherent" and inference in ("auxiliary", "exchange"):
         raise ValueError(
             f"inference={inference!r} is for likelihood='coherent'; the {likelihood} likelihood "
@@ -182,10 +181,7 @@ def find_posterior(
     ((2, 100), 'grid')
     """
     chosen, reason = choose_inference(target.likelihood, inference, target.graph.n_points)
-    if label_sampler not in LABEL_SAMPLERS:
-        raise ValueError(
-            f"label_sampler must be one of {', '.join(LABEL_SAMPLERS)}, got {label_sampler!r}"
-        )
+    check_choice(label_sampler, "label_sampler", LABEL_SAMPLERS)
     how = {"random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
     if chosen == "grid":
         route = _on_grid(target, schedule, how)

@@ -109,18 +109,18 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         graph = NeighborGraph.from_points(
             X, k_max, metric=self.metric, metric_params=self.metric_params, n_jobs=self.n_jobs
         )
-        n_wrong = _count_loo_errors(graph.neighbors, labels.astype(np.uint32), len(classes))
+        errors = find_loo_errors(graph, labels, len(classes))
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
         # argmin takes the first, that is the smallest k.
-        k = int(np.argmin(n_wrong)) + 1 if self._is_loo() else int(self.n_neighbors)
+        k = int(np.argmin(errors)) + 1 if self._is_loo() else int(self.n_neighbors)
         self.classes_, self._labels = classes, labels.astype(np.uint32)
         self.graph_ = graph
         # The graph of this k alone, so that predicting does not search up to k_max.
         assert graph.distances is not None
         self._voters = NeighborGraph(graph.neighbors[:k], graph.distances[:k], graph.index)
-        self.loo_errors_ = n_wrong / len(labels)
+        self.loo_errors_ = errors
         self.n_neighbors_ = k
         return self
 
@@ -193,6 +193,34 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
         return tags
+
+
+def find_loo_errors(graph: NeighborGraph, labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the leave-one-out error rate of the vote at every k of a graph.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    labels : ndarray of shape (n,)
+        Class numbers, in ``0..n_classes - 1``.
+    n_classes : int
+
+    Returns
+    -------
+    ndarray of shape (k_max,)
+        Entry k - 1 is the share of points that the vote of their k nearest gives another class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.classical import find_loo_errors
+    >>> from bayesknn.graph import NeighborGraph
+    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [2.1], [9.0]], k_max=3)
+    >>> find_loo_errors(graph, np.array([0, 0, 0, 1]), n_classes=2).tolist()
+    [0.25, 0.25, 0.25]
+    """
+    labels = np.asarray(labels).astype(np.uint32)
+    return _count_loo_errors(graph.neighbors, labels, n_classes) / graph.n_points
 
 
 @kernel(inline="always")

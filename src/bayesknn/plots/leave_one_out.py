@@ -71,14 +71,11 @@ class LeaveOneOutDisplay:
         check_is_fitted(estimator)
         if hasattr(estimator, "loo_errors_"):
             return cls(estimator.loo_errors_).plot(ax=ax)
-        from bayesknn.classical import _count_loo_errors
+        from bayesknn.classical import find_loo_errors
 
         labels = estimator.posterior_["observed_data"]["labels"].to_numpy()
-        n_wrong = _count_loo_errors(
-            estimator.graph_.neighbors, labels.astype(np.uint32), len(estimator.classes_)
-        )
-        display = cls(n_wrong / len(labels), estimator.k_values_, estimator.k_probabilities_)
-        return display.plot(ax=ax)
+        errors = find_loo_errors(estimator.graph_, labels, len(estimator.classes_))
+        return cls(errors, estimator.k_values_, estimator.k_probabilities_).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> LeaveOneOutDisplay:
         """Draw the curve.

@@ -1,5 +1,7 @@
 """The front before the three samplers: the right law from each, the same checks for all."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,33 @@ def test_perfect_draws_do_not_depend_on_threads():
         for n_jobs in (1, 2)
     )
     assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("method", METHODS)
+def test_progress_is_told_in_full_and_changes_nothing(method, n_jobs, monkeypatch):
+    told = []
+
+    @contextmanager
+    def watched(description, total, verbose):
+        told.append((description, total, verbose, steps := []))
+        yield steps.append
+
+    # Pieces of a single sweep or draw.
+    monkeypatch.setattr("bayesknn.labels.swendsen_wang._OPERATIONS_PER_CALL", 1)
+    monkeypatch.setattr("bayesknn.labels.perfect._WORK_PER_CALL", 1)
+    arguments = (GRAPH, BETA, K, N_CLASSES, method, 21)
+    options = {"random_state": 5, "n_jobs": n_jobs, "return_info": True}
+    silent = sample_labels(*arguments, **options)
+    with monkeypatch.context() as patch:
+        patch.setattr("bayesknn.labels.sampling.progress", watched)
+        labels, info = sample_labels(*arguments, verbose=1, **options)
+    np.testing.assert_array_equal(labels, silent[0])
+    np.testing.assert_array_equal(info.agreement, silent[1].agreement)
+    ((description, total, verbose, steps),) = told
+    assert (description, verbose) == ("Drawing labels", 1)
+    assert total == sum(steps) == (21 if method == "perfect" else info.n_sweeps)
+    assert len(steps) == {"perfect": 21, "gibbs": 2}.get(method, 2 * 200 + 21)
 
 
 def test_underscores_are_dashes():

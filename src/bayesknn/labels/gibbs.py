@@ -9,6 +9,7 @@ probability of one class; ``gibbs_two`` does two classes with one slot a site.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +66,7 @@ def gibbs_labels(
     initial: np.ndarray | None = None,
     class_weight: np.ndarray | None = None,
     key: np.uint64,
+    report: Callable[[float], None] = lambda steps: None,
 ) -> tuple[np.ndarray, GibbsInfo]:
     """Run one Gibbs chain and keep every ``thin``-th state after the warm-up.
 
@@ -86,6 +88,8 @@ def gibbs_labels(
         The weights a_g.
     key : numpy.uint64
         From :func:`bayesknn.labels.random.spawn_keys`; the same key gives the same draws.
+    report : callable, optional
+        ``report(sweeps)``: so many are done, all of them at the end.
 
     Returns
     -------
@@ -124,7 +128,9 @@ def gibbs_labels(
     weights = np.ones(n_classes) if class_weight is None else class_weight
     agreement = edge_ends @ weights / 2.0
     time = autocorrelation_time(agreement)
-    return draws, GibbsInfo(n_warmup + n_draws * thin, agreement, time)
+    n_sweeps = n_warmup + n_draws * thin
+    report(n_sweeps)
+    return draws, GibbsInfo(n_sweeps, agreement, time)
 
 
 def _run_many_classes(couplings, strength, n_classes, class_weight, labels, run):

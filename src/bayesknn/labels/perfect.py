@@ -93,6 +93,7 @@ def perfect_labels(
     proposal_beta: float | str | None = None,
     max_tries: int = 1000,
     n_jobs: int | None = None,
+    report: Callable[[float], None] = lambda steps: None,
 ) -> tuple[np.ndarray, PerfectInfo]:
     """Draw label vectors exactly from the model, by coupling from the past.
 
@@ -121,6 +122,8 @@ def perfect_labels(
         How many proposals to make before giving up.
     n_jobs : int, optional
         Threads over the draws, as in joblib. The draws do not depend on it.
+    report : callable, optional
+        ``report(draws)``: so many more are made; any thread calls it.
 
     Returns
     -------
@@ -167,7 +170,7 @@ def perfect_labels(
         prepare = _prepare_rejection(graph, beta, reached, k, weights, key, max_sweeps, max_tries)
     labels = np.empty((n_draws, graph.n_points), label_dtype(n_classes))
     n_sweeps, n_tries = np.zeros(n_draws, np.int64), np.ones(n_draws, np.int64)
-    n_apart = _fill(prepare, labels, n_sweeps, n_tries, effective_n_jobs(n_jobs))
+    n_apart = _fill(prepare, labels, n_sweeps, n_tries, effective_n_jobs(n_jobs), report)
     if n_apart.any():
         draw = int(np.argmax(n_apart > 0))
         past, apart = int(n_sweeps[draw]), int(n_apart[draw])
@@ -262,7 +265,7 @@ def _prepare_rejection(
     return prepare
 
 
-def _fill(prepare: _Prepare, labels, n_sweeps, n_tries, n_threads: int) -> np.ndarray:
+def _fill(prepare: _Prepare, labels, n_sweeps, n_tries, n_threads: int, report) -> np.ndarray:
     """Make every draw, or all up to one that fails; how many points each left apart."""
     n_draws, n_points = labels.shape
     n_apart = np.zeros(n_draws, np.int64)
@@ -278,6 +281,7 @@ def _fill(prepare: _Prepare, labels, n_sweeps, n_tries, n_threads: int) -> np.nd
                 failed = first + int(np.flatnonzero(n_sweeps[part])[-1])
                 n_apart[failed] = n_left
                 return
+            report(part.stop - part.start)
 
     def make_all(begin: int, end: int, n_start: int) -> None:
         bounds = np.linspace(begin, end, min(n_threads, end - begin) + 1).astype(int).tolist()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesknn._progress import progress
 from bayesknn._validation import check_count
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
@@ -82,6 +83,7 @@ def sample_labels(
     max_sweeps: int = 2**16,
     n_jobs: int | None = None,
     return_info: bool = False,
+    verbose: int = 0,
 ) -> Any:
     """Draw labels of the training points from the model at (beta, k).
 
@@ -115,6 +117,9 @@ def sample_labels(
         Threads over perfect draws; the draws do not depend on it.
     return_info : bool
         Also return a :class:`SampleInfo`.
+    verbose : int
+        Above 0, a progress bar is shown once two seconds have passed. It counts sweeps, of Gibbs
+        those of a whole chain at once, or perfect draws.
 
     Returns
     -------
@@ -150,10 +155,11 @@ def sample_labels(
     if method == "perfect":
         if initial is not None:
             raise ValueError("initial is for chains; perfect draws have no start")
-        labels, perfect = perfect_labels(
-            graph, beta, k, n_classes, key=keys[0], n_draws=n_draws, class_weight=class_weight,
-            max_sweeps=max_sweeps, n_jobs=n_jobs,
-        )  # fmt: skip
+        with progress("Drawing labels", total=n_draws, verbose=verbose) as report:
+            labels, perfect = perfect_labels(
+                graph, beta, k, n_classes, key=keys[0], n_draws=n_draws,
+                class_weight=class_weight, max_sweeps=max_sweeps, n_jobs=n_jobs, report=report,
+            )  # fmt: skip
         total = int(perfect.n_sweeps.sum())
         info = SampleInfo(method, total, perfect.agreement, 1.0, perfect.n_sweeps, np.nan)
         return (labels, info) if return_info else labels
@@ -162,13 +168,15 @@ def sample_labels(
     if initial is None and n_draws > 1:
         starts = [None, np.zeros(graph.n_points, np.int64)]
     shares = np.diff(np.linspace(0, n_draws, len(starts) + 1).astype(int))
-    runs = [
-        _CHAINS[method](
-            graph, beta, k, n_classes, n_draws=int(share), n_warmup=n_warmup, thin=thin,
-            initial=start, class_weight=class_weight, key=key,
-        )
-        for start, share, key in zip(starts, shares, keys, strict=False)
-    ]  # fmt: skip
+    n_sweeps = len(starts) * n_warmup + n_draws * thin
+    with progress("Drawing labels", total=n_sweeps, verbose=verbose) as report:
+        runs = [
+            _CHAINS[method](
+                graph, beta, k, n_classes, n_draws=int(share), n_warmup=n_warmup, thin=thin,
+                initial=start, class_weight=class_weight, key=key, report=report,
+            )
+            for start, share, key in zip(starts, shares, keys, strict=False)
+        ]  # fmt: skip
     labels = np.concatenate([draws for draws, _ in runs])
     series = [info.agreement for _, info in runs]
     disagreement = _compare(series)
@@ -183,7 +191,7 @@ def sample_labels(
     times = [autocorrelation_time(one) for one in series]
     info = SampleInfo(
         method,
-        sum(one.n_sweeps for _, one in runs),
+        n_sweeps,
         np.concatenate(series),
         float(np.average(times, weights=shares)),
         None,

@@ -14,6 +14,7 @@ n + m belongs to candidate m.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +80,7 @@ def swendsen_wang_labels(
     initial: Any = None,
     class_weight: Any = None,
     every_k: bool = False,
+    report: Callable[[float], None] = lambda steps: None,
 ) -> tuple[np.ndarray, SwendsenWangInfo]:
     """Draw labels given (beta, k) by a Swendsen-Wang chain.
 
@@ -107,6 +109,8 @@ def swendsen_wang_labels(
         The weights a_g of same-label edges of each class.
     every_k : bool
         Record ``agreement`` and ``cluster_agreement`` for every k up to ``graph.k_max``.
+    report : callable, optional
+        ``report(sweeps)``: so many more are done.
 
     Returns
     -------
@@ -163,7 +167,9 @@ def swendsen_wang_labels(
             warmup, thin, labels, scratch, draws[start:stop], agreement[start:stop],
             cluster_agreement[start:stop], bond_agreement[start:stop],
         )  # fmt: skip
-        sweep += warmup + (stop - start) * thin
+        n_more = warmup + (stop - start) * thin
+        sweep += n_more
+        report(n_more)
     if not every_k:
         agreement, cluster_agreement = agreement[:, 0], cluster_agreement[:, 0]
     series = agreement[:, k - 1] if every_k else agreement

@@ -16,36 +16,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesknn._estimator import (
     CallbackSupportMixin,
-    affordable_neighbors,
     check_new_points,
     check_training,
     follow_stages,
     with_callbacks,
 )
 from bayesknn._packing import pack, unpack
-from bayesknn._validation import check_choice, check_count, is_sparse
-from bayesknn.graph import NeighborGraph
-from bayesknn.graph.precomputed import count_stored
-from bayesknn.labels import find_beta_max
-from bayesknn.labels.random import as_seed_sequence
-from bayesknn.model import Prior, as_prior, class_weights
-from bayesknn.posterior.output import restore_tree
-from bayesknn.posterior.routes import (
-    LABEL_SAMPLERS,
-    Route,
-    Schedule,
-    Target,
-    choose_inference,
-    find_posterior,
+from bayesknn._wiring import (
+    check_settings,
+    choose_k_max,
+    choose_prior,
+    find_nodes,
+    make_predictive,
 )
-from bayesknn.predictive import PosteriorNodes, Predictive, decide, find_zones, log_score
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.random import as_seed_sequence
+from bayesknn.model import class_weights
+from bayesknn.posterior.output import restore_tree
+from bayesknn.posterior.routes import Route, Target, choose_inference, find_posterior
+from bayesknn.predictive import Predictive, decide, find_zones, log_score
 
 if TYPE_CHECKING:
     import xarray
-
-# Holmes and Adams count k neighbours where the coherent model counts 2k on average, so that the
-# same strength of agreement is a beta twice as large.
-_HOLMES_ADAMS_SCALE = 2.0
 
 
 class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -202,7 +194,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         BayesianKNeighborsClassifier
             Itself.
         """
-        schedule = self._check_settings()
+        schedule = check_settings(self)
         classes, labels = check_training(X, y)
         choose_inference(self.likelihood, self.inference, len(labels))
         seeds = as_seed_sequence(self.random_state).spawn(2)
@@ -210,7 +202,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             with stage("neighbours"):
                 graph = NeighborGraph.from_points(
                     X,
-                    self._choose_k_max(X, labels),
+                    choose_k_max(self, X, labels),
                     metric=self.metric,
                     metric_params=self.metric_params,
                     n_jobs=self.n_jobs,
@@ -219,7 +211,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             if self.class_prior is not None:
                 weights = class_weights(labels, self.class_prior, classes.tolist())
             with stage("beta_max"):
-                prior = self._choose_prior(graph, len(classes), weights, seeds[0])
+                prior = choose_prior(self, graph, len(classes), weights, seeds[0])
             target = Target(self.likelihood, graph, labels, len(classes), weights, prior)
             with stage("posterior"):
                 route = find_posterior(
@@ -232,7 +224,10 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
                     verbose=self.verbose,
                 )
             with stage("leave-one-out"):
-                predictive = self._make_predictive(target, route)
+                predictive = make_predictive(
+                    self.likelihood, graph, labels, len(classes), find_nodes(route), weights,
+                    n_jobs=self.n_jobs, verbose=self.verbose,
+                )  # fmt: skip
                 loo_proba = predictive.loo_probabilities()
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
@@ -361,65 +356,11 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             tree = self._tree = restore_tree(self._draws)
         return tree
 
-    def _check_settings(self) -> Schedule:
-        check_choice(self.label_sampler, "label_sampler", LABEL_SAMPLERS)
-        return Schedule(
-            check_count(self.n_chains, "n_chains"),
-            check_count(self.n_draws, "n_draws"),
-            check_count(self.n_warmup, "n_warmup", 0),
-        )
-
-    def _choose_k_max(self, X: Any, labels: np.ndarray) -> int:
-        if self.max_neighbors is not None:
-            return check_count(self.max_neighbors, "max_neighbors", 1, len(labels) - 1)
-        if isinstance(self.prior, Prior):
-            return check_count(self.prior.k_max, "k_max of the prior", 1, len(labels) - 1)
-        k_max = affordable_neighbors(labels)
-        if is_sparse(X) and X.shape[0] == X.shape[1]:
-            k_max = max(1, min(k_max, count_stored(X)))
-        return k_max
-
-    def _choose_prior(self, graph, n_classes, weights, seed) -> Prior:
-        if isinstance(self.prior, Prior):
-            return as_prior(self.prior, graph.k_max, self.prior.beta_max)
-        beta_max = self.beta_max
-        if isinstance(beta_max, str):
-            if beta_max != "auto":
-                raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
-            found = find_beta_max(
-                graph, n_classes, class_weight=weights, n_betas=0, random_state=seed
-            )
-            scale = _HOLMES_ADAMS_SCALE if self.likelihood == "holmes-adams" else 1.0
-            beta_max = scale * found.beta_max
-        return as_prior(self.prior, graph.k_max, beta_max)
-
-    def _make_predictive(self, target: Target, route: Route) -> Predictive:
-        if route.grid is not None:
-            nodes = PosteriorNodes.from_grid(route.grid)
-        else:
-            nodes = PosteriorNodes.from_draws(route.beta, route.k)
-        return self._connect(
-            target.likelihood, target.graph, target.labels, target.n_classes, nodes,
-            target.class_weight,
-        )  # fmt: skip
-
     def _check_and_connect(self, X: Any) -> Predictive:
         check_new_points(self, X)
         # As set_params may have left them since the fit.
         self._predictive.n_jobs, self._predictive.verbose = self.n_jobs, self.verbose
         return self._predictive
-
-    def _connect(self, likelihood, graph, labels, n_classes, nodes, class_weight) -> Predictive:
-        return Predictive(
-            graph,
-            labels,
-            n_classes,
-            nodes,
-            class_weight=class_weight,
-            direction="forward" if likelihood == "holmes-adams" else "both",
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
 
     def _describe(self, route: Route, k_max: int) -> None:
         """Set the attributes that sum the posterior up."""
@@ -448,9 +389,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         if nodes is not None:
             # That of the fit: set_params may have changed the parameter before it was saved.
             likelihood = self.diagnostics_["likelihood"]
-            self._predictive = self._connect(
+            self._predictive = make_predictive(
                 likelihood, self.graph_, self._labels, len(self.classes_), nodes,
-                self.class_weight_,
+                self.class_weight_, n_jobs=self.n_jobs, verbose=self.verbose,
             )  # fmt: skip
 
     def __sklearn_tags__(self):

@@ -77,27 +77,6 @@ def test_holmes_and_adams_look_forward_only():
     np.testing.assert_allclose(clf.predict_proba(RIPLEY.X_test[:50]), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("inference", ["exchange", "auxiliary"])
-def test_chains_predict_what_the_grid_predicts(coherent, inference):
-    """Test error and log-loss agree within the Monte Carlo error, judged chain by chain."""
-    clf = fit_ripley(
-        inference=inference, n_chains=8, n_draws=1500, n_warmup=500, random_state=1, n_jobs=2
-    )
-    X, y = RIPLEY.X_test, RIPLEY.y_test
-    draws = clf.posterior_["posterior"]
-    losses = []
-    for chain in range(8):
-        nodes = PosteriorNodes.from_draws(draws["beta"].values[chain], draws["k"].values[chain])
-        parts = Predictive(clf.graph_, RIPLEY.y_train, 2, nodes)
-        losses.append(log_loss(y, parts.probabilities(X)))
-    error = np.std(losses, ddof=1) / np.sqrt(8)
-    grid_loss = log_loss(y, coherent.predict_proba(X))
-    # 9 standard errors of Student's t with 7 degrees of freedom: one in 2e4 runs, and the grid's
-    # own error beside it, which is of the size that .05 on log P(k) leaves.
-    assert abs(np.mean(losses) - grid_loss) < 9 * error + 1e-3
-    assert abs(clf.score(X, y) - coherent.score(X, y)) <= 0.004
-
-
 def test_ripley_log_losses_are_those_of_the_specification(coherent, pseudo):
     X, y = RIPLEY.X_test, RIPLEY.y_test
     assert abs(log_loss(y, coherent.predict_proba(X)) - 0.258) < 0.004

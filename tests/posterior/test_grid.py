@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import comb, logsumexp
 
 from bayesknn.datasets import load_glass, load_ripley
 from bayesknn.graph import NeighborGraph
@@ -171,59 +171,98 @@ def test_the_result_depends_on_the_seed_and_not_on_threads():
     assert not np.array_equal(runs[0].weights, runs[2].weights)
 
 
-def test_labels_without_structure_put_the_mass_at_small_beta():
-    graph = NeighborGraph.from_points(np.random.default_rng(0).normal(size=(80, 2)), k_max=30)
-    labels = np.random.default_rng(1).integers(2, size=80)
-    posterior = grid_posterior(CoherentLikelihood(graph, labels), beta_max=4.0, random_state=0)
-    assert posterior.beta_mean < 0.8
-    assert np.isclose(posterior.weights.sum(), 1)
-
-
-def test_separated_classes_put_the_mass_at_large_beta():
-    labels = np.repeat([0, 1], 30)
-    points = np.random.default_rng(0).normal(size=(60, 2)) + 100 * labels[:, None]
-    graph = NeighborGraph.from_points(points, k_max=29)
-    likelihood = CoherentLikelihood(graph, labels)
-    posterior = grid_posterior(likelihood, beta_max=4.0, random_state=0)
-    assert np.isclose(posterior.weights.sum(), 1)
-    assert posterior.beta_mean > 1.5
-
-
-def separated(n_flipped):
-    """Two clouds far apart, with so many labels of the first changed to the second's."""
-    labels = np.repeat([0, 1], 30)
-    points = np.random.default_rng(0).normal(size=(60, 2)) + 100 * labels[:, None]
-    labels[:n_flipped] = 1
-    return NeighborGraph.from_points(points, k_max=5), labels
-
-
-@pytest.mark.parametrize("n_flipped", [0, 1])
-def test_where_labels_freeze_the_ridge_still_agrees_with_exact_log_z(n_flipped):
-    # Every label as its neighbours': the posterior of beta is flat up to beta_max.
-    data = separated(n_flipped)
-    exact = grid_posterior(ExactLikelihood(*data), beta_max=10.0)
+def p_value_of_means(data, prior, **expected):
+    """Scores of posterior means over repeated seeds, against (mean, standard deviation) of each."""
     likelihood = CoherentLikelihood(*data)
 
     def p_value(n_seeds, seed):
         z = []
         runs = [
             grid_posterior(
-                likelihood,
-                beta_max=10.0,
-                evidence=False,
-                random_state=np.random.SeedSequence([seed, s]),
+                likelihood, prior, evidence=False, random_state=np.random.SeedSequence([seed, s])
             )
             for s in range(n_seeds)
         ]
-        for name, sd in (("beta_mean", exact.beta_sd), ("k_mean", exact.k_sd)):
-            values = np.array([getattr(run, name) for run in runs])
+        for name, (mean, sd) in expected.items():
+            values = np.array([getattr(run, f"{name}_mean") for run in runs])
             # A hundredth of a posterior standard deviation is left to the rule of integration.
-            away = abs(values.mean() - getattr(exact, name)) - 0.01 * sd
-            error = np.sqrt(np.mean([getattr(run, f"{name}_error") ** 2 for run in runs]))
-            z.append(max(0.0, away) / (error / np.sqrt(n_seeds)))
+            away = max(0.0, abs(values.mean() - mean) - 0.01 * sd)
+            error = np.sqrt(np.mean([getattr(run, f"{name}_mean_error") ** 2 for run in runs]))
+            z.append(away / (error / np.sqrt(n_seeds)))
         return p_value_of_z(z)
 
-    check(p_value, 10)
+    return p_value
+
+
+def log_z_of_clique(beta, n):
+    """Log Z where each of n points has all others as neighbours, k = n - 1: by class counts."""
+    m = np.arange(n + 1)
+    s = m * (m - 1) + (n - m) * (n - m - 1)
+    return logsumexp(np.log(comb(n, m)) + np.multiply.outer(beta / (n - 1), s), axis=-1)
+
+
+def moments_of_beta(n_agreeing, log_z, beta_max=4.0):
+    """Mean and standard deviation of beta at one k, by the plain sum."""
+    betas = np.linspace(0, beta_max, 4001)
+    weights = np.exp(betas * n_agreeing - log_z(betas))
+    weights[[0, -1]] /= 2
+    mean = np.average(betas, weights=weights)
+    return mean, np.sqrt(np.average((betas - mean) ** 2, weights=weights))
+
+
+def at_largest_k(k_max):
+    return ArrayPrior([0.0] * (k_max - 1) + [1.0], 4.0)
+
+
+def test_labels_without_structure_put_the_mass_at_small_beta():
+    # Of 40 points who are all neighbours half have either label: S is as small as it gets.
+    graph = NeighborGraph.from_points(np.random.default_rng(0).normal(size=(40, 2)), k_max=39)
+    data = graph, np.random.default_rng(1).permutation(np.arange(40) % 2)
+    mean, sd = moments_of_beta(40 * 19 / 39, lambda beta: log_z_of_clique(beta, 40))
+    assert mean + sd < 1.0
+    check(p_value_of_means(data, at_largest_k(39), beta=(mean, sd)), 8)
+
+
+def test_labels_without_structure_are_told_from_the_graph_of_every_k():
+    graph, labels, *_ = small_data()
+    data = graph, np.random.default_rng(1).permutation(labels)
+    exact = grid_posterior(ExactLikelihood(*data), beta_max=BETA_MAX)
+    expected = {"beta": (exact.beta_mean, exact.beta_sd), "k": (exact.k_mean, exact.k_sd)}
+    # The same labels in their places speak for a beta well above, and are found out.
+    structured = exact_posterior()
+    assert exact.beta_mean + exact.beta_sd < structured.beta_mean
+    prior = UniformPrior(graph.k_max, BETA_MAX)
+    check(p_value_of_means(data, prior, **expected), 10)
+    assert rejects(p_value_of_means((graph, labels), prior, **expected), 10)
+
+
+def two_clouds(k_max, n_flipped=0):
+    """Two clouds far apart, with so many labels of the first changed to the second's."""
+    labels = np.repeat([0, 1], 30)
+    points = np.random.default_rng(0).normal(size=(60, 2)) + 100 * labels[:, None]
+    labels[:n_flipped] = 1
+    return NeighborGraph.from_points(points, k_max), labels
+
+
+# Each cloud has its own Z; a posterior with the Z of one is the mutant.
+@pytest.mark.parametrize(("n_factors", "is_right"), [(2, True), (1, False)])
+def test_separated_classes_put_the_mass_at_large_beta(n_factors, is_right):
+    mean, sd = moments_of_beta(60.0, lambda beta: n_factors * log_z_of_clique(beta, 30))
+    assert mean > 2.5
+    p_value = p_value_of_means(two_clouds(29), at_largest_k(29), beta=(mean, sd))
+    if is_right:
+        check(p_value, 8)
+    else:
+        assert rejects(p_value, 8)
+
+
+@pytest.mark.parametrize("n_flipped", [0, 1])
+def test_where_labels_freeze_the_ridge_still_agrees_with_exact_log_z(n_flipped):
+    # Every label as its neighbours': the posterior of beta is flat up to beta_max.
+    data = two_clouds(5, n_flipped)
+    exact = grid_posterior(ExactLikelihood(*data), beta_max=10.0)
+    expected = {"beta": (exact.beta_mean, exact.beta_sd), "k": (exact.k_mean, exact.k_sd)}
+    check(p_value_of_means(data, UniformPrior(5, 10.0), **expected), 10)
 
 
 class NoisyTable:

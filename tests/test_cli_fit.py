@@ -1,5 +1,6 @@
 """``bayesknn fit`` and ``bayesknn predict`` on tables as people have them."""
 
+import io
 import json
 import shlex
 
@@ -133,6 +134,47 @@ def test_predict_says_what_fit_says_of_the_same_rows(folder, tmp_path):
     assert names(tmp_path / "q") == ["predictions.csv"]
     summary = json.loads(run(*predict, "--json").stdout)
     assert summary["rows"] == 30 and sum(summary["classes"].values()) == 30
+
+
+def write_losses(path, truths, decisions, losses):
+    pd.DataFrame(losses, truths, decisions).to_csv(path, index_label="truth")
+    return path
+
+
+def test_predict_decides_by_the_losses(folder, tmp_path):
+    predict = ("predict", folder / "out", folder / "test.parquet")
+    plain = pd.read_csv(io.StringIO(run(*predict).stdout))
+    classes = [name.removeprefix("probability ") for name in plain if name.startswith("probab")]
+    # Rows are the truth, in another order than the columns: to miss the first is dear.
+    losses = np.array([[0.0, 8.0, 9.0], [1.0, 0.0, 2.0], [1.5, 1.0, 0.0]])
+    order = [2, 0, 1]
+    path = write_losses(
+        tmp_path / "loss.csv", [classes[g] for g in order], classes, losses[order]
+    )  # fmt: skip
+    result = run(*predict, "--loss", path, "--out", tmp_path / "p.csv")
+    assert result.exit_code == 0, result.output
+    frame = pd.read_csv(tmp_path / "p.csv")
+    assert list(frame)[-2:] == ["decision", "decision loss"]
+    pd.testing.assert_frame_equal(frame[list(plain)], plain)
+    chances = frame[[f"probability {name}" for name in classes]].to_numpy()
+    expected, turned = chances @ losses, chances @ losses.T
+    np.testing.assert_allclose(frame["decision loss"], expected.min(axis=1), rtol=1e-4)
+    assert frame["decision"].tolist() == [classes[g] for g in expected.argmin(axis=1)]
+    # The losses matter, and so does what is a row of them and what a column.
+    assert np.any(expected.argmin(axis=1) != turned.argmin(axis=1))
+    assert frame["decision"].tolist() != frame["class"].tolist()
+    summary = json.loads(run(*predict, "--loss", path, "--json").stdout)
+    assert summary["decisions"] == frame["decision"].value_counts().to_dict()
+    assert "decisions" not in json.loads(run(*predict, "--json").stdout)
+
+
+def test_predict_refuses_losses_of_other_classes(folder, tmp_path):
+    out = tmp_path / "p.csv"
+    predict = ("predict", folder / "out", folder / "test.parquet", "--out", out)
+    path = write_losses(tmp_path / "loss.csv", ["plain", "fancy"], ["plain", "fancy"], np.eye(2))
+    line = refused(run(*predict, "--loss", path), out)
+    assert "column 'fancy' is not a class of the model; the classes are" in line
+    assert "none.csv cannot be read" in refused(run(*predict, "--loss", tmp_path / "none.csv"), out)
 
 
 def test_predict_refuses_models_and_tables_that_do_not_fit(folder, tmp_path):

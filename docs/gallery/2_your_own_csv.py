@@ -73,4 +73,14 @@ pd.read_csv(folder / "result" / "predictions.csv").head(4).round(3)
 bayesknn("predict", "result/model.skops", "new.csv", "--out", "again.csv")
 again = pd.read_csv(folder / "again.csv")
 print(len(again), "rows")
+
+# %%
+# Where one mistake costs more than another, ``--loss`` takes a table of the costs: a row for each
+# true class, a column for each decision. The output then has the decision of least expected loss
+# beside the most probable class. Here it costs five times as much to miss a relapse.
+
+(folder / "loss.csv").write_text("truth,no relapse,relapse\nno relapse,0,1\nrelapse,5,0\n")
+bayesknn("predict", "result/model.skops", "new.csv", "--loss", "loss.csv", "--out", "decided.csv")
+decided = pd.read_csv(folder / "decided.csv")
+print(pd.crosstab(decided["class"], decided["decision"]))
 temporary.cleanup()

@@ -24,6 +24,12 @@ FILE = click.Path(path_type=Path)
 @click.option("--force", is_flag=True, help="Replace what is at --out.")
 @click.option("--encoding", help="Of a CSV file; UTF-8 by default.")
 @click.option("--level", type=float, default=0.95, help="Of the credible intervals.")
+@click.option(
+    "--loss",
+    type=FILE,
+    metavar="FILE.csv",
+    help="What a wrong decision costs: a row for each true class, a column for each decision.",
+)
 @click.option("--jobs", type=int, help="Threads, -1 for all cores; no result depends on it.")
 @click.option("--quiet", is_flag=True, help="Print no notes.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else.")
@@ -32,6 +38,11 @@ def predict(**options: Any) -> None:
 
     MODEL is the file model.skops or the folder it is in. A file of any other origin is refused:
     nothing in it is ever executed.
+
+    With --loss the output has two more columns: decision, the class with the least expected loss,
+    and decision loss, that loss. The file is a square table. Its first column names the true
+    classes and its header the classes decided for, so that the entry in row ill and column well is
+    the cost of deciding for well where ill is true.
     """
     with one_line_errors():
         run_predict(**options)
@@ -44,6 +55,7 @@ def run_predict(
     force: bool,
     encoding: str | None,
     level: float,
+    loss: Path | None,
     jobs: int | None,
     quiet: bool,
     as_json: bool,
@@ -56,6 +68,7 @@ def run_predict(
     from bayesknn._progress import progress
     from bayesknn.report import load_model, read_table
     from bayesknn.report.folder import check_output, write_file, write_folder
+    from bayesknn.report.losses import read_losses
     from bayesknn.report.predictions import predict_new, write_csv
 
     is_file = out is not None and out.suffix.lower() == ".csv"
@@ -64,10 +77,12 @@ def run_predict(
         check_output(out, force, own)
     fitted = load_model(model)
     fitted.classifier.set_params(n_jobs=jobs)
+    classes = [str(name) for name in fitted.classifier.classes_.tolist()]
+    losses = None if loss is None else read_losses(loss, classes, encoding)
     frame = read_table(data, encoding, text=fitted.categorical)
     frame = frame.set_axis(np.arange(1, len(frame) + 1), axis=0)
     with progress("Predicting", verbose=not (quiet or as_json)):
-        found = predict_new(fitted, frame, level)
+        found = predict_new(fitted, frame, level, losses)
         text = write_csv(found)
     notes = [
         f"column {name!r} holds categories that training did not see, in {count:,} "
@@ -83,14 +98,15 @@ def run_predict(
         with write_folder(out, force=force, own=own) as folder:
             (folder / "predictions.csv").write_text(text, encoding="utf-8", newline="")
     if as_json:
-        names, counts = np.unique(found.winners, return_counts=True)
         summary = {
             "rows": len(found.rows),
-            "classes": {found.names[g]: int(n) for g, n in zip(names, counts, strict=True)},
+            "classes": _count(found.winners, classes),
             "settled": found.share_sure,
             "messages": notes,
             "out": None if out is None else out.as_posix(),
         }
+        if losses is not None:
+            summary["decisions"] = _count(found.decide()[0], classes)
         click.echo(json.dumps(summary, indent=2, allow_nan=False))
     elif not quiet:
         for note in notes:
@@ -98,3 +114,8 @@ def run_predict(
         if out is not None:
             share = f"{100 * found.share_sure:.1f} %"
             click.echo(f"{len(found.rows):,} rows, the leading class settled in {share}: {out}")
+
+
+def _count(numbers: Any, classes: list[str]) -> dict[str, int]:
+    """Return how often each class occurs among class numbers, those that never do left out."""
+    return {name: n for g, name in enumerate(classes) if (n := int((numbers == g).sum()))}

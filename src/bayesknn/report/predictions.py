@@ -36,6 +36,8 @@ class Predictions:
         Number of the class that the row has in its table, -1 for one that training did not see.
     actual_names : ndarray of shape (m,) or None
         The same as text.
+    loss : ndarray of shape (n_classes, n_classes) or None
+        ``loss[a, g]`` is the loss of deciding for class a where the truth is g.
     """
 
     rows: np.ndarray
@@ -46,6 +48,7 @@ class Predictions:
     basis: str
     actual: Any = None
     actual_names: Any = None
+    loss: Any = None
 
     @property
     def winners(self) -> np.ndarray:
@@ -56,6 +59,12 @@ class Predictions:
     def expected_loss(self) -> np.ndarray:
         """Probability that the most probable class is wrong: the expected 0-1 loss."""
         return 1.0 - self.probabilities.max(axis=1)
+
+    def decide(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the number of the class of least expected ``loss`` in each row, and that loss."""
+        from bayesknn.predictive import decide
+
+        return decide(self.probabilities, self.loss)
 
     @property
     def names(self) -> list[str]:
@@ -95,6 +104,10 @@ class Predictions:
         # Entry -1 is what a zone without a sure class says.
         columns["zone"] = np.array([*names, uncertain_name(self.names)], dtype=object)[self.zones]
         columns["expected loss"] = self.expected_loss
+        if self.loss is not None:
+            decisions, expected = self.decide()
+            columns["decision"] = names[decisions]
+            columns["decision loss"] = expected
         return pandas.DataFrame(columns)
 
 
@@ -111,7 +124,9 @@ def write_csv(predictions: Predictions) -> str:
     return predictions.to_frame().to_csv(index=False, float_format="%.6g", lineterminator="\n")
 
 
-def predict_new(model: Any, frame: pandas.DataFrame, level: float) -> Predictions:
+def predict_new(
+    model: Any, frame: pandas.DataFrame, level: float, loss: np.ndarray | None = None
+) -> Predictions:
     """Predict the rows of a table that were not in training.
 
     Parameters
@@ -121,6 +136,8 @@ def predict_new(model: Any, frame: pandas.DataFrame, level: float) -> Prediction
         Its index counts the rows from 1.
     level : float
         Of the credible intervals.
+    loss : ndarray of shape (n_classes, n_classes), optional
+        ``loss[a, g]`` is the loss of deciding for class a where the truth is g.
 
     Returns
     -------
@@ -138,6 +155,7 @@ def predict_new(model: Any, frame: pandas.DataFrame, level: float) -> Prediction
         intervals,
         find_zones(intervals),
         NEW_ROW,
+        loss=loss,
     )
 
 

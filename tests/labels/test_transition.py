@@ -69,6 +69,17 @@ def test_beta_max_does_not_depend_on_the_points_made_for_plotting():
     with_curve, without = (
         find_beta_max(ripley_graph(), 3, n_betas=n_betas, random_state=0) for n_betas in (12, 0)
     )
-    assert np.array_equal(with_curve.crossings, without.crossings)
     assert with_curve.beta_max == without.beta_max
     assert len(without.beta) < len(with_curve.beta)
+
+
+def test_every_crossing_of_a_curve_is_where_the_curve_crosses():
+    curve = find_beta_max(ripley_graph(), 2, random_state=0)
+    for k, crossing, error in zip(
+        curve.k_values.tolist(), curve.crossings, curve.crossing_errors, strict=True
+    ):
+        beta, agreement, spread = curve.curve(k)
+        near = np.interp(crossing, beta, agreement)
+        # The curve is bent between its points, which are a third of a unit apart.
+        allowed = 4 * spread.max() + 0.003
+        assert abs(near - curve.agreement_threshold) < allowed, (k, error)

@@ -87,6 +87,12 @@ def test_a_combination_of_columns_is_that_of_its_series():
     assert np.allclose(variance, node.tilt(64).variance[:, 1])
 
 
+def test_a_k_that_is_not_recorded_is_refused():
+    node = Node(lay_out(GRAPH, 3, None), 1.0, 2, [1, 3], np.random.SeedSequence(0))
+    with pytest.raises(KeyError, match="S at k=2 is not recorded"):
+        node.column(2)
+
+
 def test_a_first_order_transition_shows():
     # KERNELS: dense, high-dimensional graphs and many classes; hot and cold chains stay apart.
     points = np.random.default_rng(0).normal(size=(1000, 10))

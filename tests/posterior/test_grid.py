@@ -11,7 +11,8 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels import sample_labels
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, PseudoLikelihood
 from bayesknn.model import ArrayPrior, UniformPrior
-from bayesknn.posterior import grid_posterior
+from bayesknn.posterior import GridPosterior, grid_posterior
+from bayesknn.posterior.routes import _largest_error
 from tests.model.graphs import ripley_graph
 from tests.statistical import check, p_value_of_z, rejects
 
@@ -366,3 +367,14 @@ def test_bad_arguments_are_named(arguments, message):
 def test_no_draws_is_an_error():
     with pytest.raises(ValueError, match="n_draws must be at least 1, got 0"):
         exact_posterior(2).sample(0)
+
+
+def test_the_largest_error_of_a_posterior_over_very_many_k():
+    # No k has a hundredth of it.
+    ks = np.arange(1, 201)
+    noise = np.random.default_rng(0).normal(0, 0.03, size=(64, 200, 1))
+    noise[0] = 0.0
+    weights = np.exp(noise) / np.exp(noise).sum(axis=1, keepdims=True)
+    betas = np.ones((200, 1))
+    posterior = GridPosterior(ks, betas, weights[0], weights, k_max=200)
+    assert 0.03 < _largest_error(posterior) < 0.05

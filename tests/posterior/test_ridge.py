@@ -9,8 +9,9 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
-from bayesknn.posterior.pillars import N_REPLICATES, judge
-from bayesknn.posterior.ridge import RidgeWalk
+from bayesknn.posterior.judge import judge
+from bayesknn.posterior.pillars import N_REPLICATES
+from bayesknn.posterior.ridge import RidgeWalk, _fill_in
 from bayesknn.posterior.support import find_limits
 from tests.model.graphs import ripley_graph
 from tests.posterior.test_grid import small_data
@@ -96,7 +97,7 @@ def test_curves_are_made_of_all_the_records_there_are():
     ridge = pillars.measure(tolerance=0.02)
     centres = {pillar.centre.beta: pillar.centre for pillar in pillars.pillars}
     # Some of the work was done for some of the k only.
-    assert len({node.n_records for node in centres.values()}) > 1
+    assert len({node.n_sweeps // 100 for node in centres.values()}) > 1
     for profile in ridge.profiles:
         for curve in profile.curves:
             node = centres[curve.centre]
@@ -161,3 +162,78 @@ def test_a_prior_that_is_zero_everywhere_is_refused():
 
     with pytest.raises(ValueError, match="the prior is zero or not a number wherever it was"):
         grid_posterior(CoherentLikelihood(*small_data(2)), Nowhere())
+
+
+def test_pillars_stay_where_labels_are_frozen():
+    every = np.arange(1, 20)
+    assert _fill_in(np.array([3, 5, 7]), [0.0, 40.0], every, 2.0).tolist() == [3, 5, 6, 7]
+    assert _fill_in(np.array([3, 9]), [1.9], every, 2.0).tolist() == [3, 9]
+    assert _fill_in(np.array([3, 9]), [1.9], every, 0.0).tolist() == [3, 4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("distance", [8.0, 20.0])
+def test_separated_blobs_of_any_seed(distance):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        points = rng.normal(size=(200, 2)) + distance * (np.arange(200) % 2)[:, None]
+        likelihood = CoherentLikelihood(
+            NeighborGraph.from_points(points, k_max=100), np.arange(200) % 2
+        )
+        posterior = grid_posterior(likelihood, beta_max=4.6, random_state=seed, evidence=False)
+        assert np.isclose(posterior.k_probabilities.sum(), 1)
+        # Where k reaches most of a blob the model is two cliques, and nothing tells k apart.
+        assert posterior.k_sd > 15
+        assert posterior.k_mean_error < 1
+
+
+def test_mass_that_only_later_nodes_show_is_found():
+    # All labels equal: the likelihood rises to a plateau, and the posterior reaches beta_max.
+    graph = NeighborGraph.from_points(np.random.default_rng(1).normal(size=(40, 2)), k_max=6)
+    labels = np.zeros(40, np.int64)
+    exact = grid_posterior(ExactLikelihood(graph, labels, n_classes=2), beta_max=30.0)
+    for seed in range(3):
+        found = grid_posterior(
+            CoherentLikelihood(graph, labels, n_classes=2), beta_max=30.0, random_state=seed
+        )
+        assert found.betas.max() == 30.0
+        assert abs(found.beta_mean - exact.beta_mean) < 6 * found.beta_mean_error + 0.1
+        allowed = 6 * found.k_probabilities_error + 0.005
+        assert np.all(np.abs(found.k_probabilities - exact.k_probabilities) < allowed)
+
+
+def test_an_early_lead_over_a_doubtful_link_does_not_decide():
+    # Sixty tight clusters: between k = 1 and k = 2 labels freeze, and the first look at that
+    # link may be off by a hundred.
+    rng = np.random.default_rng(0)
+    centres = rng.uniform(0, 1e3, size=(60, 2))
+    points = np.repeat(centres, 12, axis=0) + rng.normal(size=(720, 2)) * 0.1
+    labels = np.repeat(rng.integers(2, size=60), 12)
+    likelihood = CoherentLikelihood(NeighborGraph.from_points(points, k_max=36), labels)
+    for seed in range(4):
+        posterior = grid_posterior(likelihood, beta_max=20.0, random_state=seed, evidence=False)
+        assert 6.0 < posterior.k_mean < 8.5
+        assert posterior.k_probabilities[0] < 1e-3
+
+
+def test_points_that_are_relabelled_give_the_same_posterior(monkeypatch):
+    monkeypatch.setattr("bayesknn.labels.layout._RELABEL_FROM", 10)
+    data = small_data(2)
+    exact = grid_posterior(ExactLikelihood(*data), beta_max=BETA_MAX)
+    found = grid_posterior(CoherentLikelihood(*data), beta_max=BETA_MAX, random_state=0)
+    allowed = 6 * found.k_probabilities_error + 0.01
+    assert np.all(np.abs(found.k_probabilities - exact.k_probabilities) < allowed)
+    assert abs(found.beta_mean - exact.beta_mean) < 6 * found.beta_mean_error + 0.01
+
+
+def test_by_default_there_is_an_end_to_the_work(monkeypatch):
+    likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
+    usual = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
+    assert usual.info["warnings"] == []
+    monkeypatch.setattr("bayesknn.posterior.grid._MAX_WORK", 1.0)
+    monkeypatch.setattr("bayesknn.posterior.grid._TOLERANCE", 0.02)
+    short = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0)
+    assert short.info["n_sweeps"] < usual.info["n_sweeps"] / 2
+    assert "times what was asked for" in short.info["warnings"][0]
+    # A number that was asked for is met.
+    full = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
+    assert full.info["n_sweeps"] == usual.info["n_sweeps"]

@@ -25,7 +25,10 @@ from bayesknn.labels.swendsen_wang import _recolour
 
 @kernel
 def _sweep_layers(neighbors, ks, rates, n_classes, class_weight, key, sweep, labels, scratch):
-    """Make one sweep in place; as ``_sweep``, which it equals where there is a single layer."""
+    """Make one sweep in place; a single layer is the model of ``_sweep``.
+
+    Where that draws by events too, the random numbers are the same.
+    """
     stream = _sweep_key(key, sweep)
     _bind_layers(neighbors, ks, rates, class_weight, stream, labels, scratch)
     _recolour(n_classes, class_weight, stream, labels, scratch)

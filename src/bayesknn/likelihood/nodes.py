@@ -38,7 +38,7 @@ class Field(NamedTuple):
 
     Attributes
     ----------
-    neighbors : ndarray of shape (k_max, n)
+    neighbors : ndarray of shape (n_ranks, n)
     order : ndarray of shape (n,)
         The point at each position.
     n_classes : int
@@ -151,7 +151,10 @@ class Node:
 
     def column(self, k: int) -> int:
         """Where S_k stands among the columns."""
-        return int(np.searchsorted(self.columns, k))
+        at = int(np.searchsorted(self.columns, k))
+        if at == len(self.columns) or self.columns[at] != k:
+            raise KeyError(f"S at k={k} is not recorded, only at {self.columns.tolist()}")
+        return at
 
     def advance(self, n_records: int, n_warmup: int = 0) -> None:
         """Make ``n_warmup`` sweeps and add ``n_records`` records to each chain."""
@@ -170,10 +173,10 @@ class Node:
         n, rate = self.labels.shape[1], self.beta * field.unit
         if field.class_weight is not None:
             rate *= field.class_weight.max()
-        # Room for the candidates of a sweep, about rate * n of them.
+        # Room for the candidates of a sweep, about rate * n of them and n * k at most.
         scratch = new_scratch(
             self.labels[0], field.n_classes, field.class_weight is not None,
-            capacity=int(_ROOM * rate * n) + 1024,
+            capacity=int(min(_ROOM * rate, self.k) * n) + 1024,
         )  # fmt: skip
         _advance(
             field.neighbors, int(self.columns[-1]), self.columns, self.k, self.beta * field.unit,
@@ -193,6 +196,7 @@ class Node:
     def forget(self) -> None:
         """Drop the records, keep the chains where they are."""
         self.of_labels, self.of_clusters = self.of_labels[:, :0], self.of_clusters[:, :0]
+        self._tilt = None
 
     def mean(self) -> np.ndarray:
         """Return the estimate of E[S] for each column."""

@@ -19,6 +19,8 @@ from bayesknn._jit import kernel
 # 1, S and the square.
 N_SERIES = 6
 _LEAST_SHARE = 1e-3
+# Draws that are so far from another k say nothing of it; this keeps them from overflowing.
+_MAX_EXPONENT = 300.0
 
 
 class Tilt(NamedTuple):
@@ -117,7 +119,7 @@ def _average_tilted(of_labels, of_clusters, columns, centre, own, beta, batches)
             of_own = row[own] / columns[own] - centre[own]
             for c in range(n_columns):
                 x = row[c] / columns[c] - centre[c]
-                ratio = 1.0 if c == own else math.exp(beta * (x - of_own))
+                ratio = 1.0 if c == own else math.exp(min(beta * (x - of_own), _MAX_EXPONENT))
                 batch[c, 0] += cluster_row[c] / columns[c] - centre[c]
                 batch[c, 1] += x
                 batch[c, 2] += x * x

@@ -34,6 +34,7 @@ Simulate = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 _FIRST_BETA = 4.0
 _MAX_DOUBLINGS = 12
 _N_REFINEMENTS = 4
+_NEARLY = 0.7
 # How far beyond beta_max the curve is drawn.
 _MARGIN = 1.25
 # Smaller errors and disagreements than these are not told apart.
@@ -57,11 +58,12 @@ class PhaseCurve:
     k_values : ndarray
         The different k.
     crossings : ndarray of the shape of ``k_values``
-        The beta at which each k reaches the threshold.
+        The beta at which each k reaches the threshold; but for the slowest k, a guess where there
+        is no curve for plotting.
     crossing_errors : ndarray of the shape of ``k_values``
         Monte Carlo errors of the crossings.
     beta_max : float
-        The largest crossing, rounded up to two digits.
+        The largest crossing, as found before the curve was added, rounded up to two digits.
     """
 
     k: np.ndarray
@@ -159,15 +161,19 @@ def locate_beta_max(
         raise ValueError(f"threshold must lie strictly between 0 and 1, got {threshold}")
     search = _Search(simulate, k_values, n_classes, 1 - threshold)
     search.bracket()
+    # Between far points a crossing is a guess: those that may be the slowest get a point there.
+    guesses = {k: search.cross(k)[0] for k in search.k_values}
+    for k, guess in guesses.items():
+        if guess > _NEARLY * max(guesses.values()):
+            search.add(k, [guess])
     for _ in range(_N_REFINEMENTS):
         k, crossing = search.find_slowest()
         search.add(k, [crossing])
-    crossings = {k: search.cross(k) for k in search.k_values}
-    slowest = max(beta for beta, _ in crossings.values())
+    _, slowest = search.find_slowest()
     grid = np.linspace(0.0, _MARGIN * slowest, n_betas + 1)[1:]
     for k in search.k_values if n_betas else ():
         search.add(k, grid)
-    return search.conclude(crossings)
+    return search.conclude(slowest)
 
 
 class _Search:
@@ -257,10 +263,10 @@ class _Search:
         crossings = {k: self.cross(k)[0] for k in self.k_values}
         return max(crossings.items(), key=lambda item: item[1])
 
-    def conclude(self, crossed: dict[int, tuple[float, float]]) -> PhaseCurve:
+    def conclude(self, slowest: float) -> PhaseCurve:
         rows = [(k, *point) for k in self.k_values for point in sorted(self.points[k])]
         k, beta, agreement, error = np.array(rows).T
-        crossings, errors = np.array([crossed[k] for k in self.k_values]).T
+        crossings, errors = np.array([self.cross(k) for k in self.k_values]).T
         return PhaseCurve(
             k=k.astype(np.int64),
             beta=beta,
@@ -271,7 +277,7 @@ class _Search:
             k_values=np.array(self.k_values),
             crossings=crossings,
             crossing_errors=errors,
-            beta_max=_round_up(float(crossings.max())),
+            beta_max=_round_up(slowest),
         )
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _N_BETAS = 161
 # Errors allowed on log P(k) by default, and from how many points on the second one.
 _TOLERANCE, _LARGE_TOLERANCE, _MANY = 0.05, 0.1, 5_000
+# Points times sweeps that are made by default, about a minute on one core.
+_MAX_WORK = 4e9
 # The grid is narrowed until so many betas of the best k carry its mass.
 _MIN_HEAVY = 24
 _MAX_FOCUS = 4
@@ -208,7 +210,8 @@ def grid_posterior(
         Needed unless ``prior`` is a :class:`~bayesknn.model.Prior`, which knows it.
     tolerance : float, optional
         Monte Carlo error allowed on the log posterior of the k that matter: by default .05, and
-        .1 from 5,000 points on.
+        .1 from 5,000 points on, or what about a minute on one core gives if that is more; then
+        ``info["warnings"]`` says so. A number is met however long it takes.
     evidence : bool
         Whether to compute the evidence too. Along the ridge it takes a path from beta = 0, of
         which the error is brought to four times ``tolerance``, or as low as an eighth of all
@@ -240,10 +243,14 @@ def grid_posterior(
     if tolerance is not None and not (np.isfinite(tolerance) and tolerance > 0):
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(likelihood, CoherentLikelihood) and likelihood.table is None:
+        max_sweeps = np.inf
         if tolerance is None:
             tolerance = choose_tolerance(likelihood.n_points)
+            max_sweeps = _MAX_WORK / likelihood.n_points
         with progress("Walking the ridge", verbose=verbose) as report:
-            return _from_ridge(likelihood, prior, tolerance, evidence, random_state, n_jobs, report)
+            return _from_ridge(
+                likelihood, prior, tolerance, max_sweeps, evidence, random_state, n_jobs, report
+            )
     return _from_values(likelihood, prior)
 
 
@@ -262,12 +269,12 @@ def choose_tolerance(n_points: int) -> float:
 
 
 def _from_ridge(
-    likelihood, prior, tolerance, evidence, random_state, n_jobs, report
+    likelihood, prior, tolerance, max_sweeps, evidence, random_state, n_jobs, report
 ) -> GridPosterior:
     # A child of its own, so that a sequence shared with other calls is never used twice.
     seeds = as_seed_sequence(random_state).spawn(1)[0]
     with RidgeWalk(likelihood, prior.k_max, prior.beta_max, seeds, n_jobs, report) as walk:
-        ridge = walk.walk(prior.log_density, tolerance)
+        ridge = walk.walk(prior.log_density, tolerance, max_sweeps)
         betas, log_posterior = [], []
         for at, profile in enumerate(ridge.profiles):
             beta, log_mass = profile.weigh(walk.log_weight(profile.k), ridge.spans[at])

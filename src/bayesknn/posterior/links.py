@@ -20,6 +20,8 @@ from bayesknn.likelihood.nodes import Node
 _MAX_VARIANCE = 20.0
 # The rule's error is about a thirtieth of the defect, and falls with the fourth power of the parts.
 _MAX_DEFECT = 0.25
+# Of the defect, this part counts as doubt about the value; the correction counts in full.
+_DOUBT = 0.125
 
 
 class Station(NamedTuple):
@@ -39,13 +41,22 @@ class Link(NamedTuple):
     defect : float
         The largest difference, beyond noise, between the rise of the mean of D over a part of the
         path and the integral of its variance, which should be the same.
+    correction : float
+        The largest end correction, as a size. Where labels freeze between two nodes it is all that
+        tells of it.
     variance : float
         The largest variance of D over a part of the path.
     """
 
     value: np.ndarray
     defect: float
+    correction: float
     variance: float
+
+    @property
+    def doubt(self) -> float:
+        """By how much the value may be off beyond its noise, as a guess."""
+        return max(_DOUBT * self.defect, self.correction)
 
     @property
     def n_parts(self) -> int:
@@ -68,7 +79,7 @@ def integrate_link(
     """Integrate between the settings of two nodes, by way of the stations between them."""
     first, last = end_stations(before, after)
     path = [first, *(between or []), last]
-    value, defects, variances = np.zeros(n_replicates), [], []
+    value, defects, corrections, variances = np.zeros(n_replicates), [], [], []
     for here, there in pairwise(path):
         means, spreads = [], []
         for station in (here, there):
@@ -78,11 +89,13 @@ def integrate_link(
             mean, spread = station.node.combine(weights, n_replicates)
             means.append(mean)
             spreads.append(spread)
-        value += (means[0] + means[1]) / 2 + (spreads[0] - spreads[1]) / 12
+        correction = (spreads[0] - spreads[1]) / 12
+        value += (means[0] + means[1]) / 2 + correction
         defect = means[1] - means[0] - (spreads[0] + spreads[1]) / 2
         defects.append(max(abs(defect[0]) - 3 * defect.std(), 0.0))
+        corrections.append(abs(correction[0]))
         variances.append(max(spreads[0][0], spreads[1][0]))
-    return Link(value, float(max(defects)), float(max(variances)))
+    return Link(value, float(max(defects)), float(max(corrections)), float(max(variances)))
 
 
 def place_stations(before: Node, after: Node, n_parts: int, seeds: list) -> list[Station]:

@@ -19,6 +19,7 @@ from scipy.special import softmax
 from bayesknn.exceptions import PhaseTransitionWarning
 from bayesknn.likelihood.nodes import Node
 from bayesknn.posterior.curves import NODE_DEPTH, Curve, Profile, Span
+from bayesknn.posterior.judge import judge
 from bayesknn.posterior.links import Link, Station, integrate_link, place_stations
 from bayesknn.posterior.support import Limits
 
@@ -40,9 +41,7 @@ _OFF_RIDGE = 0.25
 _OUTER = 2.0
 # Shares of k, relative to the largest, below which no further work is done for it.
 _MATTERS = 1e-3
-# Lever, relative to the longest, from which on a k moves the mean, and the growth of the records
-# from one round to the next.
-_COUNTS = 0.02
+# Growth of the records from one round to the next.
 _GROWTH = (0.25, 1.0)
 _MAX_ROUNDS = 12
 # A round that leaves more than this of the least error so far got nowhere; so many end the walk.
@@ -159,20 +158,21 @@ class Pillars:
         # Sweeps of the nodes that each link was made of.
         self.made_of: list[list[int]] = [[]] * (len(own) - 1)
 
-    def measure(self, tolerance: float) -> Ridge:
-        """Add nodes and records for every k that matters until the posterior is precise."""
+    def measure(self, tolerance: float, max_sweeps: float = np.inf) -> Ridge:
+        """Add nodes and records for every k that matters until the posterior is precise.
+
+        Or until about so many sweeps have been made in all.
+        """
         score = self._score(set(range(len(self.pillars))))
-        error = (score - score[:, [np.argmax(score[0])]]).std(axis=0)
-        behind = score[0].max() - score[0]
-        changed = self._serving(behind - 3 * error < -np.log(_MATTERS))
-        self._drop(behind - 4 * error > BEHIND)
+        changed = self._serving(self._behind(score, n_errors=3) < -np.log(_MATTERS))
+        self._drop(self._behind(score, n_errors=4) > BEHIND)
         self._settle(sorted(changed))
         rounds = turns = idle = 0
         least = np.inf
         while True:
             score = self._score(changed)
             share = softmax(score[0])
-            serving = self._serving(share > _MATTERS * share.max())
+            serving = self._serving(self._behind(score) < -np.log(_MATTERS))
             turns += 1
             if turns < _MAX_TURNS:
                 changed = self._grow(sorted(serving))
@@ -182,7 +182,8 @@ class Pillars:
             # Where chains stay apart, more records do not help.
             idle = 0 if excess < _PROGRESS * least else idle + 1
             least = min(least, excess)
-            if rounds == _MAX_ROUNDS or excess <= 1.0 or idle == _MAX_IDLE:
+            is_over = rounds == _MAX_ROUNDS or sum(self.walk.spent) > max_sweeps
+            if is_over or excess <= 1.0 or idle == _MAX_IDLE:
                 break
             working = self._serving(imprecise)
             # From the best k to any other leads a chain of links, and all of it must be precise.
@@ -195,6 +196,13 @@ class Pillars:
             changed = {*working, *way}
             rounds += 1
         return self._conclude(int(np.argmax(share)), excess)
+
+    def _behind(self, score: np.ndarray, n_errors: int = 0) -> np.ndarray:
+        """Return how far each k is behind the best at least, given what links leave to doubt."""
+        best = int(np.argmax(score[0]))
+        error = (score - score[:, [best]]).std(axis=0)
+        doubt = np.cumsum([0.0] + [link.doubt for link in self.links]) @ self.shares
+        return score[0, best] - score[0] - n_errors * error - np.abs(doubt - doubt[best])
 
     def _drop(self, which: np.ndarray) -> None:
         """Say no more of these k, if they lie at the ends."""
@@ -254,8 +262,12 @@ class Pillars:
         walk.advance(moved, _PILOT_SWEEPS, _RESETTLE)
         walk.advance([self.pillars[at].centre for at in places], _RIDGE_SWEEPS - _PILOT_SWEEPS)
         walk.advance(outer, _OTHER_SWEEPS, _WARMUP)
-        for served in np.flatnonzero(self.shares[places].any(axis=0)):
-            self.spans[served] = None
+        self._forget_spans(places)
+
+    def _forget_spans(self, places: list[int]) -> None:
+        """Look again where the posterior lies: new nodes may show mass where there was none."""
+        for at in np.flatnonzero(self.shares[places].any(axis=0)):
+            self.spans[at] = None
 
     def _join(self, at: int, betas: list[float]) -> list[Node]:
         """Add nodes to a pillar, not yet advanced."""
@@ -296,6 +308,7 @@ class Pillars:
                 new += [stop.node for stop in self.pillars[at].stations]
                 grown.add(at)
         walk.advance(new, _OTHER_SWEEPS, _WARMUP)
+        self._forget_spans(sorted(grown))
         return grown
 
     def _conclude(self, best: int, excess: float) -> Ridge:
@@ -363,28 +376,3 @@ def _outer_nodes(centre: float, sd: float, limits: Limits) -> list[float]:
     step = min(_OUTER * sd, (limits[1] - limits[0]) / 2)
     outer = np.clip([centre - step, centre + step], *limits)
     return [float(beta) for beta in outer if abs(beta - centre) > step / 4]
-
-
-def judge(ks: np.ndarray, score: np.ndarray, tolerance: float) -> tuple[float, np.ndarray]:
-    """Compare the errors with what is allowed, given the log posterior of k in every replicate.
-
-    Returns
-    -------
-    excess : float
-        The largest of the errors of log posterior and mean of k, as a multiple of what is allowed.
-    imprecise : ndarray of int
-        The places of the k that more work should be done for.
-    """
-    shares = softmax(score, axis=1)
-    share = shares[0]
-    # An error common to all k changes nothing, and one on a small share little.
-    error = (score - score @ share[:, None]).std(axis=0) * np.sqrt(share / share.max())
-    means = shares @ ks
-    sd = np.sqrt(share @ (ks - means[0]) ** 2)
-    of_mean = means.std() / (max(sd, 1.0) / 3)
-    imprecise = error > tolerance / 2
-    if of_mean > tolerance:
-        # A long tail moves the mean more than its share tells.
-        lever = share * np.abs(ks - means[0])
-        imprecise |= lever > _COUNTS * lever.max()
-    return float(max(error.max(), of_mean) / tolerance), np.flatnonzero(imprecise)

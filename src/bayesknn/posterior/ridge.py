@@ -30,8 +30,6 @@ from bayesknn.posterior.links import Link, integrate_link
 from bayesknn.posterior.pillars import BEHIND, N_REPLICATES, Pillars, Pilot, Ridge, add_up, weigh
 from bayesknn.posterior.support import find_limits
 
-# Of a link's defect, this part counts as doubt about its value.
-_DOUBT = 0.125
 _COARSE_RATIO = 1.35
 # Variance of D from one pillar to the next up to which tilted draws speak for the k between them.
 _MAX_APART = 2.0
@@ -170,9 +168,9 @@ class RidgeWalk:
                 break
         return float(np.clip(beta, *self.limits[k]))
 
-    def walk(self, log_prior: Callable, tolerance: float) -> Ridge:
+    def walk(self, log_prior: Callable, tolerance: float, max_sweeps: float = np.inf) -> Ridge:
         """Race the values of k, then measure those that matter to ``tolerance``."""
-        return self.raise_pillars(log_prior).measure(tolerance)
+        return self.raise_pillars(log_prior).measure(tolerance, max_sweeps)
 
     def raise_pillars(self, log_prior: Callable) -> Pillars:
         """Race the values of k that a prior allows, and choose the pillars."""
@@ -261,7 +259,7 @@ class RidgeWalk:
 
 def _find_near(score: np.ndarray, links: list[Link]) -> np.ndarray:
     """Say which k are not known to be far behind the best."""
-    doubt = _DOUBT * np.cumsum([0.0] + [link.defect for link in links])
+    doubt = np.cumsum([0.0] + [link.doubt for link in links])
     best = int(np.argmax(score[0]))
     behind = score[:, best, None] - score
     margin = BEHIND + 4 * behind.std(axis=0) + np.abs(doubt - doubt[best])
@@ -282,8 +280,9 @@ def _fill_in(ks: np.ndarray, apart: list[float], every: np.ndarray, max_apart: f
     for before, after, variance in zip(places, places[1:], apart, strict=False):
         n_between = after - before
         if max_apart > 0:
-            # The variance of D grows at least as fast as the distance, at most as its square.
-            n_between = min(n_between, int(np.ceil(np.sqrt(variance / max_apart))))
+            # The variance of D grows at least as fast as the distance, at most as its square, and
+            # is zero where labels are frozen.
+            n_between = min(n_between, max(int(np.ceil(np.sqrt(variance / max_apart))), 1))
         filled.append(np.linspace(before, after, n_between + 1)[1:].round().astype(np.int64))
     return every[np.concatenate(filled)]
 

@@ -249,7 +249,8 @@ def _largest_error(grid: GridPosterior) -> float:
     if len(grid.replicates) == 0:
         return 0.0
     shares = grid.replicates.sum(axis=2)
-    matters = grid.weights.sum(axis=1) > 0.01
+    share = grid.weights.sum(axis=1)
+    matters = share > 0.01 * share.max()
     return float(np.log(shares[:, matters]).std(axis=0).max())
 
 

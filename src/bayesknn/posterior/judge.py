@@ -1,4 +1,4 @@
-"""Whether the posterior of k is precise enough, and if not, where to work on (KERNELS, the race)."""
+"""Whether the posterior of k is precise enough, and if not, where to work (KERNELS, the race)."""
 
 from __future__ import annotations
 

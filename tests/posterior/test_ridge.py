@@ -217,9 +217,15 @@ def test_an_early_lead_over_a_doubtful_link_does_not_decide():
 
 def test_points_that_are_relabelled_give_the_same_posterior(monkeypatch):
     monkeypatch.setattr("bayesknn.labels.layout._RELABEL_FROM", 10)
-    data = small_data(2)
-    exact = grid_posterior(ExactLikelihood(*data), beta_max=BETA_MAX)
-    found = grid_posterior(CoherentLikelihood(*data), beta_max=BETA_MAX, random_state=0)
+    data, prior = small_data(2), UniformPrior(2, BETA_MAX)
+    likelihood = CoherentLikelihood(*data)
+    with RidgeWalk(likelihood, 2, BETA_MAX, np.random.SeedSequence(0)) as walk:
+        walk.walk(prior.log_density, tolerance=0.1)
+        # Half of the ranks are copied, with the points in another order.
+        assert walk.field.neighbors.shape == (2, 60)
+        assert not np.array_equal(walk.field.order, np.arange(60))
+    exact = grid_posterior(ExactLikelihood(*data), prior)
+    found = grid_posterior(likelihood, prior, random_state=0)
     allowed = 6 * found.k_probabilities_error + 0.01
     assert np.all(np.abs(found.k_probabilities - exact.k_probabilities) < allowed)
     assert abs(found.beta_mean - exact.beta_mean) < 6 * found.beta_mean_error + 0.01

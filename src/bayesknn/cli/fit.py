@@ -72,7 +72,7 @@ class _Share(click.ParamType):
     "--likelihood",
     type=click.Choice(["auto", "coherent", "pseudo", "holmes-adams"]),
     default="auto",
-    help="auto: the coherent one up to 2,000 rows, the pseudo-likelihood above.",
+    help="auto: the coherent one up to 5,000 rows, the pseudo-likelihood above.",
 )
 @click.option(
     "--inference",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Above this many rows the pseudo-likelihood stands in for the coherent one, unless it is asked
 # for by name.
-MAX_COHERENT_ROWS = 2000
+MAX_COHERENT_ROWS = 5000
 _MAX_ROWS_NAMED = 5
 
 

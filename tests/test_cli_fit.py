@@ -267,7 +267,7 @@ def test_tables_that_look_odd_and_are_fine(tmp_path):
     assert texts[0] == texts[1] == texts[2]
 
 
-@pytest.mark.parametrize("n", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [6_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_large_tables_with_a_thousand_categories(tmp_path, n):
     table = mixed_table(n).assign(unit="cm", number=range(n))
     table["town"] = [f"town {i % 1000}" for i in range(n)]

@@ -81,7 +81,7 @@ class Rung:
         self.node = Node(field, beta, k, np.arange(k, k_last + 1), seeds)
         self.memory, self.noise = float("nan"), float("nan")
         self.is_split = False
-        self._averages: np.ndarray | None = None
+        self._tilt: Tilt | None = None
 
     def scout(self) -> None:
         """Run the pilot."""
@@ -167,7 +167,7 @@ class Rung:
         )  # fmt: skip
         self.node.forget()
         self.batches = np.concatenate([self.batches, batches], axis=1)
-        self._averages = None
+        self._tilt = None
 
     def measure_noise(self) -> float:
         """Return the variance of the mean of S_k / k times the number of records."""
@@ -177,15 +177,15 @@ class Rung:
 
     def moments(self, k: int) -> Tilt:
         """Return what the records say of one of the columns: arrays of length n_replicates."""
-        if self._averages is None:
+        if self._tilt is None:
             rng = np.random.default_rng([int(self.node.keys[-1]), 0])
-            self._averages = resample(self.batches, rng)
+            averages = resample(self.batches, rng)
             # All k see about the same events.
             unseen = 2 * rng.normal(size=(N_REPLICATES - 1, 1)) / self.n_records
-            self._averages[1:, :, 0] += unseen
+            averages[1:, :, 0] += unseen
+            self._tilt = read_tilt(averages, self.own, self.beta, self.centre)
         at = int(np.searchsorted(self.columns, k))
-        tilt = read_tilt(self._averages, self.own, self.beta, self.centre)
-        return Tilt(*(part[:, at] for part in tilt))
+        return Tilt(*(part[:, at] for part in self._tilt))
 
 
 def join(batches: np.ndarray) -> np.ndarray:

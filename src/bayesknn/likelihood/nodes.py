@@ -214,14 +214,17 @@ class Node:
         batches = _batch(self.of_clusters)[:, :, self.column(self.k)]
         error = np.sqrt(np.sum(batches.var(axis=1, ddof=1)) / batches.shape[1])
         apart = self.distance()
-        n_edges = self.k * self.labels.shape[1] * self.field.unit
-        return bool(apart * n_edges > _SPLIT_ERRORS * error and apart > _SPLIT_SHARE)
+        return bool(apart > _SPLIT_ERRORS * error / self._n_edges and apart > _SPLIT_SHARE)
 
     def distance(self) -> float:
         """Return how far apart the two chains are on average, as a share of the edges."""
         first, second = self.of_clusters[:, :, self.column(self.k)].mean(axis=1)
-        n_edges = self.k * self.labels.shape[1] * self.field.unit
-        return float(abs(first - second) / n_edges)
+        return float(abs(first - second) / self._n_edges)
+
+    @property
+    def _n_edges(self) -> float:
+        """S_k where all labels agree."""
+        return self.k * self.labels.shape[1] * self.field.unit
 
     def combine(self, weights: np.ndarray, n_replicates: int) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and variance of a weighted sum of the columns, in every replicate."""

@@ -1,4 +1,4 @@
-"""Whether the posterior of k is precise enough, and if not, where to work (KERNELS, the race)."""
+"""Which k are behind, and whether the posterior of the others is precise (KERNELS, the race)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,30 @@ from scipy.special import softmax
 
 # Lever, relative to the longest, from which on a k moves the mean.
 _COUNTS = 0.02
+
+
+def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.ndarray:
+    """Return how far each k is behind the best in log posterior, at least.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n_replicates, n_k)
+        The log posterior of k up to a constant; row 0 is the estimate.
+    doubt : ndarray of shape (n_k,)
+        What links leave to doubt on the way from some k to each: differences of it count.
+    n_errors : int
+        How many Monte Carlo errors to allow for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.posterior.judge import find_behind
+    >>> find_behind(np.array([[0.0, -5.0]]), doubt=np.array([0.0, 2.0])).tolist()
+    [0.0, 3.0]
+    """
+    best = int(np.argmax(score[0]))
+    error = (score - score[:, [best]]).std(axis=0)
+    return score[0, best] - score[0] - n_errors * error - np.abs(doubt - doubt[best])
 
 
 def judge(ks: np.ndarray, score: np.ndarray, tolerance: float) -> tuple[float, np.ndarray]:

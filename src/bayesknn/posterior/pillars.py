@@ -19,7 +19,7 @@ from scipy.special import softmax
 from bayesknn.exceptions import PhaseTransitionWarning
 from bayesknn.likelihood.nodes import Node
 from bayesknn.posterior.curves import NODE_DEPTH, Curve, Profile, Span
-from bayesknn.posterior.judge import judge
+from bayesknn.posterior.judge import find_behind, judge
 from bayesknn.posterior.links import Link, Station, integrate_link, place_stations
 from bayesknn.posterior.support import Limits
 
@@ -30,8 +30,9 @@ N_REPLICATES = 32
 # Values of k this far behind in log posterior are dropped.
 BEHIND = 12.0
 # Sweeps of a new node before its records count, and of one that starts where another stood.
-_WARMUP, _RESETTLE = 40, 16
-_PILOT_SWEEPS = 64
+WARMUP, _RESETTLE = 40, 16
+# Recorded sweeps of a first look at a k.
+PILOT_SWEEPS = 64
 # Recorded sweeps of a node on the ridge, and of the others, before the first judgement.
 _RIDGE_SWEEPS = 512
 _OTHER_SWEEPS = 128
@@ -198,11 +199,8 @@ class Pillars:
         return self._conclude(int(np.argmax(share)), excess)
 
     def _behind(self, score: np.ndarray, n_errors: int = 0) -> np.ndarray:
-        """Return how far each k is behind the best at least, given what links leave to doubt."""
-        best = int(np.argmax(score[0]))
-        error = (score - score[:, [best]]).std(axis=0)
-        doubt = np.cumsum([0.0] + [link.doubt for link in self.links]) @ self.shares
-        return score[0, best] - score[0] - n_errors * error - np.abs(doubt - doubt[best])
+        """Return how far each k is behind the best, at least."""
+        return find_behind(score, add_up_doubts(self.links) @ self.shares, n_errors)
 
     def _drop(self, which: np.ndarray) -> None:
         """Say no more of these k, if they lie at the ends."""
@@ -259,9 +257,9 @@ class Pillars:
                 moved.append(pillar.centre)
             limits = walk.limits[node.k]
             outer += self._join(at, _outer_nodes(pillar.centre.beta, sd, limits))
-        walk.advance(moved, _PILOT_SWEEPS, _RESETTLE)
-        walk.advance([self.pillars[at].centre for at in places], _RIDGE_SWEEPS - _PILOT_SWEEPS)
-        walk.advance(outer, _OTHER_SWEEPS, _WARMUP)
+        walk.advance(moved, PILOT_SWEEPS, _RESETTLE)
+        walk.advance([self.pillars[at].centre for at in places], _RIDGE_SWEEPS - PILOT_SWEEPS)
+        walk.advance(outer, _OTHER_SWEEPS, WARMUP)
         self._forget_spans(places)
 
     def _forget_spans(self, places: list[int]) -> None:
@@ -307,7 +305,7 @@ class Pillars:
                 self.pillars[at].stations = place_stations(before, after, wanted, seeds)
                 new += [stop.node for stop in self.pillars[at].stations]
                 grown.add(at)
-        walk.advance(new, _OTHER_SWEEPS, _WARMUP)
+        walk.advance(new, _OTHER_SWEEPS, WARMUP)
         self._forget_spans(sorted(grown))
         return grown
 
@@ -356,6 +354,11 @@ def add_up(links: list[Link]) -> np.ndarray:
     """Sum the links: log Z at each centre, up to a constant, in every replicate."""
     steps = [np.zeros(N_REPLICATES), *(link.value for link in links)]
     return np.cumsum(steps, axis=0).T
+
+
+def add_up_doubts(links: list[Link]) -> np.ndarray:
+    """Sum what the links leave to doubt, up to each centre."""
+    return np.cumsum([0.0] + [link.doubt for link in links])
 
 
 def _share(own: np.ndarray, ks: np.ndarray) -> np.ndarray:

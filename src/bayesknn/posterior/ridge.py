@@ -26,8 +26,20 @@ from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.nodes import BATCHES_PER_CHAIN, N_CHAINS, Field, Node, lay_out
 from bayesknn.posterior.bounds import find_possible
 from bayesknn.posterior.curves import Curve, Profile, integrate_from_zero
+from bayesknn.posterior.judge import find_behind
 from bayesknn.posterior.links import Link, integrate_link
-from bayesknn.posterior.pillars import BEHIND, N_REPLICATES, Pillars, Pilot, Ridge, add_up, weigh
+from bayesknn.posterior.pillars import (
+    BEHIND,
+    N_REPLICATES,
+    PILOT_SWEEPS,
+    WARMUP,
+    Pillars,
+    Pilot,
+    Ridge,
+    add_up,
+    add_up_doubts,
+    weigh,
+)
 from bayesknn.posterior.support import find_limits
 
 _COARSE_RATIO = 1.35
@@ -38,8 +50,6 @@ _SEARCH: tuple[int, ...] = (4, 4, 8)
 _MAX_SEARCH = 16
 _MAX_STEP = 0.5
 _SETTLE = 10
-_WARMUP = 40
-_PILOT_SWEEPS = 64
 # The step, as a share of beta_max, over which the prior's slope is taken.
 _NUDGE = 1e-3
 # Values of beta at which priors of two k are compared.
@@ -202,7 +212,8 @@ class RidgeWalk:
                     links[pair] = integrate_link(before.node, after.node, N_REPLICATES)
             between = [links[pair] for pair in pairwise(ks.tolist())]
             score = np.column_stack([pilot.mass for pilot in here]) - add_up(between)
-            near = _find_near(score, between)
+            behind = find_behind(score, add_up_doubts(between), n_errors=4)
+            near = np.flatnonzero(behind < BEHIND)
             first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(ks) - 1)
             if not possible:
                 possible = find_possible(self, here, score[0])
@@ -227,7 +238,7 @@ class RidgeWalk:
             at = np.searchsorted(ks, k)
             columns = every[(every >= before[at]) & (every <= after[at])]
             nodes.append(self.node(beta, k, columns, 100))
-        self.advance(nodes, _PILOT_SWEEPS, _WARMUP)
+        self.advance(nodes, PILOT_SWEEPS, WARMUP)
         pilots = {}
         for node in nodes:
             curve = Curve.through([node], node, N_REPLICATES)
@@ -260,15 +271,6 @@ class RidgeWalk:
         self.stage += 1
         max_sweeps = ridge.n_sweeps / 8
         return integrate_from_zero(ridge.anchor, self, tolerance, max_sweeps, N_REPLICATES)[0]
-
-
-def _find_near(score: np.ndarray, links: list[Link]) -> np.ndarray:
-    """Say which k are not known to be far behind the best."""
-    doubt = np.cumsum([0.0] + [link.doubt for link in links])
-    best = int(np.argmax(score[0]))
-    behind = score[:, best, None] - score
-    margin = BEHIND + 4 * behind.std(axis=0) + np.abs(doubt - doubt[best])
-    return np.flatnonzero(behind[0] < margin)
 
 
 def _thin_out(ks: np.ndarray) -> np.ndarray:

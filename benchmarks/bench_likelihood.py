@@ -6,7 +6,6 @@ from scipy.special import logsumexp
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import ExactLikelihood, HolmesAdamsLikelihood, PseudoLikelihood
-from bayesknn.model import count_fields
 from benchmarks.harness import Report, interleave
 
 K_MAX = 100
@@ -56,7 +55,7 @@ def run(report: Report) -> None:
     graph = NeighborGraph.from_points(ripley.X_train, k_max=125)
     narrow = NeighborGraph.from_points(ripley.X_train, k_max=5)
     labels = np.asarray(ripley.y_train)
-    fields = count_fields(graph, labels, 53, 2).astype(float)
+    fields = graph.counts(labels, 2, 53).astype(float)
     own = np.take_along_axis(fields, labels[:, None], axis=1).sum()
 
     def by_numpy(beta, k):

@@ -14,7 +14,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels import gibbs_two
 from bayesknn.labels.gibbs import gibbs_labels
 from bayesknn.labels.random import _bits, _sweep_key, _uniform, spawn_keys
-from bayesknn.model import exact_law, expected_agreement_exact
+from bayesknn.model import expected_agreement_exact
 from tests.labels.exact import (
     enumerate_law,
     index_of,
@@ -23,6 +23,7 @@ from tests.labels.exact import (
     ring_mean_agreement,
     weights_of,
 )
+from tests.model.enumeration import exact_law
 from tests.statistical import check, p_value_of_counts, rejects
 
 GRAPH = random_graph(5, 3, seed=1)

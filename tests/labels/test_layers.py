@@ -7,8 +7,8 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels.bonds import new_scratch
 from bayesknn.labels.layers import _sweep_layers
 from bayesknn.labels.swendsen_wang import _sweep
-from bayesknn.model.enumeration import exact_law
 from bayesknn.model.statistics import agreement
+from tests.model.enumeration import exact_law
 from tests.model.graphs import random_graph
 from tests.statistical import check, p_value_of_z, rejects
 

@@ -12,7 +12,8 @@ from bayesknn.labels import layout
 from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.perfect_bonds import _run_bonds, bond_scratch
 from bayesknn.labels.random import spawn_keys
-from bayesknn.model import agreement, exact_law, state_index
+from bayesknn.model import agreement
+from tests.model.enumeration import exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
 
 KEY = spawn_keys(0, 1)[0]

@@ -23,8 +23,8 @@ from bayesknn.labels.perfect_bonds import (
     bond_strengths,
 )
 from bayesknn.labels.random import _sweep_key
-from bayesknn.model import exact_law, state_index
 from tests.labels.perfect_twins import BondTwin, clusters, small_graphs
+from tests.model.enumeration import exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
 
 COMPLETE = NeighborGraph.from_neighbors([[1, 2, 0], [2, 0, 1]])

@@ -24,8 +24,9 @@ from bayesknn.labels.perfect_sites import (
     site_tables,
 )
 from bayesknn.labels.random import _sweep_key
-from bayesknn.model import agreement, exact_law, state_index
+from bayesknn.model import agreement
 from tests.labels.perfect_twins import SiteTwin, small_graphs
+from tests.model.enumeration import exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
 
 RING = NeighborGraph.from_neighbors([[1, 2, 3, 4, 5, 0]])

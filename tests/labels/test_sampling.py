@@ -9,7 +9,7 @@ from bayesknn.exceptions import CoalescenceError, MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import sample_labels
 from bayesknn.labels.sampling import METHODS
-from bayesknn.model import exact_law, state_index
+from tests.model.enumeration import exact_law, state_index
 from tests.model.graphs import random_graph, ring, ripley_graph
 from tests.statistical import check, p_value_of_counts, rejects
 

@@ -13,8 +13,8 @@ from scipy import stats
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.bonds import _bond_rate, _is_dense, _open_probability, _set_bond_law
 from bayesknn.labels.swendsen_wang import _set_colour_law
-from bayesknn.model import exact_law
 from tests.labels.swendsen_wang_twin import find_roots
+from tests.model.enumeration import exact_law
 
 N, G = 5, 3
 MOST_EVENTS = 80

@@ -9,8 +9,9 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels.bonds import _place_events, _poisson, new_scratch
 from bayesknn.labels.random import _sweep_key, spawn_keys
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
-from bayesknn.model import exact_law, expected_agreement_exact, state_index
+from bayesknn.model import expected_agreement_exact
 from tests.labels import swendsen_wang_twin as twin
+from tests.model.enumeration import exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
 
 # Two mutual pairs, one point that nobody has as a first neighbour.

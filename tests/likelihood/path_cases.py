@@ -8,7 +8,8 @@ from scipy import stats
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import path_table
-from bayesknn.model import enumerate_log_normalizer, log_normalizer_exact
+from bayesknn.model import log_normalizer_exact
+from tests.model.enumeration import enumerate_log_normalizer
 from tests.statistical import p_value_of_z
 
 BETAS = np.array([0.6, 1.4, 2.5, 4.0])

@@ -12,8 +12,9 @@ from scipy.optimize import minimize_scalar
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import ExactLikelihood, Likelihood, log_normalizer
-from bayesknn.model import agreement, enumerate_log_normalizer, exact_law, log_normalizer_exact
+from bayesknn.model import agreement, log_normalizer_exact
 from tests.likelihood.twins import problems, random_graph
+from tests.model.enumeration import enumerate_log_normalizer, exact_law
 
 small = problems(max_points=7, max_classes=4, max_k=4)
 

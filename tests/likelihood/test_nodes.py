@@ -5,8 +5,8 @@ import pytest
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.nodes import Node, lay_out
-from bayesknn.model import enumerate_expected_agreement, exact_law
 from bayesknn.model.statistics import agreement
+from tests.model.enumeration import enumerate_expected_agreement, exact_law
 from tests.model.graphs import random_graph, ripley_graph
 from tests.statistical import check, p_value_of_z, rejects
 

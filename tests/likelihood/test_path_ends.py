@@ -7,7 +7,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.nodes import lay_out
 from bayesknn.likelihood.path import ends
 from bayesknn.likelihood.path.rung import Rung
-from bayesknn.model import enumerate_log_normalizer, exact_law
+from tests.model.enumeration import enumerate_log_normalizer, exact_law
 from tests.statistical import check, p_value_of_z, rejects
 
 # Two components, of 5 and of 3 points.

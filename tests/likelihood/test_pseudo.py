@@ -18,8 +18,8 @@ from bayesknn.likelihood import (
     class_probabilities,
     log_pseudo_likelihood,
 )
-from bayesknn.likelihood.counts import count_classes, tabulate_deficits
-from bayesknn.model import conditional_probabilities
+from bayesknn.likelihood.deficits import tabulate_deficits
+from bayesknn.model import BoltzmannModel, conditional_probabilities
 from tests.likelihood.twins import log_product, problems, random_graph
 
 PRODUCTS = [PseudoLikelihood, HolmesAdamsLikelihood]
@@ -39,7 +39,9 @@ def test_value_is_that_of_the_loops(product, problem, beta):
     graph, labels, n_classes, weights = problem
     likelihood = product(graph, labels, n_classes, weights)
     for k in range(1, graph.k_max + 1):
-        expected = log_product(graph, labels, beta, k, n_classes, weights, product.reverse)
+        expected = log_product(
+            graph, labels, beta, k, n_classes, weights, product.direction == "both"
+        )
         assert likelihood.log_density(beta, k) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
@@ -169,7 +171,7 @@ def test_unbounded_maximum_is_a_zero_of_the_slope_or_infinite(problem):
     maxima = likelihood.maximize_each_k()
     unweighted = np.ones(n_classes) if weights is None else weights
     for at, (beta, log_value, at_bound) in enumerate(zip(*maxima, strict=True)):
-        fields = unweighted * count_classes(graph, likelihood.labels, at + 1, n_classes, True)
+        fields = unweighted * graph.counts(likelihood.labels, n_classes, at + 1)
         own = fields[np.arange(graph.n_points), labels]
         outvoted = own < fields.max(axis=1)
         if at_bound:
@@ -260,15 +262,15 @@ def test_likelihood_is_the_product_of_its_conditionals(problem, beta):
     np.testing.assert_allclose(law, model, rtol=1e-12)
 
 
-@given(problem=problems(), reverse=st.booleans())
+@given(problem=problems(), direction=st.sampled_from(["both", "forward"]))
 @settings(deadline=None)
-def test_merged_rows_are_the_points(problem, reverse):
+def test_merged_rows_are_the_points(problem, direction):
     graph, labels, n_classes, weights = problem
     labels = labels.astype(np.uint8)
     scale = np.ones(n_classes) if weights is None else weights
-    table = tabulate_deficits(graph, labels, n_classes, weights, reverse)
+    table = tabulate_deficits(BoltzmannModel(graph, n_classes, weights), labels, direction)
     for k, deficits in enumerate(table, start=1):
-        fields = scale * count_classes(graph, labels, k, n_classes, reverse)
+        fields = scale * graph.counts(labels, n_classes, k, direction)
         best = fields.max(axis=1, keepdims=True)
         expected = np.sort(best - fields, axis=1)[:, 1:]
         merged = np.repeat(deficits.rows.astype(float), deficits.multiplicity, axis=0)
@@ -280,7 +282,7 @@ def test_merged_rows_are_the_points(problem, reverse):
 
 @pytest.mark.parametrize("weights", [None, [0.5, 1.0, 2.0]])
 def test_threads_change_no_bit(monkeypatch, weights):
-    monkeypatch.setattr("bayesknn.likelihood.counts._WORTH_THREADS", 0)
+    monkeypatch.setattr("bayesknn.likelihood.deficits._WORTH_THREADS", 0)
     rng = np.random.default_rng(6)
     graph, labels = random_graph(rng, 40, 17), rng.integers(3, size=40)
     alone = PseudoLikelihood(graph, labels, 3, weights, n_jobs=1)

@@ -7,8 +7,8 @@ from scipy.special import logsumexp
 from bayesknn.likelihood.nodes import Node, lay_out
 from bayesknn.likelihood.tilt import average_tilted, read_tilt
 from bayesknn.model import log_normalizer_exact
-from bayesknn.model.enumeration import exact_law
 from bayesknn.model.statistics import agreement
+from tests.model.enumeration import exact_law
 from tests.model.graphs import random_graph
 from tests.statistical import check, p_value_of_z, rejects
 

@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import (
     agreement,
-    enumerate_expected_agreement,
-    enumerate_log_normalizer,
-    exact_law,
     expected_agreement_at_zero,
     expected_agreement_exact,
     log_normalizer_exact,
+)
+from tests.model.enumeration import (
+    enumerate_expected_agreement,
+    enumerate_log_normalizer,
+    exact_law,
 )
 from tests.model.graphs import complete, random_graph, ring, ripley_graph, small_models
 

@@ -3,7 +3,8 @@
 import numpy as np
 from hypothesis import given
 
-from bayesknn.model import agreement, agreement_variance_at_zero, list_states
+from bayesknn.model import agreement, agreement_variance_at_zero
+from tests.model.enumeration import list_states
 from tests.model.graphs import small_models
 
 

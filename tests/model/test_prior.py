@@ -61,9 +61,11 @@ class TestEveryPrior:
 
     def test_is_a_prior(self, prior):
         assert isinstance(prior, Prior)
-        assert as_prior(prior, k_max=4, beta_max=99.0) is prior
+        assert as_prior(prior, k_max=4) is as_prior(prior, 4, prior.beta_max) is prior
+        with pytest.raises(ValueError, match="beta_max=99.0 contradicts the prior"):
+            as_prior(prior, k_max=4, beta_max=99.0)
         with pytest.raises(ValueError, match="prior reaches k=4, but k is at most 3 here"):
-            as_prior(prior, k_max=3, beta_max=3.0)
+            as_prior(prior, k_max=3)
 
 
 def test_uniform():

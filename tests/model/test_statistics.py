@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesknn.model import agreement, exact_law, expected_agreement_at_zero
+from bayesknn.model import agreement, expected_agreement_at_zero
+from tests.model.enumeration import exact_law
 from tests.model.graphs import complete, random_graph, ring, ripley_graph, small_models
 
 

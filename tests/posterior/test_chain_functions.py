@@ -61,7 +61,7 @@ def test_a_prior_may_be_left_out_or_be_an_array_or_a_function(function):
         ({"prior": "flat", "beta_max": 2.0}, "prior must be an array of numbers"),
         ({"prior": lambda beta, k: beta - 1, "beta_max": 2.0}, "not negative, got -"),
         ({"prior": lambda beta, k: 0 * beta, "beta_max": 2.0}, "prior is zero everywhere"),
-        ({"prior": UniformPrior(K_MAX + 1, 2.0)}, "reaches k=5 but the likelihood only k=4"),
+        ({"prior": UniformPrior(K_MAX + 1, 2.0)}, "reaches k=5, but k is at most 4"),
         ({"prior": UniformPrior(K_MAX, 2.0), "beta_max": 3.0}, "beta_max=3.0 contradicts"),
         ({"n_draws": 0}, "n_draws must be an integer >= 1, got 0"),
         ({"n_draws": 2.5}, "n_draws must be an integer"),

@@ -199,7 +199,7 @@ def test_bad_arguments_are_refused(options, message):
 
 
 def test_a_prior_out_of_reach_is_refused():
-    with pytest.raises(ValueError, match="reaches k=6 but the likelihood only k=5"):
+    with pytest.raises(ValueError, match="reaches k=6, but k is at most 5"):
         metropolis(EnumeratedLikelihood(0), UniformPrior(6, BETA_MAX))
 
     class Broken:

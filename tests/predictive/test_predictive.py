@@ -186,7 +186,7 @@ def test_the_log_score_at_one_node_is_the_log_product(likelihood):
     product = likelihood(ripley_graph(), ripley.y_train)
     predictive = Predictive(
         ripley_graph(), ripley.y_train, 2, PosteriorNodes([30], [1.7], [1.0]),
-        direction="both" if product.reverse else "forward",
+        direction=product.direction,
     )  # fmt: skip
     score = log_score(predictive.loo_probabilities(), ripley.y_train)
     assert np.isclose(250 * score, product.log_density(1.7, 30))
@@ -200,11 +200,11 @@ def test_ripley_comes_out_as_in_spec(likelihood, beta_max, log_loss):
     ripley = load_ripley()
     product = likelihood(ripley_graph(), ripley.y_train)
     nodes = PosteriorNodes.from_grid(grid_posterior(product, beta_max=beta_max))
-    direction = "both" if product.reverse else "forward"
+    direction = product.direction
     predictive = Predictive(ripley_graph(), ripley.y_train, 2, nodes, direction=direction)
     found = predictive.probabilities(ripley.X_test)
     assert abs(-log_score(found, ripley.y_test) - log_loss) < 0.0006
-    if product.reverse:
+    if product.direction == "both":
         assert np.mean(decide(found)[0] != ripley.y_test) == 0.085
 
 

@@ -21,7 +21,7 @@ from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.couplings import list_couplings
 from bayesknn.labels.gibbs_two import run_two_classes
 from bayesknn.labels.random import _bits, _sweep_key, _uniform
-from bayesknn.model.arguments import (
+from bayesknn.model.checks import (
     check_beta,
     check_class_weight,
     check_label_vector,

@@ -28,7 +28,7 @@ from bayesknn.labels.vectors import (
     _widened,
     aligned_zeros,
 )
-from bayesknn.model.arguments import (
+from bayesknn.model.checks import (
     check_betas,
     check_class_weight,
     check_label_vector,

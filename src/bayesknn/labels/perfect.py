@@ -33,7 +33,7 @@ from bayesknn.labels.perfect_rejection import (
     rejection_step,
 )
 from bayesknn.labels.perfect_sites import _draw_sites_batch, site_scratch, site_tables
-from bayesknn.model.arguments import (
+from bayesknn.model.checks import (
     check_beta,
     check_class_weight,
     check_n_classes,

@@ -22,7 +22,7 @@ from bayesknn.labels.gibbs import gibbs_labels
 from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.random import spawn_keys
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
-from bayesknn.model.arguments import (
+from bayesknn.model.checks import (
     check_beta,
     check_class_weight,
     check_label_vector,

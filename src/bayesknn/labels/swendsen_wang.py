@@ -27,7 +27,7 @@ from bayesknn.labels.bonds import _bind, new_scratch
 from bayesknn.labels.cluster_estimator import _estimate_agreement
 from bayesknn.labels.layout import local_layout
 from bayesknn.labels.random import _bits, _sweep_key, _uniform
-from bayesknn.model.arguments import (
+from bayesknn.model.checks import (
     check_beta,
     check_class_weight,
     check_label_vector,

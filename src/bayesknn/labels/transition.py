@@ -22,7 +22,7 @@ from bayesknn.model import (
     locate_beta_max,
     plan_elimination,
 )
-from bayesknn.model.arguments import check_class_weight, check_n_classes
+from bayesknn.model.checks import check_class_weight, check_n_classes
 from bayesknn.model.elimination_plan import EliminationPlan
 
 _N_DRAWS, _THIN, _WARMUP = 64, 4, 60

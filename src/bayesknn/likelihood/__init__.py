@@ -7,13 +7,13 @@ routes that need none. Each of them offers what ``Likelihood`` says.
 """
 
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.likelihood.conditionals import class_probabilities
 from bayesknn.likelihood.exact import ExactLikelihood
 from bayesknn.likelihood.holmes_adams import HolmesAdamsLikelihood, log_holmes_adams
 from bayesknn.likelihood.normalizer import LogNormalizer, log_normalizer
 from bayesknn.likelihood.path import PathTable, path_table
 from bayesknn.likelihood.protocol import Likelihood, Maxima, Maximum
 from bayesknn.likelihood.pseudo import PseudoLikelihood, log_pseudo_likelihood
+from bayesknn.model import class_probabilities
 
 __all__ = [
     "CoherentLikelihood",

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.protocol import Maxima, Maximum
-from bayesknn.model.arguments import (
-    check_beta,
-    check_betas,
-    check_class_weight,
-    check_label_vector,
-    check_n_classes,
-)
+from bayesknn.model import BoltzmannModel, as_model
+from bayesknn.model.boltzmann import fingerprint
+from bayesknn.model.checks import check_beta, check_betas, check_label_vector
 
 
 class BaseLikelihood:
@@ -27,7 +24,8 @@ class BaseLikelihood:
 
     Parameters
     ----------
-    graph : NeighborGraph
+    graph : NeighborGraph or BoltzmannModel
+        A model has its classes and weights: then the other arguments are left out.
     labels : array-like of shape (n,)
         Integers in ``0..n_classes - 1``.
     n_classes : int, optional
@@ -38,31 +36,48 @@ class BaseLikelihood:
 
     def __init__(
         self,
-        graph: NeighborGraph,
+        graph: NeighborGraph | BoltzmannModel,
         labels: Any,
         n_classes: int | None = None,
         class_weight: Any = None,
     ):
-        self.graph = graph
-        if n_classes is not None:
-            n_classes = check_n_classes(n_classes)
-        self.labels = check_label_vector(labels, graph.n_points, n_classes)
-        if n_classes is None:
-            n_classes = int(self.labels.max()) + 1
+        if n_classes is None and not isinstance(graph, BoltzmannModel):
+            n_classes = int(check_label_vector(labels, graph.n_points).max()) + 1
             if n_classes < 2:
                 raise ValueError("labels hold class 0 alone; pass n_classes, at least 2")
-        self.n_classes = n_classes
-        self.class_weight = check_class_weight(class_weight, n_classes)
+        self.model = as_model(graph, n_classes, class_weight)
+        self.model.refuse_fixed("a likelihood")
+        self.labels = self.model.check_labels(labels)
+
+    @property
+    def graph(self) -> NeighborGraph:
+        """The neighbour graph."""
+        return self.model.graph
 
     @property
     def n_points(self) -> int:
         """Number of training points, n."""
-        return self.graph.n_points
+        return self.model.n_points
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, G."""
+        return self.model.n_classes
+
+    @property
+    def class_weight(self) -> np.ndarray | None:
+        """The weights a_g, or None."""
+        return self.model.class_weight
 
     @property
     def k_max(self) -> int:
         """Largest k served."""
-        return self.graph.k_max
+        return self.model.k_max
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short text that stands for the model and the labels."""
+        return fingerprint(self.model.fingerprint, self.labels)
 
     def log_density(self, beta: Any, k: Any) -> Any:
         """Return log f(y | beta, k).

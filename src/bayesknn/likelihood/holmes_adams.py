@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.conditionals import ConditionalProduct
+from bayesknn.likelihood.products import ConditionalProduct
 
 
 class HolmesAdamsLikelihood(ConditionalProduct):
@@ -45,7 +45,7 @@ class HolmesAdamsLikelihood(ConditionalProduct):
     (66, 5.698, -70.9978)
     """
 
-    reverse = False
+    direction = "forward"
 
 
 def log_holmes_adams(

@@ -21,7 +21,7 @@ from bayesknn.labels.layout import local_layout
 from bayesknn.labels.random import _sweep_key
 from bayesknn.labels.swendsen_wang import _colour_points, _sweep
 from bayesknn.likelihood.tilt import Tilt, average_tilted, read_tilt
-from bayesknn.model.arguments import label_dtype
+from bayesknn.model.checks import label_dtype
 
 N_CHAINS = 2
 BATCHES_PER_CHAIN = 8

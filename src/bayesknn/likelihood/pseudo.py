@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.conditionals import ConditionalProduct
+from bayesknn.likelihood.products import ConditionalProduct
 
 
 class PseudoLikelihood(ConditionalProduct):
@@ -46,7 +46,7 @@ class PseudoLikelihood(ConditionalProduct):
     -79.0863
     """
 
-    reverse = True
+    direction = "both"
 
 
 def log_pseudo_likelihood(

@@ -2,7 +2,7 @@
 
 ``P(y_i = g | rest)`` is proportional to ``exp(beta / k * a_g * sum_j w_ij 1[y_j = g])``, where
 w_ij counts the directed edges between i and j in both directions, so that mutual neighbours count
-twice, and a_g is 1 without class weights.
+twice, and a_g is 1 without class weights. The predictive rule has the same form (eq. knn-pred).
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
 from bayesknn.graph import NeighborGraph
-from bayesknn.model.arguments import (
+from bayesknn.model.checks import (
     check_beta,
     check_class_weight,
     check_label_vector,
@@ -21,34 +20,37 @@ from bayesknn.model.arguments import (
 )
 
 
-def count_fields(graph: NeighborGraph, labels: Any, k: int, n_classes: int) -> np.ndarray:
-    """Count each point's edges to each class, in both directions.
+def class_probabilities(counts: Any, beta: float, k: int, class_weight: Any = None) -> np.ndarray:
+    """Turn class counts into class probabilities: P(g) proportional to exp(beta / k a_g count_g).
 
     Parameters
     ----------
-    graph : NeighborGraph
-    labels : array-like of shape (n,)
+    counts : array-like of shape (..., n_classes)
+        Members of each class among the neighbours. Forward neighbours alone make it the rule of
+        Holmes and Adams (eq. knn-intuit), forward and reverse ones together that of the coherent
+        model (eqs. knn-cond and knn-pred).
+    beta : float
     k : int
-    n_classes : int
+    class_weight : array-like of shape (n_classes,), optional
+        The weights a_g.
 
     Returns
     -------
-    ndarray of shape (n, n_classes), dtype int64
-        Entry [i, g] is ``sum_j w_ij 1[y_j = g]``.
+    ndarray of the shape of ``counts``
 
     Examples
     --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.model import count_fields
-    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1)
-    >>> count_fields(graph, [0, 0, 1], k=1, n_classes=2).tolist()
-    [[2, 0], [2, 1], [1, 0]]
+    >>> from bayesknn.model import class_probabilities
+    >>> class_probabilities([3, 1], beta=2.0, k=4).round(4)
+    array([0.7311, 0.2689])
     """
-    k = graph.check_k(k)
-    n_classes = check_n_classes(n_classes)
-    labels = check_label_vector(labels, graph.n_points, n_classes)
-    starts, points, in_degree = graph.incidence
-    return _count_fields(starts, points, in_degree[k - 1], labels, k, n_classes)
+    beta = check_beta(beta)
+    fields = np.asarray(counts, dtype=np.float64)
+    weights = check_class_weight(class_weight, fields.shape[-1])
+    if weights is not None:
+        fields = fields * weights
+    relative = np.exp(beta / k * (fields - fields.max(axis=-1, keepdims=True)))
+    return relative / relative.sum(axis=-1, keepdims=True)
 
 
 def conditional_probabilities(
@@ -85,24 +87,11 @@ def conditional_probabilities(
     >>> conditional_probabilities(graph, [0, 0, 1], beta=1.0, k=1, n_classes=2).round(4).tolist()
     [[0.8808, 0.1192], [0.7311, 0.2689], [0.7311, 0.2689]]
     """
-    beta = check_beta(beta)
-    fields = count_fields(graph, labels, k, n_classes)
-    weights = check_class_weight(class_weight, n_classes)
+    n_classes = check_n_classes(n_classes)
+    labels = check_label_vector(labels, graph.n_points, n_classes)
+    counts = graph.counts(labels, n_classes, k)
     if site is not None:
         if isinstance(site, bool) or int(site) != site or not 0 <= site < graph.n_points:
             raise ValueError(f"site must be an integer in 0..{graph.n_points - 1}, got {site}")
-        fields = fields[int(site)]
-    exponents = beta / k * (fields if weights is None else fields * weights)
-    likeliness = np.exp(exponents - exponents.max(axis=-1, keepdims=True))
-    return likeliness / likeliness.sum(axis=-1, keepdims=True)
-
-
-@kernel
-def _count_fields(starts, points, in_degree, labels, k, n_classes):
-    n = len(labels)
-    fields = np.zeros((n, n_classes), np.int64)
-    for i in range(np.uint64(n)):
-        begin = np.uint64(starts[i])
-        for e in range(begin, begin + np.uint64(k) + np.uint64(in_degree[i])):
-            fields[i, labels[points[e]]] += 1
-    return fields
+        counts = counts[int(site)]
+    return class_probabilities(counts, beta, k, check_class_weight(class_weight, n_classes))

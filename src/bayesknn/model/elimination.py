@@ -20,7 +20,7 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn.graph import NeighborGraph
-from bayesknn.model.arguments import check_betas, check_class_weight, check_n_classes
+from bayesknn.model.checks import check_betas, check_class_weight, check_n_classes
 from bayesknn.model.elimination_order import symmetrise
 from bayesknn.model.elimination_plan import EliminationPlan, plan_elimination
 

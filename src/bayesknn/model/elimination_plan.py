@@ -16,7 +16,7 @@ from typing import NoReturn
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.model.arguments import check_n_classes
+from bayesknn.model.checks import check_n_classes
 from bayesknn.model.elimination_order import order_elimination, symmetrise
 
 # No machine holds a table of more entries: such an order is not planned to its end.

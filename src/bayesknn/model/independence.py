@@ -1,6 +1,6 @@
-"""The variance of S_k at beta = 0, where the labels are independent and uniform (Section 3.3).
+"""Mean and variance of S_k at beta = 0, where the labels are independent and uniform (Section 3.3).
 
-One end of every thermodynamic path: with the mean it gives value and slope of E[S_k] there.
+One end of every thermodynamic path: value and slope of E[S_k] there.
 """
 
 from __future__ import annotations
@@ -10,7 +10,27 @@ from typing import Any
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.model.arguments import check_class_weight, check_n_classes
+from bayesknn.model.checks import check_class_weight, check_n_classes
+
+
+def expected_agreement_at_zero(
+    n_points: int, k: int, n_classes: int, class_weight: Any = None
+) -> float:
+    """Return E[S_k] at beta = 0, where the labels are independent and uniform.
+
+    It is ``n k / G``, and with class weights ``n k sum(a) / G**2`` (SPEC corrects the paper's
+    ``n / 2``).
+
+    Examples
+    --------
+    >>> from bayesknn.model import expected_agreement_at_zero
+    >>> expected_agreement_at_zero(n_points=250, k=3, n_classes=2)
+    375.0
+    """
+    n_classes = check_n_classes(n_classes)
+    weights = check_class_weight(class_weight, n_classes)
+    mean_weight = 1.0 if weights is None else float(weights.mean())
+    return n_points * k * mean_weight / n_classes
 
 
 def agreement_variance_at_zero(

@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from bayesknn._validation import check_count
-from bayesknn.model.arguments import check_label_vector, check_n_classes
+from bayesknn.model.checks import check_label_vector, check_n_classes
 
 # Panels of [0, beta_max], and Gauss-Legendre points in each, that normalise a given function.
 _N_PANELS = 64
@@ -203,7 +203,7 @@ class FunctionPrior:
             return np.reshape(values, beta.shape)
 
 
-def as_prior(prior: Any, k_max: int, beta_max: float) -> Prior:
+def as_prior(prior: Any, k_max: int, beta_max: float | None = None) -> Prior:
     """Make a prior on {1..k_max} x [0, beta_max] of what the user passed.
 
     Parameters
@@ -211,7 +211,9 @@ def as_prior(prior: Any, k_max: int, beta_max: float) -> Prior:
     prior : None, array-like, callable or Prior
         ``None`` is uniform. See :class:`ArrayPrior` and :class:`FunctionPrior`.
     k_max : int
-    beta_max : float
+        The largest k there is.
+    beta_max : float, optional
+        Needed unless ``prior`` is a :class:`Prior`, which knows it and must not be contradicted.
 
     Returns
     -------
@@ -223,12 +225,22 @@ def as_prior(prior: Any, k_max: int, beta_max: float) -> Prior:
     >>> as_prior(None, k_max=10, beta_max=4.0)
     UniformPrior(k_max=10, beta_max=4.0)
     """
+    if isinstance(prior, Prior):
+        if beta_max is not None and beta_max != prior.beta_max:
+            raise ValueError(
+                f"beta_max={beta_max!r} contradicts the prior, which reaches "
+                f"beta={prior.beta_max:g}; leave beta_max out"
+            )
+        if prior.k_max > k_max:
+            raise ValueError(
+                f"the prior reaches k={prior.k_max}, but k is at most {k_max} here; lower k_max of "
+                "the prior or build the graph with more neighbours"
+            )
+        return prior
+    if beta_max is None:
+        raise ValueError("beta_max must be given unless prior is a Prior that knows it")
     if prior is None:
         return UniformPrior(k_max, beta_max)
-    if isinstance(prior, Prior):
-        if prior.k_max > k_max:
-            raise ValueError(f"prior reaches k={prior.k_max}, but k is at most {k_max} here")
-        return prior
     if callable(prior):
         return FunctionPrior(prior, k_max, beta_max)
     made = ArrayPrior(prior, beta_max)

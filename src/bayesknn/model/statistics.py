@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn.graph import NeighborGraph
-from bayesknn.model.arguments import check_class_weight, check_labels, check_n_classes
+from bayesknn.model.checks import check_class_weight, check_label_draws, check_n_classes
 
 
 def agreement(
@@ -53,7 +53,7 @@ def agreement(
     if class_weight is not None:
         n_classes = len(np.atleast_1d(np.asarray(class_weight)))
         class_weight = check_class_weight(class_weight, check_n_classes(n_classes))
-    checked = check_labels(labels, graph.n_points, n_classes)
+    checked = check_label_draws(labels, graph.n_points, n_classes)
     batch = np.atleast_2d(checked)
     if class_weight is None:
         totals = _count_agreement(neighbors, batch)
@@ -65,26 +65,6 @@ def agreement(
     if checked.ndim == 2:
         return totals
     return totals[0] if k is None else totals[0].item()
-
-
-def expected_agreement_at_zero(
-    n_points: int, k: int, n_classes: int, class_weight: Any = None
-) -> float:
-    """Return E[S_k] at beta = 0, where the labels are independent and uniform.
-
-    It is ``n k / G``, and with class weights ``n k sum(a) / G**2`` (SPEC corrects the paper's
-    ``n / 2``).
-
-    Examples
-    --------
-    >>> from bayesknn.model import expected_agreement_at_zero
-    >>> expected_agreement_at_zero(n_points=250, k=3, n_classes=2)
-    375.0
-    """
-    n_classes = check_n_classes(n_classes)
-    weights = check_class_weight(class_weight, n_classes)
-    mean_weight = 1.0 if weights is None else float(weights.mean())
-    return n_points * k * mean_weight / n_classes
 
 
 @kernel

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn.model.arguments import check_label_vector
+from bayesknn.model.checks import check_label_vector
 
 # Frequencies written with a few digits, such as .333, .333, .334, are taken as they are.
 _SUM_TOLERANCE = 1e-6

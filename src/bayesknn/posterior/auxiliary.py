@@ -31,7 +31,7 @@ from bayesknn.labels.bonds import _bond_rate
 from bayesknn.labels.random import _bits
 from bayesknn.labels.swendsen_wang import _sweep
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.posterior.arguments import choose_prior
+from bayesknn.model import as_prior
 from bayesknn.posterior.auxiliary_labels import plan_label_draws
 from bayesknn.posterior.chains import sample_posterior
 from bayesknn.posterior.compiled_prior import _log_prior
@@ -258,7 +258,7 @@ def auxiliary(
     {'chain': 4, 'draw': 1000}
     """
     label_draws = plan_label_draws(likelihood, label_sampler, n_sweeps)
-    prior = choose_prior(prior, beta_max, likelihood.graph.k_max)
+    prior = as_prior(prior, likelihood.graph.k_max, beta_max)
     thin = check_count(thin, "thin")
     n_refresh = check_count(n_refresh, "n_refresh", low=0)
     n_warmup = check_count(n_warmup, "n_warmup", low=0)

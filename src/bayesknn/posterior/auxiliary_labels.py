@@ -22,7 +22,7 @@ from bayesknn.labels.perfect_bonds import bond_scratch
 from bayesknn.labels.vectors import aligned_zeros
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.nodes import Field, lay_out
-from bayesknn.model.arguments import label_dtype
+from bayesknn.model.checks import label_dtype
 from bayesknn.posterior.drawer import (
     Drawer,
     GibbsTools,

@@ -8,7 +8,6 @@ pickle, so that reading a file can run no code.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -45,28 +44,6 @@ class Checkpoint(NamedTuple):
     n_done: int
     states: list[Any]
     draws: dict[str, np.ndarray]
-
-
-def fingerprint(*parts: Any) -> str:
-    """Hash arrays, numbers and strings to a short text that stands for their values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.posterior.checkpoint import fingerprint
-    >>> fingerprint(np.arange(3), "a") == fingerprint(np.arange(3), "a")
-    True
-    >>> fingerprint(np.arange(3)) == fingerprint(np.arange(4))
-    False
-    """
-    digest = hashlib.sha256()
-    for part in parts:
-        array = np.ascontiguousarray(part)
-        if array.dtype.hasobject:
-            raise TypeError(f"cannot take the fingerprint of {type(part).__name__}")
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()[:32]
 
 
 def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint) -> None:

@@ -24,7 +24,7 @@ from bayesknn._validation import check_count
 from bayesknn.labels.bonds import _bond_rate
 from bayesknn.labels.random import _bits
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.posterior.arguments import choose_prior
+from bayesknn.model import as_prior
 from bayesknn.posterior.auxiliary_labels import plan_label_draws
 from bayesknn.posterior.chains import sample_posterior
 from bayesknn.posterior.compiled_prior import _log_prior
@@ -168,7 +168,7 @@ def exchange(
     {'chain': 4, 'draw': 1000}
     """
     label_draws = plan_label_draws(likelihood, label_sampler, n_sweeps)
-    prior = choose_prior(prior, beta_max, likelihood.graph.k_max)
+    prior = as_prior(prior, likelihood.graph.k_max, beta_max)
     thin = check_count(thin, "thin")
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
     walk = walk._replace(n_warmup=walk.n_warmup * thin)

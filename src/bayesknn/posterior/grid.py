@@ -19,8 +19,7 @@ from bayesknn._progress import progress
 from bayesknn.labels.random import as_seed_sequence
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.protocol import Likelihood
-from bayesknn.model import Prior
-from bayesknn.posterior.arguments import choose_prior
+from bayesknn.model import Prior, as_prior
 from bayesknn.posterior.output import make_tree
 from bayesknn.posterior.ridge import RidgeWalk
 
@@ -239,7 +238,7 @@ def grid_posterior(
     >>> round(float(posterior.k_probabilities.sum()), 6)
     1.0
     """
-    prior = choose_prior(prior, beta_max, likelihood.k_max)
+    prior = as_prior(prior, likelihood.k_max, beta_max)
     if tolerance is not None and not (np.isfinite(tolerance) and tolerance > 0):
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     if isinstance(likelihood, CoherentLikelihood) and likelihood.table is None:

@@ -18,8 +18,8 @@ import numpy as np
 from bayesknn.exceptions import CoalescenceError, MixingWarning
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.model import Prior
+from bayesknn.model.boltzmann import fingerprint
 from bayesknn.posterior.auxiliary_labels import LabelDraws
-from bayesknn.posterior.checkpoint import fingerprint
 from bayesknn.posterior.compiled_prior import tabulate_prior
 from bayesknn.posterior.drawer import Drawer
 from bayesknn.posterior.proposals import (

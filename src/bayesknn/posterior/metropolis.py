@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bayesknn.model import Prior
-from bayesknn.posterior.arguments import choose_prior
+from bayesknn.model import Prior, as_prior
+from bayesknn.model.boltzmann import fingerprint
 from bayesknn.posterior.chains import sample_posterior
-from bayesknn.posterior.checkpoint import fingerprint
 from bayesknn.posterior.proposals import (
     BETA_ONLY,
     FREE_SLOT,
@@ -269,7 +268,7 @@ def metropolis(
     """
     if scheme not in SCHEMES:
         raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, got {scheme!r}")
-    prior = choose_prior(prior, beta_max, likelihood.k_max)
+    prior = as_prior(prior, likelihood.k_max, beta_max)
     if scheme == "hybrid-gibbs" and r is not None:
         raise ValueError("r has no use in scheme='hybrid-gibbs', which tries every k; leave it out")
     schedule = "joint" if scheme == "joint" else "alternating"

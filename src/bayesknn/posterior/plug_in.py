@@ -17,7 +17,7 @@ from bayesknn._jit import kernel
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.pseudo import PseudoLikelihood
 from bayesknn.model import Prior
-from bayesknn.model.arguments import check_beta
+from bayesknn.model.checks import check_beta
 
 
 class PlugIn(NamedTuple):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesknn._validation import check_count
-from bayesknn.model.arguments import check_betas
+from bayesknn.model.checks import check_betas
 
 if TYPE_CHECKING:
     from bayesknn.posterior.grid import GridPosterior

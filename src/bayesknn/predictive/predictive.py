@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples
 from bayesknn._progress import progress
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.counter import NeighborCounter
-from bayesknn.model.arguments import check_class_weight, check_label_vector, check_n_classes
+from bayesknn.model.checks import check_class_weight, check_label_vector, check_n_classes
 from bayesknn.predictive.averages import average, average_replicates
 from bayesknn.predictive.intervals import find_intervals
 from bayesknn.predictive.nodes import PosteriorNodes

@@ -18,7 +18,7 @@ from bayesknn.likelihood.path.focus import find_focus
 from bayesknn.likelihood.path.paper import run_paper_grid
 from bayesknn.likelihood.path.table import PathTable, take_fingerprint
 from bayesknn.model import agreement
-from bayesknn.model.arguments import (
+from bayesknn.model.checks import (
     check_beta,
     check_betas,
     check_class_weight,

@@ -16,7 +16,7 @@ import numpy as np
 from bayesknn._validation import check_count
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.path.hermite import differentiate, evaluate, parabola, quintic
-from bayesknn.model.arguments import check_betas, check_class_weight
+from bayesknn.model.checks import check_betas, check_class_weight
 
 _FORMAT = "bayesknn path table 1"
 _SCALARS = ("n_points", "n_classes", "beta_max", "grid", "n_sweeps")

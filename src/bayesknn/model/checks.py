@@ -19,7 +19,7 @@ def check_beta(beta: Any, name: str = "beta") -> float:
 
     Examples
     --------
-    >>> from bayesknn.model.arguments import check_beta
+    >>> from bayesknn.model.checks import check_beta
     >>> check_beta(2)
     2.0
     >>> check_beta(-1)
@@ -37,7 +37,7 @@ def check_betas(beta: Any, name: str = "beta") -> np.ndarray:
 
     Examples
     --------
-    >>> from bayesknn.model.arguments import check_betas
+    >>> from bayesknn.model.checks import check_betas
     >>> check_betas([0, 1.5])
     array([0. , 1.5])
     """
@@ -59,7 +59,7 @@ def check_n_classes(n_classes: Any) -> int:
 
     Examples
     --------
-    >>> from bayesknn.model.arguments import check_n_classes
+    >>> from bayesknn.model.checks import check_n_classes
     >>> check_n_classes(3)
     3
     """
@@ -71,7 +71,7 @@ def check_class_weight(class_weight: Any, n_classes: int) -> np.ndarray | None:
 
     Examples
     --------
-    >>> from bayesknn.model.arguments import check_class_weight
+    >>> from bayesknn.model.checks import check_class_weight
     >>> check_class_weight([0.5, 1.5], n_classes=2)
     array([0.5, 1.5])
     """
@@ -103,7 +103,7 @@ def label_dtype(n_classes: int) -> type[np.unsignedinteger]:
 
     Examples
     --------
-    >>> from bayesknn.model.arguments import label_dtype
+    >>> from bayesknn.model.checks import label_dtype
     >>> label_dtype(2).__name__
     'uint8'
     """
@@ -127,7 +127,7 @@ def check_label_vector(labels: Any, n_points: int, n_classes: int | None = None)
 
     Examples
     --------
-    >>> from bayesknn.model.arguments import check_label_vector
+    >>> from bayesknn.model.checks import check_label_vector
     >>> check_label_vector([0, 2, 1], n_points=3, n_classes=3)
     array([0, 2, 1], dtype=uint8)
     >>> check_label_vector([0, 2, 1], n_points=3, n_classes=2)
@@ -137,16 +137,16 @@ def check_label_vector(labels: Any, n_points: int, n_classes: int | None = None)
     """
     if np.ndim(labels) != 1:
         raise ValueError(f"labels must be one-dimensional, got shape {np.shape(labels)}")
-    return check_labels(labels, n_points, n_classes)
+    return check_label_draws(labels, n_points, n_classes)
 
 
-def check_labels(labels: Any, n_points: int, n_classes: int | None = None) -> np.ndarray:
+def check_label_draws(labels: Any, n_points: int, n_classes: int | None = None) -> np.ndarray:
     """Return one label vector, or a batch of shape (n_draws, n_points), as an unsigned array.
 
     Examples
     --------
-    >>> from bayesknn.model.arguments import check_labels
-    >>> check_labels([[0, 1], [1, 1]], n_points=2, n_classes=2).shape
+    >>> from bayesknn.model.checks import check_label_draws
+    >>> check_label_draws([[0, 1], [1, 1]], n_points=2, n_classes=2).shape
     (2, 2)
     """
     array = np.asarray(labels)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from bayesknn._validation import check_count
-from bayesknn.model.arguments import (
+from bayesknn.model.checks import (
     check_beta,
     check_betas,
     check_class_weight,
+    check_label_draws,
     check_label_vector,
-    check_labels,
     check_n_classes,
     label_dtype,
 )
@@ -96,11 +96,11 @@ def test_bad_label_vector(labels, message):
 
 def test_bad_label_in_a_batch_is_located():
     with pytest.raises(ValueError, match="got 7 at position 0 of draw 1"):
-        check_labels([[0, 1], [7, 0]], n_points=2, n_classes=2)
+        check_label_draws([[0, 1], [7, 0]], n_points=2, n_classes=2)
     with pytest.raises(ValueError, match=r"labels must have shape \(2,\) or \(n_draws, 2\)"):
-        check_labels(np.zeros((1, 1, 2), int), n_points=2, n_classes=2)
+        check_label_draws(np.zeros((1, 1, 2), int), n_points=2, n_classes=2)
     with pytest.raises(ValueError, match="be 0 or more, got -1 at position 1"):
-        check_labels([0, -1], n_points=2)
+        check_label_draws([0, -1], n_points=2)
 
 
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.uint32, np.float32])
@@ -112,8 +112,8 @@ def test_labels_of_any_number_type_become_unsigned(dtype):
 
 def test_more_than_256_classes():
     assert label_dtype(256) is np.uint8
-    assert check_labels([0, 300], n_points=2).dtype == np.uint32
+    assert check_label_draws([0, 300], n_points=2).dtype == np.uint32
 
 
 def test_an_empty_batch_is_a_batch():
-    assert check_labels(np.zeros((0, 3), int), n_points=3, n_classes=2).shape == (0, 3)
+    assert check_label_draws(np.zeros((0, 3), int), n_points=3, n_classes=2).shape == (0, 3)

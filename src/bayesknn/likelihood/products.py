@@ -2,8 +2,9 @@
 
 The log of such a product is concave in beta (each factor is a normalised exponential family), so
 for each k Newton's method, kept within a bracket, finds its maximum. Whether there is one is known
-beforehand: as beta grows, the slope in ``beta / k`` tends to minus the shortfall of ``counts.py``,
-hence the product rises for ever exactly when no point is outvoted by its neighbours.
+beforehand: as beta grows, the slope in ``beta / k`` tends to minus the shortfall of
+``deficits.py``, hence the product rises for ever exactly when no point is outvoted by its
+neighbours.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import numpy as np
 from bayesknn._jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.base import BaseLikelihood
-from bayesknn.likelihood.counts import count_classes, tabulate_deficits
-from bayesknn.model.arguments import check_beta, check_class_weight
+from bayesknn.likelihood.deficits import tabulate_deficits
+from bayesknn.model import BoltzmannModel
 
 _MAX_STEPS = 200
 # Newton's error after a step of this relative size is far below the rounding of the slope.
@@ -30,24 +31,23 @@ _HUGE = 1e300
 class ConditionalProduct(BaseLikelihood):
     """log prod_i P(y_i | the labels around i; beta, k).
 
-    Subclasses say in ``reverse`` whether the labels around i include those of the points that
-    have i among their k nearest. Everything about the labels is counted once, on construction.
+    Subclasses say in ``direction`` whether the labels around i include those of the points that
+    have i among their k nearest ("both") or not ("forward"). Everything about the labels is
+    counted once, on construction.
     """
 
-    reverse: bool
+    direction: str
 
     def __init__(
         self,
-        graph: NeighborGraph,
+        graph: NeighborGraph | BoltzmannModel,
         labels: Any,
         n_classes: int | None = None,
         class_weight: Any = None,
         n_jobs: int | None = None,
     ):
         super().__init__(graph, labels, n_classes, class_weight)
-        self._deficits = tabulate_deficits(
-            graph, self.labels, self.n_classes, self.class_weight, self.reverse, n_jobs
-        )
+        self._deficits = tabulate_deficits(self.model, self.labels, self.direction, n_jobs)
 
     def conditional(self, beta: float, k: int) -> np.ndarray:
         """Return every point's class probabilities given the labels around it.
@@ -63,9 +63,7 @@ class ConditionalProduct(BaseLikelihood):
         -------
         ndarray of shape (n, n_classes)
         """
-        k = self.graph.check_k(k)
-        counts = count_classes(self.graph, self.labels, k, self.n_classes, self.reverse)
-        return class_probabilities(counts, beta, k, self.class_weight)
+        return self.model.conditional(self.labels, beta, k, self.direction)
 
     def _log_density_at(self, beta: float, k: int) -> float:
         rows, multiplicity, shortfall, largest = self._deficits[k - 1]
@@ -83,39 +81,6 @@ class ConditionalProduct(BaseLikelihood):
             # The maxima of neighbouring k are close to each other.
             if 0.0 < beta < math.inf:
                 start = beta
-
-
-def class_probabilities(counts: Any, beta: float, k: int, class_weight: Any = None) -> np.ndarray:
-    """Turn class counts into class probabilities: P(g) proportional to exp(beta / k a_g count_g).
-
-    Parameters
-    ----------
-    counts : array-like of shape (..., n_classes)
-        Members of each class among the neighbours. Forward neighbours alone make it the rule of
-        Holmes and Adams (eq. knn-intuit), forward and reverse ones together that of the coherent
-        model (eqs. knn-cond and knn-pred).
-    beta : float
-    k : int
-    class_weight : array-like of shape (n_classes,), optional
-        The weights a_g.
-
-    Returns
-    -------
-    ndarray of the shape of ``counts``
-
-    Examples
-    --------
-    >>> from bayesknn.likelihood import class_probabilities
-    >>> class_probabilities([3, 1], beta=2.0, k=4).round(4)
-    array([0.7311, 0.2689])
-    """
-    beta = check_beta(beta)
-    fields = np.asarray(counts, dtype=np.float64)
-    weights = check_class_weight(class_weight, fields.shape[-1])
-    if weights is not None:
-        fields = fields * weights
-    relative = np.exp(beta / k * (fields - fields.max(axis=-1, keepdims=True)))
-    return relative / relative.sum(axis=-1, keepdims=True)
 
 
 @kernel

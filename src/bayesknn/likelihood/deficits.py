@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn._jit import kernel
-from bayesknn.graph import NeighborGraph
 from bayesknn.graph.threads import run_in_threads
+from bayesknn.model import BoltzmannModel
 
 # Directed edges below which threads would cost more than they save.
 _WORTH_THREADS = 1_000_000
@@ -54,128 +54,83 @@ class Deficits(NamedTuple):
 
 
 def tabulate_deficits(
-    graph: NeighborGraph,
-    labels: np.ndarray,
-    n_classes: int,
-    class_weight: np.ndarray | None,
-    reverse: bool,
-    n_jobs: int | None = None,
+    model: BoltzmannModel, labels: np.ndarray, direction: str, n_jobs: int | None = None
 ) -> list[Deficits]:
     """Return the deficits of every k; entry k - 1 belongs to k.
 
-    Takes checked arguments, as :func:`count_classes` does. With several threads each walks to its
-    own ranges of k, which takes little beside what is done there.
+    With several threads each walks to its own ranges of k, which takes little beside what is done
+    there.
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+    labels : ndarray of shape (n,), unsigned
+        As ``model.check_labels`` returns them.
+    direction : {"both", "forward"}
+        Whether the points that have i among their k nearest count, as in
+        :meth:`bayesknn.graph.NeighborGraph.counts`.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    list of Deficits
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.likelihood.counts import tabulate_deficits
+    >>> from bayesknn.likelihood.deficits import tabulate_deficits
+    >>> from bayesknn.model import BoltzmannModel
     >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1)
     >>> labels = np.array([0, 1, 1], np.uint8)
-    >>> (deficits,) = tabulate_deficits(graph, labels, 2, None, reverse=True)
+    >>> (deficits,) = tabulate_deficits(BoltzmannModel(graph, 2), labels, "both")
     >>> deficits.rows.ravel().tolist(), deficits.multiplicity.tolist(), deficits.shortfall
     ([2, 1], [1, 2], 3.0)
     """
     from joblib import effective_n_jobs
 
-    table: list[Any] = [None] * graph.k_max
+    k_max = model.k_max
+    table: list[Any] = [None] * k_max
 
     def fill(start: int, stop: int) -> None:
-        counts = count_classes(graph, labels, start, n_classes, reverse)
-        walk = _walk_deficits(graph.neighbors[start:stop], counts, labels, class_weight, reverse)
-        table[start:stop] = walk
+        table[start:stop] = _walk_deficits(model, labels, direction, range(start + 1, stop + 1))
 
     # The larger k are the dearer, hence two ranges for each thread.
     n_threads = effective_n_jobs(n_jobs)
-    n_ranges = 1 if n_threads == 1 or graph.neighbors.size < _WORTH_THREADS else 2 * n_threads
-    run_in_threads(fill, graph.k_max, -(-graph.k_max // n_ranges), n_jobs)
+    n_ranges = 1 if n_threads == 1 or model.graph.neighbors.size < _WORTH_THREADS else 2 * n_threads
+    run_in_threads(fill, k_max, -(-k_max // n_ranges), n_jobs)
     return table
 
 
-def count_classes(
-    graph: NeighborGraph, labels: np.ndarray, k: int, n_classes: int, reverse: bool
-) -> np.ndarray:
-    """Count the classes among each point's neighbours in the graph of k.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-    labels : ndarray of shape (n,), unsigned
-        As ``check_label_vector`` returns them.
-    k, n_classes : int
-    reverse : bool
-        Count the points that have i among their k nearest as well; mutual neighbours twice.
-
-    Returns
-    -------
-    ndarray of shape (n, n_classes), dtype uint32
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.likelihood.counts import count_classes
-    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1)
-    >>> labels = np.array([0, 1, 1], np.uint8)
-    >>> count_classes(graph, labels, 1, n_classes=2, reverse=True).tolist()
-    [[0, 2], [2, 1], [0, 1]]
-    """
-    counts = np.zeros((graph.n_points, n_classes), np.uint32)
-    for rank in range(k):
-        _add_rank(counts, graph.neighbors[rank], labels, reverse)
-    return counts
-
-
 def _walk_deficits(
-    neighbors: np.ndarray,
-    counts: np.ndarray,
-    labels: np.ndarray,
-    class_weight: np.ndarray | None,
-    reverse: bool,
+    model: BoltzmannModel, labels: np.ndarray, direction: str, k_values: range
 ) -> Iterator[Deficits]:
-    """Add rank after rank of ``neighbors`` to the counts, and yield the deficits after each."""
-    n, n_classes = counts.shape
-    weights: np.ndarray
-    if class_weight is None:
-        weights = np.ones(n_classes, np.uint32)
-        row = np.empty(n_classes - 1, np.uint32)
-        bits = row
-    else:
-        weights = class_weight
-        row = np.empty(n_classes - 1, np.float64)
-        bits = row.view(np.uint64)
+    """Yield the deficits of one k after another."""
+    n, n_classes = model.n_points, model.n_classes
+    weighted = model.class_weight is not None
+    weights = model.weights if weighted else np.ones(n_classes, np.uint32)
+    row = np.empty(n_classes - 1, np.float64 if weighted else np.uint32)
+    bits = row.view(np.uint64) if weighted else row
     rows = np.empty((n, n_classes - 1), row.dtype)
     multiplicity = np.empty(n, np.uint32)
     # One type for every number of classes spares a compilation.
     own = labels.astype(np.uint32)
     n_bits = (2 * n - 1).bit_length()
     slots = np.empty(1 << n_bits, np.uint32)
-    for rank in neighbors:
-        _add_rank(counts, rank, labels, reverse)
+    for _, counts in model.graph.iterate_counts(labels, n_classes, k_values, direction):
         n_rows, shortfall, largest = _merge_points(
-            counts, own, weights, row, bits, slots, n_bits, rows, multiplicity
+            counts.view(np.uint32), own, weights, row, bits, slots, n_bits, rows, multiplicity
         )
         found = rows[:n_rows]
-        tabulated = class_weight is None and largest < found.size
+        tabulated = not weighted and largest < found.size
         # Hubs aside, a deficit fits two bytes.
-        narrow = class_weight is None and largest < 2**16
+        narrow = not weighted and largest < 2**16
         yield Deficits(
             found.astype(np.uint16 if narrow else row.dtype),
             multiplicity[:n_rows].copy(),
             float(shortfall),
             int(largest) if tabulated else None,
         )
-
-
-@kernel
-def _add_rank(counts, neighbors, labels, reverse):
-    one = np.uint32(1)
-    for i in range(np.uint64(neighbors.size)):
-        j = neighbors[i]
-        counts[i, labels[j]] += one
-        if reverse:
-            counts[j, labels[i]] += one
 
 
 @kernel

@@ -1,0 +1,235 @@
+"""The model as a value: which labels there are, who their neighbours are, what an edge weighs.
+
+``f(y | beta, k) = exp(beta / k * S_k(y)) / Z(beta, k)`` (Section 2.2) is one law for each beta and
+k; what they have in common is the graph, the number of classes, the class weights and the labels
+that are held fixed. Samplers, likelihoods and posteriors take these together, checked once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.model.checks import (
+    check_class_weight,
+    check_label_draws,
+    check_label_vector,
+    check_n_classes,
+    label_dtype,
+)
+from bayesknn.model.conditionals import class_probabilities
+from bayesknn.model.statistics import agreement
+
+FREE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class BoltzmannModel:
+    """The law of the labels on a neighbour graph, but for beta and k.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    n_classes : int
+        At least 2.
+    class_weight : array-like of shape (n_classes,), optional
+        The weights a_g: a directed edge between two points of class g counts a_g in place of 1.
+    fixed : array-like of shape (n,), optional
+        The label of each point whose label is given, and -1 for every point that is free. The law
+        is then that of the free labels given the fixed ones.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.model import BoltzmannModel
+    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0], [7.0]], k_max=2)
+    >>> model = BoltzmannModel(graph, n_classes=2)
+    >>> model.agreement([0, 0, 0, 1]).tolist()
+    [3.0, 6.0]
+    >>> model.conditional([0, 0, 0, 1], beta=1.0, k=1)[3].round(4).tolist()
+    [0.7311, 0.2689]
+    >>> model.fix([0, -1, -1, 1]).is_free.tolist()
+    [False, True, True, False]
+    """
+
+    graph: NeighborGraph
+    n_classes: int
+    class_weight: np.ndarray | None = None
+    fixed: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        n_classes = check_n_classes(self.n_classes)
+        object.__setattr__(self, "n_classes", n_classes)
+        weight = check_class_weight(self.class_weight, n_classes)
+        object.__setattr__(self, "class_weight", _freeze(weight))
+        object.__setattr__(self, "fixed", _freeze(self._check_fixed(self.fixed)))
+
+    @property
+    def n_points(self) -> int:
+        """Number of points, n."""
+        return self.graph.n_points
+
+    @property
+    def k_max(self) -> int:
+        """Largest k of the graph."""
+        return self.graph.k_max
+
+    @property
+    def label_dtype(self) -> type[np.unsignedinteger]:
+        """The unsigned type in which kernels keep labels."""
+        return label_dtype(self.n_classes)
+
+    @property
+    def unequal_weight(self) -> np.ndarray | None:
+        """The class weights where they differ, None where all are the same.
+
+        Classes of one common weight a are the plain model at ``a * beta``, which is faster:
+        kernels take ``unequal_weight`` and :attr:`common_weight` times beta.
+        """
+        weight = self.class_weight
+        return None if weight is None or np.all(weight == weight[0]) else weight
+
+    @property
+    def common_weight(self) -> float:
+        """The weight that all classes share; 1 where there is none, or where they differ."""
+        if self.class_weight is None or self.unequal_weight is not None:
+            return 1.0
+        return float(self.class_weight[0])
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The class weights, ones where none were given."""
+        return np.ones(self.n_classes) if self.class_weight is None else self.class_weight
+
+    @property
+    def is_free(self) -> np.ndarray:
+        """Which points have a label to be drawn, of shape (n,)."""
+        if self.fixed is None:
+            return np.ones(self.n_points, bool)
+        return self.fixed == FREE
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short text that stands for the values of the model."""
+        return fingerprint(
+            self.graph.neighbors, self.n_classes, self.weights, self.is_free,
+            np.empty(0) if self.fixed is None else self.fixed,
+        )  # fmt: skip
+
+    def fix(self, labels: Any) -> BoltzmannModel:
+        """Return the same model with these labels held fixed, -1 where a point is free."""
+        return replace(self, fixed=labels)
+
+    def refuse_fixed(self, what: str) -> None:
+        """Raise ``ValueError`` if labels are fixed, for a method that does not know how."""
+        if self.fixed is not None:
+            raise ValueError(f"{what} cannot hold labels fixed")
+
+    def check_labels(self, labels: Any) -> np.ndarray:
+        """Return one label for each point as the kernels expect them, or say what is wrong."""
+        return check_label_vector(labels, self.n_points, self.n_classes)
+
+    def agreement(self, labels: Any, k: int | None = None) -> Any:
+        """Return S_k(labels), weighted by class; see :func:`bayesknn.model.agreement`.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n,) or (n_draws, n)
+        k : int, optional
+            Without it, every k from 1 to ``k_max`` along the last axis.
+
+        Returns
+        -------
+        float, or ndarray of shape (n_draws,), (k_max,) or (n_draws, k_max), dtype float64
+        """
+        labels = check_label_draws(labels, self.n_points, self.n_classes)
+        return np.float64(agreement(self.graph, labels, k, self.class_weight))
+
+    def class_counts(self, labels: Any, k: int, direction: str = "both") -> np.ndarray:
+        """Count each class around each point; see :meth:`bayesknn.graph.NeighborGraph.counts`."""
+        return self.graph.counts(self.check_labels(labels), self.n_classes, k, direction)
+
+    def conditional(self, labels: Any, beta: float, k: int, direction: str = "both") -> np.ndarray:
+        """Return the law of each label given all the others, of shape (n, n_classes).
+
+        ``direction="forward"`` is the rule of Holmes and Adams, which is no conditional of a law.
+        """
+        counts = self.class_counts(labels, k, direction)
+        return class_probabilities(counts, beta, k, self.class_weight)
+
+    def _check_fixed(self, fixed: Any) -> np.ndarray | None:
+        if fixed is None:
+            return None
+        values = np.asarray(fixed)
+        free = values == FREE
+        if values.shape == (self.n_points,) and free.all():
+            return None
+        checked = self.check_labels(np.where(free, 0, values))
+        return np.where(free, FREE, checked.astype(np.int64))
+
+
+def as_model(graph: Any, n_classes: int | None = None, class_weight: Any = None) -> BoltzmannModel:
+    """Make a model of what a public function was given, or return the model it was given.
+
+    Parameters
+    ----------
+    graph : NeighborGraph or BoltzmannModel
+        A model says all there is to say: the other arguments are then left out.
+    n_classes : int, optional
+        Needed with a graph.
+    class_weight : array-like of shape (n_classes,), optional
+
+    Returns
+    -------
+    BoltzmannModel
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.model import as_model
+    >>> model = as_model(NeighborGraph.from_neighbors([[1, 2, 0]]), n_classes=3)
+    >>> as_model(model) is model
+    True
+    """
+    if isinstance(graph, BoltzmannModel):
+        if class_weight is not None or n_classes not in (None, graph.n_classes):
+            raise ValueError("a BoltzmannModel has its classes and weights; pass no others")
+        return graph
+    if n_classes is None:
+        raise ValueError("n_classes must be given with a graph")
+    return BoltzmannModel(graph, n_classes, class_weight)
+
+
+def fingerprint(*parts: Any) -> str:
+    """Hash arrays, numbers and strings to a short text that stands for their values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.model.boltzmann import fingerprint
+    >>> fingerprint(np.arange(3), "a") == fingerprint(np.arange(3), "a")
+    True
+    >>> fingerprint(np.arange(3)) == fingerprint(np.arange(4))
+    False
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        array = np.ascontiguousarray(part)
+        if array.dtype.hasobject:
+            raise TypeError(f"cannot take the fingerprint of {type(part).__name__}")
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _freeze(array: np.ndarray | None) -> np.ndarray | None:
+    """Return a copy that nobody can change."""
+    if array is not None:
+        array = array.copy()
+        array.flags.writeable = False
+    return array

@@ -1,0 +1,109 @@
+"""The model as a value: what it holds cannot change, and says what the functions say."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.model import BoltzmannModel, agreement, as_model, conditional_probabilities
+from tests.model.enumeration import exact_law, state_index
+from tests.model.graphs import random_graph, ring, small_models
+
+WEIGHTS = [None, [1.0, 1.0, 1.0], [2.5, 2.5, 2.5], [0.5, 1.0, 2.0]]
+
+
+@settings(deadline=None, max_examples=40)
+@given(small_models(max_states=300))
+def test_statistic_and_conditional_are_those_of_the_functions(case):
+    graph, beta, k, n_classes, weights = case
+    model = BoltzmannModel(graph, n_classes, weights)
+    labels = np.random.default_rng(0).integers(n_classes, size=(3, graph.n_points))
+    np.testing.assert_array_equal(model.agreement(labels), agreement(graph, labels, None, weights))
+    assert model.agreement(labels[0], k) == agreement(graph, labels[0], k, weights)
+    expected = conditional_probabilities(graph, labels[0], beta, k, n_classes, weights)
+    np.testing.assert_array_equal(model.conditional(labels[0], beta, k), expected)
+
+
+def test_conditional_is_that_of_the_exact_law():
+    graph = random_graph(np.random.default_rng(2), n=4, k_max=2)
+    model = BoltzmannModel(graph, 3, [0.5, 1.0, 2.0])
+    _, law = exact_law(graph, 1.3, 2, 3, model.class_weight)
+    labels = np.array([0, 2, 1, 1])
+    for i in range(4):
+        rows = np.tile(labels, (3, 1))
+        rows[:, i] = [0, 1, 2]
+        expected = law[state_index(rows, 3)]
+        found = model.conditional(labels, 1.3, 2)[i]
+        np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_common_and_unequal_weights_are_the_same_model(weights):
+    """S with the weights is common_weight times S with unequal_weight, whichever is in use."""
+    graph = random_graph(np.random.default_rng(1), n=8, k_max=3)
+    model = BoltzmannModel(graph, 3, weights)
+    labels = np.random.default_rng(2).integers(3, size=8)
+    plain = agreement(graph, labels, 2, model.unequal_weight)
+    assert model.common_weight * plain == pytest.approx(model.agreement(labels, 2), rel=1e-14)
+    assert (model.unequal_weight is None) == (weights is None or len(set(weights)) == 1)
+    np.testing.assert_array_equal(model.weights, np.ones(3) if weights is None else weights)
+
+
+def test_nothing_in_a_model_can_be_changed():
+    weight, fixed = np.array([0.5, 2.0]), np.array([0, -1, 1])
+    model = BoltzmannModel(ring(3), 2, weight, fixed)
+    before = model.fingerprint
+    weight[:], fixed[:] = 9.0, 0
+    assert model.class_weight.tolist() == [0.5, 2.0] and model.fixed.tolist() == [0, -1, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        model.class_weight[0] = 1.0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        model.n_classes = 3
+    assert (
+        model.fingerprint
+        == before
+        == BoltzmannModel(ring(3), 2, [0.5, 2.0], [0, -1, 1]).fingerprint
+    )
+
+
+def test_the_fingerprint_tells_models_apart():
+    models = [
+        BoltzmannModel(ring(4), 2),
+        BoltzmannModel(ring(5), 2),
+        BoltzmannModel(ring(4), 3),
+        BoltzmannModel(ring(4), 2, [1.0, 2.0]),
+        BoltzmannModel(ring(4), 2, None, [0, -1, -1, -1]),
+        BoltzmannModel(ring(4), 2, None, [1, -1, -1, -1]),
+        BoltzmannModel(NeighborGraph.from_neighbors([[3, 0, 1, 2]]), 2),
+    ]
+    assert len({model.fingerprint for model in models}) == len(models)
+
+
+def test_fixed_labels():
+    model = BoltzmannModel(ring(4), 3)
+    assert model.fixed is None and model.is_free.all()
+    some = model.fix([-1, 2, -1, 0])
+    assert some.is_free.tolist() == [True, False, True, False]
+    assert model.fixed is None
+    assert some.fix([-1, -1, -1, -1]).fixed is None
+    model.refuse_fixed("this method")
+    with pytest.raises(ValueError, match="this method cannot hold labels fixed"):
+        some.refuse_fixed("this method")
+    for bad in ([0, 1], [0, 1, 3, -1], [0, 1, -2, -1], [0.5, 1, 1, 1]):
+        with pytest.raises(ValueError, match="labels must"):
+            model.fix(bad)
+
+
+def test_what_public_functions_are_given_becomes_a_model():
+    model = as_model(ring(4), 2, [1.0, 2.0])
+    assert as_model(model) is model and as_model(model, 2) is model
+    with pytest.raises(ValueError, match="pass no others"):
+        as_model(model, 3)
+    with pytest.raises(ValueError, match="pass no others"):
+        as_model(model, 2, [1.0, 2.0])
+    with pytest.raises(ValueError, match="n_classes must be given"):
+        as_model(ring(4))
+    with pytest.raises(ValueError, match="class_weight must hold 2"):
+        as_model(ring(4), 2, [1.0])

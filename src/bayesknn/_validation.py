@@ -81,6 +81,41 @@ def check_choice(value: Any, name: str, choices: Iterable[str]) -> str:
     raise ValueError(f"{name} must be one of {', '.join(choices)}, got {show(value)}")
 
 
+def check_n_jobs(n_jobs: Any) -> int | None:
+    """Return ``n_jobs`` as joblib takes it: None, or an integer that is not 0.
+
+    Examples
+    --------
+    >>> from bayesknn._validation import check_n_jobs
+    >>> check_n_jobs(0)
+    Traceback (most recent call last):
+    ...
+    ValueError: n_jobs must be None, a positive integer or a negative one (-1: all cores), got 0
+    """
+    if n_jobs is None:
+        return None
+    with contextlib.suppress(TypeError):
+        count = 0 if isinstance(n_jobs, bool | np.bool_) else operator.index(n_jobs)
+        if count != 0:
+            return count
+    raise ValueError(
+        "n_jobs must be None, a positive integer or a negative one (-1: all cores), "
+        f"got {show(n_jobs)}"
+    )
+
+
+def check_verbose(verbose: Any) -> int:
+    """Return ``verbose`` as a number: truth values are 0 and 1.
+
+    Examples
+    --------
+    >>> from bayesknn._validation import check_verbose
+    >>> check_verbose(True)
+    1
+    """
+    return check_count(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0)
+
+
 def is_sparse(X: Any) -> bool:
     """Whether X is a scipy sparse matrix or array."""
     from scipy.sparse import issparse

@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from bayesknn._estimator import affordable_neighbors, check_new_points, check_training
 from bayesknn._jit import kernel
-from bayesknn._validation import check_count
+from bayesknn._validation import check_count, check_n_jobs
 from bayesknn.graph import NeighborGraph
 
 
@@ -104,6 +104,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         ClassicalKNeighborsClassifier
             Itself.
         """
+        check_n_jobs(self.n_jobs)
         classes, labels = check_training(X, y)
         k_max = self._choose_max(labels)
         graph = NeighborGraph.from_points(

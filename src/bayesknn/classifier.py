@@ -2,8 +2,8 @@
 
 The labels of the training points are a Markov random field on the symmetrised neighbour graph,
 with a strength beta and a number k of neighbours that are both unknown; class probabilities are
-averaged over their posterior. This module only connects the parts: ``graph``, ``posterior`` and
-``predictive`` do the work.
+averaged over their posterior. This module turns parameters into parts and connects them: ``graph``,
+``posterior`` and ``predictive`` do the work.
 """
 
 from __future__ import annotations
@@ -16,28 +16,48 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesknn._estimator import (
     CallbackSupportMixin,
+    affordable_neighbors,
     check_new_points,
     check_training,
     follow_stages,
     with_callbacks,
 )
 from bayesknn._packing import pack, unpack
-from bayesknn._wiring import (
-    check_settings,
-    choose_k_max,
-    choose_prior,
-    find_nodes,
-    make_predictive,
-)
+from bayesknn._validation import check_choice, check_count, check_n_jobs, check_verbose, is_sparse
+from bayesknn._values import show
 from bayesknn.graph import NeighborGraph
+from bayesknn.graph.precomputed import count_stored
+from bayesknn.labels import find_beta_max
 from bayesknn.labels.random import as_seed_sequence
-from bayesknn.model import class_weights
+from bayesknn.model import Prior, as_prior, class_weights
 from bayesknn.posterior.output import restore_tree
-from bayesknn.posterior.routes import Route, Target, choose_inference, find_posterior
-from bayesknn.predictive import Predictive, decide, find_zones, log_score
+from bayesknn.posterior.routes import (
+    LABEL_SAMPLERS,
+    Route,
+    Schedule,
+    Target,
+    choose_inference,
+    find_posterior,
+)
+from bayesknn.predictive import (
+    PosteriorNodes,
+    Predictive,
+    decide,
+    find_zones,
+    log_score,
+    name_actions,
+    name_zones,
+)
 
 if TYPE_CHECKING:
     import xarray
+
+# Holmes and Adams count k neighbours where the coherent model counts 2k on average, so that the
+# same strength of agreement is a beta twice as large.
+_HOLMES_ADAMS_SCALE = 2.0
+# Reweighted nodes that are worth less than this part of the posterior, or fewer independent draws
+# of a chain than this, are too few for a leave-one-out probability.
+_MIN_SHARE, _MIN_DRAWS = 0.02, 50
 
 
 class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -50,8 +70,8 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         Adams (2002).
     inference : {"auto", "grid", "metropolis", "auxiliary", "exchange"}, default="auto"
         How the posterior is reached. ``"grid"`` sums over a grid of (beta, k) and knows its error;
-        the others are Markov chains. ``"auto"`` chooses by size, and ``diagnostics_`` says what
-        and why. ``"auxiliary"`` and ``"exchange"`` are for the coherent likelihood.
+        the others are Markov chains. ``"auto"`` is the grid. ``"auxiliary"`` and ``"exchange"``
+        are for the coherent likelihood.
     label_sampler : {"swendsen-wang", "perfect", "gibbs"}, default="swendsen-wang"
         How those two draw labels; with ``"perfect"`` they are exact.
     metric : str or callable, default="euclidean"
@@ -67,7 +87,8 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         :func:`bayesknn.labels.find_beta_max`; twice that for Holmes and Adams.
     prior : None, array-like, callable or Prior, default=None
         On (beta, k): uniform on {1..K} x [0, beta_max]; or as :func:`bayesknn.model.as_prior`
-        takes it.
+        takes it. A Prior has a ``k_max`` and a ``beta_max`` of its own, which ``max_neighbors``
+        and ``beta_max`` must not contradict.
     class_prior : array-like of shape (n_classes,) or dict, optional
         The classes' true frequencies where those of the sample differ (unbalanced sampling), in
         the order of ``classes_`` or by class. Each same-label edge of class g then counts
@@ -78,7 +99,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         Chains, draws of each that are kept, and draws before them that are not. From a grid as
         many independent draws are made for ``posterior_``; predictions use the grid itself.
     n_jobs : int, optional
-        As in joblib, -1 for all cores. No result depends on it.
+        As in joblib, -1 for all cores; not 0. No result depends on it.
     random_state : None, int, SeedSequence, Generator or RandomState
         The same one gives the same posterior. Nothing is drawn at prediction.
     verbose : int, default=0
@@ -106,7 +127,10 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         ``inference`` and ``reason``; ``ess``, ``rhat`` and ``mcse`` of beta and k;
         ``acceptance`` of each chain; ``log_normalizer_error``; ``warnings`` in words.
     loo_proba_ : ndarray of shape (n, n_classes)
-        Class probabilities of each training point given the labels of all others.
+        Class probabilities of each training point given the labels of all others: the posterior
+        is reweighted to what it were without the point's own label, exactly for the coherent
+        likelihood and nearly so for the others. ``diagnostics_`` names the rows, if any, that
+        alone move the posterior so much that a refit without them is needed to know.
     loo_log_score_ : float
         Mean log probability that ``loo_proba_`` gives to the true labels.
     graph_ : NeighborGraph
@@ -194,7 +218,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         BayesianKNeighborsClassifier
             Itself.
         """
-        schedule = check_settings(self)
+        schedule = self._check_settings()
         classes, labels = check_training(X, y)
         choose_inference(self.likelihood, self.inference, len(labels))
         seeds = as_seed_sequence(self.random_state).spawn(2)
@@ -202,7 +226,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             with stage("neighbours"):
                 graph = NeighborGraph.from_points(
                     X,
-                    choose_k_max(self, X, labels),
+                    self._choose_k_max(X, labels),
                     metric=self.metric,
                     metric_params=self.metric_params,
                     n_jobs=self.n_jobs,
@@ -211,7 +235,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             if self.class_prior is not None:
                 weights = class_weights(labels, self.class_prior, classes.tolist())
             with stage("beta_max"):
-                prior = choose_prior(self, graph, len(classes), weights, seeds[0])
+                prior = self._choose_prior(graph, len(classes), weights, seeds[0])
             target = Target(self.likelihood, graph, labels, len(classes), weights, prior)
             with stage("posterior"):
                 route = find_posterior(
@@ -224,11 +248,10 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
                     verbose=self.verbose,
                 )
             with stage("leave-one-out"):
-                predictive = make_predictive(
-                    self.likelihood, graph, labels, len(classes), find_nodes(route), weights,
-                    n_jobs=self.n_jobs, verbose=self.verbose,
-                )  # fmt: skip
-                loo_proba = predictive.loo_probabilities()
+                predictive = self._connect(
+                    self.likelihood, graph, labels, len(classes), _find_nodes(route), weights
+                )
+                loo_proba, shares = predictive.loo_probabilities_and_shares()
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
@@ -238,6 +261,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         self._draws = route.draws
         self._tree: xarray.DataTree | None = None
         self._describe(route, prior.k_max)
+        self.diagnostics_["warnings"] += _doubt_leave_one_out(shares, route)
         self.loo_proba_ = loo_proba
         self.loo_log_score_ = log_score(loo_proba, labels)
         return self
@@ -300,40 +324,58 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         level : float, default=0.95
             Of the intervals.
         uncertain : object, default="uncertain"
-            What to say where no class is sure.
+            What to say where no class is sure; none of ``classes_``.
 
         Returns
         -------
         ndarray of shape (m,), dtype object
         """
-        zones = find_zones(self.predict_interval(X, level))
-        names = np.empty(len(self.classes_) + 1, dtype=object)
-        names[:-1] = self.classes_.tolist()
-        # Entry -1, which is what find_zones says where nothing is sure.
-        names[-1] = uncertain
-        return names[zones]
+        check_is_fitted(self)
+        names = name_zones(self.classes_, uncertain)
+        return names[find_zones(self.predict_interval(X, level))]
 
-    def predict_decision(self, X, loss: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the class with the least expected loss, and that loss.
+    def predict_decision(
+        self, X, loss: Any = None, actions: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the decision of least expected loss, and that loss.
 
         Parameters
         ----------
         X : array-like, frame or sparse graph of shape (m, p)
-        loss : array-like of shape (n_classes, n_classes), optional
-            ``loss[a][g]`` is the loss of deciding for class a when g is true, in the order of
-            ``classes_``. By default 1 for every error, so that the expected loss is the
-            probability of being wrong.
+        loss : array-like of shape (n_actions, n_classes) or dict, optional
+            ``loss[a][g]`` is the loss of decision a when class g is true, in the order of
+            ``classes_``. With a row for each class, row a decides for class a; further rows are
+            further actions, such as to abstain. A dict has the rows by the names of the actions.
+            By default 1 for every error, so that the expected loss is the probability of being
+            wrong.
+        actions : sequence, optional
+            What the rows of ``loss`` are called, where they are not the classes alone: the names
+            of all rows, or of those after the rows of the classes.
 
         Returns
         -------
         decisions : ndarray of shape (m,)
+            Names of actions: ``classes_``, or with other actions among them dtype object.
         expected_loss : ndarray of shape (m,)
+
+        Examples
+        --------
+        A wrong class costs 1, and to ask an expert costs 0.2:
+
+        >>> from bayesknn import BayesianKNeighborsClassifier
+        >>> clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=2, beta_max=4.0)
+        >>> clf = clf.fit([[0], [1], [2], [10], [11], [12]], ["a", "a", "a", "b", "b", "b"])
+        >>> loss = [[0, 1], [1, 0], [0.2, 0.2]]
+        >>> clf.predict_decision([[1.2], [6.0]], loss, actions=["ask"])[0].tolist()
+        ['a', 'ask']
         """
-        decisions, expected = decide(self.predict_proba(X), loss)
-        return self.classes_[decisions], expected
+        check_is_fitted(self)
+        table, names = name_actions(self.classes_, loss, actions)
+        decisions, expected = decide(self.predict_proba(X), table)
+        return names[decisions], expected
 
     def loo_interval(self, level: float = 0.95) -> np.ndarray:
-        """Return a credible interval of each entry of ``loo_proba_``.
+        """Return a credible interval of each entry of ``loo_proba_``, of a law as reweighted.
 
         Parameters
         ----------
@@ -359,8 +401,72 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
     def _check_and_connect(self, X: Any) -> Predictive:
         check_new_points(self, X)
         # As set_params may have left them since the fit.
-        self._predictive.n_jobs, self._predictive.verbose = self.n_jobs, self.verbose
+        self._predictive.n_jobs = check_n_jobs(self.n_jobs)
+        self._predictive.verbose = check_verbose(self.verbose)
         return self._predictive
+
+    def _check_settings(self) -> Schedule:
+        """Return how long chains run, and refuse settings that need no data to be wrong."""
+        check_n_jobs(self.n_jobs)
+        check_verbose(self.verbose)
+        check_choice(self.label_sampler, "label_sampler", LABEL_SAMPLERS)
+        if isinstance(self.prior, Prior) and not _is_auto(self.beta_max):
+            if self.beta_max != self.prior.beta_max:
+                raise ValueError(
+                    f"beta_max={show(self.beta_max)} contradicts the prior, which has "
+                    f"beta_max={self.prior.beta_max:g}: leave beta_max='auto' with a Prior"
+                )
+        return Schedule(
+            check_count(self.n_chains, "n_chains"),
+            check_count(self.n_draws, "n_draws"),
+            check_count(self.n_warmup, "n_warmup", 0),
+        )
+
+    def _choose_k_max(self, X: Any, labels: np.ndarray) -> int:
+        """Return K: as asked for, as the prior has it, or as many as the data afford."""
+        if self.max_neighbors is not None:
+            return check_count(self.max_neighbors, "max_neighbors", 1, len(labels) - 1)
+        if isinstance(self.prior, Prior):
+            return check_count(self.prior.k_max, "k_max of the prior", 1, len(labels) - 1)
+        k_max = affordable_neighbors(labels)
+        if is_sparse(X) and X.shape[0] == X.shape[1]:
+            k_max = max(1, min(k_max, count_stored(X)))
+        return k_max
+
+    def _choose_prior(
+        self,
+        graph: NeighborGraph,
+        n_classes: int,
+        class_weight: np.ndarray | None,
+        seed: np.random.SeedSequence,
+    ) -> Prior:
+        """Return the prior on (beta, k), with ``beta_max="auto"`` looked for on the graph."""
+        if isinstance(self.prior, Prior):
+            return as_prior(self.prior, graph.k_max, self.prior.beta_max)
+        beta_max = self.beta_max
+        if _is_auto(beta_max):
+            found = find_beta_max(
+                graph, n_classes, class_weight=class_weight, n_betas=0, random_state=seed
+            )
+            scale = _HOLMES_ADAMS_SCALE if self.likelihood == "holmes-adams" else 1.0
+            beta_max = scale * found.beta_max
+        elif isinstance(beta_max, str):
+            raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
+        return as_prior(self.prior, graph.k_max, beta_max)
+
+    def _connect(self, likelihood: str, *parts: Any) -> Predictive:
+        """Return what predicts under this likelihood: Holmes and Adams look forward only."""
+        graph, labels, n_classes, nodes, class_weight = parts
+        return Predictive(
+            graph,
+            labels,
+            n_classes,
+            nodes,
+            class_weight=class_weight,
+            direction="forward" if likelihood == "holmes-adams" else "both",
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
 
     def _describe(self, route: Route, k_max: int) -> None:
         """Set the attributes that sum the posterior up."""
@@ -389,9 +495,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         if nodes is not None:
             # That of the fit: set_params may have changed the parameter before it was saved.
             likelihood = self.diagnostics_["likelihood"]
-            self._predictive = make_predictive(
+            self._predictive = self._connect(
                 likelihood, self.graph_, self._labels, len(self.classes_), nodes,
-                self.class_weight_, n_jobs=self.n_jobs, verbose=self.verbose,
+                self.class_weight_,
             )  # fmt: skip
 
     def __sklearn_tags__(self):
@@ -400,3 +506,31 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         tags.input_tags.pairwise = is_precomputed
         tags.input_tags.sparse = is_precomputed
         return tags
+
+
+def _is_auto(beta_max: Any) -> bool:
+    return isinstance(beta_max, str) and beta_max == "auto"
+
+
+def _find_nodes(route: Route) -> PosteriorNodes:
+    """Return the posterior as the weighted points that predictions average over."""
+    if route.grid is not None:
+        return PosteriorNodes.from_grid(route.grid)
+    return PosteriorNodes.from_draws(route.beta, route.k)
+
+
+def _doubt_leave_one_out(shares: np.ndarray, route: Route) -> list[str]:
+    """Say which training points' reweighted nodes are too few to trust, if any are."""
+    least = _MIN_SHARE
+    if route.grid is None:
+        least = max(least, _MIN_DRAWS / min(route.report["ess"].values()))
+    rows = np.flatnonzero(shares < least)
+    if rows.size == 0:
+        return []
+    named = ", ".join(map(str, rows[np.argsort(shares[rows], kind="stable")][:5]))
+    return [
+        f"leave-one-out of {rows.size} row{'' if rows.size == 1 else 's'} ({named}"
+        f"{', ...' if rows.size > 5 else ''}) rests on {100 * shares.min():.2g} % of the posterior "
+        "or less than chains of this length can tell: each of these labels moves the posterior "
+        "much by itself; fit without it to know its probability"
+    ]

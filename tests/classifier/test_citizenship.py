@@ -168,7 +168,7 @@ def fitted_in_many_ways():
     yield "manhattan", make(metric="manhattan"), X, Y, NEW
     yield "gower", make(metric="gower"), categories, names, categories
     yield "precomputed", make(metric="precomputed"), distances, Y, new_distances
-    yield "prior", make(prior=UniformPrior(5, 3.0), max_neighbors=None), X, Y, NEW
+    yield "prior", make(prior=UniformPrior(5, 3.0), max_neighbors=None, beta_max="auto"), X, Y, NEW
     yield "class-prior", make(class_prior=[0.2, 0.8]), X, Y, NEW
     yield (
         "frame",

@@ -6,12 +6,11 @@ import pytest
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
-from bayesknn.model import conditional_probabilities
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive, decide, find_zones, log_score
 from bayesknn.predictive import predictive as module
 from tests.model.graphs import ripley_graph
-from tests.predictive.twins import interval, problem, random_nodes, rule_at_nodes, soften
+from tests.predictive.twins import interval, problem, random_nodes, rule_at_nodes
 
 CASES = [
     (n_classes, weighted, direction)
@@ -52,7 +51,7 @@ def test_probabilities_are_the_weighted_rule(n_classes, weighted, direction):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_condensing_does_not_show(n_classes, weighted):
     predictive, case = build(n_classes, weighted, nodes=dense_nodes())
-    assert predictive._rule.strengths.size < predictive.nodes.n_nodes / 4
+    assert predictive._rule.n_nodes < predictive.nodes.n_nodes / 4
     values = rule_at_nodes(*case)
     mean = np.tensordot(case[4].weight, values, axes=1)
     assert np.abs(predictive.probabilities(case[2]) - mean).max() < 1e-7
@@ -105,10 +104,10 @@ def test_intervals_are_weighted_quantiles(n_classes, weighted, direction, level)
 
 def test_intervals_contain_the_mean_even_of_extreme_laws():
     # One node in fifty holds almost all of the mean of class 1, and lies in the tail.
-    graph = NeighborGraph.from_neighbors([[1, 0, 3, 2]])
+    graph = NeighborGraph.from_points([[0.0], [1.0], [8.0], [9.0]], k_max=1)
     nodes = PosteriorNodes([1, 1], [0.0, 40.0], [0.02, 0.98])
     predictive = Predictive(graph, [0, 0, 1, 1], 2, nodes)
-    ends, mean = predictive.loo_intervals(0.95), predictive.loo_probabilities()
+    ends, mean = predictive.intervals([[0.4]], 0.95), predictive.probabilities([[0.4]])
     assert np.all(ends[..., 0] <= mean) and np.all(mean <= ends[..., 1])
     assert np.isclose(mean[0, 1], 0.01) and np.isclose(ends[0, 1, 1], 0.01)
     for n_classes in (2, 3, 4):
@@ -136,48 +135,6 @@ def test_zones_of_two_classes_follow_the_paper():
     assert np.array_equal(zones == -1, contains_half)
     assert np.array_equal(zones == 1, ends[:, 1, 0] > 0.5)
     assert 10 < contains_half.sum() < 200
-
-
-@pytest.mark.parametrize(("n_classes", "weighted", "direction"), CASES)
-def test_loo_is_the_rule_on_the_graph_without_the_point(n_classes, weighted, direction):
-    """Where no distances tie, the full conditional is the predictive law from all other points."""
-    predictive, (X, labels, _, _, nodes, weights, _) = build(n_classes, weighted, direction)
-    found = predictive.loo_probabilities()
-    for i in range(0, len(X), 5):
-        others = np.delete(np.arange(len(X)), i)
-        values = rule_at_nodes(
-            X[others], labels[others], X[[i]], n_classes, nodes, weights, direction
-        )
-        assert np.allclose(found[i], nodes.weight @ values[:, 0], atol=1e-12)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_loo_is_the_full_conditional_of_the_model(n_classes, weighted):
-    predictive, (_, labels, _, _, nodes, weights, _) = build(n_classes, weighted)
-    graph = problem(n_classes)[0]
-    expected = sum(
-        weight * conditional_probabilities(graph, labels, beta, k, n_classes, weights)
-        for k, beta, weight in zip(nodes.k, nodes.beta, nodes.weight, strict=True)
-    )
-    assert np.allclose(predictive.loo_probabilities(), expected, atol=1e-12)
-
-
-def test_loo_intervals_are_weighted_quantiles():
-    predictive, (_, labels, _, _, nodes, *_) = build(3)
-    graph = problem(3)[0]
-    values = np.array(
-        [
-            [soften(row, beta, k) for row in graph.counts(labels, 3, int(k)).tolist()]
-            for k, beta in zip(nodes.k, nodes.beta, strict=True)
-        ]
-    )
-    found = predictive.loo_intervals(0.9)
-    for i in range(len(labels)):
-        for g in range(3):
-            mean = nodes.weight @ values[:, i, g]
-            expected = interval(values[:, i, g], nodes.weight, 0.9, mean)
-            assert np.allclose(found[i, g], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("likelihood", [PseudoLikelihood, HolmesAdamsLikelihood])

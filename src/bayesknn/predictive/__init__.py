@@ -2,12 +2,21 @@
 
 ``nodes`` holds the law of (beta, k) in a small number of weighted points, ``quadrature`` condenses
 it further for averages, ``averages`` and ``intervals`` evaluate the predictive rule over it,
+``leave_one_out`` takes a training point's own label out of it,
 ``predictive`` puts them behind one object, and ``decisions`` turns the results into zones,
 decisions and scores.
 """
 
-from bayesknn.predictive.decisions import decide, find_zones, log_score
+from bayesknn.predictive.decisions import decide, find_zones, log_score, name_actions, name_zones
 from bayesknn.predictive.nodes import PosteriorNodes
 from bayesknn.predictive.predictive import Predictive
 
-__all__ = ["PosteriorNodes", "Predictive", "decide", "find_zones", "log_score"]
+__all__ = [
+    "PosteriorNodes",
+    "Predictive",
+    "decide",
+    "find_zones",
+    "log_score",
+    "name_actions",
+    "name_zones",
+]

@@ -16,22 +16,25 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn.graph.threads import run_in_threads
-from bayesknn.predictive.quadrature import Rule
+from bayesknn.predictive.nodes import PosteriorNodes
 
 # Points at a time in a thread.
 POINTS_A_TASK = 1024
 
 
 def average(
-    counts: np.ndarray, rule: Rule, class_weight: np.ndarray | None, n_jobs: int | None = None
+    counts: np.ndarray,
+    nodes: PosteriorNodes,
+    class_weight: np.ndarray | None,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Average class probabilities over the points of a rule.
+    """Average class probabilities over the nodes.
 
     Parameters
     ----------
     counts : ndarray of shape (n_k, m, n_classes), dtype int32
-        For each k of the rule.
-    rule : Rule
+        For each k of the nodes.
+    nodes : PosteriorNodes
     class_weight : ndarray of shape (n_classes,) or None
     n_jobs : int, optional
         Threads, as in joblib. The result does not depend on it.
@@ -45,52 +48,53 @@ def average(
     >>> import numpy as np
     >>> from bayesknn.predictive import PosteriorNodes
     >>> from bayesknn.predictive.averages import average
-    >>> from bayesknn.predictive.quadrature import lay_out
-    >>> rule = lay_out(PosteriorNodes([4], [2.0], [1.0]))
-    >>> average(np.array([[[3, 1]]], dtype=np.int32), rule, None).round(4).tolist()
+    >>> nodes = PosteriorNodes([4], [2.0], [1.0])
+    >>> average(np.array([[[3, 1]]], dtype=np.int32), nodes, None).round(4).tolist()
     [[0.7311, 0.2689]]
     """
     _, m, n_classes = counts.shape
     found = np.zeros((m, n_classes))
     if n_classes == 2 and class_weight is None:
+        points = nodes.starts, nodes.strengths, nodes.weight
         run_in_threads(
-            lambda first, last: _average_two(
-                counts, rule.starts, rule.strengths, rule.weights, first, last, found
-            ),
+            lambda first, last: _average_two(counts, *points, first, last, found),
             m, POINTS_A_TASK, n_jobs,
         )  # fmt: skip
     else:
         sums = found[:, :, None]
-        _average_columns(counts, rule, rule.weights[:, None], class_weight, sums, n_jobs)
+        _average_columns(counts, nodes, nodes.weight[:, None], class_weight, sums, n_jobs)
     # Rounding may add up to a last digit above one.
     return np.minimum(found, 1.0, out=found)
 
 
 def average_replicates(
-    counts: np.ndarray, rule: Rule, class_weight: np.ndarray | None, n_jobs: int | None = None
+    counts: np.ndarray,
+    nodes: PosteriorNodes,
+    class_weight: np.ndarray | None,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """Average class probabilities in every replicate of the weights.
 
     Parameters
     ----------
-    counts, rule, class_weight, n_jobs
+    counts, nodes, class_weight, n_jobs
         As in :func:`average`.
 
     Returns
     -------
     ndarray of shape (m, n_classes, R)
     """
-    found = np.zeros((*counts.shape[1:], rule.replicates.shape[1]))
-    _average_columns(counts, rule, rule.replicates, class_weight, found, n_jobs)
+    found = np.zeros((*counts.shape[1:], len(nodes.replicates)))
+    columns = np.ascontiguousarray(nodes.replicates.T)
+    _average_columns(counts, nodes, columns, class_weight, found, n_jobs)
     return found
 
 
-def _average_columns(counts, rule, columns, class_weight, found, n_jobs) -> None:
+def _average_columns(counts, nodes, columns, class_weight, found, n_jobs) -> None:
     scale = weights_or_ones(class_weight, counts.shape[2])
+    points = nodes.starts, nodes.strengths, columns
     run_in_threads(
-        lambda first, last: _average_any(
-            counts, rule.starts, rule.strengths, columns, scale, first, last, found
-        ),
+        lambda first, last: _average_any(counts, *points, scale, first, last, found),
         counts.shape[1], POINTS_A_TASK, n_jobs,
     )  # fmt: skip
 
@@ -157,6 +161,7 @@ def _rank_classes(counts, scale, deficits, order):
 
 @kernel
 def _soften(deficits, order, strength, probabilities):
+    """Fill in the probabilities, and return the inverse of the leader's."""
     total = 0.0
     for s in range(np.uint64(order.shape[0])):
         g = order[s]
@@ -164,3 +169,4 @@ def _soften(deficits, order, strength, probabilities):
         total += probabilities[g]
     for g in range(np.uint64(order.shape[0])):
         probabilities[g] /= total
+    return total

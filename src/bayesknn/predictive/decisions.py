@@ -6,9 +6,12 @@ posterior expected loss ``1 - P(y = g_hat)``, the paper's formula corrected (SPE
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from bayesknn._values import show
 
 # Probabilities that were added up elsewhere may leave 0..1 by this much.
 _ROUNDING = 1e-9
@@ -47,6 +50,105 @@ def find_zones(intervals: Any) -> np.ndarray:
     others = upper.copy()
     others[rows, best] = -np.inf
     return np.where(lower[rows, best] > others.max(axis=1), best, -1).astype(np.int64)
+
+
+def name_zones(classes: np.ndarray, *others: Any) -> np.ndarray:
+    """Return what the zones are called: the classes, then what is said where none is sure.
+
+    Entry -1, the last of ``others``, is thus what :func:`find_zones` says of an uncertain point.
+
+    Examples
+    --------
+    >>> from bayesknn.predictive import name_zones
+    >>> name_zones(["benign", "malignant"], "uncertain").tolist()
+    ['benign', 'malignant', 'uncertain']
+    >>> name_zones(["sure", "uncertain"], "uncertain")
+    Traceback (most recent call last):
+    ...
+    ValueError: 'uncertain' is the name of a class; pass another word for points of no sure class
+    """
+    names = np.empty(len(classes) + len(others), dtype=object)
+    names[: len(classes)] = np.asarray(classes).tolist()
+    for at, other in enumerate(others, start=len(classes)):
+        if any(other == name for name in names[:at].tolist()):
+            raise ValueError(
+                f"{show(other)} is the name of a class; pass another word for points of no sure "
+                "class"
+                if at == len(classes)
+                else f"{show(other)} has two meanings; pass another word for one of them"
+            )
+        names[at] = other
+    return names
+
+
+def name_actions(classes: np.ndarray, loss: Any, actions: Any = None) -> tuple[Any, np.ndarray]:
+    """Return a table of losses, and what the decisions in its rows are called.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+    loss : None, array-like of shape (n_actions, n_classes), or mapping
+        A mapping has a row for the name of each action.
+    actions : sequence, optional
+        Names of all rows, or of those that follow the rows of the classes.
+
+    Returns
+    -------
+    table : array-like or None
+        As :func:`decide` takes it.
+    names : ndarray of shape (n_actions,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.predictive import name_actions
+    >>> loss = [[0, 1], [1, 0], [0.2, 0.2]]
+    >>> name_actions(np.array(["benign", "malignant"]), loss, ["ask"])[1].tolist()
+    ['benign', 'malignant', 'ask']
+    """
+    n_classes = len(classes)
+    if loss is None:
+        if actions is not None:
+            raise ValueError("actions are the rows of a loss: pass loss as well")
+        return None, classes
+    if isinstance(loss, Mapping):
+        if actions is not None:
+            raise ValueError("loss names its actions by its keys: leave actions out")
+        actions, rows = list(loss), list(loss.values())
+        loss = [_order_row(row, classes) for row in rows]
+    n_rows = len(np.atleast_1d(np.asarray(loss, dtype=object)))
+    if actions is None:
+        if n_rows != n_classes:
+            raise ValueError(
+                f"loss must have {n_classes} rows, one for each class, got {n_rows}; name further "
+                "decisions in actions, or those of all rows"
+            )
+        return loss, classes
+    names = list(actions)
+    if len(names) == n_rows - n_classes:
+        names = [*classes.tolist(), *names]
+    if len(names) != n_rows:
+        raise ValueError(
+            f"actions must name the {n_rows} rows of loss, or the rows after those of the "
+            f"{n_classes} classes, got {len(names)} names"
+        )
+    for at, name in enumerate(names):
+        if any(name == other for other in names[:at]):
+            raise ValueError(f"two rows of loss are called {show(name)}")
+    if names == classes.tolist():
+        return loss, classes
+    named = np.empty(n_rows, dtype=object)
+    named[:] = names
+    return loss, named
+
+
+def _order_row(row: Any, classes: np.ndarray) -> Any:
+    if not isinstance(row, Mapping):
+        return row
+    missing = [name for name in classes.tolist() if name not in row]
+    if missing:
+        raise ValueError(f"a row of loss has no entry for class {show(missing[0])}")
+    return [row[name] for name in classes.tolist()]
 
 
 def decide(probabilities: Any, loss: Any = None) -> tuple[np.ndarray, np.ndarray]:

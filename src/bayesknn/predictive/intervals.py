@@ -8,6 +8,8 @@ tail's weight from it on, so that with two classes the two intervals are mirror 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bayesknn._jit import kernel
@@ -18,7 +20,7 @@ from bayesknn.predictive.averages import (
     _soften,
     weights_or_ones,
 )
-from bayesknn.predictive.quadrature import Rule
+from bayesknn.predictive.nodes import PosteriorNodes
 
 _N_BUCKETS = 256
 # Weights that add up to a tail but for rounding are enough.
@@ -29,23 +31,27 @@ _SMALLEST = 1e-300
 
 def find_intervals(
     counts: np.ndarray,
-    rule: Rule,
+    nodes: PosteriorNodes,
     class_weight: np.ndarray | None,
     level: float,
     n_jobs: int | None = None,
+    labels: np.ndarray | None = None,
 ) -> np.ndarray:
     """Find the equal-tailed interval of each class probability.
 
     Parameters
     ----------
     counts : ndarray of shape (n_k, m, n_classes), dtype int32
-        For each k of the rule.
-    rule : Rule
-        All nodes of the posterior; a condensed rule knows means but not tails.
+        For each k of the nodes.
+    nodes : PosteriorNodes
+        All of them; condensed ones know means but not tails.
     class_weight : ndarray of shape (n_classes,) or None
     level : float
     n_jobs : int, optional
         Threads, as in joblib. The result does not depend on it.
+    labels : ndarray of shape (m,), optional
+        The points' own labels, for training points: the nodes are reweighted so that they have
+        not seen them, as in ``leave_one_out.py``.
 
     Returns
     -------
@@ -56,26 +62,25 @@ def find_intervals(
     >>> import numpy as np
     >>> from bayesknn.predictive import PosteriorNodes
     >>> from bayesknn.predictive.intervals import find_intervals
-    >>> from bayesknn.predictive.quadrature import lay_out
-    >>> rule = lay_out(PosteriorNodes([4, 4], [1.0, 2.0], [0.5, 0.5]))
-    >>> find_intervals(np.array([[[3, 1]]], dtype=np.int32), rule, None, 0.95).round(4).tolist()
+    >>> nodes = PosteriorNodes([4, 4], [1.0, 2.0], [0.5, 0.5])
+    >>> find_intervals(np.array([[[3, 1]]], dtype=np.int32), nodes, None, 0.95).round(4).tolist()
     [[[0.6225, 0.7311], [0.2689, 0.3775]]]
     """
     _, m, n_classes = counts.shape
     found = np.empty((m, n_classes, 2))
     scale = weights_or_ones(class_weight, n_classes)
     tail = max((1.0 - level) / 2 - _SLACK, _SMALLEST)
+    points = nodes.starts, nodes.strengths, nodes.weight
+    own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
     run_in_threads(
-        lambda first, last: _cut_all(
-            counts, rule.starts, rule.strengths, rule.weights, scale, tail, first, last, found
-        ),
+        lambda first, last: _cut_all(counts, *points, own, scale, tail, first, last, found),
         m, POINTS_A_TASK // 4, n_jobs,
     )  # fmt: skip
     return found
 
 
 @kernel
-def _cut_all(counts, starts, strengths, weights, scale, tail, first, last, found):
+def _cut_all(counts, starts, strengths, weights, own, scale, tail, first, last, found):
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     order = np.empty(n_classes, np.uint64)
@@ -83,15 +88,22 @@ def _cut_all(counts, starts, strengths, weights, scale, tail, first, last, found
     values = np.empty((n_classes, np.uint64(strengths.size)))
     members = np.empty(strengths.size)
     shares = np.empty(strengths.size)
+    reweighted = weights.copy()
     for q in range(np.uint64(first), np.uint64(last)):
         for t in range(np.uint64(counts.shape[0])):
             _rank_classes(counts[t, q], scale, deficits, order)
             for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                _soften(deficits, order, strengths[j], probabilities)
+                total = _soften(deficits, order, strengths[j], probabilities)
                 for g in range(n_classes):
                     values[g, j] = probabilities[g]
+                if own.size:
+                    # log 1 / p_j(y), which unlike 1 / p_j(y) never overflows.
+                    reweighted[j] = math.log(total) + strengths[j] * deficits[own[q]]
+        if own.size:
+            reweighted = weights * np.exp(reweighted - reweighted.max())
+            reweighted /= reweighted.sum()
         for g in range(n_classes):
-            low, high = _cut_tails(values[g], weights, tail, members, shares)
+            low, high = _cut_tails(values[g], reweighted, tail, members, shares)
             found[q, g, 0] = low
             found[q, g, 1] = high
 

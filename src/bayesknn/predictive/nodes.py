@@ -162,6 +162,22 @@ class PosteriorNodes:
         """Number of points, N."""
         return self.k.size
 
+    @property
+    def k_values(self) -> np.ndarray:
+        """The distinct k, rising."""
+        return np.unique(self.k)
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Nodes ``starts[t] : starts[t + 1]`` belong to ``k_values[t]``."""
+        first = np.unique(self.k, return_index=True)[1]
+        return np.append(first, self.n_nodes).astype(np.int64)
+
+    @property
+    def strengths(self) -> np.ndarray:
+        """The values of beta / k."""
+        return self.beta / self.k
+
 
 def _check_k(k: Any) -> np.ndarray:
     values = np.asarray(k)

@@ -3,8 +3,8 @@
 For a new point x the count of class g at k is the number of its members among the k nearest
 training points of x, plus the number of its members that would have x among their own k nearest.
 The rule at (beta, k) is the softmax of ``beta / k a_g count_g``, and the law of (beta, k) averages
-it. A training point's probabilities given the other labels are the same rule with the counts of
-the graph: the full conditional (eq. knn-cond), hence leave-one-out without fitting anew.
+it. A training point's probabilities given the other labels come from the same rule with the
+counts of the graph, see ``leave_one_out.py``.
 
 Holmes and Adams' rule (eq. knn-intuit) is the one with forward neighbours alone.
 """
@@ -23,8 +23,9 @@ from bayesknn.graph.counter import NeighborCounter
 from bayesknn.model.checks import check_class_weight, check_label_vector, check_n_classes
 from bayesknn.predictive.averages import average, average_replicates
 from bayesknn.predictive.intervals import find_intervals
+from bayesknn.predictive.leave_one_out import leave_one_out
 from bayesknn.predictive.nodes import PosteriorNodes
-from bayesknn.predictive.quadrature import condense, lay_out
+from bayesknn.predictive.quadrature import condense
 
 _DIRECTIONS = ("both", "forward")
 # Memory that the neighbours and counts of a block of points may take.
@@ -94,7 +95,6 @@ class Predictive:
         # The graph of the largest k alone, so that nothing searches further.
         distances = None if graph.distances is None else graph.distances[:k_max]
         self.graph = NeighborGraph(graph.neighbors[:k_max], distances, graph.index)
-        self._nodes = lay_out(nodes)
         steepness = 1.0 if self.class_weight is None else float(self.class_weight.max())
         self._rule = condense(nodes, steepness)
         self._counter = NeighborCounter(
@@ -130,7 +130,7 @@ class Predictive:
         means, errors = [], []
         for counts in self._count_new(X):
             means.append(self._average(counts))
-            if self._rule.replicates.shape[1] == 0:
+            if len(self._rule.replicates) == 0:
                 errors.append(np.zeros_like(means[-1]))
                 continue
             found = average_replicates(counts, self._rule, self.class_weight, self.n_jobs)
@@ -155,18 +155,36 @@ class Predictive:
             Lower and upper ends.
         """
         level = _check_level(level)
-        return np.concatenate([self._cut(counts, level) for counts in self._count_new(X)])
+        return np.concatenate(
+            [self._cut(counts, level, self._average(counts)) for counts in self._count_new(X)]
+        )
 
     def loo_probabilities(self) -> np.ndarray:
-        """Average each training point's class probabilities given the labels of all the others.
+        """Find each training point's class probabilities given the labels of all the others.
 
-        The law of (beta, k) stays the one that all labels gave; nothing is fitted again.
+        Nothing is fitted again: the nodes are reweighted to what they were without its label.
 
         Returns
         -------
         ndarray of shape (n, n_classes)
         """
-        return np.concatenate([self._average(counts) for counts in self._count_training()])
+        return self.loo_probabilities_and_shares()[0]
+
+    def loo_probabilities_and_shares(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return :meth:`loo_probabilities` and what they rest on.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, n_classes)
+        share : ndarray of shape (n,)
+            Part of the posterior that the reweighted nodes of each point are worth.
+        """
+        parts = [
+            leave_one_out(counts, self.labels[rows], self._rule, self.class_weight, self.n_jobs)
+            for rows, counts in self._count_training()
+        ]
+        probabilities, shares = zip(*parts, strict=True)
+        return np.concatenate(probabilities), np.concatenate(shares)
 
     def loo_intervals(self, level: float = 0.95) -> np.ndarray:
         """Find the intervals of :meth:`loo_probabilities`, as :meth:`intervals` does.
@@ -180,14 +198,20 @@ class Predictive:
         ndarray of shape (n, n_classes, 2)
         """
         level = _check_level(level)
-        return np.concatenate([self._cut(counts, level) for counts in self._count_training()])
+        found = []
+        for rows, counts in self._count_training():
+            own = self.labels[rows]
+            mean, _ = leave_one_out(counts, own, self._rule, self.class_weight, self.n_jobs)
+            found.append(self._cut(counts, level, mean, own))
+        return np.concatenate(found)
 
     def _average(self, counts: np.ndarray) -> np.ndarray:
         return average(counts, self._rule, self.class_weight, self.n_jobs)
 
-    def _cut(self, counts: np.ndarray, level: float) -> np.ndarray:
-        found = find_intervals(counts, self._nodes, self.class_weight, level, self.n_jobs)
-        mean = self._average(counts)
+    def _cut(
+        self, counts: np.ndarray, level: float, mean: np.ndarray, own: np.ndarray | None = None
+    ) -> np.ndarray:
+        found = find_intervals(counts, self.nodes, self.class_weight, level, self.n_jobs, own)
         np.minimum(found[..., 0], mean, out=found[..., 0])
         np.maximum(found[..., 1], mean, out=found[..., 1])
         return found
@@ -196,7 +220,7 @@ class Predictive:
         """Yield the class counts of new points, (n_k, block, n_classes), block by block."""
         ks = self._rule.k_values
         a_point = 20 * self.graph.k_max + self.n_classes * (
-            4 * ks.size + 8 * self._rule.replicates.shape[1]
+            4 * ks.size + 8 * len(self._rule.replicates)
         )
         size = max(_BLOCK_BYTES // a_point, 64)
         chunks = self._counter.count_chunks(X, size, self.n_jobs)
@@ -206,14 +230,15 @@ class Predictive:
                 yield counts
                 advance(counts.shape[1])
 
-    def _count_training(self) -> Iterator[np.ndarray]:
-        """Yield the class counts of the training points, themselves left out, as for new ones."""
+    def _count_training(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the class counts of training points, themselves left out, and which these are."""
         ks, n = self._rule.k_values, self.graph.n_points
         size = max(_LOO_BLOCK_BYTES // (4 * ks.size * self.n_classes), 64)
         with progress("Leaving one out", total=n, verbose=self.verbose) as advance:
             for start in range(0, n, size):
                 walk = self.graph.iterate_counts(self.labels, self.n_classes, ks, self.direction)
-                yield np.stack([counts[start : start + size].copy() for _, counts in walk])
+                rows = slice(start, start + size)
+                yield rows, np.stack([counts[rows].copy() for _, counts in walk])
                 advance(size)
 
 

@@ -1,0 +1,112 @@
+"""Leave-one-out class probabilities without fitting anew (eq. knn-cond, reweighted).
+
+At one (beta, k) the probabilities of point i given all other labels are its full conditional. The
+law of (beta, k) has seen the label y_i, too, so each node j counts ``w_j / p_j(y_i)`` in place of
+w_j, which takes y_i's factor out again: exactly for the coherent model, and up to its part in the
+neighbours' factors for a product of conditionals. The odds of class g against y_i are then the
+posterior mean of the odds::
+
+    p(g | y_-i) / p(y_i | y_-i) = sum_j w_j exp(b_j (a_g count_g - a_y count_y)),   b = beta / k
+
+A label that its neighbours contradict moves the law of (beta, k) most; the share of the posterior
+that its reweighted nodes are worth (Kish) says how far the identity can be trusted.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn.graph.threads import run_in_threads
+from bayesknn.predictive.averages import POINTS_A_TASK, _rank_classes, weights_or_ones
+from bayesknn.predictive.nodes import PosteriorNodes
+
+
+def leave_one_out(
+    counts: np.ndarray,
+    labels: np.ndarray,
+    nodes: PosteriorNodes,
+    class_weight: np.ndarray | None,
+    n_jobs: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Average class probabilities over nodes that have not seen the point's own label.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_k, m, n_classes), dtype int32
+        Around training points, themselves left out, for each k of the nodes.
+    labels : ndarray of shape (m,)
+        The points' own class numbers.
+    nodes : PosteriorNodes
+        Of the posterior given all labels.
+    class_weight : ndarray of shape (n_classes,) or None
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (m, n_classes)
+    share : ndarray of shape (m,)
+        Part of the posterior that the reweighted nodes are worth, 1 where nothing was reweighted.
+
+    Examples
+    --------
+    Two nodes, equally probable given all labels. That the point is of class 1, against three of
+    four neighbours, has spoken for the weaker beta: the stronger counts more without its label.
+
+    >>> import numpy as np
+    >>> from bayesknn.predictive import PosteriorNodes
+    >>> from bayesknn.predictive.leave_one_out import leave_one_out
+    >>> nodes = PosteriorNodes([4, 4], [1.0, 3.0], [0.5, 0.5])
+    >>> counts = np.array([[[3, 1]]], dtype=np.int32)
+    >>> leave_one_out(counts, np.array([1]), nodes, None)[0].round(4).tolist()
+    [[0.754, 0.246]]
+    """
+    _, m, n_classes = counts.shape
+    found, share = np.zeros((m, n_classes)), np.empty(m)
+    scale = weights_or_ones(class_weight, n_classes)
+    starts, strengths = nodes.starts, nodes.strengths
+    strongest = np.maximum.reduceat(strengths, starts[:-1])
+    own = labels.astype(np.uint32)
+    run_in_threads(
+        lambda first, last: _reweigh(
+            counts, own, starts, strengths, strongest, nodes.weight, scale, first, last,
+            found, share,
+        ),
+        m, POINTS_A_TASK, n_jobs,
+    )  # fmt: skip
+    return found, share
+
+
+@kernel
+def _reweigh(
+    counts, own, starts, strengths, strongest, weights, scale, first, last, found, share
+):  # fmt: skip
+    n_classes = np.uint64(counts.shape[2])
+    deficits = np.empty(n_classes)
+    order = np.empty(n_classes, np.uint64)
+    for q in range(np.uint64(first), np.uint64(last)):
+        y = own[q]
+        # The largest exponent, so that nothing overflows: it cancels.
+        largest = 0.0
+        for t in range(np.uint64(counts.shape[0])):
+            _rank_classes(counts[t, q], scale, deficits, order)
+            largest = max(largest, strongest[t] * deficits[y])
+        squares = 0.0
+        for t in range(np.uint64(counts.shape[0])):
+            _rank_classes(counts[t, q], scale, deficits, order)
+            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
+                # In the order of size, so that renaming the classes changes no bit.
+                total = 0.0
+                for s in range(n_classes):
+                    g = order[s]
+                    odds = math.exp(strengths[j] * (deficits[y] - deficits[g]) - largest)
+                    found[q, g] += weights[j] * odds
+                    total += odds
+                squares += weights[j] * total * total
+        total = np.sort(found[q]).sum()
+        share[q] = min(total * total / squares, 1.0)
+        for g in range(n_classes):
+            found[q, g] /= total

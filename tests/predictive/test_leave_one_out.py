@@ -1,0 +1,173 @@
+"""Leave-one-out against refits, exact sums over all labels, and its slow twin."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from bayesknn.datasets import load_ripley
+from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
+from bayesknn.model import UniformPrior
+from bayesknn.posterior import grid_posterior
+from bayesknn.predictive import PosteriorNodes, Predictive, log_score
+from tests.predictive.twins import interval, problem, random_nodes, rule_at_nodes, soften
+
+CASES = [
+    (n_classes, weighted, direction)
+    for n_classes in (2, 3, 4)
+    for weighted in (False, True)
+    for direction in ("both", "forward")
+]
+
+
+def build(n_classes, weighted=False, direction="both"):
+    graph, X, labels, _ = problem(n_classes)
+    weights = np.linspace(0.6, 1.7, n_classes) if weighted else None
+    nodes = random_nodes(graph.k_max)
+    predictive = Predictive(
+        graph, labels, n_classes, nodes, class_weight=weights, direction=direction
+    )
+    return predictive, X, labels, nodes, weights
+
+
+def reweighted(nodes, values, label):
+    weight = nodes.weight / values[:, label]
+    return weight / weight.sum()
+
+
+@pytest.mark.parametrize(("n_classes", "weighted", "direction"), CASES)
+def test_it_is_the_reweighted_rule_on_the_graph_without_the_point(n_classes, weighted, direction):
+    """Where no distances tie, the full conditional is the predictive law from all other points."""
+    predictive, X, labels, nodes, weights = build(n_classes, weighted, direction)
+    found, share = predictive.loo_probabilities_and_shares()
+    for i in range(0, len(X), 5):
+        others = np.delete(np.arange(len(X)), i)
+        values = rule_at_nodes(
+            X[others], labels[others], X[[i]], n_classes, nodes, weights, direction
+        )[:, 0]
+        w = reweighted(nodes, values, labels[i])
+        assert np.allclose(found[i], w @ values, atol=1e-12)
+        assert math.isclose(share[i], 1 / (w**2 / nodes.weight).sum(), rel_tol=1e-9)
+
+
+def test_intervals_are_quantiles_of_the_reweighted_nodes():
+    predictive, _, labels, nodes, weights = build(3, weighted=True)
+    graph = problem(3)[0]
+    values = np.array(
+        [
+            [soften(row, beta, k, weights) for row in graph.counts(labels, 3, int(k)).tolist()]
+            for k, beta in zip(nodes.k, nodes.beta, strict=True)
+        ]
+    )
+    found = predictive.loo_intervals(0.9)
+    for i in range(len(labels)):
+        w = reweighted(nodes, values[:, i], labels[i])
+        for g in range(3):
+            expected = interval(values[:, i, g], w, 0.9, w @ values[:, i, g])
+            assert np.allclose(found[i, g], expected, atol=1e-12)
+
+
+def log_joint(graph, labels, beta, k, n_classes, weights):
+    """Return log f(labels | beta, k), by enumeration."""
+
+    def energy(y):
+        pairs = ((y[i], y[j]) for r in range(k) for i, j in enumerate(graph.neighbors[r]))
+        return beta / k * sum(weights[a] for a, b in pairs if a == b)
+
+    states = itertools.product(range(n_classes), repeat=len(labels))
+    return energy(labels) - np.logaddexp.reduce([energy(y) for y in states])
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0, 1.0), (0.7, 1.5, 1.1)], ids=["equal", "weighted"])
+def test_it_is_exact_for_the_coherent_model(weights):
+    """The labels' joint law, averaged over a prior on three nodes, conditioned on all but one."""
+    rng = np.random.default_rng(3)
+    graph = NeighborGraph.from_points(rng.normal(size=(7, 2)), k_max=3)
+    labels = [0, 0, 1, 1, 2, 2, 0]
+    places = [(0.4, 1), (1.5, 2), (3.0, 3)]
+    prior = [0.3, 0.5, 0.2]
+
+    def evidences(y):
+        logs = [log_joint(graph, y, beta, k, 3, weights) for beta, k in places]
+        return np.array(prior) * np.exp(logs)
+
+    posterior = evidences(labels) / evidences(labels).sum()
+    nodes = PosteriorNodes([k for _, k in places], [beta for beta, _ in places], posterior)
+    found = Predictive(graph, labels, 3, nodes, class_weight=weights).loo_probabilities()
+    for i in range(len(labels)):
+        law = np.array(
+            [evidences([*labels[:i], g, *labels[i + 1 :]]).sum() for g in range(3)]
+        )  # fmt: skip
+        assert np.allclose(found[i], law / law.sum(), atol=1e-12)
+
+
+def fit_predictive(X, labels, n_classes, prior, kind=PseudoLikelihood):
+    graph = NeighborGraph.from_points(X, prior.k_max)
+    product = kind(graph, labels, n_classes)
+    nodes = PosteriorNodes.from_grid(grid_posterior(product, prior))
+    return Predictive(graph, labels, n_classes, nodes, direction=kind.direction)
+
+
+def refit_without(X, labels, n_classes, prior, rows, kind=PseudoLikelihood):
+    """Predict each of the rows from a fit that never saw it."""
+    found = []
+    for i in rows:
+        others = np.delete(np.arange(len(X)), i)
+        rest = fit_predictive(X[others], labels[others], n_classes, prior, kind)
+        found.append(rest.probabilities(X[[i]])[0])
+    return np.array(found)
+
+
+def iris():
+    return *load_iris(return_X_y=True), 3
+
+
+def ripley():
+    sample = load_ripley()
+    return sample.X_train, sample.y_train, 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("load", "n_rows", "k_max", "beta_max"),
+    [(iris, 150, 49, 6.0), (ripley, 60, 124, 4.0)],
+    ids=["iris", "ripley"],
+)
+def test_refits_without_each_point_agree(load, n_rows, k_max, beta_max):
+    X, labels, n_classes = load()
+    prior = UniformPrior(k_max, beta_max)
+    rows = np.random.default_rng(1).permutation(len(X))[:n_rows]
+    true = refit_without(X, labels, n_classes, prior, rows)
+    found = fit_predictive(X, labels, n_classes, prior).loo_probabilities()[rows]
+    assert abs(log_score(found, labels[rows]) - log_score(true, labels[rows])) < 0.003
+    assert np.abs(found - true).max() < 0.05
+
+
+@pytest.mark.parametrize("kind", [PseudoLikelihood, HolmesAdamsLikelihood])
+def test_refits_without_the_points_that_matter_most_agree(kind):
+    """The plain average over the posterior, which has seen the labels, is rejected."""
+    X, labels, n_classes = iris()
+    prior = UniformPrior(30, 12.0)
+    whole = fit_predictive(X, labels, n_classes, prior, kind)
+    found = whole.loo_probabilities()
+    rows = np.argsort(found[np.arange(150), labels])[:8]
+    true = refit_without(X, labels, n_classes, prior, rows, kind)
+    assert np.abs(found[rows] - true).max() < 0.05
+    error = abs(log_score(found[rows], labels[rows]) - log_score(true, labels[rows]))
+    rule = [whole._average(counts) for _, counts in whole._count_training()]
+    seen = np.concatenate(rule)[rows]
+    assert abs(log_score(seen, labels[rows]) - log_score(true, labels[rows])) > 3 * error
+
+
+def test_huge_odds_do_not_overflow():
+    X = np.arange(12.0)[:, None] + np.repeat([0.0, 100.0], 6)[:, None]
+    labels = np.repeat([0, 1], 6)
+    labels[2] = 1
+    graph = NeighborGraph.from_points(X, k_max=3)
+    predictive = Predictive(graph, labels, 2, PosteriorNodes([2, 3], [1.0, 900.0], [0.5, 0.5]))
+    found, share = predictive.loo_probabilities_and_shares()
+    assert np.allclose(found.sum(axis=1), 1) and np.all(np.isfinite(share))
+    assert np.all(np.isfinite(predictive.loo_intervals()))

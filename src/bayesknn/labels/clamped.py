@@ -1,0 +1,344 @@
+"""Swendsen-Wang with some labels given: draws of the free ones (Section 3, SURENESS).
+
+The model is ``f(y) = exp(beta / k * S_k(y)) / Z`` and part of y is known. Only edges that touch a
+free point matter then, and the known points of a class act as one: a bond joins equal labels, so
+clusters of different known classes never meet. The sweep therefore walks a small graph of its own:
+nodes ``0..G-1`` stand for the known points of each class, node ``G + i`` is the i-th free point.
+
+An edge whose ends share the class g carries Poisson(beta / k * a_g) events, each of which binds its
+ends. A cluster that holds a class node has that class. Any other gets class g with probability
+proportional to ``a_g`` to the power of its number of events, times the product of its points'
+``exp(field)`` where there is one. Both steps are exact conditional draws. The roots of clusters are
+their lowest nodes, so a class node is a root. A sweep costs about beta times the number of free
+points, whatever k and however many labels are known.
+
+Random numbers of a sweep: counter i colours the cluster whose lowest free point is i, counter m + e
+places event e, and the same with the highest bit thins it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn._validation import check_choice
+from bayesknn.labels.bonds import _THIN, _poisson
+from bayesknn.labels.clusters import _isolate, _join_pair
+from bayesknn.labels.random import _bits, _sweep_key, _uniform
+from bayesknn.model import BoltzmannModel
+from bayesknn.model.checks import check_betas, check_label_vector, label_dtype
+
+# Events of one compiled call, about a fifth of a second, so that Ctrl-C is heard between calls.
+_EVENTS_PER_CALL = 1e7
+
+
+class FreeEdges(NamedTuple):
+    """The edges that touch a free point, between nodes; the graph of every k is a prefix.
+
+    Attributes
+    ----------
+    free : ndarray of shape (m,), dtype int64
+        The free points, in rising order.
+    n_classes : int
+    neighbors : ndarray of shape (k_max, m), dtype uint32
+        ``neighbors[r, i]`` is the node at rank r + 1 of the i-th free point.
+    starts : ndarray of shape (k_max + 1,), dtype int64
+        The first ``starts[k]`` entries of what follows belong to the graph of k.
+    sources, targets : ndarray, dtype uint32
+        Edges from the nodes of known points to those of free ones, sorted by rank.
+    share : float
+        What an edge between two free points counts, in [0, 1].
+    class_weight : ndarray of shape (n_classes,) or None
+        The model's.
+    """
+
+    free: np.ndarray
+    n_classes: int
+    neighbors: np.ndarray
+    starts: np.ndarray
+    sources: np.ndarray
+    targets: np.ndarray
+    share: float
+    class_weight: np.ndarray | None
+
+    @property
+    def n_nodes(self) -> int:
+        """Classes and free points."""
+        return self.n_classes + len(self.free)
+
+
+def free_edges(model: BoltzmannModel, direction: str = "both") -> FreeEdges:
+    """Collect the edges that touch a free point.
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+        Of all points, the known labels fixed.
+    direction : {"both", "forward"}
+        With ``"forward"`` the edges of known points are left out, so that a free point among known
+        ones counts its own neighbours alone: the rule of Holmes and Adams. An edge between two
+        free points, which both of them count, then counts one half.
+
+    Returns
+    -------
+    FreeEdges
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels.clamped import free_edges
+    >>> from bayesknn.model import BoltzmannModel
+    >>> model = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 0, 2]]), n_classes=2)
+    >>> edges = free_edges(model.fix([0, -1, 1, -1]))
+    >>> edges.neighbors.tolist(), edges.sources.tolist(), edges.targets.tolist()
+    ([[1, 1]], [0], [2])
+    """
+    check_choice(direction, "direction", ("both", "forward"))
+    graph, n_classes, is_free = model.graph, model.n_classes, model.is_free
+    free, known = np.flatnonzero(is_free), np.flatnonzero(~is_free)
+    if len(free) == 0:
+        raise ValueError("every label is fixed: there is nothing to draw")
+    nodes = np.zeros(len(is_free), np.uint32)
+    if model.fixed is not None:
+        nodes[known] = model.fixed[known]
+    nodes[free] = n_classes + np.arange(len(free), dtype=np.uint32)
+    starts = np.zeros(graph.k_max + 1, np.int64)
+    sources, targets = [], []
+    for rank in range(graph.k_max if direction == "both" else 0):
+        row = graph.neighbors[rank, known]
+        joins = is_free[row]
+        sources.append(nodes[known[joins]])
+        targets.append(nodes[row[joins]])
+        starts[rank + 1] = starts[rank] + len(sources[-1])
+    return FreeEdges(
+        free,
+        n_classes,
+        nodes[graph.neighbors[:, free]],
+        starts,
+        np.concatenate([np.empty(0, np.uint32), *sources]),
+        np.concatenate([np.empty(0, np.uint32), *targets]),
+        1.0 if direction == "both" else 0.5,
+        model.class_weight,
+    )
+
+
+def clamped_labels(
+    edges: FreeEdges,
+    beta: Any,
+    k: Any,
+    n_sweeps: Any,
+    *,
+    key: np.uint64,
+    initial: Any,
+    field: np.ndarray | None = None,
+    first_sweep: int = 0,
+) -> np.ndarray:
+    """Run one chain along a sequence of (beta, k), and keep the free labels at each.
+
+    Parameters
+    ----------
+    edges : FreeEdges
+    beta, k, n_sweeps : array-like of shape (n_draws,)
+        Draw t is kept after ``n_sweeps[t]`` sweeps at ``(beta[t], k[t])`` from the one before.
+    key : numpy.uint64
+        One key of :func:`bayesknn.labels.random.spawn_keys`; the draws are a function of it.
+    initial : array-like of shape (m,)
+        Labels of the free points to start from.
+    field : ndarray of shape (m, n_classes), optional
+        Added to the log weight of each class at each free point.
+    first_sweep : int
+        Number of the first sweep: a chain that is continued counts on.
+
+    Returns
+    -------
+    ndarray of shape (n_draws, m)
+        uint8, or uint32 beyond 256 classes.
+
+    Examples
+    --------
+    A free point between two known ones of class 1, at beta = 2 and k = 1:
+
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels import spawn_keys
+    >>> from bayesknn.labels.clamped import clamped_labels, free_edges
+    >>> from bayesknn.model import BoltzmannModel
+    >>> model = BoltzmannModel(NeighborGraph.from_neighbors([[1, 0, 1]]), n_classes=2)
+    >>> edges = free_edges(model.fix([1, -1, 1]))
+    >>> draws = clamped_labels(
+    ...     edges, np.full(4000, 2.0), np.full(4000, 1), np.full(4000, 1),
+    ...     key=spawn_keys(0, 1)[0], initial=[0],
+    ... )
+    >>> bool(abs(draws.mean() - 1 / (1 + np.exp(-6))) < 0.01)
+    True
+    """
+    beta = check_betas(beta)
+    k = np.asarray(k, dtype=np.int64)
+    n_sweeps = np.asarray(n_sweeps, dtype=np.int64)
+    n_classes, m = edges.n_classes, len(edges.free)
+    if not beta.shape == k.shape == n_sweeps.shape == (beta.size,):
+        raise ValueError("beta, k and n_sweeps must be vectors of one length")
+    k_max = len(edges.neighbors)
+    if k.size and not (1 <= k.min() and k.max() <= k_max):
+        raise ValueError(f"k must lie in 1..{k_max}, got {k.min()}..{k.max()}")
+    weights = edges.class_weight
+    nodes = np.arange(edges.n_nodes).astype(label_dtype(n_classes))
+    nodes[n_classes:] = check_label_vector(initial, m, n_classes)
+    scratch = new_scratch(edges, weights is not None or field is not None)
+    draws = np.empty((len(beta), m), nodes.dtype)
+    heaviest = 1.0 if weights is None else float(weights.max())
+    work = n_sweeps * m * (1.0 + 2.0 * heaviest * beta)
+    sweeps = first_sweep + np.append(0, np.cumsum(n_sweeps))
+    for start, stop in _cut(work):
+        _run(
+            tuple(edges[:-1]), beta[start:stop], k[start:stop], n_sweeps[start:stop], weights,
+            field, np.uint64(key), np.uint64(sweeps[start]), nodes, scratch, draws[start:stop],
+        )  # fmt: skip
+    return draws
+
+
+def _cut(work: np.ndarray):
+    """Cut the draws into calls of bounded work."""
+    call = np.cumsum(work) // _EVENTS_PER_CALL
+    firsts = np.flatnonzero(np.diff(call, prepend=-1.0))
+    return zip(firsts, np.append(firsts[1:], len(work)), strict=True)
+
+
+class Scratch(NamedTuple):
+    """Memory that a sweep works in.
+
+    Attributes
+    ----------
+    roots : ndarray of shape (n_nodes,), dtype uint32
+        After a sweep: the lowest node of each node's cluster.
+    bonds : ndarray of shape (n_nodes,), dtype uint32
+        With a law: the events of each cluster, at its root.
+    law : ndarray of shape (n_nodes, n_classes), or empty
+        With class weights or a field: the log weights of a cluster's classes, at its root.
+    """
+
+    roots: np.ndarray
+    bonds: np.ndarray
+    law: np.ndarray
+
+
+def new_scratch(edges: FreeEdges, has_law: bool) -> Scratch:
+    """Allocate what a sweep needs."""
+    n = edges.n_nodes
+    rows = n if has_law else 0
+    return Scratch(
+        np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros((rows, edges.n_classes))
+    )
+
+
+@kernel
+def _run(edges, beta, k, n_sweeps, class_weight, field, key, sweep, nodes, scratch, draws):
+    n_classes = edges[1]
+    for t in range(len(beta)):
+        for _ in range(n_sweeps[t]):
+            _sweep(
+                edges, beta[t], k[t], class_weight, field, _sweep_key(key, sweep), nodes, scratch
+            )
+            sweep += np.uint64(1)
+        draws[t] = nodes[n_classes:]
+
+
+@kernel
+def _sweep(edges, beta, k, class_weight, field, stream, nodes, scratch):
+    """Make one sweep in place, a pure function of the stream and the labels of the nodes."""
+    _bind(edges, beta, k, class_weight, stream, nodes, scratch)
+    if class_weight is None and field is None:
+        _colour(edges[1], stream, nodes, scratch.roots)
+    else:
+        _colour_by_law(edges[1], class_weight, field, stream, nodes, scratch)
+
+
+@kernel
+def _bind(edges, beta, k, class_weight, stream, nodes, scratch):
+    """Draw the events given the labels and join the ends they bind."""
+    free, n_classes, neighbors, starts, sources, targets, share = edges
+    roots, bonds = scratch.roots, scratch.bonds
+    _isolate(roots)
+    bonds[:] = np.uint32(0)
+    m, first = np.uint64(len(free)), np.uint32(n_classes)
+    n_forward = m * np.uint64(k)
+    n_edges = np.float64(n_forward + np.uint64(starts[k]))
+    heaviest = 1.0 if class_weight is None else class_weight.max()
+    n_events = _poisson(beta / k * heaviest * n_edges, stream, 0)
+    for e in range(np.uint64(n_events)):
+        edge = np.uint64(_uniform(_bits(stream, m + e)) * n_edges)
+        keep = 1.0
+        if edge < n_forward:
+            rank = edge // m
+            place = edge - rank * m
+            i, j = np.uint32(place) + first, neighbors[rank, place]
+            if j >= first:
+                keep = share
+        else:
+            i, j = sources[edge - n_forward], targets[edge - n_forward]
+        if nodes[i] != nodes[j]:
+            continue
+        if class_weight is not None:
+            keep *= class_weight[nodes[i]] / heaviest
+        if keep < 1.0 and _uniform(_bits(stream, _THIN + m + e)) >= keep:
+            continue
+        bonds[i] += np.uint32(1)
+        _join_pair(roots, i, j)
+
+
+@kernel
+def _colour(n_classes, stream, nodes, roots):
+    """Give clusters without a class node a uniform colour."""
+    first, n_colours = np.uint64(n_classes), np.float64(n_classes)
+    for v in range(first, np.uint64(roots.size)):
+        # In rising order, so that roots[v] < v is already flat.
+        root = roots[roots[v]]
+        roots[v] = root
+        if root == v:
+            nodes[v] = np.uint32(_uniform(_bits(stream, v - first)) * n_colours)
+        else:
+            nodes[v] = nodes[root]
+
+
+@kernel
+def _colour_by_law(n_classes, class_weight, field, stream, nodes, scratch):
+    """Give clusters without a class node a colour by their events and their points' fields."""
+    roots, bonds, law = scratch.roots, scratch.bonds, scratch.law
+    first, n = np.uint64(n_classes), np.uint64(roots.size)
+    for v in range(first, n):
+        root = roots[roots[v]]
+        roots[v] = root
+        if root == v:
+            law[v] = 0.0
+        else:
+            bonds[root] += bonds[v]
+        if field is not None and root >= first:
+            for g in range(first):
+                law[root, g] += field[v - first, g]
+    for v in range(first, n):
+        root = roots[v]
+        if root == v:
+            if class_weight is not None:
+                for g in range(first):
+                    law[v, g] += bonds[v] * math.log(class_weight[g])
+            nodes[v] = _choose(law[v], _uniform(_bits(stream, v - first)))
+        else:
+            nodes[v] = nodes[root]
+
+
+@kernel
+def _choose(law, u):
+    """Draw a class in proportion to the exponentials of ``law``, which is overwritten."""
+    most, total = law.max(), 0.0
+    for g in range(np.uint64(law.size)):
+        law[g] = math.exp(law[g] - most)
+        total += law[g]
+    u *= total
+    chosen = np.uint64(0)
+    while chosen < np.uint64(law.size - 1) and u >= law[chosen]:
+        u -= law[chosen]
+        chosen += np.uint64(1)
+    return np.uint32(chosen)

@@ -1,10 +1,14 @@
-"""Kernels compile with or without a folder to cache them in."""
+"""Kernels compile with or without a folder to cache them in, and anew when sources change."""
 
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import bayesknn
 from bayesknn._jit import kernel
 
 # Without a locator numba finds no folder that it may write to, which is what a read-only
@@ -48,3 +52,64 @@ def test_other_errors_are_not_swallowed(monkeypatch):
     monkeypatch.setattr(numba, "njit", refuse)
     with pytest.raises(RuntimeError, match="something else"):
         kernel(lambda x: x)
+
+
+HELPER = """
+from bayesknn._jit import kernel
+STEP = {step}
+@kernel
+def _move(x):
+    return x + {move}
+"""
+PROBE = """
+from bayesknn import _inner
+from bayesknn._between import _move, STEP
+from bayesknn._jit import kernel
+@kernel
+def _probe(x):
+    return STEP * _move(x) + _inner.OFFSET
+if __name__ == "__main__":
+    print(_probe(10), sum(_probe.stats.cache_hits.values()))
+"""
+
+
+def test_an_edit_of_an_imported_module_is_noticed(tmp_path):
+    """Helpers are compiled into a kernel: what is cached must not outlive them."""
+    package = tmp_path / "bayesknn"
+    shutil.copytree(
+        Path(bayesknn.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
+    )
+
+    def write(step, move, offset, other=0):
+        # _probe imports _between, which imports _helper: two steps away.
+        (package / "_helper.py").write_text(HELPER.format(step=step, move=move))
+        (package / "_between.py").write_text(
+            "from bayesknn._helper import (\n    _move, STEP,\n)\n"
+        )
+        (package / "_inner.py").write_text(f"OFFSET = {offset}\n")
+        (package / "_other.py").write_text(f"NOTHING = {other}\n")
+        (package / "_probe.py").write_text(PROBE)
+
+    def run():
+        done = subprocess.run(
+            [sys.executable, "-m", "bayesknn._probe"],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        )
+        assert done.returncode == 0, done.stderr
+        return [int(word) for word in done.stdout.split()]
+
+    write(1, 1, 0)
+    assert run() == [11, 0]
+    assert run() == [11, 1]
+    write(1, 1, 0, other=1)
+    assert run() == [11, 1], "a module that the kernel does not import is no reason to compile"
+    write(1, 2, 0)
+    assert run() == [12, 0]
+    write(3, 2, 0)
+    assert run() == [36, 0]
+    write(3, 2, 1)
+    assert run() == [37, 0]
+    assert run() == [37, 1]

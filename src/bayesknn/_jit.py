@@ -2,12 +2,27 @@
 
 Exactness matters here, so there is no ``fastmath``: a sum is added in the order it is
 written, and two kernels that write the same sum get the same bits.
+
+numba's own cache looks at the file of a kernel and not at the modules it imports, so that after
+an upgrade it would serve machine code with old helpers inside. Here the machine code is valid for
+the sources of the kernel's module and of all that this module imports from the package.
 """
 
+import hashlib
+import inspect
+import os
+import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numba
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+# What stands at the beginning of a line: imports inside functions do not reach a kernel.
+_IMPORT = re.compile(
+    r"^(?:from bayesknn([\w.]*) import (\([^)]*\)|.*)|import bayesknn([\w.]*))", re.M
+)
 
 
 def kernel(function: Callable | None = None, /, **options: Any) -> Any:
@@ -36,8 +51,54 @@ def kernel(function: Callable | None = None, /, **options: Any) -> Any:
         return lambda function: kernel(function, **options)
     options.setdefault("nogil", True)
     try:
-        return numba.njit(cache=True, **options)(function)
+        compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError as error:
         if "cannot cache function" not in str(error):
             raise
         return numba.njit(**options)(function)
+    path = inspect.getfile(function)
+    if os.path.isfile(path):
+        compiled._cache._cache_file._source_stamp = stamp_sources(path)
+    return compiled
+
+
+@cache
+def stamp_sources(path: str) -> str:
+    """Return a digest of a module and of all it imports from the package, directly or not.
+
+    Examples
+    --------
+    >>> from bayesknn import _jit
+    >>> len(_jit.stamp_sources(_jit.__file__))
+    64
+    """
+    found = {path}
+    waiting = [path]
+    while waiting:
+        new = _read(waiting.pop())[1] - found
+        found |= new
+        waiting += new
+    digest = hashlib.sha256()
+    for source in sorted(found):
+        digest.update(_read(source)[0])
+    return digest.hexdigest()
+
+
+@cache
+def _read(path: str) -> tuple[bytes, frozenset[str]]:
+    """Digest of a source file, and the files of the package that it imports."""
+    with open(path, encoding="utf-8") as file:
+        source = file.read()
+    imported = set()
+    for module, names, plain in _IMPORT.findall(source):
+        home = _PACKAGE + (module or plain).replace(".", os.sep)
+        imported |= {f"{home}.py", os.path.join(home, "__init__.py")}
+        # A name may be a module, too.
+        imported |= {os.path.join(home, f"{name}.py") for name in re.findall(r"\w+", names)}
+    return hashlib.sha256(source.encode()).digest(), _list_sources() & imported
+
+
+@cache
+def _list_sources() -> frozenset[str]:
+    files = (os.path.join(home, name) for home, _, names in os.walk(_PACKAGE) for name in names)
+    return frozenset(file for file in files if file.endswith(".py"))

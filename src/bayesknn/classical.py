@@ -27,7 +27,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     """Vote of the k nearest neighbours, k given or chosen by leave-one-out error.
 
     Ties are resolved by decreasing k until the vote is decided. Neighbours are ordered by
-    (distance, index), so nothing depends on the search structure.
+    (distance, key of the row), so nothing depends on the search structure.
 
     Parameters
     ----------

@@ -145,9 +145,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
 
     Notes
     -----
-    Equal distances are settled by the lower row number, and duplicated points are ordinary points
-    at distance 0: they are each other's nearest neighbours, and k of them in one place see nobody
-    else in a graph of k - 1.
+    Equal distances are settled by a fixed pseudo-random key of the row, so that a file sorted by
+    class favours none. Duplicated points are ordinary points at distance 0: they are each other's
+    nearest neighbours, and k of them in one place see nobody else in a graph of k - 1.
 
     A credible interval here carries the uncertainty about beta and k, and nothing else: it is not
     an interval that covers the true P(y | x) at its level.

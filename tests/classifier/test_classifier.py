@@ -8,6 +8,7 @@ from sklearn.metrics import log_loss
 from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_glass, load_ripley
 from bayesknn.graph import NeighborGraph
+from bayesknn.graph.ties import order_ties
 from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
 from bayesknn.model import UniformPrior, class_weights
 from bayesknn.posterior import grid_posterior
@@ -274,7 +275,7 @@ def test_shuffling_rows_changes_only_what_ties_decide():
     """With tied distances the order of rows decides, and nothing else does.
 
     A lattice is full of ties. Moving every point by less than half the least difference between
-    distances, first rows most, settles each tie as the row numbers would; the fit on the moved
+    distances, rows of small keys least, settles each tie as the keys would; the fit on the moved
     points no longer depends on the order of rows, and predicts what the fit on the lattice does.
     """
     rng = np.random.default_rng(0)
@@ -286,8 +287,8 @@ def test_shuffling_rows_changes_only_what_ties_decide():
     order = rng.permutation(40)
     for rows in (np.arange(40), order):
         lattice = BayesianKNeighborsClassifier(**settings).fit(line[rows], y[rows])
-        # d(i, l) grows with the place of l and of i: among ties the first row wins.
-        place = np.argsort(rows) * 1e-6
+        # d(i, l) grows with the place of l and of i in the order of ties.
+        place = order_ties(40).ranks[np.argsort(rows)] * 1e-6
         untied = distances + place + place[:, None]
         np.fill_diagonal(untied, 0.0)
         for again in (np.arange(40), rng.permutation(40)):
@@ -358,9 +359,11 @@ def test_duplicates_are_neighbours_at_distance_zero():
 
 
 def test_contradicting_duplicates_are_uncertain():
-    X, y = [[0.0], [0.0], [9.0], [9.0]] * 5, [0, 1, 0, 1] * 5
+    X, y = np.tile([[0.0], [9.0]], (10, 1)), np.empty(20, dtype=int)
+    # Of ten copies those with the smallest keys are the nearest: 0 1 0 1 from either place.
+    for place in (0, 1):
+        y[place + 2 * np.argsort(order_ties(20).ranks[place::2])] = [0, 1] * 5
     clf = BayesianKNeighborsClassifier(random_state=0, max_neighbors=4, beta_max=4.0).fit(X, y)
-    # Of ten copies, the first by row number are the nearest: 0 1 0 1 from either place.
     assert clf.predict_zone([[0.0], [9.0]]).tolist() == ["uncertain", "uncertain"]
 
 

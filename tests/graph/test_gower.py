@@ -64,7 +64,7 @@ def test_new_points_are_measured_by_the_training_ranges():
     rows = [[(2.0 + 0) / 2, (1.9 + 1) / 2, (1.0 + 0) / 2], [(0.5 + 1) / 2, 0.4 / 2, (0.5 + 1) / 2]]
     query = graph.query(new)
     np.testing.assert_allclose(query.distances, np.sort(rows, axis=1)[:, :2].T)
-    assert query.neighbors.T.tolist() == [[2, 0], [1, 0]]
+    assert query.neighbors.T.tolist() == [[2, 0], [1, 2]]
 
 
 def test_a_constant_column_contributes_nothing_even_when_a_new_point_differs():

@@ -24,20 +24,24 @@ def tied_points(draw, max_points=30):
     return points * draw(st.sampled_from([1.0, 0.1, 1e-3, 1e150, 1e-170]))
 
 
-def assert_same(graph, points, k):
-    neighbors, distances = twins.rank(twins.euclidean(points, points), k, is_self=True)
+def assert_same(graph, points, k, tie_order=0):
+    matrix = twins.euclidean(points, points)
+    neighbors, distances = twins.rank(matrix, k, is_self=True, tie_order=tie_order)
     np.testing.assert_array_equal(graph.neighbors, neighbors)
     np.testing.assert_array_equal(graph.distances, distances)
 
 
 @settings(max_examples=150, deadline=None)
 @given(tied_points(), st.data())
-def test_every_structure_gives_the_stable_sort_of_the_distances(points, data):
+def test_every_structure_sorts_by_distance_and_key(points, data):
     k = data.draw(st.integers(1, len(points) - 1))
+    order = data.draw(st.sampled_from([0, 1, 2**32 - 1]))
     for search in SEARCHES:
-        assert_same(NeighborGraph.from_points(points, k, search=search), points, k)
+        graph = NeighborGraph.from_points(points, k, search=search, tie_order=order)
+        assert_same(graph, points, k, order)
     matrix = twins.euclidean(points, points)
-    assert_same(NeighborGraph.from_points(matrix, k, metric="precomputed"), points, k)
+    graph = NeighborGraph.from_points(matrix, k, metric="precomputed", tie_order=order)
+    assert_same(graph, points, k, order)
 
 
 @settings(max_examples=25, deadline=None)
@@ -76,8 +80,9 @@ def test_all_points_equal():
     points = np.zeros((300, 3))
     graph = NeighborGraph.from_points(points, 4)
     assert_same(graph, points, 4)
-    assert graph.neighbors[:, 0].tolist() == [1, 2, 3, 4]
-    assert graph.neighbors[:, 299].tolist() == [0, 1, 2, 3]
+    first = sorted(range(300), key=twins.key)[:5]
+    assert graph.neighbors[:, first[0]].tolist() == first[1:]
+    assert graph.neighbors[:, first[4]].tolist() == first[:4]
 
 
 def test_distances_that_overflow_are_tied():
@@ -86,7 +91,8 @@ def test_distances_that_overflow_are_tied():
         for search in ("kd_tree", "brute"):
             graph = NeighborGraph.from_points(points, 3, search=search)
             assert_same(graph, points, 3)
-    assert graph.neighbors[:, 0].tolist() == [1, 2, 3]
+    # All at an infinite distance from point 0, so that keys decide.
+    assert graph.neighbors[:, 0].tolist() == sorted([1, 2, 3], key=twins.key)
 
 
 @pytest.mark.parametrize("search", ["kd_tree", "brute"])

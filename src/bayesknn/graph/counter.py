@@ -129,11 +129,13 @@ class NeighborCounter:
         reach = self._reach if is_reverse else None
         arrays = (reach.lists, reach.squares, reach.boxes) if reach else (nothing, nothing, low[0])
         in_tree = self.labels[tree.order]
+        by_rank = np.empty_like(in_tree)
+        by_rank[tree.ranks] = in_tree
 
         def search(start, stop):
             _tally(
-                *tree, *arrays, queries.order, queries.blocks, low, high, start, stop,
-                self.labels, in_tree, self.k_values[order], order, is_reverse, found,
+                tree.ranks, *tree[1:6], *arrays, queries.order, queries.blocks, low, high,
+                start, stop, by_rank, in_tree, self.k_values[order], order, is_reverse, found,
             )  # fmt: skip
 
         run_in_threads(search, len(queries.blocks), _LEAVES_A_TASK, n_jobs)
@@ -146,9 +148,9 @@ class NeighborCounter:
 
 @kernel
 def _tally(
-    order, first_leaf, n_leaves, low, high, blocks, lists, reach, box_reach,
+    ranks, first_leaf, n_leaves, low, high, blocks, lists, reach, box_reach,
     query_order, query_blocks, query_low, query_high, start, stop,
-    labels, labels_in_tree, wanted, columns, is_reverse, found,
+    labels_by_rank, labels_in_tree, wanted, columns, is_reverse, found,
 ):  # fmt: skip
     """Write the counts at ``wanted``, which rises, to rows ``columns`` of ``found``."""
     m, n_k = query_order.shape[0], wanted.shape[0]
@@ -164,7 +166,7 @@ def _tally(
     n_near = 0
     for b in range(start, stop):
         _gather(
-            order, first_leaf, n_leaves, low, high, blocks,
+            ranks, first_leaf, n_leaves, low, high, blocks,
             query_order, query_blocks, query_low, query_high, False, b, wanted[-1], held,
         )  # fmt: skip
         if is_reverse:
@@ -178,10 +180,10 @@ def _tally(
             r = 0
             for t in range(n_k):
                 while r < wanted[t]:
-                    tally[t, labels[points[q, r]]] += np.int32(1)
+                    tally[t, labels_by_rank[points[q, r]]] += np.int32(1)
                     r += 1
             if is_reverse:
-                size = _find_reached(blocks, reach, lists, query_blocks, b, q, n_near, order, hits)
+                size = _find_reached(blocks, reach, lists, query_blocks, b, q, n_near, ranks, hits)
                 for h in range(np.uint64(size)):
                     tally[places[h], labels_in_tree[members[h]]] += np.int32(1)
             i = query_order[b * _LEAF + q]

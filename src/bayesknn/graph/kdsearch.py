@@ -1,8 +1,8 @@
 """The k nearest points by KD-tree, a block of 64 queries at a time.
 
 Queries that lie together share one walk down the tree. Each keeps a buffer of candidates and a
-limit, a (distance, index) that k of them do not exceed; when the buffer is full it is cut back to
-about the k best and the limit falls.
+limit, a (distance, rank among ties) that k of them do not exceed; when the buffer is full it is cut
+back to about the k best and the limit falls.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SAME_ROOT = 1.0 + 2.0**-50
 def nearest_in_tree(
     tree: KDTree, queries: KDTree | None, k: int, n_jobs: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the k nearest points of a tree, ordered by (distance, index).
+    """Find the k nearest points of a tree, ordered by (distance, rank among ties).
 
     Parameters
     ----------
@@ -56,9 +56,10 @@ def nearest_in_tree(
     >>> import numpy as np
     >>> from bayesknn.graph.kdtree import build_tree
     >>> from bayesknn.graph.kdsearch import nearest_in_tree
-    >>> tree = build_tree(np.array([[0.0], [1.0], [1.0], [5.0]]))
+    >>> from bayesknn.graph.ties import order_ties
+    >>> tree = build_tree(np.array([[0.0], [1.0], [1.0], [5.0]]), order_ties(4))
     >>> nearest_in_tree(tree, None, 2)[0].T.tolist()
-    [[1, 2], [2, 0], [1, 0], [1, 2]]
+    [[2, 1], [2, 0], [1, 0], [2, 1]]
     """
     is_self = queries is None
     asked = tree if queries is None else queries
@@ -68,10 +69,14 @@ def nearest_in_tree(
     boxes = np.flatnonzero(asked.n_leaves == 1)
     low, high = asked.low[boxes], asked.high[boxes]
 
+    rows = np.empty_like(tree.order)
+    rows[tree.ranks] = tree.order
+
     def search(start, stop):
         _search(
-            *tree, asked.order, asked.blocks, low, high, is_self, start, stop, neighbors, distances
-        )
+            tree.ranks, *tree[1:6], rows, asked.order, asked.blocks, low, high,
+            is_self, start, stop, neighbors, distances,
+        )  # fmt: skip
 
     run_in_threads(search, len(asked.blocks), _LEAVES_A_TASK, n_jobs)
     return neighbors, distances
@@ -79,7 +84,7 @@ def nearest_in_tree(
 
 @kernel
 def _search(
-    order, first_leaf, n_leaves, low, high, blocks,
+    ranks, first_leaf, n_leaves, low, high, blocks, rows,
     query_order, query_blocks, query_low, query_high, is_self, start, stop, neighbors, distances,
 ):  # fmt: skip
     m, k = query_order.shape[0], neighbors.shape[0]
@@ -90,14 +95,14 @@ def _search(
     slots = np.empty(capacity + 1, np.int64)
     for b in range(start, stop):
         _gather(
-            order, first_leaf, n_leaves, low, high, blocks,
+            ranks, first_leaf, n_leaves, low, high, blocks,
             query_order, query_blocks, query_low, query_high, is_self, b, k, held,
         )  # fmt: skip
         for q in range(min(_LEAF, m - b * _LEAF)):
             _sort(keys[q], points[q], held.n_found[q], spare_keys, spare_points, slots)
             i = query_order[b * _LEAF + q]
             for r in range(k):
-                neighbors[r, i] = points[q, r]
+                neighbors[r, i] = rows[points[q, r]]
                 distances[r, i] = keys[q, r]
 
 
@@ -107,7 +112,7 @@ class Candidates(NamedTuple):
     Attributes
     ----------
     keys, points : ndarray of shape (64, capacity)
-        Distances and indices of the candidates of each query, in no order.
+        Distances of the candidates of each query and their ranks among ties, in no order.
     n_found : ndarray of shape (64,), dtype int64
         How many they are.
     limit_key, limit_point, limit_square : ndarray of shape (64,)
@@ -141,7 +146,7 @@ def _make_candidates(k, p):
 
 @kernel
 def _gather(
-    order, first_leaf, n_leaves, low, high, blocks,
+    ranks, first_leaf, n_leaves, low, high, blocks,
     query_order, query_blocks, query_low, query_high, is_self, b, k, held,
 ):  # fmt: skip
     """Fill ``held`` with candidates of block b, the k nearest of each query among them."""
@@ -163,13 +168,13 @@ def _gather(
         for f in range(blocks.shape[1]):
             coordinates[q, f] = query_blocks[b, f, q]
         if is_self:
-            own[q] = query_order[b * _LEAF + q]
+            own[q] = ranks[b * _LEAF + q]
             home[q] = b
         else:
             home[q] = _find_leaf(first_leaf, n_leaves, low, high, coordinates, q)
         # Its own leaf first: the limit falls at once.
         _scan(
-            blocks, order, home[q], coordinates, own[q], q, k,
+            blocks, ranks, home[q], coordinates, own[q], q, k,
             keys, points, n_found, limit_key, limit_point, limit_square, squares, hits,
         )  # fmt: skip
     widest = np.inf
@@ -194,16 +199,16 @@ def _gather(
             top += 2
             continue
         leaf = first_leaf[node]
-        lowest = order[leaf * _LEAF]
+        lowest = ranks[leaf * _LEAF]
         _point_bounds(query_blocks, b, low, high, node, bounds)
         for q in range(size):
             if bounds[q] > limit_square[q] or leaf == home[q]:
                 continue
-            # At the limit itself only a lower index gets in, and a leaf's first is its lowest.
+            # At the limit itself only a lower rank gets in, and a leaf's first is its lowest.
             if lowest > limit_point[q] and np.sqrt(bounds[q]) >= limit_key[q]:
                 continue
             _scan(
-                blocks, order, leaf, coordinates, own[q], q, k,
+                blocks, ranks, leaf, coordinates, own[q], q, k,
                 keys, points, n_found, limit_key, limit_point, limit_square, squares, hits,
             )  # fmt: skip
         widest = 0.0
@@ -228,7 +233,7 @@ def _find_leaf(first_leaf, n_leaves, low, high, coordinates, q):
 
 @kernel
 def _scan(
-    blocks, order, leaf, coordinates, own, q, k,
+    blocks, ranks, leaf, coordinates, own, q, k,
     keys, points, n_found, limit_key, limit_point, limit_square, squares, hits,
 ):  # fmt: skip
     """Add to query q's candidates what a leaf offers within its limit."""
@@ -241,13 +246,13 @@ def _scan(
         return
     first = np.uint64(leaf * _LEAF)
     n_hits = np.uint64(0)
-    for j in range(np.uint64(min(_LEAF, order.shape[0] - leaf * _LEAF))):
+    for j in range(np.uint64(min(_LEAF, ranks.shape[0] - leaf * _LEAF))):
         hits[n_hits] = j
         n_hits += np.uint64(squares[j] <= limit)
     found = np.uint64(n_found[q])
     row = np.uint64(q)
     for h in range(n_hits):
-        i = order[first + hits[h]]
+        i = ranks[first + hits[h]]
         if i == own:
             continue
         key = np.sqrt(squares[hits[h]])

@@ -14,6 +14,7 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn.graph.ordering import _select
+from bayesknn.graph.ties import TieOrder
 
 _LEAF = 64
 
@@ -27,13 +28,15 @@ class KDTree(NamedTuple):
     Attributes
     ----------
     order : ndarray of shape (n,), dtype uint32
-        Original index of each point in tree order; rising within a leaf.
+        Original index of each point in tree order.
     first_leaf, n_leaves : ndarray of shape (n_nodes,), dtype int64
         The leaves under each node.
     low, high : ndarray of shape (n_nodes, p)
         The box around each node's points.
     blocks : ndarray of shape (n_leaves, p, 64)
         Coordinates by leaf and feature; what is missing from the last leaf repeats its last point.
+    ranks : ndarray of shape (n,), dtype uint32
+        Place of each point in the order of ties, in tree order; rising within a leaf.
     """
 
     order: np.ndarray
@@ -42,14 +45,18 @@ class KDTree(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     blocks: np.ndarray
+    ranks: np.ndarray
 
 
-def build_tree(points: np.ndarray) -> KDTree:
+def build_tree(points: np.ndarray, ties: TieOrder | None = None) -> KDTree:
     """Split at the median of the widest feature, down to leaves of 64 points.
 
     Parameters
     ----------
     points : ndarray of shape (n, p), dtype float64
+    ties : TieOrder, optional
+        Which of two points comes first at equal distance; by default the lower index, as is fine
+        for points that are searched for and not searched.
 
     Returns
     -------
@@ -63,11 +70,16 @@ def build_tree(points: np.ndarray) -> KDTree:
     >>> tree.blocks.shape, int(tree.order[0]), int(tree.order[99])
     ((2, 1, 64), 36, 35)
     """
-    return KDTree(*_build(points))
+    ranks, first_leaf, n_leaves, low, high, blocks = _build(
+        points if ties is None else points[ties.rows]
+    )
+    order = ranks if ties is None else ties.rows[ranks]
+    return KDTree(order, first_leaf, n_leaves, low, high, blocks, ranks)
 
 
 @kernel
 def _build(points):
+    """Build over points that come in the order of ties."""
     n, p = points.shape
     n_blocks = (n + _LEAF - 1) // _LEAF
     n_nodes = 2 * n_blocks - 1
@@ -99,8 +111,8 @@ def _build(points):
                 widest = f
         for t in range(start, stop):
             keys[t] = points[order[t], widest]
-        # Equal coordinates are split by index: with many duplicates the left child then holds
-        # the lower indices, which are the ones a search wants first.
+        # Equal coordinates are split by the order of ties: with many duplicates the left child
+        # then holds the earlier ones, which are those a search wants first.
         n_left = (n_leaves[node] + 1) // 2
         _select(keys, order, start, stop, start + n_left * _LEAF)
         left, right = node + 1, node + 2 * n_left

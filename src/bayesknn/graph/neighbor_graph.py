@@ -1,7 +1,7 @@
 """The neighbour graph of the training points, for every k at once (Sections 1.2 and 2.2).
 
-Neighbours are ordered by (distance, index) and stored rank-major: all first neighbours, then
-all second neighbours, and so on. The directed edges of the graph for k are therefore the first
+Neighbours are ordered by (distance, key of the row) and stored rank-major: all first neighbours,
+then all second neighbours, and so on. The directed edges of the graph for k are therefore the first
 ``k * n`` entries, and nothing is built again when k changes. The symmetrised graph is kept the
 same way: each point's incident edges, in either direction, are sorted by rank.
 """
@@ -39,6 +39,9 @@ class NeighborGraph:
         The distances to them. ``None`` for a graph given by its lists alone.
     index : SearchIndex or None
         What answers queries: the metric, the points and the search structure.
+    tied_beyond : ndarray of shape (n,), dtype bool, or None
+        Whether a point outside a list of ``k_max`` is as near as the last one in it; ``None`` for
+        a graph given by its lists, which does not know.
     """
 
     def __init__(
@@ -46,8 +49,16 @@ class NeighborGraph:
         neighbors: np.ndarray,
         distances: np.ndarray | None,
         index: SearchIndex | None = None,
+        tied_beyond: np.ndarray | None = None,
     ):
-        self.__setstate__({"neighbors": neighbors, "distances": distances, "index": index})
+        self.__setstate__(
+            {
+                "neighbors": neighbors,
+                "distances": distances,
+                "index": index,
+                "tied_beyond": tied_beyond,
+            }
+        )
 
     @classmethod
     def from_points(
@@ -58,8 +69,9 @@ class NeighborGraph:
         metric_params: dict | None = None,
         search: str = "auto",
         n_jobs: int | None = None,
+        tie_order: int = 0,
     ) -> NeighborGraph:
-        """Find every point's ``k_max`` nearest others, ordered by (distance, index).
+        """Find every point's ``k_max`` nearest others, ordered by (distance, key of the row).
 
         Parameters
         ----------
@@ -81,6 +93,9 @@ class NeighborGraph:
             How neighbours are found. The lists are the same whatever it is.
         n_jobs : int, optional
             Threads, as in joblib. The lists are the same whatever it is.
+        tie_order : int
+            Equal distances are settled by a fixed pseudo-random key of the row, so that the order
+            of the rows in a file favours no class. Each value is another such order.
 
         Returns
         -------
@@ -91,11 +106,12 @@ class NeighborGraph:
         >>> from bayesknn.graph import NeighborGraph
         >>> graph = NeighborGraph.from_points([[0.0], [1.0], [1.0], [5.0]], k_max=2)
         >>> graph.neighbors.T.tolist()
-        [[1, 2], [2, 0], [1, 0], [1, 2]]
+        [[2, 1], [2, 0], [1, 0], [2, 1]]
         >>> graph.distances.T.tolist()
         [[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [4.0, 4.0]]
         """
-        return cls(*find_neighbors(X, k_max, make_metric(metric, metric_params), search, n_jobs))
+        fitted = make_metric(metric, metric_params)
+        return cls(*find_neighbors(X, k_max, fitted, search, n_jobs, tie_order))
 
     @classmethod
     def from_neighbors(cls, neighbors: Any, distances: Any = None) -> NeighborGraph:
@@ -146,6 +162,30 @@ class NeighborGraph:
             raise ValueError(
                 f"k must be an integer in 1..{self.k_max} (k_max of this graph), got {show(k)}"
             ) from None
+
+    def count_boundary_ties(self, k: int) -> int:
+        """Count the points whose k-th neighbour is no nearer than one that is left out.
+
+        For these points, keys of the rows decide who is a neighbour at k and the data do not.
+
+        Parameters
+        ----------
+        k : int
+            In 1..k_max.
+
+        Examples
+        --------
+        >>> from bayesknn.graph import NeighborGraph
+        >>> graph = NeighborGraph.from_points([[0.0], [1.0], [2.0], [7.0]], k_max=2)
+        >>> graph.count_boundary_ties(1), graph.count_boundary_ties(2)
+        (1, 0)
+        """
+        k = self.check_k(k)
+        if self.distances is None:
+            raise ValueError("a graph given by its lists alone does not know of ties")
+        if k < self.k_max:
+            return int(np.count_nonzero(self.distances[k - 1] == self.distances[k]))
+        return 0 if self.tied_beyond is None else int(np.count_nonzero(self.tied_beyond))
 
     @cached_property
     def incidence(self) -> Incidence:
@@ -309,12 +349,14 @@ class NeighborGraph:
 
     def __getstate__(self) -> dict[str, Any]:
         # What is built on demand is left out: it is larger than the graph and quick to rebuild.
-        return {"neighbors": self.neighbors, "distances": self.distances, "index": self.index}
+        kept = ("neighbors", "distances", "index", "tied_beyond")
+        return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.neighbors: np.ndarray = state["neighbors"]
         self.distances: np.ndarray | None = state["distances"]
         self.index: SearchIndex | None = state["index"]
+        self.tied_beyond: np.ndarray | None = state["tied_beyond"]
         self.neighbors.flags.writeable = False
         if self.distances is not None:
             self.distances.flags.writeable = False

@@ -1,7 +1,7 @@
-"""The order of neighbours, (distance, index), as SPEC's notation fixes it.
+"""The order of neighbours, (distance, rank among ties), as SPEC's notation fixes it.
 
-Equal distances are settled by the lower index, so no two neighbours compare equal and the result
-cannot depend on the search structure or on the number of threads.
+Here a point is known by its rank among ties (:mod:`bayesknn.graph.ties`). No two are equal, so the
+result cannot depend on the search structure or on the number of threads.
 """
 
 import numpy as np
@@ -153,12 +153,13 @@ def _sort(keys, points, n, spare_keys, spare_points, slots):
 
 
 @kernel
-def _rank_rows(distances, own, start, neighbors, ranked):
+def _rank_rows(distances, ties, own, start, neighbors, ranked):
     """Write the smallest entries of each row of ``distances``, in order, to columns from ``start``.
 
     ``own[q]`` is the point that row q belongs to and that is left out; ``_NOBODY`` for none.
     """
     n_rows, n = distances.shape
+    rows, ranks = ties
     k = neighbors.shape[0]
     capacity = k + 64 + k // 4
     keys = np.empty(capacity)
@@ -168,19 +169,16 @@ def _rank_rows(distances, own, start, neighbors, ranked):
     for q in range(n_rows):
         row, skip = distances[q], own[q]
         found = 0
-        is_limited = False
-        limit = np.inf
+        limit, limit_point = np.inf, _NOBODY
         for i in range(np.uint32(n)):
-            # Indices rise along the row, so an equal distance comes after those already held.
-            if is_limited and row[i] >= limit or i == skip:
+            if row[i] > limit or (row[i] == limit and ranks[i] > limit_point) or i == skip:
                 continue
             keys[found] = row[i]
-            points[found] = i
+            points[found] = ranks[i]
             found += 1
             if found == capacity:
-                found, limit, _ = _cut(keys, points, found, k)
-                is_limited = True
+                found, limit, limit_point = _cut(keys, points, found, k)
         _sort(keys, points, found, spare_keys, spare_points, slots)
         for r in range(k):
-            neighbors[r, start + q] = points[r]
+            neighbors[r, start + q] = rows[points[r]]
             ranked[r, start + q] = keys[r]

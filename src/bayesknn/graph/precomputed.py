@@ -16,6 +16,7 @@ from bayesknn._jit import kernel
 from bayesknn._validation import check_n_features, check_points, is_sparse
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ordering import _NOBODY, _select, _sort
+from bayesknn.graph.ties import TieOrder
 
 _ASYMMETRY = 1e-8
 
@@ -166,8 +167,8 @@ def count_stored(X: Any) -> int:
     return int(np.bincount(others, minlength=X.shape[0]).min())
 
 
-def rank_sparse(graph: Any, k: int, is_self: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Rank the stored neighbours of each row of a CSR graph by (distance, index).
+def rank_sparse(graph: Any, k: int, ties: TieOrder, is_self: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Rank the stored neighbours of each row of a CSR graph by (distance, rank among ties).
 
     Parameters
     ----------
@@ -175,6 +176,8 @@ def rank_sparse(graph: Any, k: int, is_self: bool) -> tuple[np.ndarray, np.ndarr
         Stored entries are distances, zeros included.
     k : int
         Every row must store at least k neighbours.
+    ties : TieOrder
+        Of the columns.
     is_self : bool
         Whether row i is the point of column i, which is then left out.
 
@@ -188,8 +191,9 @@ def rank_sparse(graph: Any, k: int, is_self: bool) -> tuple[np.ndarray, np.ndarr
     >>> import numpy as np
     >>> from sklearn.neighbors import kneighbors_graph
     >>> from bayesknn.graph.precomputed import rank_sparse
+    >>> from bayesknn.graph.ties import order_ties
     >>> graph = kneighbors_graph(np.array([[0.0], [1.0], [3.0]]), 2, mode="distance")
-    >>> rank_sparse(graph, 1, is_self=True)[0]
+    >>> rank_sparse(graph, 1, order_ties(3), is_self=True)[0]
     array([[1, 0, 1]], dtype=uint32)
     """
     m = graph.shape[0]
@@ -197,7 +201,7 @@ def rank_sparse(graph: Any, k: int, is_self: bool) -> tuple[np.ndarray, np.ndarr
     distances = np.empty((k, m))
     indices = graph.indices.astype(np.uint32)
     short = _rank_stored(
-        graph.indptr.astype(np.int64), indices, graph.data, is_self, neighbors, distances
+        graph.indptr.astype(np.int64), indices, graph.data, ties, is_self, neighbors, distances
     )
     if short >= 0:
         stored = indices[graph.indptr[short] : graph.indptr[short + 1]]
@@ -209,10 +213,18 @@ def rank_sparse(graph: Any, k: int, is_self: bool) -> tuple[np.ndarray, np.ndarr
     return neighbors, distances
 
 
+def find_tied_beyond(graph: Any, distances: np.ndarray) -> np.ndarray:
+    """Return whether a stored neighbour outside a row's list is as near as the last one in it."""
+    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    is_near = (graph.data <= distances[-1][rows]) & (graph.indices != rows)
+    return np.bincount(rows[is_near], minlength=graph.shape[0]) > len(distances)
+
+
 @kernel
-def _rank_stored(starts, indices, data, is_self, neighbors, distances):
+def _rank_stored(starts, indices, data, ties, is_self, neighbors, distances):
     """Fill the lists; return the first row with too few entries, or -1."""
     k, m = neighbors.shape
+    rows, ranks = ties
     longest = 0
     for q in range(m):
         longest = max(longest, starts[q + 1] - starts[q])
@@ -225,13 +237,13 @@ def _rank_stored(starts, indices, data, is_self, neighbors, distances):
         found = 0
         for e in range(starts[q], starts[q + 1]):
             if indices[e] != own:
-                keys[found], points[found] = data[e], indices[e]
+                keys[found], points[found] = data[e], ranks[indices[e]]
                 found += 1
         if found < k:
             return q
         if found > k:
             _select(keys, points, 0, found, k - 1)
         _sort(keys, points, k, spare_keys, spare_points, slots)
-        neighbors[:, q] = points[:k]
+        neighbors[:, q] = rows[points[:k]]
         distances[:, q] = keys[:k]
     return -1

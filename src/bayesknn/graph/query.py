@@ -27,6 +27,7 @@ from bayesknn.graph.reverse import (
     reverse_in_tree,
 )
 from bayesknn.graph.threads import run_in_threads
+from bayesknn.graph.ties import order_ties
 
 if TYPE_CHECKING:
     from bayesknn.graph.neighbor_graph import NeighborGraph
@@ -207,8 +208,9 @@ def query_rows(
         reverse = reverse_in_tree(index.tree, reach, queries, n_jobs) if reach else None
         return NeighborQuery(*forward, reverse, n)
     m = rows.shape[0]
+    ties = order_ties(n, index.tie_order)
     if is_sparse(rows):
-        forward = rank_sparse(rows, k_max, is_self=False)
+        forward = rank_sparse(rows, k_max, ties, is_self=False)
         if reach is None:
             return NeighborQuery(*forward, None, n)
         part = reverse_in_sparse(
@@ -223,7 +225,7 @@ def query_rows(
 
     def measure(start, stop):
         found = index.metric.distances(rows[start:stop], arranged)
-        _rank_rows(found, np.full(len(found), _NOBODY), start, neighbors, distances)
+        _rank_rows(found, ties, np.full(len(found), _NOBODY), start, neighbors, distances)
         if reach is not None:
             parts[start // chunk] = reverse_in_rows(found, reach.lists)
 

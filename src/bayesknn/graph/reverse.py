@@ -50,7 +50,7 @@ def reverse_in_tree(
 
     def search(start, stop):
         parts[start // _LEAVES_A_TASK] = _search_reverse(
-            *tree, reach.lists, reach.squares, reach.boxes,
+            *tree[:6], reach.lists, reach.squares, reach.boxes,
             queries.blocks, low, high, start, stop, len(queries.order),
         )  # fmt: skip
 

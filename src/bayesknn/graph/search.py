@@ -1,8 +1,8 @@
 """Neighbour search: one front, several structures, the same lists to the bit.
 
-Whatever finds the candidates, they are ordered by (distance, index) on distances that come from
-the metric's one formula (SPEC, notation). A structure that finds candidates by arithmetic of its
-own is asked for a little more than needed, and what it returns is measured again.
+Whatever finds the candidates, they are ordered by (distance, key of the row) on distances that
+come from the metric's one formula (SPEC, notation). A structure that finds candidates by arithmetic
+of its own is asked for a little more than needed, and what it returns is measured again.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from bayesknn.graph.kdsearch import nearest_in_tree
 from bayesknn.graph.kdtree import KDTree, build_tree
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ordering import _NOBODY, _rank_rows
-from bayesknn.graph.precomputed import Precomputed, rank_sparse
+from bayesknn.graph.precomputed import Precomputed, find_tied_beyond, rank_sparse
 from bayesknn.graph.threads import run_in_threads
+from bayesknn.graph.ties import TieOrder, order_ties
 
 SEARCHES = ("auto", "brute", "kd_tree", "ball_tree")
 # A chunk of distances holds about this many, 16 MB.
@@ -45,22 +46,32 @@ class SearchIndex:
         The training points as the metric's numbers; None where the tree holds them, and for
         precomputed distances.
     tree : KDTree or None
+    tie_order : int
+        Which order of the rows settles equal distances.
     """
 
-    def __init__(self, metric: Metric, search: str, points: Any, tree: KDTree | None):
+    def __init__(
+        self, metric: Metric, search: str, points: Any, tree: KDTree | None, tie_order: int
+    ):
         self.metric = metric
         self.search = search
         self.points = points
         self.tree = tree
+        self.tie_order = tie_order
 
     def __repr__(self) -> str:
         return f"SearchIndex({self.metric!r}, search={self.search!r})"
 
 
 def find_neighbors(
-    X: Any, k_max: int, metric: Metric, search: str = "auto", n_jobs: int | None = None
-) -> tuple[np.ndarray, np.ndarray, SearchIndex]:
-    """Find every training point's ``k_max`` nearest others, ordered by (distance, index).
+    X: Any,
+    k_max: int,
+    metric: Metric,
+    search: str = "auto",
+    n_jobs: int | None = None,
+    tie_order: int = 0,
+) -> tuple[np.ndarray, np.ndarray, SearchIndex, np.ndarray]:
+    """Find every training point's ``k_max`` nearest others, ordered by (distance, key of the row).
 
     Parameters
     ----------
@@ -73,48 +84,64 @@ def find_neighbors(
     search : {"auto", "brute", "kd_tree", "ball_tree"}
     n_jobs : int, optional
         Threads, as in joblib.
+    tie_order : int
+        Which order of the rows settles equal distances.
 
     Returns
     -------
     neighbors : ndarray of shape (k_max, n), dtype uint32
     distances : ndarray of shape (k_max, n)
     index : SearchIndex
+    tied_beyond : ndarray of shape (n,), dtype bool
+        Whether a point outside the list is as near as the last one in it.
 
     Examples
     --------
     >>> from bayesknn.graph.metrics import Euclidean
     >>> from bayesknn.graph.search import find_neighbors
-    >>> neighbors, distances, index = find_neighbors([[0.0], [1.0], [3.0]], 1, Euclidean())
-    >>> neighbors.tolist(), index.search
-    ([[1, 0, 1]], 'kd_tree')
+    >>> points = [[0.0], [1.0], [3.0], [5.0]]
+    >>> neighbors, _, index, tied_beyond = find_neighbors(points, 1, Euclidean())
+    >>> neighbors.tolist(), index.search, tied_beyond.tolist()
+    ([[1, 0, 1, 2]], 'kd_tree', [False, False, True, False])
     """
     if search not in SEARCHES:
         raise ValueError(f"search must be one of {', '.join(SEARCHES)}, got {search!r}")
     k_max = check_count(k_max, "k_max")
+    tie_order = check_count(tie_order, "tie_order", 0, 2**32 - 1)
     points = metric.fit(X)
     n = points.shape[0]
     if k_max >= n:
         raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, X has n_samples = {n}")
+    ties = order_ties(n, tie_order)
+    # One more than asked for shows whether the last is tied with points that are left out.
+    k = min(k_max + 1, n - 1)
     if isinstance(metric, Precomputed):
         if search not in ("auto", "brute"):
             raise ValueError(f"search={search!r} needs points, metric='precomputed' has none")
-        index = SearchIndex(metric, "brute", None, None)
+        index = SearchIndex(metric, "brute", None, None, tie_order)
         if is_sparse(points):
-            return *rank_sparse(points, k_max, is_self=True), index
-        return *_rank_all(metric, points, points, k_max, n_jobs), index
+            neighbors, distances = rank_sparse(points, k_max, ties, is_self=True)
+            return neighbors, distances, index, find_tied_beyond(points, distances)
+        return _split_last(_rank_all(metric, points, points, ties, k, n_jobs), k_max, index)
     if search == "auto":
         search = _choose(metric, points)
     if search == "kd_tree" and metric.is_euclidean:
-        tree = build_tree(points)
-        found = nearest_in_tree(tree, None, k_max, n_jobs)
-        return *found, SearchIndex(metric, search, None, tree)
+        tree = build_tree(points, ties)
+        index = SearchIndex(metric, search, None, tree, tie_order)
+        return _split_last(nearest_in_tree(tree, None, k, n_jobs), k_max, index)
     if isinstance(X, np.ndarray) and np.may_share_memory(points, X):
         points = points.copy()  # The caller may write to X later.
     if search == "brute":
-        found = _rank_all(metric, points, points, k_max, n_jobs)
+        found = _rank_all(metric, points, points, ties, k, n_jobs)
     else:
-        found = _rank_candidates(metric, points, k_max, search)
-    return *found, SearchIndex(metric, search, points, None)
+        found = _rank_candidates(metric, points, ties, k, search)
+    return _split_last(found, k_max, SearchIndex(metric, search, points, None, tie_order))
+
+
+def _split_last(found: tuple[np.ndarray, np.ndarray], k_max: int, index: SearchIndex):
+    neighbors, distances = found
+    tied_beyond = (distances[k_max:] == distances[k_max - 1]).any(axis=0)
+    return neighbors[:k_max], distances[:k_max], index, tied_beyond
 
 
 def _choose(metric: Metric, points: np.ndarray) -> str:
@@ -126,7 +153,7 @@ def _choose(metric: Metric, points: np.ndarray) -> str:
     return "brute"
 
 
-def _rank_all(metric: Metric, rows: Any, points: Any, k: int, n_jobs: int | None):
+def _rank_all(metric: Metric, rows: Any, points: Any, ties: TieOrder, k: int, n_jobs: int | None):
     """Measure every pair, a chunk of rows at a time."""
     n = rows.shape[0]
     neighbors = np.empty((k, n), np.uint32)
@@ -136,13 +163,13 @@ def _rank_all(metric: Metric, rows: Any, points: Any, k: int, n_jobs: int | None
 
     def rank(start, stop):
         found = metric.distances(rows[start:stop], arranged)
-        _rank_rows(found, own[start:stop], start, neighbors, ranked)
+        _rank_rows(found, ties, own[start:stop], start, neighbors, ranked)
 
     run_in_threads(rank, n, max(1, _CHUNK // n), n_jobs)
     return neighbors, ranked
 
 
-def _rank_candidates(metric: Metric, points: np.ndarray, k: int, search: str):
+def _rank_candidates(metric: Metric, points: np.ndarray, ties: TieOrder, k: int, search: str):
     """Let a scikit-learn tree propose, then order by the metric's own distances."""
     tree = metric.candidate_tree(search, points)
     if tree is None:
@@ -171,7 +198,7 @@ def _rank_candidates(metric: Metric, points: np.ndarray, k: int, search: str):
         for q, candidates in enumerate(proposed):
             i = start + q
             # Where a distance overflows, the tree fills up with a point that stands there already.
-            candidates = np.unique(candidates)
+            candidates = np.unique(candidates).astype(np.uint32)
             own = np.searchsorted(candidates, i)
             is_there = own < len(candidates) and candidates[own] == i
             if not is_trusted[q] or len(candidates) - is_there < k:
@@ -179,9 +206,12 @@ def _rank_candidates(metric: Metric, points: np.ndarray, k: int, search: str):
                 continue
             found = metric.distances(rows[q : q + 1], metric.arrange(points[candidates]))
             skip = np.array([own if is_there else _NOBODY], dtype=np.uint32)
-            _rank_rows(found, skip, i, neighbors, ranked)
-            neighbors[:, i] = candidates[neighbors[:, i]]
-    _rank_some(metric, points, np.array(left, dtype=np.uint32), neighbors, ranked)
+            some = TieOrder(ties.rows, ties.ranks[candidates])
+            some.ranks.flags.writeable = (
+                False  # As all others are: one compiled kernel serves them.
+            )
+            _rank_rows(found, some, skip, i, neighbors, ranked)
+    _rank_some(metric, points, ties, np.array(left, dtype=np.uint32), neighbors, ranked)
     return neighbors, ranked
 
 
@@ -196,7 +226,9 @@ def _is_trusted(metric: Metric, radius: np.ndarray) -> np.ndarray:
     return (power > _SMALLEST) & (power < _LARGEST)
 
 
-def _rank_some(metric: Metric, points: np.ndarray, which: np.ndarray, neighbors, ranked) -> None:
+def _rank_some(
+    metric: Metric, points: np.ndarray, ties: TieOrder, which: np.ndarray, neighbors, ranked
+) -> None:
     """Measure every pair of a few rows."""
     if len(which) == 0:
         return
@@ -206,5 +238,5 @@ def _rank_some(metric: Metric, points: np.ndarray, which: np.ndarray, neighbors,
         own = which[start : start + chunk]
         near = np.empty((len(neighbors), len(own)), np.uint32)
         far = np.empty(near.shape)
-        _rank_rows(metric.distances(points[own], arranged), own, 0, near, far)
+        _rank_rows(metric.distances(points[own], arranged), ties, own, 0, near, far)
         neighbors[:, own], ranked[:, own] = near, far

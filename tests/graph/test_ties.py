@@ -1,0 +1,125 @@
+"""Ties in distance: where a class stands in the file does not matter, and ties are counted."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.stats import hypergeom
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.graph.ties import order_ties
+from tests.graph import twins
+from tests.graph.titanic import expand_titanic
+from tests.statistical import p_value_of_z
+
+ALPHA = 1e-5
+
+
+def test_keys_are_those_of_the_twin():
+    for order in (0, 3, 2**32 - 1):
+        rows = sorted(range(500), key=lambda row: twins.key(row, order))
+        assert order_ties(500, order).rows.tolist() == rows
+        assert order_ties(500, order).ranks[rows].tolist() == list(range(500))
+
+
+def count_survivors(X, y, k, tie_order, find):
+    """Survivors among the k nearest of one row of each of the 14 kinds, and what is expected.
+
+    The k nearest of a row in a crowd of more than k equal ones are drawn from this crowd.
+    """
+    counts, means, variances = [], [], []
+    kinds, first, sizes = np.unique(X, axis=0, return_index=True, return_counts=True)
+    neighbors = find(X, k, tie_order)
+    for kind, i, size in zip(kinds, first, sizes, strict=True):
+        if size <= k + 1:
+            continue
+        crowd = np.flatnonzero((X == kind).all(axis=1))
+        others = hypergeom(size - 1, y[crowd].sum() - y[i], k)
+        counts.append(y[neighbors[:, i]].sum())
+        means.append(others.mean())
+        variances.append(others.var())
+    return np.array(counts), np.array(means), np.array(variances)
+
+
+def by_key(X, k, tie_order):
+    return NeighborGraph.from_points(X, k, tie_order=tie_order).neighbors
+
+
+def by_index(X, k, tie_order):
+    """Settle ties by the lower row number, a named mutant."""
+    distances = twins.euclidean(X, X)
+    np.fill_diagonal(distances, np.inf)
+    return np.argsort(distances, axis=1, kind="stable")[:, :k].T
+
+
+@pytest.mark.parametrize("how", ["dead first", "survivors first", "shuffled"])
+def test_the_class_that_comes_first_does_not_win(how):
+    """Files of the Titanic sorted either way: survivors among tied neighbours as by a fair draw."""
+    X, y = expand_titanic()
+    rows = np.argsort(y if how == "dead first" else -y, kind="stable")
+    if how == "shuffled":
+        rows = np.random.default_rng(0).permutation(len(y))
+    X, y = X[rows], y[rows]
+    z = []
+    for order in range(5):
+        counts, means, variances = count_survivors(X, y, 40, order, by_key)
+        assert len(counts) >= 8
+        z.append((counts - means).sum() / np.sqrt(variances.sum()))
+    assert p_value_of_z(sum(z) / np.sqrt(len(z))) > ALPHA
+    if how != "shuffled":
+        counts, means, variances = count_survivors(X, y, 40, 0, by_index)
+        assert p_value_of_z((counts - means).sum() / np.sqrt(variances.sum())) < ALPHA
+
+
+def test_a_lattice_sorted_by_class():
+    """A 3 x 3 x 3 lattice: over many orders ties are filled as when the rows are shuffled."""
+    rng = np.random.default_rng(3)
+    lattice = np.stack(np.meshgrid(*[np.arange(3.0)] * 3), axis=-1).reshape(-1, 3)
+    X = np.repeat(lattice, 4, axis=0)
+    y = (rng.random(len(X)) < 0.5).astype(int)
+    shares = {}
+    for name, rows in {
+        "sorted": np.argsort(y, kind="stable"),
+        "reversed": np.argsort(-y, kind="stable"),
+        "shuffled": rng.permutation(len(y)),
+    }.items():
+        shares[name] = [
+            y[rows][NeighborGraph.from_points(X[rows], 5, tie_order=order).neighbors].mean()
+            for order in range(60)
+        ]
+    for name in ("sorted", "reversed"):
+        difference = np.mean(shares[name]) - np.mean(shares["shuffled"])
+        error = np.hypot(np.std(shares[name]), np.std(shares["shuffled"])) / np.sqrt(60)
+        assert p_value_of_z(difference / error) > ALPHA
+    rows = np.argsort(y, kind="stable")
+    mutant = y[rows][by_index(X[rows], 5, 0)].mean() - np.mean(shares["shuffled"])
+    assert p_value_of_z(mutant / (np.std(shares["shuffled"]) / np.sqrt(60))) < ALPHA
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 25), st.integers(1, 3))
+def test_ties_at_the_end_of_the_lists(seed, n, side):
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, side + 1, size=(n, 2)).astype(float)
+    distances = twins.euclidean(points, points)
+    k_max = int(rng.integers(1, n))
+    stored = sparse.csr_array(
+        (distances.ravel(), np.tile(np.arange(n), n), np.arange(0, n * n + 1, n)), shape=(n, n)
+    )
+    graphs = [NeighborGraph.from_points(points, k_max, search=s) for s in ("kd_tree", "brute")]
+    graphs += [
+        NeighborGraph.from_points(X, k_max, metric="precomputed") for X in (distances, stored)
+    ]
+    for k in range(1, k_max + 1):
+        expected = 0
+        for i in range(n):
+            others = np.sort(np.delete(distances[i], i))
+            expected += k < n - 1 and others[k - 1] == others[k]
+        assert [graph.count_boundary_ties(k) for graph in graphs] == [expected] * 4
+
+
+def test_a_graph_of_lists_does_not_know_of_ties():
+    graph = NeighborGraph.from_neighbors([[1, 2, 0]])
+    with pytest.raises(ValueError, match="does not know of ties"):
+        graph.count_boundary_ties(1)

@@ -13,6 +13,7 @@ _CLASS = "bayesknn class"
 # Every class that may be restored, and where it lives.
 _HOMES = {
     "ArrayPrior": "bayesknn.model.prior",
+    "BayesianKNeighborsClassifier": "bayesknn.classifier",
     "Euclidean": "bayesknn.graph.metrics",
     "Gower": "bayesknn.graph.gower",
     "KDTree": "bayesknn.graph.kdtree",

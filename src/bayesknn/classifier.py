@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 # Holmes and Adams count k neighbours where the coherent model counts 2k on average, so that the
 # same strength of agreement is a beta twice as large.
 _HOLMES_ADAMS_SCALE = 2.0
+# Ties are worth a word where they leave more than this part of the lists to the keys of the rows.
+_MANY_TIES = 0.1
 # Reweighted nodes that are worth less than this part of the posterior, or fewer independent draws
 # of a chain than this, are too few for a leave-one-out probability.
 _MIN_SHARE, _MIN_DRAWS = 0.02, 50
@@ -95,6 +97,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         p_g n / n_g. Where these weights differ much, a field of the heaviest class alone soon
         outweighs all others: ``beta_max="auto"`` is small then, and the coherent posterior may
         hold beta near 0. The two other likelihoods, with a ``beta_max`` given, do not suffer so.
+    tie_orders : int, default=1
+        Orders of the rows, by which equal distances are settled, to average over. One is enough
+        unless many points are tied: ``diagnostics_`` says how many. Each costs a fit of its own.
     n_chains, n_draws, n_warmup : int, default=4, 5000, 1000
         Chains, draws of each that are kept, and draws before them that are not. From a grid as
         many independent draws are made for ``posterior_``; predictions use the grid itself.
@@ -125,7 +130,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         The weights that ``class_prior`` gives.
     diagnostics_ : dict
         ``inference`` and ``reason``; ``ess``, ``rhat`` and ``mcse`` of beta and k;
-        ``acceptance`` of each chain; ``log_normalizer_error``; ``warnings`` in words.
+        ``acceptance`` of each chain; ``log_normalizer_error``; ``boundary_ties``: points whose
+        last neighbour, at the most probable k, is no nearer than one left out; ``tie_orders``:
+        means of beta and k in each order; ``warnings`` in words.
     loo_proba_ : ndarray of shape (n, n_classes)
         Class probabilities of each training point given the labels of all others: the posterior
         is reweighted to what it were without the point's own label, exactly for the coherent
@@ -178,6 +185,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         beta_max: float | str = "auto",
         prior: Any = None,
         class_prior: Any = None,
+        tie_orders: int = 1,
         n_chains: int = 4,
         n_draws: int = 5000,
         n_warmup: int = 1000,
@@ -194,12 +202,16 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         self.beta_max = beta_max
         self.prior = prior
         self.class_prior = class_prior
+        self.tie_orders = tie_orders
         self.n_chains = n_chains
         self.n_draws = n_draws
         self.n_warmup = n_warmup
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    # Which order of the rows settles equal distances; another only in the fits that are averaged.
+    _tie_order = 0
 
     @with_callbacks
     def fit(self, X, y) -> BayesianKNeighborsClassifier:
@@ -221,7 +233,8 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         schedule = self._check_settings()
         classes, labels = check_training(X, y)
         choose_inference(self.likelihood, self.inference, len(labels))
-        seeds = as_seed_sequence(self.random_state).spawn(2)
+        n_orders = check_count(self.tie_orders, "tie_orders")
+        seeds = as_seed_sequence(self.random_state).spawn(1 + n_orders)
         with follow_stages(self, X, y, n_stages=4) as stage:
             with stage("neighbours"):
                 graph = NeighborGraph.from_points(
@@ -230,6 +243,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
                     metric=self.metric,
                     metric_params=self.metric_params,
                     n_jobs=self.n_jobs,
+                    tie_order=self._tie_order,
                 )
             weights = None
             if self.class_prior is not None:
@@ -252,6 +266,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
                     self.likelihood, graph, labels, len(classes), _find_nodes(route), weights
                 )
                 loo_proba, shares = predictive.loo_probabilities_and_shares()
+        others = [self._fit_order(t, prior, seeds[1 + t], X, y) for t in range(1, n_orders)]
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
@@ -262,8 +277,12 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         self._tree: xarray.DataTree | None = None
         self._describe(route, prior.k_max)
         self.diagnostics_["warnings"] += _doubt_leave_one_out(shares, route)
+        self._count_ties()
         self.loo_proba_ = loo_proba
-        self.loo_log_score_ = log_score(loo_proba, labels)
+        self._others = others
+        if others:
+            self._average_orders()
+        self.loo_log_score_ = log_score(self.loo_proba_, labels)
         return self
 
     def predict(self, X) -> np.ndarray:
@@ -292,12 +311,13 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         -------
         ndarray of shape (m, n_classes)
         """
-        return self._check_and_connect(X).probabilities(X)
+        return _mean([each.probabilities(X) for each in self._connect_orders(X)])
 
     def predict_interval(self, X, level: float = 0.95) -> np.ndarray:
         """Return a credible interval of each class probability.
 
-        It carries the uncertainty about beta and k.
+        It carries the uncertainty about beta and k. With ``tie_orders`` above 1 it holds the
+        interval of every order.
 
         Parameters
         ----------
@@ -310,7 +330,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         ndarray of shape (m, n_classes, 2)
             Lower and upper ends.
         """
-        return self._check_and_connect(X).intervals(X, level)
+        return _hull([each.intervals(X, level) for each in self._connect_orders(X)])
 
     def predict_zone(self, X, level: float = 0.95, uncertain: Any = "uncertain") -> np.ndarray:
         """Return the class whose interval lies above that of every other, or ``uncertain``.
@@ -387,7 +407,8 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             Lower and upper ends.
         """
         check_is_fitted(self)
-        return self._predictive.loo_intervals(level)
+        fits = (self, *self._others)
+        return _hull([each._predictive.loo_intervals(level) for each in fits])
 
     @property
     def posterior_(self) -> xarray.DataTree:
@@ -404,6 +425,72 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         self._predictive.n_jobs = check_n_jobs(self.n_jobs)
         self._predictive.verbose = check_verbose(self.verbose)
         return self._predictive
+
+    def _connect_orders(self, X: Any) -> list[Predictive]:
+        """Return what predicts in each order of ties."""
+        first = self._check_and_connect(X)
+        others = [each._predictive for each in self._others]
+        for each in others:
+            each.n_jobs, each.verbose = first.n_jobs, first.verbose
+        return [first, *others]
+
+    def _fit_order(
+        self, tie_order: int, prior: Prior, seed: Any, X: Any, y: Any
+    ) -> BayesianKNeighborsClassifier:
+        """Fit with ties in another order, under the same prior."""
+        other = type(self)(**self.get_params(deep=False))
+        changes = {"tie_orders": 1, "prior": prior, "beta_max": "auto", "max_neighbors": None}
+        other.set_params(**changes, random_state=seed)
+        other._tie_order = tie_order
+        other.fit(X, y)
+        # As far as files go: a seed sequence and a prior of any kind need not fit into one.
+        other.set_params(random_state=None, prior=self.prior)
+        return other
+
+    def _count_ties(self) -> None:
+        """Count the lists that end among equals at the most probable k; say so if they are many."""
+        k = int(np.argmax(self.k_probabilities_)) + 1
+        n = self.graph_.n_points
+        n_tied = self.diagnostics_["boundary_ties"] = self.graph_.count_boundary_ties(k)
+        if n_tied > _MANY_TIES * n:
+            self.diagnostics_["warnings"].append(
+                f"at k = {k}, the most probable one, {n_tied} of {n} points have neighbours that "
+                "are no nearer than points left out: which of them count is settled by "
+                "pseudo-random keys of the rows; tie_orders=10 averages over ten such orders"
+            )
+
+    def _average_orders(self) -> None:
+        """Average what sums the posterior up over the orders of ties."""
+        fits: list[Any] = [self, *self._others]
+        means = np.array([each.beta_mean_ for each in fits])
+        laws = np.array([each.k_probabilities_ for each in fits])
+        errors = np.array([each.k_probabilities_error_ for each in fits])
+        self.diagnostics_["tie_orders"] = {
+            "beta_mean": means.tolist(),
+            "k_mean": (laws @ self.k_values_).tolist(),
+        }
+        for other in self._others:
+            new = (w for w in other.diagnostics_["warnings"] if "tie_orders" not in w)
+            self.diagnostics_["warnings"] += [f"tie order {other._tie_order}: {w}" for w in new]
+        squares = np.array([each.beta_sd_**2 + each.beta_mean_**2 for each in fits])
+        self.beta_mean_ = float(means.mean())
+        self.beta_sd_ = float(np.sqrt(max(squares.mean() - self.beta_mean_**2, 0.0)))
+        self.k_probabilities_ = laws.mean(axis=0)
+        self.k_probabilities_error_ = np.sqrt((errors**2).sum(axis=0)) / len(fits)
+        self.loo_proba_ = _mean([each.loo_proba_ for each in fits])
+        if hasattr(self, "log_evidence_"):
+            logs = np.array([each.log_evidence_ for each in fits])
+            shares = np.exp(logs - np.logaddexp.reduce(logs))
+            errors = shares * [each.log_evidence_error_ for each in fits]
+            self.log_evidence_ = float(np.logaddexp.reduce(logs) - np.log(len(fits)))
+            self.log_evidence_error_ = float(np.sqrt((errors**2).sum()))
+        groups = {name: dict(group) for name, group in self._draws["groups"].items()}
+        for name, group in groups.items():
+            if name != "observed_data":
+                for variable in group:
+                    parts = [each._draws["groups"][name][variable] for each in fits]
+                    group[variable] = np.concatenate(parts)
+        self._draws = {**self._draws, "groups": groups}
 
     def _check_settings(self) -> Schedule:
         """Return how long chains run, and refuse settings that need no data to be wrong."""
@@ -479,7 +566,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         if route.grid is not None:
             self.log_evidence_ = route.grid.log_evidence
             self.log_evidence_error_ = route.grid.log_evidence_error
-        self.diagnostics_ = {"likelihood": self.likelihood, **route.report}
+        self.diagnostics_: dict[str, Any] = {"likelihood": self.likelihood, **route.report}
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -506,6 +593,16 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         tags.input_tags.pairwise = is_precomputed
         tags.input_tags.sparse = is_precomputed
         return tags
+
+
+def _mean(arrays: list[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.mean(arrays, axis=0)
+
+
+def _hull(intervals: list[np.ndarray]) -> np.ndarray:
+    """Return the least intervals that hold all of these; lower and upper ends come last."""
+    lower, upper = np.moveaxis(np.array(intervals), -1, 0)
+    return np.stack([lower.min(axis=0), upper.max(axis=0)], axis=-1)
 
 
 def _is_auto(beta_max: Any) -> bool:

@@ -20,6 +20,8 @@ the paper; each imports only from those before it:
     class probabilities averaged over it, intervals, zones and losses (Sections 3 and 4)
 ``classifier``, ``classical``
     the Bayesian classifier, and the classical rule with leave-one-out choice of k (Section 1.2)
+``pooled``
+    neighbours in several metrics, pooled for the best class probabilities (beyond the paper)
 ``plots``, ``report``, ``paper``, ``cli``
     what people look at and type
 
@@ -44,6 +46,7 @@ from bayesknn.exceptions import CoalescenceError, MixingWarning, PhaseTransition
 if TYPE_CHECKING:
     from bayesknn.classical import ClassicalKNeighborsClassifier
     from bayesknn.classifier import BayesianKNeighborsClassifier
+    from bayesknn.pooled import PooledNeighborsClassifier
 
 __all__ = [
     "BayesianKNeighborsClassifier",
@@ -51,6 +54,7 @@ __all__ = [
     "CoalescenceError",
     "MixingWarning",
     "PhaseTransitionWarning",
+    "PooledNeighborsClassifier",
     "__version__",
 ]
 
@@ -58,6 +62,7 @@ __all__ = [
 _LAZY = {
     "BayesianKNeighborsClassifier": "bayesknn.classifier",
     "ClassicalKNeighborsClassifier": "bayesknn.classical",
+    "PooledNeighborsClassifier": "bayesknn.pooled",
 }
 _SUBPACKAGES = {
     "classical",
@@ -69,6 +74,7 @@ _SUBPACKAGES = {
     "model",
     "paper",
     "plots",
+    "pooled",
     "posterior",
     "predictive",
     "report",

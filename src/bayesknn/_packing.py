@@ -14,16 +14,26 @@ _CLASS = "bayesknn class"
 _HOMES = {
     "ArrayPrior": "bayesknn.model.prior",
     "BayesianKNeighborsClassifier": "bayesknn.classifier",
+    "Columns": "bayesknn.pooled.columns",
+    "Discriminant": "bayesknn.pooled.metrics",
     "Euclidean": "bayesknn.graph.metrics",
+    "Evidence": "bayesknn.pooled.metrics",
     "Gower": "bayesknn.graph.gower",
     "KDTree": "bayesknn.graph.kdtree",
+    "Link": "bayesknn.pooled.member",
     "Mahalanobis": "bayesknn.graph.mahalanobis",
+    "Member": "bayesknn.pooled.member",
     "NeighborGraph": "bayesknn.graph.neighbor_graph",
+    "Neighborhoods": "bayesknn.pooled.features",
+    "NormalScores": "bayesknn.pooled.metrics",
     "PosteriorNodes": "bayesknn.predictive.nodes",
     "Precomputed": "bayesknn.graph.precomputed",
+    "Relevance": "bayesknn.pooled.metrics",
+    "Robust": "bayesknn.pooled.metrics",
     "ScikitLearnMetric": "bayesknn.graph.metrics",
     "SearchIndex": "bayesknn.graph.search",
     "UniformPrior": "bayesknn.model.prior",
+    "Within": "bayesknn.pooled.metrics",
 }
 
 

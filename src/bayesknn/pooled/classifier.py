@@ -1,0 +1,285 @@
+"""The pooled neighbours classifier: columns, metrics, features, members and pool, connected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import validate_data
+
+from bayesknn._estimator import (
+    CallbackSupportMixin,
+    check_new_points,
+    check_training,
+    follow_stages,
+    with_callbacks,
+)
+from bayesknn._packing import pack, unpack
+from bayesknn._progress import progress
+from bayesknn._validation import check_choice, check_count
+from bayesknn._values import show
+from bayesknn.labels.random import as_seed_sequence
+from bayesknn.pooled.columns import Columns
+from bayesknn.pooled.features import Neighborhoods
+from bayesknn.pooled.folds import assign_folds, honest_features
+from bayesknn.pooled.member import fit_member
+from bayesknn.pooled.metrics import METRICS
+from bayesknn.pooled.pool import fit_weights, pool_proba
+from bayesknn.predictive import decide, log_score
+
+_N_K = 10
+# Lists reach to k = n / 2 while they hold no more entries than this in all, n about 3,000, and to
+# k = 64 beyond.
+_MAX_ENTRIES = 4_500_000
+_LONG_LIST = 64
+
+
+class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Class probabilities from neighbours in several metrics, pooled by leave-one-out.
+
+    Where the aim is the best probabilities rather than inference about k and beta, this is the
+    estimator to use. Each metric has a member: soft counts of the neighbours' classes and the
+    distances to each class, linked to probabilities by a regression and averaged over k. The
+    members' probabilities are multiplied with weights that maximise the leave-one-out log score.
+
+    Parameters
+    ----------
+    metrics : sequence of str, default=("robust", "within", "discriminant", "relevance", "evidence")
+        Which members: city-block distance of normal scores (never sees the labels); Euclidean
+        after whitening within classes; the same stretched along the class means; normal scores
+        weighted by the importance of each column to randomised trees; class shares along each
+        column, for additive truth.
+    n_folds : int, default=5
+        Metrics that see the labels are judged in so many stratified folds.
+    max_neighbors : int, optional
+        Largest k. By default n / 2 up to about 3,000 rows, falling to 64 beyond.
+    n_jobs : int, optional
+        Threads, -1 for all cores. No result depends on it.
+    random_state : None, int, SeedSequence, Generator or RandomState
+        For the folds and the trees. Nothing is drawn at prediction.
+    verbose : int, default=0
+        Above 0, a fit that takes more than two seconds shows its progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    pool_weights_ : dict of str to float
+        The exponent of each metric's member in the pool.
+    k_values_ : ndarray of int
+    k_probabilities_ : dict of str to ndarray
+        How much each of ``k_values_`` counts in each metric's member.
+    loo_proba_ : ndarray of shape (n, n_classes)
+        Probabilities of the training points that owe nothing to their own labels: metrics, and the
+        weights of the pool, come from the other folds.
+    loo_log_score_ : float
+        Mean log probability that ``loo_proba_`` gives to the true labels.
+    member_log_scores_ : dict of str to float
+        The same of each member by itself.
+    feature_relevance_ : ndarray of shape (n_features_in_,)
+        Share of each column in what the trees of the ``"relevance"`` metric see, 0 for a column
+        that does not beat permuted ones; only if that metric is in use.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        If X had names that are all strings.
+
+    See Also
+    --------
+    BayesianKNeighborsClassifier : The paper's model, with the posterior of beta and k.
+
+    Notes
+    -----
+    X may hold numbers and categories, with missing values: a missing number counts as the mean, a
+    missing category is a category of its own, and a category that training did not have is none
+    of those it had. Frames of pandas and polars say which columns are categories.
+
+    Examples
+    --------
+    >>> from bayesknn import PooledNeighborsClassifier
+    >>> from bayesknn.datasets import load_ripley
+    >>> ripley = load_ripley()
+    >>> clf = PooledNeighborsClassifier(random_state=0).fit(ripley.X_train, ripley.y_train)
+    >>> clf.score(ripley.X_test, ripley.y_test) > 0.9
+    True
+    >>> sorted(clf.pool_weights_)
+    ['discriminant', 'evidence', 'relevance', 'robust', 'within']
+    """
+
+    def __init__(
+        self,
+        metrics: Any = ("robust", "within", "discriminant", "relevance", "evidence"),
+        *,
+        n_folds: int = 5,
+        max_neighbors: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.metrics = metrics
+        self.n_folds = n_folds
+        self.max_neighbors = max_neighbors
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X, y) -> PooledNeighborsClassifier:
+        """Fit every metric and its member, and weigh them.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+            Training points: numbers, categories, missing values.
+        y : array-like of shape (n,)
+            Their labels: at least two classes of at least two points.
+
+        Returns
+        -------
+        PooledNeighborsClassifier
+            Itself.
+        """
+        names = _check_metrics(self.metrics)
+        n_folds = check_count(self.n_folds, "n_folds", 2)
+        classes, labels = check_training(X, y)
+        n_classes = len(classes)
+        k_values = self._choose_k(len(labels))
+        columns = Columns()
+        table = columns.fit(X)
+        fold_seed, *seeds = as_seed_sequence(self.random_state).generate_state(1 + len(METRICS))
+        seed_of = dict(zip(METRICS, map(int, seeds), strict=True))
+        folds = assign_folds(labels, n_folds, np.random.default_rng(fold_seed))
+        fitted, spaces, members, loo = {}, {}, {}, []
+        with (
+            follow_stages(self, X, y, n_stages=len(names)) as stage,
+            progress("Pooling neighbours", len(names), verbose=self.verbose) as advance,
+        ):
+            for name in names:
+                with stage(name):
+                    kind, seed = METRICS[name], seed_of[name]
+                    metric = kind().fit(table, labels, n_classes, seed)
+                    space = Neighborhoods(
+                        metric.transform(table), labels, n_classes, k_values, kind.norm, self.n_jobs
+                    )
+                    if kind.sees_labels:
+                        features = honest_features(
+                            kind, table, labels, n_classes, k_values, folds, seed, self.n_jobs
+                        )
+                    else:
+                        features = space.training_features(self.n_jobs)
+                    members[name], proba = fit_member(features, labels)
+                    fitted[name], spaces[name] = metric, space
+                    loo.append(proba)
+                advance(1)
+        member_proba = np.array(loo)
+        weights = fit_weights(member_proba, labels)
+        # Last, so that a fitted classifier is still whole when its next fit is refused: from here
+        # on nothing can fail but the names of the columns, which are looked at before any is kept.
+        validate_data(self, X, skip_check_array=True)
+        self.classes_ = classes
+        self._columns, self._metrics, self._spaces = columns, fitted, spaces
+        self._members, self._weights = members, weights
+        self.k_values_ = k_values
+        self.pool_weights_ = dict(zip(names, weights.tolist(), strict=True))
+        self.k_probabilities_ = {name: member.k_weights for name, member in members.items()}
+        self.member_log_scores_ = {
+            name: log_score(proba, labels) for name, proba in zip(names, loo, strict=True)
+        }
+        self.loo_proba_ = _cross_pool(member_proba, labels, folds)
+        self.loo_log_score_ = log_score(self.loo_proba_, labels)
+        self.__dict__.pop("feature_relevance_", None)
+        if "relevance" in fitted:
+            self.feature_relevance_ = np.bincount(
+                table.source, fitted["relevance"].relevance_, self.n_features_in_
+            )
+        return self
+
+    def predict(self, X) -> np.ndarray:
+        """Return the most probable class, the first in ``classes_`` where several are.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        winners = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[winners]
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Return the pool's class probabilities, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m, n_classes)
+        """
+        check_new_points(self, X)
+        table = self._columns.transform(X)
+        found = []
+        for name, metric in self._metrics.items():
+            features = self._spaces[name].new_features(metric.transform(table), self.n_jobs)
+            found.append(self._members[name].proba(features))
+        return pool_proba(self._weights, np.array(found))
+
+    def predict_decision(self, X, loss: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the class with the least expected loss, and that loss.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+        loss : array-like of shape (n_classes, n_classes), optional
+            ``loss[a][g]`` is the loss of deciding for class a when g is true, in the order of
+            ``classes_``. By default 1 for every error, so that the expected loss is the
+            probability of being wrong.
+
+        Returns
+        -------
+        decisions : ndarray of shape (m,)
+        expected_loss : ndarray of shape (m,)
+        """
+        decisions, expected = decide(self.predict_proba(X), loss)
+        return self.classes_[decisions], expected
+
+    def _choose_k(self, n: int) -> np.ndarray:
+        """Return ten geometric k from 2 to the largest."""
+        if self.max_neighbors is not None:
+            top = check_count(self.max_neighbors, "max_neighbors", 1, n - 1)
+        else:
+            top = min(n // 2, max(_LONG_LIST, _MAX_ENTRIES // n))
+        spread = np.geomspace(min(2, top), top, _N_K)
+        return np.unique(np.round(spread).astype(np.int64))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return pack(dict(super().__getstate__()))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(unpack(state))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _check_metrics(metrics: Any) -> list[str]:
+    if isinstance(metrics, str) or not hasattr(metrics, "__iter__"):
+        raise ValueError(f"metrics must be a sequence of {', '.join(METRICS)}, got {show(metrics)}")
+    names = [check_choice(name, "each of metrics", METRICS) for name in metrics]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"metrics must name at least one metric, and none twice, got {names}")
+    return names
+
+
+def _cross_pool(probabilities: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    """Pool each fold by weights that the other folds chose."""
+    found = np.empty(probabilities.shape[1:])
+    for fold in np.unique(folds):
+        own = folds == fold
+        weights = fit_weights(probabilities[:, ~own], labels[~own])
+        found[own] = pool_proba(weights, probabilities[:, own])
+    return found

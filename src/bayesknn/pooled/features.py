@@ -1,0 +1,178 @@
+"""The two features of a point for each class and k, from neighbour lists.
+
+``log(1/G + U_g)``: U_g adds, over the members j of class g, ``v(d/h_i) + v(d/h_j)``, a neighbour
+seen from either side as in the paper, with the tricube ``v(u) = (1 - u^3)^3`` and h the distance
+to the (k+1)-th neighbour. A new point would push one of j's neighbours out, so that its h_j is
+the distance to the k-th.
+
+``-log(mean distance to the ceil(k/G) nearest of class g + epsilon)``, with epsilon a thousandth of
+the median of the points' five smallest distances. A class that has fewer gives all but one, so
+that a class does not look one point poorer to its own members.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn.graph import NeighborGraph
+
+_NEAREST = 5
+
+
+class Neighborhoods:
+    """Training points under one metric, with all that the features of any point need.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, p)
+    labels : ndarray of shape (n,)
+    n_classes : int
+    k_values : ndarray of int
+        Rising.
+    norm : {"euclidean", "manhattan"}
+    n_jobs : int, optional
+        Threads. No result depends on it.
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        labels: np.ndarray,
+        n_classes: int,
+        k_values: np.ndarray,
+        norm: str,
+        n_jobs: int | None = None,
+    ):
+        n = len(points)
+        self.n_classes = n_classes
+        self.norm = norm
+        self.labels = labels.astype(np.uint32)
+        self.points = np.ascontiguousarray(points)
+        self.graph = self._connect(points, min(int(k_values[-1]) + 1, n - 1), n_jobs)
+        # A list of k + 1 is needed, and has at most n - 1.
+        self.k_values = np.minimum(k_values, self.graph.k_max - 1)
+        assert self.graph.distances is not None
+        few = self.graph.distances[:_NEAREST]
+        positive = few[few > 0]
+        self.epsilon = 1e-3 * float(np.median(positive)) if len(positive) else 1.0
+        self.sizes = np.bincount(labels, minlength=n_classes)
+        self.members = [points[labels == g] for g in range(n_classes)]
+        wanted = max(-(-int(self.k_values[-1]) // n_classes), 1)
+        self.class_graphs = [
+            self._connect(own, min(wanted, len(own) - 1), n_jobs) if len(own) > 1 else None
+            for own in self.members
+        ]
+
+    def _connect(self, points: np.ndarray, k: int, n_jobs: int | None) -> NeighborGraph:
+        return NeighborGraph.from_points(points, k, metric=self.norm, n_jobs=n_jobs)
+
+    def training_features(self, n_jobs: int | None = None) -> np.ndarray:
+        """Features of the training points, each left out of its own.
+
+        Returns
+        -------
+        ndarray of shape (n_k, n, n_classes, 2)
+        """
+        n = len(self.labels)
+        found = np.zeros((len(self.k_values), n, self.n_classes, 2))
+        graph = self.graph
+        _vote_training(graph.neighbors, graph.distances, self.labels, self.k_values, found[..., 0])
+        for g, own in enumerate(self.class_graphs):
+            assert own is not None  # check_training refuses classes of one
+            is_own = self.labels == g
+            nearest = np.empty((own.k_max, n))
+            nearest[:, is_own] = own.distances
+            nearest[:, ~is_own] = self._nearest(g, self.points[~is_own], n_jobs)
+            self._average(nearest, found[:, :, g, 1])
+        return self._finish(found)
+
+    def new_features(self, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Features of new points.
+
+        Returns
+        -------
+        ndarray of shape (n_k, m, n_classes, 2)
+        """
+        rows = np.ascontiguousarray(rows)
+        found = np.zeros((len(self.k_values), len(rows), self.n_classes, 2))
+        for part, query in self.graph.query_chunks(rows, n_jobs=n_jobs):
+            _vote_new(
+                query.neighbors, query.distances,
+                query.reverse_starts, query.reverse_points, query.reverse_ranks,
+                self.graph.distances, self.labels, self.points, rows[part],
+                self.norm == "manhattan", self.k_values, found[:, part, :, 0],
+            )  # fmt: skip
+        for g in range(self.n_classes):
+            self._average(self._nearest(g, rows, n_jobs), found[:, :, g, 1])
+        return self._finish(found)
+
+    def _nearest(self, g: int, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """Distances to the nearest of class g, (k, m)."""
+        graph = self.class_graphs[g]
+        if graph is None:
+            gap = np.abs(rows - self.members[g])
+            one = gap.sum(axis=1) if self.norm == "manhattan" else np.sqrt((gap**2).sum(axis=1))
+            return one[None]
+        return graph.query(rows, n_jobs, direction="forward").distances
+
+    def _average(self, nearest: np.ndarray, found: np.ndarray) -> None:
+        sums = np.cumsum(nearest, axis=0)
+        for t, k in enumerate(self.k_values):
+            count = min(max(-(-int(k) // self.n_classes), 1), len(nearest))
+            found[t] = sums[count - 1] / count
+
+    def _finish(self, found: np.ndarray) -> np.ndarray:
+        found[..., 0] = np.log(1 / self.n_classes + found[..., 0])
+        found[..., 1] = -np.log(found[..., 1] + self.epsilon)
+        return found
+
+
+@kernel(inline="always")
+def _tricube(u):
+    rest = 1.0 - u * u * u
+    return rest * rest * rest
+
+
+@kernel
+def _vote_training(neighbors, distances, labels, k_values, votes):
+    """Add each pair's weight to both: forward to one, reverse to the other."""
+    n = neighbors.shape[1]
+    for t in range(k_values.shape[0]):
+        k = np.uint64(k_values[t])
+        for i in range(np.uint64(n)):
+            h = distances[k, i]
+            for r in range(k):
+                if distances[r, i] < h:
+                    j = neighbors[r, i]
+                    v = _tricube(distances[r, i] / h)
+                    votes[t, i, labels[j]] += v
+                    votes[t, j, labels[i]] += v
+
+
+@kernel
+def _vote_new(
+    neighbors, distances, starts, reverse_points, reverse_ranks,
+    training_distances, labels, points, rows, is_manhattan, k_values, votes,
+):  # fmt: skip
+    for q in range(np.uint64(rows.shape[0])):
+        for t in range(k_values.shape[0]):
+            k = np.uint64(k_values[t])
+            h = distances[k, q]
+            for r in range(k):
+                if distances[r, q] < h:
+                    votes[t, q, labels[neighbors[r, q]]] += _tricube(distances[r, q] / h)
+        for e in range(starts[q], starts[q + np.uint64(1)]):
+            j = reverse_points[e]
+            d = 0.0
+            for f in range(np.uint64(rows.shape[1])):
+                gap = rows[q, f] - points[j, f]
+                d += abs(gap) if is_manhattan else gap * gap
+            if not is_manhattan:
+                d = np.sqrt(d)
+            for t in range(k_values.shape[0]):
+                k = k_values[t]
+                if reverse_ranks[e] <= k:
+                    h = training_distances[np.uint64(k - 1), j]
+                    if d < h:
+                        votes[t, q, labels[j]] += _tricube(d / h)

@@ -1,0 +1,61 @@
+"""The pool: ``P ~ prod_m P_m^w_m``, weights chosen by leave-one-out log score."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import log_softmax
+
+from bayesknn.pooled.newton import minimize
+
+# Prior standard deviation of the weights about 1 / M.
+_WEIGHT_SD = 0.3
+# No member holds a class for less likely than this.
+_FLOOR = 1e-5
+
+
+def pool_proba(weights: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+    """Pool the members' probabilities (n_members, m, n_classes)."""
+    return np.exp(log_softmax(np.tensordot(weights, _log_floored(probabilities), 1), axis=1))
+
+
+def fit_weights(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return weights >= 0 of the highest log score, less ``sum (w - 1/M)^2 / (2 sd^2)``.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_members, n, n_classes)
+        Leave-one-out probabilities of the training points.
+    labels : ndarray of shape (n,)
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.pooled.pool import fit_weights
+    >>> good, bad = [[0.8, 0.2], [0.2, 0.8]], [[0.5, 0.5], [0.5, 0.5]]
+    >>> fit_weights(np.array([good, bad]), np.array([0, 1])).round(2).tolist()
+    [0.58, 0.5]
+    """
+    logs = _log_floored(probabilities)
+    n_members, n, _ = logs.shape
+    rows = np.arange(n)
+
+    def objective(w):
+        log_p = log_softmax(np.tensordot(w, logs, 1), axis=1)
+        p = np.exp(log_p)
+        mean = np.einsum("ig,mig->mi", p, logs)
+        lean = (w - 1 / n_members) / _WEIGHT_SD**2
+        value = 0.5 * lean @ (w - 1 / n_members) - log_p[rows, labels].sum()
+        gradient = lean - (logs[:, rows, labels] - mean).sum(axis=1)
+        around = logs - mean[..., None]
+        hessian = np.einsum("ig,lig,mig->lm", p, around, around, optimize=True)
+        return value, gradient, hessian + np.eye(n_members) / _WEIGHT_SD**2
+
+    return minimize(objective, np.full(n_members, 1 / n_members), np.full(n_members, True))
+
+
+def _log_floored(probabilities: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(probabilities, _FLOOR))

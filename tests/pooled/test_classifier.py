@@ -1,0 +1,174 @@
+"""The pooled classifier among tables, files and bad input; that it does not leak labels."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import skops.io
+
+from bayesknn import PooledNeighborsClassifier
+from bayesknn.datasets import load_pima, load_ripley
+from bayesknn.pooled.columns import Columns
+from bayesknn.pooled.metrics import METRICS
+
+RIPLEY = load_ripley()
+X, Y = RIPLEY.X_train[::3], RIPLEY.y_train[::3]
+NEW = RIPLEY.X_test[::50]
+QUICK = ("robust", "within")
+
+
+def make(metrics=QUICK, **parameters):
+    return PooledNeighborsClassifier(metrics, random_state=0, **parameters)
+
+
+def mixed(n=40, seed=0):
+    """Make a table with numbers, categories, truth values and holes in each."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    size = rng.normal(size=n) + y
+    colour = np.where(rng.random(n) < 0.3 + 0.4 * y, "red", "blue").tolist()
+    table = {
+        "size": [None if i == 3 else float(v) for i, v in enumerate(size)],
+        "colour": [None if i in (5, 6) else v for i, v in enumerate(colour)],
+        "is_old": [bool(v) for v in rng.random(n) < 0.5],
+        "constant": [7.0] * n,
+    }
+    return table, y
+
+
+def test_columns_of_numbers_and_categories():
+    table, _ = mixed()
+    columns = Columns()
+    rows = columns.fit(pd.DataFrame(table))
+    # One coordinate for the size, three levels of colour, two truth values, nothing constant.
+    assert rows.source.tolist() == [0, 1, 1, 1, 2, 2]
+    np.testing.assert_allclose(rows.points.mean(axis=0), 0, atol=1e-12)
+    for j in range(3):
+        assert rows.points[:, rows.source == j].var(axis=0).sum() == pytest.approx(1.0)
+    assert rows.points[3, 0] == 0.0
+    strange = columns.transform(
+        pd.DataFrame({"size": [None], "colour": ["green"], "is_old": [None], "constant": [1.0]})
+    )
+    assert strange.values.tolist() == [[0.0, -1.0, -1.0]]
+    assert (strange.points[0, 1:] < 0).all()
+
+
+def test_mixed_frames_of_pandas_and_polars_are_one():
+    table, y = mixed()
+    fits = [
+        make(tuple(METRICS)).fit(frame(table), y).predict_proba(frame(table))
+        for frame in (pd.DataFrame, pl.DataFrame)
+    ]
+    np.testing.assert_array_equal(*fits)
+    rows = [list(row) for row in zip(*table.values(), strict=True)]
+    np.testing.assert_array_equal(make(tuple(METRICS)).fit(rows, y).predict_proba(rows), fits[0])
+
+
+def test_an_unseen_category_and_a_new_hole_are_predicted():
+    table, y = mixed()
+    clf = make(tuple(METRICS)).fit(pd.DataFrame(table), y)
+    new = pd.DataFrame(
+        {"size": [0.0, None], "colour": ["green", None], "is_old": [None, True], "constant": [1, 2]}
+    )
+    proba = clf.predict_proba(new)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+
+
+def test_attributes():
+    clf = make(tuple(METRICS)).fit(X, Y)
+    assert list(clf.pool_weights_) == list(METRICS) == list(clf.k_probabilities_)
+    assert clf.k_values_[0] == 2 and clf.k_values_[-1] == len(X) // 2
+    for law in clf.k_probabilities_.values():
+        assert law.shape == clf.k_values_.shape and law.sum() == pytest.approx(1.0)
+    assert clf.loo_proba_.shape == (len(X), 2)
+    assert clf.loo_log_score_ == pytest.approx(np.log(clf.loo_proba_[np.arange(len(X)), Y]).mean())
+    assert clf.feature_relevance_.sum() == pytest.approx(1.0)
+    decisions, expected = clf.predict_decision(NEW)
+    np.testing.assert_array_equal(decisions, clf.predict(NEW))
+    np.testing.assert_allclose(expected, 1 - clf.predict_proba(NEW).max(axis=1))
+    clf.set_params(metrics=QUICK).fit(X, Y)
+    assert not hasattr(clf, "feature_relevance_")
+
+
+def test_relevance_is_by_input_column():
+    table, y = mixed(200)
+    clf = make(("relevance",)).fit(pd.DataFrame(table), y)
+    assert clf.feature_relevance_.shape == (4,) and clf.feature_relevance_[3] == 0
+    assert clf.feature_relevance_[0] > clf.feature_relevance_[2]
+
+
+def test_threads_and_files_give_the_same_bits():
+    clf = make(tuple(METRICS)).fit(X, Y)
+    proba = clf.predict_proba(NEW)
+    threaded = make(tuple(METRICS), n_jobs=2).fit(X, Y)
+    np.testing.assert_array_equal(threaded.predict_proba(NEW), proba)
+    np.testing.assert_array_equal(threaded.loo_proba_, clf.loo_proba_)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(clf)).predict_proba(NEW), proba)
+    saved = skops.io.dumps(clf)
+    trusted = ["bayesknn.pooled.classifier.PooledNeighborsClassifier"]
+    assert set(skops.io.get_untrusted_types(data=saved)) <= set(trusted)
+    np.testing.assert_array_equal(skops.io.loads(saved, trusted).predict_proba(NEW), proba)
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"metrics": ("robust", "euclid")}, "each of metrics must be one of robust, within"),
+        ({"metrics": "robust"}, "metrics must be a sequence of"),
+        ({"metrics": ()}, "at least one metric"),
+        ({"metrics": ("robust", "robust")}, "none twice"),
+        ({"n_folds": 1}, "n_folds must be an integer >= 2"),
+        ({"max_neighbors": 0}, "max_neighbors must be an integer in 1..83"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        PooledNeighborsClassifier(**parameters).fit(X, Y)
+
+
+def test_infinities_are_named():
+    table = pd.DataFrame({"a": [1.0, 2.0, np.inf, 4.0], "b": [1.0, 2.0, 3.0, 5.0]})
+    with pytest.raises(ValueError, match="X has inf in row 2, column 'a'"):
+        make().fit(table, [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("n_folds", [2, 5])
+def test_the_smallest_tables_and_tied_points(n_folds):
+    """Four points; all points in one place; a class of two."""
+    for points, y in (
+        ([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]),
+        ([[1.0]] * 6, [0, 0, 0, 0, 1, 1]),
+        ([[i % 2, i % 3] for i in range(20)], [0] * 18 + [1] * 2),
+    ):
+        clf = make(tuple(METRICS), n_folds=n_folds).fit(points, y)
+        proba = clf.predict_proba([points[0], points[-1]])
+        assert np.isfinite(proba).all() and (proba > 0).all()
+        assert np.isfinite(clf.loo_log_score_)
+    # With nothing to tell the classes apart, their frequencies are left.
+    same = make().fit([[1.0]] * 60, [0] * 45 + [1] * 15).predict_proba([[1.0]])
+    np.testing.assert_allclose(same, [[0.75, 0.25]], atol=0.05)
+
+
+def test_huge_and_tiny_units_change_nothing():
+    plain = make().fit(X, Y).predict_proba(NEW)
+    scale = np.array([2.0**900, 2.0**-900])
+    np.testing.assert_allclose(make().fit(X * scale, Y).predict_proba(NEW * scale), plain)
+
+
+@pytest.mark.parametrize("metrics", [*((name,) for name in METRICS), tuple(METRICS)], ids="-".join)
+def test_permuted_labels_are_not_predicted(metrics):
+    """Over permutations the gain on the class frequencies is within its standard error of none."""
+    pima = load_pima()
+    gains = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y = pima.X_train[:120], rng.permutation(pima.y_train[:120] == "Yes").astype(int)
+        proba = PooledNeighborsClassifier(metrics, random_state=seed).fit(X, y).loo_proba_
+        share = y.mean()
+        frequency = np.where(y == 1, share, 1 - share)
+        gains.append(np.log(proba[np.arange(len(y)), y] / frequency))
+    assert np.mean(gains) < np.std(gains) / np.sqrt(np.size(gains))

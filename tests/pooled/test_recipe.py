@@ -1,0 +1,151 @@
+"""The pool on neighbour lists against its dense twin, and the numbers published for the recipe."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+
+from bayesknn import PooledNeighborsClassifier
+from bayesknn.pooled.columns import Columns
+from bayesknn.pooled.features import Neighborhoods
+from bayesknn.pooled.folds import assign_folds
+from bayesknn.pooled.member import fit_link, fit_member
+from bayesknn.pooled.metrics import METRICS
+from bayesknn.pooled.pool import fit_weights
+from tests.pooled import dense
+
+LABEL_METRICS = ("robust", "within", "discriminant", "evidence")
+
+
+def blobs(n, p, n_classes, seed, few_values=False):
+    """Overlapping classes of equal size; some columns take few values."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    X = rng.normal(size=(n, p)) + 1.2 * rng.normal(size=(n_classes, p))[y]
+    if few_values:
+        X[:, -2] = np.round(X[:, -2])
+        X[:, -1] = X[:, -1] > 0
+    return (X - X.mean(0)) / X.std(0), y
+
+
+@pytest.mark.parametrize("norm, name", [("euclidean", "euclidean"), ("manhattan", "cityblock")])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_features_of_lists_are_those_of_all_distances(norm, name, n_classes):
+    X, y = blobs(90, 3, n_classes, 0)
+    new = blobs(40, 3, n_classes, 1)[0]
+    k_values = np.array([2, 3, 7, 20, 44])
+    space = Neighborhoods(X, y, n_classes, k_values, norm)
+    twin = dense.features(X, y, n_classes, k_values, norm=name)
+    np.testing.assert_allclose(space.training_features(), twin, atol=1e-12)
+    twin = dense.features(X, y, n_classes, k_values, new, name)
+    np.testing.assert_allclose(space.new_features(new), twin, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", LABEL_METRICS)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_metrics_give_the_distances_of_the_recipe(name, n_classes):
+    X, y = blobs(60, 5, n_classes, 2, few_values=True)
+    new = X[::7] + 0.3
+    columns = Columns()
+    metric = METRICS[name]().fit(columns.fit(X), y, n_classes, 0)
+    points = metric.transform(columns.transform(new))
+    _, twin, norm = dense.embed(name, X, y, n_classes, new, 0)
+    between = dense.cdist(points, points, norm)
+    np.testing.assert_allclose(between, dense.cdist(twin, twin, norm), rtol=1e-9, atol=1e-9)
+
+
+def test_relevance_weighs_as_the_recipe_does():
+    X, y = blobs(80, 4, 2, 3)
+    metric = METRICS["relevance"]().fit(Columns().fit(X), y, 2, 5)
+    p, u = 4, metric.relevance_
+    assert u.sum() == pytest.approx(1.0) and (u >= 0).all()
+    np.testing.assert_allclose(metric.root_weights_**2, p * u + 0.02)
+    noise = np.hstack([X[:, :1] * 0.1 + y[:, None], np.random.default_rng(0).normal(size=(80, 3))])
+    found = METRICS["relevance"]().fit(Columns().fit(noise), y, 2, 5).relevance_
+    assert found[0] > 0.9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_links_are_the_bounded_maximum(seed):
+    """Newton's method against quasi-Newton, with b clamped at 0 in some of the cases."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=70)
+    features = rng.normal(size=(70, 3, 2))
+    features[np.arange(70), y, seed % 2] += 1.0
+    features[np.arange(70), y, 1 - seed % 2] -= 0.3
+    link, loo = fit_link(features, y)
+    theta, twin = dense.fit_link(features, y)
+    np.testing.assert_allclose(np.r_[link.alpha, link.b], theta, atol=2e-5)
+    np.testing.assert_allclose(loo, twin, atol=2e-4)
+    assert link.b.min() == 0.0
+
+
+def test_the_step_that_leaves_a_point_out_is_close_to_leaving_it_out():
+    X, y = blobs(60, 2, 2, 4)
+    features = Neighborhoods(X, y, 2, np.array([8]), "euclidean").training_features()[0]
+    _, loo = fit_link(features, y)
+    exact = [
+        fit_link(np.delete(features, i, 0), np.delete(y, i))[0].log_proba(features[[i]])[0]
+        for i in range(60)
+    ]
+    plain = fit_link(features, y)[0].log_proba(features)
+    # Not of every point: where one alone keeps a parameter from its end, a step is not enough.
+    assert np.median(np.abs(loo - exact)) < 0.2 * np.median(np.abs(plain - exact))
+
+
+def test_weights_of_the_pool_are_the_bounded_maximum():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=80)
+    logs = rng.normal(size=(4, 80, 2))
+    logs[0, np.arange(80), y] += 1.0
+    logs[1, np.arange(80), y] -= 1.0
+    proba = dense.softmax(logs, axis=2)
+    weights = fit_weights(proba, y)
+    np.testing.assert_allclose(weights, dense.fit_pool(np.log(proba), y), atol=1e-4)
+    assert weights[1] == 0.0 and weights[0] > 0.5
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_whole_pool_is_that_of_the_dense_twin(n_classes):
+    X, y = blobs(90, 4, n_classes, 6, few_values=True)
+    new = blobs(50, 4, n_classes, 7)[0]
+    clf = PooledNeighborsClassifier(LABEL_METRICS, random_state=3).fit(X, y)
+    seed = np.random.SeedSequence(3).generate_state(1)[0]
+    folds = assign_folds(y, 5, np.random.default_rng(seed))
+    twin, weights = dense.predict(X, y, new, folds, LABEL_METRICS)
+    np.testing.assert_allclose(clf.predict_proba(new), twin, atol=1e-3)
+    np.testing.assert_allclose(list(clf.pool_weights_.values()), weights, atol=1e-2)
+
+
+def test_k_probabilities_follow_the_leave_one_out_score():
+    X, y = blobs(60, 2, 2, 8)
+    features = Neighborhoods(X, y, 2, np.array([2, 5, 20]), "euclidean").training_features()
+    member, loo = fit_member(features, y)
+    logs = np.array([fit_link(one, y)[1] for one in features])
+    scores = logs[:, np.arange(60), y].sum(axis=1)
+    np.testing.assert_allclose(np.diff(np.log(member.k_weights)), np.diff(scores))
+    np.testing.assert_allclose(loo, np.tensordot(member.k_weights, np.exp(logs), 1))
+
+
+# PREDICTION's rows: training rows and the mean log-loss of the splits 0, 1, 2.
+ROWS = {
+    "iris": (load_iris, 90, (0.0385 + 0.0271 + 0.0282) / 3),
+    "wine": (load_wine, 106, (0.0435 + 0.0087 + 0.0108) / 3),
+    "breast_cancer": (load_breast_cancer, 341, (0.0973 + 0.0677 + 0.0944) / 3),
+    "digits": (load_digits, 250, (0.1739 + 0.1207 + 0.1676) / 3),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["iris", *(pytest.param(n, marks=pytest.mark.slow) for n in list(ROWS)[1:])]
+)
+def test_published_rows(name):
+    load, n, published = ROWS[name]
+    X, y = load(return_X_y=True)
+    losses = []
+    for split in range(3):
+        parts = train_test_split(X, y, train_size=n, stratify=y, random_state=split)
+        clf = PooledNeighborsClassifier(random_state=split).fit(parts[0], parts[2])
+        losses.append(log_loss(parts[3], clf.predict_proba(parts[1])))
+    assert abs(np.mean(losses) - published) < 0.01, losses

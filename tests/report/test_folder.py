@@ -1,5 +1,9 @@
 """Output is there whole or not at all, and nothing of anyone else's is lost."""
 
+import errno
+import subprocess
+import sys
+
 import pytest
 
 from bayesknn.report.folder import check_output, write_file, write_folder
@@ -76,15 +80,90 @@ def test_files_and_folders_are_not_taken_for_each_other(tmp_path):
         check_output(tmp_path / "file", True, OWN)
     with pytest.raises(ValueError, match="is a folder"):
         check_output(tmp_path, True)
-    with pytest.raises(ValueError, match="is not a folder one may write to"):
-        check_output(tmp_path / "file" / "out", False, OWN)
+    with pytest.raises(ValueError, match="out cannot be written: a file is in its way"):
+        write(tmp_path / "file" / "out", "new")
 
 
 def test_single_files_are_treated_alike(tmp_path):
     path = tmp_path / "deep" / "a.csv"
-    write_file(path, "x\r\n")
-    assert path.read_bytes() == b"x\r\n"
+
+    def fill(text, **options):
+        with write_file(path, **options) as file:
+            file.write_text(text)
+
+    fill("x")
+    assert path.read_text() == "x"
     with pytest.raises(ValueError, match="exists; pass --force"):
-        write_file(path, "y")
-    write_file(path, "y", force=True)
+        fill("y")
+    fill("y", force=True)
+    assert path.read_text() == "y"
     assert names(path.parent) == ["a.csv"]
+
+
+def test_a_link_stays_and_what_it_points_to_is_written(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    for force in (False, True):
+        write(tmp_path / "link", f"{force}", force=force)
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "real" / "a.txt").read_text() == f"{force}"
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    with write_file(tmp_path / "link.csv") as file:
+        file.write_text("x")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text() == "x"
+    assert names(tmp_path) == ["link", "link.csv", "real", "real.csv"]
+
+
+def test_one_process_at_a_time(tmp_path):
+    out = tmp_path / "out"
+    with write_folder(out, own=OWN) as folder:
+        (folder / "a.txt").write_text("first")
+        for force in (False, True):
+            with pytest.raises(ValueError, match="another process is writing to .*out; wait"):
+                write(out, "second", force=force)
+    assert (out / "a.txt").read_text() == "first"
+    assert names(tmp_path) == ["out"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from bayesknn.report.folder import write_folder
+
+out = Path(sys.argv[1])
+with write_folder(out, force=True, own=("a.txt", "b.txt")) as folder:
+    (folder / "a.txt").write_text("half")
+    if sys.argv[2] == "renaming":  # between the two renames
+        out.rename(folder.parent / "old")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("moment", ["writing", "renaming"])
+def test_what_a_killed_process_left_is_cleared_by_the_next(tmp_path, moment):
+    out = tmp_path / "out"
+    write(out, "old")
+    subprocess.run([sys.executable, "-c", KILLED, str(out), moment], check=False)
+    assert names(tmp_path)[0] == ".out.partial"
+    with pytest.raises(ValueError, match="out exists; pass --force"):
+        write(out, "new")
+    # Nothing but the earlier result, which was in the middle of being replaced, is there again.
+    assert names(tmp_path) == ["out"]
+    assert (out / "a.txt").read_text() == "old"
+
+
+def test_an_unwritable_place_is_found_before_the_work(tmp_path, monkeypatch):
+    # By the call itself, since those who run tests as root may write anywhere.
+    def refuse(self, *arguments, **options):
+        raise OSError(errno.EROFS, "Read-only file system", str(self))
+
+    monkeypatch.setattr("pathlib.Path.mkdir", refuse)
+    with pytest.raises(ValueError, match="out cannot be written: read-only file system"):
+        write(tmp_path / "out", pytest.fail)
+
+
+def test_the_root_of_a_disk_is_no_place_to_replace(tmp_path, monkeypatch):
+    (tmp_path / "disk").mkdir()
+    monkeypatch.setattr("pathlib.Path.is_mount", lambda self: self.name == "disk")
+    with pytest.raises(ValueError, match="is where a disk is mounted; name a folder in it"):
+        write(tmp_path / "disk", "new")

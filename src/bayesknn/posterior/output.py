@@ -103,7 +103,11 @@ def save_posterior(tree: xarray.DataTree, path: str | os.PathLike) -> None:
     ...     load_posterior(path).identical(tree)
     True
     """
-    tree.to_netcdf(path, engine="h5netcdf")
+    # In memory first, since HDF5 does not survive a disk that is full; as bytes, since a view of
+    # them in the traceback of a failure crashes Python 3.12.1 when it is collected.
+    content = bytes(tree.to_netcdf(engine="h5netcdf"))
+    with open(path, "wb") as file:
+        file.write(content)
 
 
 def load_posterior(path: str | os.PathLike) -> xarray.DataTree:

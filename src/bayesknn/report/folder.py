@@ -1,17 +1,31 @@
-"""Output that is there whole or not at all: written beside its place, then renamed into it."""
+"""Output that is there whole or not at all, and that one process at a time writes.
+
+Whoever will write to a place claims it before the work: a folder ``.NAME.partial`` beside it holds
+a file that is locked as long as the process lives. What is finished in there is renamed into its
+place at the end. A claim that a killed process left is known by its lock, which the system has let
+go: the next claim takes it over and clears it, after putting back a result that was to be replaced
+when the process died between the two renames.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
-import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+try:
+    import fcntl
+except ImportError:  # where there are no such locks two processes are not told apart
+    fcntl = None  # type: ignore[assignment]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 
 def check_output(path: Path, force: bool, own: Collection[str] = ()) -> None:
-    """Refuse, before any work is done, a place that could not be written to at its end.
+    """Refuse, before any work is done, a place that may not be written to.
 
     Parameters
     ----------
@@ -38,21 +52,17 @@ def check_output(path: Path, force: bool, own: Collection[str] = ()) -> None:
         elif force:
             return
         raise ValueError(f"{path} exists; pass --force to replace it")
-    parent = path.absolute().parent
-    while not parent.exists():
-        parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise ValueError(f"{path} cannot be written: {parent} is not a folder one may write to")
 
 
 @contextmanager
 def write_folder(path: Path, *, force: bool = False, own: Collection[str]) -> Iterator[Path]:
-    """Give an empty folder to write to, which takes its place when the block ends well.
+    """Claim a place, and give an empty folder that takes it when the block ends well.
 
     Parameters
     ----------
     path : Path
-        Where the folder will be; folders above it are made.
+        Where the folder will be; folders above it are made. A link stays: what it points to is
+        written.
     force : bool, default=False
         Whether to replace an earlier one.
     own : collection of str
@@ -74,47 +84,111 @@ def write_folder(path: Path, *, force: bool = False, own: Collection[str]) -> It
     ...     [entry.name for entry in out.iterdir()]
     ['a.txt']
     """
-    check_output(path, force, own)
-    path = path.absolute()
-    made = [parent for parent in (path.parent, *path.parent.parents) if not parent.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        new = work / "new"
-        new.mkdir()  # with the permissions of any new folder; those of `work` are private
+    with _claim(path, force, own) as (place, work):
+        new, old = work / "new", work / "old"
+        new.mkdir()  # with the permissions of any new folder
         yield new
-        if path.exists():
-            path.rename(work / "old")
-        new.rename(path)
-    except BaseException:
-        if (work / "old").exists() and not path.exists():
-            (work / "old").rename(path)
-        shutil.rmtree(work, ignore_errors=True)
-        for parent in made:
-            if parent.exists() and not any(parent.iterdir()):
-                parent.rmdir()
-        raise
-    shutil.rmtree(work, ignore_errors=True)
+        try:
+            if place.exists():
+                place.rename(old)
+            new.rename(place)
+        except BaseException:
+            _put_back(old, place)
+            raise
 
 
-def write_file(path: Path, content: str, *, force: bool = False) -> None:
-    """Write a text file in one step.
+@contextmanager
+def write_file(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Claim a place, and give a file name to write to that takes it when the block ends well.
 
     Parameters
     ----------
     path : Path
-        Where the file will be; folders above it are made.
-    content : str
-        Its text.
+        Where the file will be; folders above it are made. A link stays: what it points to is
+        written.
     force : bool, default=False
         Whether to replace an earlier one.
+
+    Yields
+    ------
+    Path
+        The file to write.
     """
-    check_output(path, force)
-    path = path.absolute()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with _claim(path, force, ()) as (place, work):
+        yield work / "new"
+        (work / "new").replace(place)
+
+
+@contextmanager
+def _claim(path: Path, force: bool, own: Collection[str]) -> Iterator[tuple[Path, Path]]:
+    """Lock a place; yield it with links resolved, and the folder beside it to work in."""
+    place = Path(os.path.realpath(path))
+    if place.is_mount():
+        raise ValueError(f"{path} is where a disk is mounted; name a folder in it")
+    made = [parent for parent in place.parents if not parent.exists()]
+    work = place.with_name(f".{place.name}.partial")
+    lock = -1
     try:
-        partial.write_text(content, encoding="utf-8", newline="")
-        partial.replace(path)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            lock = _lock(work)
+        except OSError as error:
+            if error.errno in _FULL:
+                raise
+            reason = (error.strerror or type(error).__name__).lower()
+            if isinstance(error, FileExistsError | NotADirectoryError):
+                reason = "a file is in its way"
+            raise ValueError(f"{path} cannot be written: {reason}") from None
+        if lock < 0:
+            raise ValueError(f"another process is writing to {path}; wait for it to end")
+        _put_back(work / "old", place)
+        for entry in work.iterdir():
+            if entry.name != "lock":
+                _remove(entry)
+        check_output(path, force, own)
+        yield place, work
     finally:
-        partial.unlink(missing_ok=True)
+        if lock >= 0:
+            shutil.rmtree(work, ignore_errors=True)
+            os.close(lock)
+        for parent in made:
+            try:
+                parent.rmdir()
+            except OSError:
+                break
+
+
+def _lock(work: Path) -> int:
+    """Return the descriptor of the locked file in a claim, -1 if a living process has it."""
+    while True:
+        work.mkdir(exist_ok=True)
+        try:
+            lock = os.open(work / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            continue  # its owner has just ended and removed it
+        try:
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return -1
+        except OSError:
+            pass  # a file system without locks
+        try:
+            if os.path.samestat(os.fstat(lock), os.stat(work / "lock")):
+                return lock
+        except FileNotFoundError:
+            pass
+        os.close(lock)  # it was its owner's last moment: this lock is on a file that is gone
+
+
+def _put_back(old: Path, place: Path) -> None:
+    if old.exists() and not place.exists():
+        old.rename(place)
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink()

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from bayesknn.model import UniformPrior
 from bayesknn.report import analyse
 from bayesknn.report.analysis import MAX_COHERENT_ROWS
+from bayesknn.report.page import render_report
 from bayesknn.report.predictions import uncertain_name
+from bayesknn.report.sections import tell_diagnostics
 from tests.report.tables import QUICK, mixed_table, two_columns
 
 
@@ -90,6 +93,60 @@ def test_a_test_table_without_the_target_has_no_scores():
     # Columns are known by name.
     same = analyse(table, "y", table, settings=QUICK)
     np.testing.assert_array_equal(same.test.probabilities, analysis.test.probabilities)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "words"])
+def test_test_rows_without_a_class_do_not_take_the_score_from_the_others(kind):
+    table = two_columns()
+    if kind == "words":
+        table["y"] = np.where(table["y"] == 1, "b", "a")
+    test = table.copy()
+    test["y"] = test["y"].astype(object)
+    test.loc[[0, 5], "y"] = None
+    test["y"] = test["y"].astype("float64" if kind == "numbers" else "str")
+    analysis = analyse(table, "y", test, settings=QUICK)
+    whole = analyse(table, "y", table.drop([0, 5]), settings=QUICK)
+    assert analysis.scores()["test"] == whole.scores()["test"]
+    assert analysis.scores()["test"].n == 78
+    assert analysis.messages == [
+        "2 of 80 test rows have no value in 'y': they are predicted, and the test score is of the "
+        "other 78"
+    ]
+    frame = analysis.predictions.to_frame()
+    assert len(frame) == 80 and frame["actual"][0] == ""
+    assert "2 of 80 test rows have no value" in render_report(
+        analysis, source="t", command="", files={}
+    )
+    analysis = analyse(table, "y", test.assign(y=np.nan), settings=QUICK)
+    assert set(analysis.scores()) == {"leave-one-out"}
+    assert analysis.messages == ["no test row has a value in 'y': there is no test score"]
+
+
+def test_dates_are_measured_and_may_be_axes():
+    table = two_columns()
+    days = np.datetime64("2024-01-01") + np.round(10 * table["x"]).astype("timedelta64[D]")
+    dated = table.assign(x=days)
+    analysis = analyse(dated, "y", dated, settings=QUICK)
+    assert analysis.plan.kinds == {"x": "date", "z": "number"}
+    whole = table.assign(x=np.round(10 * table["x"]))
+    same = analyse(whole, "y", whole, settings=QUICK)
+    np.testing.assert_allclose(analysis.test.probabilities, same.test.probabilities)
+    page = render_report(analysis, source="t", command="", files={})
+    assert "days, standardised" in page and "2023-12-" in page
+
+
+@pytest.mark.parametrize(
+    ("prior", "words"),
+    [
+        (None, "The prior is uniform over k from 1 to 8 and β from 0 to"),
+        (UniformPrior(8, 4.0), "The prior is uniform over k from 1 to 8 and β from 0 to 4."),
+        (np.arange(1.0, 9.0), "The prior is not uniform: it was given, an array, over k from 1"),
+        (lambda beta, k: -beta + 0 * k, "The prior is not uniform: it was given, a function"),
+    ],
+)
+def test_the_report_says_what_the_prior_is(prior, words):
+    analysis = analyse(two_columns(), "y", settings={**QUICK, "prior": prior})
+    assert any(words in sentence for sentence in tell_diagnostics(analysis))
 
 
 def test_a_test_table_that_lacks_a_column_is_found_out_first(monkeypatch):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from bayesknn.report import plan_columns
-from bayesknn.report.columns import check_new_rows, find_column, split_target
+from bayesknn.report.columns import as_measured, check_new_rows, find_column, split_target
 
 N = 40
 Y = np.arange(N) % 2
@@ -68,8 +68,12 @@ def test_a_thousand_categories_are_told():
         ),
         (np.where(np.arange(N) == 3, np.inf, X), "holds inf in row 3, too large to measure"),
         (np.where(np.arange(N) == 3, -1e200, X), "holds -1e[+]200 in row 3, too large"),
-        (["?" if i == 3 else str(i) for i in range(N)], r"in 1 row, words such as '\?'"),
-        (pd.date_range("2020", periods=N), "neither numbers nor categories: pass --drop 'a'"),
+        (["?" if i == 3 else str(i) for i in range(N)], r"in 1 row, words such as '\?' in row 3"),
+        (pd.timedelta_range("1h", periods=N), "neither numbers nor categories: pass --drop 'a'"),
+        (["03/04/2024"] * N, "dates that cannot be read, such as '03/04/2024' in row 0: write"),
+        (["3 Mar 2024", "4. April 2024"] * (N // 2), "dates that cannot be read"),
+        (["2024-03-01"] * (N - 1) + ["soon"], f"read, such as 'soon' in row {N - 1}"),
+        (["2024-13-01", "2024-03-01"] * (N // 2), "dates that cannot be read"),
         ([[1]] * N, "neither numbers nor categories"),
         (X + 1j, "neither numbers nor categories"),
     ],
@@ -170,9 +174,78 @@ def test_targets_that_name_no_classes(target, message):
 def test_new_rows_that_do_not_fit(columns, message):
     frame = pd.DataFrame(columns, index=[1, 2])
     with pytest.raises(ValueError, match=message):
-        check_new_rows(frame, ["x"], ["town"])
+        check_new_rows(frame, {"x": "number", "town": "text"})
 
 
 def test_new_rows_that_fit_may_have_more_columns():
     frame = pd.DataFrame({"more": [None], "x": [1], "town": ["u"]}, index=[1])
-    check_new_rows(frame, ["x"], ["town"])
+    check_new_rows(frame, {"x": "number", "town": "text"})
+
+
+def test_new_rows_without_dates_where_training_had_some():
+    frame = pd.DataFrame({"day": ["soon", "2024-03-01"]}, index=[1, 2])
+    with pytest.raises(ValueError, match="'day' held dates in training; here it holds 'soon' in"):
+        check_new_rows(frame.astype("str"), {"day": "date"})
+    check_new_rows(frame.assign(day=pd.to_datetime(["2024-03-01"] * 2)), {"day": "date"})
+
+
+def test_dates_are_numbers():
+    frame = table(day=pd.date_range("1970-01-01", periods=N).tz_localize("UTC"))
+    plan = plan_columns(frame, "y")
+    assert plan.kinds == {"day": "date"}
+    assert plan.messages == ["column 'day' holds dates: they are measured in days"]
+    assert as_measured(frame, plan.kinds)["day"].tolist() == list(range(N))
+
+
+def test_truth_values_are_a_kind_of_their_own():
+    plan = plan_columns(table(x=X, b=["True", "False"] * (N // 2)), "y")
+    assert plan.kinds == {"x": "number", "b": "truth"}
+    assert (plan.numeric, plan.categorical, plan.messages) == (["x"], ["b"], [])
+
+
+@pytest.mark.parametrize("name", ["Id", "ID", "patient_id", "patientId", "id_number"])
+def test_an_identifier_with_a_few_repeats_is_left_out(name):
+    numbers = RNG.permutation(10**6)[:N]
+    numbers[5:8] = numbers[0]
+    plan = plan_columns(table(x=X, **{name: numbers}), "y")
+    assert plan.used == ["x"]
+    assert plan.dropped[name] == (
+        f"it is called an identifier and has {N - 3} different values in {N} rows "
+        f"(--keep {name!r} uses it nevertheless)"
+    )
+    plan = plan_columns(table(x=X, **{name: numbers}), "y", keep=[name])
+    assert (plan.used, plan.messages) == (["x", name], [])
+
+
+def test_what_is_called_an_identifier_and_used_is_told():
+    frame = pd.DataFrame({"shop_id": np.arange(120) % 30, "acid": np.arange(120) % 40, "y": 1})
+    plan = plan_columns(frame, "y")
+    assert plan.used == ["shop_id", "acid"]
+    assert plan.messages == [
+        "column 'shop_id' is called an identifier and is used: pass --drop 'shop_id' if it is one"
+    ]
+
+
+def test_codes_with_leading_zeros_are_told():
+    plan = plan_columns(table(zip=np.where(Y == 1, "01", "10").astype("str"), x=X), "y")
+    assert plan.kinds == {"zip": "text", "x": "number"}
+    assert plan.messages == [
+        "column 'zip' holds numbers with leading zeros: they are taken as categories"
+    ]
+
+
+def test_all_columns_with_missing_values_are_named_at_once():
+    frame = table(a=np.where(np.arange(N) < 2, np.nan, X), b=X, c=np.where(Y == 1, np.nan, X))
+    with pytest.raises(ValueError, match="2 columns have missing values") as error:
+        plan_columns(frame, "y")
+    assert "'a' in 2 of 40 rows (first in row 0); 'c' in 20 of 40 rows (first in row 1)" in str(
+        error.value
+    )
+    assert "pass --drop=a,c, or pass --impute" in str(error.value)
+    assert plan_columns(frame, "y", drop=["a,c"]).used == ["b"]
+
+
+def test_contradictions_are_refused():
+    for option in ("keep", "categorical"):
+        with pytest.raises(ValueError, match=f"'x' is named by --drop and by --{option}"):
+            plan_columns(table(x=X, z=X), "y", drop=["x"], **{option: ["z", "x"]})

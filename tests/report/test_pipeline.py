@@ -71,7 +71,8 @@ def test_a_model_comes_back_as_it_was(found, tmp_path):
     assert set(skops.io.get_untrusted_types(file=path)) == set(TRUSTED)
     for place in (path, tmp_path):
         model = load_model(place)
-        assert model[1:] == (["length", "<b>width</b>"], ["town"], False)
+        kinds = {"length": "number", "<b>width</b>": "number", "town": "text"}
+        assert model[1:] == (kinds, False)
         new = mixed_table(20, seed=1)
         one, other = predict_new(model, new, 0.95), predict_new(found.model, new, 0.95)
         np.testing.assert_array_equal(one.probabilities, other.probabilities)
@@ -127,6 +128,24 @@ def test_harmless_things_that_are_not_models(tmp_path, thing):
     path = tmp_path / "model.skops"
     skops.io.dump(thing, path)
     with pytest.raises(ValueError, match="it does not hold a model that bayesknn fit wrote"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("member", ["schema.json", "array"])
+def test_a_padded_member_is_refused_unread(found, tmp_path, monkeypatch, member, compression):
+    path = tmp_path / "model.skops"
+    save_model(found.model.pipeline, path)
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    name = next(name for name in contents if (name == member) == (member == "schema.json"))
+    contents[name] += b" " * 60_000_000
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for each, content in contents.items():
+            archive.writestr(each, content)
+    monkeypatch.setattr("skops.io.load", lambda *_, **__: pytest.fail("read"))
+    monkeypatch.setattr("skops.io.get_untrusted_types", lambda **_: pytest.fail("read"))
+    with pytest.raises(ValueError, match="model.skops is refused: it"):
         load_model(path)
 
 

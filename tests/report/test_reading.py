@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from bayesknn.report import read_table
+from bayesknn.report.columns import find_kinds
 
 
 @pytest.fixture
@@ -30,10 +31,102 @@ def test_what_is_missing_and_what_is_a_word(write):
     assert frame["word"][1] == "None"
 
 
-def test_truth_values_are_words(write):
-    frame = read_table(write("a,b\nTrue,True\nFalse,\n"))
+@pytest.mark.parametrize("words", ["True False", "TRUE FALSE", "true false"])
+def test_truth_values_are_words(write, words):
+    yes, no = words.split()
+    path = write(f"a,b\n{yes},{yes}\n{no},\n")
+    frame = read_table(path)
     assert frame["a"].tolist() == ["True", "False"]
     assert frame["b"][0] == "True" and pd.isna(frame["b"][1])
+    # The same whether the kinds are found out or known, however a later file spells them.
+    again = read_table(path, kinds=find_kinds(frame))
+    pd.testing.assert_frame_equal(again, frame)
+    later = read_table(write("a,b\nTRUE,\ntrue,maybe\n"), kinds=find_kinds(frame))
+    assert later["a"].tolist() == ["True", "True"]
+    assert later["b"].tolist()[1] == "maybe"
+
+
+def test_a_later_file_has_the_kinds_of_the_first(write):
+    first = read_table(write("town,x,code\n1,1,01\nb,2,10\n"))
+    kinds = find_kinds(first)
+    assert kinds == {"town": "text", "x": "number", "code": "text"}
+    later = read_table(write("town,x,code\n1,1.5,10\n2,2,11\n"), kinds=kinds)
+    assert later.to_dict("list") == {"town": ["1", "2"], "x": [1.5, 2.0], "code": ["10", "11"]}
+    words = read_table(write("town,x,code\n1,many,10\n"), kinds=kinds)
+    assert words["x"].tolist() == ["many"]
+
+
+def test_kinds_hold_for_parquet_and_csv_alike(tmp_path, write):
+    kinds = {"t": "truth", "code": "text"}
+    frame = pd.DataFrame({"t": [True, False], "code": [1.0, None]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    left = read_table(tmp_path / "t.parquet", kinds=kinds)
+    right = read_table(write("t,code\nTRUE,1\nfalse,\n"), kinds=kinds)
+    pd.testing.assert_frame_equal(left, right)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("zip,x\n01234,1\n98765,2\n", ["01234", "98765"]),
+        ('zip,x\n"007",1\n12,2\n', ["007", "12"]),
+        ("zip;x\n-01;1\n3;2\n", ["-01", "3"]),
+        ("zip,x\n0,1\n0.5,2\n", [0.0, 0.5]),
+        ("zip,x\n10,1\n100,02\n", [10, 100]),
+    ],
+)
+def test_leading_zeros_make_codes(write, content, expected):
+    assert read_table(write(content))["zip"].tolist() == expected
+
+
+def test_dates_with_the_year_first_are_dates(write):
+    frame = read_table(
+        write("a,b,c,d\n2024-03-01,2024/3/1,2024-03-01 12:30,03/01/2024\n,2024.03.02,,1\n")
+    )
+    assert frame["a"][0] == pd.Timestamp("2024-03-01") and pd.isna(frame["a"][1])
+    assert frame["b"].tolist() == [pd.Timestamp("2024-03-01"), pd.Timestamp("2024-03-02")]
+    assert frame["c"][0] == pd.Timestamp("2024-03-01 12:30")
+    assert frame["d"].tolist() == ["03/01/2024", "1"]
+    kinds = find_kinds(frame)
+    assert kinds == {"a": "date", "b": "date", "c": "date", "d": "text"}
+    later = read_table(write("a,b\nsoon,2024-01-01T00:00:00+02:00\n"), kinds=kinds)
+    assert later["a"].tolist() == ["soon"]
+    assert later["b"][0] == pd.Timestamp("2023-12-31 22:00")
+    as_words = read_table(write("a,b\n2024-03-01,1\n"), text=["a"])
+    assert as_words["a"].tolist() == ["2024-03-01"]
+
+
+@pytest.mark.parametrize(
+    "footer", ["Source: survey 2024,,", "Source: survey 2024", '"Source: survey 2024",NA,\n\n']
+)
+def test_a_footer_is_no_row(write, footer):
+    frame = read_table(write(f"x,z,y\n1,2,a\n3,4,b\n{footer}\n"))
+    assert frame.to_dict("list") == {"x": [1, 3], "z": [2, 4], "y": ["a", "b"]}
+    assert frame.attrs["notes"] == [
+        "line 4 of table.csv is a footer and left out: 'Source: survey 2024'"
+    ]
+
+
+def test_two_lines_of_footer_below_words(write):
+    frame = read_table(write("name,y\nann,1\nbob,2\n\nNote: none\nSource: survey, 2024\n"))
+    # Of the second line the comma makes two cells; it is no footer that stands alone.
+    assert len(frame) == 4
+    frame = read_table(write("name,y\nann,1\nbob,2\n\nNote: none\nSource: survey\n"))
+    assert frame["name"].tolist() == ["ann", "bob"]
+    assert [note.split(":")[0] for note in frame.attrs["notes"]] == [
+        "line 5 of table.csv is a footer and left out",
+        "line 6 of table.csv is a footer and left out",
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["name,y\nann,1\nbob,\n", "x,y\n1,1\n3,\n", "x\n1\nend\n", "x,y\n1,2\nend,3\n"],
+)
+def test_rows_with_missing_cells_are_no_footer(write, content):
+    frame = read_table(write(content))
+    assert len(frame) == 2
+    assert frame.attrs["notes"] == []
 
 
 def test_columns_can_be_read_as_text(write):
@@ -50,10 +143,21 @@ def test_columns_can_be_read_as_text(write):
         ('a,b\n1.5,"x, y"\n-2,"line\nbreak"\n', [1.5, -2.0]),
         ("a,b\r\n1.5,x\r\n-2,y\r\n", [1.5, -2.0]),
         ("a\n1.5\n-2\n", [1.5, -2.0]),
+        ("a;b, in kg\n1,5;70,5\n-2,0;80,1\n", [1.5, -2.0]),
+        ("a;b, in kg;c\n1.5;7;x\n-2.0;8;y\n", [1.5, -2.0]),
+        ("a|b\n1.5|x\n-2|y\n", [1.5, -2.0]),
+        ("a,b;c\n1.5,x\n-2,y\n", [1.5, -2.0]),
+        ("a,b\r1.5,x\r-2,y\r", [1.5, -2.0]),
     ],
 )
 def test_separators_quotes_and_decimal_commas(write, content, expected):
     assert read_table(write(content))["a"].tolist() == expected
+
+
+def test_the_separator_can_be_given(write):
+    path = write("a:b;c\n1:2;3\n")
+    assert list(read_table(path, separator=":")) == ["a", "b;c"]
+    assert list(read_table(path)) == ["a:b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -82,6 +186,13 @@ def test_other_encodings_can_be_named(write):
     assert read_table(path, "latin-1")["y"].tolist() == ["café"]
     with pytest.raises(ValueError, match="there is no encoding called 'klingon'"):
         read_table(path, "klingon")
+    for name, message in (
+        ("punycode", "is not PUNYCODE: byte 0xe9 in line 2"),
+        ("undefined", "is not UNDEFINED; pass its encoding"),
+        ("base64", "there is no encoding called 'base64'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_table(path, name)
 
 
 def test_files_that_are_not_there(tmp_path):

@@ -3,12 +3,19 @@
 ``reading`` takes CSV and Parquet files, ``columns`` decides what each column is, ``pipeline``
 prepares them and keeps the model, ``analysis`` fits and predicts, ``scores`` judges, ``figures``
 and ``page`` show it, ``folder`` puts it in its place whole or not at all.
+
+Names are imported when they are first used, so that the command line finds out what is wrong with
+its arguments before anything heavy is loaded.
 """
 
-from bayesknn.report.analysis import Analysis, analyse
-from bayesknn.report.columns import ColumnPlan, plan_columns
-from bayesknn.report.pipeline import Model, build_pipeline, load_model, save_model
-from bayesknn.report.reading import read_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bayesknn.report.analysis import Analysis, analyse
+    from bayesknn.report.columns import ColumnPlan, plan_columns
+    from bayesknn.report.pipeline import Model, build_pipeline, load_model, save_model
+    from bayesknn.report.reading import read_table
 
 __all__ = [
     "Analysis",
@@ -21,3 +28,21 @@ __all__ = [
     "read_table",
     "save_model",
 ]
+
+_HOMES = {
+    "analysis": ("Analysis", "analyse"),
+    "columns": ("ColumnPlan", "plan_columns"),
+    "pipeline": ("Model", "build_pipeline", "load_model", "save_model"),
+    "reading": ("read_table",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"bayesknn.report.{home}"), name)
+    raise AttributeError(f"module 'bayesknn.report' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,12 +13,18 @@ import numpy as np
 from bayesknn.report.columns import (
     MAX_CATEGORIES,
     ColumnPlan,
-    find_column,
+    as_measured,
+    check_new_rows,
     plan_columns,
     split_target,
 )
 from bayesknn.report.pipeline import Model, as_model, build_pipeline
-from bayesknn.report.predictions import Predictions, predict_left_out, predict_new
+from bayesknn.report.predictions import (
+    NO_CLASS,
+    Predictions,
+    predict_left_out,
+    predict_new,
+)
 from bayesknn.report.scores import Scores, score
 
 if TYPE_CHECKING:
@@ -79,11 +85,25 @@ class Analysis:
         """The fitted classifier."""
         return self.model.classifier
 
+    @property
+    def k_mean(self) -> float:
+        """Posterior mean of k."""
+        clf = self.classifier
+        return float(clf.k_values_ @ clf.k_probabilities_ / clf.k_probabilities_.sum())
+
+    @property
+    def k_interval(self) -> tuple[int, int]:
+        """Central 95 % interval of k."""
+        clf = self.classifier
+        total = np.cumsum(clf.k_probabilities_) / clf.k_probabilities_.sum()
+        low, high = np.searchsorted(total, [0.025, 0.975])
+        return int(clf.k_values_[low]), int(clf.k_values_[min(high, len(total) - 1)])
+
     def scores(self) -> dict[str, Scores]:
         """Score the leave-one-out probabilities and, if their classes are known, the test's."""
         found = {"leave-one-out": score(self.training.probabilities, self.training.actual)}
-        if self.test is not None and self.test.actual is not None:
-            found["test"] = score(self.test.probabilities, self.test.actual)
+        if self.test is not None and len(rows := self.test.judged):
+            found["test"] = score(self.test.probabilities[rows], self.test.actual[rows])
         return found
 
 
@@ -139,6 +159,7 @@ def analyse(
     """
     from bayesknn.classifier import BayesianKNeighborsClassifier
 
+    notes = list(frame.attrs.get("notes", ()))
     frame, classes, without = split_target(frame, target)
     options = {"likelihood": "auto", **(settings or {})}
     if options.get("metric") == "precomputed":
@@ -154,25 +175,25 @@ def analyse(
     )
     if axes is not None:
         plan.check_axes(axes)
-    messages = [*_tell_without_class(without, target), *plan.messages]
+    messages = [*notes, *_tell_without_class(without, target), *plan.messages]
     if impute:
-        messages += _tell_missing(frame[plan.used])
+        messages += _tell_missing(as_measured(frame, plan.kinds))
     if options["likelihood"] == "auto":
         options["likelihood"], message = _choose_likelihood(len(frame), options)
         messages += message
     options["class_prior"] = _by_class(options.get("class_prior"), classes)
     if test_frame is not None:
         # Rows count from 1, and a test table that cannot be read is found out before the fit.
+        messages += test_frame.attrs.get("notes", ())
         test_frame = test_frame.set_axis(np.arange(1, len(test_frame) + 1), axis=0)
-        for name in plan.used:
-            find_column(test_frame, name)
+        check_new_rows(test_frame, plan.kinds, impute=impute)
     pipeline = build_pipeline(
         plan, BayesianKNeighborsClassifier(**options), scale=scale, impute=impute
     )
     begin = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        pipeline.fit(frame[plan.used], classes)
+        pipeline.fit(as_measured(frame, plan.kinds), classes)
     seconds = time.perf_counter() - begin
     model = as_model(pipeline)
     labels = np.searchsorted(model.classifier.classes_, classes)
@@ -182,7 +203,8 @@ def analyse(
         test = predict_new(model, test_frame, level)
         if target in test_frame.columns:
             test.actual, test.actual_names = _match(test_frame[target], training.names)
-        messages += _tell_unseen(model.count_unseen(test_frame), training, test)
+            messages += _tell_no_class(test, target)
+        messages += _tell_unseen(model.count_unseen(test_frame), test)
     return Analysis(
         frame, plan, model, training, test, test_frame, level, axes, seconds, messages,
         _collect_warnings(model.classifier, caught),
@@ -212,14 +234,31 @@ def _by_class(shares: Mapping[str, float] | None, classes: np.ndarray) -> dict[A
     return {found[name]: share for name, share in shares.items()}
 
 
-def _match(column: pandas.Series, names: list[str]) -> tuple[Any, Any]:
-    """Return the class numbers and names of test rows, or None if a row has no class."""
-    if column.isna().any():
-        return None, None
-    is_whole = column.dtype.kind == "f" and np.all(column == np.floor(column))
-    texts = (column.astype(np.int64) if is_whole else column).astype(str).to_numpy(dtype=object)
+def _match(column: pandas.Series, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the class numbers and names of test rows."""
+    there = column.notna().to_numpy()
+    texts = np.full(len(column), "", dtype=object)
+    given = column[there]
+    if given.dtype.kind == "f" and np.all(given == np.floor(given)):
+        given = given.astype(np.int64)
+    texts[there] = given.astype(str).to_numpy(dtype=object)
     numbers = {name: g for g, name in enumerate(names)}
-    return np.array([numbers.get(text, -1) for text in texts]), texts
+    actual = np.array([numbers.get(text, -1) for text in texts])
+    return np.where(there, actual, NO_CLASS), texts
+
+
+def _tell_no_class(test: Predictions, target: str) -> list[str]:
+    n, judged = len(test.rows), len(test.judged)
+    if judged == n:
+        return []
+    if not judged:
+        return [f"no test row has a value in {target!r}: there is no test score"]
+    without = n - judged
+    return [
+        f"{without:,} of {n:,} test rows {'has' if without == 1 else 'have'} no value in "
+        f"{target!r}: {'it is' if without == 1 else 'they are'} predicted, and the test score is "
+        f"of the other {judged:,}"
+    ]
 
 
 def _tell_without_class(rows: list[int], target: str) -> list[str]:
@@ -244,14 +283,14 @@ def _tell_missing(frame: pandas.DataFrame) -> list[str]:
     ]
 
 
-def _tell_unseen(counts: dict[str, int], training: Predictions, test: Predictions) -> list[str]:
+def _tell_unseen(counts: dict[str, int], test: Predictions) -> list[str]:
     told = [
         f"column {name!r} of the test table holds categories that training did not see, in "
         f"{count:,} row{'s' * (count > 1)}: they count as rare ones"
         for name, count in counts.items()
     ]
-    if test.actual is not None and np.any(test.actual < 0):
-        strange = test.actual_names[test.actual < 0]
+    if test.actual is not None and np.any(test.actual == -1):
+        strange = test.actual_names[test.actual == -1]
         told.append(
             f"{len(strange):,} test row{'s' * (len(strange) > 1)} of a class that training did "
             f"not see ({strange[0]!r}) cannot be predicted right"

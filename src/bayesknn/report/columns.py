@@ -1,12 +1,13 @@
 """What each column of a training table is taken for, decided once and told in words.
 
-A column of numbers is numeric, one of text or truth values is categorical, and the others say
-nothing about the classes or cannot be compared:
+A column of numbers is numeric, and so are dates, as days; one of text or truth values is
+categorical; and the others say nothing about the classes or cannot be compared:
 
 - a column with one value, or none, is left out;
-- a column that merely counts the rows, or in which nearly every row has a word of its own, is an
-  identifier and is left out;
+- a column that merely counts the rows, that is called an identifier and mostly differs, or in
+  which nearly every row has a word of its own, is an identifier and is left out;
 - a column of numbers with a few words in it is refused, as is an infinite or absurdly large one;
+- dates are refused where it is not known which part is the day and which the month;
 - a missing value is refused, unless values are to be filled in.
 
 Rows without a class are left out.
@@ -15,21 +16,30 @@ Rows without a class are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesknn.report.reading import DATE_OF_ANY_KIND, is_text, split_names
+
 if TYPE_CHECKING:
     import pandas
 
+# The kinds of column (``reading``) that distances measure, and those they compare.
+NUMERIC = ("number", "date")
+CATEGORICAL = ("text", "truth")
 # One-hot indicators a categorical column may have; rarer categories share the last one.
 MAX_CATEGORIES = 20
 # A shorter column of distinct values may be distinct by chance.
 _MIN_ROWS_OF_IDENTIFIER = 20
 _IDENTIFYING_SHARE = 0.9
+# The same of a column of whole numbers that is called an identifier; some repeat.
+_CALLED_IDENTIFIER = re.compile(r"(?:^|[_ .-])(?i:id)$|^(?i:id)[_ .-]|[a-z](?:Id|ID)$")
+_IDENTIFYING_SHARE_IF_CALLED = 0.5
 # The square of a larger number, summed over a table, overflows.
 _LARGEST = 1e150
 _MAX_SHOWN = 12
@@ -43,8 +53,9 @@ class ColumnPlan:
     ----------
     target : str
         The column that holds the classes.
-    numeric, categorical : list of str
-        The columns in use, in the order of the table.
+    kinds : dict of str to str
+        The columns in use, in the order of the table: ``"number"``, ``"date"``, ``"truth"`` or
+        ``"text"``.
     dropped : dict of str to str
         The columns left out, and why.
     messages : list of str
@@ -52,10 +63,19 @@ class ColumnPlan:
     """
 
     target: str
-    numeric: list[str] = field(default_factory=list)
-    categorical: list[str] = field(default_factory=list)
+    kinds: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
+
+    @property
+    def numeric(self) -> list[str]:
+        """The columns of numbers and dates."""
+        return [name for name, kind in self.kinds.items() if kind in NUMERIC]
+
+    @property
+    def categorical(self) -> list[str]:
+        """The columns of words and truth values."""
+        return [name for name, kind in self.kinds.items() if kind in CATEGORICAL]
 
     @property
     def used(self) -> list[str]:
@@ -116,39 +136,42 @@ def plan_columns(
     >>> plan.numeric, plan.categorical, plan.dropped
     (['age'], ['sex'], {'unit': 'it has the same value in every row'})
     """
-    for name in (*categorical, *drop, *keep):
-        find_column(frame, name)
-        if name == target:
-            raise ValueError(f"{name!r} is the target; it cannot be a feature as well")
+    asked = {
+        option: split_names(names, frame.columns)
+        for option, names in (("--categorical", categorical), ("--drop", drop), ("--keep", keep))
+    }
+    for names in asked.values():
+        for name in names:
+            find_column(frame, name)
+            if name == target:
+                raise ValueError(f"{name!r} is the target; it cannot be a feature as well")
+    for option in ("--categorical", "--keep"):
+        if both := [name for name in asked[option] if name in asked["--drop"]]:
+            raise ValueError(f"{both[0]!r} is named by --drop and by {option}; take one away")
     plan = ColumnPlan(target)
     for name in frame.columns:
         if name == target:
             continue
-        if name in drop:
+        if name in asked["--drop"]:
             plan.dropped[name] = "as you asked"
             continue
         column = frame[name]
-        kind = "categorical" if name in categorical else _kind(column)
-        if kind == "categorical" and name not in categorical:
+        kind = "text" if name in asked["--categorical"] else _kind(column)
+        if kind == "text" and name not in asked["--categorical"]:
+            _refuse_dates(column)
             _refuse_words(column)
-        reason = _reason_to_drop(column, kind, name in keep)
+        reason = _reason_to_drop(column, kind, name in asked["--keep"])
         if reason:
             plan.dropped[name] = reason
             plan.messages.append(f"column {name!r} is left out: {reason}")
             continue
-        if kind == "numeric":
+        if kind == "number":
             _check_finite(column)
-        _check_missing(column, impute)
-        if kind == "numeric":
-            plan.numeric.append(name)
-            continue
-        plan.categorical.append(name)
-        n_categories = column.nunique()
-        if max_categories is not None and n_categories > max_categories:
-            plan.messages.append(
-                f"column {name!r} has {n_categories:,} categories: the {max_categories - 1} most "
-                "common ones keep an indicator of their own, the others share one"
-            )
+        plan.kinds[name] = kind
+        message = _tell(column, kind, max_categories, name in asked["--categorical"])
+        if message and not (name in asked["--keep"] and kind == "number"):
+            plan.messages.append(f"column {name!r} {message}")
+    _check_missing(frame[plan.used], impute)
     if not plan.used:
         raise ValueError(
             f"no column is left to classify by: {'; '.join(_reasons(plan)) or 'there is no other'}"
@@ -192,10 +215,11 @@ def split_target(
 def as_classes(column: pandas.Series, target: str) -> np.ndarray:
     """Return classes as whole numbers or as text; refuse what measures rather than names."""
     kind = _kind(column)
-    if kind == "other":
-        raise ValueError(f"the target {target!r} holds {column.dtype}, which names no classes")
+    if kind in ("date", "other"):
+        held = "dates" if kind == "date" else str(column.dtype)
+        raise ValueError(f"the target {target!r} holds {held}, which names no classes")
     values = column.to_numpy()
-    if kind == "numeric":
+    if kind == "number":
         values = values.astype(np.float64)
         if not np.all(np.isfinite(values) & (values == np.floor(values))):
             example = values[~(np.isfinite(values) & (values == np.floor(values)))][0]
@@ -237,48 +261,89 @@ def find_column(frame: pandas.DataFrame, name: str) -> pandas.Series:
 
 
 def check_new_rows(
-    frame: pandas.DataFrame,
-    numeric: Sequence[str],
-    categorical: Sequence[str],
-    *,
-    impute: bool = False,
+    frame: pandas.DataFrame, kinds: Mapping[str, str], *, impute: bool = False
 ) -> None:
     """Refuse a new table that lacks a column, or whose values are not of the training's kind.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        Read with its categorical columns as text.
-    numeric, categorical : sequence of str
-        The columns of training.
+        Read with these kinds (:func:`read_table`).
+    kinds : mapping of str to str
+        The columns of training and their kinds.
     impute : bool, default=False
         Whether missing values will be filled in; they are refused otherwise.
     """
-    for name in numeric:
+    for name, kind in kinds.items():
         column = find_column(frame, name)
-        if _kind(column) == "numeric":
-            _check_finite(column)
-        elif column.notna().any():
-            words = column[_find_words(column)]
-            example = words if len(words) else column.dropna()
+        if kind in NUMERIC and _kind(column) != kind and column.notna().any():
+            odd = column[_find_words(column)] if is_text(column) else column.dropna()
+            example = odd if len(odd) else column.dropna()
             raise ValueError(
-                f"column {name!r} held numbers in training; here it holds {example.iloc[0]!r} in "
+                f"column {name!r} held {kind}s in training; here it holds {example.iloc[0]!r} in "
                 f"row {example.index[0]}"
             )
-        _check_missing(column, impute)
-    for name in categorical:
-        _check_missing(find_column(frame, name), impute)
+        if kind == "number":
+            _check_finite(column)
+    _check_missing(frame[list(kinds)], impute)
+
+
+def as_measured(frame: pandas.DataFrame, kinds: Mapping[str, str]) -> pandas.DataFrame:
+    """Return the columns in use, dates as days since the beginning of 1970.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bayesknn.report.columns import as_measured
+    >>> table = pd.DataFrame({"day": pd.to_datetime(["1970-01-03", "1970-01-01 12:00"])})
+    >>> as_measured(table, {"day": "date"})["day"].tolist()
+    [2.0, 0.5]
+    """
+    import pandas
+
+    columns = frame[list(kinds)]
+    dates = [name for name, kind in kinds.items() if kind == "date"]
+    epoch, day = pandas.Timestamp(0, tz="UTC"), pandas.Timedelta(days=1)
+    days = {name: (pandas.to_datetime(columns[name], utc=True) - epoch) / day for name in dates}
+    return columns.assign(**days) if dates else columns
+
+
+def find_kinds(frame: pandas.DataFrame) -> dict[str, str]:
+    """Return the kind of each column, for :func:`read_table` to read the next table by."""
+    return {str(name): _kind(frame[name]) for name in frame.columns}
 
 
 def _kind(column: pandas.Series) -> str:
     from pandas.api import types
 
     if types.is_string_dtype(column):
-        return "categorical"
+        return "truth" if set(column.dropna().unique()) <= {"True", "False"} else "text"
+    if types.is_datetime64_any_dtype(column):
+        return "date"
     # Truth values are text by now; what is left of this kind is not for distances.
     if types.is_numeric_dtype(column) and not types.is_complex_dtype(column):
-        return "numeric"
+        return "number"
     return "other"
+
+
+def _tell(column: pandas.Series, kind: str, max_categories: int | None, asked: bool) -> str:
+    """Say what a user may not expect of a column in use, or nothing."""
+    n_values = column.nunique()
+    if kind == "date":
+        return "holds dates: they are measured in days"
+    if kind == "number":
+        if _CALLED_IDENTIFIER.search(str(column.name)) and n_values > _MIN_ROWS_OF_IDENTIFIER:
+            return f"is called an identifier and is used: pass --drop {column.name!r} if it is one"
+        return ""
+    told = ""
+    if not asked and kind == "text" and not _find_words(column).any():
+        told = "holds numbers with leading zeros: they are taken as categories"
+    if max_categories is not None and n_values > max_categories:
+        told += "; it " * bool(told) + (
+            f"has {n_values:,} categories: the {max_categories - 1} most common ones keep an "
+            "indicator of their own, the others share one"
+        )
+    return told
 
 
 def _reason_to_drop(column: pandas.Series, kind: str, keep: bool) -> str:
@@ -295,14 +360,23 @@ def _reason_to_drop(column: pandas.Series, kind: str, keep: bool) -> str:
     if keep or len(column) < _MIN_ROWS_OF_IDENTIFIER:
         return ""
     nevertheless = f"(--keep {column.name!r} uses it nevertheless)"
-    if kind == "categorical" and n_values > _IDENTIFYING_SHARE * len(column):
+    if kind == "text" and n_values > _IDENTIFYING_SHARE * len(column):
         almost = "" if n_values == len(column) else "nearly "
         return f"{almost}every row has a word of its own, so it names rows {nevertheless}"
-    if kind == "numeric" and n_values == len(column):
-        if np.all(np.diff(column.to_numpy(dtype=np.float64, na_value=np.nan)) == 1):
-            return f"it counts the rows {nevertheless}"
-        if re.search(r"(?:^|[_ .-])id$", str(column.name), re.IGNORECASE):
-            return f"it is called an identifier and is different in every row {nevertheless}"
+    if kind != "number":
+        return ""
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if n_values == len(column) and np.all(np.diff(values) == 1):
+        return f"it counts the rows {nevertheless}"
+    if (
+        _CALLED_IDENTIFIER.search(str(column.name))
+        and n_values > _IDENTIFYING_SHARE_IF_CALLED * len(column)
+        and np.all(np.floor(values) == values)
+    ):
+        share = "is different in every row"
+        if n_values < len(column):
+            share = f"has {n_values:,} different values in {len(column):,} rows"
+        return f"it is called an identifier and {share} {nevertheless}"
     return ""
 
 
@@ -317,14 +391,24 @@ def _check_finite(column: pandas.Series) -> None:
         )
 
 
-def _check_missing(column: pandas.Series, impute: bool) -> None:
-    missing = column.isna().to_numpy()
-    if missing.any() and not impute:
-        raise ValueError(
-            f"column {column.name!r} has no value in {missing.sum():,} of {len(column):,} rows "
-            f"(first in row {column.index[int(np.argmax(missing))]}): fill them in, pass --drop "
-            f"{column.name!r}, or pass --impute when fitting"
-        )
+def _check_missing(frame: pandas.DataFrame, impute: bool) -> None:
+    """Refuse missing values, all columns that have some at once."""
+    missing = frame.isna()
+    columns = [name for name in frame.columns if missing[name].any()]
+    if impute or not columns:
+        return
+
+    def describe(name: str) -> str:
+        first = frame.index[int(np.argmax(missing[name].to_numpy()))]
+        return f"in {missing[name].sum():,} of {len(frame):,} rows (first in row {first})"
+
+    apart = any("," in name for name in columns)
+    drop = shlex.join(f"--drop={name}" for name in (columns if apart else [",".join(columns)]))
+    todo = f"fill them in, pass {drop}, or pass --impute when fitting"
+    if len(columns) == 1:
+        raise ValueError(f"column {columns[0]!r} has no value {describe(columns[0])}: {todo}")
+    listing = "; ".join(f"{name!r} {describe(name)}" for name in columns)
+    raise ValueError(f"{len(columns)} columns have missing values: {listing}: {todo}")
 
 
 def _refuse_words(column: pandas.Series) -> None:
@@ -332,10 +416,24 @@ def _refuse_words(column: pandas.Series) -> None:
     is_word = _find_words(column)
     n_words = int(is_word.sum())
     if 0 < n_words < column.notna().sum() / 2:
+        at = int(np.argmax(is_word))
         raise ValueError(
             f"column {column.name!r} holds numbers and, in {n_words:,} row{'s' * (n_words > 1)}, "
-            f"words such as {column.iloc[int(np.argmax(is_word))]!r}: correct them, empty the "
+            f"words such as {column.iloc[at]!r} in row {column.index[at]}: correct them, empty the "
             f"cells, or pass --categorical {column.name!r}"
+        )
+
+
+def _refuse_dates(column: pandas.Series) -> None:
+    """Refuse a text column that is mostly dates: some are not, or none has the year first."""
+    words = column.dropna()
+    like = words.str.fullmatch(DATE_OF_ANY_KIND)
+    if like.sum() > len(words) / 2:
+        odd = words[~like] if not like.all() else words
+        raise ValueError(
+            f"column {column.name!r} holds dates that cannot be read, such as {odd.iloc[0]!r} in "
+            f"row {odd.index[0]}: write them as 2024-03-31, or pass --drop {column.name!r} or "
+            f"--categorical {column.name!r}"
         )
 
 

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from bayesknn._version import __version__
-from bayesknn.posterior.output import save_posterior
-from bayesknn.report.analysis import Analysis
-from bayesknn.report.pipeline import save_model
-from bayesknn.report.predictions import write_csv
-from bayesknn.report.scores import percent
-from bayesknn.report.sections import k_interval, k_mean
+
+if TYPE_CHECKING:
+    from bayesknn.report.analysis import Analysis
 
 FILES = ("predictions.csv", "posterior.nc", "model.skops", "report.html")
+_MAX_NAMED = 8
+
+
+def require_packages(names: Sequence[str] = ("pandas", "matplotlib", "jinja2", "skops")) -> None:
+    """Say what to install, before any work is done, if some of it could not be done."""
+    missing = [name for name in names if not _is_installed(name)]
+    if missing:
+        extra = "plot" if missing == ["matplotlib"] else "report"
+        verb = "is" if len(missing) == 1 else "are"
+        raise ModuleNotFoundError(
+            f"this command needs {' and '.join(missing)}, which {verb} not installed: "
+            f"pip install 'bayesknn[{extra}]'"
+        )
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ValueError, ModuleNotFoundError):  # None in sys.modules: it must not be imported
+        return False
 
 
 def write_results(folder: Path, analysis: Analysis, page: str) -> None:
@@ -31,6 +48,10 @@ def write_results(folder: Path, analysis: Analysis, page: str) -> None:
     page : str
         The report.
     """
+    from bayesknn.posterior.output import save_posterior
+    from bayesknn.report.pipeline import save_model
+    from bayesknn.report.predictions import write_csv
+
     csv, posterior, model, report = (folder / name for name in FILES)
     csv.write_text(write_csv(analysis.predictions), encoding="utf-8", newline="")
     save_posterior(analysis.classifier.posterior_, posterior)
@@ -56,6 +77,8 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
     dict
         Of text, numbers, lists and dictionaries, as JSON has them.
     """
+    import numpy as np
+
     clf, training = analysis.classifier, analysis.training
     sizes = np.bincount(training.actual, minlength=len(training.classes))
     return {
@@ -64,13 +87,14 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "rows": len(training.rows),
         "numeric": analysis.plan.numeric,
         "categorical": analysis.plan.categorical,
+        "kinds": analysis.plan.kinds,
         "dropped": analysis.plan.dropped,
         "classes": dict(zip(training.names, sizes.tolist(), strict=True)),
         "likelihood": clf.likelihood,
         "inference": clf.diagnostics_["inference"],
         "k": {
-            "mean": k_mean(clf),
-            "interval": list(k_interval(clf)),
+            "mean": analysis.k_mean,
+            "interval": list(analysis.k_interval),
             "max": int(clf.k_values_[-1]),
         },
         "beta": {"mean": clf.beta_mean_, "sd": clf.beta_sd_, "max": clf.beta_max_},
@@ -87,20 +111,38 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
 
 def tell(analysis: Analysis) -> list[str]:
     """Sum a fit up in a few lines for a person to read."""
+    from bayesknn.report.scores import percent
+
     clf = analysis.classifier
-    low, high = k_interval(clf)
+    low, high = analysis.k_interval
     share = percent(analysis.predictions.share_sure).replace("\xa0", " ")
-    lines = [
+    lines = [_tell_columns(analysis)]
+    lines += [
         f"{basis.capitalize()}: {found.n:,} rows, error {100 * found.error:.1f} %, log-loss "
         f"{found.log_loss:.3f}, Brier score {found.brier:.3f}"
         for basis, found in analysis.scores().items()
     ]
     lines.append(f"Which class leads is settled for {share} of the rows")
     lines.append(
-        f"k = {k_mean(clf):.1f} ({low} to {high} hold 95 %), beta = {clf.beta_mean_:.2f} ± "
+        f"k = {analysis.k_mean:.1f} ({low} to {high} hold 95 %), beta = {clf.beta_mean_:.2f} ± "
         f"{clf.beta_sd_:.2f}; {clf.likelihood} likelihood"
     )
     return lines
+
+
+def _tell_columns(analysis: Analysis) -> str:
+    """Say in one line what every column was taken for."""
+    words = {"number": "numbers", "date": "dates", "truth": "truth values", "text": "categories"}
+    groups: dict[str, list[str]] = {word: [] for word in words.values()}
+    groups["left out"] = list(analysis.plan.dropped)
+    for name, kind in analysis.plan.kinds.items():
+        groups[words[kind]].append(name)
+    parts = []
+    for word, names in groups.items():
+        if names:
+            more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
+            parts.append(f"{word}: {', '.join(names[:_MAX_NAMED])}{more}")
+    return f"Columns: {'; '.join(parts)}"
 
 
 def _finite(value: float) -> float | None:

@@ -7,7 +7,6 @@ one, as well as any request.
 
 from __future__ import annotations
 
-import importlib.util
 import platform
 import shlex
 from collections.abc import Mapping
@@ -15,23 +14,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bayesknn._version import __version__
-from bayesknn.plots.style import require_matplotlib
 from bayesknn.report import sections
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.figures import class_colours
 from bayesknn.report.plane import lay_plane
 
 _TEMPLATES = Path(__file__).parent / "templates"
-
-
-def require_packages() -> None:
-    """Say what to install, before any work is done, if a fit could not be told about or kept."""
-    require_matplotlib()
-    for name in ("jinja2", "skops"):
-        if importlib.util.find_spec(name) is None:
-            raise ModuleNotFoundError(
-                f"the report needs {name}, which is not installed: pip install 'bayesknn[report]'"
-            )
 
 
 def render_report(

@@ -11,11 +11,21 @@ What is saved is a scikit-learn ``Pipeline`` of these steps and the classifier.
 
 from __future__ import annotations
 
+import math
 import warnings
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bayesknn.report.columns import MAX_CATEGORIES, ColumnPlan, check_new_rows
+from bayesknn.report.columns import (
+    CATEGORICAL,
+    MAX_CATEGORIES,
+    NUMERIC,
+    ColumnPlan,
+    as_measured,
+    check_new_rows,
+)
+from bayesknn.report.reading import find_model
 
 if TYPE_CHECKING:
     import pandas
@@ -25,6 +35,13 @@ if TYPE_CHECKING:
 TRUSTED = ("bayesknn.classifier.BayesianKNeighborsClassifier",)
 # Stands for a missing category where values are filled in.
 NO_CATEGORY = "(missing)"
+# Bytes; a model of 20,000 categories and classes has a tenth of it.
+_MAX_SCHEMA = 50_000_000
+# Of what a file unpacks to, to its size.
+_MAX_RATIO = 100
+# The part of the columns' transformer that takes a kind of column: it is how a saved model knows
+# the kinds of its training table.
+_PARTS = {"number": "numbers", "date": "dates", "text": "categories", "truth": "truths"}
 
 
 def build_pipeline(
@@ -58,6 +75,7 @@ def build_pipeline(
     >>> pipeline.fit(table[["age", "sex"]], table["y"])[:-1].transform(table).round(2).tolist()
     [[-1.08, 1.0, 0.0], [-0.25, 0.0, 1.0], [1.33, 1.0, 0.0]]
     """
+    from sklearn.base import clone
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import Pipeline
@@ -78,19 +96,16 @@ def build_pipeline(
             sparse_output=False,
         )
         words.append(("indicate", encoder))
-    parts = [
-        (name, Pipeline(steps) if steps else "passthrough", columns)
-        for name, steps, columns in (
-            ("numbers", numbers, plan.numeric),
-            ("categories", words, plan.categorical),
-        )
-        if columns
-    ]
-    columns = ColumnTransformer(parts, verbose_feature_names_out=False)
+    parts = []
+    for kind, part in _PARTS.items():
+        if columns := [name for name, its in plan.kinds.items() if its == kind]:
+            steps = numbers if kind in NUMERIC else words
+            parts.append((part, clone(Pipeline(steps)) if steps else "passthrough", columns))
+    transformer = ColumnTransformer(parts, verbose_feature_names_out=False)
     if gower:
         # A frame, by which Gower's distance knows the categories from the numbers.
-        columns.set_output(transform="pandas")
-    return Pipeline([("columns", columns), ("classifier", classifier)])
+        transformer.set_output(transform="pandas")
+    return Pipeline([("columns", transformer), ("classifier", classifier)])
 
 
 class Model(NamedTuple):
@@ -99,15 +114,14 @@ class Model(NamedTuple):
     Attributes
     ----------
     pipeline : sklearn.pipeline.Pipeline
-    numeric, categorical : list of str
-        The columns it reads.
+    kinds : dict of str to str
+        The columns it reads, and the kind of each in training; :func:`read_table` takes it.
     impute : bool
         Whether it fills in missing values.
     """
 
     pipeline: Pipeline
-    numeric: list[str]
-    categorical: list[str]
+    kinds: dict[str, str]
     impute: bool
 
     @property
@@ -128,8 +142,8 @@ class Model(NamedTuple):
         points : ndarray or pandas.DataFrame
             What the classifier takes.
         """
-        check_new_rows(frame, self.numeric, self.categorical, impute=self.impute)
-        columns = frame[[*self.numeric, *self.categorical]]
+        check_new_rows(frame, self.kinds, impute=self.impute)
+        columns = as_measured(frame, self.kinds)
         if self.classifier.metric == "gower":
             self._refuse_unseen(columns)
         with warnings.catch_warnings():
@@ -147,14 +161,16 @@ class Model(NamedTuple):
         return counts
 
     def _categories(self) -> dict[str, Any]:
-        if not self.categorical:
-            return {}
-        if self.classifier.metric == "gower":
+        compared = [name for name, kind in self.kinds.items() if kind in CATEGORICAL]
+        if compared and self.classifier.metric == "gower":
             metric = self.classifier.graph_.index.metric
             names = metric.feature_names_
-            return {name: metric.categories_[names.index(name)] for name in self.categorical}
-        encoder = self.pipeline[0].named_transformers_["categories"][-1]
-        return dict(zip(self.categorical, encoder.categories_, strict=True))
+            return {name: metric.categories_[names.index(name)] for name in compared}
+        found: dict[str, Any] = {}
+        for part, steps, columns in self.pipeline[0].transformers_:
+            if part in (_PARTS[kind] for kind in CATEGORICAL):
+                found.update(zip(columns, steps[-1].categories_, strict=True))
+        return found
 
     def _refuse_unseen(self, columns: pandas.DataFrame) -> None:
         for name in self.count_unseen(columns):
@@ -192,13 +208,13 @@ def as_model(pipeline: Any) -> Model:
         and hasattr(pipeline[1], "classes_")
     ):
         raise ValueError("it does not hold a model that bayesknn fit wrote")
-    names: dict[str, list[str]] = {"numbers": [], "categories": []}
+    kinds: dict[str, str] = {}
     impute = False
     for name, part, columns in pipeline[0].transformers_:
-        if name in names:
-            names[name] = [str(column) for column in columns]
+        for kind in (kind for kind, its in _PARTS.items() if its == name):
+            kinds.update({str(column): kind for column in columns})
             impute |= isinstance(part, Pipeline) and "fill" in part.named_steps
-    return Model(pipeline, names["numbers"], names["categories"], impute)
+    return Model(pipeline, kinds, impute)
 
 
 def save_model(pipeline: Pipeline, path: Path) -> None:
@@ -226,11 +242,9 @@ def load_model(path: Path) -> Model:
     Model
     """
     skops = _require_skops()
-    if path.is_dir():
-        path = path / "model.skops"
-    if not path.is_file():
-        raise ValueError(f"there is no model at {path}")
+    path = find_model(path)
     try:
+        _check_members(path)
         strange = sorted(set(skops.get_untrusted_types(file=path)) - set(TRUSTED))
         if strange:
             raise ValueError(f"it holds {strange[0]}, a type that no model of ours has")
@@ -241,6 +255,30 @@ def load_model(path: Path) -> Model:
         # A damaged or hostile file fails in as many ways as there are; none of them is ours.
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ValueError(f"{path} is not a model of bayesknn fit: {reason}") from None
+
+
+def _check_members(path: Path) -> None:
+    """Refuse a file that holds more than a model, before any of it is read into memory.
+
+    The schema is text that grows with the number of parts, not of rows; every other member is an
+    array, whose header says how long it is.
+    """
+    from numpy.lib import format
+
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > _MAX_RATIO * path.stat().st_size:
+            raise ValueError("it unpacks to far more than it holds")
+        for member in members:
+            if member.filename == "schema.json":
+                fits = member.file_size <= _MAX_SCHEMA
+            else:
+                with archive.open(member) as file:
+                    format.read_magic(file)
+                    shape, _, dtype = format.read_array_header_1_0(file)
+                    fits = member.file_size == file.tell() + math.prod(shape) * dtype.itemsize
+            if not fits:
+                raise ValueError(f"its member {member.filename!r} is longer than it should be")
 
 
 def _require_skops() -> Any:

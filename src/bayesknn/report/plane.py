@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bayesknn.report.analysis import Analysis
+from bayesknn.report.columns import as_measured
 from bayesknn.report.pipeline import build_pipeline
 from bayesknn.report.scores import percent
-
-if TYPE_CHECKING:
-    import pandas
 
 _RESOLUTION = 140
 _LOADINGS_NAMED = 3
@@ -57,7 +55,8 @@ def lay_plane(analysis: Analysis) -> Plane:
         columns = (plan.numeric[0], plan.numeric[1])
     if columns is None:
         return _principal_plane(analysis)
-    points = analysis.frame[list(columns)].to_numpy(dtype=np.float64, na_value=np.nan)
+    measured = as_measured(analysis.frame, {name: plan.kinds[name] for name in columns})
+    points = measured.to_numpy(dtype=np.float64, na_value=np.nan)
     if analysis.model.impute:
         points = np.where(np.isnan(points), np.nanmedian(points, axis=0), points)
     grid = _find_zones(analysis, points, columns) if only_two else None
@@ -75,7 +74,13 @@ def _find_zones(
     margin = 0.04 * (high - low)
     x, y = np.linspace(low - margin, high + margin, _RESOLUTION).T
     mesh = [axis.ravel() for axis in np.meshgrid(x, y)]
-    frame = pandas.DataFrame(dict(zip(columns, mesh, strict=True)))
+    kinds = analysis.plan.kinds
+    frame = pandas.DataFrame(
+        {
+            name: pandas.to_datetime(axis, unit="D") if kinds[name] == "date" else axis
+            for name, axis in zip(columns, mesh, strict=True)
+        }
+    )
     intervals = analysis.classifier.predict_interval(analysis.model.prepare(frame), analysis.level)
     return x, y, find_zones(intervals).reshape(_RESOLUTION, _RESOLUTION)
 
@@ -108,7 +113,7 @@ def _principal_plane(analysis: Analysis) -> Plane:
 
 def _standardise(analysis: Analysis) -> tuple[np.ndarray, list[str]]:
     plan, model = analysis.plan, analysis.model
-    frame: pandas.DataFrame = analysis.frame[plan.used]
+    frame = as_measured(analysis.frame, plan.kinds)
     pipeline = build_pipeline(plan, None, impute=model.impute)[:-1]
     points = np.asarray(pipeline.fit_transform(frame), dtype=np.float64)
     return points, [str(name) for name in pipeline.get_feature_names_out()]

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 NEW_ROW = "new row"
 LEAVE_ONE_OUT = "leave-one-out"
+# Stands in ``Predictions.actual`` where a table does not say the class of a row.
+NO_CLASS = -2
 
 
 @dataclass
@@ -33,9 +35,10 @@ class Predictions:
         ``"leave-one-out"`` where a row was predicted from all others of its table, ``"new row"``
         where it was not in training.
     actual : ndarray of shape (m,) or None
-        Number of the class that the row has in its table, -1 for one that training did not see.
+        Number of the class that the row has in its table, -1 for one that training did not see,
+        ``NO_CLASS`` where the table has none.
     actual_names : ndarray of shape (m,) or None
-        The same as text.
+        The same as text, empty where there is none.
     loss : ndarray of shape (n_classes, n_classes) or None
         ``loss[a, g]`` is the loss of deciding for class a where the truth is g.
     """
@@ -54,6 +57,13 @@ class Predictions:
     def winners(self) -> np.ndarray:
         """Number of the most probable class of each row."""
         return self.probabilities.argmax(axis=1)
+
+    @property
+    def judged(self) -> np.ndarray:
+        """Numbers of the rows whose class is known, by which the predictions can be judged."""
+        if self.actual is None:
+            return np.empty(0, dtype=np.intp)
+        return np.flatnonzero(self.actual != NO_CLASS)
 
     @property
     def expected_loss(self) -> np.ndarray:

@@ -54,7 +54,7 @@ def make_cards(analysis: Analysis) -> list[dict[str, str]]:
     scores = analysis.scores()
     own = scores["leave-one-out"]
     clf = analysis.classifier
-    low, high = k_interval(clf)
+    low, high = analysis.k_interval
     cards = [
         {"value": f"{percent(own.error, 1)}", "label": "leave-one-out error"},
         {"value": f"{own.log_loss:.3f}", "label": "leave-one-out log-loss"},
@@ -63,7 +63,7 @@ def make_cards(analysis: Analysis) -> list[dict[str, str]]:
             "label": "rows where the lead is settled",
         },
         {
-            "value": f"{k_mean(clf):.1f}",
+            "value": f"{analysis.k_mean:.1f}",
             "label": f"neighbours k on average; {low} to {high} hold 95\xa0%",
         },
         {"value": f"{clf.beta_mean_:.2f}", "label": f"strength β, ± {clf.beta_sd_:.2f}"},
@@ -128,10 +128,11 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
     shares = np.bincount(labels, minlength=len(training.classes)) / len(labels)
     everywhere = np.broadcast_to(shares, training.probabilities.shape)
     table.append(_score_row("the classes' shares", "training rows", score(everywhere, labels)))
-    judged, basis = training, "left out one by one"
-    if analysis.test is not None and analysis.test.actual is not None:
-        judged, basis = analysis.test, "of the test table"
-    bins = reliability(judged.probabilities, judged.actual)
+    probabilities, basis = training.probabilities, "left out one by one"
+    if analysis.test is not None and len(rows := analysis.test.judged):
+        probabilities, labels = analysis.test.probabilities[rows], analysis.test.actual[rows]
+        basis = "of the test table"
+    bins = reliability(probabilities, labels)
     return {
         "words": "Error is the share of rows classified wrong; log-loss and the Brier score also "
         "ask whether the probabilities were right. Smaller is better in all of them.",
@@ -140,7 +141,7 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
         "reliability_caption": f"Rows {basis}, grouped by the probability of their predicted "
         "class. On the dashed line the prediction is right as often as it says; bars are 95\xa0% "
         "intervals.",
-        "confidence": Markup(figures.draw_confidence(judged.probabilities, judged.actual)),
+        "confidence": Markup(figures.draw_confidence(probabilities, labels)),
         "confidence_caption": f"Rows {basis} by the probability of their predicted class: blue "
         "where it was right, red where it was wrong.",
     }
@@ -194,7 +195,7 @@ def make_posterior(analysis: Analysis) -> dict[str, Any]:
     draws = np.asarray(clf.posterior_["posterior"]["beta"].values).ravel()
     low, high = (float(end) for end in np.quantile(draws, [0.025, 0.975]))
     mode = int(clf.k_values_[np.argmax(clf.k_probabilities_)])
-    ends = k_interval(clf)
+    ends = analysis.k_interval
     return {
         "words": "k is the number of neighbours that a row's class depends on, and β how strongly: "
         "at β = 0 it does not depend on them at all. Neither is chosen: every prediction is "
@@ -256,9 +257,15 @@ def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
         if name in plan.dropped:
             about = {"kind": "left out", "use": plan.dropped[name], "out": True}
         elif name in plan.numeric:
-            about = {"kind": "numbers", "use": use, "out": False}
+            dates = plan.kinds[name] == "date"
+            about = {
+                "kind": "dates" if dates else "numbers",
+                "use": "days, " * dates + use,
+                "out": False,
+            }
         else:
-            about = {"kind": "categories", "use": _use_of(column, gower), "out": False}
+            kind = "truth values" if plan.kinds[name] == "truth" else "categories"
+            about = {"kind": kind, "use": _use_of(column, gower), "out": False}
         found.append({"name": name, "values": _sum_up(column), **about})
     return found
 
@@ -270,9 +277,11 @@ def tell_diagnostics(analysis: Analysis) -> list[str]:
         _LIKELIHOODS[clf.likelihood],
         f"The posterior of (β, k) was reached by {report['inference']}"
         + (", as asked for." if report["reason"] == "asked for" else f": {report['reason']}."),
-        f"The prior is uniform over k from 1 to {clf.k_values_[-1]:,} and β from 0 to "
-        f"{clf.beta_max_:.3g}; distances are {clf.metric}.",
+        f"{_tell_prior(clf)} Distances are {clf.metric}.",
     ]
+    if clf.class_prior is not None:
+        shares = ", ".join(f"{name} {percent(share, 1)}" for name, share in clf.class_prior.items())
+        sentences.append(f"The classes' frequencies were given: {shares}.")
     if report["inference"] == "grid":
         error = report.get("log_normalizer_error", 0.0)
         if error > 0:
@@ -305,16 +314,16 @@ def tell_diagnostics(analysis: Analysis) -> list[str]:
     return sentences
 
 
-def k_mean(clf: Any) -> float:
-    """Posterior mean of k."""
-    return float(clf.k_values_ @ clf.k_probabilities_ / clf.k_probabilities_.sum())
+def _tell_prior(clf: Any) -> str:
+    from bayesknn.model import UniformPrior
 
-
-def k_interval(clf: Any) -> tuple[int, int]:
-    """Central 95 % interval of k."""
-    total = np.cumsum(clf.k_probabilities_) / clf.k_probabilities_.sum()
-    low, high = np.searchsorted(total, [0.025, 0.975])
-    return int(clf.k_values_[low]), int(clf.k_values_[min(high, len(total) - 1)])
+    place = f"over k from 1 to {clf.k_values_[-1]:,} and β from 0 to {clf.beta_max_:.3g}"
+    if clf.prior is None or isinstance(clf.prior, UniformPrior):
+        return f"The prior is uniform {place}."
+    what = "a function" if callable(clf.prior) else "an array"
+    if hasattr(clf.prior, "log_density"):
+        what = f"of type {type(clf.prior).__name__}"
+    return f"The prior is not uniform: it was given, {what}, {place}."
 
 
 def _classical_rows(analysis: Analysis) -> list[dict[str, Any]]:
@@ -334,9 +343,9 @@ def _classical_rows(analysis: Analysis) -> list[dict[str, Any]]:
     name = f"classical kNN, k = {k} by leave-one-out"
     error = classical.loo_errors_[k - 1]
     rows = [_score_row(name, LEAVE_ONE_OUT, Scores(len(training.rows), error, np.nan, np.nan))]
-    if analysis.test is not None and analysis.test.actual is not None:
-        predicted = classical.predict(analysis.model.prepare(analysis.test_frame))
-        error = float(np.mean(predicted != analysis.test.actual))
+    if analysis.test is not None and len(judged := analysis.test.judged):
+        predicted = classical.predict(analysis.model.prepare(analysis.test_frame.iloc[judged]))
+        error = float(np.mean(predicted != analysis.test.actual[judged]))
         rows.append(_score_row(name, "test", Scores(len(predicted), error, np.nan, np.nan)))
     return rows
 
@@ -370,6 +379,8 @@ def _sum_up(column: Any) -> str:
     missing = f"; {len(column) - len(there):,} missing" if len(there) < len(column) else ""
     if len(there) == 0:
         return "none"
+    if column.dtype.kind == "M":
+        return f"{there.min():%Y-%m-%d} to {there.max():%Y-%m-%d}{missing}"
     if column.dtype.kind in "iuf":
         low, middle, high = (_show(value) for value in there.quantile([0.0, 0.5, 1.0]))
         return (f"{low} to {high}, median {middle}" if low != high else low) + missing

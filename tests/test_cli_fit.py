@@ -1,16 +1,24 @@
 """``bayesknn fit`` and ``bayesknn predict`` on tables as people have them."""
 
+import contextlib
 import io
 import json
+import resource
 import shlex
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from bayesknn import CoalescenceError
+from bayesknn.cli import fit as cli_fit
 from bayesknn.cli import main
 from bayesknn.posterior.output import load_posterior
+from bayesknn.report.folder import write_folder
 from tests.report.tables import QUICK_OPTIONS, SCRIPT, mixed_table, two_columns
 
 FILES = ["model.skops", "posterior.nc", "predictions.csv", "report.html"]
@@ -111,7 +119,9 @@ def test_messages_and_results_are_told(tmp_path):
         "note: 2 rows have no value in 'y' and are left out (rows 2, 3)",
         "note: column 'unit' is left out: it has the same value in every row",
     ]
-    assert result.stdout.startswith("Leave-one-out: 118 rows, error ")
+    columns, scores = result.stdout.splitlines()[:2]
+    assert columns == "Columns: numbers: x, z; left out: unit"
+    assert scores.startswith("Leave-one-out: 118 rows, error ")
     assert result.stdout.splitlines()[-1] == f"Report: {tmp_path / 'out' / 'report.html'}"
 
 
@@ -245,6 +255,8 @@ def test_other_options_that_are_refused(tmp_path):
         (("--inference", "exchange"), "inference='exchange' is for likelihood='coherent'"),
         (("--class-prior", "0=0.5"), "the class prior lacks the class '1'"),
         (("--drop", "w"), "there is no column 'w'"),
+        (("--drop", "x", "--keep", "x"), "'x' is named by --drop and by --keep"),
+        (("--encoding", "punycode"), "is not PUNYCODE"),
         (("--test", tmp_path / "none.csv"), "none.csv cannot be read: no such file"),
     ):
         assert message in refused(fit(table, out, *options), out)
@@ -293,6 +305,220 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path, monkeypatch, stage):
     monkeypatch.setattr(f"{home}.{stage}", interrupt)
     two_columns().to_csv(tmp_path / "train.csv", index=False)
     result = fit(tmp_path / "train.csv", tmp_path / "out")
-    assert result.exit_code == 1
-    assert "Aborted" in result.stderr
+    assert result.exit_code == 130
+    assert "interrupted; nothing was written" in result.stderr
     assert names(tmp_path) == ["train.csv"]
+
+
+def test_ctrl_c_that_chains_have_answered_is_not_forgotten(tmp_path, monkeypatch):
+    real = cli_fit._analyse
+
+    def answer(**options):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return real(**options)
+
+    monkeypatch.setattr("bayesknn.cli.fit._analyse", answer)
+    two_columns().to_csv(tmp_path / "t.csv", index=False)
+    result = fit(tmp_path / "t.csv", tmp_path / "out")
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert names(tmp_path) == ["t.csv"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (CoalescenceError("did not meet\nin 2 sweeps"), "Error: did not meet in 2 sweeps"),
+        (TypeError("no"), "Error: internal error, a fault of bayesknn (TypeError: no); --debug"),
+    ],
+)
+def test_errors_of_ours_are_a_sentence_and_a_traceback_if_asked(tmp_path, monkeypatch, error, line):
+    def fail(**options):
+        raise error
+
+    monkeypatch.setattr("bayesknn.cli.fit._analyse", fail)
+    two_columns().to_csv(tmp_path / "t.csv", index=False)
+    result = fit(tmp_path / "t.csv", tmp_path / "out")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(line) and len(result.stderr.splitlines()) == 1
+    result = fit(tmp_path / "t.csv", tmp_path / "out", "--debug")
+    assert result.exit_code == 1
+    assert "Traceback (most recent call last)" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith(line)
+    assert names(tmp_path) == ["t.csv"]
+
+
+@pytest.mark.parametrize("yes_no", [("TRUE", "FALSE"), ("true", "false"), ("True", "False")])
+def test_truth_values_are_the_same_in_every_file(tmp_path, yes_no):
+    # In features and target, as R, SQL and Python write them.
+    table = two_columns(60)
+    words = np.array(yes_no[::-1])
+    table["sunny"] = words[np.where(np.arange(60) % 5, table["y"], 1 - table["y"])]
+    table["y"] = words[table["y"]]
+    path, out = tmp_path / "t.csv", tmp_path / "out"
+    table.to_csv(path, index=False)
+    result = fit(path, out, "--test", path, "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary["kinds"] == {"x": "number", "z": "number", "sunny": "truth"}
+    assert summary["classes"] == {"False": 30, "True": 30}
+    assert summary["messages"] == []
+    assert summary["scores"]["test"]["error"] < 0.2
+    result = run("predict", out, path)
+    assert result.stderr == ""
+    found = pd.read_csv(io.StringIO(result.stdout), dtype=str)
+    together = pd.read_csv(out / "predictions.csv", dtype=str)
+    pd.testing.assert_frame_equal(found, together.drop(columns="actual"))
+
+
+def test_codes_with_leading_zeros_stay_codes(tmp_path):
+    table = two_columns(60)
+    table["code"] = np.where(np.arange(60) % 5, table["y"], 1 - table["y"])
+    table["code"] = "0" + table["code"].astype(str)
+    table["y"] = "0" + table["y"].astype(str)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table[table["y"] == "01"].assign(code="1").to_csv(tmp_path / "ones.csv", index=False)
+    result = fit(tmp_path / "t.csv", tmp_path / "out", "--test", tmp_path / "t.csv", "--json")
+    summary = json.loads(result.stdout)
+    assert summary["kinds"]["code"] == "text"
+    assert summary["classes"] == {"00": 30, "01": 30}
+    assert summary["scores"]["test"]["error"] < 0.2
+    assert summary["messages"] == [
+        "column 'code' holds numbers with leading zeros: they are taken as categories"
+    ]
+    result = run("predict", tmp_path / "out", tmp_path / "ones.csv")
+    assert "'code' holds categories that training did not see, in 30 rows" in result.stderr
+
+
+def test_a_footer_changes_nothing_but_a_note(tmp_path):
+    table = two_columns(60)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    with (tmp_path / "t.csv").open("a") as file:
+        file.write("Source: survey 2024,,\n")
+    result = fit(tmp_path / "t.csv", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == (
+        "note: line 62 of t.csv is a footer and left out: 'Source: survey 2024'\n"
+    )
+    assert result.stdout.startswith("Columns: numbers: x, z\n")
+    result = run("predict", tmp_path / "out", tmp_path / "t.csv")
+    assert len(result.stdout.splitlines()) == 61
+    assert "line 62 of t.csv is a footer" in result.stderr
+
+
+def limit_files(size):
+    """Let no file grow beyond a size, as if the disk were full."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+
+
+@pytest.mark.parametrize("size", [1_000, 20_000])
+def test_a_full_disk_leaves_nothing_but_a_sentence(tmp_path, monkeypatch, size):
+    from bayesknn.report import output
+
+    write = output.write_results
+
+    def fill(*arguments):
+        limit_files(size)
+        try:
+            write(*arguments)
+        finally:
+            limit_files(resource.RLIM_INFINITY)
+
+    monkeypatch.setattr("bayesknn.report.output.write_results", fill)
+    two_columns(60).to_csv(tmp_path / "t.csv", index=False)
+    result = fit(tmp_path / "t.csv", tmp_path / "deep" / "out")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(result.stderr.splitlines()) == 1 and "too large" in result.stderr
+    assert names(tmp_path) == ["t.csv"]
+
+
+def test_two_at_once_are_not_both_told_of_success(tmp_path):
+    two_columns(60).to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "out"
+    with write_folder(out, own=FILES):
+        result = fit(tmp_path / "t.csv", out)
+        assert result.exit_code == 2
+        assert "another process is writing to" in result.stderr
+    assert fit(tmp_path / "t.csv", tmp_path / "other").exit_code == 0
+
+
+def test_what_cannot_work_is_found_before_anything_heavy_is_imported(tmp_path):
+    two_columns(60).to_csv(tmp_path / "t.csv", index=False)
+    arguments = {
+        "fit": ["t.csv", "--target", "y", "--out", "out"],
+        "predict": ["out", "t.csv"],
+    }
+    cases = (
+        ("fit", ["none.csv", "--target", "y", "--out", "out"], "none.csv cannot be read: no such"),
+        ("fit", [*arguments["fit"], "--test", "none.csv"], "none.csv cannot be read: no such"),
+        ("fit", ["t.csv", "--target", "y", "--out", "t.csv"], "t.csv is not a folder"),
+        ("fit", ["t.csv", "--target", "y", "--out", "t.csv/out"], "a file is in its way"),
+        ("fit", [*arguments["fit"], "--jobs", "0"], "0 is not a number of threads"),
+        ("fit", [*arguments["fit"], "--jobs", "1000000"], "1000000 is not a number of threads"),
+        ("fit", [*arguments["fit"], "--seed", "-1"], "-1 is not in the range"),
+        ("fit", [*arguments["fit"], "--sep", "ab"], "'ab' separates no fields"),
+        ("predict", arguments["predict"], "there is no model at out"),
+        ("predict", ["t.csv", "none.csv"], "none.csv cannot be read: no such"),
+        ("predict", [*arguments["predict"], "--jobs", "x"], "x is not a number of threads"),
+    )
+    code = (
+        "import sys; from click.testing import CliRunner; from bayesknn.cli import main\n"
+        f"for command, words, message in {cases!r}:\n"
+        "    result = CliRunner().invoke(main, [command, *words])\n"
+        "    assert result.exit_code == 2, result.output\n"
+        "    assert message in result.stderr, result.stderr\n"
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert {"numpy", "pandas", "sklearn", "numba"}.isdisjoint(ran.stdout.split())
+    assert names(tmp_path) == ["t.csv"]
+
+
+BASE_INSTALL = """
+import sys
+from importlib.abc import MetaPathFinder
+
+EXTRAS = {"pandas", "pyarrow", "matplotlib", "jinja2", "markupsafe", "skops", "arviz_plots"}
+
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in EXTRAS:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from bayesknn.cli import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["fit", "t.csv", "--target", "y", "--out", "out"], ["predict", "model", "t.csv"], ["demo"]],
+)
+def test_a_base_install_names_the_extra(tmp_path, arguments):
+    two_columns(60).to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "model").write_text("")
+    ran = subprocess.run(
+        [sys.executable, "-c", BASE_INSTALL, *arguments],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 1
+    assert len(ran.stderr.splitlines()) == 1
+    assert "not installed: pip install 'bayesknn[report]'" in ran.stderr
+    assert names(tmp_path) == ["model", "t.csv"]
+
+
+def test_options_take_several_columns_at_once(tmp_path):
+    table = two_columns(60).assign(a=np.arange(60) % 3, b=np.arange(60) % 4, c="u")
+    table.to_csv(tmp_path / "t.csv", index=False, sep="#")
+    options = ("--categorical", "a,b", "--drop", "c, z", "--sep", "#", "--json")
+    result = fit(tmp_path / "t.csv", tmp_path / "out", *options)
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary["kinds"] == {"x": "number", "a": "text", "b": "text"}
+    assert run("predict", tmp_path / "out", tmp_path / "t.csv", "--sep", "#").exit_code == 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from bayesknn.cli.outcome import one_line_errors
+from bayesknn.cli.outcome import debug_option, one_line_errors
 
 if TYPE_CHECKING:
     from bayesknn.classical import ClassicalKNeighborsClassifier
@@ -33,27 +33,46 @@ TABLES = ("train.csv", "test.csv")
 )
 @click.option("--force", is_flag=True, help="Replace an earlier demo in --out.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def demo(out: Path | None, force: bool, quiet: bool) -> None:
+@debug_option
+def demo(out: Path | None, force: bool, quiet: bool, debug: bool) -> None:
     """Classical and Bayesian kNN on the paper's data: its tables, a picture, a report.
 
     Prints Tables 1 and 2 of the paper beside our numbers, fits the Bayesian classifier to Ripley's
     data, and writes what bayesknn fit writes, the tables it was given, and a picture of the
     classical rule at the k chosen by leave-one-out.
     """
-    with one_line_errors():
+    with one_line_errors(debug):
         _run(DEMO_FOLDER if out is None else out, force or out is None, quiet)
 
 
 def _run(folder: Path, force: bool, quiet: bool) -> None:
-    from bayesknn._progress import progress
-    from bayesknn.report.folder import check_output, write_folder
-    from bayesknn.report.output import FILES, digest, tell, write_results
-    from bayesknn.report.page import render_report, require_packages
+    from bayesknn.report.folder import write_folder
+    from bayesknn.report.output import FILES, require_packages, tell
 
-    own = (*FILES, *PICTURES, *TABLES)
-    # demo-output is the demo's own; a folder that was named may hold someone's work.
-    check_output(folder, force, own)
     require_packages()
+    # demo-output is the demo's own; a folder that was named may hold someone's work.
+    own = (*FILES, *PICTURES, *TABLES)
+    with write_folder(folder, force=force, own=own) as target:
+        classical, bayesian = _compute(folder, target, quiet)
+    if quiet:
+        return
+    click.echo("Classical k-nearest neighbours, ties resolved by decreasing k")
+    for result in classical:
+        _print_classical(result)
+    _print_bayesian(bayesian)
+    click.echo("\n".join(f"  {line}" for line in tell(bayesian["coherent"])))
+    click.echo(f"\nPicture: {' and '.join(str(folder / name) for name in PICTURES)}")
+    click.echo(f"Report:  {folder / 'report.html'}")
+
+
+def _compute(
+    folder: Path, target: Path, quiet: bool
+) -> tuple[list[_Classical], dict[str, Analysis]]:
+    """Fit everything, and write what comes out to ``target``, which will become ``folder``."""
+    from bayesknn._progress import progress
+    from bayesknn.report.output import digest, write_results
+    from bayesknn.report.page import render_report
+
     with progress("Fitting Ripley's and the Pima data", total=5, verbose=not quiet) as advance:
         classical = []
         for name in PUBLISHED:
@@ -67,28 +86,19 @@ def _run(folder: Path, force: bool, quiet: bool) -> None:
             f"bayesknn fit {folder / TABLES[0]} --target class --test {folder / TABLES[1]} "
             "--no-scale --likelihood coherent --out ripley-report"
         )
-        with write_folder(folder, force=force, own=own) as target:
-            for name, table in zip(TABLES, _tables(), strict=True):
-                table.to_csv(target / name, index=False, lineterminator="\n")
-            page = render_report(
-                bayesian["coherent"],
-                source=TABLES[0],
-                command=command,
-                files={name: digest(target / name) for name in TABLES},
-                model=str(folder / "model.skops"),
-            )
-            write_results(target, bayesian["coherent"], page)
-            _draw(classical[0].clf, [target / name for name in PICTURES])
+        for name, table in zip(TABLES, _tables(), strict=True):
+            table.to_csv(target / name, index=False, lineterminator="\n")
+        page = render_report(
+            bayesian["coherent"],
+            source=TABLES[0],
+            command=command,
+            files={name: digest(target / name) for name in TABLES},
+            model=str(folder / "model.skops"),
+        )
+        write_results(target, bayesian["coherent"], page)
+        _draw(classical[0].clf, [target / name for name in PICTURES])
         advance(1)
-    if quiet:
-        return
-    click.echo("Classical k-nearest neighbours, ties resolved by decreasing k")
-    for result in classical:
-        _print_classical(result)
-    _print_bayesian(bayesian)
-    click.echo("\n".join(f"  {line}" for line in tell(bayesian["coherent"])))
-    click.echo(f"\nPicture: {' and '.join(str(folder / name) for name in PICTURES)}")
-    click.echo(f"Report:  {folder / 'report.html'}")
+    return classical, bayesian
 
 
 class _Classical(NamedTuple):

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bayesknn.cli.outcome import Refusal, one_line_errors, repeat_command
+from bayesknn.cli.outcome import (
+    SEED,
+    Jobs,
+    Refusal,
+    Separator,
+    debug_option,
+    one_line_errors,
+    repeat_command,
+)
 
 FILE = click.Path(path_type=Path)
 # What a reader of the report need not type again.
-_PASSING = ("force", "quiet", "as_json", "jobs")
+_PASSING = ("force", "quiet", "as_json", "jobs", "debug")
 
 
 class _BetaMax(click.ParamType):
@@ -50,14 +59,12 @@ class _Share(click.ParamType):
 @click.option("--out", required=True, type=FILE, help="Folder to write; made if missing.")
 @click.option("--test", type=FILE, help="Rows to predict, with or without the target.")
 @click.option("--force", is_flag=True, help="Replace an earlier result in --out.")
+@click.option("--drop", multiple=True, metavar="A,B,C", help="Leave columns out; may be repeated.")
 @click.option(
-    "--drop", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated."
+    "--keep", multiple=True, metavar="A,B,C", help="Use columns that look like identifiers."
 )
 @click.option(
-    "--keep", multiple=True, metavar="COLUMN", help="Use a column that looks like an identifier."
-)
-@click.option(
-    "--categorical", multiple=True, metavar="COLUMN", help="Take a column's numbers as mere codes."
+    "--categorical", multiple=True, metavar="A,B,C", help="Take columns' numbers as mere codes."
 )
 @click.option("--scale/--no-scale", default=True, help="Standardise numbers (the default) or not.")
 @click.option(
@@ -67,6 +74,7 @@ class _Share(click.ParamType):
 )
 @click.option("--columns", nargs=2, metavar="A B", help="Draw the zones over these two columns.")
 @click.option("--encoding", help="Of the CSV files; UTF-8 by default.")
+@click.option("--sep", type=Separator(), help="Between the fields of the CSV files; found out.")
 @click.option("--metric", default="euclidean", help="Distance; gower compares mixed columns.")
 @click.option(
     "--likelihood",
@@ -98,10 +106,11 @@ class _Share(click.ParamType):
 @click.option("--chains", type=int, default=4, help="Number of chains.")
 @click.option("--draws", type=int, default=5000, help="Draws of each chain.")
 @click.option("--warmup", type=int, default=1000, help="Draws of each chain before them.")
-@click.option("--seed", type=int, default=0, help="The same seed gives the same files.")
-@click.option("--jobs", type=int, help="Threads, -1 for all cores; no result depends on it.")
+@click.option("--seed", type=SEED, default=0, help="The same seed gives the same files.")
+@click.option("--jobs", type=Jobs(), help="Threads, -1 for all cores; no result depends on it.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else.")
+@debug_option
 @click.pass_context
 def fit(ctx: click.Context, /, **options: Any) -> None:
     """Fit a CSV or Parquet table, and say how sure each class is.
@@ -109,46 +118,60 @@ def fit(ctx: click.Context, /, **options: Any) -> None:
     Writes predictions.csv (of the --test rows or, by leave-one-out, of the training rows),
     posterior.nc, model.skops and report.html to the folder --out: all of them or none.
 
-    Numbers are standardised and categories become indicators, the rarest of more than 20 sharing
-    one. Columns that are constant or identify rows are left out, and so are rows without a class;
-    a line says so. A missing value is an error unless --impute is given.
+    Numbers are standardised, dates are measured in days, and categories become indicators, the
+    rarest of more than 20 sharing one. Columns that are constant or identify rows are left out,
+    and so are rows without a class; a line says so. A missing value is an error unless --impute
+    is given.
     """
     command = repeat_command(ctx, _PASSING)
-    with one_line_errors():
-        run_fit(command=command, **options)
+    with one_line_errors(options.pop("debug")) as stop_if_interrupted:
+        run_fit(command, stop_if_interrupted, **options)
 
 
 def run_fit(
-    command: str, out: Path, force: bool, quiet: bool, as_json: bool, **options: Any
+    command: str,
+    stop_if_interrupted: Callable[[], None],
+    out: Path,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Read, fit, render and write; nothing is written before all else is done."""
+    """Claim the place, read, fit, render and write; what cannot work is refused first."""
     if not 0.0 < options["level"] < 1.0:
         raise Refusal(f"--level must lie between 0 and 1, got {options['level']:g}")
-    from bayesknn._progress import progress
-    from bayesknn.report.folder import check_output, write_folder
-    from bayesknn.report.output import FILES, digest, summarise, tell, write_results
-    from bayesknn.report.page import render_report, require_packages
+    from bayesknn.report.folder import write_folder
+    from bayesknn.report.output import FILES, digest, require_packages, summarise, tell
+    from bayesknn.report.reading import check_readable
 
-    check_output(out, force, FILES)
+    train, test = options["train"], options["test"]
+    for path in (train, test):
+        if path is not None:
+            check_readable(path)
     require_packages()
     verbose = not (quiet or as_json)
-    train, test = options["train"], options["test"]
-    analysis = _analyse(verbose=verbose, **options)
-    if verbose:
-        for text in analysis.messages:
-            click.echo(f"note: {text}", err=True)
-        for text in analysis.warnings:
-            click.echo(f"warning: {text}", err=True)
-    with progress("Writing the report", verbose=verbose):
-        page = render_report(
-            analysis,
-            source=train.name,
-            command=command,
-            files={path.name: digest(path) for path in (train, test) if path},
-            model=(out / "model.skops").as_posix(),
-        )
-        with write_folder(out, force=force, own=FILES) as folder:
+    with write_folder(out, force=force, own=FILES) as folder:
+        analysis = _analyse(verbose=verbose, **options)
+        stop_if_interrupted()
+        if verbose:
+            for text in analysis.messages:
+                click.echo(f"note: {text}", err=True)
+            for text in analysis.warnings:
+                click.echo(f"warning: {text}", err=True)
+        from bayesknn._progress import progress
+        from bayesknn.report.output import write_results
+        from bayesknn.report.page import render_report
+
+        with progress("Writing the report", verbose=verbose):
+            page = render_report(
+                analysis,
+                source=train.name,
+                command=command,
+                files={path.name: digest(path) for path in (train, test) if path},
+                model=(out / "model.skops").as_posix(),
+            )
             write_results(folder, analysis, page)
+        stop_if_interrupted()
     if as_json:
         files = {name: (out / name).as_posix() for name in FILES}
         summary = {"command": command, **summarise(analysis), "files": files}
@@ -158,16 +181,15 @@ def run_fit(
 
 
 def _analyse(verbose: bool, **options: Any) -> Any:
-    from pandas.api.types import is_string_dtype
+    from bayesknn.report.analysis import analyse
+    from bayesknn.report.columns import find_kinds
+    from bayesknn.report.reading import read_table
 
-    from bayesknn.report import analyse, read_table
-
-    train = read_table(options["train"], options["encoding"], text=options["categorical"])
+    form = {"encoding": options["encoding"], "separator": options["sep"]}
+    train = read_table(options["train"], **form, text=options["categorical"])
     test = None
     if options["test"] is not None:
-        # As training had it: words stay words even if these happen to look like numbers.
-        text = [name for name in train.columns if is_string_dtype(train[name])]
-        test = read_table(options["test"], options["encoding"], text=text)
+        test = read_table(options["test"], **form, kinds=find_kinds(train))
     return analyse(
         train,
         options["target"],

@@ -1,18 +1,24 @@
 """How a command ends: with exit code 0, or with one line on what was wrong.
 
-Exit codes: 0 all is well, 1 something is missing on this machine or the work was interrupted, 2
-the command or the data cannot be used as they are.
+Exit codes: 0 all is well, 1 something is missing on this machine or went wrong in it, 2 the
+command or the data cannot be used as they are, 130 the work was interrupted (Ctrl-C).
 """
 
 from __future__ import annotations
 
+import errno
 import shlex
-from collections.abc import Iterator
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+
+debug_option = click.option("--debug", is_flag=True, help="Show where an error comes from.")
 
 
 class Refusal(click.ClickException):
@@ -21,22 +27,127 @@ class Refusal(click.ClickException):
     exit_code = 2
 
 
+class Interrupted(click.ClickException):
+    """Ctrl-C, with the exit code that shells give it."""
+
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__("interrupted; nothing was written")
+
+
 @contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn the errors that are written for the person with the data into one line."""
+def one_line_errors(debug: bool = False) -> Iterator[Callable[[], None]]:
+    """Turn errors into one line; the traceback is shown before it if asked for.
+
+    Parameters
+    ----------
+    debug : bool, default=False
+        Whether to show tracebacks.
+
+    Yields
+    ------
+    stop_if_interrupted : callable
+        To be called when work is done and before anything is written: chains answer Ctrl-C with
+        what they have, which is not the result that was asked for.
+    """
     try:
-        yield
-    except ValueError as error:
-        raise Refusal(" ".join(str(error).split())) from None
-    except OSError as error:
+        with _watch_interrupts() as stop_if_interrupted:
+            yield stop_if_interrupted
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        if isinstance(error, OSError) and error.errno == errno.EPIPE:
+            raise  # the reader of our output has left; click ends quietly
+        if debug:
+            click.echo(traceback.format_exc(), err=True, nl=False)
+        raise _as_line(error) from None
+
+
+def _as_line(error: BaseException) -> click.ClickException:
+    from bayesknn.exceptions import CoalescenceError
+
+    text = " ".join(str(error).split())
+    if isinstance(error, KeyboardInterrupt):
+        return Interrupted()
+    if isinstance(error, ValueError):
+        return Refusal(text)
+    if isinstance(error, OSError):
         place = f": {error.filename}" if error.filename else ""
-        raise click.ClickException(f"{error.strerror or error}{place}") from None
-    except MemoryError:
-        raise click.ClickException(
+        return click.ClickException(f"{error.strerror or error}{place}")
+    if isinstance(error, MemoryError):
+        return click.ClickException(
             "there is not enough memory for this table; --max-neighbors makes it smaller"
-        ) from None
-    except ModuleNotFoundError as error:
-        raise click.ClickException(str(error)) from None
+        )
+    if isinstance(error, ModuleNotFoundError | CoalescenceError):
+        return click.ClickException(text)
+    return click.ClickException(
+        f"internal error, a fault of bayesknn ({type(error).__name__}: {text}); --debug shows "
+        "where it is"
+    )
+
+
+@contextmanager
+def _watch_interrupts() -> Iterator[Callable[[], None]]:
+    """Remember Ctrl-C, whoever catches the exception that it raises."""
+    seen: list[int] = []
+
+    def stop_if_interrupted() -> None:
+        if seen:
+            raise KeyboardInterrupt
+
+    def remember(number: int, frame: Any) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:
+        yield stop_if_interrupted
+        return
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield stop_if_interrupted
+    finally:
+        signal.signal(signal.SIGINT, before or signal.default_int_handler)
+
+
+class Jobs(click.ParamType):
+    """A number of threads, or -1 for all cores."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Read the number, or refuse it."""
+        try:
+            jobs = int(value)
+        except ValueError:
+            jobs = 0
+        if jobs != -1 and not 1 <= jobs <= _MAX_JOBS:
+            self.fail(
+                f"{value} is not a number of threads: pass 1 to {_MAX_JOBS:,}, or -1 for all cores",
+                param,
+                ctx,
+            )
+        return jobs
+
+
+class Separator(click.ParamType):
+    """One character, or ``tab``."""
+
+    name = "character"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """Read the character, or refuse it."""
+        found = {"tab": "\t", "\\t": "\t"}.get(value, value)
+        if len(found) != 1 or found.isalnum() or found in '"\n\r.+-':
+            self.fail(f"{value!r} separates no fields: pass one character, or tab", param, ctx)
+        return found
+
+
+# More than any machine has; beyond it the system runs out of threads.
+_MAX_JOBS = 1024
+# What scikit-learn takes as a seed.
+SEED = click.IntRange(0, 2**32 - 1)
 
 
 def repeat_command(ctx: click.Context, leave_out: tuple[str, ...]) -> str:

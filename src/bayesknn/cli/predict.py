@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bayesknn.cli.outcome import Refusal, one_line_errors
+from bayesknn.cli.outcome import Jobs, Refusal, Separator, debug_option, one_line_errors
 
 FILE = click.Path(path_type=Path)
 
@@ -23,6 +24,7 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--force", is_flag=True, help="Replace what is at --out.")
 @click.option("--encoding", help="Of a CSV file; UTF-8 by default.")
+@click.option("--sep", type=Separator(), help="Between the fields of a CSV file; found out.")
 @click.option("--level", type=float, default=0.95, help="Of the credible intervals.")
 @click.option(
     "--loss",
@@ -30,10 +32,11 @@ FILE = click.Path(path_type=Path)
     metavar="FILE.csv",
     help="What a wrong decision costs: a row for each true class, a column for each decision.",
 )
-@click.option("--jobs", type=int, help="Threads, -1 for all cores; no result depends on it.")
+@click.option("--jobs", type=Jobs(), help="Threads, -1 for all cores; no result depends on it.")
 @click.option("--quiet", is_flag=True, help="Print no notes.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else.")
-def predict(**options: Any) -> None:
+@debug_option
+def predict(debug: bool, **options: Any) -> None:
     """Classify the rows of a CSV or Parquet table with a model that bayesknn fit wrote.
 
     MODEL is the file model.skops or the folder it is in. A file of any other origin is refused:
@@ -44,7 +47,7 @@ def predict(**options: Any) -> None:
     classes and its header the classes decided for, so that the entry in row ill and column well is
     the cost of deciding for well where ill is true.
     """
-    with one_line_errors():
+    with one_line_errors(debug):
         run_predict(**options)
 
 
@@ -54,49 +57,57 @@ def run_predict(
     out: Path | None,
     force: bool,
     encoding: str | None,
+    sep: str | None,
     level: float,
     loss: Path | None,
     jobs: int | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Load, predict and write; nothing is written before all else is done."""
+    """Claim the place, load, predict and write; what cannot work is refused first."""
     if not 0.0 < level < 1.0:
         raise Refusal(f"--level must lie between 0 and 1, got {level:g}")
-    import numpy as np
+    from bayesknn.report.folder import write_file, write_folder
+    from bayesknn.report.output import require_packages
+    from bayesknn.report.reading import check_readable, find_model
 
-    from bayesknn._progress import progress
-    from bayesknn.report import load_model, read_table
-    from bayesknn.report.folder import check_output, write_file, write_folder
-    from bayesknn.report.losses import read_losses
-    from bayesknn.report.predictions import predict_new, write_csv
-
-    is_file = out is not None and out.suffix.lower() == ".csv"
-    own = () if is_file else ("predictions.csv",)
-    if out is not None:
-        check_output(out, force, own)
-    fitted = load_model(model)
-    fitted.classifier.set_params(n_jobs=jobs)
-    classes = [str(name) for name in fitted.classifier.classes_.tolist()]
-    losses = None if loss is None else read_losses(loss, classes, encoding)
-    frame = read_table(data, encoding, text=fitted.categorical)
-    frame = frame.set_axis(np.arange(1, len(frame) + 1), axis=0)
-    with progress("Predicting", verbose=not (quiet or as_json)):
-        found = predict_new(fitted, frame, level, losses)
-        text = write_csv(found)
-    notes = [
-        f"column {name!r} holds categories that training did not see, in {count:,} "
-        f"row{'s' * (count > 1)}: they count as rare ones"
-        for name, count in fitted.count_unseen(frame).items()
-    ]
-    if out is None and not as_json:
-        click.echo(text, nl=False)
-    elif is_file:
-        assert out is not None
-        write_file(out, text, force=force)
+    find_model(model)
+    require_packages(("pandas", "skops"))
+    for path in (data, loss):
+        if path is not None:
+            check_readable(path)
+    place: AbstractContextManager[Path | None] = nullcontext()
+    if out is not None and out.suffix.lower() == ".csv":
+        place = write_file(out, force=force)
     elif out is not None:
-        with write_folder(out, force=force, own=own) as folder:
-            (folder / "predictions.csv").write_text(text, encoding="utf-8", newline="")
+        place = write_folder(out, force=force, own=("predictions.csv",))
+    with place as target:
+        from bayesknn._progress import progress
+        from bayesknn.report.losses import read_losses
+        from bayesknn.report.pipeline import load_model
+        from bayesknn.report.predictions import predict_new, write_csv
+        from bayesknn.report.reading import read_table
+
+        fitted = load_model(model)
+        fitted.classifier.set_params(n_jobs=jobs)
+        classes = [str(name) for name in fitted.classifier.classes_.tolist()]
+        losses = None if loss is None else read_losses(loss, classes, encoding)
+        frame = read_table(data, encoding, separator=sep, kinds=fitted.kinds)
+        notes = list(frame.attrs["notes"])
+        frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
+        with progress("Predicting", verbose=not (quiet or as_json)):
+            found = predict_new(fitted, frame, level, losses)
+            text = write_csv(found)
+        notes += [
+            f"column {name!r} holds categories that training did not see, in {count:,} "
+            f"row{'s' * (count > 1)}: they count as rare ones"
+            for name, count in fitted.count_unseen(frame).items()
+        ]
+        if target is not None:
+            file = target / "predictions.csv" if target.is_dir() else target
+            file.write_text(text, encoding="utf-8", newline="")
+        elif not as_json:
+            click.echo(text, nl=False)
     if as_json:
         summary = {
             "rows": len(found.rows),

@@ -141,7 +141,10 @@ def test_dates_are_measured_and_may_be_axes():
         (None, "The prior is uniform over k from 1 to 8 and β from 0 to"),
         (UniformPrior(8, 4.0), "The prior is uniform over k from 1 to 8 and β from 0 to 4."),
         (np.arange(1.0, 9.0), "The prior is not uniform: it was given, an array, over k from 1"),
-        (lambda beta, k: -beta + 0 * k, "The prior is not uniform: it was given, a function"),
+        (
+            lambda beta, k: np.exp(-beta) + 0 * k,
+            "The prior is not uniform: it was given, a function",
+        ),
     ],
 )
 def test_the_report_says_what_the_prior_is(prior, words):

@@ -154,8 +154,8 @@ def analyse(
     >>> ripley = load_ripley(as_frame=True)
     >>> table = ripley.X_train.assign(kind=ripley.y_train)
     >>> found = analyse(table, "kind", settings={"likelihood": "pseudo", "random_state": 0})
-    >>> found.model.numeric, found.scores()["leave-one-out"].n
-    (['x1', 'x2'], 250)
+    >>> found.model.kinds, found.scores()["leave-one-out"].n
+    ({'x1': 'number', 'x2': 'number'}, 250)
     """
     from bayesknn.classifier import BayesianKNeighborsClassifier
 

@@ -295,7 +295,7 @@ def as_measured(frame: pandas.DataFrame, kinds: Mapping[str, str]) -> pandas.Dat
     --------
     >>> import pandas as pd
     >>> from bayesknn.report.columns import as_measured
-    >>> table = pd.DataFrame({"day": pd.to_datetime(["1970-01-03", "1970-01-01 12:00"])})
+    >>> table = pd.DataFrame({"day": pd.to_datetime(["1970-01-03 00:00", "1970-01-01 12:00"])})
     >>> as_measured(table, {"day": "date"})["day"].tolist()
     [2.0, 0.5]
     """

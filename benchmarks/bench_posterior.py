@@ -7,14 +7,14 @@ import numpy as np
 
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
+from bayesknn.labels.label_sampler import make_label_sampler
 from bayesknn.labels.random import spawn_keys
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import UniformPrior
-from bayesknn.posterior.auxiliary import AuxiliarySampler
-from bayesknn.posterior.auxiliary_labels import plan_label_draws
+from bayesknn.posterior.auxiliary_variables import AuxiliarySampler
 from bayesknn.posterior.chains import run_chains
 from bayesknn.posterior.diagnostics import effective_sample_size
-from bayesknn.posterior.exchange import ExchangeSampler
+from bayesknn.posterior.exchange_algorithm import ExchangeSampler
 from bayesknn.posterior.proposals import PAPER_R, PAPER_TAU, plan_walk
 from benchmarks.harness import Report, interleave
 
@@ -34,9 +34,9 @@ def ripley() -> CoherentLikelihood:
 def make_sampler(likelihood, label_sampler, scheme, n_warmup, tau=None, r=None, **auxiliary):
     prior = UniformPrior(K_MAX, BETA_MAX)
     walk, tuning = plan_walk(BETA_MAX, K_MAX, scheme, n_warmup, tau, r)
-    label_draws = plan_label_draws(likelihood, label_sampler)
+    sampler = make_label_sampler(likelihood.model, likelihood.labels, label_sampler)
     cls = AuxiliarySampler if auxiliary else ExchangeSampler
-    return cls(likelihood, prior, label_draws, walk, tuning, 1, **auxiliary)
+    return cls(prior, walk, tuning, 1, likelihood, sampler, **auxiliary)
 
 
 def run(report: Report) -> None:
@@ -53,7 +53,7 @@ def compare_label_samplers(report: Report, likelihood: CoherentLikelihood) -> No
 
     def advance(label_sampler):
         sampler = make_sampler(likelihood, label_sampler, "joint", 0, PAPER_TAU, PAPER_R)
-        state = sampler.start(*START, float(sampler.prior.log_density(1.0, 1)))
+        state = sampler.start(*START)
         sampler.advance(state, key, 0, N_MOVES[label_sampler])
 
     best = interleave({name: lambda name=name: advance(name) for name in N_MOVES}, repeats=5)

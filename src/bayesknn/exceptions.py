@@ -1,5 +1,7 @@
 """What bayesknn raises and warns about beyond ``ValueError``."""
 
+from typing import Any
+
 
 class CoalescenceError(RuntimeError):
     """Coupling from the past did not meet within the allowed past.
@@ -19,7 +21,7 @@ class CoalescenceError(RuntimeError):
         self.n_sweeps = n_sweeps
         self.n_apart = n_apart
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type, tuple[str, int, int]]:
         return type(self), (self.args[0], self.n_sweeps, self.n_apart)
 
 
@@ -29,3 +31,22 @@ class MixingWarning(UserWarning):
 
 class PhaseTransitionWarning(UserWarning):
     """The model is near or beyond its phase transition, where samplers slow down."""
+
+
+class SamplingInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended the chains before they were done.
+
+    It is a ``KeyboardInterrupt``, so that nothing takes the draws for a complete run by mistake.
+
+    Attributes
+    ----------
+    posterior : xarray.DataTree
+        The draws that every chain had finished by then, laid out as those of a complete run.
+    """
+
+    def __init__(self, message: str, posterior: Any = None):
+        super().__init__(message)
+        self.posterior = posterior
+
+    def __reduce__(self) -> tuple[type, tuple[str, Any]]:
+        return type(self), (self.args[0], self.posterior)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.connectivity import _new_forest
-from bayesknn.labels.random import _bits, _sweep_key, _uniform
+from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
 
 
 def uniform(key, draw, sweep, site) -> float:
-    sweep_key = _sweep_key(np.uint64(key), np.uint64((draw << 32) | sweep))
-    return _uniform(np.uint64(_bits(np.uint64(sweep_key), np.uint64(site))))
+    sweep_key = key_of_sweep(np.uint64(key), np.uint64((draw << 32) | sweep))
+    return as_uniform(np.uint64(random_bits(np.uint64(sweep_key), np.uint64(site))))
 
 
 @st.composite

@@ -11,9 +11,8 @@ from scipy import stats
 from bayesknn._jit import kernel
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import gibbs_two
-from bayesknn.labels.gibbs import gibbs_labels
-from bayesknn.labels.random import _bits, _sweep_key, _uniform, spawn_keys
+from bayesknn.labels import gibbs
+from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits, spawn_keys
 from bayesknn.model import expected_agreement_exact
 from tests.labels.exact import (
     enumerate_law,
@@ -23,6 +22,7 @@ from tests.labels.exact import (
     ring_mean_agreement,
     weights_of,
 )
+from tests.labels.samplers import gibbs_labels
 from tests.model.enumeration import exact_law
 from tests.statistical import check, p_value_of_counts, rejects
 
@@ -98,7 +98,7 @@ def test_law(n_classes, weighted):
 
 
 def test_law_from_lists(monkeypatch):
-    monkeypatch.setattr(gibbs_two, "_ROW_POINTS", 0)
+    monkeypatch.setattr(gibbs, "prefers_rows", lambda couplings: False)
     check(p_value_of_law(2), N_DRAWS, seed=1)
 
 
@@ -129,7 +129,7 @@ def _chain(weights, strength, class_weight, key, thin, labels, draws, stale, reu
     for draw in range(len(draws)):
         for t in range(thin):
             sweep = t if reuse else draw * thin + t
-            stream = _sweep_key(key, np.uint64(sweep))
+            stream = key_of_sweep(key, np.uint64(sweep))
             seen[:] = labels
             for i in range(len(labels)):
                 fields[:] = 0.0
@@ -139,7 +139,7 @@ def _chain(weights, strength, class_weight, key, thin, labels, draws, stale, reu
                 for g in range(n_classes):
                     total += np.exp(strength * class_weight[g] * fields[g])
                     sums[g] = total
-                target = _uniform(_bits(stream, np.uint64(i))) * total
+                target = as_uniform(random_bits(stream, np.uint64(i))) * total
                 labels[i] = 0
                 for g in range(n_classes - 1):
                     labels[i] += sums[g] <= target

@@ -5,8 +5,8 @@ import pytest
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.bonds import new_scratch
-from bayesknn.labels.layers import _sweep_layers
-from bayesknn.labels.swendsen_wang import _sweep
+from bayesknn.labels.layers import sweep_layers
+from bayesknn.labels.swendsen_wang import sweep_clusters
 from bayesknn.model.statistics import agreement
 from tests.model.enumeration import exact_law
 from tests.model.graphs import random_graph
@@ -25,8 +25,8 @@ def test_one_layer_is_the_plain_sweep(weights, capacity):
     plain, layered = start.copy(), start.copy()
     scratch = new_scratch(start, 3, weights is not None, capacity)
     for sweep in np.arange(3, dtype=np.uint64):
-        _sweep(neighbors, 8, 1.6, 3, weights, KEY, sweep, plain, scratch)
-        _sweep_layers(
+        sweep_clusters(neighbors, 8, 1.6, 3, weights, KEY, sweep, plain, scratch)
+        sweep_layers(
             neighbors, np.array([8]), np.array([0.2]), 3, weights, KEY, sweep, layered, scratch
         )
         assert np.array_equal(plain, layered)
@@ -51,7 +51,7 @@ def p_value_of_layers(weights=None, scale=1.0):
             key = np.random.SeedSequence([seed, place]).generate_state(1, np.uint64)[0]
             draws = []
             for sweep in np.arange(300, dtype=np.uint64):
-                _sweep_layers(
+                sweep_layers(
                     GRAPH.neighbors, ks, scale * rates, 3, weights, key, sweep, labels, scratch
                 )
                 draws.append(labels.copy())

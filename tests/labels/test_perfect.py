@@ -9,10 +9,10 @@ from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import layout
-from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.perfect_bonds import _run_bonds, bond_scratch
 from bayesknn.labels.random import spawn_keys
 from bayesknn.model import agreement
+from tests.labels.samplers import perfect_labels
 from tests.model.enumeration import exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
 
@@ -49,12 +49,8 @@ def test_law_of_bonds(beta, n_classes, class_weight):
 
 @pytest.mark.parametrize("beta", [0.4, 1.2])
 @pytest.mark.parametrize("class_weight", [None, WEIGHTS])
-@pytest.mark.parametrize("proposal_beta", [None, 0.3, "auto"])
-def test_law_of_sites(beta, class_weight, proposal_beta):
-    p_value = p_value_of_draws(
-        beta, 2, class_weight, algorithm="sites", proposal_beta=proposal_beta
-    )
-    check(p_value, n_draws=20_000)
+def test_law_of_sites(beta, class_weight):
+    check(p_value_of_draws(beta, 2, class_weight, algorithm="sites"), n_draws=20_000)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +103,6 @@ def ripley():
         {"n_classes": 3},
         {"n_classes": 2, "class_weight": [1.0, 1.02]},
         {"n_classes": 2, "algorithm": "sites"},
-        {"n_classes": 2, "algorithm": "sites", "proposal_beta": 0.97},
     ],
 )
 def test_threads_and_number_of_draws_do_not_matter(ripley, options):
@@ -116,7 +111,6 @@ def test_threads_and_number_of_draws_do_not_matter(ripley, options):
         many, again = perfect_labels(ripley, 1.0, 13, n_draws=25, key=KEY, n_jobs=n_jobs, **options)
         np.testing.assert_array_equal(one, many)
         np.testing.assert_array_equal(info.n_sweeps, again.n_sweeps)
-        np.testing.assert_array_equal(info.n_tries, again.n_tries)
     few, _ = perfect_labels(ripley, 1.0, 13, n_draws=4, key=KEY, **options)
     np.testing.assert_array_equal(one[:4], few)
     assert len(np.unique(one, axis=0)) == 25
@@ -127,18 +121,10 @@ def test_info(ripley):
     assert labels.shape == (20, 250)
     assert labels.dtype == np.uint8
     assert info.algorithm == "bonds"
-    assert info.proposal_beta == 1.45
     np.testing.assert_array_equal(info.agreement, agreement(ripley, labels, 13))
-    np.testing.assert_array_equal(info.n_tries, np.ones(20))
     assert np.all(info.n_sweeps >= 4)
     labels, info = perfect_labels(ripley, 1.0, 13, 2, class_weight=WEIGHTS, key=KEY)
     np.testing.assert_array_equal(info.agreement, agreement(ripley, labels, 13, WEIGHTS))
-
-
-def test_sites_info_and_proposals(ripley):
-    _, info = perfect_labels(ripley, 1.1, 13, 2, key=KEY, algorithm="sites", proposal_beta=1.08)
-    assert (info.algorithm, info.proposal_beta) == ("sites", 1.08)
-    assert info.n_tries[0] >= 1
 
 
 def test_extremes(ripley):
@@ -171,16 +157,6 @@ def test_keys_give_different_draws(ripley):
     [
         ({"n_classes": 3, "max_sweeps": 3}, "raise max_sweeps, or use Swendsen-Wang", 3),
         ({"n_classes": 2, "algorithm": "sites", "max_sweeps": 50}, "use algorithm='bonds'", 50),
-        (
-            {"n_classes": 2, "algorithm": "sites", "proposal_beta": 1.0, "max_tries": 3},
-            "refused in all of 3 proposals; use algorithm='bonds'",
-            None,
-        ),
-        (
-            {"n_classes": 2, "algorithm": "sites", "proposal_beta": 1.9, "max_sweeps": 64},
-            "still apart after a past of 64 sweeps; use algorithm='bonds'",
-            64,
-        ),
     ],
 )
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -188,7 +164,7 @@ def test_no_draw_rather_than_a_biased_one(ripley, options, words, n_sweeps, n_jo
     with pytest.raises(CoalescenceError, match=words) as caught:
         perfect_labels(ripley, 2.0, 13, n_draws=5, key=KEY, n_jobs=n_jobs, **options)
     assert 0 < caught.value.n_apart <= 250
-    assert n_sweeps is None or caught.value.n_sweeps == n_sweeps
+    assert caught.value.n_sweeps == n_sweeps
     assert f"{caught.value.n_apart} of 250 points" in str(caught.value)
     assert pickle.loads(pickle.dumps(caught.value)).n_apart == caught.value.n_apart
 
@@ -223,18 +199,10 @@ def test_the_first_draw_that_fails_is_named(ripley):
         ({"n_draws": 0}, "n_draws must be an integer in"),
         ({"n_draws": 1.5}, "n_draws must be an integer"),
         ({"max_sweeps": 0}, "max_sweeps must be an integer"),
-        ({"max_tries": -1}, "max_tries must be an integer"),
         ({"algorithm": "gibbs"}, "algorithm must be one of auto, bonds, sites, got 'gibbs'"),
         ({"n_classes": 3, "algorithm": "sites"}, "needs two classes, got 3; use 'bonds'"),
-        ({"n_classes": 3, "class_weight": [1, 1, 2]}, "use Gibbs or Swendsen-Wang"),
+        ({"n_classes": 3, "class_weight": [1, 1, 2]}, "use 'gibbs' or 'swendsen-wang'"),
         ({"class_weight": [1, -1]}, "class_weight must be finite and positive"),
-        ({"proposal_beta": 0.5}, "'bonds' has no need of it"),
-        ({"algorithm": "sites", "proposal_beta": 1.5}, "at most beta = 1, got 1.5"),
-        ({"algorithm": "sites", "proposal_beta": "soon"}, "proposal_beta must be a number"),
-        (
-            {"algorithm": "sites", "proposal_beta": 0.5, "max_tries": 2**31, "n_draws": 2},
-            "n_draws \\* max_tries must be at most",
-        ),
     ],
 )
 def test_bad_arguments(changed, words):

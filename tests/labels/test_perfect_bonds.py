@@ -22,7 +22,8 @@ from bayesknn.labels.perfect_bonds import (
     bond_scratch,
     bond_strengths,
 )
-from bayesknn.labels.random import _sweep_key
+from bayesknn.labels.random import key_of_sweep
+from bayesknn.model import BoltzmannModel
 from tests.labels.perfect_twins import BondTwin, clusters, small_graphs
 from tests.model.enumeration import exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
@@ -34,7 +35,7 @@ KEYS = st.integers(0, 2**64 - 1).map(np.uint64)
 
 
 def draw_bonds(graph, beta, k, n_classes, class_weight, key, draw, n_start=1, max_sweeps=2**16):
-    rate, pull, heavier = bond_strengths(graph, beta, k, class_weight)
+    rate, pull, heavier = bond_strengths(BoltzmannModel(graph, n_classes, class_weight), beta, k)
     labels = np.full(graph.n_points, 99, np.uint8)
     n_sweeps, n_apart = _draw_bonds(
         graph.neighbors, k, rate, n_classes, pull, heavier, np.uint64(key), np.uint64(draw),
@@ -48,7 +49,7 @@ def draw_bonds(graph, beta, k, n_classes, class_weight, key, draw, n_start=1, ma
 
 def enumerate_kernel(graph, beta, k, n_classes, class_weight):
     """List the bonds with their probabilities, and all configurations with their law."""
-    rate, pull, heavier = bond_strengths(graph, beta, k, class_weight)
+    rate, pull, heavier = bond_strengths(BoltzmannModel(graph, n_classes, class_weight), beta, k)
     n = graph.n_points
     ends = [(i, int(graph.neighbors[r, i])) for i in range(n) for r in range(k)]
     p = [_open_probability(rate)] * len(ends) + [_open_probability(strength) for strength in pull]
@@ -174,13 +175,13 @@ def test_further_back_on_ripley(ripley, beta, k, n_classes):
 @pytest.mark.parametrize("class_weight", [None, np.array([1.0, 1.01])])
 def test_order_never_breaks_on_ripley(ripley, class_weight):
     n, k = ripley.n_points, 13
-    rate, pull, _ = bond_strengths(ripley, 1.45, k, class_weight)
+    rate, pull, _ = bond_strengths(BoltzmannModel(ripley, 2, class_weight), 1.45, k)
     scratch = bond_scratch(n)
     length = n * k + len(pull)
     n_clusters = []
     for sweep in range(30):
         start = np.uint64((sweep + 1) * length + 1)
-        sweep_key = np.uint64(_sweep_key(np.uint64(3), np.uint64(sweep)))
+        sweep_key = np.uint64(key_of_sweep(np.uint64(3), np.uint64(sweep)))
         _sweep_bonds(
             ripley.neighbors, k, rate, 2, pull, sweep_key, start, sweep == 0, True, scratch
         )

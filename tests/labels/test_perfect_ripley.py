@@ -14,10 +14,9 @@ import pytest
 
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.random import spawn_keys
-from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 from bayesknn.model import expected_agreement_exact
+from tests.labels.samplers import perfect_labels, swendsen_wang_labels
 
 CLASSES = (2, 3, 4, 6)
 NEIGHBOURS = (1, 5, 13, 53, 125)

@@ -1,4 +1,4 @@
-"""Single-site coupling from the past and its accept-reject step."""
+"""Single-site coupling from the past."""
 
 import numba
 import numpy as np
@@ -7,15 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesknn.datasets import load_ripley
-from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.perfect_rejection import (
-    _draw_by_rejection_batch,
-    _measure_shortfalls,
-    choose_proposal_beta,
-    rejection_scratch,
-    rejection_step,
-)
 from bayesknn.labels.perfect_sites import (
     _draw_sites,
     _run_sites,
@@ -23,8 +15,8 @@ from bayesknn.labels.perfect_sites import (
     site_scratch,
     site_tables,
 )
-from bayesknn.labels.random import _sweep_key
-from bayesknn.model import agreement
+from bayesknn.labels.random import key_of_sweep
+from bayesknn.model import BoltzmannModel
 from tests.labels.perfect_twins import SiteTwin, small_graphs
 from tests.model.enumeration import exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
@@ -41,7 +33,7 @@ HALF = np.uint64(32)
 
 def draw_sites(graph, beta, k, class_weight, key, draw, n_start=1, max_sweeps=2**16):
     labels = np.full(graph.n_points, 99, np.uint8)
-    tables = site_tables(graph, beta, k, class_weight)
+    tables = site_tables(BoltzmannModel(graph, 2, class_weight), beta, k)
     scratch = site_scratch(graph.n_points)
     n_sweeps, n_apart = _draw_sites(
         tables, np.uint64(key), np.uint64(draw), n_start, max_sweeps, scratch, labels
@@ -54,7 +46,7 @@ def draw_sites(graph, beta, k, class_weight, key, draw, n_start=1, max_sweeps=2*
 def test_heat_bath_keeps_the_law(beta, class_weight):
     graph = NeighborGraph.from_neighbors([[1, 0, 1, 1, 3], [2, 2, 0, 4, 0]])
     states, law = exact_law(graph, beta, 2, 2, class_weight)
-    tables = site_tables(graph, beta, 2, class_weight)
+    tables = site_tables(BoltzmannModel(graph, 2, class_weight), beta, 2)
     pushed = law.copy()
     for i in range(graph.n_points):
         middle, last = tables.single_starts[i], tables.starts[i + 1]
@@ -109,12 +101,12 @@ def test_further_back_on_ripley(ripley):
 
 @pytest.mark.parametrize("class_weight", [None, WEIGHTS])
 def test_order_never_breaks_and_slots_stay_true_on_ripley(ripley, class_weight):
-    tables = site_tables(ripley, 1.45, 13, class_weight)
+    tables = site_tables(BoltzmannModel(ripley, 2, class_weight), 1.45, 13)
     scratch = site_scratch(ripley.n_points)
     key = np.uint64(5)
     _run_sites(tables, key, np.uint64(0), 1, scratch)
     for sweep in range(200):
-        _sweep_sites(tables, np.uint64(_sweep_key(key, np.uint64(sweep))), scratch)
+        _sweep_sites(tables, np.uint64(key_of_sweep(key, np.uint64(sweep))), scratch)
         lower, upper = scratch.pairs & LOW_HALF, scratch.pairs >> HALF
         assert np.all(lower <= upper)
         assert np.all((scratch.slots & LOW_HALF) <= (scratch.slots >> HALF))
@@ -184,7 +176,7 @@ def p_value_of_past(fresh):
     def p_value(n_draws, seed):
         labels = np.empty((n_draws, 6), np.uint8)
         key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-        _lengthen(site_tables(RING, 1.2, 1), fresh, key, site_scratch(6), labels)
+        _lengthen(site_tables(BoltzmannModel(RING, 2), 1.2, 1), fresh, key, site_scratch(6), labels)
         return p_value_of_counts(np.bincount(state_index(labels, 2), minlength=64), law)
 
     return p_value
@@ -196,59 +188,3 @@ def test_fresh_numbers_are_rejected():
 
 
 # The accept-reject step.
-
-
-def p_value_of_rejection(strength=None, one_component=False, class_weight=None):
-    """Draws at beta 2 from proposals at 1.2; the arguments break the step."""
-    _, law = exact_law(PARTS, 2.0, 1, 2, class_weight)
-    tables = site_tables(PARTS, 1.2, 1, class_weight)
-    step = rejection_step(PARTS, 2.0, 1.2, 1, class_weight)
-    if strength is not None:
-        step = step._replace(strength=strength)
-    if one_component:
-        step = step._replace(components=np.zeros_like(step.components))
-
-    def p_value(n_draws, seed):
-        labels, n_sweeps = np.empty((n_draws, 6), np.uint8), np.empty(n_draws, np.int64)
-        key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-        n_left = _draw_by_rejection_batch(
-            step, tables, key, np.uint64(0), 4, 2**12, 2000, rejection_scratch(step), labels,
-            n_sweeps, n_sweeps.copy(),
-        )  # fmt: skip
-        assert n_left == 0
-        return p_value_of_counts(np.bincount(state_index(labels, 2), minlength=64), law)
-
-    return p_value
-
-
-@pytest.mark.parametrize("class_weight", [None, WEIGHTS])
-def test_rejection_has_the_law(class_weight):
-    check(p_value_of_rejection(class_weight=class_weight), n_draws=20_000)
-    check(p_value_of_rejection(one_component=True, class_weight=class_weight), n_draws=10_000)
-
-
-@pytest.mark.parametrize("strength", [0.0, 0.4, 1.2])
-def test_wrong_acceptance_is_rejected(strength):
-    assert rejects(p_value_of_rejection(strength=strength), n_draws=20_000)
-
-
-@given(graph=small_graphs(), data=st.data())
-@settings(max_examples=40, deadline=None)
-def test_shortfalls(graph, data):
-    n, k = graph.n_points, graph.k_max
-    labels = np.array(data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)), np.uint8)
-    step = rejection_step(graph, 2.0, 1.0, k, WEIGHTS)
-    shortfalls = np.empty(step.components.max() + 1)
-    _measure_shortfalls(step, labels, shortfalls)
-    assert np.isclose(shortfalls.sum(), n * k * 1.6 - agreement(graph, labels, k, WEIGHTS))
-    for r in range(k):
-        np.testing.assert_array_equal(step.components, step.components[graph.neighbors[r]])
-
-
-def test_choice_of_the_proposal(ripley):
-    # On Ripley's graph single-site chains meet within the pilot's past up to about beta = 1.3.
-    assert 0.8 < choose_proposal_beta(ripley, 2.0, 13, None, np.uint64(1), 1024) < 1.6
-    with pytest.raises(CoalescenceError, match="use algorithm='bonds'") as caught:
-        choose_proposal_beta(ripley, 1000.0, 13, None, np.uint64(1), 1024)
-    assert caught.value.n_sweeps == 256
-    assert caught.value.n_apart > 0

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 from bayesknn._jit import kernel
 from bayesknn.labels.random import (
-    _bits,
     _mix,
-    _sweep_key,
-    _uniform,
     as_seed_sequence,
+    as_uniform,
+    key_of_sweep,
+    random_bits,
+    seeds_for,
     spawn_keys,
 )
 from tests.labels import exact
@@ -24,15 +25,15 @@ words = st.integers(0, 2**64 - 1)
 def _fill(key, n_sweeps, n_sites):
     numbers = np.empty((n_sweeps, n_sites), np.uint64)
     for sweep in range(n_sweeps):
-        stream = _sweep_key(key, np.uint64(sweep))
+        stream = key_of_sweep(key, np.uint64(sweep))
         for site in range(n_sites):
-            numbers[sweep, site] = _bits(stream, np.uint64(site))
+            numbers[sweep, site] = random_bits(stream, np.uint64(site))
     return numbers
 
 
 @kernel
 def _as_uniform(numbers):
-    return np.array([_uniform(number) for number in numbers])
+    return np.array([as_uniform(number) for number in numbers])
 
 
 def test_known_values_of_splitmix64():
@@ -44,15 +45,15 @@ def test_known_values_of_splitmix64():
         4593380528125082431,
         16408922859458223821,
     ]
-    assert [int(_bits(np.uint64(1234567), np.uint64(site))) for site in range(5)] == expected
+    assert [int(random_bits(np.uint64(1234567), np.uint64(site))) for site in range(5)] == expected
 
 
 @given(words, words, words)
 def test_twin(key, sweep, site):
     assert int(_mix(np.uint64(key))) == exact.mix(key)
     stream = exact.sweep_key(key, sweep)
-    assert _sweep_key(np.uint64(key), np.uint64(sweep)) == stream
-    assert _bits(np.uint64(stream), np.uint64(site)) == exact.bits(stream, site)
+    assert key_of_sweep(np.uint64(key), np.uint64(sweep)) == stream
+    assert random_bits(np.uint64(stream), np.uint64(site)) == exact.bits(stream, site)
 
 
 def test_compiled_in_a_loop():
@@ -166,12 +167,30 @@ def test_none_takes_fresh_entropy():
     assert spawn_keys(None, 1)[0] != spawn_keys(None, 1)[0]
 
 
-def test_seed_sequences_are_taken_as_they_are():
-    sequence = np.random.SeedSequence(5)
-    assert as_seed_sequence(sequence) is sequence
-    first, second = spawn_keys(sequence, 3), spawn_keys(sequence, 3)
-    np.testing.assert_array_equal(first, spawn_keys(5, 3))
-    assert not set(first.tolist()) & set(second.tolist())
+def test_a_seed_sequence_gives_the_same_draws_twice():
+    """Even one that was spawned from: a second fit with it is the first again."""
+    parent = np.random.SeedSequence(5)
+    for sequence in (parent, parent.spawn(3)[1]):
+        once = spawn_keys(sequence, 3)
+        np.testing.assert_array_equal(spawn_keys(sequence, 3), once)
+        assert as_seed_sequence(sequence).spawn_key == sequence.spawn_key
+    assert len({int(key) for key in [*spawn_keys(5, 3), *spawn_keys(parent.spawn(1)[0], 3)]}) == 6
+
+
+def test_seeds_know_what_they_are_for():
+    def first(*arguments):
+        return int(seeds_for(*arguments).generate_state(1, np.uint64)[0])
+
+    parent = np.random.SeedSequence(5)
+    different = [
+        *(first(0, *data) for data in (["chain", "a"], ["chain", "b"], ["grid", "a"])),
+        *(first(0, *data) for data in (["chaina"], ["chain"])),
+        *(first(seeds, "chain") for seeds in (parent, parent.spawn(1)[0])),
+        first(1, "chain", "a"),
+    ]
+    assert len(set(different)) == len(different)
+    assert first(0, "chain", "a") == different[0]
+    assert first(parent, "chain") == first(5, "chain")
 
 
 @pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])

@@ -90,7 +90,7 @@ def test_progress_is_told_in_full_and_changes_nothing(method, n_jobs, monkeypatc
         yield steps.append
 
     # Pieces of a single sweep or draw.
-    monkeypatch.setattr("bayesknn.labels.swendsen_wang._OPERATIONS_PER_CALL", 1)
+    monkeypatch.setattr("bayesknn.labels.slices._OPERATIONS_PER_CALL", 1)
     monkeypatch.setattr("bayesknn.labels.perfect._WORK_PER_CALL", 1)
     arguments = (GRAPH, BETA, K, N_CLASSES, method, 21)
     options = {"random_state": 5, "n_jobs": n_jobs, "return_info": True}
@@ -103,7 +103,7 @@ def test_progress_is_told_in_full_and_changes_nothing(method, n_jobs, monkeypatc
     ((description, total, verbose, steps),) = told
     assert (description, verbose) == ("Drawing labels", 1)
     assert total == sum(steps) == (21 if method == "perfect" else info.n_sweeps)
-    assert len(steps) == {"perfect": 21, "gibbs": 2}.get(method, 2 * 200 + 21)
+    assert len(steps) == {"perfect": 21, "gibbs": 2 * 500 + 21}.get(method, 2 * 200 + 21)
 
 
 def test_underscores_are_dashes():

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.bonds import _bond_rate, _is_dense, _open_probability, _set_bond_law
+from bayesknn.labels.bonds import _is_dense, _open_probability, _set_bond_law, bond_rate
 from bayesknn.labels.swendsen_wang import _set_colour_law
 from tests.labels.swendsen_wang_twin import find_roots
 from tests.model.enumeration import exact_law
@@ -24,7 +24,7 @@ GRAPH = NeighborGraph.from_neighbors([[1, 0, 1, 2, 3], [2, 2, 0, 1, 0]])
 
 def push(law, states, k, beta, class_weight, mutant=None):
     """Send a law over the states through one sweep."""
-    rate = _bond_rate(beta, 1 if mutant == "beta not divided by k" else k)
+    rate = bond_rate(beta, 1 if mutant == "beta not divided by k" else k)
     edges = [(i, int(j)) for row in GRAPH.neighbors[:k] for i, j in enumerate(row)]
     if mutant == "each pair bound once":
         edges = [(i, j) for i, j in edges if i < j or (j, i) not in edges]

@@ -5,13 +5,14 @@ import numpy as np
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.transition import _simulate_one
-from bayesknn.model import expected_agreement_exact
+from bayesknn.model import BoltzmannModel, expected_agreement_exact
 from tests.model.graphs import ripley_graph
 from tests.statistical import check, p_value_of_z, rejects
 
 
 def p_value_of_simulation(k_simulated):
     graph, k = ripley_graph(), 5
+    model = BoltzmannModel(graph, 2)
     betas = [0.5, 1.5, 2.5]
     exact = expected_agreement_exact(graph, betas, k, 2)
 
@@ -20,7 +21,7 @@ def p_value_of_simulation(k_simulated):
         keys = np.random.SeedSequence(seed).generate_state(3 * n_draws, np.uint64).reshape(3, -1)
         z = []
         for beta, mean, row in zip(betas, exact, keys, strict=True):
-            runs = [_simulate_one(graph, beta, k_simulated, 2, None, key)[0] for key in row]
+            runs = [_simulate_one(model, beta, k_simulated, key)[0] for key in row]
             z.append((np.mean(runs) - mean) / (np.std(runs, ddof=1) / np.sqrt(n_draws)))
         return p_value_of_z(z)
 

@@ -6,13 +6,13 @@ import numpy as np
 from scipy import stats
 
 from bayesknn.graph import NeighborGraph
+from bayesknn.labels.label_sampler import make_label_sampler
 from bayesknn.labels.random import spawn_keys
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import UniformPrior
-from bayesknn.posterior.auxiliary import AuxiliarySampler
-from bayesknn.posterior.auxiliary_labels import plan_label_draws
+from bayesknn.posterior.auxiliary_variables import AuxiliarySampler
 from bayesknn.posterior.chains import run_chains
-from bayesknn.posterior.exchange import ExchangeSampler
+from bayesknn.posterior.exchange_algorithm import ExchangeSampler
 from bayesknn.posterior.proposals import plan_walk
 from tests.posterior.toy import exact_moments, standard_scores
 from tests.statistical import p_value_of_z
@@ -59,8 +59,8 @@ def make_sampler(
     likelihood = likelihood or make_likelihood()
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
     walk = walk._replace(n_warmup=n_warmup * thin)
-    label_draws = plan_label_draws(likelihood, label_sampler, n_sweeps)
-    parts = (likelihood, prior, label_draws, walk, tuning, thin)
+    sampler = make_label_sampler(likelihood.model, likelihood.labels, label_sampler, n_sweeps)
+    parts = (prior, walk, tuning, thin, likelihood, sampler)
     if not auxiliary:
         return ExchangeSampler(*parts)
     settings = {"updates": (), "n_refresh": 2, **auxiliary}

@@ -5,9 +5,9 @@ Each takes its log acceptance ratio as an argument, so that a mutant is a twin w
 
 import numpy as np
 
-from bayesknn.labels.random import _bits
-from bayesknn.labels.swendsen_wang import _sweep
-from bayesknn.posterior.drawer import _draw_labels
+from bayesknn.labels.label_sampler import draw_labels
+from bayesknn.labels.random import random_bits
+from bayesknn.labels.swendsen_wang import sweep_clusters
 from bayesknn.posterior.label_chains import DRAW_SLOT, REFRESH_SLOT
 from bayesknn.posterior.proposals import (
     _acceptance,
@@ -24,8 +24,8 @@ class Model:
 
     def __init__(self, sampler):
         self.sampler, self.likelihood = sampler, sampler.likelihood
-        self.near = sampler.label_draws.field.neighbors.astype(int)
-        self.drawer = sampler.label_draws.drawer()
+        self.near = sampler.label_sampler.layout.neighbors.astype(int)
+        self.drawer = sampler.label_sampler.compiled()
         weights = sampler.likelihood.class_weight
         self.weights = np.ones(sampler.likelihood.n_classes) if weights is None else weights
 
@@ -35,19 +35,19 @@ class Model:
 
     def key(self, key, move, slot):
         stream = np.uint64(_iteration_key(np.uint64(key), move))
-        return np.uint64(_bits(stream, np.uint64(slot)))
+        return np.uint64(random_bits(stream, np.uint64(slot)))
 
     def draw(self, beta, k, key, move):
-        assert _draw_labels(self.drawer, beta, int(k), self.key(key, move, DRAW_SLOT)) == 0
+        assert draw_labels(self.drawer, beta, int(k), self.key(key, move, DRAW_SLOT)) == 0
         return self.drawer.labels.copy()
 
     def refresh(self, labels, beta, k, key, move, n_sweeps):
         labels = labels.copy()
-        scratch = self.sampler.label_draws.swendsen_wang(n_sweeps).scratch
+        scratch = self.sampler.label_sampler.swendsen_wang(n_sweeps).scratch
         key = self.key(key, move, REFRESH_SLOT)
         d = self.drawer
         for sweep in range(n_sweeps):
-            _sweep(
+            sweep_clusters(
                 d.neighbors, int(k), float(beta) * d.unit, d.n_classes, d.class_weight, key,
                 np.uint64(sweep), labels, scratch,
             )  # fmt: skip
@@ -70,7 +70,7 @@ def run_exchange_twin(
 ):
     """Return beta and k after each move."""
     model, walk = Model(sampler), sampler.walk
-    theta, k, _, tuning = sampler.init(key)
+    theta, k, _, tuning, _, _ = sampler.init(key)
     betas, ks = np.empty(n_moves), np.empty(n_moves, int)
     for move in range(n_moves):
         beta = _beta_of(theta, walk.beta_max)
@@ -109,7 +109,7 @@ def run_auxiliary_twin(
 ):
     """Return beta, k and the plug-in after each move."""
     model, walk = Model(sampler), sampler.walk
-    theta, k, _, _, z, tuning = sampler.init(key)
+    theta, k, _, tuning, _, z = sampler.init(key)
     beta_hat, k_hat = sampler.plug_in
     betas, ks, plug_ins, since = [], [], [], []
     for move in range(n_moves):

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import perfect_labels, spawn_keys
+from bayesknn.labels import spawn_keys
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, PseudoLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior import grid_posterior
+from tests.labels.samplers import perfect_labels
 from tests.posterior.label_chain_cases import make_sampler
 from tests.posterior.label_chain_twins import log_exchange, run_exchange_twin
 from tests.statistical import check, p_value_of_counts, rejects

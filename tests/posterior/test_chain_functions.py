@@ -1,5 +1,6 @@
 """What the three chains have in common as functions: priors, bad input, checkpoints, Ctrl-C."""
 
+import inspect
 import pickle
 import sys
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import bayesknn.posterior
+from bayesknn.exceptions import SamplingInterrupted
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior import auxiliary, exchange, metropolis
@@ -102,20 +104,47 @@ def test_ctrl_c_keeps_what_is_finished_and_the_run_goes_on(function, monkeypatch
         patch.setattr("bayesknn.posterior.chains._MAX_GROWTH", 1.0)
         patch.setattr(LabelChain, "advance", interrupted)
         n_kept = 50 - whole["warmup_posterior"].sizes["draw"]
-        with pytest.warns(UserWarning, match=f"interrupted: each chain has {n_kept} of 60 draws"):
-            cut = run(function, checkpoint=tmp_path / "run.npz")
+        message = f"interrupted: each chain has {n_kept} of 60 draws"
+        with pytest.raises(SamplingInterrupted, match=message) as stopped:
+            run(function, checkpoint=tmp_path / "run.npz")
+        cut = stopped.value.posterior
     for name in ("beta", "k"):
         kept = whole["posterior"][name].values[:, :n_kept]
         np.testing.assert_array_equal(cut["posterior"][name].values, kept)
     assert whole.identical(run(function, checkpoint=tmp_path / "run.npz"))
 
 
-def test_functions_hide_the_modules_of_their_names_and_nothing_breaks():
+def test_no_function_hides_a_module():
     for function in FUNCTIONS:
-        name = f"bayesknn.posterior.{function.__name__}"
         assert getattr(bayesknn.posterior, function.__name__) is function
-        assert getattr(sys.modules[name], function.__name__) is function
+        assert f"bayesknn.posterior.{function.__name__}" not in sys.modules
         assert pickle.loads(pickle.dumps(function)) is function
+
+
+@quiet
+@every_chain
+def test_two_data_sets_do_not_share_random_numbers(function):
+    """With one random_state, exchange's errors had one sign on all of 36 data sets."""
+    keys = {run(function, data_for(function, seed=seed)).attrs["keys"] for seed in (3, 4)}
+    assert len(keys) == 2
+    assert run(function).attrs["keys"] == run(function).attrs["keys"]
+
+
+@quiet
+def test_a_seed_sequence_may_be_used_twice():
+    seeds = np.random.SeedSequence(7)
+    first, second = (run(metropolis, random_state=seeds) for _ in range(2))
+    assert first.identical(second)
+
+
+def test_shared_arguments_are_described_and_have_the_same_defaults():
+    defaults = {}
+    for function in FUNCTIONS:
+        for name, parameter in inspect.signature(function).parameters.items():
+            assert f"\n    {name} : " in function.__doc__, (function.__name__, name)
+            defaults.setdefault(name, set()).add(parameter.default)
+        assert "<" not in function.__doc__.replace("<class", "").replace(" < ", "")
+    assert all(len(values) == 1 for values in defaults.values()), defaults
 
 
 @every_chain

@@ -7,11 +7,12 @@ import joblib
 import numpy as np
 import pytest
 
+from bayesknn.exceptions import SamplingInterrupted
 from bayesknn.model import ArrayPrior, UniformPrior
 from bayesknn.posterior import metropolis
 from bayesknn.posterior.chains import run_chains, sample_posterior
 from bayesknn.posterior.checkpoint import read_checkpoint, write_checkpoint
-from bayesknn.posterior.metropolis import MetropolisSampler
+from bayesknn.posterior.metropolis_hastings import MetropolisSampler
 from bayesknn.posterior.proposals import plan_walk
 from tests.posterior.toy import BETA_MAX, EnumeratedLikelihood
 
@@ -28,7 +29,7 @@ def ctrl_c_is_heard():
 
 def make_sampler(cls=MetropolisSampler, seed=3, n_warmup=100, **options):
     walk, tuning = plan_walk(BETA_MAX, 5, "alternating", n_warmup, **options)
-    return cls(EnumeratedLikelihood(seed), PRIOR, "alternating", walk, tuning)
+    return cls(PRIOR, walk, tuning, 1, EnumeratedLikelihood(seed))
 
 
 @dataclass(frozen=True)
@@ -72,31 +73,34 @@ def test_a_chain_does_not_depend_on_how_many_there_are():
 
 def test_ctrl_c_keeps_the_finished_rounds():
     whole = run_chains(make_sampler(), 3, 400, random_state=0)
-    cut = run_chains(make_sampler(Interrupted), 3, 400, random_state=0, round_size=30)
-    assert cut.draws["k"].shape == (3, 240)
-    for name in whole.draws:
-        np.testing.assert_array_equal(cut.draws[name], whole.draws[name][:, :240])
+    with pytest.raises(SamplingInterrupted, match="each chain has 140 of 300 draws") as stopped:
+        run_chains(make_sampler(Interrupted), 3, 400, random_state=0, round_size=30)
+    cut = stopped.value.posterior
+    for name in ("beta", "k"):
+        np.testing.assert_array_equal(cut["posterior"][name], whole.draws[name][:, 100:240])
+        np.testing.assert_array_equal(cut["warmup_posterior"][name], whole.draws[name][:, :100])
 
 
-def test_ctrl_c_is_said_and_leaves_a_tree(monkeypatch):
+def test_ctrl_c_is_not_swallowed(monkeypatch):
+    """An interrupted run must not look like a complete one: it was returned, with a warning."""
     monkeypatch.setattr("bayesknn.posterior.chains._FIRST_ROUND", 30)
     monkeypatch.setattr("bayesknn.posterior.chains._MAX_GROWTH", 1.0)
-    with pytest.warns(UserWarning) as said:
-        tree = sample_posterior(make_sampler(Interrupted), n_draws=300, random_state=0)
-    assert "interrupted: each chain has 140 of 300 draws" in [str(one.message) for one in said]
-    assert dict(tree["posterior"].sizes) == {"chain": 4, "draw": 140}
+    with pytest.raises(KeyboardInterrupt, match="140 of 300 draws") as stopped:
+        sample_posterior(make_sampler(Interrupted), n_draws=300, random_state=0)
+    assert dict(stopped.value.posterior["posterior"].sizes) == {"chain": 4, "draw": 140}
     # In warm-up there is nothing to keep.
-    with pytest.raises(KeyboardInterrupt, match="before the end of warm-up"):
+    with pytest.raises(KeyboardInterrupt) as stopped:
         sample_posterior(make_sampler(Interrupted, n_warmup=260), n_draws=300, random_state=0)
+    assert not isinstance(stopped.value, SamplingInterrupted)
 
 
 def test_interrupted_and_resumed_equals_uninterrupted(tmp_path):
     path = tmp_path / "run.npz"
     whole = run_chains(make_sampler(), 3, 400, random_state=0)
-    cut = run_chains(
-        make_sampler(Interrupted), 3, 400, random_state=0, round_size=30, checkpoint=path
-    )
-    assert cut.draws["k"].shape == (3, 240)
+    with pytest.raises(SamplingInterrupted, match="goes on from the checkpoint"):
+        run_chains(
+            make_sampler(Interrupted), 3, 400, random_state=0, round_size=30, checkpoint=path
+        )
     assert_same(run_chains(make_sampler(), 3, 400, random_state=0, checkpoint=path), whole)
     # Complete: read, not run again; and a longer run goes on from here, without the seed as well.
     assert_same(run_chains(make_sampler(Interrupted), 3, 400, checkpoint=path), whole)

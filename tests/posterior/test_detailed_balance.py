@@ -11,8 +11,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.posterior.auxiliary import _log_auxiliary
-from bayesknn.posterior.exchange import _log_exchange
+from bayesknn.posterior.label_chains import _log_auxiliary, _log_exchange
 from bayesknn.posterior.plug_in import PlugIn
 from bayesknn.posterior.proposals import _acceptance
 

@@ -171,12 +171,12 @@ def test_too_few_sweeps_are_noticed():
     likelihood = make_likelihood(n_points=40, apart=2.0)
     with pytest.warns(MixingWarning, match="2 gibbs sweeps are too few at beta=.*use label_s"):
         run_exchange(likelihood, label_sampler="gibbs", n_sweeps=2)
-    enough = make_sampler(likelihood, "gibbs").label_draws
+    enough = make_sampler(likelihood, "gibbs").label_sampler
     assert enough.doubts(1.0, 3, spawn_keys(0, 256)) == []
 
 
 def test_perfect_draws_that_do_not_meet_are_an_error(monkeypatch):
-    monkeypatch.setattr("bayesknn.posterior.auxiliary_labels._MAX_PAST", 1)
+    monkeypatch.setattr("bayesknn.labels.label_sampler.MAX_PAST", 1)
     with pytest.raises(CoalescenceError, match="a perfect draw at beta=.*lower beta_max"):
         run_exchange(make_likelihood(n_points=40), label_sampler="perfect")
 

@@ -14,7 +14,7 @@ from bayesknn.posterior import grid_posterior, metropolis
 from bayesknn.posterior import proposals as moves
 from bayesknn.posterior.chains import run_chains
 from bayesknn.posterior.diagnostics import effective_sample_size, mean_error
-from bayesknn.posterior.metropolis import MetropolisSampler
+from bayesknn.posterior.metropolis_hastings import MetropolisSampler
 from tests.posterior.label_chain_cases import make_likelihood
 from tests.posterior.toy import (
     BETA_MAX,
@@ -30,11 +30,8 @@ N_WARMUP = 500
 
 def make_sampler(likelihood, prior=None, scheme="alternating", tau=None, r=None, n_warmup=N_WARMUP):
     prior = prior or UniformPrior(likelihood.k_max, BETA_MAX)
-    schedule = "joint" if scheme == "joint" else "alternating"
-    walk, tuning = moves.plan_walk(prior.beta_max, prior.k_max, schedule, n_warmup, tau, r)
-    if scheme == "hybrid-gibbs":
-        walk = walk._replace(schedule=moves.BETA_ONLY)
-    return MetropolisSampler(likelihood, prior, scheme, walk, tuning)
+    walk, tuning = moves.plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
+    return MetropolisSampler(prior, walk, tuning, 1, likelihood)
 
 
 def p_value_of(sampler):

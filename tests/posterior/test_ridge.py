@@ -222,8 +222,8 @@ def test_points_that_are_relabelled_give_the_same_posterior(monkeypatch):
     likelihood = CoherentLikelihood(*data)
     with RidgeWalk(likelihood, 2, BETA_MAX, np.random.SeedSequence(0)) as walk:
         walk.walk(prior.log_density, tolerance=0.1)
-        assert walk.field.neighbors is not likelihood.graph.neighbors
-        assert not np.array_equal(walk.field.order, np.arange(150))
+        assert walk.layout.neighbors is not likelihood.graph.neighbors
+        assert not np.array_equal(walk.layout.order, np.arange(150))
     exact = grid_posterior(ExactLikelihood(*data), prior)
     found = grid_posterior(likelihood, prior, random_state=0)
     allowed = 6 * found.k_probabilities_error + 0.01

@@ -23,7 +23,7 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn.labels.clusters import _drop_joined, _flatten, _isolate, _join
-from bayesknn.labels.random import _bits, _uniform
+from bayesknn.labels.random import as_uniform, random_bits
 
 _BLOCK = 1024
 # Measured: beyond so many events an edge, drawing edge by edge is cheaper.
@@ -105,7 +105,7 @@ def new_scratch(labels: np.ndarray, n_classes: int, weighted: bool, capacity: in
 
 
 @kernel
-def _bond_rate(beta, k):
+def bond_rate(beta, k):
     """Strength of one directed edge; the one place where beta meets k."""
     return beta / np.float64(k)
 
@@ -145,12 +145,10 @@ def _bind(neighbors, k, beta, class_weight, stream, labels, scratch):
     """Draw the bonds given the labels and join what they bind.
 
     Afterwards ``roots[i] <= i`` lead to the lowest point of each cluster, not yet flattened, and
-    with class weights ``bonds[i]`` counts the bonds whose source is i. Returns an estimate of
-    S_k(labels), unbiased given the labels, that costs nothing: each agreeing edge of class g is
-    expected to carry ``rate * a_g`` events (is open with a known probability) and counts a_g.
+    with class weights ``bonds[i]`` counts the bonds whose source is i.
     """
     n, capacity = labels.size, scratch.sources.size
-    rate = _bond_rate(beta, k)
+    rate = bond_rate(beta, k)
     dense = _is_dense(rate, class_weight)
     keep_probability, heaviest = None, 1.0
     if class_weight is not None:
@@ -158,7 +156,7 @@ def _bind(neighbors, k, beta, class_weight, stream, labels, scratch):
         _set_bond_law(rate, class_weight, scratch.bond_law)
         keep_probability, heaviest = scratch.bond_law[0], class_weight.max()
     _isolate(scratch.roots)
-    n_bonds, n_pending, is_first = 0, 0, True
+    n_pending, is_first = 0, True
     candidate = np.uint64(n)
     for start in range(0, n, _BLOCK):
         size = min(_BLOCK, n - start)
@@ -185,11 +183,9 @@ def _bind(neighbors, k, beta, class_weight, stream, labels, scratch):
                     stream, candidate, labels, scratch, n_pending,
                 )  # fmt: skip
             n_pending += kept
-            n_bonds += kept
             done += count
             candidate += np.uint64(count)
     _join_pending(scratch, n_pending, is_first)
-    return _agreement_by_bonds(n_bonds, rate, class_weight, labels, scratch)
 
 
 @kernel
@@ -203,22 +199,6 @@ def _join_pending(scratch, n_pending, is_first):
 
 
 @kernel
-def _agreement_by_bonds(n_bonds, rate, class_weight, labels, scratch):
-    if rate == 0.0:
-        return np.nan
-    dense = _is_dense(rate, class_weight)
-    if not dense:
-        return n_bonds / rate
-    if class_weight is None:
-        return n_bonds / _open_probability(rate)
-    total = 0.0
-    for i in range(np.uint64(labels.size)):
-        g = labels[i]
-        total += scratch.bonds[i] * class_weight[g] / scratch.bond_law[0, g]
-    return total
-
-
-@kernel
 def _place_events(start, size, k, count, stream, candidate, scratch, at):
     """Put ``count`` candidates on uniform edges of a block: the source, and the rank as target.
 
@@ -228,7 +208,7 @@ def _place_events(start, size, k, count, stream, candidate, scratch, at):
     n_sources, n_ranks, first = np.float64(size), np.float64(k), np.uint32(start)
     sources, targets = scratch.sources[at : at + count], scratch.targets[at : at + count]
     for e in range(np.uint64(count)):
-        x = _uniform(_bits(stream, candidate + e)) * n_sources
+        x = as_uniform(random_bits(stream, candidate + e)) * n_sources
         i = np.uint32(x)
         sources[e] = first + i
         targets[e] = np.uint32((x - np.float64(i)) * n_ranks)
@@ -247,7 +227,7 @@ def _keep_agreeing(neighbors, count, keep_probability, stream, candidate, labels
         sources[kept], targets[kept] = i, j
         keep = labels[i] == labels[j]
         if keep_probability is not None:
-            u = _uniform(_bits(stream, _THIN + candidate + e))
+            u = as_uniform(random_bits(stream, _THIN + candidate + e))
             keep &= u < keep_probability[labels[i]]
             scratch.bonds[i] += np.uint32(keep)
         kept += np.uint64(keep)
@@ -263,11 +243,11 @@ def _keep_open(row, first, count, rate, keep_probability, stream, candidate, lab
     if keep_probability is None:
         p = _open_probability(rate)
         for e in range(np.uint64(count)):
-            targets[e] = np.uint32(_uniform(_bits(stream, candidate + e)) < p)
+            targets[e] = np.uint32(as_uniform(random_bits(stream, candidate + e)) < p)
     else:
         for e in range(np.uint64(count)):
             p = keep_probability[labels[offset + e]]
-            targets[e] = np.uint32(_uniform(_bits(stream, candidate + e)) < p)
+            targets[e] = np.uint32(as_uniform(random_bits(stream, candidate + e)) < p)
     kept = np.uint64(0)
     for e in range(np.uint64(count)):
         i = offset + e
@@ -290,7 +270,7 @@ def _poisson(mean, stream, block):
     if mean < 10.0:
         floor, product, number = math.exp(-mean), 1.0, -1
         while product > floor or number < 0:
-            product *= _uniform(_bits(stream, counter))
+            product *= as_uniform(random_bits(stream, counter))
             counter += _ONE
             number += 1
         return number
@@ -300,8 +280,8 @@ def _poisson(mean, stream, block):
     v_quick = 0.9277 - 3.6224 / (b - 2.0)
     while True:
         # In this order it is exact and never reaches one half.
-        u = (_uniform(_bits(stream, counter)) - 0.5) + _HALF_UNIT
-        v = 1.0 - _uniform(_bits(stream, counter + _ONE))
+        u = (as_uniform(random_bits(stream, counter)) - 0.5) + _HALF_UNIT
+        v = 1.0 - as_uniform(random_bits(stream, counter + _ONE))
         counter += np.uint64(2)
         edge = 0.5 - abs(u)
         number = math.floor((2.0 * a / edge + b) * u + mean + 0.43)

@@ -27,7 +27,7 @@ from bayesknn._jit import kernel
 from bayesknn._validation import check_choice
 from bayesknn.labels.bonds import _THIN, _poisson
 from bayesknn.labels.clusters import _isolate, _join_pair
-from bayesknn.labels.random import _bits, _sweep_key, _uniform
+from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_betas, check_label_vector, label_dtype
 
@@ -240,7 +240,7 @@ def _run(edges, beta, k, n_sweeps, class_weight, field, key, sweep, nodes, scrat
     for t in range(len(beta)):
         for _ in range(n_sweeps[t]):
             _sweep(
-                edges, beta[t], k[t], class_weight, field, _sweep_key(key, sweep), nodes, scratch
+                edges, beta[t], k[t], class_weight, field, key_of_sweep(key, sweep), nodes, scratch
             )
             sweep += np.uint64(1)
         draws[t] = nodes[n_classes:]
@@ -269,7 +269,7 @@ def _bind(edges, beta, k, class_weight, stream, nodes, scratch):
     heaviest = 1.0 if class_weight is None else class_weight.max()
     n_events = _poisson(beta / k * heaviest * n_edges, stream, 0)
     for e in range(np.uint64(n_events)):
-        edge = np.uint64(_uniform(_bits(stream, m + e)) * n_edges)
+        edge = np.uint64(as_uniform(random_bits(stream, m + e)) * n_edges)
         keep = 1.0
         if edge < n_forward:
             rank = edge // m
@@ -283,7 +283,7 @@ def _bind(edges, beta, k, class_weight, stream, nodes, scratch):
             continue
         if class_weight is not None:
             keep *= class_weight[nodes[i]] / heaviest
-        if keep < 1.0 and _uniform(_bits(stream, _THIN + m + e)) >= keep:
+        if keep < 1.0 and as_uniform(random_bits(stream, _THIN + m + e)) >= keep:
             continue
         bonds[i] += np.uint32(1)
         _join_pair(roots, i, j)
@@ -298,7 +298,7 @@ def _colour(n_classes, stream, nodes, roots):
         root = roots[roots[v]]
         roots[v] = root
         if root == v:
-            nodes[v] = np.uint32(_uniform(_bits(stream, v - first)) * n_colours)
+            nodes[v] = np.uint32(as_uniform(random_bits(stream, v - first)) * n_colours)
         else:
             nodes[v] = nodes[root]
 
@@ -324,7 +324,7 @@ def _colour_by_law(n_classes, class_weight, field, stream, nodes, scratch):
             if class_weight is not None:
                 for g in range(first):
                     law[v, g] += bonds[v] * math.log(class_weight[g])
-            nodes[v] = _choose(law[v], _uniform(_bits(stream, v - first)))
+            nodes[v] = _choose(law[v], as_uniform(random_bits(stream, v - first)))
         else:
             nodes[v] = nodes[root]
 

@@ -13,7 +13,7 @@ from bayesknn._jit import kernel
 
 
 @kernel
-def _estimate_agreement(
+def estimate_agreement(
     neighbors, n_ranks, n_classes, class_weight, labels, scratch, agreement, cluster_agreement
 ):
     """Fill in S_k of the labels and its expectation given the clusters they were coloured from.

@@ -13,9 +13,7 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.vectors import aligned_zeros
 
-_ROW = 32
 _ONE = np.uint64(1)
 
 
@@ -66,32 +64,6 @@ def list_couplings(graph: NeighborGraph, k: int) -> Couplings:
     return Couplings(starts, single_starts, points, degrees)
 
 
-def dense_couplings(couplings: Couplings) -> np.ndarray:
-    """Write the weights as rows of uint16, padded with zeros to whole vectors.
-
-    Parameters
-    ----------
-    couplings : Couplings
-
-    Returns
-    -------
-    ndarray of shape (n, width), dtype uint16
-        ``width`` is n rounded up to a multiple of 32.
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels.couplings import dense_couplings, list_couplings
-    >>> graph = NeighborGraph.from_neighbors([[1, 0, 1]])
-    >>> dense_couplings(list_couplings(graph, 1))[:, :3].tolist()
-    [[0, 2, 0], [2, 0, 1], [0, 1, 0]]
-    """
-    n = len(couplings.degrees)
-    rows = aligned_zeros((n, -(-n // _ROW) * _ROW), np.uint16)
-    _fill_rows(couplings.starts, couplings.single_starts, couplings.points, rows)
-    return rows
-
-
 @kernel
 def _list_once(incident_starts, incident, degrees):
     n = len(degrees)
@@ -123,7 +95,11 @@ def _list_once(incident_starts, incident, degrees):
 
 
 @kernel
-def _fill_rows(starts, single_starts, points, rows):
-    for i in range(np.uint64(len(single_starts))):
+def _dense_rows(starts, single_starts, points):
+    """Write the weights as a matrix, whose rows compiled code adds in vectors."""
+    n = len(single_starts)
+    rows = np.zeros((n, n), np.uint16)
+    for i in range(np.uint64(n)):
         for e in range(starts[i], starts[i + _ONE]):
             rows[i, points[e]] = 2 if e < single_starts[i] else 1
+    return rows

@@ -9,31 +9,29 @@ probability of one class; ``gibbs_two`` does two classes with one slot a site.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn._validation import check_count
-from bayesknn.graph import NeighborGraph
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.couplings import list_couplings
-from bayesknn.labels.gibbs_two import run_two_classes
-from bayesknn.labels.random import _bits, _sweep_key, _uniform
-from bayesknn.model.checks import (
-    check_beta,
-    check_class_weight,
-    check_label_vector,
-    check_n_classes,
-    label_dtype,
-)
+from bayesknn.labels.gibbs_two import prefers_rows, run_two_classes
+from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits, spawn_keys
+from bayesknn.labels.slices import cut_run
+from bayesknn.model import BoltzmannModel
+from bayesknn.model.checks import check_beta, check_betas
 
 # The starting labels are drawn as if by the sweep before the first.
 _START = np.uint64(2**64 - 1)
 _ONE = np.uint64(1)
 # exp() of more than this is not put in a table: sums of it could overflow.
 _LARGEST_EXPONENT = 600.0
+# Operations that a site takes beside its neighbours: a random number and a look in a table.
+_PER_SITE = 10
 
 
 class GibbsInfo(NamedTuple):
@@ -55,41 +53,36 @@ class GibbsInfo(NamedTuple):
 
 
 def gibbs_labels(
-    graph: NeighborGraph,
+    model: BoltzmannModel,
     beta: float,
     k: int,
-    n_classes: int,
     *,
+    key: np.uint64,
     n_draws: int = 1,
     n_warmup: int = 500,
     thin: int = 1,
-    initial: np.ndarray | None = None,
-    class_weight: np.ndarray | None = None,
-    key: np.uint64,
+    initial: Any = None,
     report: Callable[[float], None] = lambda steps: None,
 ) -> tuple[np.ndarray, GibbsInfo]:
     """Run one Gibbs chain and keep every ``thin``-th state after the warm-up.
 
     Parameters
     ----------
-    graph : NeighborGraph
+    model : BoltzmannModel
     beta : float
     k : int
-    n_classes : int
+    key : numpy.uint64
+        From :func:`bayesknn.labels.random.spawn_keys`; the same key gives the same draws.
     n_draws : int
     n_warmup : int
         Sweeps before the first ``thin`` sweeps that count; the paper's 500 by default. They do
         not suffice where the chain is slow: compare runs from different ``initial`` labels.
     thin : int
         Sweeps from one draw to the next.
-    initial : ndarray of shape (n,), optional
+    initial : array-like of shape (n,), optional
         Labels to start from; drawn uniformly if not given.
-    class_weight : ndarray of shape (n_classes,), optional
-        The weights a_g.
-    key : numpy.uint64
-        From :func:`bayesknn.labels.random.spawn_keys`; the same key gives the same draws.
     report : callable, optional
-        ``report(sweeps)``: so many are done, all of them at the end.
+        ``report(sweeps)``: so many more are done.
 
     Returns
     -------
@@ -101,63 +94,179 @@ def gibbs_labels(
     >>> from bayesknn.graph import NeighborGraph
     >>> from bayesknn.labels.gibbs import gibbs_labels
     >>> from bayesknn.labels.random import spawn_keys
-    >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
-    >>> labels, info = gibbs_labels(ring, 1.0, 1, 3, n_draws=4, key=spawn_keys(0, 1)[0])
+    >>> from bayesknn.model import BoltzmannModel
+    >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), n_classes=3)
+    >>> labels, info = gibbs_labels(ring, 1.0, 1, n_draws=4, key=spawn_keys(0, 1)[0])
     >>> labels.shape, info.n_sweeps
     ((4, 5), 504)
     """
-    beta, k, n_classes = check_beta(beta), graph.check_k(k), check_n_classes(n_classes)
-    n_draws = check_count(n_draws, "n_draws")
-    n_warmup = check_count(n_warmup, "n_warmup", low=0)
-    thin = check_count(thin, "thin")
-    class_weight = check_class_weight(class_weight, n_classes)
-    couplings = list_couplings(graph, k)
-    labels = np.empty(graph.n_points, label_dtype(n_classes))
-    if initial is None:
-        _draw_start(labels, np.uint64(n_classes), np.uint64(key))
-    else:
-        labels[:] = check_label_vector(initial, graph.n_points, n_classes)
-    draws = np.empty((n_draws, graph.n_points), labels.dtype)
-    edge_ends = np.zeros((n_draws, n_classes), np.int64)
-    run = (np.uint64(key), np.uint64(n_warmup), np.uint64(thin), draws, edge_ends)
-    if n_classes == 2:
-        run_two_classes(couplings, beta / k, class_weight, labels, run)
-    else:
-        _run_many_classes(couplings, beta / k, n_classes, class_weight, labels, run)
-    # An edge within a class was counted at both its ends.
-    weights = np.ones(n_classes) if class_weight is None else class_weight
-    agreement = edge_ends @ weights / 2.0
-    time = autocorrelation_time(agreement)
-    n_sweeps = n_warmup + n_draws * thin
-    report(n_sweeps)
-    return draws, GibbsInfo(n_sweeps, agreement, time)
+    beta, n_draws = check_beta(beta), check_count(n_draws, "n_draws")
+    run = _GibbsRun(model, k, check_count(n_warmup, "n_warmup", low=0), check_count(thin, "thin"))
+    draws = np.empty((n_draws, model.n_points), model.label_dtype)
+    labels = run.start(initial, key)
+    agreement = run.follow(labels, beta, np.uint64(key), n_draws, draws, report)
+    n_sweeps = run.n_warmup + n_draws * run.thin
+    return draws, GibbsInfo(n_sweeps, agreement, autocorrelation_time(agreement))
 
 
-def _run_many_classes(couplings, strength, n_classes, class_weight, labels, run):
-    """Build the table and the slots of any number of classes, and run."""
-    weights = np.ones(1) if class_weight is None else np.asarray(class_weight, np.float64)
-    table, logarithmic = _weight_table(strength * weights, int(couplings.degrees.max()))
-    stride = np.uint64(table.shape[1] if len(table) > 1 else 0)
-    slots = _first_slots(labels, n_classes, stride, *couplings[:3])
-    _run_many(labels, slots, table.ravel(), logarithmic, stride, *couplings[:3], *run)
+def gibbs_chains(
+    model: BoltzmannModel,
+    betas: Any,
+    k: int,
+    *,
+    key: np.uint64,
+    n_sweeps: int,
+    n_warmup: int = 500,
+    initial: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run one Gibbs chain for each beta, all on the same graph, and follow S_k.
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+    betas : array-like of shape (n_chains,)
+        The strength of each chain.
+    k : int
+    key : numpy.uint64
+        A chain depends on the key, its place among the betas and its own beta, and on no other.
+    n_sweeps : int
+        Sweeps after the warm-up; S_k is kept after each of them.
+    n_warmup : int
+    initial : array-like of shape (n,), optional
+        Labels to start from; drawn uniformly and independently if not given.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_chains, n)
+        The last state of each chain.
+    agreement : ndarray of shape (n_sweeps, n_chains), dtype float64
+        S_k of each chain after each sweep that counts, with class weights if there are any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels import gibbs_chains, spawn_keys
+    >>> from bayesknn.model import BoltzmannModel
+    >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), n_classes=2)
+    >>> labels, agreement = gibbs_chains(
+    ...     ring, np.linspace(0.0, 2.0, 5), 1, n_sweeps=1000, key=spawn_keys(0, 1)[0]
+    ... )
+    >>> labels.shape, bool(agreement[:, 0].mean() < agreement[:, -1].mean())
+    ((5, 5), True)
+    """
+    betas = np.atleast_1d(check_betas(betas, "betas")).ravel()
+    if betas.size == 0:
+        raise ValueError("betas is empty: give at least one beta")
+    n_sweeps = check_count(n_sweeps, "n_sweeps")
+    run = _GibbsRun(model, k, check_count(n_warmup, "n_warmup", low=0), thin=1)
+    keys = spawn_keys(int(key), len(betas))
+    labels = np.stack([run.start(initial, chain_key) for chain_key in keys])
+    not_kept = np.empty((n_sweeps, 0), labels.dtype)
+    series = [
+        run.follow(row, float(beta), chain_key, n_sweeps, not_kept)
+        for row, beta, chain_key in zip(labels, betas, keys, strict=True)
+    ]
+    return labels, np.stack(series, axis=1)
+
+
+class _GibbsRun:
+    """What chains on one graph of k share: its couplings, and how long they run."""
+
+    def __init__(self, model: BoltzmannModel, k: int, n_warmup: int, thin: int):
+        model.refuse_fixed("Gibbs sampling")
+        self.model, self.k = model, model.graph.check_k(k)
+        self.n_warmup, self.thin = n_warmup, thin
+        self.couplings = list_couplings(model.graph, self.k)
+        self.dense = prefers_rows(self.couplings)
+
+    def start(self, initial: Any, key: np.uint64) -> np.ndarray:
+        """Return the labels that a chain starts from."""
+        if initial is not None:
+            return self.model.check_labels(initial).astype(self.model.label_dtype)
+        labels = np.empty(self.model.n_points, self.model.label_dtype)
+        _draw_start(labels, np.uint64(self.model.n_classes), np.uint64(key))
+        return labels
+
+    def follow(
+        self,
+        labels: np.ndarray,
+        beta: float,
+        key: np.uint64,
+        n_draws: int,
+        draws: np.ndarray,
+        report: Callable[[float], None] = lambda steps: None,
+    ) -> np.ndarray:
+        """Run a chain on ``labels``, in place; return S_k of its draws and keep them in ``draws``.
+
+        Rows of ``draws`` that are empty keep nothing.
+        """
+        model, n = self.model, self.model.n_points
+        strength = beta * model.common_weight / self.k
+        weighted = model.unequal_weight is not None
+        weights = model.weights / model.common_weight
+        edge_ends = np.zeros((n_draws, model.n_classes), np.int64)
+        per_sweep = _PER_SITE * n * model.n_classes + len(self.couplings.points)
+        sweep = 0
+        for n_warmup, first, last in cut_run(self.n_warmup, n_draws, self.thin, per_sweep, n):
+            run_gibbs(
+                self.couplings, strength, weights, weighted, self.dense, labels, key,
+                np.uint64(sweep), n_warmup, self.thin, draws[first:last], edge_ends[first:last],
+            )  # fmt: skip
+            n_more = n_warmup + (last - first) * self.thin
+            sweep += n_more
+            report(n_more)
+        # An edge within a class was counted at both its ends.
+        return edge_ends @ model.weights / 2.0
+
+
+@kernel
+def run_gibbs(
+    couplings, strength, weights, weighted, dense, labels, key, sweep, n_warmup, thin, draws,
+    edge_ends,
+):  # fmt: skip
+    """Make ``n_warmup`` sweeps, then ``thin`` sweeps for each row of ``edge_ends``.
+
+    A run may be cut anywhere: what goes on is ``labels`` and the number of sweeps done, ``sweep``.
+    ``strength`` is beta / k; ``weighted`` tells whether ``weights`` differ. ``edge_ends`` receives
+    the ends of edges within each class, ``draws`` the labels if its rows have room for them.
+    """
+    if len(weights) == 2:
+        run_two_classes(
+            couplings, strength, weights, weighted, dense, labels, key, sweep, n_warmup, thin,
+            draws, edge_ends,
+        )  # fmt: skip
+    else:
+        _run_many_classes(
+            couplings, strength, weights, weighted, labels, key, sweep, n_warmup, thin, draws,
+            edge_ends,
+        )  # fmt: skip
 
 
 @kernel
 def _draw_start(labels, n_classes, key):
     """Uniform labels, from a stream that no sweep uses."""
-    stream = _sweep_key(key, _START)
+    stream = key_of_sweep(key, _START)
     for i in range(np.uint64(len(labels))):
-        labels[i] = ((_bits(stream, i) >> np.uint64(32)) * n_classes) >> np.uint64(32)
+        labels[i] = ((random_bits(stream, i) >> np.uint64(32)) * n_classes) >> np.uint64(32)
 
 
-def _weight_table(strengths, largest_degree):
+@kernel
+def _weight_table(strength, weights, weighted, largest_degree, largest_exponent):
     """Unnormalised weights of a class by its count: a row for each class, or one for all.
 
     Beyond the range of exp the table holds logarithms, and sweeps take exponentials after all.
+    Also returns whether it does, and how far apart the rows of two classes are.
     """
-    table = np.multiply.outer(strengths, np.arange(largest_degree + 1.0))
-    logarithmic = bool(table.max() > _LARGEST_EXPONENT)
-    return table if logarithmic else np.exp(table), logarithmic
+    n_rows = len(weights) if weighted else 1
+    width = largest_degree + 1
+    logarithmic = strength * weights.max() * largest_degree > largest_exponent
+    table = np.empty(n_rows * width)
+    for g in range(n_rows):
+        for count in range(width):
+            weight = strength * weights[g] * count
+            table[g * width + count] = weight if logarithmic else math.exp(weight)
+    return table, logarithmic, np.uint64(width if weighted else 0)
 
 
 @kernel
@@ -186,7 +295,7 @@ def _choose_of_many(table, logarithmic, slots, first, sums, bits):
         weight = table[slots[first + g]]
         total += np.exp(weight - largest) if logarithmic else weight
         sums[g] = total
-    target = _uniform(bits) * total
+    target = as_uniform(bits) * total
     label = np.uint64(0)
     for g in range(width - _ONE):
         label += np.uint64(sums[g] <= target)
@@ -194,13 +303,12 @@ def _choose_of_many(table, logarithmic, slots, first, sums, bits):
 
 
 @kernel
-def _sweep_many(
-    labels, slots, table, logarithmic, starts, single_starts, points, sums, sweep_key
-):  # fmt: skip
+def _sweep_many(labels, slots, table, logarithmic, starts, single_starts, points, sums, stream):
     two, one = np.uint32(2), np.uint32(1)
     width = np.uint64(len(sums))
     for i in range(np.uint64(len(labels))):
-        label = _choose_of_many(table, logarithmic, slots, i * width, sums, _bits(sweep_key, i))
+        bits = random_bits(stream, i)
+        label = _choose_of_many(table, logarithmic, slots, i * width, sums, bits)
         old = np.uint64(labels[i])
         if label != old:
             labels[i] = label
@@ -215,21 +323,27 @@ def _sweep_many(
 
 
 @kernel
-def _run_many(
-    labels, slots, table, logarithmic, stride, starts, single_starts, points,
-    key, n_warmup, thin, draws, edge_ends,
+def _run_many_classes(
+    couplings, strength, weights, weighted, labels, key, sweep, n_warmup, thin, draws, edge_ends
 ):  # fmt: skip
-    width = np.uint64(edge_ends.shape[1])
-    sums = np.empty(edge_ends.shape[1])
-    sweep = np.uint64(0)
-    for draw in range(np.uint64(len(draws))):
-        while sweep < n_warmup + (draw + _ONE) * thin:
-            stream = _sweep_key(key, sweep)
+    starts, single_starts, points, degrees = couplings
+    table, logarithmic, stride = _weight_table(
+        strength, weights, weighted, np.int64(degrees.max()), _LARGEST_EXPONENT
+    )
+    slots = _first_slots(labels, len(weights), stride, starts, single_starts, points)
+    sums = np.empty(len(weights))
+    width = np.uint64(len(weights))
+    for draw in range(-1, len(edge_ends)):
+        for _ in range(n_warmup if draw < 0 else thin):
+            stream = key_of_sweep(key, sweep)
             _sweep_many(
                 labels, slots, table, logarithmic, starts, single_starts, points, sums, stream
             )
             sweep += _ONE
-        for i in range(np.uint64(len(labels))):
-            label = np.uint64(labels[i])
-            draws[draw, i] = labels[i]
-            edge_ends[draw, label] += np.int64(slots[i * width + label]) - np.int64(label * stride)
+        if draw >= 0:
+            for i in range(np.uint64(len(labels))):
+                label = np.uint64(labels[i])
+                ends = np.int64(slots[i * width + label]) - np.int64(label * stride)
+                edge_ends[draw, label] += ends
+            if draws.shape[1] > 0:
+                draws[draw] = labels

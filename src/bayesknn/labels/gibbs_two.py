@@ -9,9 +9,8 @@ added to all slots at once. Both give the same labels.
 import numpy as np
 
 from bayesknn._jit import kernel
-from bayesknn.labels.couplings import dense_couplings
-from bayesknn.labels.random import _bits, _sweep_key
-from bayesknn.labels.vectors import _loaded, _store, aligned_zeros
+from bayesknn.labels.couplings import _dense_rows
+from bayesknn.labels.random import key_of_sweep, random_bits
 
 _ONE = np.uint64(1)
 _FULL = np.uint64(2**64 - 1)
@@ -20,26 +19,30 @@ _ROW_RATIO = 16
 _ROW_POINTS = 1000
 
 
-def run_two_classes(couplings, strength, class_weight, labels, run):
-    """Build the table and the slots of two classes, and run on the better form of the graph."""
-    weighted = class_weight is not None
-    weights = np.asarray(class_weight if weighted else (1.0, 1.0), np.float64)
-    table, bases = _threshold_table(strength, weights, couplings.degrees, weighted)
-    first = bases + _count_ones(labels, *couplings[:3])
-    if _rows_are_better(couplings, len(table)):
-        rows = dense_couplings(couplings)
-        slots = aligned_zeros(rows.shape[1:], np.uint16)
-        slots[: len(labels)] = first
-        _run_rows(labels, slots, table, rows.ravel(), bases, couplings.degrees, *run)
+@kernel
+def prefers_rows(couplings):
+    """Whether dense rows are better than lists."""
+    n = len(couplings[3])
+    return n <= min(_ROW_RATIO * (len(couplings[2]) / n), _ROW_POINTS)
+
+
+@kernel
+def run_two_classes(
+    couplings, strength, weights, weighted, dense, labels, key, sweep, n_warmup, thin, draws,
+    edge_ends,
+):  # fmt: skip
+    """Run a chain of two classes; see :func:`bayesknn.labels.gibbs.run_gibbs`."""
+    starts, single_starts, points, degrees = couplings
+    table, bases = _threshold_table(strength, weights, degrees, weighted)
+    first = bases + _count_ones(labels, starts, single_starts, points)
+    run = (bases, degrees, key, sweep, n_warmup, thin, draws, edge_ends)
+    if dense and table.size <= 2**16:
+        rows = _dense_rows(starts, single_starts, points)
+        slots = first.astype(np.uint16)
+        _repeat(labels, slots, table, rows, starts, single_starts, points, *run)
     else:
-        slots = first.astype(np.uint32)
-        _run_lists(labels, slots, table, *couplings[:3], bases, couplings.degrees, *run)
-
-
-def _rows_are_better(couplings, table_size):
-    n = len(couplings.degrees)
-    mean_length = len(couplings.points) / n
-    return n <= min(_ROW_RATIO * mean_length, _ROW_POINTS) and table_size <= 2**16
+        wide = first.astype(np.uint32)
+        _repeat(labels, wide, table, None, starts, single_starts, points, *run)
 
 
 @kernel
@@ -109,7 +112,7 @@ def _choose_of_two(table, slot, bits):
 @kernel
 def _sweep_lists(labels, slots, table, starts, single_starts, points, sweep_key):
     for i in range(np.uint64(len(labels))):
-        label = np.uint8(_choose_of_two(table, np.uint64(slots[i]), _bits(sweep_key, i)))
+        label = np.uint8(_choose_of_two(table, np.uint64(slots[i]), random_bits(sweep_key, i)))
         if label != labels[i]:
             # A step of 1 or -1 (modulo 2**32) rather than two loops: which cannot be predicted.
             step = np.uint32(label) - np.uint32(labels[i])
@@ -122,53 +125,45 @@ def _sweep_lists(labels, slots, table, starts, single_starts, points, sweep_key)
 
 @kernel
 def _sweep_rows(labels, slots, table, rows, sweep_key):
-    width = np.uint64(len(slots))
     for i in range(np.uint64(len(labels))):
-        label = np.uint8(_choose_of_two(table, np.uint64(slots[i]), _bits(sweep_key, i)))
+        label = np.uint8(_choose_of_two(table, np.uint64(slots[i]), random_bits(sweep_key, i)))
         if label != labels[i]:
-            step = np.int64(label) - np.int64(labels[i])
+            step = np.uint16(label) - np.uint16(labels[i])
             labels[i] = label
-            for j in range(np.uint64(0), width, np.uint64(32)):
-                moved = _loaded(slots, j, 32) + _loaded(rows, i * width + j, 32) * step
-                _store(slots, j, moved)
+            row = rows[i]
+            for j in range(np.uint64(len(slots))):
+                slots[j] = np.uint16(slots[j] + row[j] * step)
 
 
 @kernel
-def _record_two(labels, slots, bases, degrees, draw, edge_ends):
+def _record_two(labels, slots, bases, degrees, draws, edge_ends, draw):
     ends = np.int64(0)
     of_ones = np.int64(0)
     for i in range(np.uint64(len(labels))):
         ones = np.int64(slots[i]) - bases[i]
-        draw[i] = labels[i]
         if labels[i] == 1:
             of_ones += ones
         else:
             ends += np.int64(degrees[i]) - ones
-    edge_ends[0] = ends
-    edge_ends[1] = of_ones
+    edge_ends[draw, 0] = ends
+    edge_ends[draw, 1] = of_ones
+    if draws.shape[1] > 0:
+        draws[draw] = labels
 
 
 @kernel
-def _run_lists(
-    labels, slots, table, starts, single_starts, points, bases, degrees,
-    key, n_warmup, thin, draws, edge_ends,
+def _repeat(
+    labels, slots, table, rows, starts, single_starts, points, bases, degrees,
+    key, sweep, n_warmup, thin, draws, edge_ends,
 ):  # fmt: skip
-    sweep = np.uint64(0)
-    for draw in range(np.uint64(len(draws))):
-        while sweep < n_warmup + (draw + _ONE) * thin:
-            stream = _sweep_key(key, sweep)
-            _sweep_lists(labels, slots, table, starts, single_starts, points, stream)
+    for draw in range(-1, len(edge_ends)):
+        for _ in range(n_warmup if draw < 0 else thin):
+            stream = key_of_sweep(key, sweep)
+            # Settled when the function is compiled.
+            if rows is None:
+                _sweep_lists(labels, slots, table, starts, single_starts, points, stream)
+            else:
+                _sweep_rows(labels, slots, table, rows, stream)
             sweep += _ONE
-        _record_two(labels, slots, bases, degrees, draws[draw], edge_ends[draw])
-
-
-@kernel
-def _run_rows(
-    labels, slots, table, rows, bases, degrees, key, n_warmup, thin, draws, edge_ends
-):  # fmt: skip
-    sweep = np.uint64(0)
-    for draw in range(np.uint64(len(draws))):
-        while sweep < n_warmup + (draw + _ONE) * thin:
-            _sweep_rows(labels, slots, table, rows, _sweep_key(key, sweep))
-            sweep += _ONE
-        _record_two(labels, slots, bases, degrees, draws[draw], edge_ends[draw])
+        if draw >= 0:
+            _record_two(labels, slots, bases, degrees, draws, edge_ends, draw)

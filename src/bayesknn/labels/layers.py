@@ -19,17 +19,17 @@ from bayesknn.labels.bonds import (
     _set_bond_law,
 )
 from bayesknn.labels.clusters import _isolate
-from bayesknn.labels.random import _sweep_key
+from bayesknn.labels.random import key_of_sweep
 from bayesknn.labels.swendsen_wang import _recolour
 
 
 @kernel
-def _sweep_layers(neighbors, ks, rates, n_classes, class_weight, key, sweep, labels, scratch):
-    """Make one sweep in place; a single layer is the model of ``_sweep``.
+def sweep_layers(neighbors, ks, rates, n_classes, class_weight, key, sweep, labels, scratch):
+    """Make one sweep in place; a single layer is the model of ``sweep_clusters``.
 
     Where that draws by events too, the random numbers are the same.
     """
-    stream = _sweep_key(key, sweep)
+    stream = key_of_sweep(key, sweep)
     _bind_layers(neighbors, ks, rates, class_weight, stream, labels, scratch)
     _recolour(n_classes, class_weight, stream, labels, scratch)
 

@@ -31,10 +31,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn._jit import kernel
-from bayesknn.graph import NeighborGraph
-from bayesknn.labels.bonds import _bond_rate, _open_probability
+from bayesknn.labels.bonds import _open_probability, bond_rate
 from bayesknn.labels.connectivity import _connect, _connected, _new_forest, _part_all, _root
-from bayesknn.labels.random import _bits, _sweep_key, _uniform
+from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
+from bayesknn.model import BoltzmannModel
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -71,18 +71,15 @@ def bond_scratch(n_points: int) -> BondScratch:
     return BondScratch(_new_forest(size), _new_forest(size), np.empty(size, np.uint32))
 
 
-def bond_strengths(
-    graph: NeighborGraph, beta: float, k: int, class_weight: np.ndarray | None = None
-) -> tuple[float, np.ndarray, int]:
+def bond_strengths(model: BoltzmannModel, beta: float, k: int) -> tuple[float, np.ndarray, int]:
     """Turn (beta, k) and class weights into the strengths of the bonds.
 
     Parameters
     ----------
-    graph : NeighborGraph
+    model : BoltzmannModel
+        Its weights are all equal, or of two classes.
     beta : float
     k : int
-    class_weight : ndarray of shape (n_classes,), optional
-        All equal, or of two classes.
 
     Returns
     -------
@@ -97,16 +94,16 @@ def bond_strengths(
     --------
     >>> from bayesknn.graph import NeighborGraph
     >>> from bayesknn.labels.perfect_bonds import bond_strengths
-    >>> bond_strengths(NeighborGraph.from_neighbors([[1, 0, 1]]), 2.0, 1, [1.0, 1.5])
+    >>> from bayesknn.model import BoltzmannModel
+    >>> model = BoltzmannModel(NeighborGraph.from_neighbors([[1, 0, 1]]), 2, [1.0, 1.5])
+    >>> bond_strengths(model, 2.0, 1)
     (2.5, array([1. , 1.5, 0.5]), 1)
     """
-    rate = float(_bond_rate(beta, k))
-    if class_weight is None:
-        return rate, np.empty(0), 0
-    weights = np.asarray(class_weight, np.float64)
-    if np.ptp(weights) == 0:
-        return rate * float(weights[0]), np.empty(0), 0
-    degrees = k + np.bincount(graph.neighbors[:k].ravel(), minlength=graph.n_points)
+    rate = float(bond_rate(beta, k))
+    weights = model.unequal_weight
+    if weights is None:
+        return rate * model.common_weight, np.empty(0), 0
+    degrees = k + np.bincount(model.graph.neighbors[:k].ravel(), minlength=model.n_points)
     pull = rate * abs(weights[1] - weights[0]) / 2.0 * degrees
     return rate * float(weights.mean()), pull, int(np.argmax(weights))
 
@@ -158,13 +155,13 @@ def _sweep_bonds(neighbors, k, rate, n_classes, pull, sweep_key, start, first, s
     bond, counter = _ZERO, _ZERO
     while True:
         # The number of bonds passed over, whose own numbers are too large to open them.
-        gap = np.log(1.0 - _uniform(_bits(sweep_key, counter))) * scale
+        gap = np.log(1.0 - as_uniform(random_bits(sweep_key, counter))) * scale
         if not gap < end:
             break
         bond += np.uint64(gap)
         if bond >= n_bonds:
             break
-        share = _uniform(_bits(sweep_key, counter + _ONE))
+        share = as_uniform(random_bits(sweep_key, counter + _ONE))
         counter += _TWO
         i = bond // n_ranks
         j = np.uint64(neighbors[bond - i * n_ranks, i])
@@ -175,7 +172,7 @@ def _sweep_bonds(neighbors, k, rate, n_classes, pull, sweep_key, start, first, s
         bond += _ONE
     for point in range(np.uint64(pull.size)):
         p = _open_probability(pull[point])
-        number = _uniform(_bits(sweep_key, _TWO * n_bonds + _TWO + point))
+        number = as_uniform(random_bits(sweep_key, _TWO * n_bonds + _TWO + point))
         if number < p:
             now = start + n_bonds + point
             since = now - length + _ONE
@@ -196,7 +193,7 @@ def _run_bonds(neighbors, k, rate, n_classes, pull, key, draw, n_sweeps, scratch
     start = length + _ONE
     split = True
     for back in range(n_sweeps, 0, -1):
-        sweep_key = _sweep_key(key, (draw << _DRAW_SHIFT) | np.uint64(back))
+        sweep_key = key_of_sweep(key, (draw << _DRAW_SHIFT) | np.uint64(back))
         last_apart = _sweep_bonds(
             neighbors, k, rate, n_classes, pull, sweep_key, start, back == n_sweeps, split, scratch
         )
@@ -217,13 +214,13 @@ def _run_bonds(neighbors, k, rate, n_classes, pull, key, draw, n_sweeps, scratch
 def _colour_clusters(n_classes, heavier, key, draw, roots, labels):
     """Give every cluster a uniform class; the one of the extra point has the heavier class."""
     # Sweeps are counted from 1, which leaves the numbers of sweep 0 to the classes.
-    sweep_key = _sweep_key(key, draw << _DRAW_SHIFT)
+    sweep_key = key_of_sweep(key, draw << _DRAW_SHIFT)
     for i in range(np.uint64(labels.size)):
         root = np.uint64(roots[i])
         if root == np.uint64(roots[labels.size]):
             labels[i] = heavier
         else:
-            labels[i] = np.uint64(_uniform(_bits(sweep_key, root)) * n_classes)
+            labels[i] = np.uint64(as_uniform(random_bits(sweep_key, root)) * n_classes)
 
 
 @kernel

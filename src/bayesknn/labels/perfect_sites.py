@@ -11,8 +11,7 @@ half and that in the upper chain in its high half, and another word holds the tw
 addition. Nothing is stored of the past: the number of a site is a function of
 (key, draw, sweep, site).
 
-The number of sweeps explodes where the two phases are far apart. ``perfect_rejection.py`` is the
-paper's help there, ``perfect_bonds.py`` the cure.
+The number of sweeps explodes where the two phases are far apart; ``perfect_bonds.py`` is the cure.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn._jit import kernel
-from bayesknn.graph import NeighborGraph
 from bayesknn.labels.couplings import list_couplings
 from bayesknn.labels.gibbs_two import _threshold_table
-from bayesknn.labels.random import _bits, _sweep_key
+from bayesknn.labels.random import key_of_sweep, random_bits
+from bayesknn.model import BoltzmannModel
 
 _ONE = np.uint64(1)
 _HALF = np.uint64(32)
@@ -62,17 +61,15 @@ class SiteScratch(NamedTuple):
     slots: np.ndarray
 
 
-def site_tables(
-    graph: NeighborGraph, beta: float, k: int, class_weight: np.ndarray | None = None
-) -> SiteTables:
+def site_tables(model: BoltzmannModel, beta: float, k: int) -> SiteTables:
     """Tabulate the conditionals of two classes.
 
     Parameters
     ----------
-    graph : NeighborGraph
+    model : BoltzmannModel
+        Of two classes.
     beta : float
     k : int
-    class_weight : ndarray of shape (2,), optional
 
     Returns
     -------
@@ -82,14 +79,15 @@ def site_tables(
     --------
     >>> from bayesknn.graph import NeighborGraph
     >>> from bayesknn.labels.perfect_sites import site_tables
-    >>> tables = site_tables(NeighborGraph.from_neighbors([[1, 0, 1]]), beta=1.0, k=1)
-    >>> tables.degrees.tolist()
+    >>> from bayesknn.model import BoltzmannModel
+    >>> model = BoltzmannModel(NeighborGraph.from_neighbors([[1, 0, 1]]), n_classes=2)
+    >>> site_tables(model, beta=1.0, k=1).degrees.tolist()
     [2, 3, 1]
     """
-    couplings = list_couplings(graph, k)
-    weighted = class_weight is not None
-    weights = np.asarray(class_weight if weighted else (1.0, 1.0), np.float64)
-    table, bases = _threshold_table(beta / k, weights, couplings.degrees, weighted)
+    couplings = list_couplings(model.graph, k)
+    table, bases = _threshold_table(
+        beta / k, model.weights, couplings.degrees, model.class_weight is not None
+    )
     return SiteTables(*couplings, bases.astype(np.uint64), table)
 
 
@@ -110,7 +108,7 @@ def _sweep_sites(tables, sweep_key, scratch):
     """Update every site of both chains with the same numbers."""
     pairs, slots = scratch.pairs, scratch.slots
     for i in range(np.uint64(pairs.size)):
-        bits = _bits(sweep_key, i)
+        bits = random_bits(sweep_key, i)
         low = np.uint64(bits < tables.table[slots[i] & _LOW_HALF])
         high = np.uint64(bits < tables.table[slots[i] >> _HALF])
         pair = low | (high << _HALF)
@@ -135,7 +133,7 @@ def _run_sites(tables, key, draw, n_sweeps, scratch):
         base = tables.bases[i]
         slots[i] = base | ((base + np.uint64(tables.degrees[i])) << _HALF)
     for back in range(n_sweeps, 0, -1):
-        _sweep_sites(tables, _sweep_key(key, (draw << _HALF) | np.uint64(back)), scratch)
+        _sweep_sites(tables, key_of_sweep(key, (draw << _HALF) | np.uint64(back)), scratch)
     n_apart = 0
     for i in range(np.uint64(pairs.size)):
         n_apart += (pairs[i] & _LOW_HALF) != (pairs[i] >> _HALF)

@@ -1,10 +1,14 @@
 """Random numbers as a pure function of (key, sweep, site).
 
 Nothing is stored: the past of a coupling can be replayed, and no result depends on threads.
-``_sweep_key`` gives each sweep a splitmix64 stream of its own; ``_bits`` reads one entry of it.
+``key_of_sweep`` gives each sweep a splitmix64 stream of its own; ``random_bits`` reads one entry.
 Keys are never chained from one another: each comes from a ``SeedSequence`` or from counters,
 because chaining in two places reuses streams without any small test noticing.
 """
+
+import hashlib
+import json
+from typing import Any
 
 import numpy as np
 
@@ -25,31 +29,32 @@ def _mix(z):
 
 
 @kernel(inline="always")
-def _sweep_key(key, sweep):
+def key_of_sweep(key, sweep):
     """Key of the stream of one sweep; both arguments and the result are uint64."""
     return _mix(key + (sweep + _ONE) * _SWEEP)
 
 
 @kernel(inline="always")
-def _bits(sweep_key, site):
+def random_bits(sweep_key, site):
     """Sixty-four random bits of one site within a sweep."""
     return _mix(sweep_key + (site + _ONE) * _GOLDEN)
 
 
 @kernel(inline="always")
-def _uniform(bits):
+def as_uniform(bits):
     """Turn 64 random bits into a double in [0, 1)."""
     return np.float64(bits >> np.uint64(11)) * _UNIT
 
 
-def as_seed_sequence(random_state) -> np.random.SeedSequence:
-    """Turn what users pass as ``random_state`` into a ``SeedSequence``.
+def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
+    """Turn what users pass as ``random_state`` into a ``SeedSequence`` of its own.
 
     Parameters
     ----------
     random_state : None, int, SeedSequence, Generator or RandomState
-        ``None`` takes entropy from the system. A generator is asked for 128 bits, which
-        advances it, so that calling twice with the same generator gives different draws.
+        ``None`` takes entropy from the system. A ``SeedSequence`` is copied as if it had not been
+        spawned from, so that passing it twice gives the same draws twice. A generator is asked
+        for 128 bits, which advances it: passing it twice gives different draws.
 
     Returns
     -------
@@ -66,7 +71,10 @@ def as_seed_sequence(random_state) -> np.random.SeedSequence:
             raise ValueError(f"random_state must be >= 0, got {random_state}")
         return np.random.SeedSequence(None if random_state is None else int(random_state))
     if isinstance(random_state, np.random.SeedSequence):
-        return random_state
+        given = random_state
+        return np.random.SeedSequence(
+            given.entropy, spawn_key=given.spawn_key, pool_size=given.pool_size
+        )
     if isinstance(random_state, np.random.Generator):
         words = random_state.integers(2**32, size=4, dtype=np.uint32)
         return np.random.SeedSequence(words.tolist())
@@ -79,7 +87,39 @@ def as_seed_sequence(random_state) -> np.random.SeedSequence:
     )
 
 
-def spawn_keys(random_state, n_keys: int) -> np.ndarray:
+def seeds_for(random_state: Any, *data: str) -> np.random.SeedSequence:
+    """Mix what the numbers are for into ``random_state``.
+
+    With one ``random_state`` for many data sets, chains that share their random numbers share
+    their errors too. So whatever is drawn about data is drawn from seeds that know them.
+
+    Parameters
+    ----------
+    random_state : None, int, SeedSequence, Generator or RandomState
+        See :func:`as_seed_sequence`.
+    *data : str
+        The purpose, and the fingerprints of the model and of the labels.
+
+    Returns
+    -------
+    numpy.random.SeedSequence
+
+    Examples
+    --------
+    >>> from bayesknn.labels.random import seeds_for
+    >>> one, other = (seeds_for(0, "beta_max", data).generate_state(1) for data in ("a", "b"))
+    >>> bool(one == other)
+    False
+    """
+    seeds = as_seed_sequence(random_state)
+    digest = hashlib.sha256(json.dumps(data).encode()).digest()[:16]
+    words = np.frombuffer(digest, "<u4").tolist()
+    return np.random.SeedSequence(
+        seeds.entropy, spawn_key=(*seeds.spawn_key, *words), pool_size=seeds.pool_size
+    )
+
+
+def spawn_keys(random_state: Any, n_keys: int) -> np.ndarray:
     """Independent 64-bit keys, one per call of a kernel.
 
     Parameters

@@ -22,12 +22,8 @@ from bayesknn.labels.gibbs import gibbs_labels
 from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.random import spawn_keys
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
-from bayesknn.model.checks import (
-    check_beta,
-    check_class_weight,
-    check_label_vector,
-    check_n_classes,
-)
+from bayesknn.model import BoltzmannModel, as_model
+from bayesknn.model.checks import check_beta
 
 _CHAINS: dict[str, Callable[..., Any]] = {
     "gibbs": gibbs_labels,
@@ -68,10 +64,10 @@ class SampleInfo(NamedTuple):
 
 
 def sample_labels(
-    graph: NeighborGraph,
+    graph: NeighborGraph | BoltzmannModel,
     beta: float,
     k: int,
-    n_classes: int,
+    n_classes: int | None = None,
     method: str = "swendsen-wang",
     n_draws: int = 1,
     thin: int | None = None,
@@ -89,7 +85,8 @@ def sample_labels(
 
     Parameters
     ----------
-    graph : NeighborGraph
+    graph : NeighborGraph or BoltzmannModel
+        With a model, which has its classes and weights, ``n_classes`` is left out.
     beta : float
         Strength, at least 0.
     k : int
@@ -118,8 +115,8 @@ def sample_labels(
     return_info : bool
         Also return a :class:`SampleInfo`.
     verbose : int
-        Above 0, a progress bar is shown once two seconds have passed. It counts sweeps, of Gibbs
-        those of a whole chain at once, or perfect draws.
+        Above 0, a progress bar is shown once two seconds have passed. It counts sweeps, or perfect
+        draws.
 
     Returns
     -------
@@ -145,20 +142,18 @@ def sample_labels(
     method = str(method).replace("_", "-")
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    beta, k, n_classes = check_beta(beta), graph.check_k(k), check_n_classes(n_classes)
+    model = as_model(graph, n_classes, class_weight)
+    beta, k = check_beta(beta), model.graph.check_k(k)
     n_draws = check_count(n_draws, "n_draws")
     thin = check_count(_DEFAULT_THIN if thin is None else thin, "thin")
-    class_weight = check_class_weight(class_weight, n_classes)
-    if initial is not None:
-        initial = check_label_vector(initial, graph.n_points, n_classes)
     keys = spawn_keys(random_state, 2)
     if method == "perfect":
         if initial is not None:
             raise ValueError("initial is for chains; perfect draws have no start")
         with progress("Drawing labels", total=n_draws, verbose=verbose) as report:
             labels, perfect = perfect_labels(
-                graph, beta, k, n_classes, key=keys[0], n_draws=n_draws,
-                class_weight=class_weight, max_sweeps=max_sweeps, n_jobs=n_jobs, report=report,
+                model, beta, k, key=keys[0], n_draws=n_draws, max_sweeps=max_sweeps,
+                n_jobs=n_jobs, report=report,
             )  # fmt: skip
         total = int(perfect.n_sweeps.sum())
         info = SampleInfo(method, total, perfect.agreement, 1.0, perfect.n_sweeps, np.nan)
@@ -166,14 +161,14 @@ def sample_labels(
     n_warmup = check_count(_WARMUP[method] if n_warmup is None else n_warmup, "n_warmup", low=0)
     starts = [initial]
     if initial is None and n_draws > 1:
-        starts = [None, np.zeros(graph.n_points, np.int64)]
+        starts = [None, np.zeros(model.n_points, np.int64)]
     shares = np.diff(np.linspace(0, n_draws, len(starts) + 1).astype(int))
     n_sweeps = len(starts) * n_warmup + n_draws * thin
     with progress("Drawing labels", total=n_sweeps, verbose=verbose) as report:
         runs = [
             _CHAINS[method](
-                graph, beta, k, n_classes, n_draws=int(share), n_warmup=n_warmup, thin=thin,
-                initial=start, class_weight=class_weight, key=key, report=report,
+                model, beta, k, n_draws=int(share), n_warmup=n_warmup, thin=thin,
+                initial=start, key=key, report=report,
             )
             for start, share, key in zip(starts, shares, keys, strict=False)
         ]  # fmt: skip

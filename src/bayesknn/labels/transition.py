@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.random import as_seed_sequence, spawn_keys
+from bayesknn.labels.random import seeds_for
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 from bayesknn.model import (
+    BoltzmannModel,
     PhaseCurve,
     agreement,
+    as_model,
     choose_k_values,
     expected_agreement_exact,
     locate_beta_max,
     plan_elimination,
 )
-from bayesknn.model.checks import check_class_weight, check_n_classes
 from bayesknn.model.elimination_plan import EliminationPlan
 
 _N_DRAWS, _THIN, _WARMUP = 64, 4, 60
@@ -35,8 +36,8 @@ _MAX_POINTS = 2000
 
 
 def find_beta_max(
-    graph: NeighborGraph,
-    n_classes: int,
+    graph: NeighborGraph | BoltzmannModel,
+    n_classes: int | None = None,
     *,
     k_values: Any = None,
     class_weight: Any = None,
@@ -48,7 +49,8 @@ def find_beta_max(
 
     Parameters
     ----------
-    graph : NeighborGraph
+    graph : NeighborGraph or BoltzmannModel
+        With a model, which has its classes and weights, ``n_classes`` is left out.
     n_classes : int
     k_values : iterable of int, optional
         The k to look at; 1, 2, 3 and some larger ones up to ``graph.k_max`` by default.
@@ -74,55 +76,55 @@ def find_beta_max(
     >>> 3.0 < find_beta_max(graph, n_classes=2, random_state=0).beta_max < 7.0
     True
     """
-    n_classes = check_n_classes(n_classes)
-    class_weight = check_class_weight(class_weight, n_classes)
-    # A child of its own, so that a sequence shared with other calls is never used twice.
-    seeds = as_seed_sequence(random_state).spawn(1)[0]
+    model = as_model(graph, n_classes, class_weight)
+    seeds = seeds_for(random_state, "beta_max", model.fingerprint)
 
     @functools.cache
     def plan(k: int) -> EliminationPlan | None:
-        return _plan_if_cheap(graph, k, n_classes)
+        return _plan_if_cheap(model, k)
 
     def simulate(betas: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        n_edges = graph.n_points * k
+        n_edges = model.n_points * k
         if plan(k) is not None:
             means = expected_agreement_exact(
-                graph, betas, k, n_classes, class_weight=class_weight,
-                count_weight=np.ones(n_classes), plan=plan(k),
+                model.graph, betas, k, model.n_classes, class_weight=model.class_weight,
+                count_weight=np.ones(model.n_classes), plan=plan(k),
             )  # fmt: skip
             return np.asarray(means) / n_edges, np.zeros(len(betas))
         rows = [
-            _simulate_one(graph, beta, k, n_classes, class_weight, key)
-            for beta, key in zip(betas, spawn_keys(seeds, len(betas)), strict=True)
+            _simulate_one(model, beta, k, child.generate_state(1, np.uint64)[0])
+            for beta, child in zip(betas, seeds.spawn(len(betas)), strict=True)
         ]
         means, errors = np.array(rows).T / n_edges
         return means, errors
 
-    ks = choose_k_values(graph.k_max) if k_values is None else k_values
-    return locate_beta_max(simulate, ks, n_classes, threshold=threshold, n_betas=n_betas)
+    ks = choose_k_values(model.k_max) if k_values is None else k_values
+    return locate_beta_max(simulate, ks, model.n_classes, threshold=threshold, n_betas=n_betas)
 
 
-def _plan_if_cheap(graph: NeighborGraph, k: int, n_classes: int) -> EliminationPlan | None:
-    if graph.n_points > _MAX_POINTS or k > 3:
+def _plan_if_cheap(model: BoltzmannModel, k: int) -> EliminationPlan | None:
+    if model.n_points > _MAX_POINTS or k > 3:
         return None
     try:
-        plan = plan_elimination(graph, k, n_classes)
+        plan = plan_elimination(model.graph, k, model.n_classes)
     except ValueError:
         return None
     return plan if plan.n_entries <= _MAX_ENTRIES else None
 
 
-def _simulate_one(graph, beta, k, n_classes, class_weight, key) -> tuple[float, float]:
+def _simulate_one(
+    model: BoltzmannModel, beta: float, k: int, key: np.uint64
+) -> tuple[float, float]:
     """Mean and error of S_k, the plain count, from a chain that starts from one class."""
     n_draws, thin, n_warmup = _N_DRAWS, _THIN, _WARMUP
-    if graph.n_points >= _MANY:
+    if model.n_points >= _MANY:
         n_draws, thin, n_warmup = _FEW_DRAWS, _FEW_THIN, _FEW_WARMUP
     labels, info = swendsen_wang_labels(
-        graph, beta, k, n_classes, n_draws=n_draws, n_warmup=n_warmup, thin=thin,
-        initial=np.zeros(graph.n_points, np.int64), class_weight=class_weight, key=key,
+        model, beta, k, n_draws=n_draws, n_warmup=n_warmup, thin=thin,
+        initial=np.zeros(model.n_points, np.int64), key=key,
     )  # fmt: skip
     series = info.cluster_agreement
-    if class_weight is not None:
-        series = np.asarray(agreement(graph, labels, k), dtype=np.float64)
+    if model.class_weight is not None:
+        series = np.asarray(agreement(model.graph, labels, k), dtype=np.float64)
     batches = series.reshape(8, -1).mean(axis=1)
     return float(series.mean()), float(batches.std(ddof=1) / np.sqrt(len(batches)))

@@ -34,6 +34,9 @@ class BaseLikelihood:
         The weights a_g: a neighbour of class g counts a_g in place of 1.
     """
 
+    # Whether it is the law of the model itself, or something that stands in for it.
+    coherent = False
+
     def __init__(
         self,
         graph: NeighborGraph | BoltzmannModel,

@@ -67,6 +67,8 @@ class CoherentLikelihood(BaseLikelihood):
     array([3.])
     """
 
+    coherent = True
+
     def __init__(
         self,
         graph: NeighborGraph,

@@ -58,6 +58,8 @@ class ExactLikelihood(BaseLikelihood):
     -3.587164
     """
 
+    coherent = True
+
     def __init__(
         self,
         graph: NeighborGraph,

@@ -15,11 +15,11 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn.labels.bonds import new_scratch
-from bayesknn.labels.cluster_estimator import _estimate_agreement
-from bayesknn.labels.layers import _sweep_layers
+from bayesknn.labels.cluster_estimator import estimate_agreement
+from bayesknn.labels.layers import sweep_layers
 from bayesknn.labels.layout import local_layout
-from bayesknn.labels.random import _sweep_key
-from bayesknn.labels.swendsen_wang import _colour_points, _sweep
+from bayesknn.labels.random import key_of_sweep
+from bayesknn.labels.swendsen_wang import colour_points, sweep_clusters
 from bayesknn.likelihood.tilt import Tilt, average_tilted, read_tilt
 from bayesknn.model.checks import label_dtype
 
@@ -135,8 +135,8 @@ class Node:
         n, dtype = field.neighbors.shape[1], label_dtype(field.n_classes)
         self.labels = np.zeros((N_CHAINS, n), dtype)
         if initial is None:
-            start = np.uint64(_sweep_key(self.keys[1], _START))
-            _colour_points(start, field.n_classes, self.labels[1])
+            start = np.uint64(key_of_sweep(self.keys[1], _START))
+            colour_points(start, field.n_classes, self.labels[1])
         else:
             self.labels[:] = initial
         shape = (N_CHAINS, 0, len(self.columns))
@@ -296,9 +296,11 @@ def _advance(
     for t in range(-1, of_labels.shape[0]):
         for _ in range(n_sweeps):
             if layers is None:
-                _sweep(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch)
+                sweep_clusters(
+                    neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch
+                )
             else:
-                _sweep_layers(
+                sweep_layers(
                     neighbors, layers[0], layers[1], n_classes, class_weight, key, sweep,
                     labels, scratch,
                 )  # fmt: skip
@@ -306,7 +308,7 @@ def _advance(
         n_sweeps = thin
         if t < 0:
             continue
-        _estimate_agreement(
+        estimate_agreement(
             neighbors, n_ranks, n_classes, class_weight, labels, scratch,
             agreement, cluster_agreement,
         )  # fmt: skip

@@ -223,7 +223,7 @@ def fingerprint(*parts: Any) -> str:
         if array.dtype.hasobject:
             raise TypeError(f"cannot take the fingerprint of {type(part).__name__}")
         digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(array.tobytes())
+        digest.update(array.reshape(-1).view(np.uint8))
     return digest.hexdigest()[:32]
 
 

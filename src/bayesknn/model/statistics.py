@@ -54,12 +54,9 @@ def agreement(
         n_classes = len(np.atleast_1d(np.asarray(class_weight)))
         class_weight = check_class_weight(class_weight, check_n_classes(n_classes))
     checked = check_label_draws(labels, graph.n_points, n_classes)
-    batch = np.atleast_2d(checked)
+    totals = _add_up(neighbors, np.atleast_2d(checked), class_weight)
     if class_weight is None:
-        totals = _count_agreement(neighbors, batch)
-    else:
-        # Integer counts first, so that the result does not depend on the order of the edges.
-        totals = _count_agreement_by_class(neighbors, batch, n_classes) @ class_weight
+        totals = totals.astype(np.int64)
     if k is not None:
         totals = totals[:, -1]
     if checked.ndim == 2:
@@ -68,34 +65,36 @@ def agreement(
 
 
 @kernel
-def _count_agreement(neighbors, batch):
-    k_max, n = neighbors.shape
-    n_draws = batch.shape[0]
-    totals = np.empty((n_draws, k_max), np.int64)
-    for d in range(n_draws):
-        labels = batch[d]
-        total = np.int64(0)
-        for r in range(k_max):
-            row = neighbors[r]
+def sum_agreement(neighbors, labels, class_weight, first, last):
+    """Sum the weights of the agreeing edges of the ranks ``first..last - 1``, for compiled code.
+
+    ``class_weight`` is None where an edge counts 1.
+    """
+    total = 0.0
+    for rank in range(first, last):
+        row = neighbors[rank]
+        # Settled when the function is compiled.
+        if class_weight is None:
             count = np.uint32(0)
-            for i in range(np.uint64(n)):
+            for i in range(np.uint64(labels.size)):
                 count += np.uint32(labels[i] == labels[row[i]])
-            total += count
-            totals[d, r] = total
-    return totals
+            total += np.float64(count)
+        else:
+            # Integers first, so that the sum does not depend on the order of the points.
+            counts = np.zeros(class_weight.size, np.int64)
+            for i in range(np.uint64(labels.size)):
+                counts[labels[i]] += labels[i] == labels[row[i]]
+            for g in range(class_weight.size):
+                total += class_weight[g] * counts[g]
+    return total
 
 
 @kernel
-def _count_agreement_by_class(neighbors, batch, n_classes):
-    k_max, n = neighbors.shape
-    n_draws = batch.shape[0]
-    totals = np.zeros((n_draws, k_max, n_classes), np.float64)
-    for d in range(n_draws):
-        labels = batch[d]
-        counts = np.zeros(n_classes, np.int64)
-        for r in range(k_max):
-            row = neighbors[r]
-            for i in range(np.uint64(n)):
-                counts[labels[i]] += labels[i] == labels[row[i]]
-            totals[d, r] = counts
+def _add_up(neighbors, batch, class_weight):
+    totals = np.empty((batch.shape[0], neighbors.shape[0]))
+    for d in range(batch.shape[0]):
+        total = 0.0
+        for rank in range(neighbors.shape[0]):
+            total += sum_agreement(neighbors, batch[d], class_weight, rank, rank + 1)
+            totals[d, rank] = total
     return totals

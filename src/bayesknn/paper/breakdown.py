@@ -10,6 +10,7 @@ from joblib import Parallel, delayed
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import gibbs_labels, perfect_labels, spawn_keys
 from bayesknn.likelihood import PseudoLikelihood
+from bayesknn.model import BoltzmannModel
 from bayesknn.paper.drawing import mark_line, new_figure
 from bayesknn.paper.gibbs_table import PAPER_K, gibbs_expectations, integrate
 from bayesknn.paper.item import Estimate, Item, Quantity, Result, independent
@@ -47,17 +48,15 @@ def replicate(setting: Setting) -> dict[str, np.ndarray]:
 
         def run(task: tuple[int, float], pair: np.ndarray) -> tuple[list, list, list]:
             k, beta = task
-            graph = NeighborGraph(study.graph.neighbors[:k], None)
+            model = BoltzmannModel(NeighborGraph(study.graph.neighbors[:k], None), 2)
             starts = spawn_keys(int(pair[0]), size)
             gibbs = [
-                gibbs_labels(graph, beta, k, 2, n_warmup=_SWEEPS - 1, key=key)[1].agreement[0] / k
+                gibbs_labels(model, beta, k, n_warmup=_SWEEPS - 1, key=key)[1].agreement[0] / k
                 for key in starts
             ]
-            labels, info = perfect_labels(graph, beta, k, 2, key=pair[1], n_draws=size)
+            labels, info = perfect_labels(model, beta, k, key=pair[1], n_draws=size)
             pseudo = [
-                min(
-                    PseudoLikelihood(graph, each, 2).maximize_each_k(BETA_MAX).beta[k - 1], BETA_MAX
-                )
+                min(PseudoLikelihood(model, each).maximize_each_k(BETA_MAX).beta[k - 1], BETA_MAX)
                 for each in labels
             ]
             # E[S] grows with beta: the likelihood's maximum is where it meets S.

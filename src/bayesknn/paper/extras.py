@@ -8,7 +8,7 @@ from bayesknn.datasets import load_glass
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels import perfect_labels, spawn_keys
 from bayesknn.likelihood import HolmesAdamsLikelihood, log_normalizer
-from bayesknn.model import UniformPrior
+from bayesknn.model import BoltzmannModel, UniformPrior
 from bayesknn.paper.drawing import new_figure
 from bayesknn.paper.item import Estimate, Item, Quantity, Result, independent
 from bayesknn.paper.prediction import measure_error, measure_log_loss
@@ -108,17 +108,18 @@ def perfect_four(setting: Setting) -> Result:
 
     def make() -> dict[str, np.ndarray]:
         keys = spawn_keys(setting.seeds("perfect-four"), 2 * len(betas))
+        four, two = BoltzmannModel(study.graph, 4), BoltzmannModel(study.graph, 2)
         columns: dict[str, list[float]] = {name: [] for name in ("mean", "error", "four", "two")}
         for beta, key, other in zip(betas.tolist(), keys[::2], keys[1::2], strict=True):
             _, info = perfect_labels(
-                study.graph, beta, _FOUR_K, 4, key=key, n_draws=n_draws, n_jobs=setting.n_jobs
+                four, beta, _FOUR_K, key=key, n_draws=n_draws, n_jobs=setting.n_jobs
             )
             columns["mean"].append(info.agreement.mean() / _FOUR_K)
             columns["error"].append(info.agreement.std(ddof=1) / _FOUR_K / n_draws**0.5)
             columns["four"].append(float(np.median(info.n_sweeps)))
             try:
                 _, info = perfect_labels(
-                    study.graph, beta, _FOUR_K, 2, key=other, n_draws=min(n_draws, 20),
+                    two, beta, _FOUR_K, key=other, n_draws=min(n_draws, 20),
                     algorithm="sites", max_sweeps=2**12, n_jobs=setting.n_jobs,
                 )  # fmt: skip
                 columns["two"].append(float(np.median(info.n_sweeps)))

@@ -17,6 +17,7 @@ import numpy as np
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import swendsen_wang_labels
 from bayesknn.likelihood import path_table
+from bayesknn.model import BoltzmannModel
 from bayesknn.paper.setting import BETA_MAX, Setting
 
 PAPER_K = (1, *range(10, 111, 10), 125)
@@ -115,7 +116,8 @@ def true_expectation(
     >>> mean
     2.5
     """
-    _, info = swendsen_wang_labels(graph, beta, k, n_classes, n_draws=n_sweeps, key=key)
+    model = BoltzmannModel(graph, n_classes)
+    _, info = swendsen_wang_labels(model, beta, k, n_draws=n_sweeps, key=key)
     values = info.cluster_agreement / k
     # Autocorrelation is at most a few sweeps: means of 20 batches are nearly independent.
     batches = np.array([batch.mean() for batch in np.array_split(values, 20)])

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from bayesknn.labels import spawn_keys
+from bayesknn.labels.label_sampler import draw_labels, make_label_sampler
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import Prior
-from bayesknn.posterior.auxiliary import AuxiliarySampler, State
-from bayesknn.posterior.auxiliary_labels import plan_label_draws
+from bayesknn.posterior.auxiliary_variables import AuxiliarySampler
 from bayesknn.posterior.chains import sample_posterior
-from bayesknn.posterior.drawer import _draw_labels
+from bayesknn.posterior.label_chains import State
 from bayesknn.posterior.plug_in import first_plug_in
 from bayesknn.posterior.proposals import plan_walk
 
@@ -32,11 +32,12 @@ class PaperSampler(AuxiliarySampler):
         """Return the plug-in with labels drawn there."""
         beta, k = self.plug_in
         theta = math.log(beta / (self.walk.beta_max - beta))
-        drawer = self.label_draws.drawer()
-        n_apart = _draw_labels(drawer, beta, k, spawn_keys(int(key), 1)[0])
+        sampler = self.label_sampler.compiled()
+        n_apart = draw_labels(sampler, beta, k, spawn_keys(int(key), 1)[0])
+        state = self.start(theta, k)
         assert n_apart == 0, "the bonds meet within tens of sweeps at any beta"
-        state = self.start(theta, k, float(self.prior.log_density(beta, k)))
-        return state._replace(labels=drawer.labels.copy())
+        assert state is not None, "the plug-in is where the prior is positive"
+        return state._replace(labels=sampler.labels.copy())
 
 
 def moller(
@@ -88,24 +89,20 @@ def moller(
     """
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, "joint", n_first_stage + n_warmup)
     sampler = PaperSampler(
-        likelihood,
         prior,
-        plan_label_draws(likelihood, label_sampler, None),
         walk,
         tuning,
         thin=1,
+        likelihood=likelihood,
+        label_sampler=make_label_sampler(likelihood.model, likelihood.labels, label_sampler),
         plug_in=first_plug_in(likelihood, prior) if plug_in is None else plug_in,
         updates=(n_first_stage,) if n_first_stage else (),
         n_refresh=0,
     )
-    tree = sample_posterior(
+    return sample_posterior(
         sampler,
         n_chains=n_chains,
         n_draws=n_draws,
         random_state=random_state,
         n_jobs=n_jobs,
-        labels=likelihood.labels,
-        attrs=sampler.attrs(),
     )
-    sampler.warn(tree)
-    return tree

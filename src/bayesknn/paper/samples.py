@@ -21,9 +21,8 @@ from bayesknn.paper.gibbs_table import gibbs_table
 from bayesknn.paper.item import Estimate
 from bayesknn.paper.moller import moller
 from bayesknn.paper.setting import BETA_MAX, Setting, Study
-from bayesknn.posterior import GridPosterior, grid_posterior, metropolis
+from bayesknn.posterior import GridPosterior, exchange, grid_posterior, metropolis
 from bayesknn.posterior.diagnostics import effective_sample_size, mean_error
-from bayesknn.posterior.exchange import exchange
 from bayesknn.posterior.output import make_tree
 
 WALK: dict[str, Any] = {"scheme": "joint", "tau": 0.05**0.5, "r": 3}

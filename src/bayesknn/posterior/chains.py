@@ -9,17 +9,23 @@ what is finished always has equal lengths.
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import time
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from bayesknn._progress import progress
 from bayesknn._validation import check_count
-from bayesknn.labels.random import spawn_keys
+from bayesknn.exceptions import MixingWarning, SamplingInterrupted
+from bayesknn.labels import seeds_for, spawn_keys
+from bayesknn.model import Prior
+from bayesknn.model.boltzmann import fingerprint
 from bayesknn.posterior.checkpoint import (
     Checkpoint,
     check_identity,
@@ -29,42 +35,63 @@ from bayesknn.posterior.checkpoint import (
 )
 from bayesknn.posterior.diagnostics import diagnose
 from bayesknn.posterior.output import make_tree
+from bayesknn.posterior.proposals import SCHEDULES, Tuning, Walk, disperse
 
 if TYPE_CHECKING:
     import xarray
 
 # A round lasts about this long: Ctrl-C loses no more, and a checkpoint is never older.
 _ROUND_SECONDS = 2.0
-_FIRST_ROUND = 10
+_FIRST_ROUND = 1
 _MAX_GROWTH = 10.0
+_MAX_STARTS = 1000
+_N_PROBES = 64
 
 
-class Sampler(Protocol):
-    """One algorithm with its data: what a chain is made of.
+@dataclass(frozen=True)
+class Sampler:
+    """One algorithm with its prior and its moves: what a chain is made of.
 
-    A state is a named tuple of numbers, arrays and further named tuples. One of its fields is
-    ``tuning``, a :class:`bayesknn.posterior.proposals.Tuning`. A sampler is sent to the workers,
-    so it must pickle.
+    A state is a named tuple of numbers, arrays and further named tuples. Among its fields are
+    ``theta``, ``k`` and ``tuning``, a :class:`bayesknn.posterior.proposals.Tuning`. A sampler is
+    sent to the workers, so it must pickle. An algorithm adds ``name``, ``start``, ``advance`` and
+    what stands for its data.
+
+    Attributes
+    ----------
+    prior : Prior
+    walk : Walk
+    tuning : Tuning
+    thin : int
+        Moves of one iteration.
     """
 
-    @property
-    def name(self) -> str:
-        """What the algorithm is called."""
-        ...
+    prior: Prior
+    walk: Walk
+    tuning: Tuning
+    thin: int
+    name: ClassVar[str]
+    # Joblib's hint: "threads" where compiled code does the work.
+    prefer: ClassVar[str | None] = None
 
     @property
     def n_warmup(self) -> int:
         """Iterations that come first, adapt the tuning and are not part of the posterior."""
-        ...
+        return self.walk.n_warmup // self.thin
 
     @property
-    def prefer(self) -> str | None:
-        """Joblib's hint: ``"threads"`` where compiled code does the work, otherwise None."""
-        ...
+    def scheme(self) -> str:
+        """What the moves are called."""
+        return next(name for name, code in SCHEDULES.items() if code == self.walk.schedule)
 
-    def init(self, key: np.uint64) -> Any:
-        """Return the state before iteration 0, dispersed over the parameters."""
-        ...
+    @property
+    def labels(self) -> np.ndarray | None:
+        """The observed labels, where the algorithm knows them."""
+        return None
+
+    def start(self, theta: float, k: int) -> Any:
+        """Return the state at (theta, k), or None where the target is zero or not a number."""
+        raise NotImplementedError
 
     def advance(
         self, state: Any, key: np.uint64, first: int, last: int
@@ -74,11 +101,59 @@ class Sampler(Protocol):
         Returns the new state and, for each iteration, ``beta``, ``k``, ``accepted`` and whatever
         else is worth keeping: arrays of ``last - first``.
         """
-        ...
+        raise NotImplementedError
+
+    def describe_data(self, points: list[tuple[float, int]]) -> str:
+        """Return a text that stands for the data; ``points`` are some values of (beta, k)."""
+        raise NotImplementedError
+
+    def init(self, key: np.uint64) -> Any:
+        """Return the first of the dispersed starts where the target is positive."""
+        for attempt in range(_MAX_STARTS):
+            state = self.start(*disperse(self.walk, key, attempt))
+            if state is not None:
+                return state
+        raise ValueError(
+            f"no start found: the posterior is zero or not a number at {_MAX_STARTS} points drawn "
+            f"from k in 1..{self.walk.k_max}, beta in [0, {self.walk.beta_max:g}]; check the prior"
+        )
+
+    def settings(self) -> str:
+        """Describe what a checkpoint must agree in."""
+        walk, tuning = self.walk, self.tuning
+        tau = "adapted" if walk.adapts_tau else f"{math.exp(tuning.log_tau):.9g}"
+        r = "adapted" if walk.adapts_r else f"{math.exp(tuning.log_r):.9g}"
+        return f"scheme={self.scheme}, tau={tau}, r={r}, thin={self.thin}"
 
     def identity(self) -> dict[str, str]:
-        """Return what checkpoints must agree in: texts for ``data``, ``prior``, ``settings``."""
-        ...
+        """Return what checkpoints must agree in: texts for ``data``, ``prior``, ``settings``.
+
+        Functions have nothing in common but their values, so some of those stand for the prior:
+        to nine digits, because machines differ in the last ones.
+        """
+        rng = np.random.default_rng(0)
+        betas = rng.uniform(0, self.walk.beta_max, _N_PROBES).tolist()
+        ks = rng.integers(1, self.walk.k_max, _N_PROBES, endpoint=True).tolist()
+        points = list(zip(betas, ks, strict=True))
+        prior = [f"{float(self.prior.log_density(*point)):.9g}" for point in points]
+        return {
+            "data": self.describe_data(points),
+            "prior": fingerprint([self.walk.beta_max, self.walk.k_max], prior),
+            "settings": self.settings(),
+        }
+
+    def attrs(self) -> dict[str, Any]:
+        """Return what the result should tell about the run."""
+        return {
+            "scheme": self.scheme,
+            "thin": self.thin,
+            "beta_max": self.walk.beta_max,
+            "k_max": self.walk.k_max,
+        }
+
+    def doubts(self, tree: xarray.DataTree) -> list[str]:
+        """Say what may be wrong with the draws beside mixing, in sentences."""
+        return []
 
 
 class Chains(NamedTuple):
@@ -108,8 +183,6 @@ def sample_posterior(
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike | None = None,
     verbose: int = 0,
-    labels: Any = None,
-    attrs: dict[str, Any] | None = None,
 ) -> xarray.DataTree:
     """Run the chains of an algorithm and lay out, judge and describe what they give.
 
@@ -126,21 +199,20 @@ def sample_posterior(
         larger ``n_draws`` extends it. The file stays when the run is complete.
     verbose : int
         0 for silence.
-    labels : array-like, optional
-        For the group ``observed_data``.
-    attrs : dict, optional
-        Further attributes of the result.
 
     Returns
     -------
     xarray.DataTree
 
+    Raises
+    ------
+    SamplingInterrupted
+        If Ctrl-C ended the run early; it holds the draws finished by then.
+
     Warns
     -----
     MixingWarning
-        If R-hat, effective sample sizes or acceptance rates are bad.
-    UserWarning
-        If Ctrl-C ended the run early: the draws finished by then are returned.
+        If R-hat, effective sample sizes or acceptance rates are bad, or the algorithm has doubts.
     """
     n_draws = check_count(n_draws, "n_draws")
     chains = run_chains(
@@ -152,31 +224,25 @@ def sample_posterior(
         checkpoint=checkpoint,
         verbose=verbose,
     )
-    n_kept = chains.draws["k"].shape[1] - sampler.n_warmup
-    if n_kept < n_draws:
-        if n_kept < 1:
-            raise KeyboardInterrupt("interrupted before the end of warm-up: no draws to return")
-        hint = "" if checkpoint is None else "; the same call goes on from the checkpoint"
-        warnings.warn(
-            f"interrupted: each chain has {n_kept} of {n_draws} draws{hint}", stacklevel=3
-        )
-    tunings = [state.tuning for state in chains.states]
-    tree = make_tree(
-        chains.draws,
-        sampler.n_warmup,
-        labels=labels,
-        attrs={
-            **chains.identity,
-            "tuning": {
-                "tau": [float(np.exp(tuning.log_tau)) for tuning in tunings],
-                "r": [max(round(float(np.exp(tuning.log_r))), 1) for tuning in tunings],
-                "slope": [float(tuning.slope) for tuning in tunings],
-            },
-            **(attrs or {}),
-        },
-    )
+    tree = lay_out_chains(sampler, chains)
     diagnose(tree).warn(stacklevel=4)
+    sentences = sampler.doubts(tree)
+    tree.attrs["doubts"] = json.dumps(sentences)
+    if sentences:
+        warnings.warn("; ".join(sentences), MixingWarning, stacklevel=3)
     return tree
+
+
+def lay_out_chains(sampler: Sampler, chains: Chains) -> xarray.DataTree:
+    """Return finished iterations as a DataTree, with what is to be known of the run."""
+    tunings = [state.tuning for state in chains.states]
+    tuning = {
+        "tau": [float(np.exp(tuning.log_tau)) for tuning in tunings],
+        "r": [max(round(float(np.exp(tuning.log_r))), 1) for tuning in tunings],
+        "slope": [float(tuning.slope) for tuning in tunings],
+    }
+    attrs = {**chains.identity, "tuning": tuning, **sampler.attrs()}
+    return make_tree(chains.draws, sampler.n_warmup, labels=sampler.labels, attrs=attrs)
 
 
 def run_chains(
@@ -190,7 +256,7 @@ def run_chains(
     verbose: int = 0,
     round_size: int | None = None,
 ) -> Chains:
-    """Make ``n_iterations`` of each chain, or as many whole rounds as Ctrl-C allows.
+    """Make ``n_iterations`` of each chain.
 
     Parameters
     ----------
@@ -206,7 +272,11 @@ def run_chains(
     Returns
     -------
     Chains
-        With fewer than ``n_iterations`` if interrupted.
+
+    Raises
+    ------
+    SamplingInterrupted
+        On Ctrl-C, with the whole rounds that are finished.
     """
     identity, keys, finished = _open_run(sampler, n_chains, random_state, checkpoint)
     size = round_size or _FIRST_ROUND
@@ -239,10 +309,16 @@ def run_chains(
                 if round_size is None:
                     size = _next_size(size, time.monotonic() - began)
     except KeyboardInterrupt:
-        if not finished.parts:
+        n_kept = finished.n_done - sampler.n_warmup
+        if n_kept < 1:
             raise
-    draws = {name: values[:, :n_iterations] for name, values in _join(finished.parts).items()}
-    return Chains(draws, finished.states, identity)
+        hint = "" if checkpoint is None else "; the same call goes on from the checkpoint"
+        raise SamplingInterrupted(
+            f"interrupted: each chain has {n_kept} of {n_kept + n_iterations - finished.n_done} "
+            f"draws{hint}",
+            lay_out_chains(sampler, finished.chains(identity, n_iterations)),
+        ) from None
+    return finished.chains(identity, n_iterations)
 
 
 class _Finished(NamedTuple):
@@ -252,19 +328,26 @@ class _Finished(NamedTuple):
     states: list[Any]
     parts: list[dict[str, np.ndarray]]
 
+    def chains(self, identity: dict[str, str], n_iterations: int) -> Chains:
+        """Return them as one run."""
+        draws = {name: values[:, :n_iterations] for name, values in _join(self.parts).items()}
+        return Chains(draws, self.states, identity)
+
 
 def _open_run(
     sampler: Sampler, n_chains: int, random_state: Any, checkpoint: str | os.PathLike | None
 ) -> tuple[dict[str, str], np.ndarray, _Finished]:
     """Return the identity of a run, the keys of its chains, and what is finished of it."""
     saved = None if checkpoint is None else read_checkpoint(checkpoint)
+    parts = sampler.identity()
     if saved is not None and random_state is None:
         keys = np.array([int(text, 16) for text in saved.identity["keys"].split()], np.uint64)
     else:
-        keys = spawn_keys(random_state, n_chains)
+        seeds = seeds_for(random_state, sampler.name, parts["data"])
+        keys = spawn_keys(seeds, n_chains)
     identity = {
         "algorithm": sampler.name,
-        **sampler.identity(),
+        **parts,
         "keys": " ".join(f"{int(key):016x}" for key in keys),
     }
     identity["settings"] += f", n_chains={n_chains}, n_warmup={sampler.n_warmup}"

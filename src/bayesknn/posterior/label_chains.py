@@ -1,54 +1,93 @@
-"""What the exchange and the auxiliary-variable chains have in common (Section 3.4).
+"""Chains that draw labels at every proposed (beta, k), so that Z cancels (Section 3.4).
 
-Both draw labels at every proposed (beta, k), in compiled blocks of moves; ``thin`` moves make one
-iteration of :mod:`bayesknn.posterior.chains`. The random numbers of a move are a function of
-(key, move), so that blocks may be cut anywhere.
+The exchange algorithm (``exchange_algorithm.py``) and the auxiliary-variable scheme
+(``auxiliary_variables.py``) make the same moves and differ in the ratio by which they accept; the
+moves are made here, in compiled blocks. ``thin`` moves make one iteration of
+:mod:`bayesknn.posterior.chains`. The random numbers of a move are a function of (key, move), so
+that blocks may be cut anywhere.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesknn.exceptions import CoalescenceError, MixingWarning
+from bayesknn._jit import kernel
+from bayesknn._validation import check_choice, check_count
+from bayesknn.exceptions import CoalescenceError
+from bayesknn.labels.bonds import bond_rate
+from bayesknn.labels.label_sampler import (
+    MAX_PAST,
+    LabelSampler,
+    agreement_at,
+    draw_labels,
+    make_label_sampler,
+    sweep_labels,
+)
+from bayesknn.labels.random import random_bits
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.model import Prior
-from bayesknn.model.boltzmann import fingerprint
-from bayesknn.posterior.auxiliary_labels import LabelDraws
-from bayesknn.posterior.compiled_prior import tabulate_prior
-from bayesknn.posterior.drawer import Drawer
+from bayesknn.model import as_prior
+from bayesknn.posterior.chains import Sampler
+from bayesknn.posterior.compiled_prior import _log_prior, tabulate_prior
+from bayesknn.posterior.plug_in import PlugIn, _follow
 from bayesknn.posterior.proposals import (
     FREE_SLOT,
-    SCHEDULES,
     Tuning,
     Walk,
+    _acceptance,
     _beta_of,
+    _iteration_key,
     _propose,
-    disperse,
+    _settle,
+    plan_walk,
 )
 
 if TYPE_CHECKING:
     import xarray
 
+SCHEMES = ("alternating", "joint")
 DRAW_SLOT, REFRESH_SLOT = FREE_SLOT, FREE_SLOT + 1
-_MAX_STARTS = 1000
-_N_PROBES = 64
 # How many draws look for a bias of the labels: this share of those of the run, within limits.
 _PROBE_SHARE, _N_DOUBTS = 0.01, (64, 1024)
 
 
+class State(NamedTuple):
+    """What the next move needs.
+
+    Attributes
+    ----------
+    theta : float
+        logit(beta / beta_max).
+    k : int
+    log_prior : float
+        At (beta, k).
+    tuning : Tuning
+    plug_in : PlugIn, or an empty tuple
+        Of the auxiliary-variable scheme.
+    labels : ndarray of shape (n,) or (0,)
+        Its auxiliary labels z, in the order of the sampler's layout.
+    """
+
+    theta: float
+    k: int
+    log_prior: float
+    tuning: Tuning
+    plug_in: PlugIn | tuple[()]
+    labels: np.ndarray
+
+
 class Moves(NamedTuple):
-    """Where each move of a block ended, and how it went."""
+    """Where each move of a block ended, how it went, and the plug-in after it, if there is one."""
 
     beta: np.ndarray
     k: np.ndarray
     accepted: np.ndarray
     acceptance: np.ndarray
+    plug_in_beta: np.ndarray
+    plug_in_k: np.ndarray
 
 
 class Problem(NamedTuple):
@@ -69,137 +108,91 @@ class Problem(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LabelChain:
+class LabelChain(Sampler):
     """A chain that draws labels; see :class:`bayesknn.posterior.chains.Sampler`.
 
-    An algorithm adds ``name``, ``start`` and ``run``.
+    Attributes
+    ----------
+    likelihood : CoherentLikelihood
+    label_sampler : LabelSampler
     """
 
     likelihood: CoherentLikelihood
-    prior: Prior
-    label_draws: LabelDraws
-    walk: Walk
-    tuning: Tuning
-    thin: int
-    name = "labels"
+    label_sampler: LabelSampler
     prefer = "threads"
 
     @property
-    def n_warmup(self) -> int:
-        """Iterations that adapt."""
-        return self.walk.n_warmup // self.thin
+    def labels(self) -> np.ndarray:
+        """The observed labels."""
+        return self.likelihood.labels
 
-    @property
-    def scheme(self) -> str:
-        """What the moves are called."""
-        return next(name for name, code in SCHEDULES.items() if code == self.walk.schedule)
+    def start(self, theta: float, k: int) -> State | None:
+        """Return the state at (theta, k), or None where the prior is zero."""
+        log_prior = float(self.prior.log_density(_beta_of(theta, self.walk.beta_max), k))
+        if not math.isfinite(log_prior):
+            return None
+        return State(theta, k, log_prior, self.tuning, (), self.label_sampler.observed[:0])
 
-    def new_moves(self, size: int) -> Any:
-        """Allocate the record of so many moves."""
-        real = np.empty((3, size))
-        return Moves(real[0], np.empty(size, np.int64), real[1], real[2])
-
-    def start(self, theta: float, k: int, log_prior: float) -> Any:
-        """Return the state at (theta, k)."""
-        raise NotImplementedError
-
-    def run(
-        self, state: Any, key: np.uint64, first: int, last: int, problem: Problem,
-        given: np.ndarray, drawer: Drawer, moves: Any,
-    ) -> tuple[Any, int]:  # fmt: skip
-        """Make the moves ``first..last - 1``; return the state and how many points are apart.
-
-        ``given`` is empty or holds the log prior of the only proposal.
-        """
-        raise NotImplementedError
-
-    def init(self, key: np.uint64) -> Any:
-        """Return the first of the dispersed starts where the prior is positive."""
-        for attempt in range(_MAX_STARTS):
-            theta, k = disperse(self.walk, key, attempt)
-            log_prior = float(self.prior.log_density(_beta_of(theta, self.walk.beta_max), k))
-            if math.isfinite(log_prior):
-                return self.start(theta, k, log_prior)
-        raise ValueError(
-            f"no start found: the prior is zero or not a number at {_MAX_STARTS} values of "
-            f"(beta, k) drawn from 1..{self.walk.k_max} x [0, {self.walk.beta_max:g}]; check it"
-        )
+    def prepare(self, state: State) -> tuple[State, Any, Any]:
+        """Return a state that moves may write to, and the refreshing and updates of a plug-in."""
+        return state, None, None
 
     def advance(
-        self, state: Any, key: np.uint64, first: int, last: int
-    ) -> tuple[Any, dict[str, np.ndarray]]:
+        self, state: State, key: np.uint64, first: int, last: int
+    ) -> tuple[State, dict[str, np.ndarray]]:
         """Make iterations ``first..last - 1``, of ``thin`` moves each."""
         first, last = first * self.thin, last * self.thin
-        moves = self.new_moves(last - first)
-        drawer = self.label_draws.drawer()
+        state, refresh, updates = self.prepare(state)
+        moves = _new_moves(last - first, 0 if updates is None else last - first)
+        sampler = self.label_sampler.compiled()
         table = tabulate_prior(self.prior)
-        if table is not None:
-            problem = Problem(self.likelihood.agreement, table, self.walk)
-            state = self._run(state, key, first, last, problem, np.empty(0), drawer, moves)
-        else:
-            problem = Problem(self.likelihood.agreement, np.empty((0, 0)), self.walk)
-            for move in range(first, last):
+        problem = Problem(
+            self.likelihood.agreement, np.empty((0, 0)) if table is None else table, self.walk
+        )
+        # A prior that only Python knows is asked before every move.
+        step = last - first if table is not None else 1
+        for move in range(first, last, step):
+            given = np.empty(0)
+            if table is None:
                 to = _propose(self.walk, state.tuning, state.theta, state.k, key, move)
                 given = np.full(1, self.prior.log_density(to.beta, to.k), np.float64)
-                part = type(moves)(*(values[move - first : move - first + 1] for values in moves))
-                state = self._run(state, key, move, move + 1, problem, given, drawer, part)
+            part = Moves(*(values[move - first : move - first + step] for values in moves))
+            state, n_apart = _run_moves(
+                state, key, move, move + step, problem, given, sampler, refresh, updates, part
+            )
+            if n_apart:
+                self._refuse(state, n_apart)
         kept = {
-            name: values[self.thin - 1 :: self.thin] for name, values in moves._asdict().items()
+            name: values[self.thin - 1 :: self.thin]
+            for name, values in moves._asdict().items()
+            if values.size
         }
         for name in ("accepted", "acceptance"):
             kept[name] = getattr(moves, name).reshape(-1, self.thin).mean(axis=1)
         return state, kept
 
-    def _run(self, state, key, first, last, problem, given, drawer, moves):
-        state, n_apart = self.run(state, key, first, last, problem, given, drawer, moves)
-        if n_apart:
-            past, n_points = drawer.perfect.max_past, self.likelihood.n_points
-            beta = _beta_of(state.theta, self.walk.beta_max)
-            raise CoalescenceError(
-                f"a perfect draw at beta={beta:g}, k={state.k}: {n_apart} of {n_points} points "
-                f"were still apart after a past of {past} sweeps; lower beta_max, or use "
-                "label_sampler='swendsen-wang', which needs no past but is approximate",
-                past,
-                n_apart,
-            )
-        return state
+    def _refuse(self, state: State, n_apart: int) -> None:
+        beta = _beta_of(state.theta, self.walk.beta_max)
+        raise CoalescenceError(
+            f"a perfect draw at beta={beta:g}, k={state.k}: {n_apart} of "
+            f"{self.likelihood.n_points} points were still apart after a past of {MAX_PAST} "
+            "sweeps; lower beta_max, or use label_sampler='swendsen-wang', which needs no past but "
+            "is approximate",
+            MAX_PAST,
+            n_apart,
+        )
 
     def settings(self) -> str:
         """Describe what a checkpoint must agree in."""
-        walk, tuning = self.walk, self.tuning
-        tau = "adapted" if walk.adapts_tau else f"{math.exp(tuning.log_tau):.9g}"
-        r = "adapted" if walk.adapts_r else f"{math.exp(tuning.log_r):.9g}"
-        moves = f"scheme={self.scheme}, tau={tau}, r={r}, thin={self.thin}"
-        return f"{moves}, {self.label_draws.describe()}"
+        return f"{super().settings()}, {self.label_sampler.describe()}"
 
-    def identity(self) -> dict[str, str]:
-        """Return what stands for the run in checkpoints."""
-        likelihood, walk = self.likelihood, self.walk
-        rng = np.random.default_rng(0)
-        beta = rng.uniform(0, walk.beta_max, _N_PROBES)
-        k = rng.integers(1, walk.k_max, _N_PROBES, endpoint=True)
-        prior = [f"{value:.9g}" for value in self.prior.log_density(beta, k)]
-        weights = np.empty(0) if likelihood.class_weight is None else likelihood.class_weight
-        return {
-            "data": fingerprint(
-                likelihood.graph.neighbors[: walk.k_max],
-                likelihood.labels,
-                likelihood.n_classes,
-                weights,
-            ),
-            "prior": fingerprint([walk.beta_max, walk.k_max], prior),
-            "settings": self.settings(),
-        }
+    def describe_data(self, points: list[tuple[float, int]]) -> str:
+        """Return a text that stands for the model and the labels."""
+        return self.likelihood.fingerprint
 
     def attrs(self) -> dict[str, Any]:
         """Return what the result should tell about the run."""
-        return {
-            "scheme": self.scheme,
-            "label_sampler": self.label_draws.method,
-            "thin": self.thin,
-            "beta_max": self.walk.beta_max,
-            "k_max": self.walk.k_max,
-        }
+        return {**super().attrs(), "label_sampler": self.label_sampler.method}
 
     def doubts(self, tree: xarray.DataTree) -> list[str]:
         """Say whether the labels were drawn well enough where the posterior is."""
@@ -208,14 +201,116 @@ class LabelChain:
         seeds = np.random.SeedSequence([int(key, 16) for key in tree.attrs["keys"].split()])
         mode = int(np.bincount(k.ravel()).argmax())
         centre = float(beta[k == mode].mean())
-        return self.label_draws.doubts(centre, mode, seeds.generate_state(n_probes, np.uint64))
+        return self.label_sampler.doubts(centre, mode, seeds.generate_state(n_probes, np.uint64))
 
-    def warn(self, tree: xarray.DataTree) -> None:
-        """Issue one warning, to whoever called the public function, if there is a doubt.
 
-        The sentences stay with the result, as the attribute ``doubts``.
-        """
-        sentences = self.doubts(tree)
-        tree.attrs["doubts"] = json.dumps(sentences)
-        if sentences:
-            warnings.warn("; ".join(sentences), MixingWarning, stacklevel=3)
+def plan_label_chain(
+    likelihood: CoherentLikelihood,
+    prior: Any,
+    beta_max: float | None,
+    label_sampler: str,
+    n_sweeps: int | None,
+    scheme: str,
+    n_warmup: int,
+    thin: int,
+    tau: float | None,
+    r: int | None,
+) -> dict[str, Any]:
+    """Check what the two algorithms are given alike, and return the parts of a sampler."""
+    check_choice(scheme, "scheme", SCHEMES)
+    if not likelihood.coherent:
+        raise ValueError(
+            "drawing labels needs the coherent model: pass a CoherentLikelihood, not "
+            f"{type(likelihood).__name__}, or use metropolis"
+        )
+    thin = check_count(thin, "thin")
+    prior = as_prior(prior, likelihood.model.k_max, beta_max)
+    walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
+    return {
+        "prior": prior,
+        "walk": walk._replace(n_warmup=walk.n_warmup * thin),
+        "tuning": tuning,
+        "thin": thin,
+        "likelihood": likelihood,
+        "label_sampler": make_label_sampler(
+            likelihood.model, likelihood.labels, label_sampler, n_sweeps
+        ),
+    }
+
+
+def _new_moves(size: int, plug_in_size: int) -> Moves:
+    real = np.empty((3, size))
+    return Moves(
+        real[0], np.empty(size, np.int64), real[1], real[2],
+        np.empty(plug_in_size), np.empty(plug_in_size, np.int64),
+    )  # fmt: skip
+
+
+@kernel
+def _log_exchange(observed, beta, k, to_beta, to_k, drawn_k, drawn_to_k):
+    """Log ratio of the two ways to hand out the data and the labels drawn."""
+    gain = bond_rate(to_beta, to_k) * (observed[to_k - 1] - drawn_to_k)
+    return gain - bond_rate(beta, k) * (observed[k - 1] - drawn_k)
+
+
+@kernel
+def _log_auxiliary(observed, plug_in, beta, k, to_beta, to_k, kept, drawn):
+    """Log ratio of the likelihoods, of g and of the proposals of the labels.
+
+    ``kept`` holds S_k and S_k_hat of the present labels, ``drawn`` S_k' and S_k_hat of those
+    proposed.
+    """
+    gain = bond_rate(to_beta, to_k) * (observed[to_k - 1] - drawn[0])
+    loss = bond_rate(beta, k) * (observed[k - 1] - kept[0])
+    return gain - loss + bond_rate(plug_in.beta, plug_in.k) * (drawn[1] - kept[1])
+
+
+@kernel
+def _run_moves(state, key, first, last, problem, given, sampler, refresh, updates, moves):
+    """Make the moves ``first..last - 1``; return the state and how many points are apart.
+
+    ``given`` is empty or holds the log prior of the only proposal. ``refresh`` and ``updates`` are
+    None in the exchange algorithm, which is settled when this is compiled.
+    """
+    observed, table, walk = problem
+    theta, k, log_prior, tuning, plug_in, labels = state
+    beta = _beta_of(theta, walk.beta_max)
+    for move in range(first, last):
+        stream = _iteration_key(key, move)
+        if updates is not None:
+            refresh_key = random_bits(stream, np.uint64(REFRESH_SLOT))
+            sweep_labels(sampler, refresh, plug_in.beta, plug_in.k, refresh_key, labels)
+        to = _propose(walk, tuning, theta, k, key, move)
+        to_log_prior = given[0] if given.size else _log_prior(table, walk.beta_max, to.beta, to.k)
+        acceptance, exchanged = 0.0, 0.0
+        if to_log_prior > -math.inf:
+            n_apart = draw_labels(sampler, to.beta, to.k, random_bits(stream, np.uint64(DRAW_SLOT)))
+            if n_apart > 0:
+                return State(to.theta, to.k, log_prior, tuning, plug_in, labels), n_apart
+            others = to_log_prior - log_prior + to.log_correction
+            if updates is None or move < walk.n_warmup:
+                drawn_k, drawn_to_k = agreement_at(sampler, sampler.labels, k, to.k)
+                ratio = _log_exchange(observed, beta, k, to.beta, to.k, drawn_k, drawn_to_k)
+                exchanged = _acceptance(ratio + others)
+            acceptance = exchanged
+            if updates is not None:
+                kept = agreement_at(sampler, labels, k, plug_in.k)
+                drawn = agreement_at(sampler, sampler.labels, to.k, plug_in.k)
+                ratio = _log_auxiliary(observed, plug_in, beta, k, to.beta, to.k, kept, drawn)
+                acceptance = _acceptance(ratio + others)
+        # Steps are tuned to what the exchange algorithm accepts: how often the auxiliary-variable
+        # chain does depends on its plug-in, and where that is bad no step would be short enough.
+        accepted, theta, k, tuning = _settle(
+            walk, tuning, theta, k, to, acceptance, exchanged, move
+        )
+        if accepted:
+            beta, log_prior = to.beta, to_log_prior
+            if updates is not None:
+                labels[:] = sampler.labels
+        at = move - first
+        moves.beta[at], moves.k[at] = beta, k
+        moves.accepted[at], moves.acceptance[at] = accepted, acceptance
+        if updates is not None:
+            plug_in = _follow(plug_in, beta, k, move + 1, updates)
+            moves.plug_in_beta[at], moves.plug_in_k[at] = plug_in.beta, plug_in.k
+    return State(theta, k, log_prior, tuning, plug_in, labels), 0

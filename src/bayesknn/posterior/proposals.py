@@ -29,11 +29,11 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn._validation import check_count
-from bayesknn.labels.random import _bits, _sweep_key, _uniform
+from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
 
 JOINT, ALTERNATING, BETA_ONLY = 0, 1, 2
 _BETA, _BOTH, _RIDGE, _LEAP = 0, 1, 2, 3
-SCHEDULES = {"joint": JOINT, "alternating": ALTERNATING}
+SCHEDULES = {"joint": JOINT, "alternating": ALTERNATING, "hybrid-gibbs": BETA_ONLY}
 # The paper's tuning: tau^2 = .05 and r = 3.
 PAPER_TAU, PAPER_R = math.sqrt(0.05), 3
 
@@ -187,21 +187,21 @@ def disperse(walk: Walk, key: np.uint64, attempt: int = 0) -> tuple[float, int]:
 @kernel
 def _iteration_key(key, iteration):
     """Stream of one iteration; stream 0 of a chain belongs to its start."""
-    return _sweep_key(key, np.uint64(iteration) + np.uint64(1))
+    return key_of_sweep(key, np.uint64(iteration) + np.uint64(1))
 
 
 @kernel
 def _uniform_at(key, iteration, slot):
     """One uniform number of an iteration, for callers in Python."""
-    return _uniform(_bits(_iteration_key(key, iteration), np.uint64(slot)))
+    return as_uniform(random_bits(_iteration_key(key, iteration), np.uint64(slot)))
 
 
 @kernel
 def _disperse(walk, key, attempt):
-    start_key = _sweep_key(key, np.uint64(0))
+    start_key = key_of_sweep(key, np.uint64(0))
     # Away from 0, so that theta is finite.
-    u = _uniform(_bits(start_key, attempt * np.uint64(2))) + 2.0**-54
-    v = _uniform(_bits(start_key, attempt * np.uint64(2) + np.uint64(1)))
+    u = as_uniform(random_bits(start_key, attempt * np.uint64(2))) + 2.0**-54
+    v = as_uniform(random_bits(start_key, attempt * np.uint64(2) + np.uint64(1)))
     return math.log(u / (1.0 - u)), np.int64(1) + np.int64(v * walk.k_max)
 
 
@@ -270,17 +270,21 @@ def _propose(walk, tuning, theta, k, key, iteration):
     if move != _BETA:
         r = _reach(tuning.log_r, walk.k_max)
         if move == _LEAP:
-            u = _uniform(_bits(stream, np.uint64(REACH_SLOT)))
+            u = as_uniform(random_bits(stream, np.uint64(REACH_SLOT)))
             r = np.int64(math.exp(u * math.log(walk.k_max + 1.0)))
-        proposed_k = _propose_k(k, r, walk.k_max, _uniform(_bits(stream, np.uint64(K_SLOT))))
+        proposed_k = _propose_k(
+            k, r, walk.k_max, as_uniform(random_bits(stream, np.uint64(K_SLOT)))
+        )
         log_correction += _log_k_hastings(k, proposed_k, r, walk.k_max)
-    angle = _uniform(_bits(stream, np.uint64(ANGLE_SLOT)))
+    angle = as_uniform(random_bits(stream, np.uint64(ANGLE_SLOT)))
     if move == _RIDGE:
         shift = tuning.slope * math.log(proposed_k / k)
     elif move == _LEAP:
         shift = math.exp(tuning.log_tau) * math.tan(math.pi * (angle - 0.5))
     else:
-        radius = math.sqrt(-2.0 * math.log1p(-_uniform(_bits(stream, np.uint64(RADIUS_SLOT)))))
+        radius = math.sqrt(
+            -2.0 * math.log1p(-as_uniform(random_bits(stream, np.uint64(RADIUS_SLOT))))
+        )
         shift = math.exp(tuning.log_tau) * radius * math.cos(2.0 * math.pi * angle)
     proposed_theta = theta + shift
     log_correction += _log_jacobian(proposed_theta) - _log_jacobian(theta)
@@ -289,7 +293,7 @@ def _propose(walk, tuning, theta, k, key, iteration):
         _beta_of(proposed_theta, walk.beta_max),
         proposed_k,
         log_correction,
-        _uniform(_bits(stream, np.uint64(ACCEPT_SLOT))),
+        as_uniform(random_bits(stream, np.uint64(ACCEPT_SLOT))),
     )
 
 
@@ -301,6 +305,19 @@ def _acceptance(log_ratio):
     if log_ratio < 0.0:
         return math.exp(log_ratio)
     return 0.0
+
+
+@kernel
+def _settle(walk, tuning, theta, k, to, acceptance, tuned, iteration):
+    """Accept or refuse a proposal, and adapt.
+
+    ``tuned`` is the acceptance probability that the step sizes are tuned by, as a rule that of the
+    move. Returns whether it was accepted, and theta, k and the tuning after it.
+    """
+    accepted = to.uniform < acceptance
+    if accepted:
+        theta, k = to.theta, to.k
+    return accepted, theta, k, _adapt(walk, tuning, theta, k, tuned, iteration)
 
 
 @kernel

@@ -258,10 +258,10 @@ def _by_chains(
     target: Target, inference: str, label_sampler: str, schedule: Schedule, how: dict[str, Any]
 ) -> Route:
     # Here, because arviz-stats and xarray take a second to load and the grid needs neither.
-    from bayesknn.posterior.auxiliary import auxiliary
+    from bayesknn.posterior.auxiliary_variables import auxiliary
     from bayesknn.posterior.diagnostics import diagnose
-    from bayesknn.posterior.exchange import exchange
-    from bayesknn.posterior.metropolis import metropolis
+    from bayesknn.posterior.exchange_algorithm import exchange
+    from bayesknn.posterior.metropolis_hastings import metropolis
 
     log_normalizer_error = 0.0
     if inference == "metropolis":

@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 
 from bayesknn._jit import kernel
 from bayesknn.labels.bonds import new_scratch
-from bayesknn.labels.swendsen_wang import _sweep
+from bayesknn.labels.swendsen_wang import sweep_clusters
 from bayesknn.likelihood.nodes import Field
 from bayesknn.likelihood.path.rung import Rung, join, resample
 
@@ -165,7 +165,7 @@ def _record_plain(
     n_laws = 1 if class_weight is None else n_classes
     log_chance = np.empty((n_components, n_laws))
     for t in range(chance.size):
-        _sweep(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch)
+        sweep_clusters(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch)
         sweep += np.uint64(1)
         n_roots = 0
         log_chance[:] = 0.0

@@ -16,11 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.gibbs_lanes import gibbs_lanes
-from bayesknn.labels.random import spawn_keys
+from bayesknn.labels import gibbs_chains, spawn_keys
 from bayesknn.likelihood.path.curve import N_REPLICATES
 from bayesknn.likelihood.path.rung import resample
-from bayesknn.model import expected_agreement_at_zero
+from bayesknn.model import BoltzmannModel, expected_agreement_at_zero
 
 _N_BATCHES = 32
 
@@ -68,17 +67,16 @@ def run_paper_grid(
     betas = np.linspace(0.0, beta_max, n_betas)
     ks = choose_k(k_max, n_k)
     keys = spawn_keys(seeds, len(ks) + 1)
-    weights = np.ones(n_classes) if class_weight is None else class_weight
+    model = BoltzmannModel(graph, n_classes, class_weight)
 
     def estimate(at: int) -> np.ndarray:
         k = int(ks[at])
-        _, info = gibbs_lanes(
-            graph, betas[1:], k, n_classes, n_sweeps=n_sweeps, n_warmup=n_warmup,
-            class_weight=class_weight, key=keys[at],
-        )  # fmt: skip
-        at_zero = expected_agreement_at_zero(graph.n_points, k, n_classes, weights)
+        _, agreement = gibbs_chains(
+            model, betas[1:], k, n_sweeps=n_sweeps, n_warmup=n_warmup, key=keys[at]
+        )
+        at_zero = expected_agreement_at_zero(graph.n_points, k, n_classes, class_weight)
         length = max(1, n_sweeps // _N_BATCHES)
-        used = info.agreement[n_sweeps % length :]
+        used = agreement[n_sweeps % length :]
         batches = used.reshape(1, -1, length, n_betas - 1).mean(axis=2)
         # Chains are independent, so each is resampled on its own.
         rng = np.random.default_rng([int(keys[-1]), at])

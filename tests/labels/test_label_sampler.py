@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import gibbs_labels, perfect_labels, spawn_keys, swendsen_wang_labels
+from bayesknn.labels import spawn_keys
+from bayesknn.labels.label_sampler import agreement_at, draw_labels, make_label_sampler
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import agreement
-from bayesknn.posterior.auxiliary_labels import plan_label_draws
-from bayesknn.posterior.drawer import _agreement_at, _draw_labels
+from tests.labels.samplers import gibbs_labels, perfect_labels, swendsen_wang_labels
 
 KEYS = spawn_keys(5, 6)
 SETTINGS = [(0.4, 1), (1.3, 3), (2.0, 8), (0.0, 5), (1.1, 2), (3.0, 4)]
@@ -52,14 +52,14 @@ def draw_as_public(likelihood, method, beta, k, key, n_sweeps):
 def test_draws_are_those_of_the_public_samplers(method, n_points, n_classes, class_weight):
     likelihood = make_likelihood(n_points, n_classes, class_weight)
     n_sweeps = None if method == "perfect" else 7
-    drawer = plan_label_draws(likelihood, method, n_sweeps).drawer()
+    drawer = make_label_sampler(likelihood.model, likelihood.labels, method, n_sweeps).compiled()
     # One drawer for all, so that what it keeps between draws would show.
     for key, (beta, k) in zip(KEYS, SETTINGS, strict=True):
-        assert _draw_labels(drawer, beta, k, key) == 0
+        assert draw_labels(drawer, beta, k, key) == 0
         expected = draw_as_public(likelihood, method, beta, k, key, n_sweeps)
         np.testing.assert_array_equal(drawer.labels, expected)
         for other in (1, k, 8):
-            found = _agreement_at(drawer, drawer.labels, k, other)
+            found = agreement_at(drawer, drawer.labels, k, other)
             exact = [
                 agreement(likelihood.graph, expected, j, likelihood.class_weight)
                 for j in (k, other)
@@ -69,9 +69,9 @@ def test_draws_are_those_of_the_public_samplers(method, n_points, n_classes, cla
 
 def test_very_strong_gibbs_draws_do_not_overflow():
     likelihood = make_likelihood(60, 3)
-    draws = plan_label_draws(likelihood, "gibbs", 20)
-    drawer = draws.drawer()
-    assert _draw_labels(drawer, 2000.0, 2, KEYS[0]) == 0
+    draws = make_label_sampler(likelihood.model, likelihood.labels, "gibbs", 20)
+    drawer = draws.compiled()
+    assert draw_labels(drawer, 2000.0, 2, KEYS[0]) == 0
     expected = draw_as_public(likelihood, "gibbs", 2000.0, 2, KEYS[0], 20)
     np.testing.assert_array_equal(drawer.labels, expected)
 
@@ -81,13 +81,13 @@ def test_relabelled_graphs_give_the_same_agreement(monkeypatch):
     monkeypatch.setattr("bayesknn.labels.layout._RELABEL_FROM", 1000)
     likelihood = make_likelihood(1200, 2, [0.6, 1.4])
     for method in ("swendsen-wang", "perfect"):
-        draws = plan_label_draws(likelihood, method)
-        assert not np.array_equal(draws.field.order, np.arange(1200))
-        drawer = draws.drawer()
-        assert _draw_labels(drawer, 1.5, 3, KEYS[0]) == 0
+        draws = make_label_sampler(likelihood.model, likelihood.labels, method)
+        assert not np.array_equal(draws.layout.order, np.arange(1200))
+        drawer = draws.compiled()
+        assert draw_labels(drawer, 1.5, 3, KEYS[0]) == 0
         labels = np.empty_like(drawer.labels)
-        labels[draws.field.order] = drawer.labels
-        found = _agreement_at(drawer, drawer.labels, 3, 8)
+        labels[draws.layout.order] = drawer.labels
+        found = agreement_at(drawer, drawer.labels, 3, 8)
         exact = [agreement(likelihood.graph, labels, j, likelihood.class_weight) for j in (3, 8)]
         np.testing.assert_allclose(found, exact)
         expected = draw_as_public(likelihood, method, 1.5, 3, KEYS[0], draws.n_sweeps)

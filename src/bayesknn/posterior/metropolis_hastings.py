@@ -19,29 +19,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bayesknn.model import Prior, as_prior
+from bayesknn._validation import check_choice
+from bayesknn.model import as_prior
 from bayesknn.model.boltzmann import fingerprint
-from bayesknn.posterior.chains import sample_posterior
+from bayesknn.posterior.chain_arguments import describe_arguments
+from bayesknn.posterior.chains import Sampler, sample_posterior
 from bayesknn.posterior.proposals import (
     BETA_ONLY,
     FREE_SLOT,
+    SCHEDULES,
     Tuning,
-    Walk,
     _acceptance,
-    _adapt,
     _beta_of,
     _propose,
+    _settle,
     _uniform_at,
-    disperse,
     plan_walk,
 )
 
 if TYPE_CHECKING:
     import xarray
-
-SCHEMES = ("alternating", "joint", "hybrid-gibbs")
-_MAX_STARTS = 1000
-_N_PROBES = 64
 
 
 class LogDensity(Protocol):
@@ -98,21 +95,16 @@ class Info(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MetropolisSampler:
-    """A likelihood, a prior and the moves: see :class:`bayesknn.posterior.chains.Sampler`."""
+class MetropolisSampler(Sampler):
+    """Metropolis-Hastings on a likelihood; see :class:`bayesknn.posterior.chains.Sampler`."""
 
     likelihood: LogDensity
-    prior: Prior
-    scheme: str
-    walk: Walk
-    tuning: Tuning
     name = "metropolis"
-    prefer = None
 
     @property
-    def n_warmup(self) -> int:
-        """Iterations that adapt."""
-        return self.walk.n_warmup
+    def labels(self) -> np.ndarray | None:
+        """The observed labels, where the likelihood knows them."""
+        return getattr(self.likelihood, "labels", None)
 
     def log_density(self, beta: float, k: int) -> float:
         """Log of likelihood times prior; the likelihood is not asked where the prior is zero."""
@@ -129,17 +121,10 @@ class MetropolisSampler:
             values[at] += self.likelihood.log_density(beta, at + 1)
         return np.where(np.isnan(values), -math.inf, values)
 
-    def init(self, key: np.uint64) -> State:
-        """Return the first of the dispersed starts where the posterior is positive."""
-        for attempt in range(_MAX_STARTS):
-            theta, k = disperse(self.walk, key, attempt)
-            log_density = self.log_density(_beta_of(theta, self.walk.beta_max), k)
-            if math.isfinite(log_density):
-                return State(theta, k, log_density, self.tuning)
-        raise ValueError(
-            f"no start found: the posterior is zero or not a number at {_MAX_STARTS} points drawn "
-            f"from k in 1..{self.walk.k_max}, beta in [0, {self.walk.beta_max:g}]; check the prior"
-        )
+    def start(self, theta: float, k: int) -> State | None:
+        """Return the state at (theta, k), or None where the posterior is zero."""
+        log_density = self.log_density(_beta_of(theta, self.walk.beta_max), k)
+        return State(theta, k, log_density, self.tuning) if math.isfinite(log_density) else None
 
     def step(
         self, state: State, key: np.uint64, iteration: int, log_densities: Any = None
@@ -147,18 +132,18 @@ class MetropolisSampler:
         """Make one iteration; ``log_densities`` may be the method of that name with a memory."""
         theta, k, log_density, tuning = state
         walk = self.walk
-        if self.scheme == "hybrid-gibbs":
+        if walk.schedule == BETA_ONLY:
             values = (log_densities or self.log_densities)(_beta_of(theta, walk.beta_max))
             k, log_density = _draw_k(values, _uniform_at(key, iteration, FREE_SLOT))
-        proposal = _propose(walk, tuning, theta, k, key, iteration)
-        proposed = self.log_density(proposal.beta, int(proposal.k))
-        acceptance = _acceptance(proposed - log_density + proposal.log_correction)
-        accepted = proposal.uniform < acceptance
-        if accepted:
-            theta, k, log_density = proposal.theta, int(proposal.k), proposed
-        tuning = _adapt(walk, tuning, theta, k, acceptance, iteration)
-        info = Info(_beta_of(theta, walk.beta_max), k, log_density, accepted, acceptance)
-        return State(theta, k, log_density, tuning), info
+        to = _propose(walk, tuning, theta, k, key, iteration)
+        proposed = self.log_density(to.beta, int(to.k))
+        acceptance = _acceptance(proposed - log_density + to.log_correction)
+        accepted, theta, k, tuning = _settle(
+            walk, tuning, theta, k, to, acceptance, acceptance, iteration
+        )
+        log_density = proposed if accepted else log_density
+        info = Info(_beta_of(theta, walk.beta_max), int(k), log_density, accepted, acceptance)
+        return State(theta, int(k), log_density, tuning), info
 
     def advance(
         self, state: State, key: np.uint64, first: int, last: int
@@ -173,28 +158,14 @@ class MetropolisSampler:
         columns = zip(Info._fields, zip(*infos, strict=True), strict=True)
         return state, {name: np.array(values) for name, values in columns}
 
-    def identity(self) -> dict[str, str]:
-        """Return what stands for the run in checkpoints.
-
-        Likelihoods have nothing in common but their values, so some of those stand for the data:
-        to nine digits, because machines differ in the last ones.
-        """
-        rng = np.random.default_rng(0)
-        walk, tuning = self.walk, self.tuning
-        betas = rng.uniform(0, walk.beta_max, _N_PROBES).tolist()
-        ks = rng.integers(1, walk.k_max, _N_PROBES, endpoint=True).tolist()
-        points = list(zip(betas, ks, strict=True))
-        likelihood = [f"{float(self.likelihood.log_density(*point)):.9g}" for point in points]
-        prior = [f"{float(self.prior.log_density(*point)):.9g}" for point in points]
-        tau = "adapted" if walk.adapts_tau else f"{math.exp(tuning.log_tau):.9g}"
-        r = "adapted" if walk.adapts_r else f"{math.exp(tuning.log_r):.9g}"
-        return {
-            "data": fingerprint(likelihood),
-            "prior": fingerprint([walk.beta_max, walk.k_max], prior),
-            "settings": f"scheme={self.scheme}, tau={tau}, r={r}",
-        }
+    def describe_data(self, points: list[tuple[float, int]]) -> str:
+        """Return a text that stands for the likelihood: some of its values, to nine digits."""
+        return fingerprint(
+            [f"{float(self.likelihood.log_density(*point)):.9g}" for point in points]
+        )
 
 
+@describe_arguments
 def metropolis(
     likelihood: LogDensity,
     prior: Any = None,
@@ -217,36 +188,12 @@ def metropolis(
     ----------
     likelihood : object
         Anything with ``k_max`` and ``log_density(beta, k)``.
-    prior : Prior, array-like, callable, optional
-        It sets the range of k and beta. Uniform on {1..k_max} x [0, beta_max] by default.
-    beta_max : float, optional
-        Needed unless ``prior`` knows it.
+    <prior>
     scheme : {"alternating", "joint", "hybrid-gibbs"}, default="alternating"
         Moves of beta and of k by turns, the paper's move of both at once, or k from its full
         conditional and a move of beta.
-    n_chains : int, default=4
-    n_draws : int, default=5000
-        Draws of each chain, after warm-up.
-    n_warmup : int, default=1000
-        Iterations that adapt tau and r and are left out of the posterior.
-    tau : float, optional
-        Standard deviation of the walk on logit(beta / beta_max). ``None`` adapts it during
-        warm-up; joint moves take the paper's, the square root of .05.
-    r : int, optional
-        Reach of the walk on k. ``None`` adapts it during warm-up; joint moves take the paper's, 3.
-    random_state : None, int, SeedSequence, Generator or RandomState
-    n_jobs : int, optional
-        As in joblib; the result is the same for any number.
-    checkpoint : path, optional
-        Where to keep what is finished; a run with the same arguments goes on from there.
-    verbose : int, default=0
-        0 for silence.
-
-    Returns
-    -------
-    xarray.DataTree
-        In ArviZ's layout: ``posterior`` (beta, k over chain and draw), ``sample_stats``,
-        ``observed_data``, and the same of warm-up.
+    <chains>
+    <run>
 
     Warns
     -----
@@ -266,26 +213,19 @@ def metropolis(
     >>> abs(float(tree["posterior"]["beta"].mean()) - 1.6) < 0.1
     True
     """
-    if scheme not in SCHEMES:
-        raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, got {scheme!r}")
+    check_choice(scheme, "scheme", SCHEDULES)
     prior = as_prior(prior, likelihood.k_max, beta_max)
     if scheme == "hybrid-gibbs" and r is not None:
         raise ValueError("r has no use in scheme='hybrid-gibbs', which tries every k; leave it out")
-    schedule = "joint" if scheme == "joint" else "alternating"
-    walk, tuning = plan_walk(prior.beta_max, prior.k_max, schedule, n_warmup, tau, r)
-    if scheme == "hybrid-gibbs":
-        walk = walk._replace(schedule=BETA_ONLY)
-    sampler = MetropolisSampler(likelihood, prior, scheme, walk, tuning)
+    walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
     return sample_posterior(
-        sampler,
+        MetropolisSampler(prior, walk, tuning, 1, likelihood),
         n_chains=n_chains,
         n_draws=n_draws,
         random_state=random_state,
         n_jobs=n_jobs,
         checkpoint=checkpoint,
         verbose=verbose,
-        labels=getattr(likelihood, "labels", None),
-        attrs={"scheme": scheme, "beta_max": walk.beta_max, "k_max": walk.k_max},
     )
 
 

@@ -1,0 +1,359 @@
+"""Labels drawn within a move at a proposed (beta, k), by any of the three samplers (Section 3.4).
+
+The exchange and auxiliary-variable chains ask for z ~ f(. | beta', k') in every move. Perfect
+draws make them exact. Swendsen-Wang sweeps start from the observed labels, whose S is about that
+of z where the posterior is, and Gibbs sweeps from random labels; too few of either leave a bias,
+which :meth:`LabelSampler.doubts` looks for.
+
+:func:`draw_labels` is called from compiled moves. What it gives is a function of its key alone:
+not of the draws before it, of the memory it works in, or of how far back a perfect draw was
+started first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn._validation import check_choice, check_count
+from bayesknn.labels.bonds import Scratch, bond_rate, new_scratch
+from bayesknn.labels.couplings import _list_once
+from bayesknn.labels.gibbs import _draw_start, run_gibbs
+from bayesknn.labels.gibbs_two import prefers_rows
+from bayesknn.labels.layout import Layout, local_layout
+from bayesknn.labels.perfect import check_perfect
+from bayesknn.labels.perfect_bonds import BondScratch, _draw_bonds, bond_scratch
+from bayesknn.labels.sampling import METHODS
+from bayesknn.labels.swendsen_wang import sweep_clusters
+from bayesknn.model import BoltzmannModel
+from bayesknn.model.statistics import sum_agreement
+
+# Swendsen-Wang forgets its start within a few sweeps for two classes; the paper's Gibbs sweeps.
+_N_SWEEPS = {"swendsen-wang": 20, "gibbs": 500, "perfect": 0}
+MAX_PAST = 2**16
+_FIRST_PAST = 8.0
+# After a draw that met at once the next begins this much later, after one that did not this much
+# earlier: about a quarter of the draws then need a second try, which costs the fewest sweeps.
+_LATER, _EARLIER = 2.0**-0.125, 2.0**0.375
+# Standard errors between the mean S of draws from two starts that are too many to be chance.
+_DISAGREEMENT = 5.0
+
+
+class SwendsenWangTools(NamedTuple):
+    """What Swendsen-Wang draws need: their start (empty: random), their sweeps, and memory."""
+
+    initial: np.ndarray
+    n_sweeps: int
+    scratch: Scratch
+
+
+class PerfectTools(NamedTuple):
+    """What perfect draws need.
+
+    ``pull`` is memory for the strengths of the bonds to the heavier class, empty where classes
+    weigh the same, and ``past`` holds the number of sweeps with which the next draw begins.
+    """
+
+    in_degree: np.ndarray
+    pull: np.ndarray
+    heavier: int
+    max_past: int
+    past: np.ndarray
+    scratch: BondScratch
+
+
+class GibbsTools(NamedTuple):
+    """What Gibbs draws need: as above, and the edges at each point in order of rank."""
+
+    initial: np.ndarray
+    n_sweeps: int
+    starts: np.ndarray
+    points: np.ndarray
+    in_degree: np.ndarray
+    weights: np.ndarray
+
+
+class CompiledSampler(NamedTuple):
+    """The model and one of the samplers, as compiled code takes them.
+
+    ``labels`` receives what is drawn. Two of the three tools are None, so that each sampler is
+    compiled on its own. ``class_weight`` is None where classes weigh the same, ``unit`` each.
+    """
+
+    neighbors: np.ndarray
+    n_classes: int
+    class_weight: np.ndarray | None
+    unit: float
+    labels: np.ndarray
+    swendsen_wang: SwendsenWangTools | None
+    perfect: PerfectTools | None
+    gibbs: GibbsTools | None
+
+
+@dataclass(frozen=True)
+class LabelSampler:
+    """A sampler of labels for chains on (beta, k).
+
+    Build one with :func:`make_label_sampler`.
+
+    Attributes
+    ----------
+    method : {"swendsen-wang", "perfect", "gibbs"}
+    n_sweeps : int
+        Of each draw; 0 for perfect draws.
+    model : BoltzmannModel
+    layout : Layout
+        The graph as this sampler walks it.
+    observed : ndarray of shape (n,)
+        The data, in the order of the layout.
+    initial : ndarray of shape (n,) or (0,)
+        Where sweeps start; empty for random labels.
+    """
+
+    method: str
+    n_sweeps: int
+    model: BoltzmannModel
+    layout: Layout
+    observed: np.ndarray
+    initial: np.ndarray
+
+    def compiled(self) -> CompiledSampler:
+        """Allocate what one thread needs."""
+        model, n = self.model, self.model.n_points
+        weighted = model.unequal_weight is not None
+        swendsen_wang = perfect = gibbs = None
+        if self.method == "swendsen-wang":
+            swendsen_wang = self.swendsen_wang(self.n_sweeps)
+        elif self.method == "perfect":
+            in_degree = np.zeros((1, n), np.uint32)
+            if weighted:
+                in_degree = model.graph.incidence.in_degree[:, self.layout.order]
+            perfect = PerfectTools(
+                in_degree=in_degree,
+                pull=np.zeros(n if weighted else 0),
+                heavier=int(np.argmax(model.weights)),
+                max_past=MAX_PAST,
+                past=np.full(1, _FIRST_PAST),
+                scratch=bond_scratch(n),
+            )
+        else:
+            incidence = model.graph.incidence
+            gibbs = GibbsTools(
+                self.initial, self.n_sweeps, incidence.starts, incidence.points,
+                incidence.in_degree, model.weights / model.common_weight,
+            )  # fmt: skip
+        return CompiledSampler(
+            self.layout.neighbors, model.n_classes, model.unequal_weight, model.common_weight,
+            self.observed.copy(), swendsen_wang, perfect, gibbs,
+        )  # fmt: skip
+
+    def swendsen_wang(self, n_sweeps: int) -> SwendsenWangTools:
+        """Allocate what Swendsen-Wang sweeps need, whatever the sampler."""
+        weighted = self.model.unequal_weight is not None
+        scratch = new_scratch(self.observed, self.model.n_classes, weighted)
+        return SwendsenWangTools(self.initial, n_sweeps, scratch)
+
+    def sample_agreement(self, beta: float, k: int, keys: np.ndarray) -> np.ndarray:
+        """Draw labels at (beta, k) with each of the keys and return their S_k."""
+        sampler, values = self.compiled(), np.empty(len(keys))
+        _fill_agreement(sampler, float(beta), int(k), np.asarray(keys, np.uint64), values)
+        return values
+
+    def doubts(self, beta: float, k: int, keys: np.ndarray) -> list[str]:
+        """Say whether draws at (beta, k) still know where their sweeps started.
+
+        Parameters
+        ----------
+        beta : float
+        k : int
+        keys : ndarray of shape (n_draws,), dtype uint64
+
+        Returns
+        -------
+        list of str
+            A sentence if S_k depends on the start; empty if not, and for perfect draws.
+        """
+        if self.method == "perfect":
+            return []
+        parts = np.array_split(keys, 4)
+        starts = {
+            "the observed labels": self.observed,
+            "random labels": self.observed[:0],
+            "a single class": np.zeros_like(self.observed),
+        }
+        own = self.sample_agreement(beta, k, parts[0])
+        for (name, start), part in zip(starts.items(), parts[1:], strict=True):
+            other = replace(self, initial=start).sample_agreement(beta, k, part)
+            if _standard_score(own, other) > _DISAGREEMENT:
+                return [
+                    f"{self.n_sweeps} {self.method} sweeps are too few at beta={beta:.3g}, k={k}: "
+                    f"the labels drawn agree on {own.mean():.5g} edges, those started from {name} "
+                    f"on {other.mean():.5g}; raise n_sweeps or use label_sampler='perfect'"
+                ]
+        return []
+
+    def describe(self) -> str:
+        """Say which sampler this is, for checkpoints."""
+        return f"label_sampler={self.method}, n_sweeps={self.n_sweeps}"
+
+
+def make_label_sampler(
+    model: BoltzmannModel, observed: np.ndarray, method: str, n_sweeps: Any = None
+) -> LabelSampler:
+    """Choose and prepare the sampler of the labels.
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+    observed : ndarray of shape (n,)
+        The data, where Swendsen-Wang starts.
+    method : {"swendsen-wang", "perfect", "gibbs"}
+    n_sweeps : int, optional
+        By default 20 for Swendsen-Wang and the paper's 500 for Gibbs; perfect draws have none.
+
+    Returns
+    -------
+    LabelSampler
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels.label_sampler import make_label_sampler
+    >>> from bayesknn.model import BoltzmannModel
+    >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), n_classes=2)
+    >>> make_label_sampler(ring, np.array([0, 0, 0, 1, 1]), "gibbs").n_sweeps
+    500
+    """
+    method = str(method).replace("_", "-")
+    check_choice(method, "label_sampler", METHODS)
+    model.refuse_fixed("a chain on (beta, k)")
+    if n_sweeps is None:
+        n_sweeps = _N_SWEEPS[method]
+    elif method == "perfect":
+        raise ValueError("n_sweeps has no use with perfect draws, which know when to stop")
+    n_sweeps = check_count(n_sweeps, "n_sweeps", low=0 if method == "perfect" else 1)
+    if method == "gibbs":
+        # Its lists of neighbours are those of the graph itself.
+        layout = Layout(model.graph.neighbors, np.arange(model.n_points, dtype=np.uint32))
+    else:
+        layout = local_layout(model.graph, model.k_max)
+    if method == "perfect":
+        check_perfect(model)
+    observed = model.check_labels(observed)[layout.order].astype(model.label_dtype)
+    initial = observed if method == "swendsen-wang" else observed[:0]
+    return LabelSampler(method, n_sweeps, model, layout, observed, initial)
+
+
+@kernel
+def draw_labels(sampler, beta, k, key):
+    """Draw labels at (beta, k) into ``sampler.labels``; how many points perfect chains left apart.
+
+    ``key`` is uint64. With points apart the labels are not a draw.
+    """
+    return _dispatch(
+        sampler.swendsen_wang, sampler.perfect, sampler.gibbs, sampler, beta * sampler.unit, k, key
+    )
+
+
+@kernel
+def sweep_labels(sampler, tools, beta, k, key, labels):
+    """Move other labels than the sampler's by Swendsen-Wang sweeps at (beta, k)."""
+    for sweep in range(np.uint64(tools.n_sweeps)):
+        sweep_clusters(
+            sampler.neighbors, k, beta * sampler.unit, sampler.n_classes, sampler.class_weight,
+            key, sweep, labels, tools.scratch,
+        )  # fmt: skip
+
+
+@kernel
+def agreement_at(sampler, labels, k, other_k):
+    """S of labels at k and at another k."""
+    low, high = min(k, other_k), max(k, other_k)
+    at_low = sum_agreement(sampler.neighbors, labels, sampler.class_weight, 0, low)
+    at_high = at_low + sum_agreement(sampler.neighbors, labels, sampler.class_weight, low, high)
+    if k < other_k:
+        return sampler.unit * at_low, sampler.unit * at_high
+    return sampler.unit * at_high, sampler.unit * at_low
+
+
+@kernel
+def _dispatch(swendsen_wang, perfect, gibbs, sampler, beta, k, key):
+    # Arguments that are None drop their branch before it is compiled.
+    if swendsen_wang is not None:
+        return _draw_swendsen_wang(swendsen_wang, sampler, beta, k, key)
+    if perfect is not None:
+        return _draw_perfect(perfect, sampler, sampler.class_weight, beta, k, key)
+    if gibbs is not None:
+        return _draw_gibbs(gibbs, sampler, sampler.class_weight, beta, k, key)
+    return 0
+
+
+@kernel
+def _start(initial, sampler, key):
+    if initial.size > 0:
+        sampler.labels[:] = initial
+    else:
+        _draw_start(sampler.labels, np.uint64(sampler.n_classes), key)
+
+
+@kernel
+def _draw_swendsen_wang(tools, sampler, beta, k, key):
+    _start(tools.initial, sampler, key)
+    for sweep in range(np.uint64(tools.n_sweeps)):
+        sweep_clusters(
+            sampler.neighbors, k, beta, sampler.n_classes, sampler.class_weight, key, sweep,
+            sampler.labels, tools.scratch,
+        )  # fmt: skip
+    return 0
+
+
+@kernel
+def _draw_perfect(tools, sampler, class_weight, beta, k, key):
+    rate = bond_rate(beta, k)
+    if class_weight is not None:
+        # See perfect_bonds.py: the mean weight, and a pull on every point to the heavier class.
+        half = rate * abs(class_weight[1] - class_weight[0]) / 2.0
+        for i in range(np.uint64(tools.pull.size)):
+            tools.pull[i] = half * (k + np.int64(tools.in_degree[k - 1, i]))
+        rate *= class_weight.mean()
+    first = np.int64(min(max(tools.past[0], 1.0), float(tools.max_past)))
+    past, n_apart = _draw_bonds(
+        sampler.neighbors, k, rate, sampler.n_classes, tools.pull, tools.heavier, key,
+        np.uint64(0), first, tools.max_past, tools.scratch, sampler.labels,
+    )  # fmt: skip
+    tools.past[0] = past * (_LATER if past == first else _EARLIER)
+    return n_apart
+
+
+@kernel
+def _draw_gibbs(tools, sampler, class_weight, beta, k, key):
+    degrees = np.uint32(k) + tools.in_degree[k - 1]
+    starts, single_starts, points = _list_once(tools.starts, tools.points, degrees)
+    couplings = (starts, single_starts, points, degrees)
+    _start(tools.initial, sampler, key)
+    nothing = np.empty((0, 0), sampler.labels.dtype)
+    run_gibbs(
+        couplings, bond_rate(beta, k), tools.weights, class_weight is not None,
+        prefers_rows(couplings), sampler.labels, key, np.uint64(0), tools.n_sweeps, 1,
+        nothing, np.empty((0, 0), np.int64),
+    )  # fmt: skip
+    return 0
+
+
+@kernel
+def _fill_agreement(sampler, beta, k, keys, values):
+    for d in range(keys.size):
+        draw_labels(sampler, beta, k, keys[d])
+        values[d] = agreement_at(sampler, sampler.labels, k, k)[0]
+
+
+def _standard_score(values: np.ndarray, others: np.ndarray) -> float:
+    """Difference of two means in standard errors."""
+    apart = abs(values.mean() - others.mean())
+    error = math.sqrt(values.var() / len(values) + others.var() / len(others))
+    return float(apart / error) if error > 0.0 else (math.inf if apart > 0.0 else 0.0)

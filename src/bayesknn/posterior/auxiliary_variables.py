@@ -1,0 +1,207 @@
+"""The auxiliary-variable scheme of Moller, Pettitt, Reeves and Berthelsen (2006) (Section 3.4).
+
+A chain on (beta, k, z) whose law is the posterior of (beta, k) times the plug-in law of the
+auxiliary labels, g(z) = f(z | beta_hat, k_hat). With (beta', k') it proposes z' ~ f(. | beta', k'),
+so that the constants Z cancel in (SPEC corrects the paper's first factor to Z(beta,k)/Z(beta',k'))
+
+    rho = exp{beta'/k' S_k'(y) - beta/k S_k(y) + beta_hat/k_hat (S_k_hat(z') - S_k_hat(z))
+              + beta/k S_k(z) - beta'/k' S_k'(z')}
+        * pi(beta', k') Q(k', k) J(theta') / {pi(beta, k) Q(k, k') J(theta)}.
+
+The plug-in starts at the maximum of the pseudo-likelihood and is replaced by an average over the
+chain in a first stage (Section 4). Wherever it is, the chain is right, but with g far from
+f(. | beta, k) it sticks: a z that g finds likely and f does not is not given up for thousands of
+moves. Given (beta, k) the law of z is g itself, so each move here first refreshes z by a few
+Swendsen-Wang sweeps at the plug-in, which leave g invariant. That costs little and frees the
+chain; without them (``n_refresh=0``) the scheme is the one of the paper.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesknn._validation import check_count
+from bayesknn.likelihood.coherent import CoherentLikelihood
+from bayesknn.posterior.chain_arguments import describe_arguments
+from bayesknn.posterior.chains import sample_posterior
+from bayesknn.posterior.label_chains import LabelChain, State, plan_label_chain
+from bayesknn.posterior.plug_in import PlugIn, check_plug_in, first_plug_in, plan_updates
+
+if TYPE_CHECKING:
+    import xarray
+
+# A chain that stands still for more than this share of its draws, and so many, is stuck.
+_LONGEST_STAND, _SHORTEST_STAND = 0.02, 20
+
+
+@dataclass(frozen=True)
+class AuxiliarySampler(LabelChain):
+    """The auxiliary-variable scheme; see :class:`bayesknn.posterior.label_chains.LabelChain`.
+
+    Attributes
+    ----------
+    plug_in : tuple of (float, int)
+        The first (beta_hat, k_hat).
+    updates : tuple of int
+        The numbers of moves after which it is replaced.
+    n_refresh : int
+    """
+
+    plug_in: tuple[float, int]
+    updates: tuple[int, ...]
+    n_refresh: int
+    name = "auxiliary"
+
+    def start(self, theta: float, k: int) -> State | None:
+        """Return the state at (theta, k), with the data as the auxiliary labels."""
+        state = super().start(theta, k)
+        if state is None:
+            return None
+        counts, beta_sums = np.zeros(self.walk.k_max, np.int64), np.zeros(self.walk.k_max)
+        plug_in = PlugIn(*self.plug_in, counts, beta_sums)
+        return state._replace(plug_in=plug_in, labels=self.label_sampler.observed)
+
+    def prepare(self, state: State) -> tuple[State, Any, np.ndarray]:
+        """Return a copy of the state, and the refreshing and updates of the plug-in."""
+        assert isinstance(state.plug_in, PlugIn)
+        plug_in = state.plug_in._replace(
+            counts=state.plug_in.counts.copy(), beta_sums=state.plug_in.beta_sums.copy()
+        )
+        state = state._replace(labels=state.labels.copy(), plug_in=plug_in)
+        refresh = self.label_sampler.swendsen_wang(self.n_refresh)
+        return state, refresh, np.array(self.updates, np.int64)
+
+    def doubts(self, tree: xarray.DataTree) -> list[str]:
+        """Say what may be wrong with the draws."""
+        return _find_stands(tree) + super().doubts(tree)
+
+    def settings(self) -> str:
+        """Describe what a checkpoint must agree in."""
+        beta, k = self.plug_in
+        updates = " ".join(map(str, self.updates))
+        return (
+            f"{super().settings()}, plug_in=({beta:.9g}, {k}), updates=[{updates}], "
+            f"n_refresh={self.n_refresh}"
+        )
+
+
+@describe_arguments
+def auxiliary(
+    likelihood: CoherentLikelihood,
+    prior: Any = None,
+    *,
+    beta_max: float | None = None,
+    label_sampler: str = "swendsen-wang",
+    n_sweeps: int | None = None,
+    plug_in: tuple[float, int] | None = None,
+    n_first_stage: int = 500,
+    n_plug_ins: int = 6,
+    n_refresh: int = 3,
+    scheme: str = "alternating",
+    n_chains: int = 4,
+    n_draws: int = 5000,
+    n_warmup: int = 1000,
+    thin: int = 8,
+    tau: float | None = None,
+    r: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    verbose: int = 0,
+) -> xarray.DataTree:
+    """Sample (beta, k) by the auxiliary-variable scheme of Moller et al.
+
+    Parameters
+    ----------
+    likelihood : CoherentLikelihood
+        Its log Z is not used.
+    <prior>
+    <labels>
+    plug_in : tuple of (beta, k), optional
+        The estimate to plug in; there is no first stage then. By default it is found in the first
+        stage, starting from the maximum of the pseudo-likelihood.
+    n_first_stage : int, default=500
+        Draws, before ``n_warmup``, in which each chain finds its plug-in. They are left out of
+        the posterior too.
+    n_plug_ins : int, default=6
+        How often the plug-in is replaced by the average since it was last replaced: at the end
+        of the first stage, half-way, a quarter of the way, and so on. 1 is the paper's way.
+    n_refresh : int, default=3
+        Swendsen-Wang sweeps at the plug-in that refresh the auxiliary labels before each move.
+        0 is the paper's way.
+    <scheme>
+    <chains>
+    <thin>
+    <run>
+    <coalescence>
+
+    Warns
+    -----
+    MixingWarning
+        If the chains did not mix, stood still for long, or the labels were drawn with too few
+        sweeps, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import CoherentLikelihood
+    >>> from bayesknn.posterior import auxiliary
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(40) % 2
+    >>> points = rng.normal(size=(40, 2)) + 2 * labels[:, None]
+    >>> likelihood = CoherentLikelihood(NeighborGraph.from_points(points, k_max=4), labels)
+    >>> tree = auxiliary(likelihood, beta_max=4.0, n_draws=1000, random_state=0)
+    >>> dict(tree["posterior"].sizes)
+    {'chain': 4, 'draw': 1000}
+    """
+    n_warmup = check_count(n_warmup, "n_warmup", low=0)
+    n_refresh = check_count(n_refresh, "n_refresh", low=0)
+    updates: tuple[int, ...] = ()
+    if plug_in is None:
+        n_first_stage = check_count(n_first_stage, "n_first_stage")
+        n_plug_ins = check_count(n_plug_ins, "n_plug_ins")
+        updates = plan_updates(n_first_stage * check_count(thin, "thin"), n_plug_ins)
+        n_warmup += n_first_stage
+    parts = plan_label_chain(
+        likelihood, prior, beta_max, label_sampler, n_sweeps, scheme, n_warmup, thin, tau, r
+    )
+    estimate = (
+        first_plug_in(likelihood, parts["prior"])
+        if plug_in is None
+        else check_plug_in(plug_in, likelihood)
+    )
+    return sample_posterior(
+        AuxiliarySampler(**parts, plug_in=estimate, updates=updates, n_refresh=n_refresh),
+        n_chains=n_chains,
+        n_draws=n_draws,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        checkpoint=checkpoint,
+        verbose=verbose,
+    )
+
+
+def _find_stands(tree: xarray.DataTree) -> list[str]:
+    """Say which chains stood still for long, which short runs and R-hat may not show."""
+    sentences = []
+    betas, ks = (np.asarray(tree["posterior"][name].values) for name in ("beta", "k"))
+    for chain, (beta, k) in enumerate(zip(betas, ks, strict=True)):
+        moved = np.flatnonzero((np.diff(beta) != 0) | (np.diff(k) != 0))
+        longest = int(np.diff(np.concatenate([[-1], moved, [len(k) - 1]])).max())
+        if longest > max(_LONGEST_STAND * len(k), _SHORTEST_STAND):
+            beta_hat, k_hat = (
+                np.asarray(tree["sample_stats"][name].values)[chain, -1]
+                for name in ("plug_in_beta", "plug_in_k")
+            )
+            sentences.append(
+                f"chain {chain} stood still for {longest} of its {len(k)} draws: its auxiliary "
+                f"labels suit the plug-in (beta={beta_hat:.3g}, k={k_hat}) and not "
+                "the posterior; raise n_first_stage or n_refresh, pass a better plug_in, or "
+                "use exchange, which needs none"
+            )
+    return sentences

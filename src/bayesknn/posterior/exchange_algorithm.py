@@ -1,0 +1,101 @@
+"""The exchange algorithm of Murray, Ghahramani and MacKay (2006) on (beta, k) (after Section 3.4).
+
+Propose (beta', k'), draw labels z ~ f(. | beta', k') and offer to exchange: (beta', k') takes the
+data y and leaves z to (beta, k). The constants Z cancel in
+
+    rho = exp{beta'/k' S_k'(y) - beta/k S_k(y) + beta/k S_k(z) - beta'/k' S_k'(z)}
+        * pi(beta', k') Q(k', k) J(theta') / {pi(beta, k) Q(k, k') J(theta)},
+
+and with perfect draws of z the chain has the posterior as its law, exactly. Unlike the scheme of
+Moller et al. (``auxiliary_variables.py``) it has no plug-in estimate to choose.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bayesknn.likelihood.coherent import CoherentLikelihood
+from bayesknn.posterior.chain_arguments import describe_arguments
+from bayesknn.posterior.chains import sample_posterior
+from bayesknn.posterior.label_chains import LabelChain, plan_label_chain
+
+if TYPE_CHECKING:
+    import xarray
+
+
+@dataclass(frozen=True)
+class ExchangeSampler(LabelChain):
+    """The exchange algorithm: the moves of :mod:`bayesknn.posterior.label_chains` as they are."""
+
+    name = "exchange"
+
+
+@describe_arguments
+def exchange(
+    likelihood: CoherentLikelihood,
+    prior: Any = None,
+    *,
+    beta_max: float | None = None,
+    label_sampler: str = "swendsen-wang",
+    n_sweeps: int | None = None,
+    scheme: str = "alternating",
+    n_chains: int = 4,
+    n_draws: int = 5000,
+    n_warmup: int = 1000,
+    thin: int = 8,
+    tau: float | None = None,
+    r: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    verbose: int = 0,
+) -> xarray.DataTree:
+    """Sample (beta, k) by the exchange algorithm.
+
+    Parameters
+    ----------
+    likelihood : CoherentLikelihood
+        Its log Z is not used.
+    <prior>
+    <labels>
+    <scheme>
+    <chains>
+    <thin>
+    <run>
+    <coalescence>
+
+    Warns
+    -----
+    MixingWarning
+        If the chains did not mix, or the labels were drawn with too few sweeps, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import CoherentLikelihood
+    >>> from bayesknn.posterior import exchange
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(40) % 2
+    >>> points = rng.normal(size=(40, 2)) + 2 * labels[:, None]
+    >>> likelihood = CoherentLikelihood(NeighborGraph.from_points(points, k_max=4), labels)
+    >>> tree = exchange(
+    ...     likelihood, beta_max=4.0, label_sampler="perfect", n_draws=1000, random_state=0
+    ... )
+    >>> dict(tree["posterior"].sizes)
+    {'chain': 4, 'draw': 1000}
+    """
+    parts = plan_label_chain(
+        likelihood, prior, beta_max, label_sampler, n_sweeps, scheme, n_warmup, thin, tau, r
+    )
+    return sample_posterior(
+        ExchangeSampler(**parts),
+        n_chains=n_chains,
+        n_draws=n_draws,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        checkpoint=checkpoint,
+        verbose=verbose,
+    )

@@ -47,6 +47,12 @@ class KDTree(NamedTuple):
     blocks: np.ndarray
     ranks: np.ndarray
 
+    def points(self) -> np.ndarray:
+        """Return the points the tree was built from, in their own order, (n, p)."""
+        found = np.empty((len(self.order), self.blocks.shape[1]))
+        found[self.order] = self.blocks.transpose(0, 2, 1).reshape(-1, found.shape[1])[: len(found)]
+        return found
+
 
 def build_tree(points: np.ndarray, ties: TieOrder | None = None) -> KDTree:
     """Split at the median of the widest feature, down to leaves of 64 points.

@@ -23,7 +23,7 @@ from bayesknn.graph.lists import check_lists, order_by_links
 from bayesknn.graph.metrics import Metric, make_metric
 from bayesknn.graph.query import NeighborQuery, check_query, iterate_queries, query_rows
 from bayesknn.graph.reach import Reach
-from bayesknn.graph.search import SearchIndex, find_neighbors
+from bayesknn.graph.search import SearchIndex, find_joint_neighbors, find_neighbors
 
 
 class NeighborGraph:
@@ -266,6 +266,35 @@ class NeighborGraph:
         """
         rows = check_query(self, X)
         return iterate_queries(self, rows, chunk_size, n_jobs, direction)
+
+    def join(self, X: Any, k_max: int, n_jobs: int | None = None) -> NeighborGraph:
+        """Return the graph of the training points and new ones together, the new ones last.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, p)
+            New points, with the columns of the training points.
+        k_max : int
+            Largest k of the new graph, in 1..n+m-1.
+        n_jobs : int, optional
+            Threads, as in joblib.
+
+        Returns
+        -------
+        NeighborGraph
+            Distances are measured as the training points had the metric fitted. At equal distance
+            training points come first. It serves everything but queries.
+
+        Examples
+        --------
+        >>> from bayesknn.graph import NeighborGraph
+        >>> graph = NeighborGraph.from_points([[0.0], [4.0], [9.0]], k_max=1)
+        >>> graph.join([[5.0], [1.0]], k_max=1).neighbors.tolist()
+        [[4, 3, 3, 1, 0]]
+        """
+        if self.index is None:
+            raise ValueError("a graph given by its lists cannot place new points")
+        return NeighborGraph(*find_joint_neighbors(self.index, X, k_max, n_jobs))
 
     def counts(self, labels: Any, n_classes: int, k: int, direction: str = "both") -> np.ndarray:
         """Count each class around each training point, itself left out, in the graph of k.

@@ -125,17 +125,48 @@ def find_neighbors(
         return _split_last(_rank_all(metric, points, points, ties, k, n_jobs), k_max, index)
     if search == "auto":
         search = _choose(metric, points)
+    found, tree = _search(points, ties, k, metric, search, n_jobs)
+    if tree is None and isinstance(X, np.ndarray) and np.may_share_memory(points, X):
+        points = points.copy()  # The caller may write to X later.
+    held = points if tree is None else None
+    return _split_last(found, k_max, SearchIndex(metric, search, held, tree, tie_order))
+
+
+def find_joint_neighbors(
+    index: SearchIndex, X: Any, k_max: int, n_jobs: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the ``k_max`` nearest others of every training and new point, among all of them.
+
+    See :meth:`bayesknn.graph.NeighborGraph.join`. New points come after equally distant training
+    points, as they do where a new point comes alone.
+    """
+    metric = index.metric
+    if isinstance(metric, Precomputed):
+        raise ValueError(
+            "with metric='precomputed' the distances among new points are not known; fit on the "
+            "points themselves, with the name of a metric or a function of two rows"
+        )
+    known = index.points if index.tree is None else index.tree.points()
+    rows = metric.transform(X)
+    n, m = len(known), len(rows)
+    k_max = check_count(k_max, "k_max", 1, n + m - 1)
+    first, last = order_ties(n, index.tie_order), order_ties(m, index.tie_order)
+    ties = TieOrder(np.append(first.rows, n + last.rows), np.append(first.ranks, n + last.ranks))
+    ties.rows.flags.writeable = ties.ranks.flags.writeable = False
+    points = np.concatenate([known, rows])
+    return _search(points, ties, k_max, metric, index.search, n_jobs)[0]
+
+
+def _search(
+    points: np.ndarray, ties: TieOrder, k: int, metric: Metric, search: str, n_jobs: int | None
+) -> tuple[tuple[np.ndarray, np.ndarray], KDTree | None]:
+    """Return the lists of every point, and the tree that found them where it is our own."""
     if search == "kd_tree" and metric.is_euclidean:
         tree = build_tree(points, ties)
-        index = SearchIndex(metric, search, None, tree, tie_order)
-        return _split_last(nearest_in_tree(tree, None, k, n_jobs), k_max, index)
-    if isinstance(X, np.ndarray) and np.may_share_memory(points, X):
-        points = points.copy()  # The caller may write to X later.
+        return nearest_in_tree(tree, None, k, n_jobs), tree
     if search == "brute":
-        found = _rank_all(metric, points, points, ties, k, n_jobs)
-    else:
-        found = _rank_candidates(metric, points, ties, k, search)
-    return _split_last(found, k_max, SearchIndex(metric, search, points, None, tie_order))
+        return _rank_all(metric, points, points, ties, k, n_jobs), None
+    return _rank_candidates(metric, points, ties, k, search), None
 
 
 def _split_last(found: tuple[np.ndarray, np.ndarray], k_max: int, index: SearchIndex):

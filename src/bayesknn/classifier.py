@@ -43,11 +43,14 @@ from bayesknn.predictive import (
     PosteriorNodes,
     Predictive,
     decide,
+    draw_jointly,
+    find_counts,
     find_zones,
     log_score,
     name_actions,
     name_zones,
 )
+from bayesknn.predictive.predictive import _check_level
 
 if TYPE_CHECKING:
     import xarray
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
 _HOLMES_ADAMS_SCALE = 2.0
 # Ties are worth a word where they leave more than this part of the lists to the keys of the rows.
 _MANY_TIES = 0.1
+# Joint draws of which the intervals of counts are cut.
+_DRAWS_OF_COUNTS = 1000
 # Reweighted nodes that are worth less than this part of the posterior, or fewer independent draws
 # of a chain than this, are too few for a leave-one-out probability.
 _MIN_SHARE, _MIN_DRAWS = 0.02, 50
@@ -394,6 +399,86 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         decisions, expected = decide(self.predict_proba(X), table)
         return names[decisions], expected
 
+    def sample_labels(self, X, n_draws: int = 1000, random_state: Any = None) -> np.ndarray:
+        """Draw the classes of a whole batch of new points together.
+
+        :meth:`predict_proba` takes each new point as if it came alone. Here the batch joins the
+        training points in one neighbour graph, k grows with the number of points, and the labels
+        of the batch are drawn given those of the training points, averaged over the posterior of
+        (beta, k). What the draws are for is what depends on several labels at once, such as
+        :meth:`predict_counts`; the share of a class at one point of a large batch need not be its
+        ``predict_proba``. For one point it is.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            Not for ``metric="precomputed"``, which does not know the distances among new points.
+        n_draws : int, default=1000
+        random_state : None, int, SeedSequence, Generator or RandomState
+            The same one gives the same draws; by default each call draws anew.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, m)
+            Each row is one draw of all m classes.
+
+        Warns
+        -----
+        MixingWarning
+            If chains from different starts disagree, so that the labels are frozen, or if fewer
+            than a fifth of all points are labelled.
+
+        Notes
+        -----
+        Under ``likelihood="holmes-adams"`` a new point counts its own neighbours alone, and of
+        the edges between two new points each counts one half.
+
+        Examples
+        --------
+        >>> from bayesknn import BayesianKNeighborsClassifier
+        >>> from bayesknn.datasets import load_ripley
+        >>> ripley = load_ripley()
+        >>> clf = BayesianKNeighborsClassifier("pseudo", random_state=0)
+        >>> clf = clf.fit(ripley.X_train, ripley.y_train)
+        >>> clf.sample_labels(ripley.X_test[::10], n_draws=20, random_state=0).shape
+        (20, 100)
+        """
+        return self.classes_[self._draw_jointly(X, n_draws, random_state)]
+
+    def predict_counts(self, X, level: float = 0.9, random_state: Any = None) -> np.ndarray:
+        """Return how many points of a batch belong to each class: mean and interval.
+
+        From 1000 draws of :meth:`sample_labels`, which says when it warns. Sums over
+        :meth:`predict_proba` would take the points for independent, and be too sure.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+        level : float, default=0.9
+            Probability inside the interval, half of the rest on either side.
+        random_state : None, int, SeedSequence, Generator or RandomState
+
+        Returns
+        -------
+        ndarray of shape (n_classes, 3)
+            Mean, low and high of the number of points in each class, in the order of
+            ``classes_``.
+
+        Examples
+        --------
+        >>> from bayesknn import BayesianKNeighborsClassifier
+        >>> from bayesknn.datasets import load_ripley
+        >>> ripley = load_ripley()
+        >>> clf = BayesianKNeighborsClassifier("pseudo", random_state=0)
+        >>> clf = clf.fit(ripley.X_train, ripley.y_train)
+        >>> mean, low, high = clf.predict_counts(ripley.X_test[::10], random_state=0)[1]
+        >>> bool(low < 50 < high), int(sum(ripley.y_test[::10]))
+        (True, 50)
+        """
+        level = _check_level(level)
+        draws = self._draw_jointly(X, _DRAWS_OF_COUNTS, random_state)
+        return find_counts(draws, len(self.classes_), level)
+
     def loo_interval(self, level: float = 0.95) -> np.ndarray:
         """Return a credible interval of each entry of ``loo_proba_``, of a law as reweighted.
 
@@ -433,6 +518,16 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         for each in others:
             each.n_jobs, each.verbose = first.n_jobs, first.verbose
         return [first, *others]
+
+    def _draw_jointly(self, X: Any, n_draws: int, random_state: Any) -> np.ndarray:
+        """Draw class numbers of a batch, as many in each order of ties."""
+        n_draws, orders = check_count(n_draws, "n_draws"), self._connect_orders(X)
+        seeds = as_seed_sequence(random_state).spawn(len(orders))
+        n_each = -(-n_draws // len(orders))
+        parts = [
+            draw_jointly(each, X, n_each, seed) for each, seed in zip(orders, seeds, strict=True)
+        ]
+        return np.stack(parts, axis=1).reshape(-1, parts[0].shape[1])[:n_draws]
 
     def _fit_order(
         self, tie_order: int, prior: Prior, seed: Any, X: Any, y: Any

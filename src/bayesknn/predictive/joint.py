@@ -1,0 +1,202 @@
+"""The labels of a whole batch of new points, drawn together (SURENESS, joint draws of a batch).
+
+``Predictive`` gives each new point its law as if it came alone. Together they are one random field
+on the neighbour graph of training and new points, the training labels fixed, and Swendsen-Wang
+with fixed labels draws from it: the new points' errors are dependent, and counts of classes need
+to know. The law of (beta, k) is that of the fit; k grows with the number of points to
+``round(k N / n)``, so that a neighbourhood keeps its size. With one new point the draws have the
+probabilities of ``Predictive``.
+
+Chains start from the nearest training labels and from each class alone, and walk along the same
+values of (beta, k). Where their counts of classes do not agree the labels are frozen.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
+from bayesknn._progress import progress
+from bayesknn._validation import check_count
+from bayesknn.exceptions import MixingWarning
+from bayesknn.labels.clamped import FreeEdges, clamped_labels, free_edges
+from bayesknn.labels.random import as_seed_sequence, spawn_keys
+from bayesknn.model import BoltzmannModel
+from bayesknn.model.boltzmann import FREE
+from bayesknn.predictive.predictive import Predictive
+
+_WARMUP = 100
+_THIN = 10
+# Draws of a chain without which chains cannot be compared.
+_FEWEST = 25
+# Beyond it the means of the chains' counts differ by about half of their standard deviation.
+_RHAT = 1.1
+# Below this share of training points the labels often freeze, and lean on the model alone.
+_FEW_LABELLED = 0.2
+# Neighbours in all lists together: 3 GB of memory.
+_MOST_EDGES = 2**28
+
+
+def draw_jointly(
+    predictive: Predictive,
+    X: Any,
+    n_draws: int,
+    random_state: Any = None,
+    field: np.ndarray | None = None,
+) -> np.ndarray:
+    """Draw the labels of new points together, averaged over the law of (beta, k).
+
+    Warns with :class:`~bayesknn.exceptions.MixingWarning` where chains of different starts do not
+    agree, and where few of all points are labelled.
+
+    Parameters
+    ----------
+    predictive : Predictive
+    X : array or frame of shape (m, p)
+    n_draws : int
+    random_state : None, int, SeedSequence, Generator or RandomState
+    field : ndarray of shape (m, n_classes), optional
+        Added to the log weights of each new point's classes.
+
+    Returns
+    -------
+    ndarray of shape (n_draws, m)
+        Class numbers; the draws are in random order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.datasets import load_ripley
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.predictive import PosteriorNodes, Predictive, draw_jointly
+    >>> ripley = load_ripley()
+    >>> graph = NeighborGraph.from_points(ripley.X_train, k_max=14)
+    >>> predictive = Predictive(graph, ripley.y_train, 2, PosteriorNodes([14], [1.46], [1.0]))
+    >>> draws = draw_jointly(predictive, ripley.X_test[::10], n_draws=500, random_state=0)
+    >>> draws.shape, bool(draws.sum(axis=1).std() > 3.4)
+    ((500, 100), True)
+    """
+    n_draws = check_count(n_draws, "n_draws")
+    nodes, n_classes, n = predictive.nodes, predictive.n_classes, len(predictive.labels)
+    edges = joint_edges(predictive, X)
+    m = len(edges.free)
+    starts = [_nearest_labels(predictive, X), *(np.full(m, g) for g in range(n_classes))]
+    seeds = as_seed_sequence(random_state).spawn(2)
+    rng = np.random.default_rng(seeds[0])
+    n_each = max(-(-n_draws // len(starts)), _FEWEST)
+    # Evenly spaced in weight along the nodes, so that one draw's law is close to the next one's.
+    at = (np.arange(n_each) + rng.random()) / n_each
+    chosen = np.searchsorted(np.cumsum(nodes.weight)[:-1], at, side="right")
+    beta, k = nodes.beta[chosen], scale_k(nodes.k[chosen], n, n + m)
+    n_sweeps = np.full(n_each, _THIN)
+    n_sweeps[0] += _WARMUP
+    chains = []
+    with progress("Drawing labels", total=len(starts), verbose=predictive.verbose) as report:
+        for start, key in zip(starts, spawn_keys(seeds[1], len(starts)), strict=True):
+            chains.append(
+                clamped_labels(edges, beta, k, n_sweeps, key=key, initial=start, field=field)
+            )
+            report(1)
+    _warn(chains, n, m, n_classes)
+    draws = np.concatenate(chains)
+    return draws[rng.permutation(len(draws))[:n_draws]]
+
+
+def find_counts(draws: np.ndarray, n_classes: int, level: float) -> np.ndarray:
+    """Return mean, low and high of the number of each class in joint draws, (n_classes, 3).
+
+    The interval is equal-tailed, and its ends are numbers that were drawn.
+
+    Examples
+    --------
+    >>> from bayesknn.predictive.joint import find_counts
+    >>> find_counts([[0, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 1]], n_classes=2, level=0.5).tolist()
+    [[2.0, 1.0, 2.0], [1.0, 1.0, 1.0]]
+    """
+    counts = count_classes(np.asarray(draws), n_classes)
+    tails = [(1.0 - level) / 2, (1.0 + level) / 2]
+    ends = np.quantile(counts, tails, axis=0, method="inverted_cdf")
+    return np.column_stack([counts.mean(axis=0), *ends])
+
+
+def count_classes(draws: np.ndarray, n_classes: int) -> np.ndarray:
+    """Count each class in each draw, (n_draws, n_classes)."""
+    return np.stack([np.sum(draws == g, axis=1) for g in range(n_classes)], axis=1)
+
+
+def joint_edges(predictive: Predictive, X: Any) -> FreeEdges:
+    """Join new points to the training points, whose labels are fixed."""
+    n, m = len(predictive.labels), _num_samples(X)
+    k_max = int(scale_k(predictive.nodes.k[-1], n, n + m))
+    if k_max * (n + m) > _MOST_EDGES:
+        raise ValueError(
+            f"{m} new points beside {n} training points need lists of {k_max} neighbours each, "
+            "more than fit in memory; pass them in parts"
+        )
+    graph = predictive.graph.join(X, k_max, predictive.n_jobs)
+    fixed = np.append(predictive.labels.astype(np.int64), np.full(m, FREE))
+    model = BoltzmannModel(graph, predictive.n_classes, predictive.class_weight, fixed)
+    return free_edges(model, predictive.direction)
+
+
+def scale_k(k: Any, n: int, total: int) -> np.ndarray:
+    """Return k for more points: the same share of all of them.
+
+    Examples
+    --------
+    >>> from bayesknn.predictive.joint import scale_k
+    >>> scale_k([1, 14, 53], n=250, total=1250)
+    array([  5,  70, 265])
+    """
+    return np.rint(np.asarray(k) * (total / n)).astype(np.int64)
+
+
+def _nearest_labels(predictive: Predictive, X: Any) -> np.ndarray:
+    found = predictive.graph.query(X, predictive.n_jobs, direction="forward")
+    return predictive.labels[found.neighbors[0]]
+
+
+def _warn(chains: list[np.ndarray], n: int, m: int, n_classes: int) -> None:
+    counts = np.stack([count_classes(draws, n_classes) for draws in chains])
+    rhat = largest_rhat(counts)
+    if rhat > _RHAT:
+        means = counts.mean(axis=1)
+        g = int(np.argmax(np.ptp(means, axis=0)))
+        warnings.warn(
+            f"the labels of this batch are frozen: chains started from different labels put "
+            f"{means[:, g].min():.0f} to {means[:, g].max():.0f} of its {m} points in class number "
+            f"{g} on average (R-hat {rhat:.2f}); pass fewer points at a time, or use a likelihood "
+            "with a smaller beta (the coherent one)",
+            MixingWarning,
+            stacklevel=5,
+        )
+    elif n < _FEW_LABELLED * (n + m):
+        warnings.warn(
+            f"only {n} of {n + m} points are labelled: below a fifth the joint law says more about "
+            "the model than about the data, and chains may freeze unseen; pass fewer points at a "
+            "time",
+            MixingWarning,
+            stacklevel=5,
+        )
+
+
+def largest_rhat(counts: np.ndarray) -> float:
+    """Return the largest R-hat over the classes, of counts (n_chains, n_draws, n_classes).
+
+    Examples
+    --------
+    >>> from bayesknn.predictive.joint import largest_rhat
+    >>> largest_rhat([[[3, 1], [2, 2]], [[0, 4], [0, 4]]])
+    3.6742346141747673
+    """
+    counts = np.asarray(counts, dtype=np.float64)
+    within = counts.var(axis=1, ddof=1).mean(axis=0)
+    between = counts.mean(axis=1).var(axis=0, ddof=1)
+    apart = between > 0
+    if not apart.any():
+        return 1.0
+    with np.errstate(divide="ignore"):
+        return float(np.sqrt(1.0 + np.max(between[apart] / within[apart])))

@@ -22,6 +22,8 @@ the paper; each imports only from those before it:
     the Bayesian classifier, and the classical rule with leave-one-out choice of k (Section 1.2)
 ``pooled``
     neighbours in several metrics, pooled for the best class probabilities (beyond the paper)
+``column_selection``
+    which columns say who is a neighbour, by evidence (Section 5)
 ``plots``, ``report``, ``paper``, ``cli``
     what people look at and type
 
@@ -46,12 +48,14 @@ from bayesknn.exceptions import CoalescenceError, MixingWarning, PhaseTransition
 if TYPE_CHECKING:
     from bayesknn.classical import ClassicalKNeighborsClassifier
     from bayesknn.classifier import BayesianKNeighborsClassifier
+    from bayesknn.column_selection import ColumnSelector
     from bayesknn.pooled import PooledNeighborsClassifier
 
 __all__ = [
     "BayesianKNeighborsClassifier",
     "ClassicalKNeighborsClassifier",
     "CoalescenceError",
+    "ColumnSelector",
     "MixingWarning",
     "PhaseTransitionWarning",
     "PooledNeighborsClassifier",
@@ -62,6 +66,7 @@ __all__ = [
 _LAZY = {
     "BayesianKNeighborsClassifier": "bayesknn.classifier",
     "ClassicalKNeighborsClassifier": "bayesknn.classical",
+    "ColumnSelector": "bayesknn.column_selection",
     "PooledNeighborsClassifier": "bayesknn.pooled",
 }
 _SUBPACKAGES = {

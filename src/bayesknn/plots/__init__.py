@@ -5,6 +5,7 @@ matplotlib is imported when something is drawn, not before.
 """
 
 from bayesknn.plots.approximation import ApproximationDisplay
+from bayesknn.plots.column_path import ColumnPathDisplay
 from bayesknn.plots.decision_region import DecisionRegionDisplay
 from bayesknn.plots.expected_agreement import ExpectedAgreementDisplay
 from bayesknn.plots.leave_one_out import LeaveOneOutDisplay
@@ -16,6 +17,7 @@ from bayesknn.plots.zone_map import ZoneMapDisplay
 
 __all__ = [
     "ApproximationDisplay",
+    "ColumnPathDisplay",
     "DecisionRegionDisplay",
     "ExpectedAgreementDisplay",
     "LeaveOneOutDisplay",

@@ -1,0 +1,124 @@
+"""The path of a forward choice of columns: the score with each column that joined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesknn.plots.style import COLOURS, GREY, INK, new_axes, tidy
+
+_TITLES = {
+    "evidence": "log evidence",
+    "pseudo-evidence": "log pseudo-evidence",
+    "loo": "sum of leave-one-out log scores",
+}
+
+
+class ColumnPathDisplay:
+    """Scores along the path, and those of the columns that were refused at its end.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The chosen columns, in the order in which they came.
+    scores, errors : array-like of shape (n_chosen,)
+    null_score : float
+        The score without any column.
+    refused : dict of str to (float, float)
+        Score and error of the columns that were tried last and not taken.
+    label : str
+        What the score is.
+
+    Attributes
+    ----------
+    figure_, ax_ : matplotlib objects
+        Set by :meth:`plot`.
+    """
+
+    def __init__(self, names, scores, errors, null_score, refused, label="score"):
+        self.names = list(names)
+        self.scores = np.asarray(scores, dtype=float)
+        self.errors = np.asarray(errors, dtype=float)
+        self.null_score = float(null_score)
+        self.refused = dict(refused)
+        self.label = label
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ColumnPathDisplay:
+        """Draw the path of a fitted selector.
+
+        Parameters
+        ----------
+        estimator : ColumnSelector
+            Fitted.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ColumnPathDisplay
+        """
+        check_is_fitted(estimator)
+        names = getattr(estimator, "feature_names_in_", None)
+        if names is None:
+            names = [f"column {j}" for j in range(estimator.n_features_in_)]
+        scores, errors = estimator.candidate_scores_, estimator.candidate_errors_
+        refused = {names[j]: (scores[j], errors[j]) for j in np.flatnonzero(np.isfinite(scores))}
+        return cls(
+            [names[j] for j in estimator.order_],
+            estimator.scores_,
+            estimator.score_errors_,
+            estimator.null_score_,
+            refused,
+            _TITLES[estimator.by],
+        ).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> ColumnPathDisplay:
+        """Draw the path.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ColumnPathDisplay
+            Itself.
+        """
+        self.figure_, self.ax_ = new_axes(ax)
+        ax = self.ax_
+        steps = np.arange(len(self.names) + 1)
+        heights = np.r_[self.null_score, self.scores]
+        ax.plot(steps, heights, color=INK, linewidth=1.2)
+        ax.errorbar(
+            steps[1:],
+            self.scores,
+            self.errors,
+            fmt="o",
+            color=COLOURS[0],
+            capsize=3,
+            label="chosen",
+        )
+        labels = ["none", *(f"+ {name}" for name in self.names)]
+        if self.refused:
+            at = len(self.names) + 1
+            values, errors = np.array(list(self.refused.values())).T
+            ax.errorbar(
+                np.full(len(values), at), values, errors,
+                fmt="x", color=GREY, capsize=3, label="refused",
+            )  # fmt: skip
+            best = max(self.refused, key=lambda name: self.refused[name][0])
+            ax.annotate(
+                best, (at, self.refused[best][0]), xytext=(6, 0), textcoords="offset points",
+                va="center",
+            )  # fmt: skip
+            labels.append("+ any other")
+        ax.set_xticks(range(len(labels)), labels)
+        ax.set_ylabel(self.label)
+        ax.margins(x=0.1)
+        ax.legend(frameon=False, loc="lower right")
+        tidy(ax)
+        return self

@@ -1,0 +1,101 @@
+"""Forward choice of columns: which it finds, where it stops, what it cannot see."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayesknn import ClassicalKNeighborsClassifier, ColumnSelector
+from bayesknn.datasets import load_ripley
+from bayesknn.plots import ColumnPathDisplay
+
+RIPLEY = load_ripley()
+
+
+@parametrize_with_checks([ColumnSelector("pseudo-evidence", max_columns=1)])
+def test_scikit_learn_checks(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+def with_noise(n_noise, seed, rows=slice(None)):
+    """Ripley's two columns, then columns that say nothing."""
+    X, y = RIPLEY.X_train[rows], RIPLEY.y_train[rows]
+    return np.hstack([X, np.random.default_rng(seed).normal(size=(len(y), n_noise))]), y
+
+
+def test_evidence_finds_the_two_columns_of_ripley():
+    X, y = with_noise(3, 0)
+    selector = ColumnSelector(random_state=0).fit(X, y)
+    assert set(selector.order_) == {0, 1}
+    assert selector.get_support(indices=True).tolist() == [0, 1]
+    assert (np.diff(selector.scores_) > selector.score_errors_[1:]).all()
+    assert selector.scores_[0] > selector.null_score_ == pytest.approx(-250 * np.log(2))
+    # What was refused does not exceed the last score by more than the errors.
+    rise = np.nanmax(selector.candidate_scores_) - selector.scores_[-1]
+    assert rise <= np.nanmax(selector.candidate_errors_) + selector.score_errors_[-1]
+
+
+@pytest.mark.slow
+def test_evidence_is_not_fooled_by_ten_columns_of_noise():
+    right = 0
+    for seed in range(10):
+        X, y = with_noise(10, seed)
+        right += set(ColumnSelector(random_state=seed, n_jobs=2).fit(X, y).order_) == {0, 1}
+    assert right >= 8
+
+
+@pytest.mark.parametrize("by", ["pseudo-evidence", "loo"])
+def test_the_quick_scores_find_them_too(by):
+    X, y = with_noise(2, 1)
+    selector = ColumnSelector(by).fit(X, y)
+    assert {0, 1} <= set(selector.order_)
+    assert (np.diff(selector.scores_) > 0).all()
+    errors = selector.score_errors_
+    assert (errors > 0).all() if by == "loo" else (errors == 0).all()
+
+
+def test_forward_search_cannot_see_a_pure_interaction():
+    """On a chess board each column alone says nothing, so that the first is chosen by accident."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(150, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    both = ColumnSelector("pseudo-evidence").fit(X, y)
+    one = ColumnSelector("pseudo-evidence", max_columns=1).fit(X, y)
+    assert one.scores_[0] < one.null_score_ + 3 < both.scores_[-1] - 20
+
+
+def test_frames_pipelines_and_names():
+    X, y = with_noise(1, 2, slice(None, None, 3))
+    names = ["a", "b", "noise"]
+    for frame in (pd.DataFrame, pl.DataFrame):
+        table = frame(dict(zip(names, X.T, strict=True)))
+        selector = ColumnSelector("pseudo-evidence", max_columns=2).fit(table, y)
+        chosen = selector.transform(table)
+        assert type(chosen) is frame
+        assert list(chosen.columns) == selector.get_feature_names_out().tolist()
+    pipeline = make_pipeline(ColumnSelector("pseudo-evidence"), ClassicalKNeighborsClassifier())
+    assert pipeline.fit(table, y).score(table, y) > 0.8
+    mixed = pd.DataFrame({"size": X[:, 1], "sign": np.where(X[:, 0] > 0, "+", "-")})
+    mixed.loc[3, "size"] = np.nan
+    assert ColumnSelector("pseudo-evidence").fit(mixed, y).order_[0] == 0
+
+
+def test_bad_parameters_are_named():
+    X, y = with_noise(0, 0)
+    with pytest.raises(ValueError, match="by must be one of evidence, pseudo-evidence, loo"):
+        ColumnSelector("aic").fit(X, y)
+    with pytest.raises(ValueError, match="max_columns must be an integer >= 1"):
+        ColumnSelector(max_columns=0).fit(X, y)
+
+
+def test_the_path_is_drawn():
+    X, y = with_noise(2, 3)
+    display = ColumnPathDisplay.from_estimator(ColumnSelector("pseudo-evidence").fit(X, y))
+    labels = [tick.get_text() for tick in display.ax_.get_xticklabels()]
+    assert labels[:3] == ["none", "+ column 1", "+ column 0"]
+    assert display.ax_.get_ylabel() == "log pseudo-evidence"
+    plt.close(display.figure_)

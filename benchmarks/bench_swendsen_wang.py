@@ -14,7 +14,9 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels.bonds import new_scratch
 from bayesknn.labels.layout import local_layout
 from bayesknn.labels.random import spawn_keys
+from bayesknn.labels.sampling import sample_labels
 from bayesknn.labels.swendsen_wang import _run, swendsen_wang_labels
+from bayesknn.model import BoltzmannModel
 from benchmarks.harness import Report, interleave
 
 FLAGS = ["-O3", "-march=native"]
@@ -29,6 +31,7 @@ def run(report: Report) -> None:
     compare_k(report, graph)
     compare_with_textbook(report, graph)
     list_settings(report, graph)
+    compare_draws(report)
     grow(report)
 
 
@@ -43,7 +46,8 @@ def sweeps(
     """Return a function that makes ``n_sweeps`` more sweeps of one chain."""
     neighbors, order = local_layout(graph, k)
     key = spawn_keys(1, 1)[0]
-    start, _ = swendsen_wang_labels(graph, beta, k, n_classes, key=key, class_weight=class_weight)
+    model = BoltzmannModel(graph, n_classes, class_weight)
+    start, _ = swendsen_wang_labels(model, beta, k, key=key)
     labels = start[0][order]
     scratch = new_scratch(labels, n_classes, class_weight is not None)
     nothing, none = np.empty((0, 1)), np.empty((0, labels.size), labels.dtype)
@@ -53,7 +57,7 @@ def sweeps(
     def more() -> None:
         _run(
             neighbors, k, order, k, beta, n_classes, class_weight, key, np.uint64(next(counter)),
-            n_sweeps, 1, labels, scratch, none, nothing, nothing, nothing[:, 0],
+            n_sweeps, 1, labels, scratch, none, nothing, nothing,
         )  # fmt: skip
 
     return more
@@ -124,6 +128,32 @@ def list_settings(report: Report, graph: NeighborGraph) -> None:
     for k, seconds in times.items():
         what = f"k = {k}, beta = 1.5, G = 2, class weights .8 and 1.2"
         report.line(what, seconds / 500 * 1e6, "µs")
+
+
+def compare_draws(report: Report) -> None:
+    report.section("sample_labels without information: a draw costs its sweeps, not n k")
+    graph = mixture_graph(2_000, 500)
+
+    def draws(k, return_info=False):
+        return lambda: sample_labels(
+            graph, 1.0, k, 2, n_draws=400, thin=1, n_warmup=0, random_state=0,
+            return_info=return_info,
+        )  # fmt: skip
+
+    times = interleave(
+        {"k = 500": draws(500), "k = 5": draws(5), "with info": draws(500, True)}, repeats=5
+    )
+    report.line(
+        "time of a draw at n = 2000, k = 500, one sweep each",
+        times["k = 500"] / times["k = 5"],
+        at_most=2.0,
+        against=f"k = 5, {times['k = 5'] / 400 * 1e6:.0f} µs",
+    )
+    report.line(
+        "time of a draw with information, k = 500",
+        times["with info"] / times["k = 500"],
+        against="without",
+    )
 
 
 def grow(report: Report) -> None:

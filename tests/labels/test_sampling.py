@@ -116,6 +116,23 @@ def test_chains_that_do_not_meet_are_reported():
         sample_labels(ripley_graph(), 40.0, 2, 6, "gibbs", 200, thin=1, n_warmup=20, random_state=0)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_information_does_not_change_the_draws(method):
+    told, _ = sample_labels(GRAPH, BETA, K, 2, method, 20, random_state=5, return_info=True)
+    silent = sample_labels(GRAPH, BETA, K, 2, method, 20, random_state=5)
+    np.testing.assert_array_equal(silent, told)
+
+
+def test_without_information_the_starts_are_compared_all_the_same():
+    # Ten classes, every point everybody's neighbour: at the first-order transition, 2.47, chains
+    # stay where they started.
+    everybody = NeighborGraph.from_neighbors(
+        [(np.arange(300) + shift) % 300 for shift in range(1, 300)]
+    )
+    with pytest.warns(MixingWarning, match="have not met at beta=2.47, k=299 .mean S_1 "):
+        sample_labels(everybody, 2.47, 299, 10, n_draws=200, thin=1, n_warmup=20, random_state=0)
+
+
 def test_a_short_past_raises_and_returns_nothing():
     with pytest.raises(CoalescenceError) as caught:
         sample_labels(ripley_graph(), 1.45, 13, 2, "perfect", random_state=0, max_sweeps=1)

@@ -164,11 +164,16 @@ def sample_labels(
         starts = [None, np.zeros(model.n_points, np.int64)]
     shares = np.diff(np.linspace(0, n_draws, len(starts) + 1).astype(int))
     n_sweeps = len(starts) * n_warmup + n_draws * thin
+    options: dict[str, Any] = {}
+    recorded_k = k
+    if method == "swendsen-wang" and not return_info:
+        # Chains are compared by who agrees with the nearest neighbour, which costs n a draw.
+        options["recorded_k"] = recorded_k = 1
     with progress("Drawing labels", total=n_sweeps, verbose=verbose) as report:
         runs = [
             _CHAINS[method](
                 model, beta, k, n_draws=int(share), n_warmup=n_warmup, thin=thin,
-                initial=start, key=key, report=report,
+                initial=start, key=key, report=report, **options,
             )
             for start, share, key in zip(starts, shares, keys, strict=False)
         ]  # fmt: skip
@@ -178,7 +183,8 @@ def sample_labels(
     if disagreement > _DISAGREEMENT:
         warnings.warn(
             f"{method} chains started from random and from equal labels have not met at "
-            f"beta={beta:g}, k={k} (mean S {series[0].mean():.6g} and {series[1].mean():.6g}, "
+            f"beta={beta:g}, k={k} (mean S_{recorded_k} {series[0].mean():.6g} and "
+            f"{series[1].mean():.6g}, "
             f"{disagreement:.0f} standard errors apart); use method='perfect' or more n_warmup",
             MixingWarning,
             stacklevel=2,

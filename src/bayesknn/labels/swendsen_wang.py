@@ -43,7 +43,7 @@ class SwendsenWangInfo(NamedTuple):
     n_sweeps : int
         Sweeps made in all, warm-up included.
     agreement : ndarray of shape (n_draws,)
-        S_k of each draw (with class weights, its weighted sum).
+        S_k of each draw (with class weights, its weighted sum); of another k if asked for.
     cluster_agreement : ndarray of shape (n_draws,)
         Expectation of S_k given the clusters from which the draw was coloured: an estimate of
         E[S_k] with less variance, far less at small beta.
@@ -68,6 +68,7 @@ def swendsen_wang_labels(
     n_warmup: int = 200,
     thin: int = 1,
     initial: Any = None,
+    recorded_k: int | None = None,
     report: Callable[[float], None] = lambda steps: None,
 ) -> tuple[np.ndarray, SwendsenWangInfo]:
     """Draw labels given (beta, k) by a Swendsen-Wang chain.
@@ -91,6 +92,9 @@ def swendsen_wang_labels(
         Sweeps from one kept draw to the next.
     initial : array-like of shape (n,), optional
         Labels to start from; independent and uniform by default.
+    recorded_k : int, optional
+        Record S of the graph of this k, at most ``k``, which is the default. What is recorded
+        costs n ``recorded_k`` a draw, next to about n beta for a sweep.
     report : callable, optional
         ``report(sweeps)``: so many more are done.
 
@@ -118,6 +122,7 @@ def swendsen_wang_labels(
     """
     model.refuse_fixed("this sampler")
     beta, k = check_beta(beta), model.graph.check_k(k)
+    n_ranks = k if recorded_k is None else check_count(recorded_k, "recorded_k", 1, k)
     n_draws = check_count(n_draws, "n_draws")
     n_warmup = check_count(n_warmup, "n_warmup", low=0)
     thin = check_count(thin, "thin")
@@ -136,9 +141,9 @@ def swendsen_wang_labels(
     agreement, cluster_agreement = np.empty((2, n_draws, 1))
     scratch = new_scratch(labels, n_classes, weight is not None)
     sweep, per_sweep = 0, _PER_BOND * n * (1 + beta * unit)
-    for warmup, start, stop in cut_run(n_warmup, n_draws, thin, per_sweep, n * k):
+    for warmup, start, stop in cut_run(n_warmup, n_draws, thin, per_sweep, n * n_ranks):
         _run(
-            neighbors, order, k, beta * unit, n_classes, weight, key, np.uint64(sweep),
+            neighbors, n_ranks, order, k, beta * unit, n_classes, weight, key, np.uint64(sweep),
             warmup, thin, labels, scratch, draws[start:stop], agreement[start:stop],
             cluster_agreement[start:stop],
         )  # fmt: skip
@@ -152,7 +157,7 @@ def swendsen_wang_labels(
 
 @kernel
 def _run(
-    neighbors, order, k, beta, n_classes, class_weight, key, sweep, n_warmup, thin,
+    neighbors, n_ranks, order, k, beta, n_classes, class_weight, key, sweep, n_warmup, thin,
     labels, scratch, draws, agreement, cluster_agreement,
 ):  # fmt: skip
     """Make ``n_warmup`` sweeps, then ``thin`` sweeps for each row of ``draws``."""
@@ -163,7 +168,7 @@ def _run(
         if d < 0:
             continue
         estimate_agreement(
-            neighbors, k, n_classes, class_weight, labels, scratch,
+            neighbors, n_ranks, n_classes, class_weight, labels, scratch,
             agreement[d], cluster_agreement[d],
         )  # fmt: skip
         draw = draws[d]

@@ -1,0 +1,112 @@
+"""
+How many in a batch
+===================
+
+A field is to be mapped, a shipment to be sampled: the question is not which class this point has,
+but how many of them all have it. Adding up probabilities takes the points for independent. They
+are not: where the few labelled points nearby mislead, all new points there are wrong together.
+``sample_labels`` draws the labels of the whole batch at once, and ``predict_counts`` counts them.
+"""
+
+# %%
+# Sixty labelled points of Ripley's data, and a batch of 190 others.
+
+import numpy as np
+
+from bayesknn import BayesianKNeighborsClassifier
+from bayesknn.datasets import load_ripley
+
+ripley = load_ripley()
+X, y = ripley.X_train, ripley.y_train
+rng = np.random.default_rng(0)
+
+
+def split():
+    """Divide the rows into labelled ones and a batch."""
+    rows = rng.permutation(len(y))
+    return rows[:60], rows[60:]
+
+
+labelled, batch = split()
+clf = BayesianKNeighborsClassifier(beta_max=4.0, random_state=0).fit(X[labelled], y[labelled])
+mean, low, high = clf.predict_counts(X[batch], level=0.9, random_state=0)[1]
+print(f"class 1: {mean:.1f} of {len(batch)}, with probability .9 from {low:.0f} to {high:.0f}")
+print(f"in truth {y[batch].sum()}")
+
+# %%
+# Each row of ``sample_labels`` is one possible labelling of the batch. Two new points that are each
+# other's nearest agree more often than their probabilities would have them if they were
+# independent:
+
+draws = clf.sample_labels(X[batch], n_draws=2000, random_state=0)
+chances = draws.mean(axis=0)
+unsure = np.argsort(np.abs(chances - 0.5))[0]
+nearest = np.argsort(np.linalg.norm(X[batch] - X[batch][unsure], axis=1))[1]
+pair = draws[:, [unsure, nearest]]
+print(f"probabilities of class 1: {chances[unsure]:.2f} and {chances[nearest]:.2f}")
+print(f"both of class 1: {pair.all(axis=1).mean():.2f}, ", end="")
+print(f"if independent: {chances[unsure] * chances[nearest]:.2f}")
+
+# %%
+# Twelve such splits, each with its own 60 labels: an interval from the probabilities of single
+# points, and the one of ``predict_counts``.
+
+from scipy import stats
+
+
+def count_alone(clf, X, level=0.9):
+    """Return an interval of the count of independent points, by the normal law."""
+    p = clf.predict_proba(X)[:, 1]
+    half = stats.norm.ppf((1 + level) / 2) * np.sqrt((p * (1 - p)).sum())
+    return p.sum() - half - 0.5, p.sum() + half + 0.5
+
+
+results = []
+for seed in range(12):
+    labelled, batch = split()
+    clf = BayesianKNeighborsClassifier(beta_max=4.0, random_state=seed)
+    clf.fit(X[labelled], y[labelled])
+    joint = clf.predict_counts(X[batch], random_state=seed)[1, 1:]
+    results.append((y[batch].sum(), *count_alone(clf, X[batch]), *joint))
+truth, low_alone, high_alone, low, high = np.array(results).T
+
+# %%
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(1, 2, figsize=(8, 4), sharex=True, sharey=True, layout="constrained")
+ends = {"points taken one by one": (low_alone, high_alone), "predict_counts": (low, high)}
+for ax, (name, (lower, upper)) in zip(axes, ends.items(), strict=True):
+    holds = (lower <= truth) & (truth <= upper)
+    colours = np.where(holds, "C0", "C3")
+    ax.vlines(np.arange(12), lower - truth, upper - truth, colors=colours, lw=4)
+    ax.axhline(0, color="black", lw=1)
+    ax.set_title(f"{name}: {holds.sum()} of 12 hold the truth", fontsize=10)
+    ax.set_xlabel("split")
+axes[0].set_ylabel("interval of the count, less the true count")
+axes[0].set_xticks([0, 5, 10])
+plt.show()
+
+# %%
+# Over 100 splits 95 % of the joint intervals and 67 % of the others held the truth, at a level of
+# 90 %. With 250 labels and a batch of 100 the difference is small: .89 and .86 (under
+# ``likelihood="pseudo"``). What remains outside of both is a shift: if the classes are mixed
+# otherwise than in training, ``class_prior`` must say how.
+#
+# Below one labelled point in five the joint law says more about the model than about the data, and
+# at a large beta the batch may freeze: chains that start from different labels do not agree on the
+# counts. Both are said in a ``MixingWarning``:
+
+import warnings
+
+
+def draw(n):
+    """Draw points of three classes in ten dimensions."""
+    y = rng.integers(3, size=n)
+    return rng.normal(size=(n, 10)) + 1.5 * np.eye(3, 10)[y], y
+
+
+clf = BayesianKNeighborsClassifier("pseudo", beta_max=4.0, random_state=0).fit(*draw(60))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    clf.predict_counts(draw(400)[0], random_state=0)
+print(caught[-1].message)

@@ -60,6 +60,6 @@ def honest_features(
         seen = labels[~is_new]
         fitted = metric().fit(known, seen, n_classes, seed)
         fewer = np.maximum(np.round(k_values * (len(seen) / n)).astype(np.int64), 1)
-        space = Neighborhoods(fitted.transform(known), seen, n_classes, fewer, metric.norm, n_jobs)
+        space = Neighborhoods(fitted.transform(known), seen, n_classes, fewer, fitted.norm, n_jobs)
         found[:, is_new] = space.new_features(fitted.transform(table.take(is_new)), n_jobs)
     return found

@@ -22,6 +22,8 @@ _MAX_GROUPS = 1024
 _N_TREES = 100
 # Trees need no more rows than this to rank the columns.
 _TREE_ROWS = 10_000
+# City-block lists take all pairs: on more rows than this the distance is Euclidean.
+_MANY_ROWS = 10_000
 # What a column without relevance still weighs, the mean being about 1.
 _LEAST_WEIGHT = 0.02
 
@@ -57,6 +59,8 @@ class Robust:
     def fit(self, table: Table, labels: np.ndarray, n_classes: int, seed: int) -> Robust:
         """Learn the ranks."""
         self.scores_ = NormalScores().fit(table)
+        if len(labels) > _MANY_ROWS:
+            self.norm = "euclidean"
         return self
 
     def transform(self, table: Table) -> np.ndarray:

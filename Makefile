@@ -22,7 +22,7 @@ help: ## what can be made
 
 $(READY): pyproject.toml constraints.txt $(filter-out uv,$(UV))
 	$(UV) venv --quiet --allow-existing --python "$$(cat .python-version)" $(VENV)
-	$(UV) pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]'
 	@touch $@
 
 setup: $(READY) ## the virtual environment in .venv

@@ -40,7 +40,7 @@ def test_the_report_in_a_browser(page, tmp_path, width):
     path.write_text(page, encoding="utf-8")
     found = check_page(path, width)
     if found is not None:
-        assert len(found.figures) == 5
+        assert len(found.figures) == 4
         assert found.scripts == 0
         # Names are read as they were written.
         for text in (SCRIPT, "<b>width</b>", "$\\frac{a", "a <i>b</i>.csv", "<img src=x onerror"):

@@ -1,4 +1,4 @@
-"""Scores against scikit-learn's, and reliability by counting."""
+"""Scores against scikit-learn's."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
-from bayesknn.report.scores import reliability, score
+from bayesknn.report.scores import score
 
 
 def random_case(seed, n=50, n_classes=3):
@@ -33,16 +33,3 @@ def test_a_class_that_training_did_not_see_is_an_error():
 
 def test_an_impossible_class_costs_infinitely_much():
     assert score(np.array([[1.0, 0.0]]), np.array([1])).log_loss == np.inf
-
-
-@given(st.integers(0, 10**6), st.integers(1, 400))
-def test_reliability_counts_every_row_once(seed, n):
-    probabilities, labels = random_case(seed, n)
-    # Ties, as neighbours give them.
-    probabilities = np.round(probabilities, 1)
-    bins = reliability(probabilities, labels)
-    assert sum(b.n for b in bins) == n
-    right = np.mean(probabilities.argmax(axis=1) == labels)
-    assert sum(b.n * b.right for b in bins) == pytest.approx(n * right)
-    assert [b.claimed for b in bins] == sorted(b.claimed for b in bins)
-    assert all(b.low <= b.right + 1e-12 and b.right <= b.high + 1e-12 for b in bins)

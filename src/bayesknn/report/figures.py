@@ -1,4 +1,4 @@
-"""The report's figures, as SVG that takes its ink and its font from the page around it.
+"""The report's figures: those of ``plots``, as SVG with the ink and the font of the page around it.
 
 Each is one small panel, so that its text can be read on a telephone; the page sets them side by
 side where there is room. Legends stand in the page, where names of classes are escaped.
@@ -14,16 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn.plots.plane import Plane, draw_borders, extent
 from bayesknn.plots.style import COLOURS, INK, MARKERS, require_matplotlib, tidy
-from bayesknn.report.scores import ReliabilityBin
 
 # Points drawn at most: a file of 1e5 circles is slow to open and shows no more.
 MAX_POINTS = 2000
 # The same shapes as text, for legends.
 GLYPHS = ("●", "▲", "■", "◆", "▼", "✚", "✖", "★")
 _SIZE = (4.6, 3.3)
-_ACCENT = COLOURS[0]
-_WRONG = COLOURS[5]
 # Text of the data is never mathematics; a fixed salt keeps the bytes the same.
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -34,11 +32,11 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def _styled(draw: Callable[..., str]) -> Callable[..., str]:
+def _styled(draw: Callable[..., Any]) -> Callable[..., Any]:
     """Draw in this module's style, whatever the user's own settings are."""
 
     @functools.wraps(draw)
-    def styled(*arguments: Any, **options: Any) -> str:
+    def styled(*arguments: Any, **options: Any) -> Any:
         require_matplotlib()
         import matplotlib as mpl
 
@@ -64,37 +62,19 @@ def class_colours(n_classes: int) -> list[str]:
 
 
 @_styled
-def draw_k(k_values: np.ndarray, probabilities: np.ndarray) -> str:
-    """Draw the posterior of the number of neighbours."""
-    figure, ax = _new()
-    # The tail beyond one in ten thousand would press the rest into a corner.
-    heavy = np.flatnonzero(probabilities >= 1e-4 * probabilities.max())
-    window = slice(max(heavy[0] - 1, 0), heavy[-1] + 2)
-    ax.bar(k_values[window], probabilities[window], width=0.8, color=_ACCENT, linewidth=0)
-    ax.set(xlabel="number of neighbours k", ylabel="posterior probability")
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.grid(axis="y", alpha=0.15, color=INK, linewidth=0.8)
-    return _finish(figure, "k", "Bars: the posterior probability of each number of neighbours k")
+def draw_posterior(classifier: Any) -> tuple[str, str]:
+    """Draw the posterior of the number of neighbours k and of the strength beta."""
+    from bayesknn.plots import PosteriorDisplay
 
-
-@_styled
-def draw_beta(draws: np.ndarray, interval: tuple[float, float]) -> str:
-    """Draw the posterior of the strength beta, its 95 % interval darker."""
-    figure, ax = _new()
-    low, high = np.quantile(draws, [0.0005, 0.9995])
-    if high <= low:
-        low, high = low - 0.05, low + 0.05
-    edges = np.linspace(low, high, 41)
-    heights, edges = np.histogram(draws, edges, density=True)
-    centres = 0.5 * (edges[:-1] + edges[1:])
-    inside = (centres >= interval[0]) & (centres <= interval[1])
-    for mask, alpha in ((inside, 1.0), (~inside, 0.4)):
-        ax.bar(
-            centres[mask], heights[mask], np.diff(edges)[0] * 0.9, color=_ACCENT, alpha=alpha,
-            linewidth=0,
-        )  # fmt: skip
-    ax.set(xlabel="strength β", ylabel="posterior density", yticks=[])
-    return _finish(figure, "beta", "Histogram: the posterior of the strength beta")
+    (beta_figure, beta_ax), (k_figure, k_ax) = _new(), _new()
+    PosteriorDisplay.from_estimator(classifier, traces=False, axes=[beta_ax, k_ax])
+    beta_ax.set(xlabel="strength β", ylabel="posterior density", yticks=[])
+    k_ax.set(xlabel="number of neighbours k", ylabel="posterior probability")
+    k_ax.xaxis.get_major_locator().set_params(integer=True)
+    return (
+        _finish(k_figure, "k", "Bars: the posterior probability of each number of neighbours k"),
+        _finish(beta_figure, "beta", "Histogram: the posterior of the strength beta"),
+    )
 
 
 @_styled
@@ -105,7 +85,8 @@ def draw_zones(
     names: tuple[str, str],
     *,
     zones: np.ndarray | None = None,
-    grid: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+    plane: Plane | None = None,
+    plane_zones: np.ndarray | None = None,
 ) -> str:
     """Draw rows in a plane, and where the class is sure.
 
@@ -121,23 +102,22 @@ def draw_zones(
     zones : ndarray of shape (n,), optional
         Class number of each row's zone, -1 for uncertain: a sure row is filled, an uncertain one
         is hollow.
-    grid : tuple of ndarrays, optional
-        x, y and the zone at each grid point: the plane is tinted by them.
+    plane : Plane, optional
+        A grid in the plane.
+    plane_zones : ndarray of shape (len(plane.y), len(plane.x)), optional
+        The zone at each of its points: the plane is tinted by them.
     """
     figure, ax = _new((5.6, 4.4))
-    if grid is not None:
+    if plane is not None and plane_zones is not None:
         from matplotlib.colors import to_rgb
 
-        x, y, winners = grid
         # The last, which is what -1 takes, is clear: where nothing is sure the page shows through.
         tints = np.array([*((*to_rgb(colour), 0.28) for colour in colours), (0, 0, 0, 0)])
-        half_x, half_y = 0.5 * (x[1] - x[0]), 0.5 * (y[1] - y[0])
-        extent = (x[0] - half_x, x[-1] + half_x, y[0] - half_y, y[-1] + half_y)
-        ax.imshow(tints[winners], extent=extent, origin="lower", aspect="auto")
-        for g in range(-1, len(colours) - 1):
-            inside = (winners == g).astype(float)
-            if 0 < inside.mean() < 1:
-                ax.contour(x, y, inside, [0.5], colors=INK, linewidths=0.8)
+        edges = extent(plane.x, plane.y)
+        ax.imshow(tints[plane_zones], extent=edges, origin="lower", aspect="auto")
+        # A border between all regions but one: that where nothing is sure counts as the last.
+        regions = np.where(plane_zones < 0, len(colours), plane_zones)
+        draw_borders(ax, plane.x, plane.y, regions, len(colours) + 1)
     shown = _thin(len(points))
     order = np.random.default_rng(0).permutation(shown)
     size = 5.0 if len(shown) < 400 else 3.5
@@ -164,58 +144,45 @@ def draw_zones(
 
 
 @_styled
-def draw_reliability(bins: Sequence[ReliabilityBin]) -> str:
-    """Draw how often the predicted class came true against its probability."""
-    figure, ax = _new()
-    claimed = np.array([b.claimed for b in bins])
-    right = np.array([b.right for b in bins])
-    errors = np.array([[b.right - b.low, b.high - b.right] for b in bins]).T
-    low = max(0.0, min(claimed.min(), min(b.low for b in bins)) - 0.03)
-    ax.plot([low, 1], [low, 1], color=INK, linewidth=1, linestyle=(0, (4, 3)), alpha=0.5)
-    ax.errorbar(
-        claimed, right, yerr=np.maximum(errors, 0), fmt="o", color=_ACCENT, markersize=5,
-        elinewidth=1.4, capsize=0,
-    )  # fmt: skip
-    ax.set(
-        xlabel="probability of the predicted class",
-        ylabel="how often it was right",
-        xlim=(low, 1.02),
-        ylim=(low, 1.02),
+def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
+    """Draw how often the likeliest class came true against its probability, and of how many rows.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, n_classes)
+    labels : ndarray of shape (n,)
+        Class numbers; rows of a class that has none, -1, are left out.
+    """
+    from bayesknn.plots import ReliabilityDisplay
+
+    known, classes = labels >= 0, np.arange(probabilities.shape[1])
+    figure, axes = _new(n_rows=2, sharex=True, height_ratios=(3, 1))
+    # No class of G is the likeliest with a probability below 1/G.
+    edges = np.linspace(np.floor(10 / len(classes)) / 10, 1.0, 11)
+    ReliabilityDisplay.from_predictions(
+        labels[known], probabilities[known], classes, kind="top", edges=edges, axes=axes
     )
-    ax.grid(alpha=0.15, color=INK, linewidth=0.8)
-    return _finish(figure, "reliability", "How often the predicted class was right, by probability")
+    axes[0].get_legend().remove()
+    axes[0].set(ylabel="how often it was right")
+    axes[1].set(xlabel="probability of the likeliest class", ylabel="rows")
+    return _finish(figure, "reliability", "How often the likeliest class was right, by probability")
 
 
-@_styled
-def draw_confidence(probabilities: np.ndarray, labels: np.ndarray) -> str:
-    """Draw how the probability of the predicted class is spread, rows that it missed apart."""
-    figure, ax = _new()
-    claimed = probabilities.max(axis=1)
-    right = probabilities.argmax(axis=1) == labels
-    edges = np.linspace(min(1 / probabilities.shape[1], claimed.min()), 1.0, 21)
-    ax.hist(
-        [claimed[right], claimed[~right]], edges, stacked=True, color=[_ACCENT, _WRONG],
-        rwidth=0.9, linewidth=0,
-    )  # fmt: skip
-    ax.set(xlabel="probability of the predicted class", ylabel="rows")
-    ax.grid(axis="y", alpha=0.15, color=INK, linewidth=0.8)
-    return _finish(figure, "confidence", "Rows by the probability of their predicted class")
-
-
-def _new(size: tuple[float, float] = _SIZE) -> tuple[Any, Any]:
+def _new(size: tuple[float, float] = _SIZE, n_rows: int = 1, **options: Any) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
-    ax = figure.subplots()
-    for setter in (ax.xaxis.label, ax.yaxis.label):
-        setter.set_color(INK)
-    ax.tick_params(color=INK, labelcolor=INK, length=3)
-    for spine in ax.spines.values():
-        spine.set_color(INK)
-        spine.set_alpha(0.6)
-    tidy(ax)
-    ax.set_axisbelow(True)
-    return figure, ax
+    axes = figure.subplots(n_rows, squeeze=False, **options)[:, 0]
+    for ax in axes:
+        for label in (ax.xaxis.label, ax.yaxis.label):
+            label.set_color(INK)
+        ax.tick_params(color=INK, labelcolor=INK, length=3)
+        for spine in ax.spines.values():
+            spine.set_color(INK)
+            spine.set_alpha(0.6)
+        tidy(ax)
+        ax.set_axisbelow(True)
+    return figure, axes if n_rows > 1 else axes[0]
 
 
 def _finish(figure: Any, name: str, description: str) -> str:

@@ -17,7 +17,7 @@ from bayesknn._version import __version__
 from bayesknn.report import sections
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.figures import class_colours
-from bayesknn.report.plane import lay_plane
+from bayesknn.report.plane import find_view
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -57,7 +57,6 @@ def render_report(
     )
     environment.filters["sentence"] = lambda text: f"{text[:1].upper()}{text[1:]}."
     colours = class_colours(len(analysis.training.classes))
-    plane = lay_plane(analysis)
     packages = ("numpy", "scikit-learn", "numba")
     return environment.get_template("report.html.jinja").render(
         css=Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8")),
@@ -69,7 +68,7 @@ def render_report(
         target=analysis.plan.target,
         lead=sections.tell_lead(analysis),
         cards=sections.make_cards(analysis),
-        zones=sections.make_zones(analysis, plane, colours),
+        zones=sections.make_zones(analysis, find_view(analysis), colours),
         scores=sections.make_scores(analysis),
         uncertain=sections.make_cases(analysis, colours),
         posterior=sections.make_posterior(analysis),

@@ -146,6 +146,10 @@ class Model(NamedTuple):
         columns = as_measured(frame, self.kinds)
         if self.classifier.metric == "gower":
             self._refuse_unseen(columns)
+        return self.transform(columns)
+
+    def transform(self, columns: pandas.DataFrame) -> Any:
+        """Return measured columns as points, which are known to be of the right kinds."""
         with warnings.catch_warnings():
             # Unseen categories are counted and told by column.
             warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)

@@ -1,4 +1,4 @@
-"""How good the probabilities were: error, log-loss, Brier score and reliability.
+"""How good the probabilities were: error, log-loss and Brier score.
 
 Leave-one-out probabilities of the training rows, or the probabilities of test rows whose class is
 known, are compared with what happened. The pseudo-likelihood is the leave-one-out log score, so
@@ -31,28 +31,6 @@ class Scores(NamedTuple):
     error: float
     log_loss: float
     brier: float
-
-
-class ReliabilityBin(NamedTuple):
-    """Rows that were given a similar probability for their predicted class.
-
-    Attributes
-    ----------
-    n : int
-        Rows in the bin.
-    claimed : float
-        Mean probability of the predicted class.
-    right : float
-        Share of the rows for which it came true.
-    low, high : float
-        Wilson's 95 % interval for that share.
-    """
-
-    n: int
-    claimed: float
-    right: float
-    low: float
-    high: float
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -108,51 +86,3 @@ def score(probabilities: np.ndarray, labels: np.ndarray) -> Scores:
         log_loss,
         float(squared.mean()) if len(rows) else float("nan"),
     )
-
-
-def reliability(
-    probabilities: np.ndarray, labels: np.ndarray, n_bins: int = 10
-) -> list[ReliabilityBin]:
-    """Compare the probability of the predicted class with how often it came true.
-
-    The bins hold equally many rows, so that each point of the diagram is worth the same; rows with
-    equal probabilities stay together.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, n_classes)
-    labels : ndarray of shape (n,)
-        Class numbers.
-    n_bins : int, default=10
-        At most so many bins, and no fewer than about ten rows in each.
-
-    Returns
-    -------
-    list of ReliabilityBin
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.report.scores import reliability
-    >>> p = np.repeat([[0.9, 0.1], [0.4, 0.6]], 10, axis=0)
-    >>> [(b.n, round(b.claimed, 2), b.right) for b in reliability(p, np.repeat([0, 1], 10))]
-    [(10, 0.6, 1.0), (10, 0.9, 1.0)]
-    """
-    claimed = probabilities.max(axis=1)
-    right = probabilities.argmax(axis=1) == labels
-    n_bins = max(1, min(n_bins, len(labels) // 10))
-    # Grouped by rank of the claim, where equal claims have equal ranks.
-    levels = np.sort(claimed)
-    bins = np.searchsorted(levels, claimed) * n_bins // len(labels)
-    found = []
-    for b in np.unique(bins):
-        inside = bins == b
-        n, share = int(inside.sum()), float(right[inside].mean())
-        found.append(ReliabilityBin(n, float(claimed[inside].mean()), share, *_wilson(share, n)))
-    return found
-
-
-def _wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return float(max(0.0, centre - half)), float(min(1.0, centre + half))

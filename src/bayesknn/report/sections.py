@@ -11,9 +11,9 @@ from markupsafe import Markup
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import MAX_CATEGORIES
-from bayesknn.report.plane import Plane
+from bayesknn.report.plane import View
 from bayesknn.report.predictions import LEAVE_ONE_OUT
-from bayesknn.report.scores import Scores, percent, reliability, score
+from bayesknn.report.scores import Scores, percent, score
 
 _MAX_CASES = 12
 _MAX_CASE_COLUMNS = 6
@@ -77,7 +77,7 @@ def make_cards(analysis: Analysis) -> list[dict[str, str]]:
     return cards
 
 
-def make_zones(analysis: Analysis, plane: Plane, colours: list[str]) -> dict[str, Any]:
+def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, Any]:
     """Show the rows in a plane and where it is settled which class leads."""
     training = analysis.training
     share, level = training.share_sure, f"{100 * analysis.level:g}\xa0%"
@@ -86,9 +86,9 @@ def make_zones(analysis: Analysis, plane: Plane, colours: list[str]) -> dict[str
         f"that of every other class, as it does for {percent(share)} of the training rows. It is "
         "then settled which class is the most probable; how probable it is, is another matter."
     )
-    tinted = plane.grid is not None
-    caption = f"Training rows over {plane.names[0]} and {plane.names[1]}. " if tinted else ""
-    caption += plane.words
+    tinted = view.plane is not None
+    caption = f"Training rows over {view.names[0]} and {view.names[1]}. " if tinted else ""
+    caption += view.words
     if tinted:
         caption += (
             " The plane is tinted where it is settled which class leads, and clear where it is not."
@@ -98,16 +98,17 @@ def make_zones(analysis: Analysis, plane: Plane, colours: list[str]) -> dict[str
             " Filled: rows for which it is settled, when left out, which class leads; hollow: the "
             "others."
         )
-    n = len(plane.points)
+    n = len(view.points)
     if n > figures.MAX_POINTS:
         caption += f" {figures.MAX_POINTS:,} of {n:,} rows are drawn, chosen at random."
     drawn = figures.draw_zones(
-        plane.points,
+        view.points,
         training.actual,
         colours,
-        plane.names,
+        view.names,
         zones=None if tinted else training.zones,
-        grid=plane.grid,
+        plane=view.plane,
+        plane_zones=view.zones,
     )
     return {
         "words": words,
@@ -132,18 +133,14 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
     if analysis.test is not None and len(rows := analysis.test.judged):
         probabilities, labels = analysis.test.probabilities[rows], analysis.test.actual[rows]
         basis = "of the test table"
-    bins = reliability(probabilities, labels)
     return {
         "words": "Error is the share of rows classified wrong; log-loss and the Brier score also "
         "ask whether the probabilities were right. Smaller is better in all of them.",
         "table": table,
-        "reliability": Markup(figures.draw_reliability(bins)),
-        "reliability_caption": f"Rows {basis}, grouped by the probability of their predicted "
-        "class. On the dashed line the prediction is right as often as it says; bars are 95\xa0% "
-        "intervals.",
-        "confidence": Markup(figures.draw_confidence(probabilities, labels)),
-        "confidence_caption": f"Rows {basis} by the probability of their predicted class: blue "
-        "where it was right, red where it was wrong.",
+        "reliability": Markup(figures.draw_reliability(probabilities, labels)),
+        "reliability_caption": f"Rows {basis}, grouped by the probability of their likeliest "
+        "class; how many there are stands below. On the line the prediction is right as often as "
+        "it says; bars are 95\xa0% intervals.",
     }
 
 
@@ -196,17 +193,18 @@ def make_posterior(analysis: Analysis) -> dict[str, Any]:
     low, high = (float(end) for end in np.quantile(draws, [0.025, 0.975]))
     mode = int(clf.k_values_[np.argmax(clf.k_probabilities_)])
     ends = analysis.k_interval
+    k_figure, beta_figure = figures.draw_posterior(clf)
     return {
         "words": "k is the number of neighbours that a row's class depends on, and β how strongly: "
         "at β = 0 it does not depend on them at all. Neither is chosen: every prediction is "
         "averaged over both, as the data weigh them.",
-        "k": Markup(figures.draw_k(clf.k_values_, clf.k_probabilities_)),
+        "k": Markup(k_figure),
         "k_caption": f"Most probable: k = {mode} "
         f"(probability {clf.k_probabilities_.max():.2f}); {ends[0]} to {ends[1]} hold 95\xa0%; "
         f"up to {clf.k_values_[-1]:,} was allowed.",
-        "beta": Markup(figures.draw_beta(draws, (low, high))),
+        "beta": Markup(beta_figure),
         "beta_caption": f"Mean {clf.beta_mean_:.3f}, standard deviation {clf.beta_sd_:.3f}; "
-        f"{low:.2f} to {high:.2f} (dark) hold 95\xa0%; up to {clf.beta_max_:.3g} was allowed.",
+        f"{low:.2f} to {high:.2f} hold 95\xa0%; up to {clf.beta_max_:.3g} was allowed.",
     }
 
 

@@ -4,12 +4,12 @@ import subprocess
 import sys
 
 import numpy as np
+from bayesknn.labels.gibbs_lanes import gibbs_lanes
+from bayesknn.labels.gibbs_lanes_two import LANES
 
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.gibbs import gibbs_labels
-from bayesknn.labels.gibbs_lanes import gibbs_lanes
-from bayesknn.labels.gibbs_lanes_two import LANES
 from benchmarks.harness import Report, interleave
 from benchmarks.yardsticks import FLAGS, c_chains, compile_yardsticks
 

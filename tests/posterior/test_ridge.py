@@ -7,11 +7,12 @@ from scipy.special import logsumexp
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
+from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
-from bayesknn.posterior.judge import judge
-from bayesknn.posterior.pillars import N_REPLICATES
-from bayesknn.posterior.ridge import RidgeWalk, _fill_in
+from bayesknn.posterior.race import _fill_in, run_race
+from bayesknn.posterior.ridge import Anchors, judge
+from bayesknn.posterior.ridge_target import Target
 from bayesknn.posterior.support import find_limits
 from tests.model.graphs import ripley_graph
 from tests.posterior.test_grid import small_data
@@ -86,26 +87,6 @@ def test_many_neighbours_leave_enough_records_for_an_error():
     assert 0 < posterior.k_mean_error < 1
 
 
-def raise_pillars(prior, k_max=125):
-    likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
-    with RidgeWalk(likelihood, k_max, BETA_MAX, np.random.SeedSequence(0)) as walk:
-        return walk.raise_pillars(prior.log_density)
-
-
-def test_curves_are_made_of_all_the_records_there_are():
-    pillars = raise_pillars(UniformPrior(125, BETA_MAX))
-    ridge = pillars.measure(tolerance=0.02)
-    centres = {pillar.centre.beta: pillar.centre for pillar in pillars.pillars}
-    # Some of the work was done for some of the k only.
-    assert len({node.n_sweeps // 100 for node in centres.values()}) > 1
-    for profile in ridge.profiles:
-        for curve in profile.curves:
-            node = centres[curve.centre]
-            node._tilt = None
-            fresh = node.tilt(N_REPLICATES).mean[:, node.column(curve.k)]
-            assert np.array_equal(curve.means[:, np.searchsorted(curve.betas, node.beta)], fresh)
-
-
 def test_a_long_tail_that_moves_the_mean_is_worked_on():
     # Ten k hold nine tenths of the posterior, a hundred others the rest, with an error in common.
     ks = np.arange(1, 111)
@@ -118,28 +99,33 @@ def test_a_long_tail_that_moves_the_mean_is_worked_on():
     assert np.isin(np.flatnonzero(ks > 40), imprecise).all()
 
 
-def test_pillars_stand_at_some_k_and_speak_for_those_between():
-    pillars = raise_pillars(UniformPrior(125, BETA_MAX))
-    ridge = pillars.measure(tolerance=0.2)
-    own = [pillar.k for pillar in pillars.pillars]
-    assert len(own) < len(ridge.k_values)
-    assert np.array_equal(np.diff(ridge.k_values), np.ones(len(ridge.k_values) - 1))
-    assert own[0] <= ridge.k_values[0] and ridge.k_values[-1] <= own[-1]
-    for k, profile in zip(ridge.k_values.tolist(), ridge.profiles, strict=True):
-        assert profile.k == k
+def run(prior, k_max=125, tolerance=0.2):
+    likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
+    target = Target(likelihood, prior)
+    with Simulation(likelihood.model, np.random.SeedSequence(0)) as simulation:
+        anchors = Anchors(simulation, target, run_race(simulation, target), np.inf)
+        return anchors, anchors.measure(tolerance)
+
+
+def test_anchors_stand_at_some_k_and_speak_for_those_between():
+    anchors, ridge = run(UniformPrior(125, BETA_MAX))
+    own = [anchor.k for anchor in anchors.anchors]
+    ks = [profile.k for profile in ridge.profiles]
+    assert len(own) < len(ks)
+    assert np.array_equal(np.diff(ks), np.ones(len(ks) - 1))
+    assert own[0] <= ks[0] and ks[-1] <= own[-1]
+    for profile in ridge.profiles:
         assert np.isclose(sum(profile.shares), 1)
-        assert len(profile.curves) == (1 if k in own else 2)
-    best = ridge.k_values[np.argmax(pillars.masses[0] - ridge.log_normalizers[0])]
-    assert abs(ridge.anchor.k - best) == min(abs(k - best) for k in own)
+        assert len(profile.curves) == (1 if profile.k in own else 2)
 
 
-def test_every_k_is_a_pillar_where_the_prior_of_beta_differs():
+def test_every_k_is_an_anchor_where_the_prior_of_beta_differs():
     # The ridge of a k moves with its prior, so that neighbours may be far apart.
     def density(beta, k):
         return np.exp(-(((beta - 1.4 - 0.1 * (k % 2)) / 0.3) ** 2) / 2)
 
-    pillars = raise_pillars(FunctionPrior(density, 20, BETA_MAX), k_max=20)
-    own = [pillar.k for pillar in pillars.pillars]
+    anchors, _ = run(FunctionPrior(density, 20, BETA_MAX), k_max=20)
+    own = [anchor.k for anchor in anchors.anchors]
     assert np.array_equal(np.diff(own), np.ones(len(own) - 1))
 
 
@@ -164,7 +150,7 @@ def test_a_prior_that_is_zero_everywhere_is_refused():
         grid_posterior(CoherentLikelihood(*small_data(2)), Nowhere())
 
 
-def test_pillars_stay_where_labels_are_frozen():
+def test_anchors_stay_where_labels_are_frozen():
     every = np.arange(1, 20)
     assert _fill_in(np.array([3, 5, 7]), [0.0, 40.0], every, 2.0).tolist() == [3, 5, 6, 7]
     assert _fill_in(np.array([3, 9]), [1.9], every, 2.0).tolist() == [3, 9]
@@ -220,10 +206,11 @@ def test_points_that_are_relabelled_give_the_same_posterior(monkeypatch):
     # Enough points that their order in space is another.
     data, prior = small_data(2, 150), UniformPrior(2, BETA_MAX)
     likelihood = CoherentLikelihood(*data)
-    with RidgeWalk(likelihood, 2, BETA_MAX, np.random.SeedSequence(0)) as walk:
-        walk.walk(prior.log_density, tolerance=0.1)
-        assert walk.layout.neighbors is not likelihood.graph.neighbors
-        assert not np.array_equal(walk.layout.order, np.arange(150))
+    with Simulation(likelihood.model, np.random.SeedSequence(0)) as simulation:
+        target = Target(likelihood, prior)
+        Anchors(simulation, target, run_race(simulation, target), np.inf).measure(0.1)
+        assert simulation.layout.neighbors is not likelihood.graph.neighbors
+        assert not np.array_equal(simulation.layout.order, np.arange(150))
     exact = grid_posterior(ExactLikelihood(*data), prior)
     found = grid_posterior(likelihood, prior, random_state=0)
     allowed = 6 * found.k_probabilities_error + 0.01
@@ -235,7 +222,7 @@ def test_by_default_there_is_an_end_to_the_work(monkeypatch):
     likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
     usual = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
     assert usual.info["warnings"] == []
-    monkeypatch.setattr("bayesknn.posterior.grid._MAX_WORK", 1.0)
+    monkeypatch.setattr("bayesknn.posterior.grid._MAX_SWEEPS", 1.0)
     monkeypatch.setattr("bayesknn.posterior.grid._TOLERANCE", 0.02)
     short = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0)
     assert short.info["n_sweeps"] < usual.info["n_sweeps"] / 2

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.path import log_normalizer_path
+from bayesknn.log_z import log_normalizer_path
 from bayesknn.model import log_normalizer_exact
 
 

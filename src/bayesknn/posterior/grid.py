@@ -19,9 +19,13 @@ from bayesknn._progress import progress
 from bayesknn.labels.random import as_seed_sequence
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.protocol import Likelihood
+from bayesknn.log_z.ladder import log_z_at
+from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
 from bayesknn.posterior.output import make_tree
-from bayesknn.posterior.ridge import RidgeWalk
+from bayesknn.posterior.race import run_race
+from bayesknn.posterior.ridge import measure
+from bayesknn.posterior.ridge_target import Target
 
 if TYPE_CHECKING:
     import xarray
@@ -29,13 +33,16 @@ if TYPE_CHECKING:
 _N_BETAS = 161
 # Errors allowed on log P(k) by default, and from how many points on the second one.
 _TOLERANCE, _LARGE_TOLERANCE, _MANY = 0.05, 0.1, 5_000
-# Points times sweeps that are made by default, about a minute on one core.
-_MAX_WORK = 4e9
+# Sweeps, and points times sweeps, that are made by default: a few seconds on hundreds of points,
+# about a minute on thousands.
+_MAX_SWEEPS, _MAX_WORK = 3e5, 4e9
 # The grid is narrowed until so many betas of the best k carry its mass.
 _MIN_HEAVY = 24
 _MAX_FOCUS = 4
 # The evidence is not a ratio of near things: it is asked for this much less precisely.
 _EVIDENCE = 4.0
+# Errors are themselves estimated: a little above what was asked for is not worth a word.
+_SLACK = 1.5
 
 
 @dataclass(frozen=True)
@@ -245,7 +252,7 @@ def grid_posterior(
         max_sweeps = np.inf
         if tolerance is None:
             tolerance = choose_tolerance(likelihood.n_points)
-            max_sweeps = _MAX_WORK / likelihood.n_points
+            max_sweeps = min(_MAX_SWEEPS, _MAX_WORK / likelihood.n_points)
         with progress("Walking the ridge", verbose=verbose) as report:
             return _from_ridge(
                 likelihood, prior, tolerance, max_sweeps, evidence, random_state, n_jobs, report
@@ -272,26 +279,40 @@ def _from_ridge(
 ) -> GridPosterior:
     # A child of its own, so that a sequence shared with other calls is never used twice.
     seeds = as_seed_sequence(random_state).spawn(1)[0]
-    with RidgeWalk(likelihood, prior.k_max, prior.beta_max, seeds, n_jobs, report) as walk:
-        ridge = walk.walk(prior.log_density, tolerance, max_sweeps)
+    target = Target(likelihood, prior)
+    with Simulation(likelihood.model, seeds, n_jobs, report) as simulation:
+        looks = run_race(simulation, target)
+        ridge = measure(simulation, target, looks, tolerance, max_sweeps)
         betas, log_posterior = [], []
         for at, profile in enumerate(ridge.profiles):
-            beta, log_mass = profile.weigh(walk.log_weight(profile.k), ridge.spans[at])
+            beta, log_mass = profile.weigh(target, ridge.spans[at], _N_BETAS)
             betas.append(beta)
-            log_posterior.append(log_mass - ridge.log_normalizers[:, at, None])
+            log_posterior.append(log_mass - ridge.offsets[:, at, None])
         weights, totals = _normalize(np.stack(log_posterior, axis=1))
         log_evidence, error = float("nan"), float("nan")
-        if evidence:
-            totals -= walk.from_zero(ridge, _EVIDENCE * tolerance) - ridge.anchor_height
+        if evidence and not ridge.is_absolute:
+            log_z = log_z_at(
+                simulation, ridge.reference, prior.beta_max, _EVIDENCE * tolerance,
+                simulation.n_sweeps / 8,
+            )  # fmt: skip
+            totals -= log_z - ridge.reference_height
+        if evidence or ridge.is_absolute:
             log_evidence, error = float(totals[0]), float(totals.std())
+    words = []
+    if ridge.excess > _SLACK:
+        words.append(
+            f"after {simulation.n_sweeps} sweeps the errors of P(k) and of the mean of k are still "
+            f"up to {ridge.excess:.2g} times what was asked for"
+        )
     info = {
         "route": "ridge",
-        "n_sweeps": ridge.n_sweeps,
+        "n_sweeps": simulation.n_sweeps,
         "tolerance": tolerance,
-        "warnings": ridge.warnings,
+        "warnings": words,
     }
+    ks = np.array([profile.k for profile in ridge.profiles])
     return GridPosterior(
-        ridge.k_values, np.array(betas), weights[0], weights, prior.k_max, log_evidence, error, info
+        ks, np.array(betas), weights[0], weights, prior.k_max, log_evidence, error, info
     )
 
 

@@ -298,7 +298,7 @@ def _by_chains(
 
 
 def _make_table(target: Target, how: dict[str, Any]) -> Any:
-    from bayesknn.likelihood.path import path_table
+    from bayesknn.likelihood import path_table
 
     return path_table(
         target.graph,
@@ -306,6 +306,7 @@ def _make_table(target: Target, how: dict[str, Any]) -> Any:
         k_max=target.prior.k_max,
         beta_max=target.prior.beta_max,
         labels=target.labels,
+        prior=target.prior,
         class_weight=target.class_weight,
         **how,
     )
@@ -314,8 +315,12 @@ def _make_table(target: Target, how: dict[str, Any]) -> Any:
 def _error_of(table: Any, target: Target) -> float:
     """Return the standard error of log Z where the posterior has its mode."""
     likelihood = _make_likelihood(target, table=table)
-    mode = likelihood.maximize(target.prior.beta_max)
-    return float(table.error(mode.beta, mode.k))
+    betas = np.linspace(0.0, target.prior.beta_max, 401)
+    ks = np.arange(1, target.prior.k_max + 1)
+    heights = likelihood.log_density_grid(betas)[: len(ks)]
+    heights = heights + target.prior.log_density(betas, ks[:, None])
+    at, column = np.unravel_index(np.argmax(heights), heights.shape)
+    return float(table.error(betas[column], int(ks[at])))
 
 
 def _spawn(random_state: Any, n: int) -> list[np.random.SeedSequence]:

@@ -15,15 +15,15 @@ import numpy as np
 
 from bayesknn._jit import kernel
 
-# Series that are averaged for every k: S given the clusters, S, its square, and exp(D) times
-# 1, S and the square.
-N_SERIES = 6
+# Series that are averaged for every k: S / k given the clusters, S / k, and exp(D) times 1, S / k
+# and its square.
+N_SERIES = 5
 _LEAST_SHARE = 1e-3
 # Draws that are so far from another k say nothing of it; this keeps them from overflowing.
 _MAX_EXPONENT = 300.0
 
 
-class Tilt(NamedTuple):
+class Reweighted(NamedTuple):
     """What the draws say of each k, in every replicate: arrays of shape (n_replicates, n_columns).
 
     Attributes
@@ -39,7 +39,7 @@ class Tilt(NamedTuple):
     variance: np.ndarray
 
 
-def average_tilted(
+def average_reweighted(
     of_labels: np.ndarray,
     of_clusters: np.ndarray,
     columns: np.ndarray,
@@ -48,13 +48,12 @@ def average_tilted(
     beta: float,
     n_batches: int,
 ) -> np.ndarray:
-    """Average the series that :func:`read_tilt` needs over batches of records.
+    """Average the series that :func:`read_reweighted` needs over batches of records.
 
     Parameters
     ----------
     of_labels, of_clusters : ndarray of shape (n_chains, n_records, n_columns)
-        S of the labels, and given the clusters. Records that do not fill the batches are left out
-        at the beginning.
+        S of the labels, and given the clusters.
     columns : ndarray of shape (n_columns,)
         The k of each column.
     centre : ndarray of shape (n_columns,)
@@ -63,6 +62,7 @@ def average_tilted(
         The column of the draws' own k.
     beta : float
     n_batches : int
+        A divisor of the number of records.
 
     Returns
     -------
@@ -71,59 +71,55 @@ def average_tilted(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.likelihood.tilt import average_tilted
+    >>> from bayesknn.log_z.reweighting import average_reweighted
     >>> records = np.array([[[6.0, 9.0], [4.0, 8.0]]])
     >>> args = np.array([1, 2]), np.array([5.0, 4.0]), 0, 1.0
-    >>> average_tilted(records, records, *args, n_batches=1)[0, 0, :, :3].tolist()
-    [[0.0, 0.0, 1.0], [0.25, 0.25, 0.125]]
+    >>> average_reweighted(records, records, *args, n_batches=1)[0, 0, :, :2].tolist()
+    [[0.0, 0.0], [0.25, 0.25]]
     """
-    batches = np.empty((len(of_labels), n_batches, len(columns), N_SERIES))
-    _average_tilted(of_labels, of_clusters, columns, centre, own, beta, batches)
+    batches = np.zeros((len(of_labels), n_batches, len(columns), N_SERIES))
+    _average(of_labels, of_clusters, columns, centre, own, beta, batches)
     return batches
 
 
-def read_tilt(averages: np.ndarray, own: int, beta: float, centre: np.ndarray) -> Tilt:
+def read_reweighted(averages: np.ndarray, own: int, beta: float, centre: np.ndarray) -> Reweighted:
     """Turn averages of shape (n_replicates, n_columns, N_SERIES) into moments.
 
     Examples
     --------
-    The own k is not tilted:
+    The own k is not reweighted:
 
     >>> import numpy as np
-    >>> from bayesknn.likelihood.tilt import read_tilt
-    >>> averages = np.array([[[0.5, 0.4, 1.0, 1.0, 0.4, 1.0]]])
-    >>> tilt = read_tilt(averages, own=0, beta=1.0, centre=np.array([7.0]))
-    >>> [round(float(part[0, 0]), 6) for part in tilt]
+    >>> from bayesknn.log_z.reweighting import read_reweighted
+    >>> averages = np.array([[[0.5, 0.4, 1.0, 0.4, 1.0]]])
+    >>> found = read_reweighted(averages, own=0, beta=1.0, centre=np.array([7.0]))
+    >>> [round(float(part[0, 0]), 6) for part in found]
     [0.0, 7.5, 0.84]
     """
-    of_clusters, x, _, ratio, tilted, tilted_square = np.moveaxis(averages, -1, 0)
+    of_clusters, x, ratio, weighted, weighted_square = np.moveaxis(averages, -1, 0)
     # Entries of ``ratio`` are positive, but a share may be slightly below zero.
     ratio = np.maximum(ratio, _LEAST_SHARE * ratio[:1])
     cleared = centre + of_clusters - x
     log_ratio = np.log(ratio) + beta * (cleared - cleared[:, [own]])
-    tilted = tilted / ratio
-    return Tilt(log_ratio, cleared + tilted, tilted_square / ratio - tilted**2)
+    mean = weighted / ratio
+    return Reweighted(log_ratio, cleared + mean, weighted_square / ratio - mean**2)
 
 
 @kernel
-def _average_tilted(of_labels, of_clusters, columns, centre, own, beta, batches):
+def _average(of_labels, of_clusters, columns, centre, own, beta, batches):
     n_chains, n_records, n_columns = of_labels.shape
-    n_batches = batches.shape[1]
-    length = n_records // n_batches
-    skipped = n_records - length * n_batches
-    batches[:] = 0.0
+    length = n_records // batches.shape[1]
     for chain in range(n_chains):
-        for t in range(length * n_batches):
+        for t in range(length * batches.shape[1]):
             batch = batches[chain, t // length]
-            row, cluster_row = of_labels[chain, skipped + t], of_clusters[chain, skipped + t]
+            row, cluster_row = of_labels[chain, t], of_clusters[chain, t]
             of_own = row[own] / columns[own] - centre[own]
             for c in range(n_columns):
                 x = row[c] / columns[c] - centre[c]
                 ratio = 1.0 if c == own else math.exp(min(beta * (x - of_own), _MAX_EXPONENT))
                 batch[c, 0] += cluster_row[c] / columns[c] - centre[c]
                 batch[c, 1] += x
-                batch[c, 2] += x * x
-                batch[c, 3] += ratio
-                batch[c, 4] += ratio * x
-                batch[c, 5] += ratio * x * x
+                batch[c, 2] += ratio
+                batch[c, 3] += ratio * x
+                batch[c, 4] += ratio * x * x
     batches /= length

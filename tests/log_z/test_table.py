@@ -2,19 +2,16 @@
 
 import functools
 
-import matplotlib
 import numpy as np
 import pytest
 
-from bayesknn.exceptions import MixingWarning, PhaseTransitionWarning
+from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, PathTable, path_table
-from bayesknn.likelihood.nodes import Node
-from bayesknn.likelihood.path import rung, work
+from bayesknn.log_z import ladder
+from bayesknn.log_z.chains import ChainPair
 from bayesknn.model import ArrayPrior, UniformPrior
 from bayesknn.posterior import grid_posterior, metropolis
-
-matplotlib.use("Agg")
 
 POINTS = np.random.default_rng(2).normal(size=(40, 2))
 LABELS = (POINTS[:, 0] + 0.5 * POINTS[:, 1] > 0).astype(int)
@@ -45,12 +42,6 @@ def test_it_does_not_depend_on_the_number_of_threads(labels):
         for n_jobs in (1, 2)
     )
     assert_same(one, two)
-
-
-def test_a_shared_seed_sequence_is_not_used_twice():
-    seeds = np.random.SeedSequence(0)
-    one, two = (path_table(GRAPH, 2, k_max=1, exact=False, random_state=seeds) for _ in range(2))
-    assert not np.array_equal(one.log_normalizers, two.log_normalizers)
 
 
 @pytest.mark.parametrize("weights", [None, [0.8, 1.2]])
@@ -173,7 +164,7 @@ def test_the_same_graph_with_other_k_max_is_served():
 def test_it_serves_any_prior_without_simulation(monkeypatch):
     likelihood = CoherentLikelihood(exact_table_graph(), LABELS, table=exact_table())
     twin = ExactLikelihood(exact_table_graph(), LABELS)
-    monkeypatch.setattr(Node, "advance", None)
+    monkeypatch.setattr(ChainPair, "run", None)
     for prior in (UniformPrior(4, 4.0), ArrayPrior(np.array([0.1, 0.2, 0.3, 0.4]), 4.0)):
         found, expected = grid_posterior(likelihood, prior), grid_posterior(twin, prior)
         assert found.k_probabilities == pytest.approx(expected.k_probabilities, abs=1e-6)
@@ -209,28 +200,8 @@ def test_without_a_table_it_says_what_to_do():
         CoherentLikelihood(GRAPH, LABELS).log_density(1.0, 1)
 
 
-def test_it_draws_itself():
-    import matplotlib.pyplot as plt
-
-    axes = table().plot()
-    assert len(axes) == 2 and axes[0].get_xlabel() == "beta"
-    assert len(axes[0].lines) == len(axes[0].get_legend().get_texts())
-    _, given = plt.subplots(1, 2)
-    assert table().plot([1, 8], axes=given)[1] is given[1]
-    assert len(given[0].lines) == 2
-    plt.close("all")
-
-
-def test_a_transition_is_told(monkeypatch):
-    monkeypatch.setattr(Node, "is_split", lambda self: True)
-    monkeypatch.setattr(rung, "_MAX_PILOT_SWEEPS", 64)
-    with pytest.warns(PhaseTransitionWarning, match=r"stay apart at \d+ of \d+ settings"):
-        made = path_table(GRAPH, 2, k_max=1, exact=False, random_state=0)
-    assert "first-order transition" in made.warnings[0]
-
-
 def test_a_tolerance_that_was_not_reached_is_told(monkeypatch):
-    monkeypatch.setattr(work, "_MAX_RECORDS", 1)
+    monkeypatch.setattr(ladder, "_MAX_RECORDS", 1)
     with pytest.warns(MixingWarning, match="where 0.001 was asked for"):
         made = path_table(GRAPH, 2, k_max=1, exact=False, tolerance=0.001, random_state=0)
     assert len(made.warnings) == 1

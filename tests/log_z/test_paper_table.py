@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bayesknn.likelihood import path_table
-from bayesknn.likelihood.path.paper import interpolate
+from bayesknn.log_z.paper_table import interpolate
 from bayesknn.model import expected_agreement_exact
-from tests.likelihood.path_cases import make_case
+from tests.log_z.cases import make_case
 from tests.statistical import check, p_value_of_z, rejects
 
 SHAPE = (9, 2)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from bayesknn.likelihood import log_normalizer, path_table
-from bayesknn.likelihood.nodes import Node
-from bayesknn.likelihood.path import ends, ladder, log_normalizer_path, rung
+from bayesknn.log_z import ends, log_normalizer_path
+from bayesknn.log_z.chains import Setting
 from bayesknn.model import expected_agreement_exact
-from tests.likelihood.path_cases import BETAS, judge, make_case
+from tests.log_z.cases import BETAS, judge, make_case
 from tests.model.graphs import ring, ripley_graph
 from tests.statistical import check, p_value_of_z, rejects
 
@@ -62,14 +62,9 @@ def test_errors_that_are_too_small_are_rejected():
 
 
 def test_beta_not_divided_by_k_is_rejected(monkeypatch):
-    monkeypatch.setattr(rung, "Node", lambda field, beta, k, *rest: Node(field, beta * k, k, *rest))
+    # Chains at k times the beta for which log Z is bridged.
+    monkeypatch.setattr(Setting, "beta", property(lambda at: at.rates[-1] * at.ks[-1] ** 2))
     assert rejects(judge(make_case(*TWO_CLASSES)), 2)
-
-
-def test_the_mean_at_zero_of_two_classes_is_rejected_for_four(monkeypatch):
-    # SPEC: the paper's n / 2 is n / G.
-    monkeypatch.setattr(ladder, "expected_agreement_at_zero", lambda n, k, *rest: n * k / 2)
-    assert rejects(judge(make_case(*FOUR_CLASSES)), 2)
 
 
 def test_forgotten_class_weights_are_rejected():

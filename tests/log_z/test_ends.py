@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.nodes import lay_out
-from bayesknn.likelihood.path import ends
-from bayesknn.likelihood.path.rung import Rung
+from bayesknn.labels.layout import local_layout
+from bayesknn.log_z import ends
+from bayesknn.log_z.chains import ChainPair, Setting
+from bayesknn.model import BoltzmannModel
 from tests.model.enumeration import enumerate_log_normalizer, exact_law
 from tests.statistical import check, p_value_of_z, rejects
 
@@ -18,13 +19,15 @@ WEIGHTS = [None, np.array([1.2, 1.2, 1.2]), np.array([0.6, 1.0, 1.4])]
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_weight_over_chance_is_the_constant(weights):
-    field = lay_out(GRAPH, 3, weights)
-    components = ends.find_components(field, 2)
+    layout = local_layout(GRAPH, 2)
+    components = ends.find_components(layout, 2)
     states, law = exact_law(GRAPH, BETA, 2, 3, weights)
     of_points = np.empty(8, int)
-    of_points[field.order] = components
+    of_points[layout.order] = components
     is_plain = np.all([np.ptp(states[:, of_points == c], axis=1) == 0 for c in (0, 1)], axis=0)
-    found = ends.log_plain_weight(field, components, BETA) - np.log(law[is_plain].sum())
+    found = ends.log_plain_weight(BoltzmannModel(GRAPH, 3, weights), components, BETA) - np.log(
+        law[is_plain].sum()
+    )
     assert found == pytest.approx(enumerate_log_normalizer(GRAPH, BETA, 2, 3, weights))
 
 
@@ -32,15 +35,15 @@ def p_value_of_ends(weights):
     exact = enumerate_log_normalizer(GRAPH, BETA, 2, 3, weights)
 
     def p_value(n_ends, seed):
-        field = lay_out(GRAPH, 3, weights)
+        model, layout = BoltzmannModel(GRAPH, 3, weights), local_layout(GRAPH, 2)
         scores = []
         for at in range(n_ends):
-            rung = Rung(field, BETA, 2, 2, np.random.SeedSequence([seed, at]))
-            rung.scout()
-            end = ends.End(rung, ends.find_components(field, 2))
-            end.scout()
-            end.advance(4000)
-            values = end.log_normalizer()
+            pair = ChainPair(
+                model, layout, Setting.at(BETA, 2), [2], np.random.SeedSequence([seed, at]),
+                length=20, components=ends.find_components(layout, 2),
+            )  # fmt: skip
+            pair.advance(2000)
+            values = ends.log_z_from_plain(pair)
             scores.append((values[0] - exact) / values[1:].std())
         return p_value_of_z(np.sum(scores) / np.sqrt(n_ends) / 1.1)
 
@@ -57,6 +60,6 @@ def test_components_taken_for_one_are_rejected(monkeypatch):
     monkeypatch.setattr(
         ends,
         "log_plain_weight",
-        lambda field, components, beta: beta * field.unit * len(components) + np.log(3),
+        lambda model, components, beta: beta * len(components) + np.log(3),
     )
     assert rejects(p_value_of_ends(None), 20)

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import BPoly, CubicHermiteSpline
 
 from bayesknn._validation import check_count
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.path.hermite import differentiate, evaluate, parabola, quintic
 from bayesknn.model.checks import check_betas, check_class_weight
 
 _FORMAT = "bayesknn path table 1"
@@ -84,17 +84,24 @@ class PathTable:
             f"k_max={self.k_max}, beta_max={self.beta_max:g}, grid={self.grid!r})"
         )
 
-    def _fit(self, where: Any) -> np.ndarray:
-        """Return the coefficients between the nodes for some replicates and k."""
+    def _spline(self, where: Any) -> BPoly | CubicHermiteSpline:
+        """Return the curve between the nodes for some replicates and k."""
         values, means = self.log_normalizers[where], self.means[where]
         if self.grid == "paper":
-            return parabola(self.betas, values, means)
-        return quintic(self.betas, values, means, self.slopes[where])
+            # Slopes are linear between nodes, and values those of the trapezium rule for them.
+            return CubicHermiteSpline(self.betas, values, means, axis=-1)
+        parts = np.stack([values, means, self.slopes[where]])
+        return BPoly.from_derivatives(self.betas, np.moveaxis(parts, -1, 0))
 
     @cached_property
-    def _estimate(self) -> np.ndarray:
-        # Computed once, because chains ask often.
-        return self._fit(0)
+    def _estimates(self) -> dict[int, BPoly | CubicHermiteSpline]:
+        # Each is computed once, because chains ask often.
+        return {}
+
+    def _estimate(self, k: int) -> BPoly | CubicHermiteSpline:
+        if k not in self._estimates:
+            self._estimates[k] = self._spline((0, k - 1))
+        return self._estimates[k]
 
     def log_normalizer(self, beta: Any, k: int) -> Any:
         """Return log Z(beta, k).
@@ -110,7 +117,7 @@ class PathTable:
         float, or ndarray of the shape of ``beta``
         """
         betas, k = self._check(beta, k)
-        return _unwrap(evaluate(self.betas, self._estimate[k - 1], betas))
+        return _unwrap(self._estimate(k)(betas))
 
     def replicates(self, beta: Any, k: int) -> np.ndarray:
         """Return log Z(beta, k) as estimated, in row 0, and in resampled versions of it.
@@ -129,7 +136,8 @@ class PathTable:
         ndarray of shape (n_replicates,) + shape of ``beta``
         """
         betas, k = self._check(beta, k)
-        return evaluate(self.betas, self._fit((slice(None), k - 1)), betas)
+        values = self._spline((slice(None), k - 1))(betas)
+        return values if self.grid == "paper" else np.moveaxis(values, -1, 0)
 
     def error(self, beta: Any, k: int) -> Any:
         """Return the Monte Carlo standard error of log Z(beta, k).
@@ -148,8 +156,7 @@ class PathTable:
         float, or ndarray of the shape of ``beta``
         """
         betas, k = self._check(beta, k)
-        derivative = differentiate(self.betas, self._estimate[k - 1])
-        return _unwrap(evaluate(self.betas, derivative, betas))
+        return _unwrap(self._estimate(k)(betas, 1))
 
     def check_graph(
         self, graph: NeighborGraph, n_classes: int | None = None, class_weight: Any = None
@@ -230,24 +237,6 @@ class PathTable:
                 "it again with path_table"
             ) from error
 
-    def plot(self, k_values: Any = None, *, axes: Any = None) -> Any:
-        """Draw E[S_k] / k against beta for some k, and log Z over (beta, k).
-
-        Parameters
-        ----------
-        k_values : sequence of int, optional
-            Five by default, the smallest and the largest among them.
-        axes : sequence of two matplotlib Axes, optional
-            A new figure by default.
-
-        Returns
-        -------
-        ndarray of two matplotlib Axes
-        """
-        from bayesknn.likelihood.path.plot import plot_table
-
-        return plot_table(self, k_values, axes)
-
     def _check(self, beta: Any, k: Any) -> tuple[np.ndarray, int]:
         betas = check_betas(beta)
         k = check_count(k, "k")
@@ -269,7 +258,7 @@ def take_fingerprint(
     Examples
     --------
     >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.likelihood.path.table import take_fingerprint
+    >>> from bayesknn.log_z.table import take_fingerprint
     >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 0], [2, 3, 0, 1]])
     >>> other = NeighborGraph.from_neighbors([[1, 2, 3, 0], [3, 0, 1, 2]])
     >>> take_fingerprint(ring, 2, 2, None) == take_fingerprint(other, 2, 2, None)

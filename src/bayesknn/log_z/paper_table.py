@@ -17,8 +17,7 @@ import numpy as np
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import gibbs_chains, spawn_keys
-from bayesknn.likelihood.path.curve import N_REPLICATES
-from bayesknn.likelihood.path.rung import resample
+from bayesknn.log_z.resampling import N_REPLICATES, resample
 from bayesknn.model import BoltzmannModel, expected_agreement_at_zero
 
 _N_BATCHES = 32
@@ -97,7 +96,7 @@ def choose_k(k_max: int, n_k: int | None = None) -> np.ndarray:
 
     Examples
     --------
-    >>> from bayesknn.likelihood.path.paper import choose_k
+    >>> from bayesknn.log_z.paper_table import choose_k
     >>> choose_k(45).tolist()
     [1, 10, 20, 30, 45]
     >>> choose_k(45, 3).tolist()
@@ -115,7 +114,7 @@ def interpolate(ks: np.ndarray, rows: np.ndarray, k_max: int) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.likelihood.path.paper import interpolate
+    >>> from bayesknn.log_z.paper_table import interpolate
     >>> interpolate(np.array([1, 3]), np.array([[[2.0], [6.0]]]), 3).ravel()
     array([2., 4., 6.])
     """

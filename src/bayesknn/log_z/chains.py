@@ -1,0 +1,381 @@
+"""Two Swendsen-Wang chains at one setting of the model, and what they record (Section 3.3).
+
+``d log Z / d beta`` is ``E[S_k] / k``, and log Z between any two settings follows from S at both
+(:mod:`bayesknn.log_z.bridge`). Every record holds S for a few values of k: of the labels, and
+given the clusters, which has the same mean and less noise. One chain starts from one class for
+all and one from random labels, so that a first-order transition, where each would stay on its
+side, shows as a disagreement. Records are kept as averages over batches, and whole for those few
+k between which log Z is bridged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn.labels.autocorrelation import autocorrelation_time
+from bayesknn.labels.bonds import new_scratch
+from bayesknn.labels.cluster_estimator import estimate_agreement
+from bayesknn.labels.layers import sweep_layers
+from bayesknn.labels.layout import Layout
+from bayesknn.labels.random import key_of_sweep
+from bayesknn.labels.swendsen_wang import colour_points, sweep_clusters
+from bayesknn.log_z.resampling import N_REPLICATES, join, resample
+from bayesknn.log_z.reweighting import (
+    N_SERIES,
+    Reweighted,
+    average_reweighted,
+    read_reweighted,
+)
+from bayesknn.model import BoltzmannModel
+
+N_CHAINS = 2
+WARMUP = 40
+_START = np.uint64(2**64 - 1)
+# A record reads k edges a point and a sweep about 16: sweeps between records share the time.
+_RANKS_PER_SWEEP = 16
+_ROOM = 1.1
+# Chains disagree where their means differ by so many errors, and by so much of the largest S.
+_SPLIT_ERRORS, _SPLIT_SHARE = 5.0, 0.1
+
+
+class Setting(NamedTuple):
+    """A law of the labels, ``exp(sum over j of rates[j] * S_ks[j])``.
+
+    With one k it is that of ``beta = rate * k``; with two it lies between two k.
+    """
+
+    ks: tuple[int, ...]
+    rates: tuple[float, ...]
+
+    @classmethod
+    def at(cls, beta: float, k: int) -> Setting:
+        """Return the model's own law at (beta, k)."""
+        return cls((int(k),), (float(beta) / k,))
+
+    @property
+    def beta(self) -> float:
+        """The strength of all layers together."""
+        return sum(rate * k for rate, k in zip(self.rates, self.ks, strict=True))
+
+
+class Window(NamedTuple):
+    """The labels with ``low <= S_rank < high``, to which a law is restricted; all if rank is 0."""
+
+    rank: int = 0
+    low: float = 0.0
+    high: float = 0.0
+
+
+class ChainPair:
+    """Two chains at one setting that record S for the values of k in ``columns``.
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+    layout : Layout
+        Its graph as the kernels walk it.
+    setting : Setting
+    columns : sequence of int
+        Which S_k to record, increasing; those of the setting are among them.
+    seeds : numpy.random.SeedSequence
+        The pair's own; results depend on nothing else.
+    initial : ndarray of shape (n,) or (N_CHAINS, n), optional
+        Start the chains here instead of from one class and from random labels.
+    n_warmup : int
+        Sweeps made before anything is recorded.
+    whole : sequence of int, optional
+        The columns of which every record is kept; those of the setting by default.
+    thin : int, optional
+        Sweeps from one record to the next; by default so many that they take as long as a record.
+    length : int
+        Records of a batch.
+    inflation : float
+        By how much errors are larger than batches show, which are shorter than the memory.
+    window : Window, optional
+        Sweeps that leave it are undone, which leaves the restricted law as it is.
+    components : ndarray of shape (n,), optional
+        Which component of the graph each point is in: then the probability that each of them has
+        one class throughout is recorded too (:mod:`bayesknn.log_z.ends`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels.layout import local_layout
+    >>> from bayesknn.log_z.chains import ChainPair, Setting
+    >>> from bayesknn.model import BoltzmannModel
+    >>> ring = NeighborGraph.from_neighbors([np.roll(np.arange(100), -1)])
+    >>> model, layout = BoltzmannModel(ring, 2), local_layout(ring, 1)
+    >>> pair = ChainPair(model, layout, Setting.at(1.0, 1), [1], np.random.SeedSequence(0))
+    >>> pair.advance(500)
+    >>> bool(abs(pair.mean(1) - 100 * np.e / (np.e + 1)) < 1)
+    True
+    """
+
+    def __init__(
+        self,
+        model: BoltzmannModel,
+        layout: Layout,
+        setting: Setting,
+        columns: Sequence[int] | np.ndarray,
+        seeds: np.random.SeedSequence,
+        *,
+        initial: np.ndarray | None = None,
+        n_warmup: int = WARMUP,
+        whole: Sequence[int] | np.ndarray | None = None,
+        thin: int | None = None,
+        length: int = 1,
+        inflation: float = 1.0,
+        window: Window | None = None,
+        components: np.ndarray | None = None,
+    ):
+        self.model, self.layout, self.setting = model, layout, setting
+        self.columns = np.asarray(columns, dtype=np.int64)
+        self.whole = np.unique(setting.ks if whole is None else whole)
+        self.thin = thin or 1 + int(self.columns[-1]) // _RANKS_PER_SWEEP
+        self.length, self.inflation = length, inflation
+        self.window = window or Window()
+        self.components = np.empty(0, np.int32) if components is None else components
+        self.keys = seeds.generate_state(N_CHAINS + 1, np.uint64)
+        self.labels = self._start(initial)
+        self.n_sweeps = 0
+        shape = (N_CHAINS, 0, len(self.whole))
+        self.of_labels, self.of_clusters = np.empty(shape), np.empty(shape)
+        self.plain = np.empty((N_CHAINS, 0, 2))
+        first = [self._run(chain, 1, n_warmup)[0] for chain in range(N_CHAINS)]
+        self.n_sweeps = n_warmup + self.thin
+        # Any constants near S / k do.
+        self._centre = np.mean([records[0, 0] for records in first], axis=0) / self.columns
+        self._batches = np.empty((N_CHAINS, 0, len(self.columns), N_SERIES))
+
+    def _start(self, initial: np.ndarray | None) -> np.ndarray:
+        model = self.model
+        labels = np.zeros((N_CHAINS, model.n_points), model.label_dtype)
+        if initial is not None:
+            labels[:] = initial
+            return labels
+        labels[0] = np.argmax(model.weights)
+        start = np.uint64(key_of_sweep(self.keys[1], _START))
+        colour_points(start, model.n_classes, labels[1])
+        return labels
+
+    @property
+    def k(self) -> int:
+        """The last k of the setting."""
+        return self.setting.ks[-1]
+
+    @property
+    def beta(self) -> float:
+        """The beta of the setting."""
+        return self.setting.beta
+
+    @property
+    def n_records(self) -> int:
+        """Records of each chain."""
+        return self.of_labels.shape[1]
+
+    def advance(self, n_records: int) -> None:
+        """Add so many records to each chain, or a few more so that they fill batches."""
+        self.add([self.run(chain, n_records) for chain in range(N_CHAINS)])
+
+    def run(self, chain: int, n_records: int) -> tuple[np.ndarray, np.ndarray]:
+        """Make the sweeps of one chain; chains may run at the same time, before :meth:`add`.
+
+        Returns
+        -------
+        records : ndarray of shape (2, n_records, n_columns)
+            S of the labels, and given the clusters.
+        plain : ndarray of shape (n_records, 2)
+            Of the components: see :func:`_note_plain`.
+        """
+        return self._run(chain, -(-n_records // self.length) * self.length, 0)
+
+    def _run(self, chain: int, n_records: int, n_warmup: int) -> tuple[np.ndarray, np.ndarray]:
+        model, setting = self.model, self.setting
+        weight, unit = model.unequal_weight, model.common_weight
+        records = np.empty((2, n_records, len(self.columns)))
+        plain = np.empty((n_records if self.components.size else 0, 2))
+        labels = self.labels[chain]
+        # Room for the candidates of a sweep, about rate * n of them and n * k at most.
+        rate = setting.beta * unit * (1.0 if weight is None else weight.max())
+        capacity = int(min(_ROOM * rate, sum(setting.ks)) * labels.size) + 1024
+        scratch = new_scratch(labels, model.n_classes, weight is not None, capacity)
+        layers = None
+        if len(setting.ks) > 1:
+            layers = (np.array(setting.ks), unit * np.array(setting.rates))
+        _advance(
+            self.layout.neighbors, self.columns, self.k, setting.beta * unit, layers,
+            model.n_classes, weight, self.keys[chain], np.uint64(self.n_sweeps), n_warmup,
+            self.thin, self.window.rank, self.window.low / unit, self.window.high / unit,
+            self.components, labels, scratch, records[0], records[1], plain,
+        )  # fmt: skip
+        return unit * records, plain
+
+    def add(self, chains: list[tuple[np.ndarray, np.ndarray]]) -> None:
+        """Append what :meth:`run` returned for each chain to the records."""
+        of_labels, of_clusters = np.stack([records for records, _ in chains], axis=1)
+        self.n_sweeps += of_labels.shape[1] * self.thin
+        batches = average_reweighted(
+            of_labels, of_clusters, self.columns, self._centre, self._own, self.beta,
+            of_labels.shape[1] // self.length,
+        )  # fmt: skip
+        self._batches = np.concatenate([self._batches, batches], axis=1)
+        at = np.searchsorted(self.columns, self.whole)
+        self.of_labels = np.concatenate([self.of_labels, of_labels[:, :, at]], axis=1)
+        self.of_clusters = np.concatenate([self.of_clusters, of_clusters[:, :, at]], axis=1)
+        plain = np.stack([plain for _, plain in chains])
+        self.plain = np.concatenate([self.plain, plain], axis=1)
+        self.__dict__.pop("reweighted", None)
+
+    @property
+    def _own(self) -> int:
+        return int(np.searchsorted(self.columns, self.k))
+
+    def series(self, k: int) -> np.ndarray:
+        """Return S_k of the labels in every record, of shape (N_CHAINS, n_records)."""
+        return self.of_labels[:, :, int(np.searchsorted(self.whole, k))]
+
+    def cluster_series(self, k: int) -> np.ndarray:
+        """Return S_k given the clusters in every record, of shape (N_CHAINS, n_records)."""
+        return self.of_clusters[:, :, int(np.searchsorted(self.whole, k))]
+
+    def mean(self, k: int) -> float:
+        """Return the estimate of E[S_k]."""
+        return float(self.cluster_series(k).mean())
+
+    def variance(self, k: int) -> float:
+        """Return the estimate of Var[S_k]."""
+        return float(self.series(k).var())
+
+    def reweighted_distances(self, ks: np.ndarray) -> np.ndarray:
+        """Return the variance of D from the own k to others, of which all records were kept."""
+        own = self.series(self.k) / self.k
+        return np.array([(self.beta * (self.series(k) / k - own)).var() for k in ks.tolist()])
+
+    @property
+    def memory(self) -> float:
+        """Sweeps that are worth one independent draw, as far as the records tell."""
+        times = [autocorrelation_time(chain) for chain in self.series(self.k)]
+        return self.thin * float(np.nanmax([1.0, *times]))
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the chain from one class and the one from random labels stay apart.
+
+        Both beyond chance and by a share of the edges that only a transition explains.
+        """
+        most = self.k * self.model.n_points * self.model.weights.max()
+        series = self.cluster_series(self.k)
+        first, second = self.batch(series).mean(axis=1)
+        joined = join(self.batch(series)).reshape(N_CHAINS, -1)
+        error = np.sqrt(np.sum(joined.var(axis=1, ddof=1) / joined.shape[1]))
+        # Batches shorter than the memory are not independent.
+        length = self.n_records * self.thin / joined.shape[1]
+        error *= np.sqrt(max(1.0, self.memory / length))
+        apart = abs(first - second)
+        return bool(apart > _SPLIT_ERRORS * error and apart > _SPLIT_SHARE * most)
+
+    def batch(self, series: np.ndarray) -> np.ndarray:
+        """Average series of records over the batches."""
+        n_batches = series.shape[1] // self.length
+        return series.reshape(N_CHAINS, n_batches, self.length, *series.shape[2:]).mean(axis=2)
+
+    def resample(self, series: np.ndarray) -> np.ndarray:
+        """Average series of records, of shape (N_CHAINS, n_records, ...), in every replicate.
+
+        All calls between two additions resample alike.
+        """
+        return self._resample(self.batch(series), np.random.default_rng(int(self.keys[-1])))
+
+    def _resample(self, batches: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        replicates = resample(batches, rng)
+        replicates[1:] = replicates[0] + self.inflation * (replicates[1:] - replicates[0])
+        return replicates
+
+    @cached_property
+    def reweighted(self) -> Reweighted:
+        """What the records say of every column's k at this beta, in every replicate."""
+        rng = np.random.default_rng(int(self.keys[-1]))
+        averages = self._resample(self._batches, rng)
+        # A chain that saw no point disagree does not show how rarely one would: errors are not
+        # believed below that of a single event. All k see about the same events.
+        unseen = rng.normal(size=(N_REPLICATES - 1, 1)) / (N_CHAINS * self.n_records)
+        averages[1:, :, 0] += unseen * self.model.weights.max()
+        return read_reweighted(averages, self._own, self.beta, self._centre)
+
+
+@kernel
+def _advance(
+    neighbors, columns, k, beta, layers, n_classes, class_weight, key, sweep, n_warmup, thin,
+    window_rank, window_low, window_high, components, labels, scratch, of_labels, of_clusters,
+    plain,
+):  # fmt: skip
+    n_ranks = columns[-1]
+    agreement, cluster_agreement = np.empty(n_ranks), np.empty(n_ranks)
+    of_window, of_window_clusters = np.empty(1), np.empty(1)
+    before = labels.copy()
+    n_sweeps = n_warmup
+    # The warm-up, then one more round of sweeps for each record.
+    for t in range(-1, of_labels.shape[0]):
+        for _ in range(n_sweeps):
+            if layers is None:
+                sweep_clusters(
+                    neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch
+                )
+            else:
+                sweep_layers(
+                    neighbors, layers[0], layers[1], n_classes, class_weight, key, sweep,
+                    labels, scratch,
+                )  # fmt: skip
+            sweep += np.uint64(1)
+            if window_rank > 0:
+                estimate_agreement(
+                    neighbors, window_rank, n_classes, class_weight, labels, scratch,
+                    of_window, of_window_clusters,
+                )  # fmt: skip
+                if window_low <= of_window[0] < window_high:
+                    before[:] = labels
+                else:
+                    labels[:] = before
+        n_sweeps = thin
+        if t < 0:
+            continue
+        estimate_agreement(
+            neighbors, n_ranks, n_classes, class_weight, labels, scratch,
+            agreement, cluster_agreement,
+        )  # fmt: skip
+        for c in range(columns.size):
+            of_labels[t, c] = agreement[columns[c] - 1]
+            # Given the clusters and the window colours are not independent.
+            source = agreement if window_rank > 0 else cluster_agreement
+            of_clusters[t, c] = source[columns[c] - 1]
+        if components.size > 0:
+            _note_plain(n_classes, class_weight, components, labels, scratch, plain[t])
+
+
+@kernel
+def _note_plain(n_classes, class_weight, components, labels, scratch, noted):
+    """Note the probability that every component has one class, given the clusters.
+
+    And the number of clusters beyond that of components.
+    """
+    n_components = components.max() + 1
+    log_chance = np.zeros((n_components, n_classes))
+    n_roots = 0
+    for i in range(labels.size):
+        if scratch.roots[i] == i:
+            n_roots += 1
+            if class_weight is not None:
+                for g in range(n_classes):
+                    log_chance[components[i], g] += np.log(scratch.colour_law[i, g])
+    noted[1] = n_roots - n_components
+    noted[0] = np.float64(n_classes) ** (n_components - n_roots)
+    if class_weight is not None:
+        noted[0] = 1.0
+        for c in range(n_components):
+            noted[0] *= np.exp(log_chance[c]).sum()

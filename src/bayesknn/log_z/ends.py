@@ -1,0 +1,68 @@
+"""log Z at the far end of a path, where most components of the graph have one class (SPEC, Facts).
+
+Call a labelling plain if every connected component of the graph of k has one class throughout.
+The plain labellings weigh ``W(beta) = prod over components c of sum over g of exp(beta a_g n_c)``
+together, so ``log Z = log W - log P(plain)`` at every beta, with no limit taken. Given the
+clusters of a Swendsen-Wang sweep the colours are independent, and the probability that the
+labelling is plain is known: ``G ** (components - clusters)`` without class weights. Its average
+is an estimate of P(plain) that is precise once there are only a few clusters too many. The path
+can therefore stop there: no tail is cut off.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import logsumexp
+
+from bayesknn.labels.layout import Layout
+from bayesknn.log_z.chains import N_CHAINS, ChainPair
+from bayesknn.log_z.resampling import N_REPLICATES, join
+from bayesknn.model import BoltzmannModel
+
+
+def find_components(layout: Layout, k: int) -> np.ndarray:
+    """Return which connected component of the graph of k each position is in.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels.layout import local_layout
+    >>> from bayesknn.log_z.ends import find_components
+    >>> find_components(local_layout(NeighborGraph.from_neighbors([[1, 0, 3, 2]]), 1), k=1)
+    array([0, 0, 1, 1], dtype=int32)
+    """
+    n = layout.neighbors.shape[1]
+    ends = (np.tile(np.arange(n), k), layout.neighbors[:k].ravel())
+    edges = coo_array((np.ones(n * k, np.int8), ends), shape=(n, n))
+    return connected_components(edges, directed=False)[1]
+
+
+def log_plain_weight(model: BoltzmannModel, components: np.ndarray, beta: float) -> float:
+    """Return log W(beta), the total weight of the plain labellings."""
+    sizes = np.bincount(components)
+    return float(logsumexp(beta * np.outer(sizes, model.weights), axis=1).sum())
+
+
+def clusters_too_many(pair: ChainPair) -> float:
+    """Return about log(1 + relative variance) of a record of P(plain).
+
+    It comes from the mean number of clusters too many, as if that were Poisson: where a few
+    records dominate the others, their own variance does not show it.
+    """
+    return float(pair.plain[:, :, 1].mean() * (1 - 1 / pair.model.n_classes) ** 2)
+
+
+def log_z_from_plain(pair: ChainPair) -> np.ndarray:
+    """Return log Z at a pair that records P(plain), in every replicate."""
+    chance = pair.plain[:, :, 0]
+    averages = pair.resample(chance)
+    rng = np.random.default_rng([int(pair.keys[-1]), 1])
+    unseen = rng.normal(size=N_REPLICATES - 1) / (N_CHAINS * pair.n_records)
+    averages[1:] += averages[0] * unseen
+    weight = log_plain_weight(pair.model, pair.components, pair.beta)
+    # The log of a mean is on average too low by half the mean's relative variance.
+    batches = join(pair.batch(chance))
+    bias = batches.var(ddof=1) / len(batches) / averages[0] ** 2 / 2
+    return weight - np.log(np.maximum(averages, 1e-300)) - bias

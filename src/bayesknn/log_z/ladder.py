@@ -1,0 +1,415 @@
+"""log Z at one k for every beta, from both ends (Section 3.3, path sampling).
+
+``log Z(0) = n log G``, and at the far end log Z is known again (:mod:`bayesknn.log_z.ends`). Pairs
+of chains stand between, near enough to each other that log Z can be bridged. What the bridges miss
+at the far end is the closure error, and is spread over them in proportion to their variances: that
+is least squares.
+
+At a first-order transition chains do not cross between disordered and ordered labels in any
+reasonable time. There the labels are divided by their agreement with the nearest neighbours, and
+``Z = Z_disordered + Z_ordered``: each part is a law of its own, within which chains mix fast, the
+first is bridged to beta = 0 and the second to the far end, so that nothing has to cross.
+
+Where pairs stand, how far apart their records are and how much each is trusted is decided by
+pilots, which are then forgotten: decisions made on the records from which log Z is computed would
+bias it.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesknn.labels.autocorrelation import autocorrelation_time
+from bayesknn.log_z.bridge import ENOUGH, add_up, bridge
+from bayesknn.log_z.chains import ChainPair, Setting, Window
+from bayesknn.log_z.curve import Coexistence, Curve
+from bayesknn.log_z.ends import clusters_too_many, find_components, log_z_from_plain
+from bayesknn.log_z.resampling import N_REPLICATES
+from bayesknn.log_z.simulation import Pilot, Simulation
+
+# Pilots stand on a lattice of which so many places reach beta_max; each k starts with so few.
+_COARSE = 8
+TOP = _COARSE * 2**9
+_MAX_PILOTS = 200
+# How noisy a record of P(plain) may be, as log(1 + relative variance).
+_MAX_LOG_SPREAD = 0.7
+# Phases are told apart by the agreement with so many nearest neighbours: that of all would take
+# longer than the sweep.
+_WINDOW_RANK = 16
+# A phase whose share of Z is exp(-14) is nothing; pairs within one stand two deviations apart.
+_DEPTH, _SPACING = 14.0, 2.0
+# Sweeps of a batch, and batches of each chain in a first run.
+_MEMORIES_PER_BATCH, _MIN_BATCH_SWEEPS, _FIRST_BATCHES = 10.0, 24, 12
+_MAX_THIN = 256
+# No count grows by more than this at once, since noise may not be known well yet.
+_MAX_GROWTH, _MAX_RECORDS = 8.0, 200_000
+# The path from beta = 0 to a given pair: first steps, and pairs at most.
+_FIRST_STEP, _MAX_PATH = 0.125, 60
+# Share of the allowed error that the step from a ladder to the k between may take.
+_LINK_SHARE = 0.6
+
+
+class Rung(NamedTuple):
+    """A pair of chains of a ladder, and what the pilot there told.
+
+    Attributes
+    ----------
+    pair : ChainPair
+    noise : float
+        The variance of the mean of S_k / k times the number of sweeps.
+    """
+
+    pair: ChainPair
+    noise: float
+
+
+class Ladder:
+    """Pairs of chains at one k that carry log Z from beta = 0 to the far end.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    pilots : dict of int to Pilot
+        By place on the lattice, from :func:`place_pilots`.
+    columns : sequence of int
+        The k of which it is to tell log Z, its own among them.
+    beta_max : float
+    """
+
+    def __init__(self, simulation: Simulation, pilots: dict[int, Pilot], columns, beta_max: float):
+        self.simulation, self.beta_max = simulation, beta_max
+        self.columns = np.asarray(columns)
+        self.k = pilots[0].pair.k
+        # The even grid that holds every pilot.
+        self.n_steps = TOP // int(np.gcd.reduce([TOP, *pilots]))
+        self.has_transition = any(pilot.is_split for pilot in pilots.values())
+        every = [_settle(simulation, pilot, self.columns) for pilot in pilots.values()]
+        if self.has_transition:
+            self.branches = _divide(simulation, list(pilots.values()), every, self.columns)
+        else:
+            self.branches = [every]
+        self._steps: dict[int, tuple] = {}
+
+    @property
+    def rungs(self) -> list[Rung]:
+        """Those of all branches."""
+        return [rung for branch in self.branches for rung in branch]
+
+    def _bridge(self, branch: list[Rung]):
+        steps = []
+        for before, after in pairwise(branch):
+            made_of = (before.pair.n_sweeps, after.pair.n_sweeps)
+            key = id(after.pair)
+            if key not in self._steps or self._steps[key][0] != made_of:
+                self._steps[key] = made_of, bridge(before.pair, after.pair)
+            steps.append(self._steps[key][1])
+        return add_up(steps)
+
+    def _heights(self) -> list[np.ndarray]:
+        """Return log Z at every rung of every branch, in every replicate."""
+        model = self.simulation.model
+        start = model.n_points * np.log(model.n_classes)
+        rises = [self._bridge(branch) for branch in self.branches]
+        end = log_z_from_plain(self.branches[-1][-1].pair)
+        if self.has_transition:
+            return [start + rises[0], end[:, None] + rises[1] - rises[1][:, -1:]]
+        missing = end - start - rises[0][:, -1]
+        variances = np.append(self._variances(self.branches[0]), self._end_variance())
+        shares = (np.cumsum(variances) - variances / 2)[:-1] / variances.sum()
+        shares[0] = 0.0
+        return [start + rises[0] + np.outer(missing, shares)]
+
+    def _variances(self, branch: list[Rung]) -> np.ndarray:
+        """Return about what each rung adds to the variance of log Z along its branch."""
+        betas = np.array([rung.pair.beta for rung in branch])
+        reach = np.append(betas[1:], betas[-1]) - np.append(betas[0], betas[:-1])
+        noise = [rung.noise / (rung.pair.n_records * rung.pair.thin) for rung in branch]
+        # The cluster estimator is exact at beta = 0.
+        return (reach / 2) ** 2 * np.array(noise) / 2
+
+    def _end_variance(self) -> float:
+        pair = self.branches[-1][-1].pair
+        return float(np.expm1(clusters_too_many(pair)) + 1e-3) / pair.n_records
+
+    def closure(self) -> float:
+        """Return what the bridges miss at the far end in standard errors; NaN at a transition."""
+        if self.has_transition:
+            return float("nan")
+        branch, model = self.branches[0], self.simulation.model
+        missing = log_z_from_plain(branch[-1].pair) - self._bridge(branch)[:, -1]
+        missing = missing - model.n_points * np.log(model.n_classes)
+        return float(missing[0] / max(missing[1:].std(), 1e-12))
+
+    def curve(self) -> Curve | Coexistence:
+        """Return log Z of every column, of leading shape (n_replicates, n_columns)."""
+        curves = []
+        for branch, heights in zip(self.branches, self._heights(), strict=True):
+            found = [rung.pair.reweighted for rung in branch]
+            ratios, means, slopes = (np.stack(part, axis=-1) for part in zip(*found, strict=True))
+            at = np.searchsorted(branch[0].pair.columns, self.columns)
+            ratios, means, slopes = ratios[:, at], means[:, at], slopes[:, at]
+            betas = np.array([rung.pair.beta for rung in branch])
+            values = heights[:, None] + ratios
+            if betas[0] == 0.0:
+                values[:, :, 0] = heights[0, 0]
+            curves.append(Curve(betas, values, means, slopes))
+        return Coexistence(*curves) if self.has_transition else curves[0]
+
+    def first_work(self) -> list[tuple[ChainPair, int]]:
+        """Return how many records each pair begins with."""
+        return [(rung.pair, _FIRST_BATCHES * rung.pair.length) for rung in self.rungs]
+
+    def plan(self, allowed) -> list[tuple[ChainPair, int]]:
+        """Plan what brings the errors down to what is allowed.
+
+        Parameters
+        ----------
+        allowed : callable
+            ``allowed(beta)``: the error allowed at these beta; infinite where it does not matter.
+
+        Returns
+        -------
+        list of (ChainPair, int)
+            Which pair is to have how many more records; empty if all is well.
+        """
+        work = []
+        curve = self.curve()
+        for branch in self.branches:
+            betas = np.array([rung.pair.beta for rung in branch])
+            limits = np.minimum.reduce(
+                [allowed(betas), *(allowed((betas[1:] + betas[:-1]) / 2)[at] for at in (
+                    np.maximum(np.arange(len(betas)) - 1, 0),
+                    np.minimum(np.arange(len(betas)), len(betas) - 2),
+                ))]
+            )  # fmt: skip
+            matters = np.flatnonzero(np.isfinite(limits))
+            if len(matters) == 0:
+                continue
+            own = curve.select((slice(1, None), int(np.searchsorted(self.columns, self.k))))
+            excess = float(np.max(own(betas).std(axis=0) / limits)) ** 2
+            counts = np.array([float(rung.pair.n_records) for rung in branch])
+            wanted = counts.copy()
+            if excess > 1.0:
+                wanted = self._share_out(branch, counts, excess, matters)
+            for at, rung in enumerate(branch):
+                ratios = rung.pair.reweighted.log_ratio[1:].var(axis=0)
+                columns = np.searchsorted(rung.pair.columns, self.columns)
+                link = counts[at] * ratios[columns].max() / (_LINK_SHARE * limits[at]) ** 2
+                most = min(max(wanted[at], link), _MAX_GROWTH * counts[at], _MAX_RECORDS)
+                if most > 1.02 * counts[at]:
+                    work.append((rung.pair, int(np.ceil(most - counts[at]))))
+        return work
+
+    def _share_out(self, branch, counts, excess, matters) -> np.ndarray:
+        """Return the records by which the variance falls by ``excess`` at the least cost.
+
+        They are proportional to the noise of a record divided by the square root of what it costs.
+        """
+        noise = self._variances(branch) * counts
+        if branch is self.branches[-1]:
+            noise[-1] += self._end_variance() * counts[-1]
+        # From either end, but from one only where that is as good.
+        index = np.arange(len(branch))
+        sides = [index <= matters[-1], index >= matters[0]]
+        if self.has_transition:
+            used = sides[0] if branch is self.branches[0] else sides[1]
+        else:
+            efforts = [np.sqrt(noise[side]).sum() for side in sides]
+            used = sides[int(np.argmin(efforts))]
+            if min(efforts) > np.sqrt(noise).sum() / 2:
+                used = np.ones(len(branch), bool)
+        cost = np.array([rung.pair.columns[-1] / 16 + rung.pair.thin for rung in branch])
+        shape = np.sqrt(noise / cost) * used
+        goal = (noise / counts)[used].sum() / excess
+        low, high = 0.0, 4 * _MAX_GROWTH * float(np.max(counts[used] / shape[used]))
+        for _ in range(40):
+            middle = (low + high) / 2
+            left = (noise / np.maximum(counts, middle * shape))[used].sum()
+            low, high = (middle, high) if left > goal else (low, middle)
+        return np.maximum(counts, high * shape)
+
+
+def place_pilots(simulation: Simulation, k: int, k_last: int, beta_max: float) -> dict[int, Pilot]:
+    """Run pilots at k: an even grid, what lies beyond beta_max, then halves of what is too long.
+
+    Pilots look at k and at those up to ``k_last``.
+    """
+    components = find_components(simulation.layout, k)
+    rank = min(k, _WINDOW_RANK)
+    columns = np.unique([rank, *range(k, k_last + 1)])
+
+    def run(place: int) -> tuple[int, Pilot]:
+        setting = Setting.at(place * beta_max / TOP, k)
+        pilot = simulation.pilot(
+            setting, columns, (k, place), whole=columns,
+            components=components if place >= TOP else None,
+        )  # fmt: skip
+        return place, pilot
+
+    step = TOP // _COARSE
+    pilots = dict(simulation.each(run, range(0, TOP + 1, step)))
+    n_beyond = 0
+    while clusters_too_many(pilots[max(pilots)].pair) > _MAX_LOG_SPREAD:
+        pilots |= [run(max(pilots) + step)]
+        n_beyond += 1
+        step *= 1 + (n_beyond % 2 == 0)
+    good: set[tuple[int, int]] = set()
+    while len(pilots) < _MAX_PILOTS:
+        pilots = dict(sorted(pilots.items()))
+        halves = []
+        for before, after in pairwise(pilots):
+            if (before, after) in good or after - before < 2:
+                continue
+            here, there = pilots[before], pilots[after]
+            if (
+                here.is_split
+                or there.is_split
+                or bridge(here.pair, there.pair).overlap > 2 * ENOUGH
+            ):
+                good.add((before, after))
+            else:
+                halves.append((before + after) // 2)
+        if not halves:
+            break
+        pilots |= dict(simulation.each(run, halves))
+    return pilots
+
+
+def _settle(simulation: Simulation, pilot: Pilot, columns: np.ndarray, beta=None, window=None):
+    """Make the pair that is recorded where a pilot stood, or at another beta from there on."""
+    pair = pilot.pair
+    thin = int(np.clip(pilot.memory / 2, 1 + columns[-1] // 16, _MAX_THIN))
+    sweeps = max(_MIN_BATCH_SWEEPS, _MEMORIES_PER_BATCH * pilot.memory)
+    setting = pair.setting if beta is None else Setting.at(beta, pair.k)
+    name = _name(setting.beta)
+    labels = pair.labels
+    if window is not None:
+        labels = labels[1] if window.low == -np.inf else labels[0]
+    settled = simulation.pair(
+        setting, columns, (pair.k, name, 1 if window is None else 2 + int(window.low > 0)),
+        initial=labels, thin=thin, length=int(np.ceil(sweeps / thin)), window=window,
+        components=pair.components if pair.components.size else None,
+    )  # fmt: skip
+    return Rung(settled, pilot.noise)
+
+
+def _divide(simulation, pilots: list[Pilot], every: list[Rung], columns) -> list[list[Rung]]:
+    """Divide the labels in two where pilots are split: the rungs of disordered and ordered ones."""
+    split = [pilot for pilot in pilots if pilot.is_split]
+    k, rank = split[0].pair.k, int(split[0].pair.whole[0])
+    means = [pilot.pair.series(rank).mean(axis=1) for pilot in split]
+    widest = int(np.argmax([abs(a - b) for a, b in means]))
+    middle = float(np.mean(means[widest]))
+    windows = [Window(rank, -np.inf, middle), Window(rank, middle, np.inf)]
+    order = np.concatenate([pilot.pair.series(rank).ravel() for pilot in split])
+    slope = np.concatenate([pilot.pair.series(k).ravel() / k for pilot in split])
+    parts = [slope[order < middle], slope[order >= middle]]
+    gap = abs(parts[1].mean() - parts[0].mean())
+    betas = np.array([pilot.pair.beta for pilot in pilots])
+    low = split[0].pair.beta - _DEPTH / gap
+    high = split[-1].pair.beta + _DEPTH / gap
+    first = max((b for b in betas.tolist() if b <= low), default=0.0)
+    last = min((b for b in betas.tolist() if b >= high), default=float(betas[-1]))
+    branches = []
+    for at, (window, part) in enumerate(zip(windows, parts, strict=True)):
+        n_steps = max(int(np.ceil((last - first) * part.std() / _SPACING)), 4)
+        inner = np.linspace(first, last, n_steps + 1)
+        source = split[widest]._replace(memory=_memory_within(split[widest], window))
+        made = simulation.each(
+            lambda beta, s=source, w=window: _settle(simulation, s, columns, beta, w),
+            inner[1:] if at == 0 else inner[:-1],
+        )
+        rest = [
+            rung for rung in every
+            if (rung.pair.beta <= first if at == 0 else rung.pair.beta >= last)
+        ]  # fmt: skip
+        branches.append(rest + made if at == 0 else made + rest)
+    return branches
+
+
+def _memory_within(pilot: Pilot, window: Window) -> float:
+    """Return the memory of a chain that stays in a window, from the part of a pilot inside it."""
+    pair, times = pilot.pair, [1.0]
+    for order, series in zip(pair.series(window.rank), pair.series(pair.k), strict=True):
+        inside = series[(order >= window.low) & (order < window.high)]
+        if len(inside) >= 50:
+            times.append(autocorrelation_time(inside))
+    return pair.thin * float(np.nanmax(times))
+
+
+def log_z_from_zero(
+    simulation: Simulation,
+    last: ChainPair,
+    tolerance: float,
+    max_sweeps: float,
+    key: tuple[int, ...],
+) -> np.ndarray | None:
+    """Return log Z at a pair of chains by bridges from beta = 0, in every replicate.
+
+    With as many pairs between as the bridges need, which run until the error meets the tolerance
+    or ``max_sweeps`` are made. None if a first-order transition lies on the way.
+    """
+    model, k = simulation.model, last.k
+    start = model.n_points * np.log(model.n_classes)
+    if last.beta == 0.0:
+        return np.full(N_REPLICATES, start)
+    before = simulation.n_sweeps
+
+    def run(beta: float) -> Pilot:
+        return simulation.pilot(Setting.at(beta, k), [k], (*key, k, _name(beta)), length=4)
+
+    n_steps = max(2, int(np.ceil(last.beta / _FIRST_STEP)))
+    path = simulation.each(run, np.linspace(0.0, last.beta, n_steps + 1)[:-1])
+    while True:
+        if any(pilot.is_split for pilot in path):
+            return None
+        pairs = [*(pilot.pair for pilot in path), last]
+        steps = [bridge(*ends) for ends in pairwise(pairs)]
+        total = start + np.sum([step.value for step in steps], axis=0)
+        error = float(total.std())
+        # The rule is off by about a tenth of its correction.
+        allowed = max(tolerance, error) * 10 / 4
+        bent = [at for at, step in enumerate(steps) if step.doubt > allowed]
+        if not bent or len(path) + len(bent) > _MAX_PATH:
+            break
+        new = simulation.each(run, [(pairs[at].beta + pairs[at + 1].beta) / 2 for at in bent])
+        path = sorted([*path, *new], key=lambda pilot: pilot.pair.beta)
+    if error < tolerance / 2:
+        return total
+    pairs = [_settle(simulation, pilot, np.array([k])).pair for pilot in path]
+    n_records = [_FIRST_BATCHES * pair.length for pair in pairs]
+    while True:
+        simulation.advance(zip(pairs, n_records, strict=True))
+        steps = [bridge(*ends) for ends in pairwise([*pairs, last])]
+        total = start + np.sum([step.value for step in steps], axis=0)
+        excess = (total.std() / tolerance) ** 2
+        spent = simulation.n_sweeps - before
+        if excess <= 1.0 or 2 * spent > max_sweeps:
+            return total
+        growth = float(np.clip(excess - 1, 0.25, 1.0))
+        n_records = [int(np.ceil(growth * pair.n_records)) for pair in pairs]
+
+
+def log_z_at(
+    simulation: Simulation, pair: ChainPair, beta_max: float, tolerance: float, max_sweeps: float
+) -> np.ndarray:
+    """Return log Z at a pair of chains: from beta = 0, or from both ends past a transition."""
+    found = log_z_from_zero(simulation, pair, tolerance, max_sweeps, (7000,))
+    if found is not None:
+        return found
+    before = simulation.n_sweeps
+    pilots = place_pilots(simulation, pair.k, pair.k, beta_max)
+    ladder = Ladder(simulation, pilots, [pair.k], beta_max)
+    work = ladder.first_work()
+    while work and simulation.n_sweeps - before < max_sweeps:
+        simulation.advance(work)
+        work = ladder.plan(lambda beta: np.full(beta.shape, tolerance))
+    return ladder.curve().select((slice(None), 0))(np.array([pair.beta]))[:, 0]
+
+
+def _name(beta: float) -> int:
+    """Return a number that stands for a beta in the keys of random numbers."""
+    return round(beta * 2**40)

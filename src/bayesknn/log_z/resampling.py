@@ -1,0 +1,61 @@
+"""Monte Carlo errors by resampling batches of records (Section 3.3; the batch bootstrap).
+
+Every estimate of log Z is computed from averages over records of chains. A replicate computes it
+from resampled batches of the same records; the spread over the replicates is its error, through
+whatever it goes: integrals, reweighting, the posterior itself. Row 0 of an array of replicates is
+the estimate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# The estimate itself, and resampled versions of it.
+N_REPLICATES = 1 + 64
+# Batches of each chain that are resampled: so many that their spread is known to an eighth, and so
+# few that they are long.
+_BATCHES_PER_CHAIN = 16
+
+
+def join(batches: np.ndarray) -> np.ndarray:
+    """Average neighbouring batches of each chain, so that a moderate number of long ones is left.
+
+    From shape (n_chains, n_batches, ...) to (n_joined, ...), of all chains. A remainder at the
+    beginning is left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.log_z.resampling import join
+    >>> join(np.arange(80.0).reshape(2, 40)).shape
+    (40,)
+    """
+    n_batches = batches.shape[1]
+    length = max(1, n_batches // _BATCHES_PER_CHAIN)
+    used = batches[:, n_batches % length :]
+    return used.reshape(-1, length, *batches.shape[2:]).mean(axis=1)
+
+
+def resample(batches: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Average over batches, in row 0, and over resampled ones, in every other replicate.
+
+    From shape (n_chains, n_batches, ...) to (n_replicates, ...).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.log_z.resampling import resample
+    >>> resample(np.arange(8.0).reshape(2, 4), np.random.default_rng(0))[0]
+    np.float64(3.5)
+    """
+    joined = join(batches)
+    return batches.mean(axis=(0, 1)) + np.tensordot(_shares(rng, len(joined)), joined, axes=1)
+
+
+def _shares(rng: np.random.Generator, m: int) -> np.ndarray:
+    """Return by how much the share of each of m batches is changed in every replicate."""
+    counts = rng.multinomial(m, np.full(m, 1 / m), N_REPLICATES)
+    counts[0] = 1
+    # Resampling m batches shows (m - 1) / m of the variance of their mean; and as the variance is
+    # itself estimated from m batches, scores have Student's law, of variance (m - 1) / (m - 3).
+    return (counts - 1) / m * np.sqrt(m / max(m - 3, 1))

@@ -1,0 +1,138 @@
+"""One computation of log Z: the model as kernels walk it, threads, seeds, a count of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from bayesknn.labels.layout import Layout, local_layout
+from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting
+from bayesknn.model import BoltzmannModel
+
+# A pilot goes on until it is so many times as long as the memory of its chains, within bounds: a
+# few hundredths of a second on small data, a second on large.
+_PILOT_SWEEPS, _PILOT_MEMORIES = 64, 20.0
+_MAX_PILOT_SWEEPS, _MIN_PILOT_SWEEPS, _MAX_PILOT_WORK = 16_384, 512, 1.5e6
+
+
+class Pilot(NamedTuple):
+    """A first run at a setting, from which it is decided where and how long to run.
+
+    Attributes
+    ----------
+    pair : ChainPair
+    memory : float
+        Sweeps that are worth one independent draw.
+    is_split : bool
+        Chains from one class and from random labels stay apart: there is a first-order transition.
+    """
+
+    pair: ChainPair
+    memory: float
+    is_split: bool
+
+    @property
+    def noise(self) -> float:
+        """The variance of the mean of S_k / k times the number of sweeps."""
+        pair = self.pair
+        # Noise that was not seen may be there, of the size of one point that disagrees.
+        unseen = 1 / (N_CHAINS * pair.n_records)
+        spread = (pair.cluster_series(pair.k) / pair.k).var() + unseen
+        return float(spread * max(self.memory, pair.thin))
+
+
+class Simulation:
+    """Makes chains and runs them in threads. To be used in a ``with`` statement.
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+    seeds : numpy.random.SeedSequence
+    n_jobs : int, optional
+        Threads. No result depends on them.
+    report : callable, optional
+        Told after every piece of work, for a progress bar.
+    """
+
+    def __init__(
+        self,
+        model: BoltzmannModel,
+        seeds: np.random.SeedSequence,
+        n_jobs: int | None = None,
+        report: Callable[[float], Any] = lambda steps: None,
+    ):
+        self.model, self.seeds, self.report = model, seeds, report
+        self.layout = Layout(model.graph.neighbors, np.arange(model.n_points, dtype=np.uint32))
+        self.n_sweeps = 0
+        n_threads = effective_n_jobs(n_jobs)
+        self.pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(cancel_futures=True)
+
+    def lay_out(self, n_ranks: int) -> None:
+        """From now on walk the points in an order in which neighbours are near in memory.
+
+        Sweeps over many points then take an eighth less time. A copy of more than half of all
+        lists is not worth it.
+        """
+        if 2 * n_ranks <= self.model.k_max:
+            self.layout = local_layout(self.model.graph, n_ranks)
+
+    def each(self, function: Callable, arguments: Iterable) -> list:
+        """Call a function for each argument, in threads."""
+
+        def call(argument):
+            result = function(argument)
+            self.report(1)
+            return result
+
+        return list((map if self.pool is None else self.pool.map)(call, arguments))
+
+    def pair(
+        self,
+        setting: Setting,
+        columns: Sequence[int] | np.ndarray,
+        key: tuple[int, ...],
+        **options: Any,
+    ) -> ChainPair:
+        """Make a pair of chains whose random numbers depend on the key alone."""
+        seeds = np.random.SeedSequence(self.seeds.entropy, spawn_key=(*self.seeds.spawn_key, *key))
+        return ChainPair(self.model, self.layout, setting, columns, seeds, **options)
+
+    def pilot(
+        self,
+        setting: Setting,
+        columns: Sequence[int] | np.ndarray,
+        key: tuple[int, ...],
+        **options: Any,
+    ) -> Pilot:
+        """Run a pair of chains until its memory is known, or is known to be long."""
+        pair = self.pair(setting, columns, key, **options)
+        most = np.clip(_MAX_PILOT_WORK / self.model.n_points, _MIN_PILOT_SWEEPS, _MAX_PILOT_SWEEPS)
+        n_records = max(-(-_PILOT_SWEEPS // pair.thin), 16)
+        while True:
+            pair.advance(n_records)
+            memory, n_sweeps = pair.memory, pair.n_records * pair.thin
+            is_split = pair.is_split
+            if n_sweeps >= most or not (is_split or n_sweeps < _PILOT_MEMORIES * memory):
+                return Pilot(pair, memory, is_split)
+            n_records = min(3 * pair.n_records, int(np.ceil((most - n_sweeps) / pair.thin)))
+
+    def advance(self, work: Iterable[tuple[ChainPair, int]]) -> None:
+        """Add so many records to each pair; every chain is a piece of work for the threads."""
+        work = [(pair, n_records) for pair, n_records in work if n_records > 0]
+        tasks = [(pair, n, chain) for pair, n in work for chain in range(N_CHAINS)]
+        done = self.each(lambda task: task[0].run(task[2], task[1]), tasks)
+        for at, (pair, _) in enumerate(work):
+            before = pair.n_sweeps
+            pair.add(done[N_CHAINS * at : N_CHAINS * (at + 1)])
+            self.n_sweeps += N_CHAINS * (pair.n_sweeps - before)

@@ -1,0 +1,1 @@
+"""Tests of log Z and its table."""

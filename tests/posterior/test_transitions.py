@@ -1,0 +1,252 @@
+"""First-order transitions, small separated data, and errors that mean what they say."""
+
+import functools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.layout import local_layout
+from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
+from bayesknn.log_z.bridge import bridge
+from bayesknn.log_z.chains import ChainPair, Setting, Window
+from bayesknn.log_z.ladder import Ladder, place_pilots
+from bayesknn.log_z.simulation import Simulation
+from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior, log_normalizer_exact
+from bayesknn.posterior import grid_posterior
+from bayesknn.posterior.race import bound_posterior
+from bayesknn.posterior.ridge_target import Target
+from tests.model.enumeration import exact_law
+from tests.statistical import check, rejects
+
+# An independent exchange chain: P(k = 4..8), to .01.
+RANDOM_LABELS = (
+    "44444442452444441644641464664344444444446444742404340464434346452544343147456705146653742463"
+    "75442232"
+)
+OF_RANDOM_LABELS = [0.013, 0.424, 0.362, 0.090, 0.111]
+
+
+def random_labels():
+    points = np.random.default_rng(21).normal(size=(100, 30))
+    labels = np.array([int(digit) for digit in RANDOM_LABELS])
+    return CoherentLikelihood(NeighborGraph.from_points(points, 8), labels, 8)
+
+
+def small_separated():
+    rng = np.random.default_rng(1036)
+    n, k_max = int(rng.integers(12, 23)), int(rng.integers(3, 11))
+    group = np.arange(n) % 2
+    rng.shuffle(group)
+    points = rng.normal(size=(n, 3)) * 0.5 + 3 * np.eye(4)[group][:, :3]
+    labels = np.empty(n, int)
+    labels[np.lexsort((np.arange(n), points[:, 0]))] = np.arange(n) * 2 // n
+    return NeighborGraph.from_points(points, k_max), labels
+
+
+def assert_random_labels_come_out(seed):
+    posterior = grid_posterior(random_labels(), beta_max=4.0, random_state=seed)
+    allowed = 4 * posterior.k_probabilities_error[3:] + 0.015
+    assert np.all(np.abs(posterior.k_probabilities[3:] - OF_RANDOM_LABELS) < allowed)
+    assert posterior.k_probabilities_error.max() < 0.03
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_many_classes_with_random_labels(seed):
+    assert_random_labels_come_out(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 20))
+def test_many_classes_with_random_labels_for_more_seeds(seed):
+    assert_random_labels_come_out(seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_separated_data(seed):
+    posterior = grid_posterior(
+        CoherentLikelihood(*small_separated()), beta_max=3.7, random_state=seed
+    )
+    error = posterior.k_probabilities_error[0]
+    assert abs(posterior.k_probabilities[0] - 0.0297) < 5 * error
+    assert error < 0.004
+
+
+def test_the_two_phases_add_up_to_log_z():
+    # Chains are divided by force on a graph small enough for elimination.
+    graph = NeighborGraph.from_points(np.random.default_rng(3).normal(size=(40, 2)), 3)
+    model = BoltzmannModel(graph, 4)
+    with Simulation(model, np.random.SeedSequence(1)) as simulation:
+        pilots = place_pilots(simulation, 3, 3, 4.0)
+        middle = list(pilots)[len(pilots) // 3]
+        pilots[middle] = pilots[middle]._replace(is_split=True)
+        ladder = Ladder(simulation, pilots, [3], 4.0)
+        assert ladder.has_transition and len(ladder.branches) == 2
+        simulation.advance((pair, 4 * n) for pair, n in ladder.first_work())
+        betas = np.array([0.5, 1.5, 2.0, 2.5, 3.5])
+        found = ladder.curve().select((slice(None), 0))(betas)
+    exact = log_normalizer_exact(graph, betas, 3, 4)
+    assert np.all(np.abs(found[0] - exact) < 5 * found.std(axis=0) + 0.02)
+
+
+def test_a_window_restricts_the_law():
+    graph = NeighborGraph.from_points(np.random.default_rng(5).normal(size=(6, 2)), 2)
+    model, beta = BoltzmannModel(graph, 3), 1.5
+    states, law = exact_law(graph, beta, 2, 3)
+    s = model.agreement(states)
+    inside = s[:, 1] < 8
+    expected = law[inside] @ s[inside, 1] / law[inside].sum()
+    pair = ChainPair(
+        model, local_layout(graph, 2), Setting.at(beta, 2), [2], np.random.SeedSequence(0),
+        initial=states[inside][0], window=Window(2, -np.inf, 8.0),
+    )  # fmt: skip
+    pair.advance(20_000)
+    assert pair.series(2).max() < 8
+    error = pair.resample(pair.series(2)).std()
+    assert abs(pair.series(2).mean() - expected) < 5 * max(error, 0.02)
+
+
+def test_class_weights_count_in_what_a_split_is():
+    # Half the weight is half the largest S: chains that differ by as much are no less apart.
+    points = np.random.default_rng(0).normal(size=(600, 10))
+    graph = NeighborGraph.from_points(points, k_max=60)
+    layout = local_layout(graph, 60)
+    for unit in (1.0, 0.2):
+        model = BoltzmannModel(graph, 10, np.full(10, unit))
+        pair = ChainPair(model, layout, Setting.at(2.4 / unit, 60), [60], np.random.SeedSequence(1))
+        pair.advance(64)
+        assert pair.is_split
+
+
+@pytest.mark.parametrize("weights", [None, (0.6, 1.0, 1.5)])
+def test_the_bound_of_a_k_is_one(weights):
+    rng = np.random.default_rng(6)
+    graph = NeighborGraph.from_points(rng.normal(size=(30, 2)), 4)
+    labels = rng.integers(3, size=30)
+    prior = UniformPrior(4, 3.0)
+    target = Target(CoherentLikelihood(graph, labels, 3, weights), prior)
+    betas = np.linspace(0, 3.0, 2001)
+    exact = ExactLikelihood(graph, labels, 3, weights).log_density_grid(betas)
+    for k in range(1, 5):
+        mass = np.exp(exact[k - 1] + prior.log_density(betas, k))
+        integral = np.log(mass.sum() * betas[1])
+        assert integral <= bound_posterior(target, k) + 1e-3
+
+
+def test_a_prior_on_a_single_beta():
+    graph, labels = small_separated()
+
+    class Single:
+        k_max, beta_max = graph.k_max, 4.0
+
+        def log_density(self, beta, k):
+            return np.where(np.broadcast_arrays(beta, k)[0] == 2.0, 0.0, -np.inf)
+
+    found = grid_posterior(CoherentLikelihood(graph, labels), Single(), random_state=0)
+    exact = np.exp(ExactLikelihood(graph, labels).log_density_grid(np.array([2.0]))[:, 0])
+    allowed = 5 * found.k_probabilities_error + 0.01
+    assert np.all(np.abs(found.k_probabilities - exact / exact.sum()) < allowed)
+    assert np.isclose(found.beta_mean, 2.0)
+
+
+def test_a_table_is_precise_where_the_prior_puts_the_posterior():
+    # The uniform prior's posterior is near beta = 1, this one's near 3.5.
+    rng = np.random.default_rng(2)
+    points = rng.normal(size=(60, 2))
+    labels = (points[:, 0] + rng.normal(size=60) > 0).astype(int)
+    graph = NeighborGraph.from_points(points, 6)
+    prior = FunctionPrior(lambda beta, k: 1.0 * (beta > 3.4), 6, 4.0)
+    given = {"labels": labels, "tolerance": 0.05, "exact": False, "random_state": 0}
+    focused = path_table(graph, 2, prior=prior, **given)
+    assert max(focused.error(3.5, k) for k in range(1, 7)) < 0.08
+
+
+def bridged(seed, factor=1.0):
+    """Score of a bridge between two beta against exact log Z."""
+    graph = NeighborGraph.from_points(np.random.default_rng(4).normal(size=(60, 2)), k_max=3)
+    model, seeds = BoltzmannModel(graph, 2), np.random.SeedSequence(seed).spawn(2)
+    layout = local_layout(graph, 3)
+    settings = Setting.at(1.2, 2), Setting.at(1.3, 3)
+    pairs = [
+        ChainPair(model, layout, setting, [2, 3], own, whole=[2, 3], length=16)
+        for setting, own in zip(settings, seeds, strict=True)
+    ]
+    for pair in pairs:
+        pair.advance(512)
+    value = bridge(*pairs).value
+    exact = log_normalizer_exact(graph, 1.3, 3, 2) - log_normalizer_exact(graph, 1.2, 2, 2)
+    return (value[0] - exact) / (factor * value[1:].std())
+
+
+def p_value_of_bridges(factor=1.0):
+    def p_value(n_runs, seed):
+        z = np.array([bridged([seed, at], factor) for at in range(n_runs)])
+        # A spread of scores between .8 and 1.2 is let pass, and a bias of a tenth.
+        total = np.sum(z**2)
+        wide = stats.chi2.sf(total / 1.2**2, n_runs)
+        narrow = stats.chi2.cdf(total / 0.8**2, n_runs)
+        bias = stats.norm.sf(max(0.0, abs(z.mean()) - 0.1) * np.sqrt(n_runs) / 1.2)
+        return min(1.0, 2 * min(wide, narrow, bias))
+
+    return p_value
+
+
+def test_a_bridge_is_exact_and_knows_its_error():
+    check(p_value_of_bridges(), 100)
+
+
+@functools.cache
+def small_problem(at):
+    """Return data small enough for elimination, of many kinds, and the exact posterior."""
+    rng = np.random.default_rng([7, at])
+    n, k_max, n_classes = int(rng.integers(14, 40)), int(rng.integers(3, 5)), 2 + at % 3
+    labels = np.arange(n) % n_classes
+    points = rng.normal(size=(n, 2)) + rng.choice([0.0, 1.5, 4.0]) * np.eye(4)[labels][:, :2]
+    weights = None if at % 4 else rng.uniform(0.6, 1.4, size=n_classes)
+    graph = NeighborGraph.from_points(points, k_max)
+    exact = grid_posterior(ExactLikelihood(graph, labels, n_classes, weights), beta_max=4.0)
+    return CoherentLikelihood(graph, labels, n_classes, weights), exact
+
+
+def scores(problems, seeds, factor=1.0):
+    """Return standard scores of E beta, E k, P(k) and the evidence against exact answers."""
+    z = []
+    for at in problems:
+        likelihood, exact = small_problem(at)
+        for seed in seeds:
+            found = grid_posterior(
+                likelihood, beta_max=4.0, random_state=np.random.SeedSequence([seed, at])
+            )
+            for name in ("beta_mean", "k_mean", "log_evidence"):
+                error = factor * getattr(found, f"{name}_error")
+                z.append((getattr(found, name) - getattr(exact, name)) / error)
+            k = int(np.argmax(exact.k_probabilities))
+            error = factor * found.k_probabilities_error[k]
+            z.append((found.k_probabilities[k] - exact.k_probabilities[k]) / error)
+    return np.array(z)
+
+
+def is_honest(z):
+    """Whether scores have the spread they should; those of one run are a quarter as many."""
+    n = len(z) / 2
+    spread = np.sqrt(np.mean(z**2))
+    return 0.85 - 3 / np.sqrt(2 * n) < spread < 1.1 + 3 / np.sqrt(2 * n)
+
+
+def test_errors_mean_what_they_say():
+    z = scores(range(10), range(2))
+    assert is_honest(z)
+
+
+@pytest.mark.slow
+def test_errors_mean_what_they_say_on_many_data_sets():
+    z = scores(range(40), range(10))
+    assert 0.85 < np.sqrt(np.mean(z**2)) < 1.1
+    assert np.mean(np.abs(z) > 3) <= 0.005
+    # All replicate errors times .7.
+    assert np.sqrt(np.mean((z / 0.7) ** 2)) > 1.1
+
+
+def test_errors_times_seven_tenths_are_rejected():
+    assert rejects(p_value_of_bridges(0.7), 250)

@@ -12,6 +12,7 @@ import numpy as np
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.bonds import new_scratch
+from bayesknn.labels.clamped import clamped_labels, free_edges
 from bayesknn.labels.layout import local_layout
 from bayesknn.labels.random import spawn_keys
 from bayesknn.labels.sampling import sample_labels
@@ -32,6 +33,7 @@ def run(report: Report) -> None:
     compare_with_textbook(report, graph)
     list_settings(report, graph)
     compare_draws(report)
+    compare_fixed(report)
     grow(report)
 
 
@@ -154,6 +156,32 @@ def compare_draws(report: Report) -> None:
         times["with info"] / times["k = 500"],
         against="without",
     )
+
+
+def compare_fixed(report: Report) -> None:
+    report.section("Swendsen-Wang with fixed labels: 500 free points, beta = 1.5, G = 2")
+    graphs = {n: mixture_graph(n, 100) for n in (2_500, 20_500)}
+
+    def sweeps_of(n, k):
+        labels = np.arange(n) % 2
+        labels[-500:] = -1
+        edges = free_edges(BoltzmannModel(graphs[n], 2, None, labels))
+        keys = itertools.count()
+        return lambda: clamped_labels(
+            edges, [1.5], [k], [200], key=np.uint64(next(keys)), initial=np.zeros(500, int)
+        )
+
+    times = interleave({"few": sweeps_of(2_500, 100), "many": sweeps_of(20_500, 100),
+                        "k = 5": sweeps_of(2_500, 5)}, repeats=10)  # fmt: skip
+    base = f"{times['few'] / 200 * 1e6:.0f} µs a sweep"
+    report.line(
+        "time of a sweep with 20,000 fixed labels, k = 100", times["many"] / times["few"],
+        at_most=1.5, against=f"2,000 fixed labels, {base}",
+    )  # fmt: skip
+    report.line(
+        "time of a sweep at k = 100", times["few"] / times["k = 5"],
+        at_most=1.5, against=f"k = 5, {times['k = 5'] / 200 * 1e6:.0f} µs a sweep",
+    )  # fmt: skip
 
 
 def grow(report: Report) -> None:

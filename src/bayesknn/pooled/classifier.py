@@ -158,7 +158,12 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
                     kind, seed = METRICS[name], seed_of[name]
                     metric = kind().fit(table, labels, n_classes, seed)
                     space = Neighborhoods(
-                        metric.transform(table), labels, n_classes, k_values, metric.norm, self.n_jobs
+                        metric.transform(table),
+                        labels,
+                        n_classes,
+                        k_values,
+                        metric.norm,
+                        self.n_jobs,
                     )
                     if kind.sees_labels:
                         features = honest_features(

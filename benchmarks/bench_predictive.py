@@ -6,9 +6,11 @@ import sys
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
+from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, HolmesAdamsLikelihood, PseudoLikelihood
+from bayesknn.model import BoltzmannModel
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive
 from benchmarks.harness import Report, interleave
@@ -22,6 +24,7 @@ import gc
 import pathlib
 import numpy as np
 from bayesknn.graph import NeighborGraph
+from bayesknn.model import BoltzmannModel
 from bayesknn.predictive import PosteriorNodes, Predictive
 
 def read(name):
@@ -33,7 +36,7 @@ X, labels = rng.normal(size=(10_000, 2)), rng.integers(3, size=10_000)
 graph = NeighborGraph.from_points(X, k_max=125)
 k = np.repeat(np.arange(20, 126), 50)
 nodes = PosteriorNodes.from_draws(rng.gamma(50.0, 0.04, size=k.size), k)
-predictive = Predictive(graph, labels, 3, nodes)
+predictive = Predictive(BoltzmannModel(graph, 3), labels, nodes)
 new = rng.normal(size=({m}, 2))
 predictive.probabilities(new[:100])
 gc.collect()
@@ -46,6 +49,7 @@ print(read("VmHWM") - before, found.nbytes / 2**20)
 
 def run(report: Report) -> None:
     measure_ripley(report)
+    measure_intervals(report)
     measure_draws(report)
     measure_memory(report)
 
@@ -54,6 +58,7 @@ def measure_ripley(report: Report) -> None:
     report.section("1,000 points on Ripley, the query included")
     ripley = load_ripley()
     graph = NeighborGraph.from_points(ripley.X_train, k_max=K_MAX)
+    model = BoltzmannModel(graph, 2)
     theirs = KNeighborsClassifier(K_MAX).fit(ripley.X_train, ripley.y_train)
     functions = {"theirs": lambda: theirs.predict_proba(ripley.X_test)}
     fitted = {}
@@ -66,7 +71,7 @@ def measure_ripley(report: Report) -> None:
             likelihood(graph, ripley.y_train), beta_max=beta_max, evidence=False, random_state=0
         )
         nodes = PosteriorNodes.from_grid(posterior)
-        fitted[name] = Predictive(graph, ripley.y_train, 2, nodes, direction=direction)
+        fitted[name] = Predictive(model, ripley.y_train, nodes, direction=direction)
         functions[name] = lambda p=fitted[name]: p.probabilities(ripley.X_test)
     best = interleave(functions, repeats=20)
     against = f"scikit-learn's KNeighborsClassifier({K_MAX}).predict_proba"
@@ -79,22 +84,45 @@ def measure_ripley(report: Report) -> None:
         report.line(f"intervals, {name} posterior", 1e3 * seconds, "ms")
     report.line(
         "leave-one-out probabilities",
-        1e3 * interleave({"loo": fitted["pseudo-likelihood"].loo_probabilities})["loo"],
+        1e3 * interleave({"loo": fitted["pseudo-likelihood"].leave_one_out})["loo"],
         "ms",
     )
+
+
+def measure_intervals(report: Report) -> None:
+    report.section("10,000 points at n = 1,000: intervals of the true probability")
+    for n_classes in (2, 4):
+        rng = np.random.default_rng(n_classes)
+        centres = 2.0 * rng.normal(size=(n_classes, 2))
+        y, new = rng.integers(n_classes, size=1_000), rng.integers(n_classes, size=10_000)
+        X, new = (centres[g] + rng.normal(size=(len(g), 2)) for g in (y, new))
+        clf = BayesianKNeighborsClassifier("pseudo", random_state=0).fit(X, y)
+        clf.predict_interval(new[:1])
+        best = interleave(
+            {
+                "probabilities": lambda clf=clf, new=new: clf.predict_proba(new),
+                "intervals": lambda clf=clf, new=new: clf.predict_interval(new),
+            },
+            repeats=5,
+        )
+        report.line(
+            f"predict_interval, {n_classes} classes", best["intervals"] / best["probabilities"],
+            at_most=3, against="predict_proba",
+        )  # fmt: skip
 
 
 def measure_draws(report: Report) -> None:
     report.section("1,000 points on Ripley against the number of draws")
     ripley = load_ripley()
     graph = NeighborGraph.from_points(ripley.X_train, k_max=K_MAX)
+    model = BoltzmannModel(graph, 2)
     posterior = grid_posterior(PseudoLikelihood(graph, ripley.y_train), beta_max=4.0)
     functions, sizes = {}, (2_000, 20_000, 200_000)
     for n_draws in sizes:
         # The same k, so that the query is the same.
         beta, k = posterior.sample(n_draws, random_state=1)
         nodes = PosteriorNodes.from_draws(beta, np.clip(k, 30, 80))
-        predictive = Predictive(graph, ripley.y_train, 2, nodes)
+        predictive = Predictive(model, ripley.y_train, nodes)
         functions[n_draws] = lambda p=predictive: p.probabilities(ripley.X_test)
     best = interleave(functions, repeats=20)
     for n_draws in sizes[1:]:

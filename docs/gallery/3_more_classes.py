@@ -30,7 +30,7 @@ PosteriorDisplay.from_estimator(clf)
 # above those of all three others.
 
 chances = clf.predict_proba(glass.X_test)
-intervals = clf.predict_interval(glass.X_test)
+intervals = clf.predict_interval(glass.X_test, of="parameters")
 zones = clf.predict_zone(glass.X_test)
 for row in (0, 30, 90):
     parts = [

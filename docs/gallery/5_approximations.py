@@ -46,13 +46,14 @@ ApproximationDisplay.from_posteriors(posteriors)
 # Most points keep their class. The coherent probabilities are the milder ones: they are pulled
 # towards one half, on Ripley's data further than the test points justify (:doc:`/methods`).
 
+from bayesknn.model import BoltzmannModel
 from bayesknn.plots import ProbabilityComparisonDisplay
 from bayesknn.predictive import PosteriorNodes, Predictive
 
-chances = {}
+model, chances = BoltzmannModel(graph, n_classes=2), {}
 for name in ("coherent", "pseudo"):
     nodes = PosteriorNodes.from_grid(posteriors[name])
-    chances[name] = Predictive(graph, ripley.y_train, 2, nodes).probabilities(ripley.X_test)
+    chances[name] = Predictive(model, ripley.y_train, nodes).probabilities(ripley.X_test)
 ProbabilityComparisonDisplay(
     chances["pseudo"], chances["coherent"], names=("pseudo", "coherent")
 ).plot()

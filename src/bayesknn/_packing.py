@@ -15,6 +15,7 @@ _HOMES = {
     "ArrayPrior": "bayesknn.model.prior",
     "BayesianKNeighborsClassifier": "bayesknn.classifier",
     "Columns": "bayesknn.pooled.columns",
+    "Description": "bayesknn.predictive.sureness",
     "Discriminant": "bayesknn.pooled.metrics",
     "Euclidean": "bayesknn.graph.metrics",
     "Evidence": "bayesknn.pooled.metrics",

@@ -29,7 +29,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.random import as_seed_sequence
-from bayesknn.model import Prior, as_prior, class_weights
+from bayesknn.model import BoltzmannModel, Prior, as_prior, class_weights
 from bayesknn.posterior.output import restore_tree
 from bayesknn.posterior.routes import (
     LABEL_SAMPLERS,
@@ -40,17 +40,26 @@ from bayesknn.posterior.routes import (
     find_posterior,
 )
 from bayesknn.predictive import (
+    KINDS_OF_INTERVAL,
+    Calibration,
+    Description,
     PosteriorNodes,
     Predictive,
+    Summary,
+    Sureness,
+    average_descriptions,
+    check_level,
     decide,
     draw_jointly,
     find_counts,
     find_zones,
+    hull,
     log_score,
     name_actions,
     name_zones,
+    shift_intervals,
+    shift_probabilities,
 )
-from bayesknn.predictive.predictive import _check_level
 
 if TYPE_CHECKING:
     import xarray
@@ -65,6 +74,8 @@ _DRAWS_OF_COUNTS = 1000
 # Reweighted nodes that are worth less than this part of the posterior, or fewer independent draws
 # of a chain than this, are too few for a leave-one-out probability.
 _MIN_SHARE, _MIN_DRAWS = 0.02, 50
+# Numbers in the log_likelihood group of a posterior: 80 MB.
+_MOST_LOG_LIKELIHOODS = 10_000_000
 
 
 class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -98,10 +109,18 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         and ``beta_max`` must not contradict.
     class_prior : array-like of shape (n_classes,) or dict, optional
         The classes' true frequencies where those of the sample differ (unbalanced sampling), in
-        the order of ``classes_`` or by class. Each same-label edge of class g then counts
-        p_g n / n_g. Where these weights differ much, a field of the heaviest class alone soon
-        outweighs all others: ``beta_max="auto"`` is small then, and the coherent posterior may
-        hold beta near 0. The two other likelihoods, with a ``beta_max`` given, do not suffer so.
+        the order of ``classes_`` or by class: a_g = p_g n / n_g.
+    class_prior_as : {"offset", "weights"}, default="offset"
+        What ``class_prior`` does. As an offset, the predicted odds of class g are multiplied by
+        a_g, which is the better by far in test log-loss. As weights, the paper's way, each
+        same-label edge of class g counts a_g. Where these weights differ much, a field of the
+        heaviest class alone soon outweighs all others: ``beta_max="auto"`` is small then, and the
+        coherent posterior may hold beta near 0. The two other likelihoods, with a ``beta_max``
+        given, do not suffer so.
+    calibrate : bool, default=False
+        Pool the probabilities with the share of each class among the neighbours, by exponents
+        that leave-one-out chooses (``calibration_``). The model's own link is fixed, so that its
+        probabilities need not tend to the true ones; the pooled ones are nearer as a rule.
     tie_orders : int, default=1
         Orders of the rows, by which equal distances are settled, to average over. One is enough
         unless many points are tied: ``diagnostics_`` says how many. Each costs a fit of its own.
@@ -120,7 +139,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
     classes_ : ndarray of shape (n_classes,)
     posterior_ : xarray.DataTree
         In ArviZ's layout: ``posterior`` with beta and k over (chain, draw), ``sample_stats``,
-        ``observed_data``.
+        ``observed_data``, and ``log_likelihood``, the log probability of each label given all
+        others, which ``arviz_stats.loo`` and ``compare`` take: of every draw, or of evenly spaced
+        ones where all would be more than ten million numbers.
     k_values_, k_probabilities_ : ndarray of shape (K,)
         1..K, and their posterior probabilities.
     k_probabilities_error_ : ndarray of shape (K,)
@@ -132,7 +153,15 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
     beta_max_ : float
         Largest beta in use.
     class_weight_ : ndarray of shape (n_classes,) or None
-        The weights that ``class_prior`` gives.
+        The a_g that ``class_prior`` gives.
+    calibration_ : (t, s)
+        Exponents of the probability and of the local share, see ``calibrate``; found on first use.
+    calibration_spread_ : ndarray of shape (n_classes,) or None
+        Where classes differ in spread, what the log odds gain with the distance to neighbours.
+    residual_correlation_, residual_correlation_error_ : float
+        Correlation of the residuals of near neighbours and its standard error: the mean squared
+        error of the probabilities as a part of p (1 - p), from which intervals for the true
+        probability are made. Found on first use.
     diagnostics_ : dict
         ``inference`` and ``reason``; ``ess``, ``rhat`` and ``mcse`` of beta and k;
         ``acceptance`` of each chain; ``log_normalizer_error``; ``boundary_ties``: points whose
@@ -141,8 +170,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
     loo_proba_ : ndarray of shape (n, n_classes)
         Class probabilities of each training point given the labels of all others: the posterior
         is reweighted to what it were without the point's own label, exactly for the coherent
-        likelihood and nearly so for the others. ``diagnostics_`` names the rows, if any, that
-        alone move the posterior so much that a refit without them is needed to know.
+        likelihood and nearly so for the others. As ``predict_proba`` would say, pooled if
+        ``calibrate`` and with the offset of ``class_prior``. ``diagnostics_`` names the rows, if
+        any, that alone move the posterior so much that only a refit without them would tell.
     loo_log_score_ : float
         Mean log probability that ``loo_proba_`` gives to the true labels.
     graph_ : NeighborGraph
@@ -161,8 +191,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
     class favours none. Duplicated points are ordinary points at distance 0: they are each other's
     nearest neighbours, and k of them in one place see nobody else in a graph of k - 1.
 
-    A credible interval here carries the uncertainty about beta and k, and nothing else: it is not
-    an interval that covers the true P(y | x) at its level.
+    ``predict_interval`` is for the true P(y | x) and covers it at its level on average over x, not
+    at every x, and not where P varies within a neighbourhood; ``of="parameters"`` carries the
+    uncertainty about beta and k and nothing else.
 
     Examples
     --------
@@ -190,6 +221,8 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         beta_max: float | str = "auto",
         prior: Any = None,
         class_prior: Any = None,
+        class_prior_as: str = "offset",
+        calibrate: bool = False,
         tie_orders: int = 1,
         n_chains: int = 4,
         n_draws: int = 5000,
@@ -207,6 +240,8 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         self.beta_max = beta_max
         self.prior = prior
         self.class_prior = class_prior
+        self.class_prior_as = class_prior_as
+        self.calibrate = calibrate
         self.tie_orders = tie_orders
         self.n_chains = n_chains
         self.n_draws = n_draws
@@ -250,12 +285,16 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
                     n_jobs=self.n_jobs,
                     tie_order=self._tie_order,
                 )
-            weights = None
+            ratios = None
             if self.class_prior is not None:
-                weights = class_weights(labels, self.class_prior, classes.tolist())
+                ratios = class_weights(labels, self.class_prior, classes.tolist())
+            is_offset = self.class_prior_as == "offset"
+            model = BoltzmannModel(graph, len(classes), None if is_offset else ratios)
             with stage("beta_max"):
-                prior = self._choose_prior(graph, len(classes), weights, seeds[0])
-            target = Target(self.likelihood, graph, labels, len(classes), weights, prior)
+                prior = self._choose_prior(model, seeds[0])
+            target = Target(
+                self.likelihood, graph, labels, model.n_classes, model.class_weight, prior
+            )
             with stage("posterior"):
                 route = find_posterior(
                     target,
@@ -267,26 +306,28 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
                     verbose=self.verbose,
                 )
             with stage("leave-one-out"):
-                predictive = self._connect(
-                    self.likelihood, graph, labels, len(classes), _find_nodes(route), weights
-                )
-                loo_proba, shares = predictive.loo_probabilities_and_shares()
+                predictive = self._connect(self.likelihood, model, labels, _find_nodes(route))
+                left_out, shares = predictive.leave_one_out()
         others = [self._fit_order(t, prior, seeds[1 + t], X, y) for t in range(1, n_orders)]
+        left_out = average_descriptions([left_out, *(each._left_out for each in others)])
+        sureness = predictive.find_sureness(left_out) if self.calibrate else None
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
-        self.classes_, self.graph_, self.class_weight_ = classes, graph, weights
+        self.classes_, self.graph_, self.class_weight_ = classes, graph, ratios
         self.beta_max_ = float(prior.beta_max)
         self._labels, self._predictive = labels, predictive
+        self._left_out, self._sureness = left_out, sureness
+        self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
         self._draws = route.draws
         self._tree: xarray.DataTree | None = None
         self._describe(route, prior.k_max)
         self.diagnostics_["warnings"] += _doubt_leave_one_out(shares, route)
         self._count_ties()
-        self.loo_proba_ = loo_proba
         self._others = others
         if others:
             self._average_orders()
+        self.loo_proba_ = self._finish(left_out)
         self.loo_log_score_ = log_score(self.loo_proba_, labels)
         return self
 
@@ -316,32 +357,67 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         -------
         ndarray of shape (m, n_classes)
         """
-        return _mean([each.probabilities(X) for each in self._connect_orders(X)])
+        if self._is_calibrated or self._others:
+            return self._finish(self._look_around(X))
+        own = self._check_and_connect(X).probabilities(X)
+        return shift_probabilities(own, self._odds_ratio)
 
-    def predict_interval(self, X, level: float = 0.95) -> np.ndarray:
-        """Return a credible interval of each class probability.
-
-        It carries the uncertainty about beta and k. With ``tie_orders`` above 1 it holds the
-        interval of every order.
+    def predict_interval(self, X, level: float = 0.95, of: str = "probability") -> np.ndarray:
+        """Return an interval of each class probability.
 
         Parameters
         ----------
         X : array-like, frame or sparse graph of shape (m, p)
         level : float, default=0.95
-            Posterior probability inside, half of the rest on either side.
+            Share of points whose interval is to hold the true probability; or, of parameters, the
+            posterior probability inside, half of the rest on either side.
+        of : {"probability", "parameters"}, default="probability"
+            ``"probability"`` is an interval for the true P(y | x), which carries what the sample
+            and the smoothing leave unknown; it holds the pooled probability (``calibrate=True``),
+            and is [0, 1] where the neighbours are farther than any training point's.
+            ``"parameters"`` is the paper's credible interval, which carries the uncertainty about
+            beta and k alone; with ``tie_orders`` above 1 it holds the interval of every order.
 
         Returns
         -------
         ndarray of shape (m, n_classes, 2)
             Lower and upper ends.
         """
-        return _hull([each.intervals(X, level) for each in self._connect_orders(X)])
+        return self.predict_summary(X, level, of).intervals
 
-    def predict_zone(self, X, level: float = 0.95, uncertain: Any = "uncertain") -> np.ndarray:
+    def predict_summary(self, X, level: float = 0.95, of: str = "probability") -> Summary:
+        """Return probabilities, intervals and typicality from one search for neighbours.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse graph of shape (m, p)
+        level, of
+            As in :meth:`predict_interval`.
+
+        Returns
+        -------
+        Summary
+            With ``probabilities``, ``intervals`` and ``typicality``: what
+            :meth:`predict_proba`, :meth:`predict_interval` and :meth:`predict_typicality` return.
+        """
+        check_choice(of, "of", KINDS_OF_INTERVAL)
+        level = check_level(level)
+        found = self._look_around(X, level if of == "parameters" else None)
+        typicality = self._how_sure().scale.typicality(found.distances)
+        return Summary(self._finish(found), self._find_intervals(found, level), typicality)
+
+    def predict_zone(
+        self,
+        X,
+        level: float = 0.95,
+        uncertain: Any = "uncertain",
+        of: str = "parameters",
+        unfamiliar: float = 0.0,
+    ) -> np.ndarray:
         """Return the class whose interval lies above that of every other, or ``uncertain``.
 
-        With two classes this is the paper's rule: a class is sure where the interval of its
-        probability lies above one half.
+        With two classes and intervals of parameters this is the paper's rule: a class is sure
+        where the interval of its probability lies above one half.
 
         Parameters
         ----------
@@ -350,14 +426,61 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             Of the intervals.
         uncertain : object, default="uncertain"
             What to say where no class is sure; none of ``classes_``.
+        of : {"parameters", "probability"}, default="parameters"
+            Of what the intervals are, see :meth:`predict_interval`.
+        unfamiliar : float, default=0.0
+            Points with a typicality below it are ``"unfamiliar"``, see
+            :meth:`predict_typicality`; at 0 no point is.
 
         Returns
         -------
         ndarray of shape (m,), dtype object
         """
         check_is_fitted(self)
-        names = name_zones(self.classes_, uncertain)
-        return names[find_zones(self.predict_interval(X, level))]
+        if not (isinstance(unfamiliar, int | float | np.number) and 0.0 <= unfamiliar <= 1.0):
+            raise ValueError(f"unfamiliar must lie between 0 and 1, got {show(unfamiliar)}")
+        others = ("unfamiliar", uncertain) if unfamiliar > 0 else (uncertain,)
+        names = name_zones(self.classes_, *others)
+        found = self.predict_summary(X, level, of)
+        zones = find_zones(found.intervals)
+        return names[np.where(found.typicality < unfamiliar, len(self.classes_), zones)]
+
+    def predict_typicality(self, X) -> np.ndarray:
+        """Return how usual the places of new points are.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse graph of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            The share of training points that lie at least as far from their neighbours as the
+            point from its own, at the posterior mean of k: 0 for a point farther out than any.
+        """
+        found = self._look_around(X)
+        return self._how_sure().scale.typicality(found.distances)
+
+    def predict_influence(self, X, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
+        """Return the training rows that move the log odds of new points most, and how much.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse graph of shape (m, p)
+        n_neighbors : int, default=10
+            How many rows.
+
+        Returns
+        -------
+        indices : ndarray of shape (m, n_neighbors)
+            Numbers of training rows, the most influential first; -1 where no other row has any
+            influence.
+        influence : ndarray of shape (m, n_neighbors)
+            What the row adds to the log odds of its own class against every other, averaged over
+            (beta, k): as a neighbour of the point, and by having the point among its own.
+        """
+        n_neighbors = check_count(n_neighbors, "n_neighbors")
+        return self._check_and_connect(X).influence(X, n_neighbors)
 
     def predict_decision(
         self, X, loss: Any = None, actions: Any = None
@@ -475,16 +598,18 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         >>> bool(low < 50 < high), int(sum(ripley.y_test[::10]))
         (True, 50)
         """
-        level = _check_level(level)
+        level = check_level(level)
         draws = self._draw_jointly(X, _DRAWS_OF_COUNTS, random_state)
         return find_counts(draws, len(self.classes_), level)
 
-    def loo_interval(self, level: float = 0.95) -> np.ndarray:
-        """Return a credible interval of each entry of ``loo_proba_``, of a law as reweighted.
+    def loo_interval(self, level: float = 0.95, of: str = "probability") -> np.ndarray:
+        """Return an interval of each class probability of the training points, left out.
 
         Parameters
         ----------
         level : float, default=0.95
+        of : {"probability", "parameters"}, default="probability"
+            As in :meth:`predict_interval`; of parameters, under their law without the point.
 
         Returns
         -------
@@ -492,8 +617,33 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             Lower and upper ends.
         """
         check_is_fitted(self)
-        fits = (self, *self._others)
-        return _hull([each._predictive.loo_intervals(level) for each in fits])
+        check_choice(of, "of", KINDS_OF_INTERVAL)
+        level = check_level(level)
+        found = self._left_out
+        if of == "parameters":
+            ends = [each._predictive.loo_intervals(level) for each in (self, *self._others)]
+            found = found._replace(intervals=hull(ends))
+        return self._find_intervals(found, level)
+
+    @property
+    def calibration_(self) -> Calibration:
+        """Exponents (t, s) of the probability and of the local share."""
+        return self._how_sure().calibration
+
+    @property
+    def calibration_spread_(self) -> np.ndarray | None:
+        """Weights of the distance to neighbours, None where classes do not differ in spread."""
+        return self._how_sure().spread
+
+    @property
+    def residual_correlation_(self) -> float:
+        """Correlation of the residuals of near neighbours."""
+        return self._how_sure().correlation.value
+
+    @property
+    def residual_correlation_error_(self) -> float:
+        """Standard error of ``residual_correlation_``."""
+        return self._how_sure().correlation.error
 
     @property
     def posterior_(self) -> xarray.DataTree:
@@ -501,8 +651,48 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         check_is_fitted(self)
         tree = self._tree
         if tree is None:
-            tree = self._tree = restore_tree(self._draws)
+            tree = self._tree = restore_tree(self._with_log_likelihood())
         return tree
+
+    def _with_log_likelihood(self) -> dict[str, Any]:
+        """Return the draws with the log probability of each label given the others."""
+        posterior, fits = self._draws["groups"]["posterior"], (self, *self._others)
+        step = -(-posterior["k"].size * len(self._labels) // _MOST_LOG_LIKELIHOODS)
+        # Each order of ties has chains of its own.
+        values = [
+            each._predictive.log_likelihood(beta.ravel(), k.ravel()).reshape(*k.shape, -1)
+            for each, beta, k in zip(
+                fits,
+                np.split(posterior["beta"][:, ::step], len(fits)),
+                np.split(posterior["k"][:, ::step], len(fits)),
+                strict=True,
+            )
+        ]
+        group = {"labels": np.concatenate(values)}
+        return self._draws | {"groups": self._draws["groups"] | {"log_likelihood": group}}
+
+    @property
+    def _odds_ratio(self) -> np.ndarray | None:
+        """What the predicted odds are multiplied by."""
+        return self.class_weight_ if self._is_offset else None
+
+    def _how_sure(self) -> Sureness:
+        """Return what leave-one-out says about the probabilities, found on first use."""
+        check_is_fitted(self)
+        if self._sureness is None:
+            self._sureness = self._predictive.find_sureness(self._left_out)
+        return self._sureness
+
+    def _finish(self, found: Description) -> np.ndarray:
+        """Return probabilities as users get them: pooled if asked for, with the offset."""
+        own = self._how_sure().pool(found) if self._is_calibrated else found.probabilities
+        return shift_probabilities(own, self._odds_ratio)
+
+    def _find_intervals(self, found: Description, level: float) -> np.ndarray:
+        """Return the credible intervals that were found, or else those of true probabilities."""
+        if found.intervals is not None:
+            return shift_intervals(found.intervals, found.probabilities, self._odds_ratio)
+        return shift_intervals(*self._how_sure().intervals(found, level), self._odds_ratio)
 
     def _check_and_connect(self, X: Any) -> Predictive:
         check_new_points(self, X)
@@ -519,6 +709,11 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             each.n_jobs, each.verbose = first.n_jobs, first.verbose
         return [first, *others]
 
+    def _look_around(self, X: Any, level: float | None = None) -> Description:
+        """Describe new points, on average over the orders of ties."""
+        orders = self._connect_orders(X)
+        return average_descriptions([each.describe(X, level) for each in orders])
+
     def _draw_jointly(self, X: Any, n_draws: int, random_state: Any) -> np.ndarray:
         """Draw class numbers of a batch, as many in each order of ties."""
         n_draws, orders = check_count(n_draws, "n_draws"), self._connect_orders(X)
@@ -534,8 +729,8 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
     ) -> BayesianKNeighborsClassifier:
         """Fit with ties in another order, under the same prior."""
         other = type(self)(**self.get_params(deep=False))
-        changes = {"tie_orders": 1, "prior": prior, "beta_max": "auto", "max_neighbors": None}
-        other.set_params(**changes, random_state=seed)
+        changes = {"prior": prior, "beta_max": "auto", "max_neighbors": None, "calibrate": False}
+        other.set_params(**changes, tie_orders=1, random_state=seed)
         other._tie_order = tie_order
         other.fit(X, y)
         # As far as files go: a seed sequence and a prior of any kind need not fit into one.
@@ -572,7 +767,6 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         self.beta_sd_ = float(np.sqrt(max(squares.mean() - self.beta_mean_**2, 0.0)))
         self.k_probabilities_ = laws.mean(axis=0)
         self.k_probabilities_error_ = np.sqrt((errors**2).sum(axis=0)) / len(fits)
-        self.loo_proba_ = _mean([each.loo_proba_ for each in fits])
         if hasattr(self, "log_evidence_"):
             logs = np.array([each.log_evidence_ for each in fits])
             shares = np.exp(logs - np.logaddexp.reduce(logs))
@@ -592,6 +786,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         check_n_jobs(self.n_jobs)
         check_verbose(self.verbose)
         check_choice(self.label_sampler, "label_sampler", LABEL_SAMPLERS)
+        check_choice(self.class_prior_as, "class_prior_as", ("offset", "weights"))
+        if not isinstance(self.calibrate, bool | np.bool_):
+            raise ValueError(f"calibrate must be True or False, got {show(self.calibrate)}")
         if isinstance(self.prior, Prior) and not _is_auto(self.beta_max):
             if self.beta_max != self.prior.beta_max:
                 raise ValueError(
@@ -615,36 +812,30 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             k_max = max(1, min(k_max, count_stored(X)))
         return k_max
 
-    def _choose_prior(
-        self,
-        graph: NeighborGraph,
-        n_classes: int,
-        class_weight: np.ndarray | None,
-        seed: np.random.SeedSequence,
-    ) -> Prior:
+    def _choose_prior(self, model: BoltzmannModel, seed: np.random.SeedSequence) -> Prior:
         """Return the prior on (beta, k), with ``beta_max="auto"`` looked for on the graph."""
         if isinstance(self.prior, Prior):
-            return as_prior(self.prior, graph.k_max, self.prior.beta_max)
+            return as_prior(self.prior, model.k_max, self.prior.beta_max)
         beta_max = self.beta_max
         if _is_auto(beta_max):
             found = find_beta_max(
-                graph, n_classes, class_weight=class_weight, n_betas=0, random_state=seed
-            )
+                model.graph, model.n_classes, class_weight=model.class_weight, n_betas=0,
+                random_state=seed,
+            )  # fmt: skip
             scale = _HOLMES_ADAMS_SCALE if self.likelihood == "holmes-adams" else 1.0
             beta_max = scale * found.beta_max
         elif isinstance(beta_max, str):
             raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
-        return as_prior(self.prior, graph.k_max, beta_max)
+        return as_prior(self.prior, model.k_max, beta_max)
 
-    def _connect(self, likelihood: str, *parts: Any) -> Predictive:
+    def _connect(
+        self, likelihood: str, model: BoltzmannModel, labels: np.ndarray, nodes: PosteriorNodes
+    ) -> Predictive:
         """Return what predicts under this likelihood: Holmes and Adams look forward only."""
-        graph, labels, n_classes, nodes, class_weight = parts
         return Predictive(
-            graph,
+            model,
             labels,
-            n_classes,
             nodes,
-            class_weight=class_weight,
             direction="forward" if likelihood == "holmes-adams" else "both",
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -667,7 +858,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         state = dict(super().__getstate__())
         if "_predictive" in state:
             state["_nodes"] = state.pop("_predictive").nodes
-            state["_tree"] = None
+            state["_tree"] = state["_sureness"] = None
         return pack(state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -677,10 +868,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         if nodes is not None:
             # That of the fit: set_params may have changed the parameter before it was saved.
             likelihood = self.diagnostics_["likelihood"]
-            self._predictive = self._connect(
-                likelihood, self.graph_, self._labels, len(self.classes_), nodes,
-                self.class_weight_,
-            )  # fmt: skip
+            weight = None if self._is_offset else self.class_weight_
+            model = BoltzmannModel(self.graph_, len(self.classes_), weight)
+            self._predictive = self._connect(likelihood, model, self._labels, nodes)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -688,16 +878,6 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         tags.input_tags.pairwise = is_precomputed
         tags.input_tags.sparse = is_precomputed
         return tags
-
-
-def _mean(arrays: list[np.ndarray]) -> np.ndarray:
-    return arrays[0] if len(arrays) == 1 else np.mean(arrays, axis=0)
-
-
-def _hull(intervals: list[np.ndarray]) -> np.ndarray:
-    """Return the least intervals that hold all of these; lower and upper ends come last."""
-    lower, upper = np.moveaxis(np.array(intervals), -1, 0)
-    return np.stack([lower.min(axis=0), upper.max(axis=0)], axis=-1)
 
 
 def _is_auto(beta_max: Any) -> bool:

@@ -10,7 +10,7 @@ from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood
-from bayesknn.model import UniformPrior
+from bayesknn.model import BoltzmannModel, UniformPrior
 from bayesknn.posterior import exchange
 from bayesknn.predictive import PosteriorNodes, Predictive
 from tests.statistical import check, p_value_of_z, rejects
@@ -42,7 +42,7 @@ def predict_by_chain(tree, stretch=1.0, direction="both"):
     found = []
     for beta, k in zip(tree["posterior/beta"].values, tree["posterior/k"].values, strict=True):
         nodes = PosteriorNodes.from_draws(stretch * beta, k)
-        parts = Predictive(graph, RIPLEY.y_train, 2, nodes, direction=direction)
+        parts = Predictive(BoltzmannModel(graph, 2), RIPLEY.y_train, nodes, direction=direction)
         found.append(of_truth(parts.probabilities(RIPLEY.X_test)))
     return np.array(found)
 

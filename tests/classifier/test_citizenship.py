@@ -169,7 +169,8 @@ def fitted_in_many_ways():
     yield "gower", make(metric="gower"), categories, names, categories
     yield "precomputed", make(metric="precomputed"), distances, Y, new_distances
     yield "prior", make(prior=UniformPrior(5, 3.0), max_neighbors=None, beta_max="auto"), X, Y, NEW
-    yield "class-prior", make(class_prior=[0.2, 0.8]), X, Y, NEW
+    yield "class-prior", make(class_prior=[0.2, 0.8], calibrate=True), X, Y, NEW
+    yield "weights", make(class_prior=[0.2, 0.8], class_prior_as="weights"), X, Y, NEW
     yield (
         "frame",
         make(),
@@ -191,7 +192,10 @@ def test_files_bring_back_the_same_classifier(clf, train, labels, new):
     assert skops.io.get_untrusted_types(data=blob) == [TYPE]
     for copy in (skops.io.loads(blob, trusted=[TYPE]), pickle.loads(pickle.dumps(clf))):
         np.testing.assert_array_equal(copy.predict_proba(new), clf.predict_proba(new))
-        np.testing.assert_array_equal(copy.predict_interval(new), clf.predict_interval(new))
+        for of in ("probability", "parameters"):
+            np.testing.assert_array_equal(
+                copy.predict_interval(new, of=of), clf.predict_interval(new, of=of)
+            )
         assert copy.predict_zone(new).tolist() == clf.predict_zone(new).tolist()
         assert copy.posterior_.identical(clf.posterior_)
         assert copy.diagnostics_ == clf.diagnostics_

@@ -10,7 +10,7 @@ from bayesknn.datasets import load_glass, load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.ties import order_ties
 from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
-from bayesknn.model import UniformPrior, class_weights
+from bayesknn.model import BoltzmannModel, UniformPrior, class_weights
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive
 
@@ -57,7 +57,7 @@ def test_posterior_of_the_pseudo_likelihood(pseudo):
 def test_the_answer_is_that_of_the_parts(pseudo):
     graph = NeighborGraph.from_points(RIPLEY.X_train, 125)
     grid = grid_posterior(PseudoLikelihood(graph, RIPLEY.y_train), UniformPrior(125, 4.0))
-    parts = Predictive(graph, RIPLEY.y_train, 2, PosteriorNodes.from_grid(grid))
+    parts = Predictive(BoltzmannModel(graph, 2), RIPLEY.y_train, PosteriorNodes.from_grid(grid))
     np.testing.assert_array_equal(
         pseudo.predict_proba(RIPLEY.X_test), parts.probabilities(RIPLEY.X_test)
     )
@@ -90,7 +90,7 @@ def test_ripley_log_losses_are_those_of_the_specification(coherent, pseudo):
 
 def test_probabilities_intervals_and_zones_fit_together(coherent):
     X = RIPLEY.X_test
-    proba, interval = coherent.predict_proba(X), coherent.predict_interval(X)
+    proba, interval = coherent.predict_proba(X), coherent.predict_interval(X, of="parameters")
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
     assert interval.shape == (1000, 2, 2)
     assert np.all(interval[..., 0] <= proba) and np.all(proba <= interval[..., 1])
@@ -105,11 +105,14 @@ def test_probabilities_intervals_and_zones_fit_together(coherent):
     assert set(coherent.predict_zone(X, uncertain=-1)) == {0, 1, -1}
 
 
-def test_a_wider_level_is_less_sure(coherent):
+@pytest.mark.parametrize("of", ["probability", "parameters"])
+def test_a_wider_level_is_less_sure(coherent, of):
     X = RIPLEY.X_test
-    narrow, wide = coherent.predict_interval(X, 0.5), coherent.predict_interval(X, 0.99)
+    narrow, wide = (coherent.predict_interval(X, level, of) for level in (0.5, 0.99))
     assert np.all(wide[..., 0] <= narrow[..., 0]) and np.all(narrow[..., 1] <= wide[..., 1])
-    n_uncertain = [np.sum(coherent.predict_zone(X, level) == "uncertain") for level in (0.5, 0.99)]
+    n_uncertain = [
+        np.sum(coherent.predict_zone(X, level, of=of) == "uncertain") for level in (0.5, 0.99)
+    ]
     assert n_uncertain[0] < n_uncertain[1]
 
 
@@ -118,7 +121,8 @@ def test_zones_of_four_classes():
     clf = BayesianKNeighborsClassifier(likelihood="pseudo", beta_max=5.0).fit(
         glass.X_train, glass.y_train
     )
-    interval, zones = clf.predict_interval(glass.X_test), clf.predict_zone(glass.X_test)
+    interval = clf.predict_interval(glass.X_test, of="parameters")
+    zones = clf.predict_zone(glass.X_test)
     for ends, zone in zip(interval, zones, strict=True):
         above = [
             g for g in range(4) if all(ends[g, 0] > ends[h, 1] for h in range(4) if h != g)
@@ -221,7 +225,7 @@ def test_chains_predict_what_their_draws_say(class_prior):
     X, y = RIPLEY.X_train[::3], RIPLEY.y_train[::3]
     clf = BayesianKNeighborsClassifier(
         "pseudo", "metropolis", max_neighbors=10, beta_max=4.0, class_prior=class_prior,
-        n_chains=2, n_draws=300, n_warmup=200, random_state=0,
+        class_prior_as="weights", n_chains=2, n_draws=300, n_warmup=200, random_state=0,
     ).fit(X, y)  # fmt: skip
     rows = np.arange(len(y))
     draws = clf.posterior_["posterior"]
@@ -253,10 +257,10 @@ def test_a_label_that_moves_the_posterior_by_itself_is_named():
 
 
 def test_leave_one_out_intervals_contain_the_probabilities(pseudo):
-    low, high = np.moveaxis(pseudo.loo_interval(0.9), 2, 0)
+    low, high = np.moveaxis(pseudo.loo_interval(0.9, of="parameters"), 2, 0)
     assert low.shape == (250, 2)
     assert np.all(low <= pseudo.loo_proba_) and np.all(pseudo.loo_proba_ <= high)
-    wide = pseudo.loo_interval(0.99)
+    wide = pseudo.loo_interval(0.99, of="parameters")
     assert np.all(wide[..., 0] <= low) and np.all(high <= wide[..., 1])
 
 
@@ -389,9 +393,9 @@ def test_class_prior_of_the_coherent_model_is_exact_on_a_small_graph():
     y = np.repeat([0, 1], [16, 8])
     X = rng.normal(size=(24, 2)) + 1.5 * y[:, None]
     prior = UniformPrior(3, 4.0)
-    clf = BayesianKNeighborsClassifier(prior=prior, class_prior=[0.5, 0.5], random_state=0).fit(
-        X, y
-    )
+    clf = BayesianKNeighborsClassifier(
+        prior=prior, class_prior=[0.5, 0.5], class_prior_as="weights", random_state=0
+    ).fit(X, y)
     weights = class_weights(y, [0.5, 0.5])
     exact = grid_posterior(ExactLikelihood(clf.graph_, y, 2, weights), prior)
     errors = clf.k_probabilities_error_
@@ -473,6 +477,8 @@ BAD_SETTINGS = [
     ({"prior": [-1.0, 2.0], "max_neighbors": 2}, "prior must be finite and not negative, got -1"),
     ({"prior": [0.0, 0.0], "max_neighbors": 2}, "prior is zero everywhere"),
     ({"prior": [1.0, 1.0], "max_neighbors": 3}, "prior must have 3 rows"),
+    ({"class_prior_as": "prior"}, "class_prior_as must be one of offset, weights, got 'prior'"),
+    ({"calibrate": "yes"}, "calibrate must be True or False, got 'yes'"),
     ({"class_prior": [0.9, 0.2]}, "class_prior must sum to 1"),
     ({"class_prior": {0: 1.0}}, "class_prior has no entry for class 1"),
     ({"metric": "nearness"}, "metric"),
@@ -505,6 +511,12 @@ def test_bad_points_at_prediction_are_named(pseudo):
         pseudo.predict(np.empty((0, 2)))
     with pytest.raises(ValueError, match="level"):
         pseudo.predict_interval(RIPLEY.X_test, level=1.5)
+    with pytest.raises(ValueError, match="of must be one of probability, parameters, got 'both'"):
+        pseudo.predict_interval(RIPLEY.X_test, of="both")
+    with pytest.raises(ValueError, match="n_neighbors must be an integer >= 1, got 0"):
+        pseudo.predict_influence(RIPLEY.X_test, 0)
+    with pytest.raises(ValueError, match="unfamiliar must lie between 0 and 1, got 2"):
+        pseudo.predict_zone(RIPLEY.X_test, unfamiliar=2)
 
 
 def test_unseen_categories_are_named():

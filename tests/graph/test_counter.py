@@ -89,13 +89,16 @@ def test_chunks_and_threads_do_not_change_the_counts(metric, direction):
     points, new = rng.normal(size=(300, 3)), rng.normal(size=(1500, 3))
     labels = rng.integers(0, 4, size=300)
     graph = NeighborGraph.from_points(points, 12, metric=metric)
-    counter = NeighborCounter(graph, labels, 4, [2, 12, 5], direction)
+    rank = 7
+    counter = NeighborCounter(graph, labels, 4, [2, 12, 5], direction, rank)
     whole = counter.count(new)
     np.testing.assert_array_equal(counter.count(new, n_jobs=2), whole)
     for n_jobs, size in ((1, 7), (2, 1100)):
         parts = list(counter.count_chunks(new, size, n_jobs))
         assert parts[0][0] == slice(0, size)
         np.testing.assert_array_equal(np.concatenate([part[1] for part in parts], 1), whole)
+        distances = np.concatenate([part[2] for part in parts])
+        np.testing.assert_array_equal(distances, graph.query(new).distances[rank - 1])
 
 
 def test_sparse_distances_count_what_is_stored():

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
-from bayesknn.model import UniformPrior
+from bayesknn.model import BoltzmannModel, UniformPrior
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive, log_score
 from tests.predictive.twins import interval, problem, random_nodes, rule_at_nodes, soften
@@ -27,10 +27,13 @@ def build(n_classes, weighted=False, direction="both"):
     graph, X, labels, _ = problem(n_classes)
     weights = np.linspace(0.6, 1.7, n_classes) if weighted else None
     nodes = random_nodes(graph.k_max)
-    predictive = Predictive(
-        graph, labels, n_classes, nodes, class_weight=weights, direction=direction
-    )
+    model = BoltzmannModel(graph, n_classes, weights)
+    predictive = Predictive(model, labels, nodes, direction=direction)
     return predictive, X, labels, nodes, weights
+
+
+def loo(predictive):
+    return predictive.leave_one_out()[0].probabilities
 
 
 def reweighted(nodes, values, label):
@@ -42,7 +45,7 @@ def reweighted(nodes, values, label):
 def test_it_is_the_reweighted_rule_on_the_graph_without_the_point(n_classes, weighted, direction):
     """Where no distances tie, the full conditional is the predictive law from all other points."""
     predictive, X, labels, nodes, weights = build(n_classes, weighted, direction)
-    found, share = predictive.loo_probabilities_and_shares()
+    (found, variances, votes, *_), share = predictive.leave_one_out()
     for i in range(0, len(X), 5):
         others = np.delete(np.arange(len(X)), i)
         values = rule_at_nodes(
@@ -50,6 +53,7 @@ def test_it_is_the_reweighted_rule_on_the_graph_without_the_point(n_classes, wei
         )[:, 0]
         w = reweighted(nodes, values, labels[i])
         assert np.allclose(found[i], w @ values, atol=1e-12)
+        assert np.allclose(variances[i], w @ values**2 - (w @ values) ** 2, atol=1e-12)
         assert math.isclose(share[i], 1 / (w**2 / nodes.weight).sum(), rel_tol=1e-9)
 
 
@@ -96,7 +100,7 @@ def test_it_is_exact_for_the_coherent_model(weights):
 
     posterior = evidences(labels) / evidences(labels).sum()
     nodes = PosteriorNodes([k for _, k in places], [beta for beta, _ in places], posterior)
-    found = Predictive(graph, labels, 3, nodes, class_weight=weights).loo_probabilities()
+    found = loo(Predictive(BoltzmannModel(graph, 3, weights), labels, nodes))
     for i in range(len(labels)):
         law = np.array(
             [evidences([*labels[:i], g, *labels[i + 1 :]]).sum() for g in range(3)]
@@ -108,7 +112,7 @@ def fit_predictive(X, labels, n_classes, prior, kind=PseudoLikelihood):
     graph = NeighborGraph.from_points(X, prior.k_max)
     product = kind(graph, labels, n_classes)
     nodes = PosteriorNodes.from_grid(grid_posterior(product, prior))
-    return Predictive(graph, labels, n_classes, nodes, direction=kind.direction)
+    return Predictive(BoltzmannModel(graph, n_classes), labels, nodes, direction=kind.direction)
 
 
 def refit_without(X, labels, n_classes, prior, rows, kind=PseudoLikelihood):
@@ -141,7 +145,7 @@ def test_refits_without_each_point_agree(load, n_rows, k_max, beta_max):
     prior = UniformPrior(k_max, beta_max)
     rows = np.random.default_rng(1).permutation(len(X))[:n_rows]
     true = refit_without(X, labels, n_classes, prior, rows)
-    found = fit_predictive(X, labels, n_classes, prior).loo_probabilities()[rows]
+    found = loo(fit_predictive(X, labels, n_classes, prior))[rows]
     assert abs(log_score(found, labels[rows]) - log_score(true, labels[rows])) < 0.003
     assert np.abs(found - true).max() < 0.05
 
@@ -152,7 +156,7 @@ def test_refits_without_the_points_that_matter_most_agree(kind):
     X, labels, n_classes = iris()
     prior = UniformPrior(30, 12.0)
     whole = fit_predictive(X, labels, n_classes, prior, kind)
-    found = whole.loo_probabilities()
+    found = loo(whole)
     rows = np.argsort(found[np.arange(150), labels])[:8]
     true = refit_without(X, labels, n_classes, prior, rows, kind)
     assert np.abs(found[rows] - true).max() < 0.05
@@ -167,7 +171,9 @@ def test_huge_odds_do_not_overflow():
     labels = np.repeat([0, 1], 6)
     labels[2] = 1
     graph = NeighborGraph.from_points(X, k_max=3)
-    predictive = Predictive(graph, labels, 2, PosteriorNodes([2, 3], [1.0, 900.0], [0.5, 0.5]))
-    found, share = predictive.loo_probabilities_and_shares()
+    nodes = PosteriorNodes([2, 3], [1.0, 900.0], [0.5, 0.5])
+    predictive = Predictive(BoltzmannModel(graph, 2), labels, nodes)
+    (found, variances, *_), share = predictive.leave_one_out()
+    assert np.all(np.isfinite(variances))
     assert np.allclose(found.sum(axis=1), 1) and np.all(np.isfinite(share))
     assert np.all(np.isfinite(predictive.loo_intervals()))

@@ -6,12 +6,14 @@ import pytest
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
+from bayesknn.model import BoltzmannModel
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive, decide, find_zones, log_score
 from bayesknn.predictive import predictive as module
 from tests.model.graphs import ripley_graph
 from tests.predictive.twins import interval, problem, random_nodes, rule_at_nodes
 
+RIPLEY_MODEL = BoltzmannModel(ripley_graph(), 2)
 CASES = [
     (n_classes, weighted, direction)
     for n_classes in (2, 3, 4)
@@ -25,9 +27,8 @@ def build(n_classes, weighted=False, direction="both", nodes=None, **options):
     weights = np.linspace(0.6, 1.7, n_classes) if weighted else None
     if nodes is None:
         nodes = random_nodes(graph.k_max)
-    predictive = Predictive(
-        graph, labels, n_classes, nodes, class_weight=weights, direction=direction, **options
-    )
+    model = BoltzmannModel(graph, n_classes, weights)
+    predictive = Predictive(model, labels, nodes, direction=direction, **options)
     return predictive, (X, labels, new, n_classes, nodes, weights, direction)
 
 
@@ -106,7 +107,7 @@ def test_intervals_contain_the_mean_even_of_extreme_laws():
     # One node in fifty holds almost all of the mean of class 1, and lies in the tail.
     graph = NeighborGraph.from_points([[0.0], [1.0], [8.0], [9.0]], k_max=1)
     nodes = PosteriorNodes([1, 1], [0.0, 40.0], [0.02, 0.98])
-    predictive = Predictive(graph, [0, 0, 1, 1], 2, nodes)
+    predictive = Predictive(BoltzmannModel(graph, 2), [0, 0, 1, 1], nodes)
     ends, mean = predictive.intervals([[0.4]], 0.95), predictive.probabilities([[0.4]])
     assert np.all(ends[..., 0] <= mean) and np.all(mean <= ends[..., 1])
     assert np.isclose(mean[0, 1], 0.01) and np.isclose(ends[0, 1, 1], 0.01)
@@ -127,7 +128,7 @@ def test_zones_of_two_classes_follow_the_paper():
     ripley = load_ripley()
     posterior = grid_posterior(PseudoLikelihood(ripley_graph(), ripley.y_train), beta_max=4.0)
     nodes = PosteriorNodes.from_grid(posterior)
-    predictive = Predictive(ripley_graph(), ripley.y_train, 2, nodes)
+    predictive = Predictive(RIPLEY_MODEL, ripley.y_train, nodes)
     ends = predictive.intervals(ripley.X_test)
     assert np.allclose(ends[:, 0, 0], 1 - ends[:, 1, 1], atol=1e-12)
     contains_half = (ends[:, 1, 0] <= 0.5) & (ends[:, 1, 1] >= 0.5)
@@ -142,10 +143,10 @@ def test_the_log_score_at_one_node_is_the_log_product(likelihood):
     ripley = load_ripley()
     product = likelihood(ripley_graph(), ripley.y_train)
     predictive = Predictive(
-        ripley_graph(), ripley.y_train, 2, PosteriorNodes([30], [1.7], [1.0]),
+        RIPLEY_MODEL, ripley.y_train, PosteriorNodes([30], [1.7], [1.0]),
         direction=product.direction,
     )  # fmt: skip
-    score = log_score(predictive.loo_probabilities(), ripley.y_train)
+    score = log_score(predictive.leave_one_out()[0].probabilities, ripley.y_train)
     assert np.isclose(250 * score, product.log_density(1.7, 30))
 
 
@@ -158,7 +159,7 @@ def test_ripley_comes_out_as_in_spec(likelihood, beta_max, log_loss):
     product = likelihood(ripley_graph(), ripley.y_train)
     nodes = PosteriorNodes.from_grid(grid_posterior(product, beta_max=beta_max))
     direction = product.direction
-    predictive = Predictive(ripley_graph(), ripley.y_train, 2, nodes, direction=direction)
+    predictive = Predictive(RIPLEY_MODEL, ripley.y_train, nodes, direction=direction)
     found = predictive.probabilities(ripley.X_test)
     assert abs(-log_score(found, ripley.y_test) - log_loss) < 0.0006
     if product.direction == "both":
@@ -175,8 +176,11 @@ def test_renaming_classes_permutes_the_columns_to_the_bit(n_classes, weighted, d
     renamed = np.roll(np.arange(n_classes), 1)
     predictives = [
         Predictive(
-            graph, y, n_classes, nodes, class_weight=a if weighted else None, direction=direction
-        )
+            BoltzmannModel(graph, n_classes, a if weighted else None),
+            y,
+            nodes,
+            direction=direction,
+        )  # fmt: skip
         for y, a in ((labels, weights), (renamed[labels], weights[np.argsort(renamed)]))
     ]
     for method in ("probabilities", "intervals"):
@@ -184,7 +188,7 @@ def test_renaming_classes_permutes_the_columns_to_the_bit(n_classes, weighted, d
         assert np.array_equal(second[:, renamed], first)
     first, second = (p.probabilities_and_errors(new)[1] for p in predictives)
     assert np.array_equal(second[:, renamed], first)
-    first, second = (p.loo_probabilities() for p in predictives)
+    first, second = (p.leave_one_out()[0].probabilities for p in predictives)
     assert np.array_equal(second[:, renamed], first)
 
 
@@ -196,15 +200,14 @@ def test_blocks_and_threads_give_the_same_bits(n_classes, weighted, monkeypatch)
     weights = np.linspace(0.6, 1.7, n_classes) if weighted else None
 
     def everything(n_jobs=None, rows=None):
-        predictive = Predictive(
-            graph, labels, n_classes, nodes, class_weight=weights, n_jobs=n_jobs
-        )
+        model = BoltzmannModel(graph, n_classes, weights)
+        predictive = Predictive(model, labels, nodes, n_jobs=n_jobs)
         parts = [new] if rows is None else np.array_split(new, rows)
         return [
             np.concatenate([predictive.probabilities(X) for X in parts]),
             np.concatenate([predictive.probabilities_and_errors(X)[1] for X in parts]),
             np.concatenate([predictive.intervals(X[:200]) for X in parts[:1]]),
-            predictive.loo_probabilities(),
+            predictive.leave_one_out()[0].probabilities,
             predictive.loo_intervals(),
         ]
 
@@ -222,12 +225,12 @@ def test_blocks_and_threads_give_the_same_bits(n_classes, weighted, monkeypatch)
 def test_the_query_reaches_no_further_than_the_weights():
     graph, _, labels, _ = problem(2)
     nodes = PosteriorNodes([3, 5], [1.0, 1.0], [0.5, 0.5])
-    assert Predictive(graph, labels, 2, nodes).graph.k_max == 5
+    assert Predictive(BoltzmannModel(graph, 2), labels, nodes).graph.k_max == 5
 
 
 def test_an_empty_class_and_far_points():
     graph, _, labels, _ = problem(2)
-    predictive = Predictive(graph, labels, 3, random_nodes(graph.k_max))
+    predictive = Predictive(BoltzmannModel(graph, 3), labels, random_nodes(graph.k_max))
     found = predictive.probabilities([[1e9, 0.0], [-1e9, 1e9]])
     assert np.all(np.isfinite(found)) and np.allclose(found.sum(axis=1), 1)
     assert np.all(found[:, 2] > 0)
@@ -238,16 +241,14 @@ def test_an_empty_class_and_far_points():
     [
         ({"direction": "reverse"}, "direction must be one of both, forward, got 'reverse'"),
         ({"nodes": PosteriorNodes([13], [1.0], [1.0])}, r"k must be an integer in 1..12"),
-        ({"n_classes": 1}, "n_classes must be an integer >= 2"),
         ({"labels": [0, 1]}, "one label for each of the 40 points"),
-        ({"class_weight": [1.0]}, "class_weight must hold 2 numbers"),
     ],
 )
 def test_bad_arguments_are_refused(change, message):
     graph, _, labels, _ = problem(2)
-    arguments = {"labels": labels, "n_classes": 2, "nodes": random_nodes(graph.k_max)} | change
+    arguments = {"labels": labels, "nodes": random_nodes(graph.k_max)} | change
     with pytest.raises(ValueError, match=message):
-        Predictive(graph, **arguments)
+        Predictive(BoltzmannModel(graph, 2), **arguments)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -1, 2.0, np.nan, "high", None, [0.5]])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesknn._jit import kernel
+from bayesknn._validation import check_count
 from bayesknn.graph.arguments import check_class_numbers, check_k_values
 from bayesknn.graph.kdsearch import _gather, _make_candidates
 from bayesknn.graph.kdtree import _LEAF, KDTree, build_tree
@@ -46,6 +47,8 @@ class NeighborCounter:
     direction : {"both", "forward"}
         Whether to count the training points that would have the new point among their nearest
         along with its own nearest, or these alone.
+    rank : int, optional
+        Rank of the neighbour whose distance :meth:`count_chunks` tells; the largest k by default.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class NeighborCounter:
         n_classes: int,
         k_values: Any = None,
         direction: str = "both",
+        rank: int | None = None,
     ):
         check_query_direction(direction)
         self.graph = graph
@@ -70,6 +74,8 @@ class NeighborCounter:
         self.n_classes = n_classes
         self.k_values = check_k_values(k_values, graph.k_max)
         self.direction = direction
+        largest = int(self.k_values.max())
+        self.rank = largest if rank is None else check_count(rank, "rank", 1, largest)
 
     def count(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
         """Count each class around each new point.
@@ -85,11 +91,11 @@ class NeighborCounter:
         -------
         ndarray of shape (n_k, m, n_classes), dtype int32
         """
-        return self._count_rows(check_query(self.graph, X), n_jobs)
+        return self._count_rows(check_query(self.graph, X), n_jobs)[0]
 
     def count_chunks(
         self, X: Any, chunk_size: int, n_jobs: int | None = None
-    ) -> Iterator[tuple[slice, np.ndarray]]:
+    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield the counts of ``chunk_size`` new points at a time, and which rows of X they are.
 
         Parameters
@@ -102,10 +108,12 @@ class NeighborCounter:
         ------
         rows : slice
         counts : ndarray of shape (n_k, size, n_classes), dtype int32
+        distances : ndarray of shape (size,)
+            From the new points to their neighbours at ``rank``.
         """
         rows = check_query(self.graph, X)
         parts = cut_queries(rows.shape[0], chunk_size)
-        return ((part, self._count_rows(rows[part], n_jobs)) for part in parts)
+        return ((part, *self._count_rows(rows[part], n_jobs)) for part in parts)
 
     @cached_property
     def _reach(self) -> Reach:
@@ -113,16 +121,20 @@ class NeighborCounter:
         assert self.graph.distances is not None and self.graph.index is not None
         return Reach(self.graph.distances[np.sort(self.k_values) - 1], self.graph.index.tree)
 
-    def _count_rows(self, rows: Any, n_jobs: int | None) -> np.ndarray:
+    def _count_rows(self, rows: Any, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         assert self.graph.index is not None
         if self.graph.index.tree is None:
             query = query_rows(self.graph, rows, n_jobs, self.direction)
-            return query.counts(self.labels, self.n_classes, self.k_values, self.direction)
+            counts = query.counts(self.labels, self.n_classes, self.k_values, self.direction)
+            return counts, query.distances[self.rank - 1]
         return self._count_in_tree(self.graph.index.tree, build_tree(rows), n_jobs)
 
-    def _count_in_tree(self, tree: KDTree, queries: KDTree, n_jobs: int | None) -> np.ndarray:
+    def _count_in_tree(
+        self, tree: KDTree, queries: KDTree, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         order = np.argsort(self.k_values, kind="stable")
         found = np.empty((len(order), len(queries.order), self.n_classes), np.int32)
+        distances = np.empty(len(queries.order))
         low, high = (box[queries.n_leaves == 1] for box in (queries.low, queries.high))
         is_reverse = self.direction == "both"
         nothing = np.empty((0, 0))
@@ -135,11 +147,12 @@ class NeighborCounter:
         def search(start, stop):
             _tally(
                 tree.ranks, *tree[1:6], *arrays, queries.order, queries.blocks, low, high,
-                start, stop, by_rank, in_tree, self.k_values[order], order, is_reverse, found,
+                start, stop, by_rank, in_tree, self.k_values[order], order, is_reverse,
+                self.rank, found, distances,
             )  # fmt: skip
 
         run_in_threads(search, len(queries.blocks), _LEAVES_A_TASK, n_jobs)
-        return found
+        return found, distances
 
     def __getstate__(self) -> dict[str, Any]:
         # As large as the graph, and quick to rebuild.
@@ -150,9 +163,12 @@ class NeighborCounter:
 def _tally(
     ranks, first_leaf, n_leaves, low, high, blocks, lists, reach, box_reach,
     query_order, query_blocks, query_low, query_high, start, stop,
-    labels_by_rank, labels_in_tree, wanted, columns, is_reverse, found,
+    labels_by_rank, labels_in_tree, wanted, columns, is_reverse, rank, found, distances,
 ):  # fmt: skip
-    """Write the counts at ``wanted``, which rises, to rows ``columns`` of ``found``."""
+    """Write the counts at ``wanted``, which rises, to rows ``columns`` of ``found``.
+
+    And the distances to the neighbours at ``rank`` to ``distances``.
+    """
     m, n_k = query_order.shape[0], wanted.shape[0]
     held = _make_candidates(wanted[-1], blocks.shape[1])
     keys, points, n_found = held.keys, held.points, held.n_found
@@ -187,6 +203,7 @@ def _tally(
                 for h in range(np.uint64(size)):
                     tally[places[h], labels_in_tree[members[h]]] += np.int32(1)
             i = query_order[b * _LEAF + q]
+            distances[i] = keys[q, rank - 1]
             for g in range(found.shape[2]):
                 total = np.int32(0)
                 for t in range(n_k):

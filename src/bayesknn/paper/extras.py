@@ -11,13 +11,12 @@ from bayesknn.likelihood import HolmesAdamsLikelihood, log_normalizer
 from bayesknn.model import BoltzmannModel, UniformPrior
 from bayesknn.paper.drawing import new_figure
 from bayesknn.paper.item import Estimate, Item, Quantity, Result, independent
-from bayesknn.paper.prediction import measure_error, measure_log_loss
+from bayesknn.paper.prediction import measure_error, measure_log_loss, predictive
 from bayesknn.paper.samples import auxiliary_draws, path_draws, pseudo_draws, ripley_posterior
 from bayesknn.paper.setting import Setting, make_study
 from bayesknn.plots import ApproximationDisplay
 from bayesknn.plots.style import COLOURS, INK, tidy
 from bayesknn.posterior import GridPosterior, grid_posterior
-from bayesknn.predictive import PosteriorNodes, Predictive
 
 _FOUR_K = 3
 # Forward neighbours alone count half as much, so that a prior up to 4 would cut this law off.
@@ -84,10 +83,7 @@ def against_exact(setting: Setting) -> Result:
             _distance(pooled / pooled.sum(), exact), spread / len(shares) ** 0.5, spread
         )
         estimates[f"loss_{name}"] = measure_log_loss(study, draws)
-    forward = Predictive(
-        study.graph, study.labels, study.n_classes,
-        PosteriorNodes.from_grid(holmes_adams), direction="forward",
-    ).probabilities(study.X_test)  # fmt: skip
+    forward = predictive(study, holmes_adams, "forward").probabilities(study.X_test)
     estimates["error_exact"] = measure_error(study, exact)
     estimates["loss_exact"] = measure_log_loss(study, exact)
     estimates["error_ha"] = Estimate(study.error_rate(forward))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn.model import BoltzmannModel
 from bayesknn.paper.item import Estimate
 from bayesknn.paper.samples import Draws
 from bayesknn.paper.setting import Study
@@ -17,19 +18,24 @@ from bayesknn.predictive import PosteriorNodes, Predictive
 _N_REPLICATES = 16
 
 
-def predictive(study: Study, posterior: Draws | GridPosterior) -> Predictive:
+def predictive(
+    study: Study, posterior: Draws | GridPosterior, direction: str = "both"
+) -> Predictive:
     """Return the rule that averages over a posterior.
 
     Parameters
     ----------
     study : Study
     posterior : Draws or GridPosterior
+    direction : {"both", "forward"}
+        Forward is the rule of Holmes and Adams.
     """
     if isinstance(posterior, GridPosterior):
         nodes = PosteriorNodes.from_grid(posterior)
     else:
         nodes = PosteriorNodes.from_draws(*posterior.kept)
-    return Predictive(study.graph, study.labels, study.n_classes, nodes)
+    model = BoltzmannModel(study.graph, study.n_classes)
+    return Predictive(model, study.labels, nodes, direction=direction)
 
 
 def measure_error(study: Study, posterior: Draws | GridPosterior) -> Estimate:

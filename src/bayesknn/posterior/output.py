@@ -1,7 +1,8 @@
 """The posterior as people and ArviZ read it: an xarray DataTree (groups as in ArviZ's schema).
 
 ``posterior`` holds beta and k over (chain, draw), ``sample_stats`` what the sampler says about
-each draw, ``observed_data`` the labels; the iterations of warm-up stand in groups of their own,
+each draw, ``observed_data`` the labels, ``log_likelihood`` the log probability of each label given
+the others where it was asked for; the iterations of warm-up stand in groups of their own,
 ``warmup_posterior`` and ``warmup_sample_stats``. Attributes hold text and numbers only, tuning and
 keys as JSON, so that netCDF gives back what it was given.
 """
@@ -152,10 +153,11 @@ def restore_tree(flat: Mapping[str, Any]) -> xarray.DataTree:
 def _of_draws(variables: Mapping[str, np.ndarray]) -> xarray.Dataset:
     import xarray
 
-    n_chains, n_draws = next(iter(variables.values())).shape
-    coords = {"chain": np.arange(n_chains), "draw": np.arange(n_draws)}
+    dims = ("chain", "draw", "point")
+    shape = next(iter(variables.values())).shape
+    coords = {dim: np.arange(size) for dim, size in zip(dims, shape, strict=False)}
     return xarray.Dataset(
-        {name: (("chain", "draw"), values) for name, values in variables.items()}, coords
+        {name: (dims[: values.ndim], values) for name, values in variables.items()}, coords
     )
 
 

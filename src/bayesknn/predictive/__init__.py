@@ -1,25 +1,51 @@
-"""Class probabilities of new points, averaged over the law of (beta, k), and what to do with them.
+"""Class probabilities of new points, averaged over the law of (beta, k), and how sure they are.
 
-``nodes`` holds the law of (beta, k) in a small number of weighted points, ``quadrature`` condenses
-it further for averages, ``averages`` and ``intervals`` evaluate the predictive rule over it,
-``leave_one_out`` takes a training point's own label out of it,
-``predictive`` puts them behind one object, ``decisions`` turns the results into zones, decisions
-and scores, and ``joint`` draws the labels of many new points together.
+``nodes`` holds the law of (beta, k) in a small number of weighted points and ``quadrature``
+condenses it further for averages. ``averages``, ``intervals`` and ``influence`` evaluate the
+predictive rule over it, ``leave_one_out`` takes a training point's own label out of it,
+``predictive`` puts them behind one object, and ``joint`` draws the labels of many new points
+together.
+
+What follows takes arrays, from whichever classifier: ``calibration`` pools probabilities with local
+shares, ``true_probability`` makes intervals that cover the true ones, ``sureness`` holds both as
+learned from leave-one-out, ``frequencies`` moves them to other class frequencies, and
+``decisions`` turns them into zones, decisions and scores.
 """
 
+from bayesknn.predictive.calibration import Calibration, DistanceScale
 from bayesknn.predictive.decisions import decide, find_zones, log_score, name_actions, name_zones
+from bayesknn.predictive.frequencies import shift_intervals, shift_probabilities
 from bayesknn.predictive.joint import draw_jointly, find_counts
 from bayesknn.predictive.nodes import PosteriorNodes
-from bayesknn.predictive.predictive import Predictive
+from bayesknn.predictive.predictive import Predictive, check_level
+from bayesknn.predictive.sureness import (
+    KINDS_OF_INTERVAL,
+    Description,
+    Summary,
+    Sureness,
+    average_descriptions,
+    hull,
+)
 
 __all__ = [
+    "KINDS_OF_INTERVAL",
+    "Calibration",
+    "Description",
+    "DistanceScale",
     "PosteriorNodes",
     "Predictive",
+    "Summary",
+    "Sureness",
+    "average_descriptions",
+    "check_level",
     "decide",
     "draw_jointly",
     "find_counts",
     "find_zones",
+    "hull",
     "log_score",
     "name_actions",
     "name_zones",
+    "shift_intervals",
+    "shift_probabilities",
 ]

@@ -52,19 +52,64 @@ def average(
     >>> average(np.array([[[3, 1]]], dtype=np.int32), nodes, None).round(4).tolist()
     [[0.7311, 0.2689]]
     """
+    return moments(counts, nodes, class_weight, n_jobs)[0]
+
+
+def moments(
+    counts: np.ndarray,
+    nodes: PosteriorNodes,
+    class_weight: np.ndarray | None,
+    n_jobs: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find mean and variance of class probabilities over the nodes.
+
+    Parameters
+    ----------
+    counts, nodes, class_weight, n_jobs
+        As in :func:`average`.
+
+    Returns
+    -------
+    means, variances : ndarray of shape (m, n_classes)
+    """
     _, m, n_classes = counts.shape
-    found = np.zeros((m, n_classes))
+    found, squares = np.zeros((m, n_classes)), np.zeros((m, n_classes))
+    points = nodes.starts, nodes.strengths, nodes.weight
     if n_classes == 2 and class_weight is None:
-        points = nodes.starts, nodes.strengths, nodes.weight
         run_in_threads(
-            lambda first, last: _average_two(counts, *points, first, last, found),
+            lambda first, last: _average_two(counts, *points, first, last, found, squares),
             m, POINTS_A_TASK, n_jobs,
         )  # fmt: skip
     else:
-        sums = found[:, :, None]
-        _average_columns(counts, nodes, nodes.weight[:, None], class_weight, sums, n_jobs)
-    # Rounding may add up to a last digit above one.
-    return np.minimum(found, 1.0, out=found)
+        scale = weights_or_ones(class_weight, n_classes)
+        run_in_threads(
+            lambda first, last: _average_any(counts, *points, scale, first, last, found, squares),
+            m, POINTS_A_TASK, n_jobs,
+        )  # fmt: skip
+    # Rounding may add up to a last digit above one, or take a variance below zero.
+    np.minimum(found, 1.0, out=found)
+    return found, np.maximum(squares - found**2, 0.0)
+
+
+def sum_votes(
+    counts: np.ndarray, nodes: PosteriorNodes, class_weight: np.ndarray | None
+) -> np.ndarray:
+    """Average ``beta / k`` times the counts over the nodes: what speaks for each class.
+
+    Parameters
+    ----------
+    counts, nodes, class_weight
+        As in :func:`average`.
+
+    Returns
+    -------
+    ndarray of shape (m, n_classes)
+    """
+    found = np.zeros(counts.shape[1:])
+    strengths = np.add.reduceat(nodes.weight * nodes.strengths, nodes.starts[:-1])
+    for strength, at_k in zip(strengths, counts, strict=True):
+        found += strength * at_k
+    return found if class_weight is None else found * class_weight
 
 
 def average_replicates(
@@ -85,18 +130,13 @@ def average_replicates(
     ndarray of shape (m, n_classes, R)
     """
     found = np.zeros((*counts.shape[1:], len(nodes.replicates)))
-    columns = np.ascontiguousarray(nodes.replicates.T)
-    _average_columns(counts, nodes, columns, class_weight, found, n_jobs)
-    return found
-
-
-def _average_columns(counts, nodes, columns, class_weight, found, n_jobs) -> None:
     scale = weights_or_ones(class_weight, counts.shape[2])
-    points = nodes.starts, nodes.strengths, columns
+    points = nodes.starts, nodes.strengths, np.ascontiguousarray(nodes.replicates.T)
     run_in_threads(
-        lambda first, last: _average_any(counts, *points, scale, first, last, found),
+        lambda first, last: _average_columns(counts, *points, scale, first, last, found),
         counts.shape[1], POINTS_A_TASK, n_jobs,
     )  # fmt: skip
+    return found
 
 
 def weights_or_ones(class_weight: np.ndarray | None, n_classes: int) -> np.ndarray:
@@ -105,30 +145,51 @@ def weights_or_ones(class_weight: np.ndarray | None, n_classes: int) -> np.ndarr
 
 
 @kernel
-def _average_two(counts, starts, strengths, weights, first, last, found):
+def _average_two(counts, starts, strengths, weights, first, last, found, squares):
     for t in range(np.uint64(counts.shape[0])):
         largest = 0
         for q in range(np.uint64(first), np.uint64(last)):
             largest = max(largest, abs(counts[t, q, 0] - counts[t, q, 1]))
-        leading = np.zeros(largest + 1)
-        trailing = np.zeros(largest + 1)
+        # Mean and mean square of the class that leads by d, and of the one behind.
+        table = np.zeros((largest + 1, 4))
         for d in range(largest + 1):
             for j in range(starts[t], starts[t + 1]):
                 odds = math.exp(-strengths[j] * d)
-                leading[d] += weights[j] / (1.0 + odds)
-                trailing[d] += weights[j] * (odds / (1.0 + odds))
+                leading = 1.0 / (1.0 + odds)
+                trailing = odds * leading
+                table[d, 0] += weights[j] * leading
+                table[d, 1] += weights[j] * trailing
+                table[d, 2] += weights[j] * leading * leading
+                table[d, 3] += weights[j] * trailing * trailing
         for q in range(np.uint64(first), np.uint64(last)):
             d = counts[t, q, 0] - counts[t, q, 1]
-            if d >= 0:
-                found[q, 0] += leading[d]
-                found[q, 1] += trailing[d]
-            else:
-                found[q, 0] += trailing[-d]
-                found[q, 1] += leading[-d]
+            row = table[abs(d)]
+            ahead = 0 if d >= 0 else 1
+            found[q, ahead] += row[0]
+            found[q, 1 - ahead] += row[1]
+            squares[q, ahead] += row[2]
+            squares[q, 1 - ahead] += row[3]
 
 
 @kernel
-def _average_any(counts, starts, strengths, weights, scale, first, last, found):
+def _average_any(counts, starts, strengths, weights, scale, first, last, found, squares):
+    n_classes = np.uint64(counts.shape[2])
+    deficits = np.empty(n_classes)
+    order = np.empty(n_classes, np.uint64)
+    probabilities = np.empty(n_classes)
+    for t in range(np.uint64(counts.shape[0])):
+        for q in range(np.uint64(first), np.uint64(last)):
+            _rank_classes(counts[t, q], scale, deficits, order)
+            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
+                _soften(deficits, order, strengths[j], probabilities)
+                for g in range(n_classes):
+                    part = weights[j] * probabilities[g]
+                    found[q, g] += part
+                    squares[q, g] += part * probabilities[g]
+
+
+@kernel
+def _average_columns(counts, starts, strengths, weights, scale, first, last, found):
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     order = np.empty(n_classes, np.uint64)

@@ -30,7 +30,7 @@ def leave_one_out(
     nodes: PosteriorNodes,
     class_weight: np.ndarray | None,
     n_jobs: int | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Average class probabilities over nodes that have not seen the point's own label.
 
     Parameters
@@ -48,6 +48,8 @@ def leave_one_out(
     Returns
     -------
     probabilities : ndarray of shape (m, n_classes)
+    variances : ndarray of shape (m, n_classes)
+        Of the probabilities over the reweighted nodes.
     share : ndarray of shape (m,)
         Part of the posterior that the reweighted nodes are worth, 1 where nothing was reweighted.
 
@@ -65,7 +67,7 @@ def leave_one_out(
     [[0.754, 0.246]]
     """
     _, m, n_classes = counts.shape
-    found, share = np.zeros((m, n_classes)), np.empty(m)
+    found, squares, share = np.zeros((m, n_classes)), np.zeros((m, n_classes)), np.empty(m)
     scale = weights_or_ones(class_weight, n_classes)
     starts, strengths = nodes.starts, nodes.strengths
     strongest = np.maximum.reduceat(strengths, starts[:-1])
@@ -73,20 +75,21 @@ def leave_one_out(
     run_in_threads(
         lambda first, last: _reweigh(
             counts, own, starts, strengths, strongest, nodes.weight, scale, first, last,
-            found, share,
+            found, squares, share,
         ),
         m, POINTS_A_TASK, n_jobs,
     )  # fmt: skip
-    return found, share
+    return found, np.maximum(squares - found**2, 0.0), share
 
 
 @kernel
 def _reweigh(
-    counts, own, starts, strengths, strongest, weights, scale, first, last, found, share
+    counts, own, starts, strengths, strongest, weights, scale, first, last, found, squares, share
 ):  # fmt: skip
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     order = np.empty(n_classes, np.uint64)
+    odds = np.empty(n_classes)
     for q in range(np.uint64(first), np.uint64(last)):
         y = own[q]
         # The largest exponent, so that nothing overflows: it cancels.
@@ -94,7 +97,7 @@ def _reweigh(
         for t in range(np.uint64(counts.shape[0])):
             _rank_classes(counts[t, q], scale, deficits, order)
             largest = max(largest, strongest[t] * deficits[y])
-        squares = 0.0
+        kish = 0.0
         for t in range(np.uint64(counts.shape[0])):
             _rank_classes(counts[t, q], scale, deficits, order)
             for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
@@ -102,11 +105,15 @@ def _reweigh(
                 total = 0.0
                 for s in range(n_classes):
                     g = order[s]
-                    odds = math.exp(strengths[j] * (deficits[y] - deficits[g]) - largest)
-                    found[q, g] += weights[j] * odds
-                    total += odds
-                squares += weights[j] * total * total
+                    odds[g] = math.exp(strengths[j] * (deficits[y] - deficits[g]) - largest)
+                    total += odds[g]
+                kish += weights[j] * total * total
+                for g in range(n_classes):
+                    found[q, g] += weights[j] * odds[g]
+                    if total > 0.0:
+                        squares[q, g] += weights[j] * odds[g] * (odds[g] / total)
         total = np.sort(found[q]).sum()
-        share[q] = min(total * total / squares, 1.0)
+        share[q] = min(total * total / kish, 1.0)
         for g in range(n_classes):
             found[q, g] /= total
+            squares[q, g] /= total

@@ -174,6 +174,17 @@ class PosteriorNodes:
         return np.append(first, self.n_nodes).astype(np.int64)
 
     @property
+    def k_mean(self) -> float:
+        """Mean of k."""
+        return float(self.weight @ self.k)
+
+    @property
+    def votes_by_rank(self) -> np.ndarray:
+        """What the neighbour at each rank counts: the mean of beta / k over the k that reach it."""
+        at_k = np.bincount(self.k, self.weight * self.strengths)
+        return np.cumsum(at_k[::-1])[::-1][1:]
+
+    @property
     def strengths(self) -> np.ndarray:
         """The values of beta / k."""
         return self.beta / self.k

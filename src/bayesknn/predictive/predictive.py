@@ -18,16 +18,18 @@ import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from bayesknn._progress import progress
+from bayesknn._validation import check_choice
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.counter import NeighborCounter
-from bayesknn.model.checks import check_class_weight, check_label_vector, check_n_classes
-from bayesknn.predictive.averages import average, average_replicates
+from bayesknn.model import BoltzmannModel
+from bayesknn.predictive.averages import average, average_replicates, moments, sum_votes
+from bayesknn.predictive.influence import find_influence
 from bayesknn.predictive.intervals import find_intervals
 from bayesknn.predictive.leave_one_out import leave_one_out
 from bayesknn.predictive.nodes import PosteriorNodes
 from bayesknn.predictive.quadrature import condense
+from bayesknn.predictive.sureness import Description, Sureness
 
-_DIRECTIONS = ("both", "forward")
 # Memory that the neighbours and counts of a block of points may take.
 _BLOCK_BYTES = 2**24
 # Each block of training points walks over the whole graph, so these are larger.
@@ -39,14 +41,11 @@ class Predictive:
 
     Parameters
     ----------
-    graph : NeighborGraph
-        Of the training points, up to at least the largest k of ``nodes``.
+    model : BoltzmannModel
+        On the graph of the training points, up to at least the largest k of ``nodes``.
     labels : array-like of shape (n,)
         Class numbers 0..n_classes-1 of the training points.
-    n_classes : int
     nodes : PosteriorNodes
-    class_weight : array-like of shape (n_classes,), optional
-        The weights a_g of the model that was fitted.
     direction : {"both", "forward"}
         Neighbours in both directions, as the coherent model has it, or forward ones alone, which
         is the predictive rule of Holmes and Adams.
@@ -59,46 +58,42 @@ class Predictive:
     --------
     >>> from bayesknn.datasets import load_ripley
     >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.model import BoltzmannModel
     >>> from bayesknn.predictive import PosteriorNodes, Predictive
     >>> ripley = load_ripley()
-    >>> graph = NeighborGraph.from_points(ripley.X_train, k_max=53)
+    >>> model = BoltzmannModel(NeighborGraph.from_points(ripley.X_train, k_max=53), n_classes=2)
     >>> nodes = PosteriorNodes([53], [2.2805], [1.0])
-    >>> predictive = Predictive(graph, ripley.y_train, 2, nodes)
+    >>> predictive = Predictive(model, ripley.y_train, nodes)
     >>> predictive.probabilities(ripley.X_test[:2]).round(3).tolist()
     [[0.978, 0.022], [0.984, 0.016]]
     """
 
     def __init__(
         self,
-        graph: NeighborGraph,
+        model: BoltzmannModel,
         labels: Any,
-        n_classes: int,
         nodes: PosteriorNodes,
         *,
-        class_weight: Any = None,
         direction: str = "both",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
-        if direction not in _DIRECTIONS:
-            raise ValueError(
-                f"direction must be one of {', '.join(_DIRECTIONS)}, got {direction!r}"
-            )
-        self.n_classes = check_n_classes(n_classes)
-        self.labels = check_label_vector(labels, graph.n_points, self.n_classes)
-        self.class_weight = check_class_weight(class_weight, self.n_classes)
-        self.direction = direction
+        self.direction = check_choice(direction, "direction", ("both", "forward"))
+        self.labels = model.check_labels(labels)
+        self.n_classes, self.class_weight = model.n_classes, model.class_weight
         self.nodes = nodes
         self.n_jobs = n_jobs
         self.verbose = verbose
+        graph = model.graph
         k_max = graph.check_k(int(nodes.k[-1]))
         # The graph of the largest k alone, so that nothing searches further.
         distances = None if graph.distances is None else graph.distances[:k_max]
         self.graph = NeighborGraph(graph.neighbors[:k_max], distances, graph.index)
         steepness = 1.0 if self.class_weight is None else float(self.class_weight.max())
         self._rule = condense(nodes, steepness)
+        self._rank = round(nodes.k_mean)
         self._counter = NeighborCounter(
-            self.graph, self.labels, self.n_classes, self._rule.k_values, direction
+            self.graph, self.labels, self.n_classes, self._rule.k_values, direction, self._rank
         )
 
     def probabilities(self, X: Any) -> np.ndarray:
@@ -113,7 +108,7 @@ class Predictive:
         -------
         ndarray of shape (m, n_classes)
         """
-        return np.concatenate([self._average(counts) for counts in self._count_new(X)])
+        return np.concatenate([self._average(counts) for counts, _ in self._count_new(X)])
 
     def probabilities_and_errors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities and the Monte Carlo error that log Z gives them.
@@ -128,7 +123,7 @@ class Predictive:
             Errors are zero where the nodes have no replicates.
         """
         means, errors = [], []
-        for counts in self._count_new(X):
+        for counts, _ in self._count_new(X):
             means.append(self._average(counts))
             if len(self._rule.replicates) == 0:
                 errors.append(np.zeros_like(means[-1]))
@@ -154,40 +149,58 @@ class Predictive:
         ndarray of shape (m, n_classes, 2)
             Lower and upper ends.
         """
-        level = _check_level(level)
+        level = check_level(level)
         return np.concatenate(
-            [self._cut(counts, level, self._average(counts)) for counts in self._count_new(X)]
+            [self._cut(counts, level, self._average(counts)) for counts, _ in self._count_new(X)]
         )
 
-    def loo_probabilities(self) -> np.ndarray:
-        """Find each training point's class probabilities given the labels of all the others.
+    def describe(self, X: Any, level: float | None = None) -> Description:
+        """Look at the neighbours of new points once, for all that can be said about them.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, p)
+        level : float, optional
+            Of credible intervals, which take longer than the rest; none without it.
+
+        Returns
+        -------
+        Description
+        """
+        if level is not None:
+            level = check_level(level)
+        parts = []
+        for counts, distances in self._count_new(X):
+            means, variances = moments(counts, self._rule, self.class_weight, self.n_jobs)
+            cut = None if level is None else self._cut(counts, level, means)
+            votes = sum_votes(counts, self._rule, self.class_weight)
+            parts.append(Description(means, variances, votes, distances, cut))
+        return _join(parts)
+
+    def leave_one_out(self) -> tuple[Description, np.ndarray]:
+        """Describe each training point given the labels of all the others.
 
         Nothing is fitted again: the nodes are reweighted to what they were without its label.
 
         Returns
         -------
-        ndarray of shape (n, n_classes)
-        """
-        return self.loo_probabilities_and_shares()[0]
-
-    def loo_probabilities_and_shares(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return :meth:`loo_probabilities` and what they rest on.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, n_classes)
+        description : Description
+            Without intervals.
         share : ndarray of shape (n,)
             Part of the posterior that the reweighted nodes of each point are worth.
         """
-        parts = [
-            leave_one_out(counts, self.labels[rows], self._rule, self.class_weight, self.n_jobs)
-            for rows, counts in self._count_training()
-        ]
-        probabilities, shares = zip(*parts, strict=True)
-        return np.concatenate(probabilities), np.concatenate(shares)
+        parts, shares = [], []
+        far = np.zeros(self.graph.n_points)
+        distances = far if self.graph.distances is None else self.graph.distances[self._rank - 1]
+        for rows, counts in self._count_training():
+            means, variances, share = self._leave_out(rows, counts)
+            votes = sum_votes(counts, self._rule, self.class_weight)
+            parts.append(Description(means, variances, votes, distances[rows]))
+            shares.append(share)
+        return _join(parts), np.concatenate(shares)
 
     def loo_intervals(self, level: float = 0.95) -> np.ndarray:
-        """Find the intervals of :meth:`loo_probabilities`, as :meth:`intervals` does.
+        """Find credible intervals of leave-one-out probabilities, as :meth:`intervals` does.
 
         Parameters
         ----------
@@ -197,16 +210,84 @@ class Predictive:
         -------
         ndarray of shape (n, n_classes, 2)
         """
-        level = _check_level(level)
-        found = []
-        for rows, counts in self._count_training():
-            own = self.labels[rows]
-            mean, _ = leave_one_out(counts, own, self._rule, self.class_weight, self.n_jobs)
-            found.append(self._cut(counts, level, mean, own))
-        return np.concatenate(found)
+        level = check_level(level)
+        return np.concatenate(
+            [
+                self._cut(counts, level, self._leave_out(rows, counts)[0], self.labels[rows])
+                for rows, counts in self._count_training()
+            ]
+        )
+
+    def find_sureness(self, left_out: Description) -> Sureness:
+        """Learn from :meth:`leave_one_out` how to pool probabilities and how far they are off."""
+        return Sureness.from_leave_one_out(
+            left_out,
+            self.labels,
+            self.graph.neighbors,
+            self.nodes,
+            reverse=self.direction == "both",
+            class_weight=self.class_weight,
+        )
+
+    def influence(self, X: Any, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
+        """Find the training rows that move the log odds of new points most.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, p)
+        n_neighbors : int
+
+        Returns
+        -------
+        indices, influence : ndarray of shape (m, n_neighbors)
+            As :func:`bayesknn.predictive.influence.find_influence` returns them.
+        """
+        weight = np.ones(self.n_classes) if self.class_weight is None else self.class_weight
+        row_weight, votes = weight[self.labels], self.nodes.votes_by_rank
+        parts = []
+        chunks = self.graph.query_chunks(X, n_jobs=self.n_jobs, direction=self.direction)
+        for _, query in chunks:
+            nobody = np.empty(0, np.uint32)
+            reverse = np.zeros(query.n_queries + 1, np.int64), nobody, nobody
+            if self.direction == "both":
+                reverse = query.reverse_starts, query.reverse_points, query.reverse_ranks
+            parts.append(find_influence(query.neighbors, reverse, votes, row_weight, n_neighbors))
+        indices, influence = zip(*parts, strict=True)
+        return np.concatenate(indices), np.concatenate(influence)
+
+    def log_likelihood(self, beta: np.ndarray, k: np.ndarray) -> np.ndarray:
+        """Return the log probability of each training label given the others, for many (beta, k).
+
+        Parameters
+        ----------
+        beta, k : ndarray of shape (n_draws,)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n)
+        """
+        found = np.empty((beta.size, self.graph.n_points))
+        own = np.arange(self.graph.n_points), self.labels
+        walk = self.graph.iterate_counts(self.labels, self.n_classes, np.unique(k), self.direction)
+        for at, counts in walk:
+            fields = counts if self.class_weight is None else counts * self.class_weight
+            ahead = np.ascontiguousarray((fields - fields[own][:, None]).T, dtype=np.float64)
+            for draw in np.flatnonzero(k == at):
+                found[draw] = -np.logaddexp.reduce(beta[draw] / at * ahead, axis=0)
+        # As many neighbours of one class as of the other give log 1/2 whatever beta is. Where more
+        # draws than ArviZ's tail has share the least value, they are moved apart by a billionth,
+        # since it fits no tail of equal values.
+        least = np.count_nonzero(found < found.min(axis=0) + 1e-12, axis=0)
+        tied = np.flatnonzero(least >= 3 * np.sqrt(beta.size) - 1)
+        found[:, tied] -= 1e-9 * (np.arange(beta.size) * 0.6180339887498949 % 1.0)[:, None]
+        return found
 
     def _average(self, counts: np.ndarray) -> np.ndarray:
         return average(counts, self._rule, self.class_weight, self.n_jobs)
+
+    def _leave_out(self, rows: slice, counts: np.ndarray) -> tuple[np.ndarray, ...]:
+        own = self.labels[rows]
+        return leave_one_out(counts, own, self._rule, self.class_weight, self.n_jobs)
 
     def _cut(
         self, counts: np.ndarray, level: float, mean: np.ndarray, own: np.ndarray | None = None
@@ -216,8 +297,8 @@ class Predictive:
         np.maximum(found[..., 1], mean, out=found[..., 1])
         return found
 
-    def _count_new(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield the class counts of new points, (n_k, block, n_classes), block by block."""
+    def _count_new(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the class counts of new points, block by block, and how far neighbours are."""
         ks = self._rule.k_values
         a_point = 20 * self.graph.k_max + self.n_classes * (
             4 * ks.size + 8 * len(self._rule.replicates)
@@ -226,8 +307,8 @@ class Predictive:
         chunks = self._counter.count_chunks(X, size, self.n_jobs)
         n_new = _num_samples(X)
         with progress("Predicting", total=n_new, verbose=self.verbose) as advance:
-            for _, counts in chunks:
-                yield counts
+            for _, counts, distances in chunks:
+                yield counts, distances
                 advance(counts.shape[1])
 
     def _count_training(self) -> Iterator[tuple[slice, np.ndarray]]:
@@ -242,7 +323,16 @@ class Predictive:
                 advance(size)
 
 
-def _check_level(level: Any) -> float:
+def _join(parts: list[Description]) -> Description:
+    """Put blocks of points together."""
+    joined: list[Any] = [
+        None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)
+    ]
+    return Description(*joined)
+
+
+def check_level(level: Any) -> float:
+    """Return the level of an interval, or say that it is none."""
     if isinstance(level, float | np.floating) and 0.0 < level < 1.0:
         return float(level)
     raise ValueError(f"level must lie between 0 and 1, got {level!r}")

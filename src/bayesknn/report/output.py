@@ -54,7 +54,8 @@ def write_results(folder: Path, analysis: Analysis, page: str) -> None:
 
     csv, posterior, model, report = (folder / name for name in FILES)
     csv.write_text(write_csv(analysis.predictions), encoding="utf-8", newline="")
-    save_posterior(analysis.classifier.posterior_, posterior)
+    # Without the log-likelihood of each label under each draw, which is large and quick to find.
+    save_posterior(analysis.classifier.posterior_.drop_nodes("log_likelihood"), posterior)
     save_model(analysis.model.pipeline, model)
     report.write_text(page, encoding="utf-8", newline="")
 

@@ -74,7 +74,9 @@ def find_view(analysis: Analysis) -> View:
 def _find_zones(analysis: Analysis, grid: Any) -> np.ndarray:
     from bayesknn.predictive import find_zones
 
-    intervals = analysis.classifier.predict_interval(analysis.model.transform(grid), analysis.level)
+    intervals = analysis.classifier.predict_interval(
+        analysis.model.transform(grid), analysis.level, of="parameters"
+    )
     return find_zones(intervals).reshape(_RESOLUTION, _RESOLUTION)
 
 

@@ -157,13 +157,13 @@ def predict_new(
 
     points = model.prepare(frame)
     classifier = model.classifier
-    intervals = classifier.predict_interval(points, level)
+    found = classifier.predict_summary(points, level, of="parameters")
     return Predictions(
         frame.index.to_numpy(),
         classifier.classes_,
-        classifier.predict_proba(points),
-        intervals,
-        find_zones(intervals),
+        found.probabilities,
+        found.intervals,
+        find_zones(found.intervals),
         NEW_ROW,
         loss=loss,
     )
@@ -191,7 +191,7 @@ def predict_left_out(
     """
     from bayesknn.predictive import find_zones
 
-    intervals = classifier.loo_interval(level)
+    intervals = classifier.loo_interval(level, of="parameters")
     names = np.array([str(name) for name in classifier.classes_.tolist()], dtype=object)
     return Predictions(
         rows,

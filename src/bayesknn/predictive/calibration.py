@@ -1,0 +1,233 @@
+"""Class probabilities pooled with the local share of each class, so that they are calibrated.
+
+A softmax of ``beta`` times the share of neighbours is a fixed link: its probabilities need not
+tend to P(y | x), whatever n. The pooled ones are, with the weights w of the nodes::
+
+    S_g = sum_j w_j beta_j / k_j count_g(k_j)              votes of class g around the point
+    share_g = (k_eff S_g / sum S + 1 / G) / (k_eff + 1)    k_eff: how many votes that is worth
+    q = softmax(t log p + s log share + b z)
+
+t and s, not negative, maximise the leave-one-out log score less a penalty for leaving (1, 0). The
+term b_g z, z the standardised log distance to the k-th neighbour, is for classes that differ in
+spread, where the neighbours of outliers belong to the denser class; it is kept only if the score
+gains clearly. Everything here takes arrays, from whichever classifier they come.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Standard deviations of the penalties on (t - 1, s) and on b: weak against a hundred points.
+_SD, _SD_SPREAD = 0.5, 0.25
+# Log distances this many standard deviations off are as far as any: outliers have no leverage.
+_FARTHEST = 3.0
+_TINY = 1e-300
+
+
+class Calibration(NamedTuple):
+    """How probabilities are pooled with local shares.
+
+    Attributes
+    ----------
+    t : float
+        Exponent of the probability: 1 leaves it alone.
+    s : float
+        Exponent of the local share: 0 leaves it out.
+    """
+
+    t: float
+    s: float
+
+
+class DistanceScale(NamedTuple):
+    """What is usual among the training points' distances to their k-th neighbour.
+
+    Attributes
+    ----------
+    sorted_distances : ndarray of shape (n,)
+    median : float
+    log_mean, log_sd : float
+        Of the logs of the distances over the median.
+    """
+
+    sorted_distances: np.ndarray
+    median: float
+    log_mean: float
+    log_sd: float
+
+    @classmethod
+    def from_distances(cls, distances: Any) -> DistanceScale:
+        """Take the training points' distances, themselves left out.
+
+        Examples
+        --------
+        >>> from bayesknn.predictive.calibration import DistanceScale
+        >>> scale = DistanceScale.from_distances([1.0, 2.0, 4.0])
+        >>> scale.relative([1.0, 8.0]).tolist(), scale.typicality([1.5, 9.0]).round(3).tolist()
+        ([0.5, 4.0], [0.667, 0.0])
+        """
+        values = np.sort(np.asarray(distances, dtype=np.float64))
+        # Where half of the points are copies of others, the mean of the rest is the scale.
+        median = float(np.median(values)) or float(values.mean()) or 1.0
+        logs = np.log(np.maximum(values / median, 1e-3))
+        return cls(values, median, float(logs.mean()), float(logs.std()))
+
+    def relative(self, distances: Any) -> np.ndarray:
+        """Return distances in units of the median."""
+        return np.asarray(distances) / self.median
+
+    def standardise(self, distances: Any) -> np.ndarray:
+        """Return the standardised log of distances, at most 3 away from 0."""
+        logs = np.log(np.maximum(self.relative(distances), 1e-3)) - self.log_mean
+        if self.log_sd == 0:
+            return np.zeros_like(logs)
+        return np.clip(logs / self.log_sd, -_FARTHEST, _FARTHEST)
+
+    def typicality(self, distances: Any) -> np.ndarray:
+        """Return the share of training points that are at least as far from their neighbours."""
+        n = self.sorted_distances.size
+        return (n - np.searchsorted(self.sorted_distances, distances, side="left")) / n
+
+    def exceeds_all(self, distances: Any) -> np.ndarray:
+        """Whether distances are longer than every training point's."""
+        return np.asarray(distances) > self.sorted_distances[-1]
+
+
+def local_share(support: np.ndarray, n_effective: float) -> np.ndarray:
+    """Turn votes into shares of the classes, shrunk to equal ones as if by one vote more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.predictive.calibration import local_share
+    >>> local_share(np.array([[3.0, 1.0], [0.0, 0.0]]), n_effective=3.0).tolist()
+    [[0.6875, 0.3125], [0.5, 0.5]]
+    """
+    n_classes = support.shape[-1]
+    total = support.sum(axis=-1, keepdims=True)
+    even = np.full_like(support, 1.0 / n_classes)
+    parts = np.divide(support, total, out=even, where=total > 0)
+    return (n_effective * parts + 1.0 / n_classes) / (n_effective + 1.0)
+
+
+def pool(
+    log_probabilities: np.ndarray,
+    log_share: np.ndarray,
+    calibration: Calibration,
+    spread: np.ndarray | None = None,
+    z: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the pooled probabilities.
+
+    Parameters
+    ----------
+    log_probabilities, log_share : ndarray of shape (m, n_classes)
+    calibration : Calibration
+    spread : ndarray of shape (n_classes,), optional
+        The b_g.
+    z : ndarray of shape (m,), optional
+        Standardised log distances, where ``spread`` is given.
+
+    Returns
+    -------
+    ndarray of shape (m, n_classes)
+    """
+    fields = calibration.t * log_probabilities + calibration.s * log_share
+    if spread is not None and z is not None:
+        fields += z[..., None] * spread
+    fields -= fields.max(axis=-1, keepdims=True)
+    np.exp(fields, out=fields)
+    fields /= fields.sum(axis=-1, keepdims=True)
+    return fields
+
+
+def safe_log(values: np.ndarray) -> np.ndarray:
+    """Return the log, of 1e-300 where a value is smaller."""
+    return np.log(np.maximum(values, _TINY))
+
+
+def fit_calibration(
+    loo: np.ndarray,
+    share: np.ndarray,
+    labels: np.ndarray,
+    z: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+) -> tuple[Calibration, np.ndarray | None]:
+    """Choose the exponents by the leave-one-out log score.
+
+    Parameters
+    ----------
+    loo, share : ndarray of shape (n, n_classes)
+        Leave-one-out probabilities and local shares.
+    labels : ndarray of shape (n,)
+        Class numbers.
+    z : ndarray of shape (n,), optional
+        Standardised log distances; without them there is no term for unequal spread.
+    weight : ndarray of shape (n,), optional
+        How much each point counts, where the sample is to stand for other class frequencies.
+
+    Returns
+    -------
+    calibration : Calibration
+    spread : ndarray of shape (n_classes,) or None
+        The b_g, where they gain enough.
+
+    Examples
+    --------
+    Shares that say more than the probabilities do are given most of the say:
+
+    >>> import numpy as np
+    >>> from bayesknn.predictive.calibration import fit_calibration
+    >>> labels = np.arange(40) % 2
+    >>> share = np.where(np.eye(2)[labels] == 1, 0.8, 0.2)
+    >>> calibration, spread = fit_calibration(np.full((40, 2), 0.5), share, labels)
+    >>> round(calibration.t, 2), calibration.s > 1
+    (1.0, True)
+    """
+    n, n_classes = loo.shape
+    features = [safe_log(loo), safe_log(share)]
+    score, found = _climb(features, labels, weight)
+    if z is not None and np.any(z):
+        columns = [z[:, None] * np.eye(n_classes)[g] for g in range(n_classes)]
+        richer, with_spread = _climb([*features, *columns], labels, weight)
+        # What as many free parameters gain by chance is half of their number.
+        if richer > score + 2 * (n_classes - 1):
+            t, s, *spread = with_spread
+            return Calibration(float(t), float(s)), np.array(spread)
+    return Calibration(float(found[0]), float(found[1])), None
+
+
+def _climb(
+    features: list[np.ndarray], labels: np.ndarray, weight: np.ndarray | None
+) -> tuple[float, np.ndarray]:
+    """Return the largest penalised score and where it is: features 0 and 1 count at least 0."""
+    from scipy.optimize import minimize
+
+    n, n_classes = features[0].shape
+    stack = np.stack(features)
+    case = np.ones(n) if weight is None else weight
+    own = stack[:, np.arange(n), labels]
+    centre = np.zeros(len(stack))
+    centre[0] = 1.0
+    precision = np.full(len(stack), 1.0 / _SD_SPREAD**2)
+    precision[:2] = 1.0 / _SD**2
+
+    def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        fields = np.tensordot(theta, stack, axes=1)
+        top = fields.max(axis=1, keepdims=True)
+        relative = np.exp(fields - top)
+        total = relative.sum(axis=1, keepdims=True)
+        gains = theta @ own - top[:, 0] - np.log(total[:, 0])
+        slope = (own - np.einsum("fng,ng->fn", stack, relative / total)) @ case
+        away = theta - centre
+        value = case @ gains - 0.5 * precision @ away**2
+        return -value, precision * away - slope
+
+    bounds = [(0.0, None)] * 2 + [(None, None)] * (len(stack) - 2)
+    best = minimize(
+        objective, centre, jac=True, method="L-BFGS-B", bounds=bounds,
+        options={"ftol": 1e-14, "gtol": 1e-7 * n, "maxiter": 500},
+    )  # fmt: skip
+    return -float(best.fun), best.x

@@ -3,9 +3,10 @@ Classes sampled at the wrong rate
 =================================
 
 In a case-control study the cases are sought out: half of the sample is ill where one in ten of
-the population is. ``class_prior`` tells the classifier the true frequencies, and every edge
-between two points of class g then counts p_g n / n_g in place of 1 (the paper, end of
-Section 2.2).
+the population is. ``class_prior`` tells the classifier the true frequencies: the predicted odds of
+class g are multiplied by its frequency in the population over that in the sample. The paper puts
+the same factors inside the model instead, where every edge between two points of class g counts
+p_g n / n_g (end of its Section 2.2).
 """
 
 # %%
@@ -32,8 +33,11 @@ from bayesknn import BayesianKNeighborsClassifier
 
 fits = {
     "as sampled": BayesianKNeighborsClassifier("pseudo", random_state=0).fit(X, y),
-    "class_prior": BayesianKNeighborsClassifier(
+    "offset": BayesianKNeighborsClassifier(
         "pseudo", class_prior={0: 0.9, 1: 0.1}, random_state=0
+    ).fit(X, y),
+    "weights": BayesianKNeighborsClassifier(
+        "pseudo", class_prior={0: 0.9, 1: 0.1}, class_prior_as="weights", random_state=0
     ).fit(X, y),
 }
 
@@ -58,23 +62,19 @@ import matplotlib.pyplot as plt
 
 from bayesknn.plots import ZoneMapDisplay
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained", sharey=True)
 for ax, (name, clf) in zip(axes, fits.items(), strict=True):
     ZoneMapDisplay.from_estimator(clf, X, y, resolution=80, ax=ax)
     ax.set_title(name)
 
 # %%
-# This is a change of the model, not Bayes' theorem. If the cases look alike in the sample and in
-# the population, as they do here, the probabilities of the unweighted fit can be corrected
-# afterwards instead: multiply the odds by the ratio of the true to the sampled odds.
+# The offset is Bayes' theorem, right where the cases look alike in the sample and in the
+# population, as they do here: its probabilities are the better ones by far, though hardly any of
+# them is large enough to call a case. The weights are a change of the model: they move the border,
+# and leave the probabilities pale. Intervals move with the offset, each end by the same logit as
+# the probability inside.
 
-sampled, true = np.bincount(y) / len(y), np.array([0.9, 0.1])
-corrected = fits["as sampled"].predict_proba(X_new) * true / sampled
-corrected /= corrected.sum(axis=1, keepdims=True)
-describe("corrected", corrected)
-
-# %%
-# The corrected probabilities are the better ones here, by far, though hardly any of them is large
-# enough to call a case. The weights bring the number of errors down and leave the probabilities
-# pale. So use ``class_prior`` for the paper's model under unbalanced sampling, and the
-# correction if you need probabilities; where there is a test sample of the population, measure.
+low, high = fits["offset"].predict_interval(X_new)[:, 1].T
+truth = 1 / (1 + np.exp(1.3 * (1.3 - X_new.sum(axis=1)) + np.log(9)))
+covered = np.mean((low <= truth) & (truth <= high))
+print(f"intervals that hold the true probability of a case: {covered:.3f}")

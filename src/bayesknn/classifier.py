@@ -252,6 +252,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
 
     # Which order of the rows settles equal distances; another only in the fits that are averaged.
     _tie_order = 0
+    _left_out: Description
 
     @with_callbacks
     def fit(self, X, y) -> BayesianKNeighborsClassifier:

@@ -61,7 +61,7 @@ def test_the_answer_is_that_of_the_parts(pseudo):
     np.testing.assert_array_equal(
         pseudo.predict_proba(RIPLEY.X_test), parts.probabilities(RIPLEY.X_test)
     )
-    np.testing.assert_array_equal(pseudo.loo_proba_, parts.loo_probabilities())
+    np.testing.assert_array_equal(pseudo.loo_proba_, parts.leave_one_out()[0].probabilities)
 
 
 def test_holmes_and_adams_look_forward_only():

@@ -1,0 +1,68 @@
+"""
+Points unlike any in training
+=============================
+
+Every point has k nearest neighbours, however far away they are, and a classifier that looks at
+nothing else answers for all of them alike. ``predict_typicality`` says how usual the place of a
+point is, ``predict_zone`` can call points unfamiliar, and the interval of the true probability is
+[0, 1] where nothing is known.
+"""
+
+# %%
+# Ripley's training points, and a ring of new ones that leads away from them.
+
+import numpy as np
+
+from bayesknn import BayesianKNeighborsClassifier
+from bayesknn.datasets import load_ripley
+
+ripley = load_ripley()
+clf = BayesianKNeighborsClassifier("pseudo", random_state=0).fit(ripley.X_train, ripley.y_train)
+centre = ripley.X_train.mean(axis=0)
+radii = np.array([0.2, 0.6, 1.0, 1.4, 3.0])
+new = centre + radii[:, None] * np.array([0.8, 0.6])
+
+found = clf.predict_summary(new)
+print("distance  P(class 1)    95% interval     typicality")
+for radius, p, (low, high), typicality in zip(
+    radii, found.probabilities[:, 1], found.intervals[:, 1], found.typicality, strict=True
+):
+    print(f"{radius:8.1f} {p:11.3f}    [{low:.3f}, {high:.3f}] {typicality:14.3f}")
+
+# %%
+# The probability hardly changes on the way out: the nearest neighbours stay the same. The
+# typicality is the share of training points that lie at least as far from their neighbours as the
+# new point does from its own, at the posterior mean of k; where it is 0, the interval is [0, 1].
+#
+# Where to draw the line is a choice of how many ordinary points one is ready to turn away: with
+# ``unfamiliar=0.02``, about one in fifty.
+
+zones = clf.predict_zone(ripley.X_test, unfamiliar=0.02)
+print(f"test points called unfamiliar: {np.mean(zones == 'unfamiliar'):.3f}")
+
+# %%
+# The map: sure of either class, uncertain, and the plane beyond the data.
+
+import matplotlib.pyplot as plt
+
+from bayesknn.plots.style import COLOURS, INK, tidy
+
+x = np.linspace(-2.2, 2.2, 111)
+y = np.linspace(-1.2, 2.2, 86)
+grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+names = [0, 1, "uncertain", "unfamiliar"]
+zones = clf.predict_zone(grid, unfamiliar=0.02)
+number = np.select([zones == name for name in names], range(4)).reshape(len(y), len(x))
+shades = [COLOURS[0], COLOURS[1], "#e9e4d4", "#ffffff"]
+
+figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
+ax.contourf(x, y, number, levels=np.arange(-0.5, 4), colors=shades, alpha=0.45)
+ax.contour(x, y, number == 3, levels=[0.5], colors=INK, linewidths=1, linestyles="--")
+for g in (0, 1):
+    own = ripley.X_train[ripley.y_train == g]
+    ax.plot(*own.T, "o", color=COLOURS[g], markersize=3, label=f"class {g}")
+ax.plot(*new.T, "x", color=INK, markersize=6, label="the new points above")
+ax.text(-2.1, -1.1, "unfamiliar", color=INK, fontsize="small")
+ax.set(xlim=(-2.2, 2.6), ylim=(-1.2, 2.6), xlabel="xs", ylabel="ys")
+ax.legend(frameon=False, fontsize="small", loc="upper left")
+tidy(ax)

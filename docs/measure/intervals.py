@@ -1,69 +1,115 @@
-"""What a credible interval here covers: measured where the true P(y | x) is known."""
+"""What the two kinds of intervals cover: measured where the true P(y | x) is known."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.plots.style import COLOURS, INK, tidy
-from mixtures import RIPLEY
+from mixtures import FLAT, RING, RIPLEY, SINE, TEN_COLUMNS, board
 
 LEVELS = (0.5, 0.8, 0.95)
-LIKELIHOODS = ("coherent", "pseudo", "holmes-adams")
-N_SETS = 8
-N_NEW = 500
+CASES = (("coherent", 250), ("pseudo", 250), ("holmes-adams", 250), ("pseudo", 1000))
+LAWS = {
+    "Ripley's": RIPLEY,
+    "sine in one column": SINE,
+    "2 × 2 board": board(2),
+    "two normal laws in ten columns": TEN_COLUMNS,
+    "P = 1/2 everywhere": FLAT,
+    "4 × 4 board": board(4),
+    "ring around a core": RING,
+}
+N_SETS = 6
+N_NEW = 400
 N_DRAWN = 60
 
 
 def run(out: Path) -> dict[str, str]:
-    """Write the table of coverage and the figure, and return the numbers of the text."""
+    """Write the tables of coverage and the figure, and return the numbers of the text."""
+    numbers = {"cover_sets": str(N_SETS), "cover_new": str(N_NEW)}
     lines = [
-        "| likelihood | n | "
-        + " | ".join(f"covered at {level:.0%}" for level in LEVELS)
-        + " | mean width at 95% | mean error of the probability |",
-        "|---|---:|" + "---:|" * (len(LEVELS) + 2),
+        "| likelihood | n | *parameters*, covered at 95% | width | "
+        + " | ".join(f"*probability*, covered at {level:.0%}" for level in LEVELS)
+        + " | width at 95% | error of p | of pooled p |",
+        "|---|---:|" + "---:|" * (len(LEVELS) + 5),
     ]
-    numbers, drawn = {}, {}
-    for likelihood, n in [(each, 250) for each in LIKELIHOODS] + [("pseudo", 1000)]:
-        rows, drawn[likelihood, n] = _measure(likelihood, n)
-        mean, error = rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(N_SETS)
-        digits = [2] * len(LEVELS) + [3, 3]
-        cells = [f"{a:.{d}f} ± {b:.{d}f}" for a, b, d in zip(mean, error, digits, strict=True)]
-        lines.append(f"| {likelihood} | {n:,} | {' | '.join(cells)} |")
+    drawn = {}
+    for likelihood, n in CASES:
+        rows, drawn[likelihood, n] = _measure(RIPLEY, likelihood, n)
+        lines.append(f"| {likelihood} | {n:,} | {_cells(rows)} |")
+        mean = rows.mean(axis=0)
         name = f"cover_{likelihood.replace('-', '_')}_{n}"
-        numbers[name] = f"{mean[len(LEVELS) - 1]:.2f}"
-        numbers[f"{name}_width"] = f"{mean[len(LEVELS)]:.3f}"
-        numbers[f"{name}_miss"] = f"{mean[len(LEVELS) + 1]:.3f}"
+        numbers[f"{name}_parameters"] = f"{mean[0]:.2f}"
+        numbers[f"{name}_probability"] = f"{mean[4]:.2f}"
+        numbers[f"{name}_width"] = f"{mean[5]:.2f}"
     (out / "coverage.md").write_text("\n".join(lines) + "\n")
-    _draw(out / "coverage.png", {each: drawn[each, 250] for each in ("coherent", "pseudo")})
-    return numbers | {"cover_sets": str(N_SETS), "cover_new": str(N_NEW)}
+    lines = [
+        "| law | *parameters* covered | *probability* covered | width |",
+        "|---|---:|---:|---:|",
+    ]
+    for name, law in LAWS.items():
+        rows, _ = _measure(law, "pseudo", 250)
+        mean, error = rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(N_SETS)
+        cells = " | ".join(f"{mean[at]:.2f} ± {error[at]:.2f}" for at in (0, 4, 5))
+        lines.append(f"| {name} | {cells} |")
+    copied, _ = _measure(RIPLEY, "pseudo", 250, n_copied=250)
+    some, _ = _measure(RIPLEY, "pseudo", 250, n_copied=25)
+    numbers["cover_copied_width"] = f"{copied[:, 5].mean():.2f}"
+    numbers["cover_some_copied_width"] = f"{some[:, 5].mean():.2f}"
+    (out / "coverage_laws.md").write_text("\n".join(lines) + "\n")
+    _draw(out / "coverage.png", drawn["pseudo", 250])
+    return numbers
 
 
-def _measure(likelihood: str, n: int):
-    """Return coverages, width and error for each data set, and what is drawn of the first."""
+def _cells(rows: np.ndarray) -> str:
+    mean, error = rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(N_SETS)
+    digits = [2, 3, *[2] * len(LEVELS), 3, 3, 3]
+    return " | ".join(
+        f"{a:.{d}f} ± {b:.{d}f}" for a, b, d in zip(mean, error, digits, strict=True)
+    )  # fmt: skip
+
+
+def _measure(law: Any, likelihood: str, n: int, n_copied: int = 0):
+    """Return coverages, widths and errors for each data set, and what is drawn of the first."""
     rows, first = [], None
     for seed in range(N_SETS):
         rng = np.random.default_rng(seed)
-        X, y = RIPLEY.sample(n, rng)
-        new, _ = RIPLEY.sample(N_NEW, rng)
-        truth = RIPLEY.probabilities(new)[:, 1]
+        X, y = law.sample(n, rng)
+        new, _ = law.sample(N_NEW, rng)
+        X, y = np.concatenate([X, X[:n_copied]]), np.concatenate([y, y[:n_copied]])
+        truth = law.probabilities(new)[:, 1]
         clf = BayesianKNeighborsClassifier(likelihood, random_state=seed).fit(X, y)
         stated = clf.predict_proba(new)[:, 1]
-        ends = {level: clf.predict_interval(new, level)[:, 1] for level in LEVELS}
-        covered = [np.mean((e[:, 0] <= truth) & (truth <= e[:, 1])) for e in ends.values()]
-        widest = ends[LEVELS[-1]]
-        width, error = np.mean(widest[:, 1] - widest[:, 0]), np.mean(np.abs(stated - truth))
-        rows.append([*covered, width, error])
+        pooled = clf.set_params(calibrate=True).fit(X, y).predict_proba(new)[:, 1]
+        narrow = clf.predict_interval(new, of="parameters")[:, 1]
+        wide = {level: clf.predict_interval(new, level)[:, 1] for level in LEVELS}
+        rows.append([
+            _covers(narrow, truth), np.mean(np.ptp(narrow, axis=1)),
+            *(_covers(ends, truth) for ends in wide.values()), np.mean(np.ptp(wide[0.95], axis=1)),
+            np.mean(np.abs(stated - truth)), np.mean(np.abs(pooled - truth)),
+        ])  # fmt: skip
         if first is None:
-            first = truth[:N_DRAWN], stated[:N_DRAWN], widest[:N_DRAWN]
+            first = (
+                truth[:N_DRAWN],
+                {
+                    "of the parameters": (stated[:N_DRAWN], narrow[:N_DRAWN]),
+                    "of the true probability": (pooled[:N_DRAWN], wide[0.95][:N_DRAWN]),
+                },
+            )
     return np.array(rows), first
 
 
-def _draw(path: Path, cases: dict) -> None:
+def _covers(ends: np.ndarray, truth: np.ndarray) -> float:
+    return float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))
+
+
+def _draw(path: Path, case: tuple) -> None:
+    truth, kinds = case
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
-    axes = figure.subplots(1, len(cases), sharey=True)
-    for ax, (likelihood, (truth, stated, ends)) in zip(axes, cases.items(), strict=True):
+    axes = figure.subplots(1, len(kinds), sharey=True)
+    for ax, (kind, (stated, ends)) in zip(axes, kinds.items(), strict=True):
         order = np.argsort(stated)
         at = np.arange(len(order))
         low, high = ends[order].T
@@ -79,7 +125,7 @@ def _draw(path: Path, cases: dict) -> None:
             at[~inside], truth[order][~inside], "o", color=COLOURS[5], markeredgewidth=0.4,
             label="truth, outside", **points,
         )  # fmt: skip
-        ax.set(title=likelihood, xlabel="new points, by stated probability", xticks=[])
+        ax.set(title=kind, xlabel="new points, by stated probability", xticks=[])
         tidy(ax)
     axes[0].set_ylabel("P(class 1)")
     axes[0].legend(frameon=False, fontsize="small", loc="upper left")

@@ -1,5 +1,6 @@
-"""Mixtures of normal laws, where the true P(y | x) is known."""
+"""Laws where the true P(y | x) is known: mixtures of normal laws, and patterns in a square."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -26,5 +27,40 @@ class Mixture(NamedTuple):
         return densities / densities.sum(axis=1, keepdims=True)
 
 
+class Pattern(NamedTuple):
+    """Places uniform in the unit cube, and P(class 1) a function of the place."""
+
+    n_columns: int
+    chance: Callable[[np.ndarray], np.ndarray]
+
+    def sample(self, n, rng):
+        """Draw n points and their labels."""
+        X = rng.random((n, self.n_columns))
+        return X, (rng.random(n) < self.chance(X)).astype(int)
+
+    def probabilities(self, X):
+        """Return the true class probabilities at the points."""
+        p = self.chance(X)
+        return np.stack([1 - p, p], axis=1)
+
+
+def board(cells: int) -> Pattern:
+    """Return a chess board of so many cells a side, with P = .9 and .1."""
+    return Pattern(
+        2, lambda X: np.where(np.floor(cells * X).sum(axis=1) % 2 == 0, 0.9, 0.1)
+    )  # fmt: skip
+
+
+def _far_out(X):
+    radius = np.hypot(*(X - 0.5).T)
+    return np.where((radius < 0.15) | (radius > 0.3), 0.9, 0.1)
+
+
+SINE = Pattern(1, lambda X: 0.5 + 0.4 * np.sin(4 * np.pi * X[:, 0]))
+FLAT = Pattern(2, lambda X: np.full(len(X), 0.5))
+# A ring of one class around a core of the other, which lies inside more of its own.
+RING = Pattern(2, _far_out)
+_STEP = 1.0 / np.sqrt(10)
+TEN_COLUMNS = Mixture((((-_STEP,) * 10,), ((_STEP,) * 10,)), 1.0)
 # The law that Ripley's points were drawn from (Ripley 1994).
 RIPLEY = Mixture((((-0.7, 0.3), (0.3, 0.3)), ((-0.3, 0.7), (0.4, 0.7))), 0.03)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from bayesknn._estimator import (
     CallbackSupportMixin,
@@ -720,8 +720,12 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         n_draws, orders = check_count(n_draws, "n_draws"), self._connect_orders(X)
         seeds = as_seed_sequence(random_state).spawn(len(orders))
         n_each = -(-n_draws // len(orders))
+        field = None
+        if self._odds_ratio is not None:
+            field = np.tile(np.log(self._odds_ratio), (_num_samples(X), 1))
         parts = [
-            draw_jointly(each, X, n_each, seed) for each, seed in zip(orders, seeds, strict=True)
+            draw_jointly(each, X, n_each, seed, field)
+            for each, seed in zip(orders, seeds, strict=True)
         ]
         return np.stack(parts, axis=1).reshape(-1, parts[0].shape[1])[:n_draws]
 

@@ -11,6 +11,7 @@ from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.autocorrelation import autocorrelation_time
+from bayesknn.model import BoltzmannModel
 from bayesknn.predictive import PosteriorNodes, Predictive, draw_jointly, find_counts
 from bayesknn.predictive import joint as module
 from bayesknn.predictive.joint import count_classes, joint_edges, largest_rhat, scale_k
@@ -31,9 +32,12 @@ def small_sample(kind, n=60, n_classes=3, seed=0):
     return points[:n], rng.integers(0, n_classes, n), points[n:]
 
 
-def make_predictive(X, y, n_classes, nodes, metric="euclidean", **options):
+def make_predictive(
+    X, y, n_classes, nodes, metric="euclidean", class_weight=None, direction="both"
+):
     graph = NeighborGraph.from_points(X, max(nodes[0]), metric=metric)
-    return Predictive(graph, y, n_classes, PosteriorNodes(*nodes), **options)
+    model = BoltzmannModel(graph, n_classes, class_weight)
+    return Predictive(model, y, PosteriorNodes(*nodes), direction=direction)
 
 
 @pytest.mark.parametrize("direction", ["both", "forward"])

@@ -71,10 +71,12 @@ def draw_jointly(
     >>> import numpy as np
     >>> from bayesknn.datasets import load_ripley
     >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.model import BoltzmannModel
     >>> from bayesknn.predictive import PosteriorNodes, Predictive, draw_jointly
     >>> ripley = load_ripley()
     >>> graph = NeighborGraph.from_points(ripley.X_train, k_max=14)
-    >>> predictive = Predictive(graph, ripley.y_train, 2, PosteriorNodes([14], [1.46], [1.0]))
+    >>> nodes = PosteriorNodes([14], [1.46], [1.0])
+    >>> predictive = Predictive(BoltzmannModel(graph, 2), ripley.y_train, nodes)
     >>> draws = draw_jointly(predictive, ripley.X_test[::10], n_draws=500, random_state=0)
     >>> draws.shape, bool(draws.sum(axis=1).std() > 3.4)
     ((500, 100), True)

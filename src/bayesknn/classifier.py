@@ -358,6 +358,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         -------
         ndarray of shape (m, n_classes)
         """
+        check_is_fitted(self)
         if self._is_calibrated or self._others:
             return self._finish(self._look_around(X))
         own = self._check_and_connect(X).probabilities(X)

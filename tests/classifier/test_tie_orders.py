@@ -71,9 +71,12 @@ def test_what_is_averaged():
     new = X[:20] + 0.5
     mean = np.mean([one.predict_proba(new) for one in fits], axis=0)
     np.testing.assert_allclose(clf.predict_proba(new), mean, atol=1e-12)
-    ends = np.array([one.predict_interval(new) for one in fits])
+    ends = np.array([one.predict_interval(new, of="parameters") for one in fits])
     hull = np.stack([ends[..., 0].min(axis=0), ends[..., 1].max(axis=0)], axis=-1)
-    np.testing.assert_allclose(clf.predict_interval(new), hull)
+    np.testing.assert_allclose(clf.predict_interval(new, of="parameters"), hull)
+    low, high = np.moveaxis(clf.predict_interval(new), 2, 0)
+    assert np.all(low <= high) and clf.loo_interval().shape == (60, 2, 2)
+    assert clf.posterior_["log_likelihood/labels"].sizes["chain"] == 12
     laws = np.array([one.k_probabilities_ for one in fits])
     np.testing.assert_allclose(clf.k_probabilities_, laws.mean(axis=0))
     moments = np.array([[f.beta_mean_, f.beta_sd_**2 + f.beta_mean_**2] for f in fits]).mean(axis=0)

@@ -32,12 +32,10 @@ def small_sample(kind, n=60, n_classes=3, seed=0):
     return points[:n], rng.integers(0, n_classes, n), points[n:]
 
 
-def make_predictive(
-    X, y, n_classes, nodes, metric="euclidean", class_weight=None, direction="both"
-):
+def make_predictive(X, y, n_classes, nodes, metric="euclidean", class_weight=None, **options):
     graph = NeighborGraph.from_points(X, max(nodes[0]), metric=metric)
     model = BoltzmannModel(graph, n_classes, class_weight)
-    return Predictive(model, y, PosteriorNodes(*nodes), direction=direction)
+    return Predictive(model, y, PosteriorNodes(*nodes), **options)
 
 
 @pytest.mark.parametrize("direction", ["both", "forward"])

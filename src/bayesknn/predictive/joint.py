@@ -116,7 +116,7 @@ def find_counts(draws: np.ndarray, n_classes: int, level: float) -> np.ndarray:
     --------
     >>> from bayesknn.predictive.joint import find_counts
     >>> find_counts([[0, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 1]], n_classes=2, level=0.5).tolist()
-    [[2.0, 1.0, 2.0], [1.0, 1.0, 1.0]]
+    [[2.0, 1.0, 2.0], [1.0, 0.0, 1.0]]
     """
     counts = count_classes(np.asarray(draws), n_classes)
     tails = [(1.0 - level) / 2, (1.0 + level) / 2]

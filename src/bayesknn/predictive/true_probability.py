@@ -141,7 +141,7 @@ def find_probability_intervals(
     >>> found = find_probability_intervals(np.array([[0.5, 0.5]]), np.zeros((1, 2)), 0.04,
     ...                                    np.ones(1), np.zeros(1, bool), 0.95, 250)
     >>> found.round(3).tolist()
-    [[[0.308, 0.692], [0.308, 0.692]]]
+    [[[0.306, 0.694], [0.306, 0.694]]]
     """
     n_classes = probabilities.shape[1]
     tail = 1.0 - level

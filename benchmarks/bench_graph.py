@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+from threadpoolctl import threadpool_limits
 
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
@@ -46,6 +47,41 @@ def compare_graphs(report: Report, p: int, algorithms: tuple[str, ...]) -> None:
     )
 
 
+def compare_products(report: Report, n: int, p: int) -> None:
+    """Time a graph in many dimensions by CPU seconds of one thread, against faiss's flat index."""
+    try:
+        import faiss
+    except ImportError:
+        report.note(f"exact graph, n = {n}, p = {p}: needs faiss-cpu (extra 'ann') to compare with")
+        return
+    points = mixture(n, p)
+    single = points.astype(np.float32)
+    faiss.omp_set_num_threads(1)
+
+    def flat() -> None:
+        index = faiss.IndexFlatL2(p)
+        index.add(single)
+        index.search(single, 101)
+
+    with threadpool_limits(limits=1):
+        times: dict[str, list[float]] = {"ours": [], "faiss": []}
+        for _ in range(2 if n <= 10_000 else 1):
+            for name, run in (
+                ("ours", lambda: NeighborGraph.from_points(points, 100, n_jobs=1)),
+                ("faiss", flat),
+            ):
+                start = time.process_time()
+                run()
+                times[name].append(time.process_time() - start)
+    ours, theirs = (min(times[name]) for name in ("ours", "faiss"))
+    report.line(
+        f"exact graph, n = {n}, p = {p}, k_max = 100 ({ours:.1f} s)",
+        ours / theirs,
+        at_most=1.1,
+        against=f"faiss-cpu's IndexFlatL2 in single precision ({theirs:.1f} s), 1 thread each",
+    )
+
+
 def compare_queries(report: Report, name, points, labels, new, k, target) -> None:
     """Time the class counts of every k, both ways, against one k of scikit-learn, one way."""
     graph = NeighborGraph.from_points(points, k)
@@ -73,6 +109,10 @@ def run(report: Report) -> None:
     # In so few dimensions "auto" is scikit-learn's KD-tree, which at p = 10 is slower than brute.
     compare_graphs(report, 10, ("auto", "brute"))
     compare_graphs(report, 2, ("auto",))
+    NeighborGraph.from_points(mixture(3000, 100), 10)
+    for n in (10_000, 60_000):
+        for p in (200, 784):
+            compare_products(report, n, p)
 
     report.section("Queries of 1000 points")
     data = load_ripley()

@@ -40,6 +40,10 @@ class Report:
         """Start a group of lines."""
         self.console.print(f"\n[bold]{title}[/bold]")
 
+    def note(self, words: str) -> None:
+        """Print what could not be measured, and why."""
+        self.console.print(f"{'':30}{words}", soft_wrap=True)
+
     def line(
         self,
         what: str,

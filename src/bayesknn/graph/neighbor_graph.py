@@ -89,8 +89,11 @@ class NeighborGraph:
         metric_params : dict, optional
             Parameters of the metric, as in scikit-learn. Gower takes ``categorical`` and
             ``weights``.
-        search : {"auto", "brute", "kd_tree", "ball_tree"}
-            How neighbours are found. The lists are the same whatever it is.
+        search : {"auto", "brute", "kd_tree", "ball_tree", "blocked"}
+            How neighbours are found. The lists are the same whatever it is. ``"blocked"`` is for
+            Euclidean distances in many dimensions: candidates by matrix products in single
+            precision, measured again. ``"auto"`` measures on a few points whether a tree could
+            skip the others, and takes products where it could not.
         n_jobs : int, optional
             Threads, as in joblib. The lists are the same whatever it is.
         tie_order : int

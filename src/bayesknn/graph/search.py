@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn._validation import check_count, is_sparse
+from bayesknn.graph.blocked import is_worth_products, nearest_by_products
 from bayesknn.graph.kdsearch import nearest_in_tree
 from bayesknn.graph.kdtree import KDTree, build_tree
 from bayesknn.graph.metrics import Metric
@@ -20,7 +21,7 @@ from bayesknn.graph.precomputed import Precomputed, find_tied_beyond, rank_spars
 from bayesknn.graph.threads import run_in_threads
 from bayesknn.graph.ties import TieOrder, order_ties
 
-SEARCHES = ("auto", "brute", "kd_tree", "ball_tree")
+SEARCHES = ("auto", "brute", "kd_tree", "ball_tree", "blocked")
 # A chunk of distances holds about this many, 16 MB.
 _CHUNK = 2**21
 # Rounding in a borrowed tree's arithmetic is far below this.
@@ -41,7 +42,8 @@ class SearchIndex:
     metric : Metric
         Fitted to the training points.
     search : str
-        ``"brute"``, ``"kd_tree"`` or ``"ball_tree"``: what found the graph's neighbours.
+        ``"brute"``, ``"kd_tree"``, ``"ball_tree"`` or ``"blocked"``: what found the graph's
+        neighbours.
     points : ndarray of shape (n, p) or None
         The training points as the metric's numbers; None where the tree holds them, and for
         precomputed distances.
@@ -81,7 +83,7 @@ def find_neighbors(
         In 1..n-1.
     metric : Metric
         Is fitted here.
-    search : {"auto", "brute", "kd_tree", "ball_tree"}
+    search : {"auto", "brute", "kd_tree", "ball_tree", "blocked"}
     n_jobs : int, optional
         Threads, as in joblib.
     tie_order : int
@@ -123,9 +125,7 @@ def find_neighbors(
             neighbors, distances = rank_sparse(points, k_max, ties, is_self=True)
             return neighbors, distances, index, find_tied_beyond(points, distances)
         return _split_last(_rank_all(metric, points, points, ties, k, n_jobs), k_max, index)
-    if search == "auto":
-        search = _choose(metric, points)
-    found, tree = _search(points, ties, k, metric, search, n_jobs)
+    found, tree, search = _search(points, ties, k, metric, search, n_jobs)
     if tree is None and isinstance(X, np.ndarray) and np.may_share_memory(points, X):
         points = points.copy()  # The caller may write to X later.
     held = points if tree is None else None
@@ -159,14 +159,23 @@ def find_joint_neighbors(
 
 def _search(
     points: np.ndarray, ties: TieOrder, k: int, metric: Metric, search: str, n_jobs: int | None
-) -> tuple[tuple[np.ndarray, np.ndarray], KDTree | None]:
-    """Return the lists of every point, and the tree that found them where it is our own."""
-    if search == "kd_tree" and metric.is_euclidean:
+) -> tuple[tuple[np.ndarray, np.ndarray], KDTree | None, str]:
+    """Return the lists of every point, our own tree where there is one, and the search taken."""
+    if search in ("auto", "kd_tree", "blocked") and metric.is_euclidean:
         tree = build_tree(points, ties)
-        return nearest_in_tree(tree, None, k, n_jobs), tree
+        if search == "auto":
+            search = "blocked" if is_worth_products(points, tree, k) else "kd_tree"
+        found = None
+        if search == "blocked":
+            found = _rank_by_products(metric, points, ties, tree, k, n_jobs)
+        return found or nearest_in_tree(tree, None, k, n_jobs), tree, search
+    if search == "blocked":
+        raise ValueError(f"search='blocked' does not serve metric {metric.name!r}; use 'brute'")
+    if search == "auto":
+        search = _choose(metric, points)
     if search == "brute":
-        return _rank_all(metric, points, points, ties, k, n_jobs), None
-    return _rank_candidates(metric, points, ties, k, search), None
+        return _rank_all(metric, points, points, ties, k, n_jobs), None, search
+    return _rank_candidates(metric, points, ties, k, search), None, search
 
 
 def _split_last(found: tuple[np.ndarray, np.ndarray], k_max: int, index: SearchIndex):
@@ -176,8 +185,7 @@ def _split_last(found: tuple[np.ndarray, np.ndarray], k_max: int, index: SearchI
 
 
 def _choose(metric: Metric, points: np.ndarray) -> str:
-    if metric.is_euclidean:
-        return "kd_tree"
+    """Return what is fastest for a metric that is not Euclidean."""
     is_named = isinstance(getattr(metric, "metric", None), str)
     if is_named and points.shape[0] > _MANY and points.shape[1] <= 6:
         return "ball_tree" if metric.candidate_tree("ball_tree", points[:2]) else "brute"
@@ -198,6 +206,17 @@ def _rank_all(metric: Metric, rows: Any, points: Any, ties: TieOrder, k: int, n_
 
     run_in_threads(rank, n, max(1, _CHUNK // n), n_jobs)
     return neighbors, ranked
+
+
+def _rank_by_products(
+    metric: Metric, points: np.ndarray, ties: TieOrder, tree: KDTree, k: int, n_jobs: int | None
+):
+    """Measure candidates from matrix products; None where too many points cannot be told apart."""
+    neighbors, distances, left = nearest_by_products(points, tree, k, n_jobs)
+    if len(left) == len(points):
+        return None
+    _rank_some(metric, points, ties, left.astype(np.uint32), neighbors, distances)
+    return neighbors, distances
 
 
 def _rank_candidates(metric: Metric, points: np.ndarray, ties: TieOrder, k: int, search: str):

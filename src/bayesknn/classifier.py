@@ -556,7 +556,10 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         Notes
         -----
         Under ``likelihood="holmes-adams"`` a new point counts its own neighbours alone, and of
-        the edges between two new points each counts one half.
+        the edges between two new points each counts one half. ``class_prior`` as an offset
+        multiplies the odds of each new point at every (beta, k), where ``predict_proba`` multiplies
+        those of the average, which differs little. ``calibrate`` does not enter: the draws are the
+        model's.
 
         Examples
         --------

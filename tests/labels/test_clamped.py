@@ -274,9 +274,10 @@ def test_a_chain_can_be_cut_and_continued(ripley, monkeypatch):
     betas, ks, sweeps = np.linspace(0.5, 2.5, 30), np.arange(30) % 3 + 1, np.arange(30) % 4
     whole = clamped_labels(edges, betas, ks, sweeps, key=key, initial=start)
     monkeypatch.setattr(module, "_EVENTS_PER_CALL", 1.0)
-    np.testing.assert_array_equal(
-        clamped_labels(edges, betas, ks, sweeps, key=key, initial=start), whole
-    )
+    told = []
+    cut = clamped_labels(edges, betas, ks, sweeps, key=key, initial=start, report=told.append)
+    np.testing.assert_array_equal(cut, whole)
+    assert sum(told) == sweeps.sum() and len(told) > 5
     later = clamped_labels(
         edges, betas[10:], ks[10:], sweeps[10:],
         key=key, initial=whole[9], first_sweep=int(sweeps[:10].sum()),

@@ -239,6 +239,20 @@ def test_the_default_number_of_draws_and_the_level():
         clf.sample_labels(new[:, :1])
 
 
+def test_class_frequencies_enter_the_draws():
+    """They shift the odds of one point as those of ``predict_proba``, nearly: see the notes."""
+    clf, new = fitted(class_prior={"ant": 0.1, "bee": 0.2, "wasp": 0.7})
+    plain, _ = fitted()
+
+    def p_value(n_draws, seed, judge=clf):
+        draws = clf.sample_labels(new[:1], n_draws, seed)
+        counts = [np.sum(draws == g) for g in clf.classes_]
+        return p_value_of_counts(counts, judge.predict_proba(new[:1])[0])
+
+    check(p_value, 2_000)
+    assert rejects(lambda n_draws, seed: p_value(n_draws, seed, plain), 2_000)
+
+
 def test_every_order_of_ties_has_its_share_of_the_draws():
     X, y, new = small_sample("ties", n_classes=2)
     options = dict(max_neighbors=4, beta_max=3.0, random_state=0)

@@ -19,6 +19,7 @@ places event e, and the same with the highest bit thins it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,6 +136,7 @@ def clamped_labels(
     initial: Any,
     field: np.ndarray | None = None,
     first_sweep: int = 0,
+    report: Callable[[float], None] = lambda sweeps: None,
 ) -> np.ndarray:
     """Run one chain along a sequence of (beta, k), and keep the free labels at each.
 
@@ -151,6 +153,8 @@ def clamped_labels(
         Added to the log weight of each class at each free point.
     first_sweep : int
         Number of the first sweep: a chain that is continued counts on.
+    report : callable, optional
+        ``report(sweeps)``: so many more are done.
 
     Returns
     -------
@@ -197,6 +201,7 @@ def clamped_labels(
             tuple(edges[:-1]), beta[start:stop], k[start:stop], n_sweeps[start:stop], weights,
             field, np.uint64(key), np.uint64(sweeps[start]), nodes, scratch, draws[start:stop],
         )  # fmt: skip
+        report(int(n_sweeps[start:stop].sum()))
     return draws
 
 

@@ -95,13 +95,15 @@ def draw_jointly(
     beta, k = nodes.beta[chosen], scale_k(nodes.k[chosen], n, n + m)
     n_sweeps = np.full(n_each, _THIN)
     n_sweeps[0] += _WARMUP
-    chains = []
-    with progress("Drawing labels", total=len(starts), verbose=predictive.verbose) as report:
-        for start, key in zip(starts, spawn_keys(seeds[1], len(starts)), strict=True):
-            chains.append(
-                clamped_labels(edges, beta, k, n_sweeps, key=key, initial=start, field=field)
+    keys = spawn_keys(seeds[1], len(starts))
+    n_all = len(starts) * int(n_sweeps.sum())
+    with progress("Drawing labels", total=n_all, verbose=predictive.verbose) as report:
+        chains = [
+            clamped_labels(
+                edges, beta, k, n_sweeps, key=key, initial=start, field=field, report=report
             )
-            report(1)
+            for start, key in zip(starts, keys, strict=True)
+        ]
     _warn(chains, n, m, n_classes)
     draws = np.concatenate(chains)
     return draws[rng.permutation(len(draws))[:n_draws]]

@@ -23,16 +23,20 @@ from bayesknn.labels.random import as_seed_sequence
 from bayesknn.pooled.columns import Columns
 from bayesknn.pooled.features import Neighborhoods
 from bayesknn.pooled.folds import assign_folds, honest_features
+from bayesknn.pooled.influence import add_influence, take_largest
 from bayesknn.pooled.member import fit_member
 from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.pool import fit_weights, pool_proba
-from bayesknn.predictive import decide, log_score
+from bayesknn.pooled.sureness import PoolSureness
+from bayesknn.predictive import check_level, decide, find_zones, log_score, name_zones
 
 _N_K = 10
 # Lists reach to k = n / 2 while they hold no more entries than this in all, n about 3,000, and to
 # k = 64 beyond.
 _MAX_ENTRIES = 4_500_000
 _LONG_LIST = 64
+# Influences of all rows on some points that are held at a time.
+_CHUNK = 2**22
 
 
 class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -76,6 +80,8 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         Mean log probability that ``loo_proba_`` gives to the true labels.
     member_log_scores_ : dict of str to float
         The same of each member by itself.
+    residual_correlation_ : ResidualCorrelation
+        Of near neighbours, with its error: what the width of the intervals comes from.
     feature_relevance_ : ndarray of shape (n_features_in_,)
         Share of each column in what the trees of the ``"relevance"`` metric see, 0 for a column
         that does not beat permuted ones; only if that metric is in use.
@@ -149,6 +155,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         seed_of = dict(zip(METRICS, map(int, seeds), strict=True))
         folds = assign_folds(labels, n_folds, np.random.default_rng(fold_seed))
         fitted, spaces, members, loo = {}, {}, {}, []
+        by_folds = []
         with (
             follow_stages(self, X, y, n_stages=len(names)) as stage,
             progress("Pooling neighbours", len(names), verbose=self.verbose) as advance,
@@ -165,24 +172,37 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
                         metric.norm,
                         self.n_jobs,
                     )
-                    if kind.sees_labels:
-                        features = honest_features(
-                            kind, table, labels, n_classes, k_values, folds, seed, self.n_jobs
-                        )
-                    else:
-                        features = space.training_features(self.n_jobs)
+                    in_folds = honest_features(
+                        kind, table, labels, n_classes, k_values, folds, seed, self.n_jobs
+                    )
+                    features = (
+                        in_folds if kind.sees_labels else space.training_features(self.n_jobs)
+                    )
                     members[name], proba = fit_member(features, labels)
                     fitted[name], spaces[name] = metric, space
                     loo.append(proba)
+                    is_same = kind.sees_labels
+                    by_folds.append(proba if is_same else members[name].proba(in_folds)[0])
                 advance(1)
         member_proba = np.array(loo)
         weights = fit_weights(member_proba, labels)
+        leader = names[int(np.argmax(weights))]
+        sureness = PoolSureness(
+            spaces[leader],
+            float(members[leader].k_weights @ spaces[leader].k_values),
+            pool_proba(weights, np.array(by_folds)),
+            labels,
+            folds,
+            self.n_jobs,
+        )
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
         self.classes_ = classes
         self._columns, self._metrics, self._spaces = columns, fitted, spaces
         self._members, self._weights = members, weights
+        self._leader, self._sureness = leader, sureness
+        self.residual_correlation_ = sureness.correlation
         self.k_values_ = k_values
         self.pool_weights_ = dict(zip(names, weights.tolist(), strict=True))
         self.k_probabilities_ = {name: member.k_weights for name, member in members.items()}
@@ -223,13 +243,97 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         -------
         ndarray of shape (m, n_classes)
         """
+        return self._look_around(X)[0]
+
+    def predict_interval(self, X, level: float = 0.95, of: str = "probability") -> np.ndarray:
+        """Return an interval for each true class probability.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+        level : float, default=0.95
+            Share of points whose interval is to hold the true probability.
+        of : {"probability"}, default="probability"
+            As on :class:`BayesianKNeighborsClassifier`; there is no posterior of parameters here.
+
+        Returns
+        -------
+        ndarray of shape (m, n_classes, 2)
+            Lower and upper ends; [0, 1] where the neighbours are farther than any training
+            point's.
+        """
+        check_choice(of, "of", ("probability",))
+        level = check_level(level)
+        probabilities, variances, distances = self._look_around(X)
+        return self._sureness.intervals(probabilities, variances, distances, level)
+
+    def predict_zone(self, X, level: float = 0.95, uncertain: Any = "uncertain") -> np.ndarray:
+        """Return the class whose interval lies above that of every other, or ``uncertain``.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+        level : float, default=0.95
+            Of the intervals.
+        uncertain : object, default="uncertain"
+            What to say where no class is sure.
+
+        Returns
+        -------
+        ndarray of shape (m,), dtype object
+        """
+        names = name_zones(self.classes_, uncertain)
+        return names[find_zones(self.predict_interval(X, level))]
+
+    def predict_typicality(self, X) -> np.ndarray:
+        """Return how usual the places of new points are.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            The share of training points that lie at least as far from their neighbours as the
+            point from its own, in the metric that weighs most: 0 for a point farther out than any.
+        """
+        return self._sureness.scale.typicality(self._look_around(X)[2])
+
+    def predict_influence(self, X, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
+        """Return the training rows that move the log odds of new points most, and how much.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+        n_neighbors : int, default=10
+            How many rows.
+
+        Returns
+        -------
+        indices : ndarray of shape (m, n_neighbors)
+            Numbers of training rows, the most influential first; -1 where no other row has any
+            influence.
+        influence : ndarray of shape (m, n_neighbors)
+            What the row adds, through its soft counts in all metrics, to the log odds of its own
+            class against every other.
+        """
+        n_neighbors = check_count(n_neighbors, "n_neighbors")
         check_new_points(self, X)
         table = self._columns.transform(X)
-        found = []
-        for name, metric in self._metrics.items():
-            features = self._spaces[name].new_features(metric.transform(table), self.n_jobs)
-            found.append(self._members[name].proba(features))
-        return pool_proba(self._weights, np.array(found))
+        m, n = len(table.points), len(self.loo_proba_)
+        indices, influence = [], []
+        for start in range(0, m, max(1, _CHUNK // n)):
+            part = table.take(slice(start, start + max(1, _CHUNK // n)))
+            found = np.zeros((len(part.points), n))
+            for name, metric in self._metrics.items():
+                rows = np.ascontiguousarray(metric.transform(part))
+                weight = self.pool_weights_[name]
+                add_influence(self._spaces[name], self._members[name], weight, rows, found)
+            largest = take_largest(found, n_neighbors)
+            indices.append(largest[0])
+            influence.append(largest[1])
+        return np.concatenate(indices), np.concatenate(influence)
 
     def predict_decision(self, X, loss: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the class with the least expected loss, and that loss.
@@ -249,6 +353,21 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         """
         decisions, expected = decide(self.predict_proba(X), loss)
         return self.classes_[decisions], expected
+
+    def _look_around(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return probabilities, variances over k and distances in the metric that weighs most."""
+        check_new_points(self, X)
+        table = self._columns.transform(X)
+        found = []
+        variances = distances = np.empty(0)
+        for name, metric in self._metrics.items():
+            space, rows = self._spaces[name], metric.transform(table)
+            proba, spread = self._members[name].proba(space.new_features(rows, self.n_jobs))
+            found.append(proba)
+            if name == self._leader:
+                variances = spread
+                distances = space.distances(rows, self._sureness.k, self.n_jobs)
+        return pool_proba(self._weights, np.array(found)), variances, distances
 
     def _choose_k(self, n: int) -> np.ndarray:
         """Return ten geometric k from 2 to the largest."""

@@ -40,7 +40,7 @@ class Table(NamedTuple):
     values: np.ndarray
     is_category: np.ndarray
 
-    def take(self, rows: np.ndarray) -> Table:
+    def take(self, rows: np.ndarray | slice) -> Table:
         """Return some of the rows."""
         return self._replace(points=self.points[rows], values=self.values[rows])
 

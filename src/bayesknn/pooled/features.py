@@ -107,6 +107,11 @@ class Neighborhoods:
             self._average(self._nearest(g, rows, n_jobs), found[:, :, g, 1])
         return self._finish(found)
 
+    def distances(self, rows: np.ndarray, k: int, n_jobs: int | None = None) -> np.ndarray:
+        """Distances of new points to their k-th neighbours."""
+        parts = self.graph.query_chunks(rows, n_jobs=n_jobs, direction="forward")
+        return np.concatenate([query.distances[k - 1] for _, query in parts])
+
     def _nearest(self, g: int, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
         """Distances to the nearest of class g, (k, m)."""
         graph = self.class_graphs[g]

@@ -105,12 +105,14 @@ class Member:
         self.links = links
         self.k_weights = k_weights
 
-    def proba(self, features: np.ndarray) -> np.ndarray:
-        """Class probabilities (m, n_classes) of features (n_k, m, n_classes, 2)."""
-        return sum(
-            weight * np.exp(link.log_proba(one))
-            for weight, link, one in zip(self.k_weights, self.links, features, strict=True)
-        )
+    def proba(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Class probabilities (m, n_classes) of features (n_k, m, n_classes, 2).
+
+        Their variances over k come second.
+        """
+        each = [np.exp(link.log_proba(x)) for link, x in zip(self.links, features, strict=True)]
+        mean = np.tensordot(self.k_weights, each, 1)
+        return mean, np.tensordot(self.k_weights, (each - mean) ** 2, 1)
 
 
 def fit_member(features: np.ndarray, labels: np.ndarray) -> tuple[Member, np.ndarray]:

@@ -1,0 +1,69 @@
+"""Which training rows speak at a point: what each adds to the pool's log odds of its own class.
+
+A row of class g adds a soft count v to U_g, and so ``b_1 log[(1/G + U_g) / (1/G + U_g - v)]`` to
+the log odds of g against every other class; over the k of a member and over the members these
+add up with their weights. The distances to the classes belong to no single row and are left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesknn.graph import NeighborQuery
+from bayesknn.pooled.features import Neighborhoods
+from bayesknn.pooled.member import Member
+
+
+def add_influence(
+    space: Neighborhoods, member: Member, weight: float, rows: np.ndarray, found: np.ndarray
+) -> None:
+    """Add a member's part to the influence (m, n) of all training rows on new points."""
+    query = space.graph.query(rows)
+    labels = space.labels.astype(np.int64)
+    truth = np.eye(space.n_classes)[labels]
+    for k, k_weight, link in zip(space.k_values, member.k_weights, member.links, strict=True):
+        votes = _weigh(space, query, rows, int(k))
+        total = (1 / space.n_classes + votes @ truth)[:, labels]
+        found += weight * k_weight * link.b[0] * np.log(total / (total - votes))
+
+
+def _weigh(space: Neighborhoods, query: NeighborQuery, rows: np.ndarray, k: int) -> np.ndarray:
+    """Return the soft counts (m, n) that the training points give new points at k."""
+    votes = np.zeros((len(rows), len(space.labels)))
+    points = np.arange(len(rows))
+    for near, distance in zip(query.neighbors[:k], query.distances[:k], strict=True):
+        votes[points, near] += _tricube(distance, query.distances[k])
+    assert space.graph.distances is not None
+    asked = np.repeat(points, np.diff(query.reverse_starts))
+    joined = query.reverse_ranks <= k
+    asked, joining = asked[joined], query.reverse_points[joined]
+    gaps = np.abs(rows[asked] - space.points[joining])
+    distance = gaps.sum(axis=1) if space.norm == "manhattan" else np.sqrt((gaps**2).sum(axis=1))
+    votes[asked, joining] += _tricube(distance, space.graph.distances[k - 1, joining])
+    return votes
+
+
+def _tricube(distance: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    u = np.divide(distance, reach, out=np.ones_like(distance), where=distance < reach)
+    return (1 - u**3) ** 3
+
+
+def take_largest(found: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of largest influence and that influence, (m, n_neighbors); -1 for none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.pooled.influence import take_largest
+    >>> take_largest(np.array([[0.0, 0.2, 0.7]]), 3)
+    (array([[ 2,  1, -1]]), array([[0.7, 0.2, 0. ]]))
+    """
+    m, n = found.shape
+    indices = np.full((m, n_neighbors), -1)
+    influence = np.zeros((m, n_neighbors))
+    first = np.argsort(-found, axis=1, kind="stable")[:, :n_neighbors]
+    values = np.take_along_axis(found, first, axis=1)
+    width = first.shape[1]
+    indices[:, :width] = np.where(values > 0, first, -1)
+    influence[:, :width] = values
+    return indices, influence

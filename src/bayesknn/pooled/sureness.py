@@ -1,0 +1,95 @@
+"""How sure the pool is: intervals for the true probabilities, and how usual a place is.
+
+The method is that of :mod:`bayesknn.predictive.true_probability`, which needs probabilities of two
+neighbours that use neither's label. Points of one fold are predicted without each other's labels,
+so the pairs are nearest neighbours within a fold, in the metric that weighs most.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.pooled.features import Neighborhoods
+from bayesknn.predictive.calibration import DistanceScale
+from bayesknn.predictive.true_probability import (
+    ResidualCorrelation,
+    correlate_residuals,
+    find_probability_intervals,
+)
+
+# Neighbours in a fold of five stand five times as far, in ranks: few of them are near enough.
+_PART_OF_K, _MOST = 25, 3
+# What is assumed where folds are too small to have pairs: the most that it can be.
+_UNKNOWN = ResidualCorrelation(float("nan"), float("nan"), 0.5)
+
+
+class PoolSureness:
+    """What intervals and typicality need to know of the training points.
+
+    Parameters
+    ----------
+    space : Neighborhoods
+        Of the metric that weighs most.
+    k_mean : float
+        Its mean k.
+    probabilities : ndarray of shape (n, n_classes)
+        Pooled ones, that do not use the labels of the same fold.
+    labels, folds : ndarray of shape (n,)
+    n_jobs : int, optional
+    """
+
+    def __init__(
+        self,
+        space: Neighborhoods,
+        k_mean: float,
+        probabilities: np.ndarray,
+        labels: np.ndarray,
+        folds: np.ndarray,
+        n_jobs: int | None = None,
+    ):
+        self.k = max(round(k_mean), 1)
+        assert space.graph.distances is not None
+        self.scale = DistanceScale.from_distances(space.graph.distances[self.k - 1])
+        n_ranks = int(np.clip(round(k_mean / _PART_OF_K), 1, _MOST))
+        pairs = _pair_within_folds(space, folds, n_ranks, n_jobs)
+        self.correlation = _UNKNOWN
+        if pairs is not None:
+            self.correlation = correlate_residuals(
+                labels, pairs, lambda i, j, rank: probabilities[i], probabilities, k_mean
+            )
+
+    def intervals(
+        self, probabilities: np.ndarray, variances: np.ndarray, distances: np.ndarray, level: float
+    ) -> np.ndarray:
+        """Return intervals (m, n_classes, 2) that hold the probabilities (m, n_classes)."""
+        found = find_probability_intervals(
+            probabilities,
+            variances,
+            self.correlation.bound,
+            self.scale.relative(distances),
+            self.scale.exceeds_all(distances),
+            level,
+            self.scale.sorted_distances.size,
+        )
+        # They are about probabilities shrunk by what n points leave open.
+        np.minimum(found[..., 0], probabilities, out=found[..., 0])
+        np.maximum(found[..., 1], probabilities, out=found[..., 1])
+        return found
+
+
+def _pair_within_folds(
+    space: Neighborhoods, folds: np.ndarray, n_ranks: int, n_jobs: int | None
+) -> np.ndarray | None:
+    """Return each point's nearest in its own fold, (n_ranks, n); None if a fold has one point."""
+    n_ranks = min(n_ranks, int(np.bincount(folds)[np.unique(folds)].min()) - 1)
+    if n_ranks < 1:
+        return None
+    found = np.empty((n_ranks, len(folds)), np.int64)
+    for fold in np.unique(folds):
+        rows = np.flatnonzero(folds == fold)
+        graph = NeighborGraph.from_points(
+            space.points[rows], n_ranks, metric=space.norm, n_jobs=n_jobs
+        )
+        found[:, rows] = rows[graph.neighbors]
+    return found

@@ -1,0 +1,122 @@
+"""Intervals, zones, typicality and influence of the pool; noise columns and weak signal."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from bayesknn import PooledNeighborsClassifier
+from bayesknn.datasets import load_ripley
+
+RIPLEY = load_ripley()
+
+
+@pytest.fixture(scope="module")
+def ripley():
+    clf = PooledNeighborsClassifier(("robust", "within"), random_state=0)
+    return clf.fit(RIPLEY.X_train, RIPLEY.y_train)
+
+
+def test_intervals_hold_the_probabilities_and_widen_with_the_level(ripley):
+    new = RIPLEY.X_test[::40]
+    proba = ripley.predict_proba(new)
+    intervals = ripley.predict_interval(new)
+    assert intervals.shape == (len(new), 2, 2)
+    assert (intervals[..., 0] <= proba).all() and (proba <= intervals[..., 1]).all()
+    np.testing.assert_allclose(intervals[:, 1], 1 - intervals[:, 0, ::-1])
+    wider = ripley.predict_interval(new, level=0.99)
+    assert (np.ptp(wider, axis=2) >= np.ptp(intervals, axis=2)).all()
+    np.testing.assert_array_equal(ripley.predict_interval([[50.0, 50.0]])[0], [[0, 1]] * 2)
+    with pytest.raises(ValueError, match="of must be one of probability"):
+        ripley.predict_interval(new, of="parameters")
+    with pytest.raises(ValueError, match="level"):
+        ripley.predict_interval(new, level=1.5)
+
+
+def test_zones_and_typicality(ripley):
+    zones = ripley.predict_zone([[0.4, 0.9], [-0.4, 0.1], [50.0, 50.0]], uncertain="?")
+    assert zones.tolist() == [1, 0, "?"]
+    typicality = ripley.predict_typicality([[0.4, 0.9], [50.0, 50.0]])
+    assert typicality[0] > 0 == typicality[1]
+
+
+def test_influence_is_what_a_row_adds(ripley):
+    """In a pool of one metric whose links use counts alone, it is exactly that."""
+    clf = PooledNeighborsClassifier(("within",), random_state=0)
+    clf.fit(RIPLEY.X_train, RIPLEY.y_train)
+    new = RIPLEY.X_test[:1]
+    indices, influence = clf.predict_influence(new, n_neighbors=400)
+    assert indices.shape == (1, 400) and (np.diff(influence[0]) <= 0).all()
+    there = indices[0] >= 0
+    assert len(set(indices[0][there])) == there.sum() <= 250
+    assert (influence[0][~there] == 0).all()
+    # Rank by rank from the soft counts, written out for one row.
+    space, member = clf._spaces["within"], clf._members["within"]
+    x = clf._metrics["within"].transform(clf._columns.transform(new))[0]
+    d = np.linalg.norm(space.points - x, axis=1)
+    row, added = int(indices[0, 3]), 0.0
+    between = np.linalg.norm(space.points[:, None] - space.points, axis=2)
+    own = np.sort(between, axis=1)[:, 1:]
+    for k, weight, link in zip(clf.k_values_, member.k_weights, member.links, strict=True):
+        u = np.minimum(d / np.sort(d)[k], 1), np.minimum(d / own[:, k - 1], 1)
+        votes = (1 - u[0] ** 3) ** 3 + (1 - u[1] ** 3) ** 3
+        total = 0.5 + votes[RIPLEY.y_train == RIPLEY.y_train[row]].sum()
+        added += weight * link.b[0] * np.log(total / (total - votes[row]))
+    assert influence[0, 3] == pytest.approx(clf.pool_weights_["within"] * added)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["sine", "slope"])
+def test_intervals_cover_the_true_probability(law):
+    """Mean coverage over new points and sets; the level is 0.95, the promise an average."""
+    covered = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.random((650, 1 if law == "sine" else 3))
+        p = 0.5 + 0.4 * np.sin(4 * np.pi * X[:, 0]) if law == "sine" else expit(6 * X[:, 0] - 3)
+        y = (rng.random(650) < p).astype(int)
+        clf = PooledNeighborsClassifier(random_state=seed).fit(X[:250], y[:250])
+        low, high = clf.predict_interval(X[250:])[:, 1].T
+        covered.append(((low <= p[250:]) & (p[250:] <= high)).mean())
+    assert np.mean(covered) > 0.85, covered
+
+
+def test_without_signal_it_is_as_good_as_the_class_frequencies():
+    """The loss on new points beyond that of the frequencies is a few hundredths at most."""
+    excess = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(620, 4)), (rng.random(620) < 0.3).astype(int)
+        clf = PooledNeighborsClassifier(random_state=seed).fit(X[:120], y[:120])
+        proba = clf.predict_proba(X[120:])[np.arange(500), y[120:]]
+        share = y[:120].mean()
+        excess.append(np.mean(np.log(np.where(y[120:] == 1, share, 1 - share) / proba)))
+    assert np.mean(excess) < 0.03, excess
+
+
+def losses_with_and_without(X, y, n_true, n, seed):
+    rows = np.arange(len(y) - n)
+    found = []
+    for columns in (slice(n_true), slice(None)):
+        clf = PooledNeighborsClassifier(random_state=seed).fit(X[:n, columns], y[:n])
+        proba = clf.predict_proba(X[n:, columns])
+        found.append(-np.log(proba[rows, y[n:]]).mean())
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["ripley", "xor"])
+def test_noise_columns_cost_little(law):
+    """Within 15 % of the log-loss without them, over three draws of the noise."""
+    losses = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        if law == "ripley":
+            X = np.vstack([RIPLEY.X_train, RIPLEY.X_test])
+            y = np.concatenate([RIPLEY.y_train, RIPLEY.y_test])
+            X = np.hstack([X, rng.normal(size=(len(y), 10))])
+        else:
+            X = rng.uniform(-1, 1, size=(1250, 6))
+            y = (rng.random(1250) < np.where(X[:, 0] * X[:, 1] > 0, 0.9, 0.1)).astype(int)
+        losses.append(losses_with_and_without(X, y, 2, 250, seed))
+    plain, noisy = np.mean(losses, axis=0)
+    assert noisy < 1.15 * plain, losses

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from bayesknn import CoalescenceError
 from bayesknn.cli import fit as cli_fit
 from bayesknn.cli import main
-from bayesknn.posterior.output import load_posterior
+from bayesknn.posterior.trees import load_posterior
 from bayesknn.report.folder import write_folder
 from tests.report.tables import QUICK_OPTIONS, SCRIPT, mixed_table, two_columns
 

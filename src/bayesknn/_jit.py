@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 
@@ -25,41 +25,51 @@ _IMPORT = re.compile(
 )
 
 
-def kernel(function: Callable | None = None, /, **options: Any) -> Any:
-    """Compile a function with :func:`numba.njit`, caching the machine code if it can.
+if TYPE_CHECKING:
+    # Kernels are typed by numba; this is the one decorator that mypy leaves functions alone for.
+    from typing import no_type_check as inline_kernel
+    from typing import no_type_check as kernel
+else:
 
-    numba refuses to decorate with ``cache=True`` where neither the package's folder nor the
-    user's cache folder can be written; there the function is compiled in every process.
+    def kernel(function: Callable | None = None, /, **options: Any) -> Any:
+        """Compile a function with :func:`numba.njit`, caching the machine code if it can.
 
-    Parameters
-    ----------
-    function : callable, optional
-        The function, when used as a plain decorator.
-    **options
-        Passed to :func:`numba.njit`.
+        numba refuses to decorate with ``cache=True`` where neither the package's folder nor the
+        user's cache folder can be written; there the function is compiled in every process.
 
-    Examples
-    --------
-    >>> from bayesknn._jit import kernel
-    >>> @kernel(nogil=True)
-    ... def _double(x):
-    ...     return 2 * x
-    >>> _double(21)
-    42
-    """
-    if function is None:
-        return lambda function: kernel(function, **options)
-    options.setdefault("nogil", True)
-    try:
-        compiled = numba.njit(cache=True, **options)(function)
-    except RuntimeError as error:
-        if "cannot cache function" not in str(error):
-            raise
-        return numba.njit(**options)(function)
-    path = inspect.getfile(function)
-    if os.path.isfile(path):
-        compiled._cache._cache_file._source_stamp = stamp_sources(path)
-    return compiled
+        Parameters
+        ----------
+        function : callable, optional
+            The function, when used as a plain decorator.
+        **options
+            Passed to :func:`numba.njit`.
+
+        Examples
+        --------
+        >>> from bayesknn._jit import kernel
+        >>> @kernel(nogil=True)
+        ... def _double(x):
+        ...     return 2 * x
+        >>> _double(21)
+        42
+        """
+        if function is None:
+            return lambda function: kernel(function, **options)
+        options.setdefault("nogil", True)
+        try:
+            compiled = numba.njit(cache=True, **options)(function)
+        except RuntimeError as error:
+            if "cannot cache function" not in str(error):
+                raise
+            return numba.njit(**options)(function)
+        path = inspect.getfile(function)
+        if os.path.isfile(path):
+            compiled._cache._cache_file._source_stamp = stamp_sources(path)
+        return compiled
+
+    def inline_kernel(function: Callable) -> Any:
+        """Compile a function that is put into its callers before numba types them."""
+        return kernel(function, inline="always")
 
 
 @cache

@@ -432,7 +432,7 @@ def _check_shape(shape: tuple[int, ...], min_rows: int) -> None:
         )
 
 
-def _check_finite(points: np.ndarray, labels) -> None:
+def _check_finite(points: np.ndarray, labels: Any) -> None:
     bad = ~np.isfinite(points)
     if bad.any():
         row, j = (int(index) for index in np.argwhere(bad)[0])

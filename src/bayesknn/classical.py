@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from bayesknn._estimator import affordable_neighbors, check_new_points, check_training
-from bayesknn._jit import kernel
+from bayesknn._jit import inline_kernel, kernel
 from bayesknn._validation import check_count, check_n_jobs
 from bayesknn.graph import NeighborGraph
 
@@ -89,7 +89,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         self.max_neighbors = max_neighbors
         self.n_jobs = n_jobs
 
-    def fit(self, X, y) -> ClassicalKNeighborsClassifier:
+    def fit(self, X: Any, y: Any) -> ClassicalKNeighborsClassifier:
         """Sort the training points' neighbours and compute the leave-one-out errors.
 
         Parameters
@@ -130,7 +130,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         """The k in use, as ``n_neighbors_``."""
         return self.n_neighbors_
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """Class that wins the vote, ties resolved by decreasing k.
 
         Parameters
@@ -145,7 +145,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         winners = self._tally(X)[1]
         return self.classes_[winners]
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Each class's share of the votes that decided, in the order of ``classes_``.
 
         These are the shares among the k nearest neighbours or, where those are tied, among the
@@ -163,7 +163,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         counts = self._tally(X)[0]
         return counts / counts.sum(axis=1, keepdims=True)
 
-    def _tally(self, X) -> tuple[np.ndarray, np.ndarray]:
+    def _tally(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         check_new_points(self, X)
         counts, winners = [], []
         for _, query in self._voters.query_chunks(X, n_jobs=self.n_jobs, direction="forward"):
@@ -190,7 +190,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             return k_max or k
         return k_max or affordable_neighbors(labels)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
         return tags
@@ -224,7 +224,7 @@ def find_loo_errors(graph: NeighborGraph, labels: np.ndarray, n_classes: int) ->
     return _count_loo_errors(graph.neighbors, labels, n_classes) / graph.n_points
 
 
-@kernel(inline="always")
+@inline_kernel
 def _add_vote(counts, top, leader, i, g):
     """Count a vote of class g for point i; a class leads once it alone has the most."""
     counts[i, g] += np.uint32(1)

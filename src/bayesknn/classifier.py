@@ -30,15 +30,15 @@ from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.random import as_seed_sequence
 from bayesknn.model import BoltzmannModel, Prior, as_prior, class_weights
-from bayesknn.posterior.output import restore_tree
 from bayesknn.posterior.routes import (
     LABEL_SAMPLERS,
-    Route,
+    FittedPosterior,
     Schedule,
     Target,
     choose_inference,
     find_posterior,
 )
+from bayesknn.posterior.trees import restore_tree
 from bayesknn.predictive import (
     KINDS_OF_INTERVAL,
     Calibration,
@@ -255,7 +255,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
     _left_out: Description
 
     @with_callbacks
-    def fit(self, X, y) -> BayesianKNeighborsClassifier:
+    def fit(self, X: Any, y: Any) -> BayesianKNeighborsClassifier:
         """Compute the posterior of (beta, k) given the labels of the training points.
 
         Parameters
@@ -293,9 +293,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             model = BoltzmannModel(graph, len(classes), None if is_offset else ratios)
             with stage("beta_max"):
                 prior = self._choose_prior(model, seeds[0])
-            target = Target(
-                self.likelihood, graph, labels, model.n_classes, model.class_weight, prior
-            )
+            target = Target(self.likelihood, model, labels, prior)
             with stage("posterior"):
                 route = find_posterior(
                     target,
@@ -332,7 +330,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         self.loo_log_score_ = log_score(self.loo_proba_, labels)
         return self
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class, the first in ``classes_`` where several are.
 
         Parameters
@@ -347,7 +345,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         winners = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[winners]
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities averaged over the posterior, in the order of ``classes_``.
 
         Parameters
@@ -364,7 +362,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         own = self._check_and_connect(X).probabilities(X)
         return shift_probabilities(own, self._odds_ratio)
 
-    def predict_interval(self, X, level: float = 0.95, of: str = "probability") -> np.ndarray:
+    def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> np.ndarray:
         """Return an interval of each class probability.
 
         Parameters
@@ -387,7 +385,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         """
         return self.predict_summary(X, level, of).intervals
 
-    def predict_summary(self, X, level: float = 0.95, of: str = "probability") -> Summary:
+    def predict_summary(self, X: Any, level: float = 0.95, of: str = "probability") -> Summary:
         """Return probabilities, intervals and typicality from one search for neighbours.
 
         Parameters
@@ -410,7 +408,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
 
     def predict_zone(
         self,
-        X,
+        X: Any,
         level: float = 0.95,
         uncertain: Any = "uncertain",
         of: str = "parameters",
@@ -447,7 +445,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         zones = find_zones(found.intervals)
         return names[np.where(found.typicality < unfamiliar, len(self.classes_), zones)]
 
-    def predict_typicality(self, X) -> np.ndarray:
+    def predict_typicality(self, X: Any) -> np.ndarray:
         """Return how usual the places of new points are.
 
         Parameters
@@ -463,7 +461,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         found = self._look_around(X)
         return self._how_sure().scale.typicality(found.distances)
 
-    def predict_influence(self, X, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    def predict_influence(self, X: Any, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return the training rows that move the log odds of new points most, and how much.
 
         Parameters
@@ -485,7 +483,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         return self._check_and_connect(X).influence(X, n_neighbors)
 
     def predict_decision(
-        self, X, loss: Any = None, actions: Any = None
+        self, X: Any, loss: Any = None, actions: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the decision of least expected loss, and that loss.
 
@@ -524,7 +522,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         decisions, expected = decide(self.predict_proba(X), table)
         return names[decisions], expected
 
-    def sample_labels(self, X, n_draws: int = 1000, random_state: Any = None) -> np.ndarray:
+    def sample_labels(self, X: Any, n_draws: int = 1000, random_state: Any = None) -> np.ndarray:
         """Draw the classes of a whole batch of new points together.
 
         :meth:`predict_proba` takes each new point as if it came alone. Here the batch joins the
@@ -573,7 +571,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         """
         return self.classes_[self._draw_jointly(X, n_draws, random_state)]
 
-    def predict_counts(self, X, level: float = 0.9, random_state: Any = None) -> np.ndarray:
+    def predict_counts(self, X: Any, level: float = 0.9, random_state: Any = None) -> np.ndarray:
         """Return how many points of a batch belong to each class: mean and interval.
 
         From 1000 draws of :meth:`sample_labels`, which says when it warns. Sums over
@@ -850,7 +848,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             verbose=self.verbose,
         )
 
-    def _describe(self, route: Route, k_max: int) -> None:
+    def _describe(self, route: FittedPosterior, k_max: int) -> None:
         """Set the attributes that sum the posterior up."""
         self.k_values_ = np.arange(1, k_max + 1)
         self.k_probabilities_, self.k_probabilities_error_ = route.law_of_k(k_max)
@@ -881,7 +879,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             model = BoltzmannModel(self.graph_, len(self.classes_), weight)
             self._predictive = self._connect(likelihood, model, self._labels, nodes)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         is_precomputed = isinstance(self.metric, str) and self.metric == "precomputed"
         tags.input_tags.pairwise = is_precomputed
@@ -893,14 +891,14 @@ def _is_auto(beta_max: Any) -> bool:
     return isinstance(beta_max, str) and beta_max == "auto"
 
 
-def _find_nodes(route: Route) -> PosteriorNodes:
+def _find_nodes(route: FittedPosterior) -> PosteriorNodes:
     """Return the posterior as the weighted points that predictions average over."""
     if route.grid is not None:
         return PosteriorNodes.from_grid(route.grid)
     return PosteriorNodes.from_draws(route.beta, route.k)
 
 
-def _doubt_leave_one_out(shares: np.ndarray, route: Route) -> list[str]:
+def _doubt_leave_one_out(shares: np.ndarray, route: FittedPosterior) -> list[str]:
     """Say which training points' reweighted nodes are too few to trust, if any are."""
     least = _MIN_SHARE
     if route.grid is None:

@@ -93,7 +93,7 @@ class ColumnSelector(SelectorMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y) -> ColumnSelector:
+    def fit(self, X: Any, y: Any) -> ColumnSelector:
         """Search forward.
 
         Parameters
@@ -149,7 +149,7 @@ class ColumnSelector(SelectorMixin, BaseEstimator):
             self.candidate_errors_[column] = score.error
         return self
 
-    def transform(self, X) -> Any:
+    def transform(self, X: Any) -> Any:
         """Return the chosen columns, in the order of X.
 
         Parameters
@@ -191,7 +191,7 @@ class ColumnSelector(SelectorMixin, BaseEstimator):
         rises = each - (best.value / len(labels) if best.each is None else best.each)
         return _Score(float(each.sum()), float(np.sqrt(len(labels)) * rises.std()), each)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True

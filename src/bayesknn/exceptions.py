@@ -1,7 +1,5 @@
 """What bayesknn raises and warns about beyond ``ValueError``."""
 
-from typing import Any
-
 
 class CoalescenceError(RuntimeError):
     """Coupling from the past did not meet within the allowed past.
@@ -44,9 +42,9 @@ class SamplingInterrupted(KeyboardInterrupt):
         The draws that every chain had finished by then, laid out as those of a complete run.
     """
 
-    def __init__(self, message: str, posterior: Any = None):
+    def __init__(self, message: str, posterior: object = None):
         super().__init__(message)
         self.posterior = posterior
 
-    def __reduce__(self) -> tuple[type, tuple[str, Any]]:
+    def __reduce__(self) -> tuple[type, tuple[str, object]]:
         return type(self), (self.args[0], self.posterior)

@@ -7,7 +7,7 @@ from scipy import stats
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.label_sampler import make_label_sampler
-from bayesknn.labels.random import spawn_keys
+from bayesknn.labels.random import seeds_for, spawn_keys
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior.auxiliary_variables import AuxiliarySampler
@@ -65,6 +65,11 @@ def make_sampler(
         return ExchangeSampler(*parts)
     settings = {"updates": (), "n_refresh": 2, **auxiliary}
     return AuxiliarySampler(*parts, **settings)
+
+
+def first_key(sampler, seed):
+    """Return the key of the first chain of a run with this random_state."""
+    return spawn_keys(seeds_for(seed, sampler.name, sampler.identity()["data"]), 1)[0]
 
 
 @cache

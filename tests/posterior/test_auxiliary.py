@@ -18,6 +18,7 @@ from tests.posterior.label_chain_cases import (
     K_MAX,
     PRIOR,
     assert_same_chains,
+    first_key,
     make_likelihood,
     make_sampler,
     p_value_of,
@@ -65,7 +66,7 @@ def test_compiled_moves_are_those_of_the_twin(label_sampler, n_classes, weighted
         likelihood, label_sampler, thin=1, n_warmup=150, n_refresh=n_refresh, **ADAPTED
     )
     draws = run_chains(sampler, 1, 250, random_state=7).draws
-    beta, k, plug_ins = run_auxiliary_twin(sampler, KEY, 250)
+    beta, k, plug_ins = run_auxiliary_twin(sampler, first_key(sampler, 7), 250)
     np.testing.assert_array_equal(draws["k"][0], k)
     np.testing.assert_allclose(draws["beta"][0], beta, rtol=1e-12)
     found = np.column_stack([draws["plug_in_beta"][0], draws["plug_in_k"][0]])

@@ -16,14 +16,13 @@ from tests.posterior.label_chain_cases import (
     K_MAX,
     PRIOR,
     assert_same_chains,
+    first_key,
     make_likelihood,
     make_sampler,
     p_value_of,
 )
 from tests.posterior.label_chain_twins import log_exchange, run_exchange_twin
 from tests.statistical import check, rejects
-
-KEY = spawn_keys(7, 1)[0]
 
 
 @pytest.mark.parametrize(("label_sampler", "n_classes", "weighted"), EXCHANGE_CASES)
@@ -45,7 +44,7 @@ def test_compiled_moves_are_those_of_the_twin(label_sampler, n_classes, weighted
     likelihood = make_likelihood(n_classes=n_classes, weighted=weighted)
     sampler = make_sampler(likelihood, label_sampler, thin=1, n_warmup=100)
     draws = run_chains(sampler, 1, 200, random_state=7).draws
-    beta, k = run_exchange_twin(sampler, KEY, 200)
+    beta, k = run_exchange_twin(sampler, first_key(sampler, 7), 200)
     np.testing.assert_array_equal(draws["k"][0], k)
     np.testing.assert_allclose(draws["beta"][0], beta, rtol=1e-12)
 
@@ -188,7 +187,7 @@ def test_perfect_draws_that_do_not_meet_are_an_error(monkeypatch):
         ({"n_sweeps": 0}, "n_sweeps must be an integer >= 1"),
         ({"n_sweeps": 5, "label_sampler": "perfect"}, "n_sweeps has no use with perfect draws"),
         ({"thin": 0}, "thin must be an integer >= 1"),
-        ({"scheme": "hybrid-gibbs"}, "scheme must be one of joint, alternating"),
+        ({"scheme": "hybrid-gibbs"}, "scheme must be one of alternating, joint"),
         ({"tau": -1.0}, "tau must be a positive number"),
         (
             {

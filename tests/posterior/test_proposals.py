@@ -263,7 +263,7 @@ def test_acceptance_of_impossible_proposals_is_zero():
         ((0.0, 5, "joint", 10), "beta_max must be a positive number, got 0.0"),
         ((math.inf, 5, "joint", 10), "beta_max"),
         ((4.0, 0, "joint", 10), "k_max must be an integer >= 1"),
-        ((4.0, 5, "random", 10), "scheme must be one of joint, alternating"),
+        ((4.0, 5, "random", 10), "scheme must be one of alternating, joint"),
         ((4.0, 5, "joint", -1), "n_warmup must be an integer >= 0"),
         ((4.0, 5, "joint", 10, -0.1), "tau must be a positive number"),
         ((4.0, 5, "joint", 10, math.nan), "tau must be a positive number"),

@@ -14,6 +14,8 @@ order of a KD-tree, and tiles of near ones first, so that few others remain cand
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bayesknn._jit import kernel
@@ -87,17 +89,17 @@ def nearest_by_products(
     held = (lowered, halves, margin, k, keys, members, n_found, limits)
     products = np.empty((min(_TILE, n), min(_TILE, n)), np.float32)
 
-    def visit(first, second):
+    def visit(first: Any, second: Any) -> None:
         rows, columns = min(_TILE, n - first), min(_TILE, n - second)
 
-        def by_rows(start, stop):
+        def by_rows(start: Any, stop: Any) -> None:
             strip = products[start:stop, :columns]
             np.matmul(
                 single[first + start : first + stop], single[second : second + columns].T, out=strip
             )
             _collect_rows(strip, first + start, second, *held)
 
-        def by_columns(start, stop):
+        def by_columns(start: Any, stop: Any) -> None:
             _collect_columns(products, rows, start, stop, first, second, *held)
 
         run_in_threads(by_rows, rows, _STRIP, n_jobs)
@@ -108,7 +110,7 @@ def nearest_by_products(
     rows = np.empty_like(tree.order)
     rows[tree.ranks] = tree.order
 
-    def finish(start, stop):
+    def finish(start: Any, stop: Any) -> None:
         _rank(
             points, tree.order, tree.ranks, rows, start, stop, halves, margin, k,
             keys, members, n_found, neighbors, distances,
@@ -178,7 +180,7 @@ def _round(points: np.ndarray, tree: KDTree) -> np.ndarray:
     return single
 
 
-def _one_thread_a_product():
+def _one_thread_a_product() -> Any:
     """Threads are ours: each calls the BLAS by itself."""
     from threadpoolctl import threadpool_limits
 

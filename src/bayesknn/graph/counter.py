@@ -144,7 +144,7 @@ class NeighborCounter:
         by_rank = np.empty_like(in_tree)
         by_rank[tree.ranks] = in_tree
 
-        def search(start, stop):
+        def search(start: Any, stop: Any) -> None:
             _tally(
                 tree.ranks, *tree[1:6], *arrays, queries.order, queries.blocks, low, high,
                 start, stop, by_rank, in_tree, self.k_values[order], order, is_reverse,

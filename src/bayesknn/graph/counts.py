@@ -29,7 +29,7 @@ def iterate_counts(
     return _walk(graph.neighbors, labels, n_classes, wanted, direction)
 
 
-def _walk(neighbors, labels, n_classes, wanted, direction):
+def _walk(neighbors: Any, labels: Any, n_classes: Any, wanted: Any, direction: Any) -> Any:
     counts = np.zeros((neighbors.shape[1], n_classes), np.int32)
     reached = 0
     for k in wanted.tolist():

@@ -7,7 +7,7 @@ back to about the k best and the limit falls.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def nearest_in_tree(
     rows = np.empty_like(tree.order)
     rows[tree.ranks] = tree.order
 
-    def search(start, stop):
+    def search(start: Any, stop: Any) -> None:
         _search(
             tree.ranks, *tree[1:6], rows, asked.order, asked.blocks, low, high,
             is_self, start, stop, neighbors, distances,

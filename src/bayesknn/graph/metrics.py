@@ -166,7 +166,7 @@ class ScikitLearnMetric(Metric):
             )
         return found
 
-    def _compiled(self):
+    def _compiled(self) -> Any:
         from sklearn.metrics import DistanceMetric
 
         return DistanceMetric.get_metric(self.metric, **self.params)

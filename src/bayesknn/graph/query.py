@@ -223,7 +223,7 @@ def query_rows(
     chunk = max(1, _CHUNK // n)
     parts: list[Any] = [None] * -(-m // chunk)
 
-    def measure(start, stop):
+    def measure(start: Any, stop: Any) -> None:
         found = index.metric.distances(rows[start:stop], arranged)
         _rank_rows(found, ties, np.full(len(found), _NOBODY), start, neighbors, distances)
         if reach is not None:

@@ -48,7 +48,7 @@ def reverse_in_tree(
     low, high = (box[queries.n_leaves == 1] for box in (queries.low, queries.high))
     parts: list[Any] = [None] * -(-len(queries.blocks) // _LEAVES_A_TASK)
 
-    def search(start, stop):
+    def search(start: Any, stop: Any) -> None:
         parts[start // _LEAVES_A_TASK] = _search_reverse(
             *tree[:6], reach.lists, reach.squares, reach.boxes,
             queries.blocks, low, high, start, stop, len(queries.order),

@@ -178,7 +178,7 @@ def _search(
     return _rank_candidates(metric, points, ties, k, search), None, search
 
 
-def _split_last(found: tuple[np.ndarray, np.ndarray], k_max: int, index: SearchIndex):
+def _split_last(found: tuple[np.ndarray, np.ndarray], k_max: int, index: SearchIndex) -> Any:
     neighbors, distances = found
     tied_beyond = (distances[k_max:] == distances[k_max - 1]).any(axis=0)
     return neighbors[:k_max], distances[:k_max], index, tied_beyond
@@ -192,7 +192,9 @@ def _choose(metric: Metric, points: np.ndarray) -> str:
     return "brute"
 
 
-def _rank_all(metric: Metric, rows: Any, points: Any, ties: TieOrder, k: int, n_jobs: int | None):
+def _rank_all(
+    metric: Metric, rows: Any, points: Any, ties: TieOrder, k: int, n_jobs: int | None
+) -> Any:
     """Measure every pair, a chunk of rows at a time."""
     n = rows.shape[0]
     neighbors = np.empty((k, n), np.uint32)
@@ -200,7 +202,7 @@ def _rank_all(metric: Metric, rows: Any, points: Any, ties: TieOrder, k: int, n_
     arranged = metric.arrange(points)
     own = np.arange(n, dtype=np.uint32)
 
-    def rank(start, stop):
+    def rank(start: Any, stop: Any) -> None:
         found = metric.distances(rows[start:stop], arranged)
         _rank_rows(found, ties, own[start:stop], start, neighbors, ranked)
 
@@ -210,7 +212,7 @@ def _rank_all(metric: Metric, rows: Any, points: Any, ties: TieOrder, k: int, n_
 
 def _rank_by_products(
     metric: Metric, points: np.ndarray, ties: TieOrder, tree: KDTree, k: int, n_jobs: int | None
-):
+) -> Any:
     """Measure candidates from matrix products; None where too many points cannot be told apart."""
     neighbors, distances, left = nearest_by_products(points, tree, k, n_jobs)
     if len(left) == len(points):
@@ -219,7 +221,9 @@ def _rank_by_products(
     return neighbors, distances
 
 
-def _rank_candidates(metric: Metric, points: np.ndarray, ties: TieOrder, k: int, search: str):
+def _rank_candidates(
+    metric: Metric, points: np.ndarray, ties: TieOrder, k: int, search: str
+) -> Any:
     """Let a scikit-learn tree propose, then order by the metric's own distances."""
     tree = metric.candidate_tree(search, points)
     if tree is None:
@@ -277,7 +281,12 @@ def _is_trusted(metric: Metric, radius: np.ndarray) -> np.ndarray:
 
 
 def _rank_some(
-    metric: Metric, points: np.ndarray, ties: TieOrder, which: np.ndarray, neighbors, ranked
+    metric: Metric,
+    points: np.ndarray,
+    ties: TieOrder,
+    which: np.ndarray,
+    neighbors: Any,
+    ranked: Any,
 ) -> None:
     """Measure every pair of a few rows."""
     if len(which) == 0:

@@ -205,7 +205,7 @@ def clamped_labels(
     return draws
 
 
-def _cut(work: np.ndarray):
+def _cut(work: np.ndarray) -> Any:
     """Cut the draws into calls of bounded work."""
     call = np.cumsum(work) // _EVENTS_PER_CALL
     firsts = np.flatnonzero(np.diff(call, prepend=-1.0))

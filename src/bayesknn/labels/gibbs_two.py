@@ -8,7 +8,7 @@ added to all slots at once. Both give the same labels.
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._jit import inline_kernel, kernel
 from bayesknn.labels.couplings import _dense_rows
 from bayesknn.labels.random import key_of_sweep, random_bits
 
@@ -104,7 +104,7 @@ def _count_ones(labels, starts, single_starts, points):
     return counts
 
 
-@kernel(inline="always")
+@inline_kernel
 def _choose_of_two(table, slot, bits):
     return bits < table[slot]
 

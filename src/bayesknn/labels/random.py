@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._jit import inline_kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SWEEP = np.uint64(0xD1342543DE82EF95)
@@ -20,7 +20,7 @@ _ONE = np.uint64(1)
 _UNIT = 2.0**-53
 
 
-@kernel(inline="always")
+@inline_kernel
 def _mix(z):
     """Scramble 64 bits (the finaliser of splitmix64, a bijection)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -28,19 +28,19 @@ def _mix(z):
     return z ^ (z >> np.uint64(31))
 
 
-@kernel(inline="always")
+@inline_kernel
 def key_of_sweep(key, sweep):
     """Key of the stream of one sweep; both arguments and the result are uint64."""
     return _mix(key + (sweep + _ONE) * _SWEEP)
 
 
-@kernel(inline="always")
+@inline_kernel
 def random_bits(sweep_key, site):
     """Sixty-four random bits of one site within a sweep."""
     return _mix(sweep_key + (site + _ONE) * _GOLDEN)
 
 
-@kernel(inline="always")
+@inline_kernel
 def as_uniform(bits):
     """Turn 64 random bits into a double in [0, 1)."""
     return np.float64(bits >> np.uint64(11)) * _UNIT

@@ -19,7 +19,7 @@ from bayesknn._progress import progress
 from bayesknn._validation import check_count
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.random import as_seed_sequence
+from bayesknn.labels import seeds_for
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.ladder import TOP, Ladder, place_pilots
 from bayesknn.log_z.paper_table import run_paper_grid
@@ -139,7 +139,7 @@ def path_table(
     if grid not in ("adaptive", "paper"):
         raise ValueError(f"grid must be 'adaptive' or 'paper', got {grid!r}")
     observed = None if labels is None else model.agreement(model.check_labels(labels))
-    seeds = _own(random_state)
+    seeds = seeds_for(random_state, "log Z table", model.fingerprint)
     shared: dict[str, Any] = {
         "n_points": model.n_points,
         "n_classes": model.n_classes,
@@ -249,7 +249,8 @@ def log_normalizer_path(
     if beta_max == 0.0:
         values, errors = np.full(betas.shape, model.n_points * np.log(model.n_classes)), 0.0 * betas
     else:
-        with Simulation(model, _own(random_state), n_jobs) as simulation:
+        seeds = seeds_for(random_state, "log Z", model.fingerprint)
+        with Simulation(model, seeds, n_jobs) as simulation:
             sampler = PathSampler(simulation, beta_max, tolerance)
             sampler.build(k, k)
             for sentence in sampler.refine(None, None):
@@ -450,11 +451,6 @@ def eliminate(model: BoltzmannModel, k: int, beta_max: float) -> Curve:
     slopes[1:] -= (means[2:] - means[:-2]) / (2 * step)
     rows = (values[:-1], means[:-1], slopes)
     return Curve(betas[:-1], *(np.tile(row, (N_REPLICATES, 1)) for row in rows))
-
-
-def _own(random_state: Any) -> np.random.SeedSequence:
-    # A child of its own, so that a sequence shared with other calls is never used twice.
-    return as_seed_sequence(random_state).spawn(1)[0]
 
 
 def _check_tolerance(tolerance: Any) -> float:

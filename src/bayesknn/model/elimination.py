@@ -126,7 +126,16 @@ def _fill_in(class_weight: Any, n_classes: int) -> np.ndarray:
     return np.ones(n_classes) if weights is None else weights
 
 
-def _eliminate(graph, betas, k, n_classes, class_weight, max_bytes, counts=None, plan=None):
+def _eliminate(
+    graph: Any,
+    betas: Any,
+    k: Any,
+    n_classes: Any,
+    class_weight: Any,
+    max_bytes: Any,
+    counts: Any = None,
+    plan: Any = None,
+) -> Any:
     k = graph.check_k(k)
     n_classes = check_n_classes(n_classes)
     weights = _fill_in(class_weight, n_classes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._jit import inline_kernel, kernel
 from bayesknn.graph import NeighborGraph
 
 # Ways of breaking ties that are tried, where a better order saves more time than it costs.
@@ -235,7 +235,7 @@ def _order_by_min_fill(
     return entries, width
 
 
-@kernel(inline="always")
+@inline_kernel
 def _score(fill, degree, a, attempt):
     """Least fill first; ties by degree, or in an arbitrary order that each attempt changes."""
     if attempt == 0:
@@ -246,7 +246,7 @@ def _score(fill, degree, a, attempt):
     return (np.uint64(fill) << np.uint64(32)) | tie
 
 
-@kernel(inline="always")
+@inline_kernel
 def _count_ones(word):
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + (

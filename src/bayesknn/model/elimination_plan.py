@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -129,7 +129,7 @@ def _in_words(n_bytes: float) -> str:
     return f"{n_bytes:.4g} TB"
 
 
-def _find_scopes(starts, points, order):
+def _find_scopes(starts: Any, points: Any, order: Any) -> Any:
     """Scopes of the steps, as increasing step numbers (symbolic elimination).
 
     The scope of a step is what remains of its point's neighbours and of its children's scopes.
@@ -149,7 +149,7 @@ def _find_scopes(starts, points, order):
     return scopes
 
 
-def _stack_up(scopes, sizes):
+def _stack_up(scopes: Any, sizes: Any) -> Any:
     """Post-order of the elimination tree, and the greatest number of entries held at once."""
     n = len(scopes)
     children: list[list[int]] = [[] for _ in range(n)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -91,7 +91,7 @@ def _print_outcome(outcome: Outcome) -> None:
     click.echo(f"{time}  {outcome.item.id:22s} {counts or 'nothing published'}")
 
 
-def _print_summary(found) -> None:
+def _print_summary(found: Any) -> None:
     verdicts = [row.verdict for row in found.rows]
     for verdict in ("exact", "within error", "differs", "not published"):
         click.echo(f"{verdicts.count(verdict):4d} {verdict}")

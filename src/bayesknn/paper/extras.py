@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bayesknn.datasets import load_glass
@@ -159,7 +161,7 @@ def perfect_four(setting: Setting) -> Result:
     )
 
 
-def _expected(graph, beta: float) -> float:
+def _expected(graph: Any, beta: float) -> float:
     """Return E[S_k] / k, the slope of the exact log Z."""
     low, high = (log_normalizer(graph, b, _FOUR_K, 4).value for b in (beta - _STEP, beta + _STEP))
     return (high - low) / (2 * _STEP)

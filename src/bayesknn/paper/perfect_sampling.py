@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from bayesknn.paper.drawing import draw_chain, new_figure
 from bayesknn.paper.item import Estimate, Item, Quantity, Result, independent
@@ -91,7 +92,7 @@ def running_times(setting: Setting) -> Result:
 def _time(setting: Setting, label_sampler: str) -> float:
     study, n_timed = setting.ripley, setting.budget.n_timed
 
-    def sample(n_draws: int):
+    def sample(n_draws: int) -> Any:
         return quietly(
             lambda: moller(
                 study.coherent, study.prior, label_sampler, GOOD_PLUG_IN, n_chains=1, n_warmup=0,

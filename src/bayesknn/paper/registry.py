@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from bayesknn.paper import (
     approximations,
     breakdown,
-    chains,
+    chain_figures,
     classical_tables,
     extras,
     glass,
@@ -34,8 +34,8 @@ _ORDER = (
     "ref:log-z", "ref:posterior", "extra:exact-posterior", "extra:perfect-four", "extra:breakdown",
 )  # fmt: skip
 _FAMILIES = (
-    classical_tables, chains, path_sampling, perfect_sampling, approximations, zones, pima, glass,
-    extras, breakdown,
+    classical_tables, chain_figures, path_sampling, perfect_sampling, approximations, zones, pima,
+    glass, extras, breakdown,
 )  # fmt: skip
 _ALL = {item.id: item for family in _FAMILIES for item in family.ITEMS}
 REGISTRY: dict[str, Item] = {id: _ALL[id] for id in _ORDER}

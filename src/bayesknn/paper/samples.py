@@ -23,7 +23,7 @@ from bayesknn.paper.moller import moller
 from bayesknn.paper.setting import BETA_MAX, Setting, Study
 from bayesknn.posterior import GridPosterior, exchange, grid_posterior, metropolis
 from bayesknn.posterior.diagnostics import effective_sample_size, mean_error
-from bayesknn.posterior.output import make_tree
+from bayesknn.posterior.trees import make_tree
 
 WALK: dict[str, Any] = {"scheme": "joint", "tau": 0.05**0.5, "r": 3}
 BAD_PLUG_IN = (2.28, 53)

@@ -54,11 +54,11 @@ class ApproximationDisplay:
 
     def __init__(
         self,
-        beta_edges,
+        beta_edges: Any,
         beta_densities: Mapping[str, Any],
-        k_values,
+        k_values: Any,
         k_probabilities: Mapping[str, Any],
-    ):
+    ) -> None:
         if list(beta_densities) != list(k_probabilities):
             raise ValueError(
                 f"beta_densities and k_probabilities name different posteriors: "

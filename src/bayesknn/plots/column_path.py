@@ -37,7 +37,15 @@ class ColumnPathDisplay:
         Set by :meth:`plot`.
     """
 
-    def __init__(self, names, scores, errors, null_score, refused, label="score"):
+    def __init__(
+        self,
+        names: Any,
+        scores: Any,
+        errors: Any,
+        null_score: Any,
+        refused: Any,
+        label: Any = "score",
+    ) -> None:
         self.names = list(names)
         self.scores = np.asarray(scores, dtype=float)
         self.errors = np.asarray(errors, dtype=float)

@@ -40,7 +40,9 @@ class DecisionRegionDisplay:
     (5, 5)
     """
 
-    def __init__(self, x, y, winners, classes, feature_names=("x1", "x2")):
+    def __init__(
+        self, x: Any, y: Any, winners: Any, classes: Any, feature_names: Any = ("x1", "x2")
+    ) -> None:
         self.x = x
         self.y = y
         self.winners = winners
@@ -49,7 +51,7 @@ class DecisionRegionDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X, y=None, *, resolution: int = 200, ax: Any = None
+        cls, estimator: Any, X: Any, y: Any = None, *, resolution: int = 200, ax: Any = None
     ) -> DecisionRegionDisplay:
         """Predict on a grid around the points, and draw.
 
@@ -77,7 +79,9 @@ class DecisionRegionDisplay:
         display = cls(plane.x, plane.y, winners, estimator.classes_, plane.names)
         return display.plot(plane.points, y, ax=ax)
 
-    def plot(self, points=None, labels=None, *, ax: Any = None) -> DecisionRegionDisplay:
+    def plot(
+        self, points: Any = None, labels: Any = None, *, ax: Any = None
+    ) -> DecisionRegionDisplay:
         """Draw the regions, their borders, and the points if both arguments are given.
 
         Parameters

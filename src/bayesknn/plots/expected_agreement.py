@@ -51,7 +51,9 @@ class ExpectedAgreementDisplay:
     'E[S] / k'
     """
 
-    def __init__(self, betas, k_values, values, errors=None, *, limits=None):
+    def __init__(
+        self, betas: Any, k_values: Any, values: Any, errors: Any = None, *, limits: Any = None
+    ) -> None:
         self.betas = np.asarray(betas, dtype=float)
         self.k_values = np.asarray(k_values)
         self.values = check_surface(values, self.betas, self.k_values, "values")

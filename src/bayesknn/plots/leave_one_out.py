@@ -38,7 +38,7 @@ class LeaveOneOutDisplay:
     array([17, 18, 35, 36, 45, 46, 51, 52, 53, 54])
     """
 
-    def __init__(self, errors, k_values=None, k_probabilities=None):
+    def __init__(self, errors: Any, k_values: Any = None, k_probabilities: Any = None) -> None:
         self.errors = np.asarray(errors, dtype=float)
         if self.errors.ndim != 1 or len(self.errors) == 0:
             raise ValueError(f"errors must hold one rate for each k, got shape {self.errors.shape}")

@@ -38,7 +38,7 @@ class LogNormalizerDisplay:
     'log Z'
     """
 
-    def __init__(self, betas, k_values, log_normalizers, errors=None):
+    def __init__(self, betas: Any, k_values: Any, log_normalizers: Any, errors: Any = None) -> None:
         self.betas = np.asarray(betas, dtype=float)
         self.k_values = np.asarray(k_values)
         self.log_normalizers = check_surface(

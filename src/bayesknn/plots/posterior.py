@@ -45,15 +45,15 @@ class PosteriorDisplay:
 
     def __init__(
         self,
-        beta_edges,
-        beta_density,
-        k_values,
-        k_probabilities,
+        beta_edges: Any,
+        beta_density: Any,
+        k_values: Any,
+        k_probabilities: Any,
         *,
-        k_errors=None,
-        beta_trace=None,
-        k_trace=None,
-    ):
+        k_errors: Any = None,
+        beta_trace: Any = None,
+        k_trace: Any = None,
+    ) -> None:
         self.beta_edges = np.asarray(beta_edges, dtype=float)
         self.beta_density = np.asarray(beta_density, dtype=float)
         self.k_values = np.asarray(k_values)

@@ -35,7 +35,9 @@ class ProbabilityComparisonDisplay:
     1
     """
 
-    def __init__(self, first, second, classes=None, names=("first", "second")):
+    def __init__(
+        self, first: Any, second: Any, classes: Any = None, names: Any = ("first", "second")
+    ) -> None:
         self.first = np.asarray(first, dtype=float)
         self.second = np.asarray(second, dtype=float)
         if self.first.ndim != 2 or self.first.shape != self.second.shape:

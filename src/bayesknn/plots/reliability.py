@@ -58,7 +58,16 @@ class ReliabilityDisplay:
     ([[0.5, 1.0]], [[2, 2]])
     """
 
-    def __init__(self, edges, predicted, observed, counts, names, *, level: float = 0.95):
+    def __init__(
+        self,
+        edges: Any,
+        predicted: Any,
+        observed: Any,
+        counts: Any,
+        names: Any,
+        *,
+        level: float = 0.95,
+    ) -> None:
         self.edges = np.asarray(edges, dtype=float)
         self.predicted = np.atleast_2d(np.asarray(predicted, dtype=float))
         self.observed = np.atleast_2d(np.asarray(observed, dtype=float))
@@ -214,7 +223,7 @@ class ReliabilityDisplay:
         return self
 
 
-def _events(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, kind: str):
+def _events(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, kind: str) -> Any:
     """Return (stated probability, whether it came true) for each curve, and the curves' names."""
     if kind not in _KINDS:
         raise ValueError(f"kind must be one of {_KINDS}, got {kind!r}")
@@ -245,7 +254,7 @@ def _check_edges(edges: Any) -> np.ndarray:
     return edges
 
 
-def _bin(values: np.ndarray, hits: np.ndarray, edges: np.ndarray):
+def _bin(values: np.ndarray, hits: np.ndarray, edges: np.ndarray) -> Any:
     """Return mean value, frequency of hits and count for each bin; the last holds its end."""
     outside = (values < edges[0]) | (values > edges[-1])
     if outside.any():
@@ -261,7 +270,7 @@ def _bin(values: np.ndarray, hits: np.ndarray, edges: np.ndarray):
     return predicted, observed, counts
 
 
-def _binomial_intervals(observed: np.ndarray, counts: np.ndarray, level: float):
+def _binomial_intervals(observed: np.ndarray, counts: np.ndarray, level: float) -> Any:
     """Return the Clopper-Pearson intervals of frequencies."""
     hits, tail = observed * counts, (1 - level) / 2
     with np.errstate(invalid="ignore"):

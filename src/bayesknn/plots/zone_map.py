@@ -55,7 +55,15 @@ class ZoneMapDisplay:
     0.2
     """
 
-    def __init__(self, x, y, probabilities, zones, classes, feature_names=("x1", "x2")):
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        probabilities: Any,
+        zones: Any,
+        classes: Any,
+        feature_names: Any = ("x1", "x2"),
+    ) -> None:
         self.x = np.asarray(x, dtype=float)
         self.y = np.asarray(y, dtype=float)
         self.classes = check_classes(classes)

@@ -129,7 +129,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X, y) -> PooledNeighborsClassifier:
+    def fit(self, X: Any, y: Any) -> PooledNeighborsClassifier:
         """Fit every metric and its member, and weigh them.
 
         Parameters
@@ -218,7 +218,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
             )
         return self
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class, the first in ``classes_`` where several are.
 
         Parameters
@@ -232,7 +232,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         winners = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[winners]
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Return the pool's class probabilities, in the order of ``classes_``.
 
         Parameters
@@ -335,7 +335,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
             influence.append(largest[1])
         return np.concatenate(indices), np.concatenate(influence)
 
-    def predict_decision(self, X, loss: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def predict_decision(self, X: Any, loss: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the class with the least expected loss, and that loss.
 
         Parameters
@@ -384,7 +384,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(unpack(state))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._jit import inline_kernel, kernel
 from bayesknn.graph import NeighborGraph
 
 _NEAREST = 5
@@ -133,7 +133,7 @@ class Neighborhoods:
         return found
 
 
-@kernel(inline="always")
+@inline_kernel
 def _tricube(u):
     rest = 1.0 - u * u * u
     return rest * rest * rest

@@ -8,6 +8,8 @@ would read that as signal.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import log_softmax, softmax
 
@@ -56,7 +58,7 @@ def fit_link(features: np.ndarray, labels: np.ndarray) -> tuple[Link, np.ndarray
     truth = np.zeros((n, n_classes))
     truth[np.arange(n), labels] = 1.0
 
-    def objective(theta):
+    def objective(theta: Any) -> Any:
         log_p = Link(theta[:n_classes], theta[n_classes:]).log_proba(features)
         p = np.exp(log_p)
         rest = truth - p

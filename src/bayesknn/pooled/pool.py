@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import log_softmax
 
@@ -43,7 +45,7 @@ def fit_weights(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     n_members, n, _ = logs.shape
     rows = np.arange(n)
 
-    def objective(w):
+    def objective(w: Any) -> Any:
         log_p = log_softmax(np.tensordot(w, logs, 1), axis=1)
         p = np.exp(log_p)
         mean = np.einsum("ig,mig->mi", p, logs)

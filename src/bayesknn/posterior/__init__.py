@@ -4,7 +4,7 @@
 likelihood that can be computed, and for the coherent model, whose constant Z is not known,
 ``exchange`` and ``auxiliary``, which draw labels in every move. They are built from the same
 parts: ``proposals`` (the moves and their tuning), one file an algorithm, ``label_chains`` (what the
-latter two share), ``chains`` (many chains, interrupted and resumed), ``checkpoint``, ``output``
+latter two share), ``chains`` (many chains, interrupted and resumed), ``checkpoint``, ``trees``
 (the DataTree) and ``diagnostics``.
 """
 
@@ -13,7 +13,7 @@ from bayesknn.posterior.diagnostics import Diagnostics, diagnose
 from bayesknn.posterior.exchange_algorithm import exchange
 from bayesknn.posterior.grid import GridPosterior, grid_posterior
 from bayesknn.posterior.metropolis_hastings import metropolis
-from bayesknn.posterior.output import load_posterior, make_tree, save_posterior
+from bayesknn.posterior.trees import load_posterior, make_tree, save_posterior
 
 __all__ = [
     "Diagnostics",

@@ -34,8 +34,8 @@ from bayesknn.posterior.checkpoint import (
     write_checkpoint,
 )
 from bayesknn.posterior.diagnostics import diagnose
-from bayesknn.posterior.output import make_tree
 from bayesknn.posterior.proposals import SCHEDULES, Tuning, Walk, disperse
+from bayesknn.posterior.trees import make_tree
 
 if TYPE_CHECKING:
     import xarray

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def diagnose(tree: xarray.DataTree) -> Diagnostics:
     --------
     >>> import numpy as np
     >>> from bayesknn.posterior import diagnose
-    >>> from bayesknn.posterior.output import make_tree
+    >>> from bayesknn.posterior.trees import make_tree
     >>> rng = np.random.default_rng(0)
     >>> tree = make_tree({"beta": rng.normal(size=(4, 500)), "k": np.full((4, 500), 7)})
     >>> found = diagnose(tree)
@@ -194,7 +194,7 @@ def _halves(values: np.ndarray) -> np.ndarray:
     return np.vstack([values[:, :half], values[:, -half:]])
 
 
-def _array_stats():
+def _array_stats() -> Any:
     # Imported when a chain is judged: arviz-stats takes a second to load.
     from arviz_stats.base import array_stats
 

@@ -16,16 +16,16 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesknn._progress import progress
-from bayesknn.labels.random import as_seed_sequence
+from bayesknn.labels import as_seed_sequence, seeds_for
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.protocol import Likelihood
 from bayesknn.log_z.ladder import log_z_at
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
-from bayesknn.posterior.output import make_tree
 from bayesknn.posterior.race import run_race
 from bayesknn.posterior.ridge import measure
 from bayesknn.posterior.ridge_target import Target
+from bayesknn.posterior.trees import make_tree
 
 if TYPE_CHECKING:
     import xarray
@@ -277,8 +277,7 @@ def choose_tolerance(n_points: int) -> float:
 def _from_ridge(
     likelihood, prior, tolerance, max_sweeps, evidence, random_state, n_jobs, report
 ) -> GridPosterior:
-    # A child of its own, so that a sequence shared with other calls is never used twice.
-    seeds = as_seed_sequence(random_state).spawn(1)[0]
+    seeds = seeds_for(random_state, "ridge", likelihood.fingerprint)
     target = Target(likelihood, prior)
     with Simulation(likelihood.model, seeds, n_jobs, report) as simulation:
         looks = run_race(simulation, target)

@@ -33,7 +33,7 @@ from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
 
 JOINT, ALTERNATING, BETA_ONLY = 0, 1, 2
 _BETA, _BOTH, _RIDGE, _LEAP = 0, 1, 2, 3
-SCHEDULES = {"joint": JOINT, "alternating": ALTERNATING, "hybrid-gibbs": BETA_ONLY}
+SCHEDULES = {"alternating": ALTERNATING, "joint": JOINT, "hybrid-gibbs": BETA_ONLY}
 # The paper's tuning: tau^2 = .05 and r = 3.
 PAPER_TAU, PAPER_R = math.sqrt(0.05), 3
 

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn._validation import check_choice
-from bayesknn.graph import NeighborGraph
+from bayesknn.labels import seeds_for
+from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.holmes_adams import HolmesAdamsLikelihood
 from bayesknn.likelihood.pseudo import PseudoLikelihood
-from bayesknn.model import Prior
+from bayesknn.model import BoltzmannModel, Prior
 from bayesknn.posterior.grid import GridPosterior, choose_tolerance, grid_posterior
-from bayesknn.posterior.output import flatten_tree, lay_out_draws
+from bayesknn.posterior.trees import flatten_tree, lay_out_draws
 
 LIKELIHOODS = {
     "coherent": CoherentLikelihood,
@@ -28,7 +29,6 @@ LIKELIHOODS = {
     "holmes-adams": HolmesAdamsLikelihood,
 }
 INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
-LABEL_SAMPLERS = ("swendsen-wang", "perfect", "gibbs")
 # The tail of the prior's range that the posterior must stay out of.
 _EDGE, _EDGE_MASS, _K_EDGE_MASS = 0.98, 0.05, 0.5
 
@@ -40,19 +40,19 @@ class Target(NamedTuple):
     ----------
     likelihood : str
         One of ``LIKELIHOODS``.
-    graph : NeighborGraph
+    model : BoltzmannModel
     labels : ndarray of shape (n,)
-    n_classes : int
-    class_weight : ndarray of shape (n_classes,) or None
     prior : Prior
     """
 
     likelihood: str
-    graph: NeighborGraph
+    model: BoltzmannModel
     labels: np.ndarray
-    n_classes: int
-    class_weight: np.ndarray | None
     prior: Prior
+
+    def make_likelihood(self, **options: Any) -> Any:
+        """Return the likelihood of the labels."""
+        return LIKELIHOODS[self.likelihood](self.model, self.labels, **options)
 
 
 class Schedule(NamedTuple):
@@ -66,18 +66,18 @@ class Schedule(NamedTuple):
 _USUAL = Schedule()
 
 
-class Route(NamedTuple):
+class FittedPosterior(NamedTuple):
     """A posterior, and how it was reached.
 
     Attributes
     ----------
     draws : dict
-        As :func:`bayesknn.posterior.output.restore_tree` takes it.
+        As :func:`bayesknn.posterior.trees.restore_tree` takes it.
     grid : GridPosterior or None
         None where chains were run.
     report : dict
-        ``inference``, ``reason``, ``ess``, ``rhat``, ``mcse``, ``acceptance``,
-        ``log_normalizer_error`` and ``warnings``, for people to read.
+        For people to read: ``inference``, ``reason``, ``ess``, ``mcse``,
+        ``log_normalizer_error``, ``warnings``, and of chains ``rhat`` and ``acceptance``.
     """
 
     draws: dict[str, Any]
@@ -95,7 +95,10 @@ class Route(NamedTuple):
         return self.draws["groups"]["posterior"]["k"]
 
     def law_of_k(self, k_max: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return P(k | y) for k = 1..k_max, and the Monte Carlo errors."""
+        """Return P(k | y) for k = 1..k_max, and the Monte Carlo errors.
+
+        Draws of a chain are worth as many independent ones as their effective sample size says.
+        """
         if self.grid is not None:
             return self.grid.k_probabilities, self.grid.k_probabilities_error
         p = np.bincount(self.k.ravel(), minlength=k_max + 1)[1:] / self.k.size
@@ -147,7 +150,7 @@ def find_posterior(
     random_state: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> Route:
+) -> FittedPosterior:
     """Compute the posterior of (beta, k) by the route asked for.
 
     Parameters
@@ -164,23 +167,23 @@ def find_posterior(
 
     Returns
     -------
-    Route
+    FittedPosterior
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.model import UniformPrior
+    >>> from bayesknn.model import BoltzmannModel, UniformPrior
     >>> from bayesknn.posterior.routes import Schedule, Target, find_posterior
     >>> rng = np.random.default_rng(0)
     >>> labels = np.arange(60) % 2
     >>> graph = NeighborGraph.from_points(rng.normal(size=(60, 2)) + 2 * labels[:, None], k_max=9)
-    >>> target = Target("pseudo", graph, labels, 2, None, UniformPrior(9, 4.0))
+    >>> target = Target("pseudo", BoltzmannModel(graph, 2), labels, UniformPrior(9, 4.0))
     >>> route = find_posterior(target, "auto", schedule=Schedule(2, 100, 0), random_state=0)
     >>> route.k.shape, route.report["inference"]
     ((2, 100), 'grid')
     """
-    chosen, reason = choose_inference(target.likelihood, inference, target.graph.n_points)
+    chosen, reason = choose_inference(target.likelihood, inference, target.model.n_points)
     check_choice(label_sampler, "label_sampler", LABEL_SAMPLERS)
     how = {"random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
     if chosen == "grid":
@@ -203,7 +206,7 @@ def find_posterior(
         )
     k_max = target.prior.k_max
     edge = float(np.mean(route.k > _EDGE * k_max))
-    if k_max < target.graph.n_points - 1 and edge > _K_EDGE_MASS:
+    if k_max < target.model.n_points - 1 and edge > _K_EDGE_MASS:
         route.report["warnings"].append(
             f"{100 * edge:.0f} % of the posterior lies within 2 % of the largest k, {k_max}: more "
             "neighbours would be used if max_neighbors let them"
@@ -211,37 +214,39 @@ def find_posterior(
     return route
 
 
-def _make_likelihood(target: Target, **options: Any) -> Any:
-    _, graph, labels, n_classes, class_weight, _ = target
-    return LIKELIHOODS[target.likelihood](graph, labels, n_classes, class_weight, **options)
-
-
-def _on_grid(target: Target, schedule: Schedule, how: dict[str, Any]) -> Route:
-    seeds = _spawn(how["random_state"], 2)
-    grid = grid_posterior(
-        _make_likelihood(target),
-        target.prior,
-        **how | {"random_state": seeds[0]},
-    )
+def _on_grid(target: Target, schedule: Schedule, how: dict[str, Any]) -> FittedPosterior:
+    likelihood = target.make_likelihood()
+    grid = grid_posterior(likelihood, target.prior, **how)
     shape = (schedule.n_chains, schedule.n_draws)
-    beta, k = grid.sample(schedule.n_chains * schedule.n_draws, seeds[1])
+    seeds = seeds_for(how["random_state"], "draws from the grid", likelihood.fingerprint)
+    beta, k = grid.sample(schedule.n_chains * schedule.n_draws, seeds)
     attrs = {"algorithm": "grid", "beta_max": target.prior.beta_max, "k_max": target.prior.k_max}
-    n_draws = float(beta.size)
     report = {
-        # The draws are independent, so no formula is needed.
-        "ess": {"beta": n_draws, "k": n_draws},
-        "rhat": {"beta": 1.0, "k": 1.0},
+        # The draws are independent; a sum has no R-hat and accepts nothing.
+        "ess": {"beta": float(beta.size), "k": float(beta.size)},
         "mcse": {"beta": grid.beta_mean_error, "k": grid.k_mean_error},
-        "acceptance": [1.0] * schedule.n_chains,
         "log_normalizer_error": _largest_error(grid),
         "warnings": [str(sentence) for sentence in grid.info.get("warnings", [])],
     }
+    log_posterior = _log_density(grid, beta, k)
     draws = {
-        "beta": beta.reshape(shape),
-        "k": k.reshape(shape),
-        "accepted": np.ones(shape, dtype=bool),
+        name: values.reshape(shape)
+        for name, values in {"beta": beta, "k": k, "log_posterior": log_posterior}.items()
     }
-    return Route(lay_out_draws(draws, labels=target.labels, attrs=attrs), grid, report)
+    laid_out = lay_out_draws(draws, labels=target.labels, attrs=attrs)
+    return FittedPosterior(laid_out, grid, report)
+
+
+def _log_density(grid: GridPosterior, beta: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """Return the log of the posterior's density at some (beta, k), from the nearest grid points."""
+    with np.errstate(divide="ignore"):
+        table = np.log(grid.weights / np.gradient(grid.betas, axis=1))
+    values = np.empty(beta.size)
+    for row, one_k in enumerate(grid.k_values.tolist()):
+        where = k == one_k
+        edges = (grid.betas[row, 1:] + grid.betas[row, :-1]) / 2
+        values[where] = table[row, np.searchsorted(edges, beta[where])]
+    return values
 
 
 def _largest_error(grid: GridPosterior) -> float:
@@ -256,7 +261,7 @@ def _largest_error(grid: GridPosterior) -> float:
 
 def _by_chains(
     target: Target, inference: str, label_sampler: str, schedule: Schedule, how: dict[str, Any]
-) -> Route:
+) -> FittedPosterior:
     # Here, because arviz-stats and xarray take a second to load and the grid needs neither.
     from bayesknn.posterior.auxiliary_variables import auxiliary
     from bayesknn.posterior.diagnostics import diagnose
@@ -265,19 +270,17 @@ def _by_chains(
 
     log_normalizer_error = 0.0
     if inference == "metropolis":
-        seeds = _spawn(how["random_state"], 2)
         options = {}
         if target.likelihood == "coherent":
-            table = _make_table(target, how | {"random_state": seeds[0]})
-            log_normalizer_error = _error_of(table, target)
-            options["table"] = table
-        likelihood = _make_likelihood(target, **options)
-        how = how | {"random_state": seeds[1]}
+            options["table"] = _make_table(target, how)
+        likelihood = target.make_likelihood(**options)
+        if options:
+            log_normalizer_error = _error_of(options["table"], likelihood, target.prior)
         tree = metropolis(likelihood, target.prior, **schedule._asdict(), **how)
     else:
         run = exchange if inference == "exchange" else auxiliary
         tree = run(
-            _make_likelihood(target),
+            target.make_likelihood(),
             target.prior,
             label_sampler=label_sampler,
             **schedule._asdict(),
@@ -294,36 +297,29 @@ def _by_chains(
     }
     if inference != "metropolis":
         report["label_sampler"] = label_sampler
-    return Route(flatten_tree(tree), None, report)
+    return FittedPosterior(flatten_tree(tree), None, report)
 
 
 def _make_table(target: Target, how: dict[str, Any]) -> Any:
     from bayesknn.likelihood import path_table
 
     return path_table(
-        target.graph,
-        target.n_classes,
+        target.model.graph,
+        target.model.n_classes,
         k_max=target.prior.k_max,
         beta_max=target.prior.beta_max,
         labels=target.labels,
         prior=target.prior,
-        class_weight=target.class_weight,
+        class_weight=target.model.class_weight,
         **how,
     )
 
 
-def _error_of(table: Any, target: Target) -> float:
+def _error_of(table: Any, likelihood: Any, prior: Prior) -> float:
     """Return the standard error of log Z where the posterior has its mode."""
-    likelihood = _make_likelihood(target, table=table)
-    betas = np.linspace(0.0, target.prior.beta_max, 401)
-    ks = np.arange(1, target.prior.k_max + 1)
+    betas = np.linspace(0.0, prior.beta_max, 401)
+    ks = np.arange(1, prior.k_max + 1)
     heights = likelihood.log_density_grid(betas)[: len(ks)]
-    heights = heights + target.prior.log_density(betas, ks[:, None])
+    heights = heights + prior.log_density(betas, ks[:, None])
     at, column = np.unravel_index(np.argmax(heights), heights.shape)
     return float(table.error(betas[column], int(ks[at])))
-
-
-def _spawn(random_state: Any, n: int) -> list[np.random.SeedSequence]:
-    from bayesknn.labels.random import as_seed_sequence
-
-    return as_seed_sequence(random_state).spawn(n)

@@ -11,6 +11,8 @@ point is the replicate's mean of the Lagrange polynomial that is one there.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bayesknn.predictive.nodes import PosteriorNodes
@@ -113,7 +115,7 @@ def _gauss_rules(beta: np.ndarray, weights: np.ndarray, size: int) -> tuple[np.n
     return points, shares
 
 
-def _error(beta, weights, points, shares, steepness) -> np.ndarray:
+def _error(beta: Any, weights: Any, points: Any, shares: Any, steepness: Any) -> np.ndarray:
     """Return the largest error of a rule for each k, in units of what is tolerated."""
     error = np.zeros(len(beta))
     for function, slopes, tolerance in _TESTS:
@@ -124,11 +126,11 @@ def _error(beta, weights, points, shares, steepness) -> np.ndarray:
     return error
 
 
-def _logistic(beta, slopes):
+def _logistic(beta: Any, slopes: Any) -> Any:
     return 1.0 / (1.0 + np.exp(-beta[..., None] * slopes))
 
 
-def _odds(beta, slopes):
+def _odds(beta: Any, slopes: Any) -> Any:
     # At most e^600, however large the prior lets beta be.
     return np.exp(np.minimum(beta[..., None] * slopes, 600.0))
 

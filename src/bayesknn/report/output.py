@@ -48,7 +48,7 @@ def write_results(folder: Path, analysis: Analysis, page: str) -> None:
     page : str
         The report.
     """
-    from bayesknn.posterior.output import save_posterior
+    from bayesknn.posterior.trees import save_posterior
     from bayesknn.report.pipeline import save_model
     from bayesknn.report.predictions import write_csv
 

@@ -51,7 +51,7 @@ def make_tree(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.posterior.output import make_tree
+    >>> from bayesknn.posterior.trees import make_tree
     >>> tree = make_tree({"beta": np.full((2, 5), 1.4), "k": np.full((2, 5), 14)}, n_warmup=1)
     >>> dict(tree["posterior"].sizes)
     {'chain': 2, 'draw': 4}
@@ -96,7 +96,7 @@ def save_posterior(tree: xarray.DataTree, path: str | os.PathLike) -> None:
     --------
     >>> import os, tempfile
     >>> import numpy as np
-    >>> from bayesknn.posterior.output import load_posterior, make_tree, save_posterior
+    >>> from bayesknn.posterior.trees import load_posterior, make_tree, save_posterior
     >>> tree = make_tree({"beta": np.full((2, 5), 1.4), "k": np.full((2, 5), 14)})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "posterior.nc")
@@ -125,7 +125,7 @@ def flatten_tree(tree: xarray.DataTree) -> dict[str, Any]:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.posterior.output import flatten_tree, make_tree, restore_tree
+    >>> from bayesknn.posterior.trees import flatten_tree, make_tree, restore_tree
     >>> tree = make_tree({"beta": np.full((2, 5), 1.4), "k": np.full((2, 5), 14)})
     >>> restore_tree(flatten_tree(tree)).identical(tree)
     True

@@ -245,7 +245,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         """
         return self._look_around(X)[0]
 
-    def predict_interval(self, X, level: float = 0.95, of: str = "probability") -> np.ndarray:
+    def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> np.ndarray:
         """Return an interval for each true class probability.
 
         Parameters
@@ -267,7 +267,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         probabilities, variances, distances = self._look_around(X)
         return self._sureness.intervals(probabilities, variances, distances, level)
 
-    def predict_zone(self, X, level: float = 0.95, uncertain: Any = "uncertain") -> np.ndarray:
+    def predict_zone(self, X: Any, level: float = 0.95, uncertain: Any = "uncertain") -> np.ndarray:
         """Return the class whose interval lies above that of every other, or ``uncertain``.
 
         Parameters
@@ -285,7 +285,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         names = name_zones(self.classes_, uncertain)
         return names[find_zones(self.predict_interval(X, level))]
 
-    def predict_typicality(self, X) -> np.ndarray:
+    def predict_typicality(self, X: Any) -> np.ndarray:
         """Return how usual the places of new points are.
 
         Parameters
@@ -300,7 +300,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         """
         return self._sureness.scale.typicality(self._look_around(X)[2])
 
-    def predict_influence(self, X, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    def predict_influence(self, X: Any, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return the training rows that move the log odds of new points most, and how much.
 
         Parameters

@@ -9,8 +9,9 @@ import numpy as np
 from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.perfect import perfect_labels
+from bayesknn.labels import perfect_labels
 from bayesknn.labels.random import spawn_keys
+from bayesknn.model import BoltzmannModel
 from benchmarks.harness import Report, interleave
 
 # (k, beta) and milliseconds a draw in KERNELS: single-site, bonds with two and with four classes.
@@ -28,10 +29,11 @@ KEY = spawn_keys(0, 1)[0]
 FIRST_CALL = """
 import time
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.perfect import perfect_labels
+from bayesknn.labels import perfect_labels
+from bayesknn.model import BoltzmannModel
 graph = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
 start = time.perf_counter()
-perfect_labels(graph, 1.0, 1, 2, key=1)
+perfect_labels(BoltzmannModel(graph, 2), 1.0, 1, key=1)
 print(time.perf_counter() - start)
 """
 
@@ -47,7 +49,8 @@ def run(report: Report) -> None:
 
 def _drawer(graph, beta, k, n_classes, n_draws, **options):
     """Draws that cost the same in every run: the key is fixed."""
-    return lambda: perfect_labels(graph, beta, k, n_classes, n_draws=n_draws, key=KEY, **options)
+    model = BoltzmannModel(graph, n_classes)
+    return lambda: perfect_labels(model, beta, k, n_draws=n_draws, key=KEY, **options)
 
 
 def _compare_couplings(report, graph) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.layout import local_layout
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
@@ -14,7 +15,7 @@ from bayesknn.log_z.chains import ChainPair, Setting, Window
 from bayesknn.log_z.ladder import Ladder, place_pilots
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior, log_normalizer_exact
-from bayesknn.posterior import grid_posterior
+from bayesknn.posterior import GridPosterior, grid_posterior
 from bayesknn.posterior.race import bound_posterior
 from bayesknn.posterior.ridge_target import Target
 from tests.model.enumeration import exact_law
@@ -250,3 +251,12 @@ def test_errors_mean_what_they_say_on_many_data_sets():
 
 def test_errors_times_seven_tenths_are_rejected():
     assert rejects(p_value_of_bridges(0.7), 250)
+
+
+def test_the_errors_of_beta_and_k_are_not_swapped(monkeypatch):
+    monkeypatch.setattr(GridPosterior, "beta_mean_error", 0.125)
+    monkeypatch.setattr(GridPosterior, "k_mean_error", 0.5)
+    points = np.random.default_rng(0).normal(size=(40, 2))
+    fitted = BayesianKNeighborsClassifier(max_neighbors=4, beta_max=3.0, random_state=0)
+    fitted.fit(points, points[:, 0] > 0)
+    assert fitted.diagnostics_["mcse"] == {"beta": 0.125, "k": 0.5}

@@ -80,7 +80,8 @@ def bridge(before: ChainPair, after: ChainPair) -> Step:
     overlap = float(slope[0]) / 2
     if not is_found or overlap < ENOUGH:
         defect = mean1 - mean0 - (variance0 + variance1) / 2
-        doubt = max(abs(correction[0]), abs(defect[0]) / 8)
+        beyond_noise = max(abs(defect[0]) - 3 * defect.std(), 0.0)
+        doubt = max(abs(correction[0]), beyond_noise / 8)
         return Step(trapezium, min(overlap, ENOUGH / 2), float(doubt), variance)
     value = c + (of_shares[0][0] - of_shares[1][0]) / np.maximum(slope, slope[0] / 4)
     return Step(value - (surplus[0] + surplus[1]) / 2, overlap, 0.0, variance)

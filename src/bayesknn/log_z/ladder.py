@@ -47,7 +47,7 @@ _MAX_THIN = 256
 # No count grows by more than this at once, since noise may not be known well yet.
 _MAX_GROWTH, _MAX_RECORDS = 8.0, 200_000
 # The path from beta = 0 to a given pair: first steps, and pairs at most.
-_FIRST_STEP, _MAX_PATH = 0.125, 60
+_FIRST_STEP, _MAX_PATH, _PATH_SWEEPS = 0.125, 60, 64
 # Share of the allowed error that the step from a ladder to the k between may take.
 _LINK_SHARE = 0.6
 
@@ -77,18 +77,28 @@ class Ladder:
     columns : sequence of int
         The k of which it is to tell log Z, its own among them.
     beta_max : float
+    max_sweeps : float
+        About how many sweeps the first run may make in all.
     """
 
-    def __init__(self, simulation: Simulation, pilots: dict[int, Pilot], columns, beta_max: float):
+    def __init__(
+        self,
+        simulation: Simulation,
+        pilots: dict[int, Pilot],
+        columns,
+        beta_max: float,
+        max_sweeps: float = np.inf,
+    ):
         self.simulation, self.beta_max = simulation, beta_max
+        most = max(max_sweeps / (4 * len(pilots)), _PATH_SWEEPS)
         self.columns = np.asarray(columns)
         self.k = pilots[0].pair.k
         # The even grid that holds every pilot.
         self.n_steps = TOP // int(np.gcd.reduce([TOP, *pilots]))
         self.has_transition = any(pilot.is_split for pilot in pilots.values())
-        every = [_settle(simulation, pilot, self.columns) for pilot in pilots.values()]
+        every = [_settle(simulation, pilot, self.columns, most=most) for pilot in pilots.values()]
         if self.has_transition:
-            self.branches = _divide(simulation, list(pilots.values()), every, self.columns)
+            self.branches = _divide(simulation, list(pilots.values()), every, self.columns, most)
         else:
             self.branches = [every]
         self._steps: dict[int, tuple] = {}
@@ -278,11 +288,23 @@ def place_pilots(simulation: Simulation, k: int, k_last: int, beta_max: float) -
     return pilots
 
 
-def _settle(simulation: Simulation, pilot: Pilot, columns: np.ndarray, beta=None, window=None):
-    """Make the pair that is recorded where a pilot stood, or at another beta from there on."""
+def _settle(
+    simulation: Simulation,
+    pilot: Pilot,
+    columns: np.ndarray,
+    beta: float | None = None,
+    window: Window | None = None,
+    most: float = np.inf,
+) -> Rung:
+    """Make the pair that is recorded where a pilot stood, or at another beta from there on.
+
+    Its batches are long beside the memory, but for a bound on its first sweeps.
+    """
     pair = pilot.pair
     thin = int(np.clip(pilot.memory / 2, 1 + columns[-1] // 16, _MAX_THIN))
     sweeps = max(_MIN_BATCH_SWEEPS, _MEMORIES_PER_BATCH * pilot.memory)
+    sweeps = min(sweeps, most / _FIRST_BATCHES)
+    inflation = float(np.sqrt(max(1.0, pilot.memory / sweeps)))
     setting = pair.setting if beta is None else Setting.at(beta, pair.k)
     name = _name(setting.beta)
     labels = pair.labels
@@ -290,13 +312,15 @@ def _settle(simulation: Simulation, pilot: Pilot, columns: np.ndarray, beta=None
         labels = labels[1] if window.low == -np.inf else labels[0]
     settled = simulation.pair(
         setting, columns, (pair.k, name, 1 if window is None else 2 + int(window.low > 0)),
-        initial=labels, thin=thin, length=int(np.ceil(sweeps / thin)), window=window,
-        components=pair.components if pair.components.size else None,
+        initial=labels, thin=thin, length=int(np.ceil(sweeps / thin)), inflation=inflation,
+        window=window, components=pair.components if pair.components.size else None,
     )  # fmt: skip
     return Rung(settled, pilot.noise)
 
 
-def _divide(simulation, pilots: list[Pilot], every: list[Rung], columns) -> list[list[Rung]]:
+def _divide(
+    simulation: Simulation, pilots: list[Pilot], every: list[Rung], columns, most: float
+) -> list[list[Rung]]:
     """Divide the labels in two where pilots are split: the rungs of disordered and ordered ones."""
     split = [pilot for pilot in pilots if pilot.is_split]
     k, rank = split[0].pair.k, int(split[0].pair.whole[0])
@@ -319,7 +343,7 @@ def _divide(simulation, pilots: list[Pilot], every: list[Rung], columns) -> list
         inner = np.linspace(first, last, n_steps + 1)
         source = split[widest]._replace(memory=_memory_within(split[widest], window))
         made = simulation.each(
-            lambda beta, s=source, w=window: _settle(simulation, s, columns, beta, w),
+            lambda beta, s=source, w=window: _settle(simulation, s, columns, beta, w, most),
             inner[1:] if at == 0 else inner[:-1],
         )
         rest = [
@@ -379,8 +403,9 @@ def log_z_from_zero(
         path = sorted([*path, *new], key=lambda pilot: pilot.pair.beta)
     if error < tolerance / 2:
         return total
-    pairs = [_settle(simulation, pilot, np.array([k])).pair for pilot in path]
-    n_records = [_FIRST_BATCHES * pair.length for pair in pairs]
+    most = max(max_sweeps / (2 * len(path)), _PATH_SWEEPS)
+    pairs = [_settle(simulation, pilot, np.array([k]), most=most).pair for pilot in path]
+    n_records = [max(int(most / 2 / pair.thin), pair.length) for pair in pairs]
     while True:
         simulation.advance(zip(pairs, n_records, strict=True))
         steps = [bridge(*ends) for ends in pairwise([*pairs, last])]
@@ -402,7 +427,7 @@ def log_z_at(
         return found
     before = simulation.n_sweeps
     pilots = place_pilots(simulation, pair.k, pair.k, beta_max)
-    ladder = Ladder(simulation, pilots, [pair.k], beta_max)
+    ladder = Ladder(simulation, pilots, [pair.k], beta_max, max_sweeps)
     work = ladder.first_work()
     while work and simulation.n_sweeps - before < max_sweeps:
         simulation.advance(work)

@@ -36,8 +36,9 @@ _MAX_APART = 2.0
 # Steps of the search for the ridge: records taken at each.
 _SEARCH: tuple[int, ...] = (4, 4, 8)
 _MAX_SEARCH, _MAX_STEP, _SETTLE = 16, 0.5, 10
-# A pilot this many posterior standard deviations from the ridge is made anew, so often at most.
-_NEAR, _MAX_TURNS = 2.0, 8
+# A pilot further from the ridge than this, in posterior standard deviations and in beta, is made
+# anew, so often at most.
+_NEAR, _CLOSE, _MAX_TURNS = 2.0, 0.03, 8
 # Where labels freeze, E[S] changes over about one unit of beta.
 MAX_REACH = 1.0
 _N_BOUND = 801
@@ -78,6 +79,7 @@ def run_race(simulation: Simulation, target: Target) -> list[Look]:
     every = target.ks
     max_apart = _MAX_APART if target.is_product() else 0.0
     looks: dict[int, Look] = {}
+    absolute: dict[int, np.ndarray | None] = {}
     steps: dict[tuple[int, int], Step] = {}
     ks, search, stage = _thin_out(every), _SEARCH, 0
     new, guesses = ks, np.ones(len(ks))
@@ -97,7 +99,7 @@ def run_race(simulation: Simulation, target: Target) -> list[Look]:
         split = np.array([look.pilot.is_split for look in here])
         behind = _find_behind(here, path) if not split.any() else np.full(len(ks), np.inf)
         if split.any():
-            behind = _find_behind_absolutely(simulation, target, here, path, split, stage)
+            behind = _find_behind_absolutely(simulation, target, here, path, split, absolute)
         near = np.flatnonzero(behind < BEHIND)
         first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(ks) - 1)
         # A split k beyond the ends was excluded by its bound.
@@ -166,9 +168,10 @@ def _look(simulation, target: Target, new, betas, ks, stage) -> dict[int, Look]:
             _, mean, variance = (part[:, [column]] for part in pilot.pair.reweighted)
             sd = float(1 / np.sqrt(max(variance[0, 0], 1e-12)))
             away = (target.mean_wanted(k, beta) - mean[0, 0]) * sd
-            reach = min(3 * sd, MAX_REACH)
+            reach = min(max(3 * sd, _CLOSE), MAX_REACH)
             top = float(np.clip(beta + np.clip(away * sd, -reach, reach), *target.limits[k]))
-            if pilot.is_split or abs(away) < _NEAR or abs(top - beta) < sd / 4:
+            is_near = abs(away) < _NEAR or abs(away * sd) < _CLOSE
+            if pilot.is_split or is_near or abs(top - beta) < sd / 4:
                 break
             # The search was too short to tell, as it is next to a transition.
             low, high = (beta, high) if away > 0 else (low, beta)
@@ -215,11 +218,11 @@ def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.n
     return score[0, best] - score[0] - n_errors * error - np.abs(doubt - doubt[best])
 
 
-def _find_behind_absolutely(simulation, target, looks, path, split, stage) -> np.ndarray:
+def _find_behind_absolutely(simulation, target, looks, path, split, absolute) -> np.ndarray:
     """Do the same where some k are at a transition: bridges do not lead past those.
 
     Every stretch between them is placed by log Z itself at the best of its k, and every k at a
-    transition by an upper bound of its posterior.
+    transition by an upper bound of its posterior. What was found of log Z is kept in ``absolute``.
     """
     bounds = np.array([bound_posterior(target, look.pair.k) for look in looks])
     behind = -bounds
@@ -231,11 +234,18 @@ def _find_behind_absolutely(simulation, target, looks, path, split, stage) -> np
         here = [looks[at] for at in stretch]
         steps = path[stretch[0] : stretch[-1]]
         score = np.column_stack([look.mass for look in here]) - add_up(steps)
-        top = int(np.argmax(score[0]))
-        log_z = log_z_from_zero(simulation, here[top].pair, _ROUGH, _MAX_SWEEPS, (stage, 1000))
+        known = [at for at, look in enumerate(here) if absolute.get(look.pair.k) is not None]
+        top = known[0] if known else int(np.argmax(score[0]))
+        k = here[top].pair.k
+        if k not in absolute:
+            absolute[k] = log_z_from_zero(
+                simulation, here[top].pair, _ROUGH, _MAX_SWEEPS, (k, 1000)
+            )
+        log_z = absolute[k]
         if log_z is None:
             continue
-        height = here[top].mass - log_z
+        best_here = int(np.argmax(score[0]))
+        height = here[top].mass - log_z + score[:, best_here] - score[:, top]
         behind[stretch] = _find_behind(here, steps) - height[0]
         if height[0] > best:
             best, error = height[0], 4 * height.std()

@@ -33,8 +33,8 @@ from bayesknn.posterior.support import Limits
 
 # Recorded sweeps of a pair on the ridge, and of the others, before the first judgement; sweeps of a
 # batch, at least, and in memories of the chain.
-_RIDGE_SWEEPS, _OTHER_SWEEPS = 512, 192
-_MIN_BATCH_SWEEPS, _MEMORIES_PER_BATCH = 12, 8.0
+_RIDGE_SWEEPS, _OTHER_SWEEPS = 384, 128
+_MIN_BATCH_SWEEPS, _MEMORIES_PER_BATCH = 12, 6.0
 _FEWEST_BATCHES = 8
 # First runs of the pairs of one anchor take about a third of its part of all sweeps.
 _FIRST_SHARE = 30
@@ -176,7 +176,7 @@ def _climb(simulation, target, look, columns, tolerance, max_sweeps) -> list[Pro
     """Return log Z of these k, where one of them is at a transition, from both ends of its path."""
     k, before = look.pair.k, simulation.n_sweeps
     pilots = place_pilots(simulation, k, int(columns[-1]), target.beta_max)
-    ladder = Ladder(simulation, pilots, columns, target.beta_max)
+    ladder = Ladder(simulation, pilots, columns, target.beta_max, max_sweeps)
     work = ladder.first_work()
     while work:
         simulation.advance(work)

@@ -298,6 +298,11 @@ def _from_ridge(
         if evidence or ridge.is_absolute:
             log_evidence, error = float(totals[0]), float(totals.std())
     words = []
+    if ridge.is_absolute:
+        words.append(
+            "a first-order transition lies among the k that matter: log Z there was computed from "
+            "both ends of the path in beta, which is less precise than along the ridge"
+        )
     if ridge.excess > _SLACK:
         words.append(
             f"after {simulation.n_sweeps} sweeps the errors of P(k) and of the mean of k are still "

@@ -65,4 +65,4 @@ def log_z_from_plain(pair: ChainPair) -> np.ndarray:
     # The log of a mean is on average too low by half the mean's relative variance.
     batches = join(pair.batch(chance))
     bias = batches.var(ddof=1) / len(batches) / averages[0] ** 2 / 2
-    return weight - np.log(np.maximum(averages, 1e-300)) - bias
+    return weight - np.log(np.maximum(averages, averages[0] / 20)) - bias

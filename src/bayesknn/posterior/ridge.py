@@ -51,6 +51,8 @@ _STOPPING = 1.05
 _GROWTH = (0.25, 1.0)
 # Log Z itself is known less well than its differences along the ridge.
 _ROUGH = 4.0
+# A ladder has some dozens of pairs: it may take a quarter of all sweeps.
+_LADDER_SHARE = 4
 _MAX_ROUNDS, _MAX_TURNS, _MAX_PARTS = 12, 10, 16
 
 
@@ -155,7 +157,8 @@ def _measure_absolutely(simulation, target, looks, tolerance, max_sweeps) -> Rid
             before = own[at - 1] if at and not looks[at - 1].pilot.is_split else own[at] - 1
             after = own[at + 1] if at + 1 < len(own) else own[at] + 1
             columns = target.ks[(target.ks > before) & (target.ks < after)]
-            found = _climb(simulation, target, looks[at], columns, _ROUGH * tolerance, share)
+            most = max(share, max_sweeps / _LADDER_SHARE)
+            found = _climb(simulation, target, looks[at], columns, _ROUGH * tolerance, most)
             profiles += found
             spans += [profile.find_span(target) for profile in found]
             offsets += [np.zeros(N_REPLICATES)] * len(found)

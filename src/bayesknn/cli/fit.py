@@ -161,6 +161,7 @@ def run_fit(
         from bayesknn._progress import progress
         from bayesknn.report.output import write_results
         from bayesknn.report.page import render_report
+        from bayesknn.report.pipeline import import_skops_alone
 
         with progress("Writing the report", verbose=verbose):
             page = render_report(
@@ -170,6 +171,7 @@ def run_fit(
                 files={path.name: digest(path) for path in (train, test) if path},
                 model=(out / "model.skops").as_posix(),
             )
+            import_skops_alone()
             write_results(folder, analysis, page)
         stop_if_interrupted()
     if as_json:

@@ -84,10 +84,11 @@ def run_predict(
     with place as target:
         from bayesknn._progress import progress
         from bayesknn.report.losses import read_losses
-        from bayesknn.report.pipeline import load_model
+        from bayesknn.report.pipeline import import_skops_alone, load_model
         from bayesknn.report.predictions import predict_new, write_csv
         from bayesknn.report.reading import read_table
 
+        import_skops_alone()
         fitted = load_model(model)
         fitted.classifier.set_params(n_jobs=jobs)
         classes = [str(name) for name in fitted.classifier.classes_.tolist()]

@@ -32,7 +32,15 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
 # What a saved model may hold beside the types that skops knows by itself.
-TRUSTED = ("bayesknn.classifier.BayesianKNeighborsClassifier",)
+TRUSTED = (
+    "bayesknn.classifier.BayesianKNeighborsClassifier",
+    "bayesknn.pooled.classifier.PooledNeighborsClassifier",
+    "sklearn.compose._column_transformer.ColumnTransformer",
+    "sklearn.impute._base.SimpleImputer",
+    "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing._data.StandardScaler",
+    "sklearn.preprocessing._encoders.OneHotEncoder",
+)
 # Stands for a missing category where values are filled in.
 NO_CATEGORY = "(missing)"
 # Bytes; a model of 20,000 categories and classes has a tenth of it.
@@ -283,6 +291,22 @@ def _check_members(path: Path) -> None:
                     fits = member.file_size == file.tell() + math.prod(shape) * dtype.itemsize
             if not fits:
                 raise ValueError(f"its member {member.filename!r} is longer than it should be")
+
+
+def import_skops_alone() -> None:
+    """Import skops without every estimator of scikit-learn, of which it makes a list.
+
+    The list takes a second. It says which types may be in a file; ours are named above. This is
+    for processes that read and write no models but ours, as the command line does.
+    """
+    import sklearn.utils
+
+    listed = sklearn.utils.all_estimators
+    sklearn.utils.all_estimators = lambda *_, **__: []
+    try:
+        _require_skops()
+    finally:
+        sklearn.utils.all_estimators = listed
 
 
 def _require_skops() -> Any:

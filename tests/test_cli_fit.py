@@ -19,6 +19,7 @@ from bayesknn.cli import fit as cli_fit
 from bayesknn.cli import main
 from bayesknn.posterior.trees import load_posterior
 from bayesknn.report.folder import write_folder
+from tests.browser import check_page
 from tests.report.tables import QUICK_OPTIONS, SCRIPT, mixed_table, two_columns
 
 FILES = ["model.skops", "posterior.nc", "predictions.csv", "report.html"]
@@ -284,8 +285,9 @@ def test_large_tables_with_a_thousand_categories(tmp_path, n):
     table = mixed_table(n).assign(unit="cm", number=range(n))
     table["town"] = [f"town {i % 1000}" for i in range(n)]
     table.to_csv(tmp_path / "t.csv", index=False)
-    # The defaults of the command but for the length of the neighbour lists where time is short.
-    options = ("--max-neighbors", "8") if n < 10_000 else ()
+    # The defaults of the paper's model but for the length of lists where time is short.
+    options = ("--likelihood", "auto", "--no-compare")
+    options += ("--max-neighbors", "8") if n < 10_000 else ()
     result = run("fit", tmp_path / "t.csv", "--target", "kind", "--out", tmp_path / "out", *options)
     assert result.exit_code == 0, result.output
     assert "has 1,000 categories" in result.stderr
@@ -522,3 +524,74 @@ def test_options_take_several_columns_at_once(tmp_path):
     summary = json.loads(result.stdout)
     assert summary["kinds"] == {"x": "number", "a": "text", "b": "text"}
     assert run("predict", tmp_path / "out", tmp_path / "t.csv", "--sep", "#").exit_code == 0
+
+
+@pytest.fixture(scope="module")
+def pooled(tmp_path_factory):
+    """Fit a table with missing values by the defaults of the command."""
+    folder = tmp_path_factory.mktemp("pooled")
+    table = mixed_table(60)
+    table.loc[3, "length"], table.loc[5, "town"] = np.nan, None
+    table.to_csv(folder / "train.csv", index=False)
+    mixed_table(12, seed=1).to_csv(folder / "test.csv", index=False)
+    result = run(
+        "fit", folder / "train.csv", "--target", "kind", "--test", folder / "test.csv", "--out",
+        folder / "out", "--json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    return folder, json.loads(result.stdout)
+
+
+def test_the_default_is_the_pool_and_it_is_compared(pooled):
+    folder, summary = pooled
+    assert names(folder / "out") == ["model.skops", "predictions.csv", "report.html"]
+    assert sorted(summary["files"]) == names(folder / "out")
+    assert summary["model"] == "pooled"
+    assert set(summary["relevance"]) == {"length", "<b>width</b>", "town"}
+    assert summary["messages"][0] == "column 'length' has no value in 1 row: filled with its mean"
+    compared = summary["comparison"]
+    assert [name.split(",")[0] for name in compared] == [
+        "class frequencies", "classical kNN", "logistic regression", "Bayesian kNN of the paper",
+        "pooled neighbours",
+    ]  # fmt: skip
+    # Three classes of equal size.
+    assert compared["class frequencies"]["log_loss"] == pytest.approx(np.log(3))
+    assert compared["pooled neighbours"]["log_loss"] < 1.0
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    for text in ("How it compares", "Which metric and which columns matter", "discriminant"):
+        assert text in page
+    assert "Neighbours and their strength" not in page
+    assert SCRIPT not in page
+
+
+def test_a_saved_pool_predicts_what_it_predicted(pooled):
+    folder, _ = pooled
+    result = run("predict", folder / "out", folder / "test.csv")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(io.StringIO(result.stdout))
+    together = pd.read_csv(folder / "out" / "predictions.csv")
+    pd.testing.assert_frame_equal(found, together.drop(columns="actual"))
+    assert {"low plain", "high plain", "zone"} <= set(found)
+
+
+def test_the_report_of_a_pool_in_a_browser(pooled):
+    found = check_page(pooled[0] / "out" / "report.html", 400)
+    if found is not None:
+        assert len(found.figures) == 2
+
+
+def test_options_of_the_posterior_choose_the_model_that_has_one(tmp_path):
+    table, out = tmp_path / "t.csv", tmp_path / "out"
+    two_columns(60).to_csv(table, index=False)
+    words = ("fit", table, "--target", "y", "--out", out)
+    for options, message in (
+        (("--model", "pooled", "--beta-max", "3"), "--beta-max is of the paper's models"),
+        (("--model", "pseudo", "--likelihood", "coherent"), "contradict"),
+    ):
+        result = run(*words, *options)
+        assert result.exit_code == 2 and message in result.stderr
+    quick = ("--max-neighbors", "8", "--draws", "200", "--no-compare", "--json")
+    result = run(*words, "--model", "pseudo", *quick)
+    assert json.loads(result.stdout)["model"] == "pseudo"
+    result = run(*words, "--metric", "gower", *quick, "--force")
+    assert json.loads(result.stdout)["model"] == "coherent"

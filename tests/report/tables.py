@@ -6,7 +6,9 @@ import pandas as pd
 SCRIPT = "<script>alert(1)</script>"
 # A posterior good enough to look at, in well under a second.
 QUICK = {"likelihood": "pseudo", "max_neighbors": 8, "n_draws": 200, "random_state": 0}
-QUICK_OPTIONS = ("--likelihood", "pseudo", "--max-neighbors", "8", "--draws", "200")
+QUICK_OPTIONS = (
+    "--likelihood", "pseudo", "--max-neighbors", "8", "--draws", "200", "--no-compare",
+)  # fmt: skip
 
 
 def mixed_table(n=90, seed=0, n_towns=3):

@@ -21,6 +21,11 @@ from bayesknn.cli.outcome import (
 
 FILE = click.Path(path_type=Path)
 # What a reader of the report need not type again.
+# Options that only the posterior of (beta, k) has.
+_OF_POSTERIOR = (
+    "inference", "label_sampler", "metric", "beta_max", "class_prior", "chains", "draws", "warmup",
+    "scale",
+)  # fmt: skip
 _PASSING = ("force", "quiet", "as_json", "jobs", "debug")
 
 
@@ -77,10 +82,19 @@ class _Share(click.ParamType):
 @click.option("--sep", type=Separator(), help="Between the fields of the CSV files; found out.")
 @click.option("--metric", default="euclidean", help="Distance; gower compares mixed columns.")
 @click.option(
+    "--model",
+    type=click.Choice(["auto", "pooled", "coherent", "pseudo", "holmes-adams"]),
+    default="auto",
+    help="pooled: neighbours in several metrics, the best probabilities; the others: the paper's "
+    "posterior of beta and k. auto: pooled, unless an option of the others is given.",
+)
+@click.option(
     "--likelihood",
     type=click.Choice(["auto", "coherent", "pseudo", "holmes-adams"]),
-    default="auto",
-    help="auto: the coherent one up to 5,000 rows, the pseudo-likelihood above.",
+    help="The same as --model; auto: coherent up to 5,000 rows, pseudo above.",
+)
+@click.option(
+    "--compare/--no-compare", default=True, help="Compare with other classifiers, or not."
 )
 @click.option(
     "--inference",
@@ -116,7 +130,8 @@ def fit(ctx: click.Context, /, **options: Any) -> None:
     """Fit a CSV or Parquet table, and say how sure each class is.
 
     Writes predictions.csv (of the --test rows or, by leave-one-out, of the training rows),
-    posterior.nc, model.skops and report.html to the folder --out: all of them or none.
+    model.skops, report.html and, unless the model is pooled, posterior.nc to the folder --out:
+    all of them or none.
 
     Numbers are standardised, dates are measured in days, and categories become indicators, the
     rarest of more than 20 sharing one. Columns that are constant or identify rows are left out,
@@ -124,8 +139,28 @@ def fit(ctx: click.Context, /, **options: Any) -> None:
     is given.
     """
     command = repeat_command(ctx, _PASSING)
+    options["model"] = _choose_model(ctx, **options)
     with one_line_errors(options.pop("debug")) as stop_if_interrupted:
         run_fit(command, stop_if_interrupted, **options)
+
+
+def _choose_model(ctx: click.Context, model: str, likelihood: str | None, **_: Any) -> str:
+    """Return pooled, a likelihood, or bayesian for whichever fits the number of rows."""
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in _OF_POSTERIOR
+        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+    ]
+    if likelihood is not None:
+        named = "bayesian" if likelihood == "auto" else likelihood
+        if model not in ("auto", named):
+            raise click.UsageError(f"--model {model} and --likelihood {likelihood} contradict")
+        return named
+    if model == "pooled" and given:
+        raise click.UsageError(f"{given[0]} is of the paper's models; --model pooled has none")
+    if model == "auto":
+        return "bayesian" if given else "pooled"
+    return model
 
 
 def run_fit(
@@ -175,7 +210,7 @@ def run_fit(
             write_results(folder, analysis, page)
         stop_if_interrupted()
     if as_json:
-        files = {name: (out / name).as_posix() for name in FILES}
+        files = {name: (out / name).as_posix() for name in FILES if (out / name).exists()}
         summary = {"command": command, **summarise(analysis), "files": files}
         click.echo(json.dumps(summary, indent=2, allow_nan=False))
     elif not quiet:
@@ -203,19 +238,31 @@ def _analyse(verbose: bool, **options: Any) -> Any:
         impute=options["impute"],
         level=options["level"],
         axes=options["columns"],
-        settings={
-            "likelihood": options["likelihood"],
-            "inference": options["inference"],
-            "label_sampler": options["label_sampler"],
-            "metric": options["metric"],
-            "max_neighbors": options["max_neighbors"],
-            "beta_max": options["beta_max"],
-            "class_prior": dict(options["class_prior"]),
-            "n_chains": options["chains"],
-            "n_draws": options["draws"],
-            "n_warmup": options["warmup"],
-            "random_state": options["seed"],
-            "n_jobs": options["jobs"],
-            "verbose": int(verbose),
-        },
+        model="pooled" if options["model"] == "pooled" else "bayesian",
+        compared=options["compare"],
+        settings=_settings(verbose, **options),
     )
+
+
+def _settings(verbose: bool, **options: Any) -> dict[str, Any]:
+    """Return the parameters of the classifier."""
+    shared = {
+        "max_neighbors": options["max_neighbors"],
+        "random_state": options["seed"],
+        "n_jobs": options["jobs"],
+        "verbose": int(verbose),
+    }
+    if options["model"] == "pooled":
+        return shared
+    return {
+        **shared,
+        "likelihood": "auto" if options["model"] == "bayesian" else options["model"],
+        "inference": options["inference"],
+        "label_sampler": options["label_sampler"],
+        "metric": options["metric"],
+        "beta_max": options["beta_max"],
+        "class_prior": dict(options["class_prior"]),
+        "n_chains": options["chains"],
+        "n_draws": options["draws"],
+        "n_warmup": options["warmup"],
+    }

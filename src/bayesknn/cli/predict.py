@@ -124,8 +124,9 @@ def run_predict(
         for note in notes:
             click.echo(f"note: {note}", err=True)
         if out is not None:
-            share = f"{100 * found.share_sure:.1f} %"
-            click.echo(f"{len(found.rows):,} rows, the leading class settled in {share}: {out}")
+            sure = found.share_sure
+            share = "" if sure is None else f", the leading class settled in {100 * sure:.1f} %"
+            click.echo(f"{len(found.rows):,} rows{share}: {out}")
 
 
 def _count(numbers: Any, classes: list[str]) -> dict[str, int]:

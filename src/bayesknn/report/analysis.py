@@ -18,6 +18,7 @@ from bayesknn.report.columns import (
     plan_columns,
     split_target,
 )
+from bayesknn.report.comparison import Comparison, compare
 from bayesknn.report.pipeline import Model, as_model, build_pipeline
 from bayesknn.report.predictions import (
     NO_CLASS,
@@ -57,6 +58,8 @@ class Analysis:
         Columns to draw the rows over.
     seconds : float
         How long the fit took.
+    comparison : Comparison or None
+        Other classifiers on the same rows.
     messages : list of str
         What was done to the table and what was chosen, in sentences.
     warnings : list of str
@@ -72,6 +75,7 @@ class Analysis:
     level: float
     axes: tuple[str, str] | None
     seconds: float
+    comparison: Comparison | None = None
     messages: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -84,6 +88,11 @@ class Analysis:
     def classifier(self) -> Any:
         """The fitted classifier."""
         return self.model.classifier
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the classifier is the pool, which has no posterior of beta and k."""
+        return hasattr(self.classifier, "pool_weights_")
 
     @property
     def k_mean(self) -> float:
@@ -119,6 +128,8 @@ def analyse(
     impute: bool = False,
     level: float = 0.95,
     axes: tuple[str, str] | None = None,
+    model: str = "bayesian",
+    compared: bool = False,
     settings: Mapping[str, Any] | None = None,
 ) -> Analysis:
     """Fit the classifier to a table and predict.
@@ -139,9 +150,13 @@ def analyse(
         Of the credible intervals.
     axes : tuple of two str, optional
         Numeric columns to draw the rows over.
+    model : {"bayesian", "pooled"}, default="bayesian"
+        :class:`BayesianKNeighborsClassifier` or :class:`PooledNeighborsClassifier`.
+    compared : bool, default=False
+        Whether to compare it with other classifiers (:func:`compare`).
     settings : mapping, optional
-        Parameters of the classifier; ``likelihood="auto"`` is the coherent likelihood up to
-        ``MAX_COHERENT_ROWS`` rows and the pseudo-likelihood above.
+        Parameters of the classifier; of the Bayesian one ``likelihood="auto"`` is the coherent
+        likelihood up to ``MAX_COHERENT_ROWS`` rows and the pseudo-likelihood above.
 
     Returns
     -------
@@ -157,11 +172,12 @@ def analyse(
     >>> found.model.kinds, found.scores()["leave-one-out"].n
     ({'x1': 'number', 'x2': 'number'}, 250)
     """
-    from bayesknn.classifier import BayesianKNeighborsClassifier
+    from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 
+    pooled = model == "pooled"
     notes = list(frame.attrs.get("notes", ()))
     frame, classes, without = split_target(frame, target)
-    options = {"likelihood": "auto", **(settings or {})}
+    options = {**({} if pooled else {"likelihood": "auto"}), **(settings or {})}
     if options.get("metric") == "precomputed":
         raise ValueError("metric 'precomputed' takes distances, not a table of columns")
     plan = plan_columns(
@@ -170,44 +186,54 @@ def analyse(
         categorical=categorical,
         drop=drop,
         keep=keep,
-        impute=impute,
-        max_categories=None if options.get("metric") == "gower" else MAX_CATEGORIES,
+        impute=impute or pooled,
+        max_categories=None if pooled or options.get("metric") == "gower" else MAX_CATEGORIES,
     )
     if axes is not None:
         plan.check_axes(axes)
     messages = [*notes, *_tell_without_class(without, target), *plan.messages]
-    if impute:
-        messages += _tell_missing(as_measured(frame, plan.kinds))
-    if options["likelihood"] == "auto":
-        options["likelihood"], message = _choose_likelihood(len(frame), options)
-        messages += message
-    options["class_prior"] = _by_class(options.get("class_prior"), classes)
+    measured = as_measured(frame, plan.kinds)
+    if impute or pooled:
+        messages += _tell_missing(measured, "mean" if pooled else "median")
+    if not pooled:
+        if options["likelihood"] == "auto":
+            options["likelihood"], message = _choose_likelihood(len(frame), options)
+            messages += message
+        options["class_prior"] = _by_class(options.get("class_prior"), classes)
     if test_frame is not None:
         # Rows count from 1, and a test table that cannot be read is found out before the fit.
         messages += test_frame.attrs.get("notes", ())
         test_frame = test_frame.set_axis(np.arange(1, len(test_frame) + 1), axis=0)
-        check_new_rows(test_frame, plan.kinds, impute=impute)
-    pipeline = build_pipeline(
-        plan, BayesianKNeighborsClassifier(**options), scale=scale, impute=impute
-    )
+        check_new_rows(test_frame, plan.kinds, impute=impute or pooled)
+    kind = PooledNeighborsClassifier if pooled else BayesianKNeighborsClassifier
+    pipeline = build_pipeline(plan, kind(**options), scale=scale, impute=impute)
     begin = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        pipeline.fit(as_measured(frame, plan.kinds), classes)
+        pipeline.fit(measured, classes)
     seconds = time.perf_counter() - begin
-    model = as_model(pipeline)
-    labels = np.searchsorted(model.classifier.classes_, classes)
-    training = predict_left_out(model.classifier, frame.index.to_numpy(), labels, level)
+    fitted = as_model(pipeline)
+    labels = np.searchsorted(fitted.classifier.classes_, classes)
+    training = predict_left_out(fitted.classifier, frame.index.to_numpy(), labels, level)
     test = None
     if test_frame is not None:
-        test = predict_new(model, test_frame, level)
+        test = predict_new(fitted, test_frame, level)
         if target in test_frame.columns:
             test.actual, test.actual_names = _match(test_frame[target], training.names)
             messages += _tell_no_class(test, target)
-        messages += _tell_unseen(model.count_unseen(test_frame), test)
+        messages += _tell_unseen(fitted.count_unseen(test_frame), test)
+    comparison = None
+    if compared:
+        seed, n_jobs = options.get("random_state"), options.get("n_jobs")
+        likelihood = options.get("likelihood", "pseudo")
+        comparison = compare(
+            measured, classes, plan, likelihood, scale=scale, seed=seed, n_jobs=n_jobs
+        )
+        if comparison is None:
+            messages.append("the smallest class has too few rows to compare other classifiers on")
     return Analysis(
-        frame, plan, model, training, test, test_frame, level, axes, seconds, messages,
-        _collect_warnings(model.classifier, caught),
+        frame, plan, fitted, training, test, test_frame, level, axes, seconds, comparison,
+        messages, _collect_warnings(fitted.classifier, caught),
     )  # fmt: skip
 
 
@@ -273,11 +299,11 @@ def _tell_without_class(rows: list[int], target: str) -> list[str]:
     ]
 
 
-def _tell_missing(frame: pandas.DataFrame) -> list[str]:
+def _tell_missing(frame: pandas.DataFrame, centre: str) -> list[str]:
     counts = frame.isna().sum()
     return [
         f"column {name!r} has no value in {count:,} row{'s' * (count > 1)}: filled with "
-        + ("its median" if frame[name].dtype.kind in "iuf" else "a category of its own")
+        + (f"its {centre}" if frame[name].dtype.kind in "iuf" else "a category of its own")
         for name, count in counts.items()
         if count
     ]
@@ -300,7 +326,7 @@ def _tell_unseen(counts: dict[str, int], test: Predictions) -> list[str]:
 
 def _collect_warnings(classifier: Any, caught: Sequence[warnings.WarningMessage]) -> list[str]:
     """Merge what the classifier knows about itself with what was warned about, each once."""
-    found = list(classifier.diagnostics_.get("warnings", []))
+    found = list(getattr(classifier, "diagnostics_", {}).get("warnings", []))
     for warning in caught:
         if not issubclass(warning.category, DeprecationWarning | PendingDeprecationWarning):
             text = " ".join(str(warning.message).split())

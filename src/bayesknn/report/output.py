@@ -38,7 +38,7 @@ def _is_installed(name: str) -> bool:
 
 
 def write_results(folder: Path, analysis: Analysis, page: str) -> None:
-    """Write the four files of a fit to a folder.
+    """Write the files of a fit to a folder; a pool has no posterior.
 
     Parameters
     ----------
@@ -54,8 +54,9 @@ def write_results(folder: Path, analysis: Analysis, page: str) -> None:
 
     csv, posterior, model, report = (folder / name for name in FILES)
     csv.write_text(write_csv(analysis.predictions), encoding="utf-8", newline="")
-    # Without the log-likelihood of each label under each draw, which is large and quick to find.
-    save_posterior(analysis.classifier.posterior_.drop_nodes("log_likelihood"), posterior)
+    if not analysis.is_pooled:
+        # Without the log-likelihood of each label under each draw: large, and quick to find.
+        save_posterior(analysis.classifier.posterior_.drop_nodes("log_likelihood"), posterior)
     save_model(analysis.model.pipeline, model)
     report.write_text(page, encoding="utf-8", newline="")
 
@@ -91,17 +92,17 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "kinds": analysis.plan.kinds,
         "dropped": analysis.plan.dropped,
         "classes": dict(zip(training.names, sizes.tolist(), strict=True)),
-        "likelihood": clf.likelihood,
-        "inference": clf.diagnostics_["inference"],
-        "k": {
-            "mean": analysis.k_mean,
-            "interval": list(analysis.k_interval),
-            "max": int(clf.k_values_[-1]),
-        },
-        "beta": {"mean": clf.beta_mean_, "sd": clf.beta_sd_, "max": clf.beta_max_},
+        "model": "pooled" if analysis.is_pooled else clf.likelihood,
+        **_sum_up_model(analysis),
         "scores": {
             basis: {name: _finite(value) for name, value in found._asdict().items()}
             for basis, found in analysis.scores().items()
+        },
+        "comparison": {}
+        if analysis.comparison is None
+        else {
+            name: {each: _finite(value) for each, value in found._asdict().items()}
+            for name, found in analysis.comparison.scores.items()
         },
         "settled": analysis.predictions.share_sure,
         "messages": analysis.messages,
@@ -115,20 +116,47 @@ def tell(analysis: Analysis) -> list[str]:
     from bayesknn.report.scores import percent
 
     clf = analysis.classifier
-    low, high = analysis.k_interval
-    share = percent(analysis.predictions.share_sure).replace("\xa0", " ")
+    share = analysis.predictions.share_sure
     lines = [_tell_columns(analysis)]
     lines += [
         f"{basis.capitalize()}: {found.n:,} rows, error {100 * found.error:.1f} %, log-loss "
         f"{found.log_loss:.3f}, Brier score {found.brier:.3f}"
         for basis, found in analysis.scores().items()
     ]
-    lines.append(f"Which class leads is settled for {share} of the rows")
+    if share is not None:
+        told = percent(share).replace("\xa0", " ")
+        lines.append(f"Which class leads is settled for {told} of the rows")
+    if analysis.is_pooled:
+        weights = sorted(clf.pool_weights_.items(), key=lambda item: -item[1])
+        told = ", ".join(f"{name} {weight:.2f}" for name, weight in weights if weight > 0)
+        lines.append(f"Pooled neighbours; weights of the metrics: {told}")
+        return lines
+    low, high = analysis.k_interval
     lines.append(
         f"k = {analysis.k_mean:.1f} ({low} to {high} hold 95 %), beta = {clf.beta_mean_:.2f} ± "
         f"{clf.beta_sd_:.2f}; {clf.likelihood} likelihood"
     )
     return lines
+
+
+def _sum_up_model(analysis: Analysis) -> dict[str, Any]:
+    clf = analysis.classifier
+    if analysis.is_pooled:
+        about = {"pool_weights": clf.pool_weights_}
+        if hasattr(clf, "feature_relevance_"):
+            relevance = map(float, clf.feature_relevance_)
+            about["relevance"] = dict(zip(analysis.model.kinds, relevance, strict=True))
+        return about
+    return {
+        "likelihood": clf.likelihood,
+        "inference": clf.diagnostics_["inference"],
+        "k": {
+            "mean": analysis.k_mean,
+            "interval": list(analysis.k_interval),
+            "max": int(clf.k_values_[-1]),
+        },
+        "beta": {"mean": clf.beta_mean_, "sd": clf.beta_sd_, "max": clf.beta_max_},
+    }
 
 
 def _tell_columns(analysis: Analysis) -> str:

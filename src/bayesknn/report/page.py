@@ -71,6 +71,8 @@ def render_report(
         zones=sections.make_zones(analysis, find_view(analysis), colours),
         scores=sections.make_scores(analysis),
         uncertain=sections.make_cases(analysis, colours),
+        comparison=sections.make_comparison(analysis),
+        pool=sections.make_pool(analysis),
         posterior=sections.make_posterior(analysis),
         classes=sections.make_classes(analysis, colours),
         confusion=sections.make_confusion(analysis),

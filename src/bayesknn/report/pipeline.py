@@ -62,7 +62,7 @@ def build_pipeline(
     plan : ColumnPlan
         Which columns are numeric and which are categorical.
     classifier : estimator
-        Its ``metric`` decides how categories are compared.
+        Its ``metric`` decides how categories are compared; a pool takes the columns as they are.
     scale : bool, default=True
         Whether numeric columns are standardised.
     impute : bool, default=False
@@ -89,15 +89,17 @@ def build_pipeline(
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+    # These compare numbers and categories as they are.
     gower = getattr(classifier, "metric", None) == "gower"
+    takes_all = gower or hasattr(classifier, "metrics")
     numbers: list[tuple[str, Any]] = []
     words: list[tuple[str, Any]] = []
-    if impute:
+    if impute and (gower or not takes_all):
         numbers.append(("fill", SimpleImputer(strategy="median")))
         words.append(("fill", SimpleImputer(strategy="constant", fill_value=NO_CATEGORY)))
-    if scale and not gower:
+    if scale and not takes_all:
         numbers.append(("standardise", StandardScaler()))
-    if not gower:
+    if not takes_all:
         encoder = OneHotEncoder(
             max_categories=MAX_CATEGORIES,
             handle_unknown="infrequent_if_exist",
@@ -110,8 +112,8 @@ def build_pipeline(
             steps = numbers if kind in NUMERIC else words
             parts.append((part, clone(Pipeline(steps)) if steps else "passthrough", columns))
     transformer = ColumnTransformer(parts, verbose_feature_names_out=False)
-    if gower:
-        # A frame, by which Gower's distance knows the categories from the numbers.
+    if takes_all:
+        # A frame, by which they know the categories from the numbers.
         transformer.set_output(transform="pandas")
     return Pipeline([("columns", transformer), ("classifier", classifier)])
 
@@ -152,7 +154,7 @@ class Model(NamedTuple):
         """
         check_new_rows(frame, self.kinds, impute=self.impute)
         columns = as_measured(frame, self.kinds)
-        if self.classifier.metric == "gower":
+        if getattr(self.classifier, "metric", None) == "gower":
             self._refuse_unseen(columns)
         return self.transform(columns)
 
@@ -174,6 +176,8 @@ class Model(NamedTuple):
 
     def _categories(self) -> dict[str, Any]:
         compared = [name for name, kind in self.kinds.items() if kind in CATEGORICAL]
+        if hasattr(self.classifier, "pool_weights_"):
+            return {}  # it takes them as none of those it knows
         if compared and self.classifier.metric == "gower":
             metric = self.classifier.graph_.index.metric
             names = metric.feature_names_
@@ -209,19 +213,19 @@ def as_model(pipeline: Any) -> Model:
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import Pipeline
 
-    from bayesknn.classifier import BayesianKNeighborsClassifier
+    from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 
     if not (
         isinstance(pipeline, Pipeline)
         and list(pipeline.named_steps) == ["columns", "classifier"]
         and isinstance(pipeline[0], ColumnTransformer)
         and hasattr(pipeline[0], "transformers_")
-        and isinstance(pipeline[1], BayesianKNeighborsClassifier)
+        and isinstance(pipeline[1], BayesianKNeighborsClassifier | PooledNeighborsClassifier)
         and hasattr(pipeline[1], "classes_")
     ):
         raise ValueError("it does not hold a model that bayesknn fit wrote")
     kinds: dict[str, str] = {}
-    impute = False
+    impute = isinstance(pipeline[1], PooledNeighborsClassifier)
     for name, part, columns in pipeline[0].transformers_:
         for kind in (kind for kind, its in _PARTS.items() if its == name):
             kinds.update({str(column): kind for column in columns})

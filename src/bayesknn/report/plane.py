@@ -28,8 +28,8 @@ class View(NamedTuple):
     words : str
         What the axes are, in a sentence; empty where they are columns.
     plane, zones : Plane and ndarray, or None
-        A grid over the two axes and the zone at each of its points, where the model knows no
-        other column.
+        A grid over the two axes and the zone at each of its points, where the paper's model knows
+        no other column.
     """
 
     points: np.ndarray
@@ -63,7 +63,7 @@ def find_view(analysis: Analysis) -> View:
     points = measured.to_numpy(dtype=np.float64, na_value=np.nan)
     if analysis.model.impute:
         points = np.where(np.isnan(points), np.nanmedian(points, axis=0), points)
-    if not only_two:
+    if not only_two or analysis.is_pooled:
         return View(points, columns)
     frame: Any = type(measured)(dict(zip(columns, points.T, strict=True)))
     named = SimpleNamespace(feature_names_in_=columns)

@@ -27,9 +27,9 @@ class Predictions:
     classes : ndarray of shape (n_classes,)
         In the order of the columns below.
     probabilities : ndarray of shape (m, n_classes)
-    intervals : ndarray of shape (m, n_classes, 2)
-        Credible interval of each probability.
-    zones : ndarray of shape (m,)
+    intervals : ndarray of shape (m, n_classes, 2) or None
+        An interval of each probability, where the classifier has one.
+    zones : ndarray of shape (m,) or None
         Number of the class that is sure, -1 where none is.
     basis : str
         ``"leave-one-out"`` where a row was predicted from all others of its table, ``"new row"``
@@ -46,8 +46,8 @@ class Predictions:
     rows: np.ndarray
     classes: np.ndarray
     probabilities: np.ndarray
-    intervals: np.ndarray
-    zones: np.ndarray
+    intervals: np.ndarray | None
+    zones: np.ndarray | None
     basis: str
     actual: Any = None
     actual_names: Any = None
@@ -82,9 +82,9 @@ class Predictions:
         return [str(name) for name in self.classes.tolist()]
 
     @property
-    def share_sure(self) -> float:
+    def share_sure(self) -> float | None:
         """Share of the rows whose class is sure."""
-        return float(np.mean(self.zones >= 0))
+        return None if self.zones is None else float(np.mean(self.zones >= 0))
 
     def to_frame(self) -> pandas.DataFrame:
         """Return the table that is written as ``predictions.csv``.
@@ -109,10 +109,13 @@ class Predictions:
         columns["class"] = names[self.winners]
         for g, name in enumerate(names):
             columns[f"probability {name}"] = self.probabilities[:, g]
-            columns[f"low {name}"] = self.intervals[:, g, 0]
-            columns[f"high {name}"] = self.intervals[:, g, 1]
-        # Entry -1 is what a zone without a sure class says.
-        columns["zone"] = np.array([*names, uncertain_name(self.names)], dtype=object)[self.zones]
+            if self.intervals is not None:
+                columns[f"low {name}"] = self.intervals[:, g, 0]
+                columns[f"high {name}"] = self.intervals[:, g, 1]
+        if self.zones is not None:
+            # Entry -1 is what a zone without a sure class says.
+            zones = np.array([*names, uncertain_name(self.names)], dtype=object)
+            columns["zone"] = zones[self.zones]
         columns["expected loss"] = self.expected_loss
         if self.loss is not None:
             decisions, expected = self.decide()
@@ -157,13 +160,18 @@ def predict_new(
 
     points = model.prepare(frame)
     classifier = model.classifier
-    found = classifier.predict_summary(points, level, of="parameters")
+    if hasattr(classifier, "pool_weights_"):
+        probabilities = classifier.predict_proba(points)
+        intervals = classifier.predict_interval(points, level)
+    else:
+        found = classifier.predict_summary(points, level, of="parameters")
+        probabilities, intervals = found.probabilities, found.intervals
     return Predictions(
         frame.index.to_numpy(),
         classifier.classes_,
-        found.probabilities,
-        found.intervals,
-        find_zones(found.intervals),
+        probabilities,
+        intervals,
+        find_zones(intervals),
         NEW_ROW,
         loss=loss,
     )
@@ -176,7 +184,7 @@ def predict_left_out(
 
     Parameters
     ----------
-    classifier : BayesianKNeighborsClassifier
+    classifier : BayesianKNeighborsClassifier or PooledNeighborsClassifier
         Fitted on these rows.
     rows : ndarray of shape (n,)
         Their numbers.
@@ -191,14 +199,16 @@ def predict_left_out(
     """
     from bayesknn.predictive import find_zones
 
-    intervals = classifier.loo_interval(level, of="parameters")
+    intervals = None
+    if hasattr(classifier, "loo_interval"):
+        intervals = classifier.loo_interval(level, of="parameters")
     names = np.array([str(name) for name in classifier.classes_.tolist()], dtype=object)
     return Predictions(
         rows,
         classifier.classes_,
         classifier.loo_proba_,
         intervals,
-        find_zones(intervals),
+        None if intervals is None else find_zones(intervals),
         LEAVE_ONE_OUT,
         labels,
         names[labels],

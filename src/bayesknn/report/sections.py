@@ -11,6 +11,7 @@ from markupsafe import Markup
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import MAX_CATEGORIES
+from bayesknn.report.comparison import PAPER, POOL
 from bayesknn.report.plane import View
 from bayesknn.report.predictions import LEAVE_ONE_OUT
 from bayesknn.report.scores import Scores, percent, score
@@ -18,6 +19,14 @@ from bayesknn.report.scores import Scores, percent, score
 _MAX_CASES = 12
 _MAX_CASE_COLUMNS = 6
 _MAX_CONFUSION = 12
+_MAX_RELEVANT = 15
+_METRICS = {
+    "robust": "every column alike, by ranks",
+    "within": "Euclidean after whitening within the classes",
+    "discriminant": "the same, stretched along the class means",
+    "relevance": "columns weighted by what they say about the class",
+    "evidence": "class shares along each column",
+}
 # Above this many rows the classical rule is not fitted for comparison.
 _MAX_CLASSICAL = 20_000
 
@@ -36,12 +45,14 @@ def tell_lead(analysis: Analysis) -> str:
     """Say in three sentences what was found."""
     training, plan = analysis.training, analysis.plan
     error = score(training.probabilities, training.actual).error
-    sure = training.zones >= 0
     text = (
         f"{_count(len(training.rows), 'row')} of {_count(len(plan.used), 'column')} and "
         f"{_count(len(training.classes), 'class', 'classes')}. Each left out in turn, "
         f"{percent(1 - error, 1)} of the rows are classified right."
     )
+    if training.zones is None:
+        return text
+    sure = training.zones >= 0
     text += f" Which class leads is settled for {percent(sure.mean())} of them"
     if sure.any():
         right = np.mean(training.winners[sure] == training.actual[sure])
@@ -54,20 +65,25 @@ def make_cards(analysis: Analysis) -> list[dict[str, str]]:
     scores = analysis.scores()
     own = scores["leave-one-out"]
     clf = analysis.classifier
-    low, high = analysis.k_interval
     cards = [
         {"value": f"{percent(own.error, 1)}", "label": "leave-one-out error"},
         {"value": f"{own.log_loss:.3f}", "label": "leave-one-out log-loss"},
-        {
-            "value": f"{percent(analysis.training.share_sure)}",
-            "label": "rows where the lead is settled",
-        },
-        {
-            "value": f"{analysis.k_mean:.1f}",
-            "label": f"neighbours k on average; {low} to {high} hold 95\xa0%",
-        },
-        {"value": f"{clf.beta_mean_:.2f}", "label": f"strength β, ± {clf.beta_sd_:.2f}"},
     ]
+    if analysis.training.share_sure is not None:
+        share = percent(analysis.training.share_sure)
+        cards.append({"value": share, "label": "rows where the lead is settled"})
+    if analysis.is_pooled:
+        name, weight = max(clf.pool_weights_.items(), key=lambda item: item[1])
+        cards.append({"value": name, "label": f"metric that counts most, weight {weight:.2f}"})
+    else:
+        low, high = analysis.k_interval
+        cards += [
+            {
+                "value": f"{analysis.k_mean:.1f}",
+                "label": f"neighbours k on average; {low} to {high} hold 95\xa0%",
+            },
+            {"value": f"{clf.beta_mean_:.2f}", "label": f"strength β, ± {clf.beta_sd_:.2f}"},
+        ]
     if "test" in scores:
         test = scores["test"]
         cards[2:2] = [
@@ -81,11 +97,18 @@ def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, 
     """Show the rows in a plane and where it is settled which class leads."""
     training = analysis.training
     share, level = training.share_sure, f"{100 * analysis.level:g}\xa0%"
-    words = (
-        f"A class leads for sure where the {level} credible interval of its probability lies above "
-        f"that of every other class, as it does for {percent(share)} of the training rows. It is "
-        "then settled which class is the most probable; how probable it is, is another matter."
-    )
+    zones, filled = training.zones, "rows for which it is settled, when left out, which class leads"
+    if zones is None or share is None:
+        zones = np.where(training.winners == training.actual, training.winners, -1)
+        filled = "rows that are classified right when left out"
+        words = "What the rows look like, and for which of them the likeliest class is wrong."
+    else:
+        words = (
+            f"A class leads for sure where the {level} interval of its probability lies above "
+            f"that of every other class, as it does for {percent(share)} of the training rows. It "
+            "is then settled which class is the most probable; how probable it is, is another "
+            "matter."
+        )
     tinted = view.plane is not None
     caption = f"Training rows over {view.names[0]} and {view.names[1]}. " if tinted else ""
     caption += view.words
@@ -94,10 +117,7 @@ def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, 
             " The plane is tinted where it is settled which class leads, and clear where it is not."
         )
     else:
-        caption += (
-            " Filled: rows for which it is settled, when left out, which class leads; hollow: the "
-            "others."
-        )
+        caption += f" Filled: {filled}; hollow: the others."
     n = len(view.points)
     if n > figures.MAX_POINTS:
         caption += f" {figures.MAX_POINTS:,} of {n:,} rows are drawn, chosen at random."
@@ -106,11 +126,13 @@ def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, 
         training.actual,
         colours,
         view.names,
-        zones=None if tinted else training.zones,
+        zones=None if tinted else zones,
         plane=view.plane,
         plane_zones=view.zones,
     )
     return {
+        "title": "The rows" if training.zones is None else "Where one class leads for sure",
+        "known": training.zones is not None,
         "words": words,
         "figure": Markup(drawn),
         "caption": caption.strip(),
@@ -122,10 +144,13 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
     training = analysis.training
     labels = training.actual
     table = [
-        _score_row("Bayesian kNN", basis, found, own=True)
+        _score_row(
+            "pooled neighbours" if analysis.is_pooled else "Bayesian kNN", basis, found, True
+        )
         for basis, found in analysis.scores().items()
     ]
-    table += _classical_rows(analysis)
+    if analysis.comparison is None and not analysis.is_pooled:
+        table += _classical_rows(analysis)
     shares = np.bincount(labels, minlength=len(training.classes)) / len(labels)
     everywhere = np.broadcast_to(shares, training.probabilities.shape)
     table.append(_score_row("the classes' shares", "training rows", score(everywhere, labels)))
@@ -155,7 +180,10 @@ def make_cases(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
     rows = []
     for i in order:
         g = winners[i]
-        low, high = found.intervals[i, g]
+        interval = ""
+        if found.intervals is not None:
+            low, high = found.intervals[i, g]
+            interval = f"{low:.2f} to {high:.2f}"
         parts = sorted(range(len(names)), key=lambda c: -found.probabilities[i, c])
         rows.append(
             {
@@ -170,24 +198,83 @@ def make_cases(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
                     {"width": f"{100 * found.probabilities[i, c]:.2f}", "colour": colours[c]}
                     for c in parts
                 ],
-                "interval": f"{low:.2f} to {high:.2f}",
+                "interval": interval,
                 "actual": "" if found.actual_names is None else found.actual_names[i],
                 "values": [_show(frame[name].iloc[i]) for name in columns],
             }
         )
     more = len(analysis.plan.used) - len(columns)
     return {
-        "words": f"The {which} rows whose predicted class is most likely to be wrong, with the "
-        f"{100 * analysis.level:g}\xa0% interval of its probability."
+        "words": f"The {which} rows whose predicted class is most likely to be wrong"
+        + (
+            f", with the {100 * analysis.level:g}\xa0% interval of its probability."
+            if found.intervals is not None
+            else "."
+        )
         + (f" {more} further columns are not shown." if more else ""),
         "rows": rows,
         "columns": columns,
         "known": found.actual_names is not None,
+        "intervals": found.intervals is not None,
     }
 
 
-def make_posterior(analysis: Analysis) -> dict[str, Any]:
-    """Show the law of k and beta."""
+def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
+    """Show how the classifier fares beside others on the same rows."""
+    if analysis.comparison is None:
+        return None
+    found, n_folds = analysis.comparison
+    own = POOL if analysis.is_pooled else PAPER
+    n, n_rows = next(iter(found.values())).n, len(analysis.training.rows)
+    some = "" if n == n_rows else f", chosen at random from {n_rows:,},"
+    return {
+        "words": f"{n:,} rows{some} in {n_folds} folds: each classifier is fitted without a fold, "
+        "makes all its choices there, and predicts the fold. If another one has a clearly smaller "
+        "log-loss here, use it.",
+        "table": [
+            _score_row(name, "", scores, own=name.startswith(own)) for name, scores in found.items()
+        ],
+    }
+
+
+def make_pool(analysis: Analysis) -> dict[str, Any] | None:
+    """Show which metric and which columns matter to the pool."""
+    if not analysis.is_pooled:
+        return None
+    clf = analysis.classifier
+    metrics = sorted(clf.pool_weights_, key=lambda name: -clf.pool_weights_[name])
+    columns = []
+    if hasattr(clf, "feature_relevance_"):
+        found = zip(analysis.model.kinds, clf.feature_relevance_, strict=True)
+        ranked = sorted(found, key=lambda pair: -pair[1])
+        columns = [
+            {"name": name, "share": percent(share), "width": f"{100 * share / ranked[0][1]:.1f}"}
+            for name, share in ranked
+            if share > 0
+        ]
+    return {
+        "words": "Each metric measures distances in its own way and gives class probabilities of "
+        "its own; they are multiplied with these weights, which leave-one-out chose.",
+        "metrics": [
+            {
+                "name": name,
+                "about": _METRICS.get(name, ""),
+                "weight": f"{clf.pool_weights_[name]:.2f}",
+                "log_loss": f"{-clf.member_log_scores_[name]:.3f}",
+            }
+            for name in metrics
+        ],
+        "columns": columns[:_MAX_RELEVANT],
+        "columns_words": "How much each column says about the class to randomised trees; columns "
+        "that do not beat permuted ones are not listed."
+        + (f" {len(columns) - _MAX_RELEVANT} more are." if len(columns) > _MAX_RELEVANT else ""),
+    }
+
+
+def make_posterior(analysis: Analysis) -> dict[str, Any] | None:
+    """Show the law of k and beta, where there is one."""
+    if analysis.is_pooled:
+        return None
     clf = analysis.classifier
     draws = np.asarray(clf.posterior_["posterior"]["beta"].values).ravel()
     low, high = (float(end) for end in np.quantile(draws, [0.025, 0.975]))
@@ -222,7 +309,9 @@ def make_classes(analysis: Analysis, colours: list[str]) -> list[dict[str, str]]
                 "n": f"{mine.sum():,}",
                 "share": f"{percent(mine.mean(), 1)}",
                 "found": f"{percent(np.mean(training.winners[mine] == g), 1)}",
-                "sure": f"{percent(np.mean(training.zones[mine] >= 0))}",
+                "sure": ""
+                if training.zones is None
+                else f"{percent(np.mean(training.zones[mine] >= 0))}",
             }
         )
     return found
@@ -243,8 +332,10 @@ def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
     """Tell what each column holds and what became of it."""
     plan, frame = analysis.plan, analysis.frame
     steps = analysis.model.pipeline[0].named_transformers_
-    gower = analysis.classifier.metric == "gower"
+    gower = getattr(analysis.classifier, "metric", None) == "gower"
     use = "divided by its range (Gower)" if gower else "as it is"
+    if analysis.is_pooled:
+        use = "as each metric takes it"
     if "standardise" in getattr(steps.get("numbers"), "named_steps", {}):
         use = "standardised"
     found = []
@@ -263,13 +354,23 @@ def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
             }
         else:
             kind = "truth values" if plan.kinds[name] == "truth" else "categories"
-            about = {"kind": kind, "use": _use_of(column, gower), "out": False}
+            way = use if analysis.is_pooled else _use_of(column, gower)
+            about = {"kind": kind, "use": way, "out": False}
         found.append({"name": name, "values": _sum_up(column), **about})
     return found
 
 
 def tell_diagnostics(analysis: Analysis) -> list[str]:
-    """Say in words how the posterior was computed and whether to trust it."""
+    """Say in words how the result was computed and whether to trust it."""
+    if analysis.is_pooled:
+        return [
+            "Class probabilities from neighbours in several metrics, each linked to the classes by "
+            "a regression and averaged over the number of neighbours k, are multiplied with "
+            "weights that maximise the leave-one-out log score (PooledNeighborsClassifier).",
+            "Leave-one-out is honest: metrics that see the labels, and the weights, come from "
+            "folds without the row.",
+            *([] if analysis.warnings else ["Nothing was found that speaks against the result."]),
+        ]
     clf, report = analysis.classifier, analysis.classifier.diagnostics_
     sentences = [
         _LIKELIHOODS[clf.likelihood],

@@ -40,6 +40,8 @@ TRUSTED = (
     "sklearn.pipeline.Pipeline",
     "sklearn.preprocessing._data.StandardScaler",
     "sklearn.preprocessing._encoders.OneHotEncoder",
+    # For columns that pass as they are. A function in it would be a type to refuse by itself.
+    "sklearn.preprocessing._function_transformer.FunctionTransformer",
 )
 # Stands for a missing category where values are filled in.
 NO_CATEGORY = "(missing)"

@@ -79,11 +79,11 @@ class CoherentLikelihood(BaseLikelihood):
     ):
         super().__init__(graph, labels, n_classes, class_weight)
         self.agreement = np.asarray(
-            agreement(graph, self.labels, class_weight=self.class_weight), dtype=np.float64
+            agreement(self.graph, self.labels, class_weight=self.class_weight), dtype=np.float64
         )
         check_graph = getattr(table, "check_graph", None)
         if check_graph is not None:
-            check_graph(graph, self.n_classes, self.class_weight)
+            check_graph(self.graph, self.n_classes, self.class_weight)
         self.table = table
 
     @property

@@ -15,7 +15,6 @@ from scipy.optimize import minimize_scalar
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.base import BaseLikelihood
-from bayesknn.model import agreement
 
 
 class LogNormalizerTable(Protocol):
@@ -78,9 +77,7 @@ class CoherentLikelihood(BaseLikelihood):
         table: LogNormalizerTable | None = None,
     ):
         super().__init__(graph, labels, n_classes, class_weight)
-        self.agreement = np.asarray(
-            agreement(self.graph, self.labels, class_weight=self.class_weight), dtype=np.float64
-        )
+        self.agreement = self.model.agreement(self.labels)
         check_graph = getattr(table, "check_graph", None)
         if check_graph is not None:
             check_graph(self.graph, self.n_classes, self.class_weight)

@@ -19,7 +19,7 @@ from numpy.polynomial.chebyshev import chebinterpolate
 from bayesknn._jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.base import BaseLikelihood
-from bayesknn.model import agreement, expected_agreement_exact, log_normalizer_exact
+from bayesknn.model import expected_agreement_exact, log_normalizer_exact
 from bayesknn.model.checks import check_betas
 
 # The degree is doubled until the last coefficients are as small as the rounding of log Z.

@@ -68,9 +68,7 @@ class ExactLikelihood(BaseLikelihood):
         class_weight: Any = None,
     ):
         super().__init__(graph, labels, n_classes, class_weight)
-        self._agreement = np.asarray(
-            agreement(graph, self.labels, class_weight=self.class_weight), dtype=np.float64
-        ).tolist()
+        self._agreement = self.model.agreement(self.labels).tolist()
         self._panels: dict[tuple[int, int], np.ndarray] = {}
 
     def log_normalizer(self, beta: Any, k: int) -> Any:

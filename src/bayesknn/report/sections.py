@@ -456,7 +456,8 @@ def _score_row(name: str, basis: str, found: Scores, own: bool = False) -> dict[
         "own": own,
         "n": f"{found.n:,}",
         "error": f"{percent(found.error, 1)}",
-        "log_loss": "" if np.isnan(found.log_loss) else f"{found.log_loss:.3f}",
+        # A vote that says never of what then happens has lost everything.
+        "log_loss": "" if np.isnan(found.log_loss) else f"{found.log_loss:.3f}".replace("inf", "∞"),
         "brier": "" if np.isnan(found.brier) else f"{found.brier:.3f}",
     }
 

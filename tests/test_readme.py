@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bayesknn import BayesianKNeighborsClassifier
+from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.datasets import load_ripley
 from bayesknn.predictive import log_score
 
@@ -36,6 +36,13 @@ def test_the_log_losses_are_those_measured(likelihood, claim):
     # The coherent one has a Monte Carlo error.
     assert abs(loss - claim) < (0.002 if likelihood == "coherent" else 0.0006)
     assert f"{claim:.3f}".removeprefix("0") in README
+
+
+def test_the_log_loss_of_the_pool_is_that_measured():
+    ripley = load_ripley()
+    pool = PooledNeighborsClassifier(random_state=0).fit(ripley.X_train, ripley.y_train)
+    assert abs(-log_score(pool.predict_proba(ripley.X_test), ripley.y_test) - 0.230) < 0.0006
+    assert ".230 for\nthe pool" in README
 
 
 def test_files_that_are_linked_exist():

@@ -1,6 +1,7 @@
 """What holds for every test and doctest."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -17,3 +18,11 @@ def pytest_runtest_makereport(item, call):
     if report.skipped and os.environ.get("CI") and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
     return report
+
+
+@pytest.fixture(autouse=True, scope="session")
+def ctrl_c_is_heard():
+    """Undo what shells do to background jobs: they make them deaf to Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -28,7 +28,7 @@ _HOMES = {
     "NeighborGraph": "bayesknn.graph.neighbor_graph",
     "Neighborhoods": "bayesknn.pooled.features",
     "NormalScores": "bayesknn.pooled.metrics",
-    "PoolSureness": "bayesknn.pooled.sureness",
+    "PoolSureness": "bayesknn.pooled.pool_sureness",
     "PosteriorNodes": "bayesknn.predictive.nodes",
     "Precomputed": "bayesknn.graph.precomputed",
     "Relevance": "bayesknn.pooled.metrics",

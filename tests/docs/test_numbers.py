@@ -49,7 +49,8 @@ def test_what_is_shown_is_measured(page):
                 name = name.removeprefix(stem)
         if name.startswith("cover_") and name not in ("cover_sets", "cover_new"):
             assert re.fullmatch(
-                r"cover_(coherent|pseudo|holmes_adams)_(250|1000)(_width|_miss)?", name
+                r"cover_(coherent|pseudo|holmes_adams)_(250|1000)_(parameters|probability|width)|cover_(some_)?copied_width",
+                name,
             )
             continue
         assert f'"{name}"' in scripts, name

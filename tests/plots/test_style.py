@@ -65,5 +65,5 @@ def test_a_missing_matplotlib_is_explained(monkeypatch):
 
 
 def test_every_display_is_exported():
-    assert len(bayesknn.plots.__all__) == 9
+    assert len(bayesknn.plots.__all__) == 10
     assert all(hasattr(bayesknn.plots, name) for name in bayesknn.plots.__all__)

@@ -19,14 +19,6 @@ from tests.posterior.toy import BETA_MAX, EnumeratedLikelihood
 PRIOR = UniformPrior(5, BETA_MAX)
 
 
-@pytest.fixture(autouse=True)
-def ctrl_c_is_heard():
-    """Undo what shells do to background jobs: they make them deaf to Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def make_sampler(cls=MetropolisSampler, seed=3, n_warmup=100, **options):
     walk, tuning = plan_walk(BETA_MAX, 5, "alternating", n_warmup, **options)
     return cls(PRIOR, walk, tuning, 1, EnumeratedLikelihood(seed))

@@ -55,8 +55,8 @@ class NeighborCounter:
     >>> from bayesknn.graph import NeighborGraph
     >>> from bayesknn.graph.counter import NeighborCounter
     >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0], [7.0]], k_max=2)
-    >>> NeighborCounter(graph, [0, 0, 1, 1], n_classes=2).count([[2.0]]).tolist()
-    [[[1, 1]], [[3, 3]]]
+    >>> NeighborCounter(graph, [0, 0, 1, 1], n_classes=2).count([[2.1]]).tolist()
+    [[[0, 2]], [[3, 3]]]
     """
 
     def __init__(

@@ -262,7 +262,7 @@ class NeighborGraph:
         --------
         >>> from bayesknn.graph import NeighborGraph
         >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1)
-        >>> for rows, query in graph.query_chunks([[4.0], [0.0], [2.0]], chunk_size=2):
+        >>> for rows, query in graph.query_chunks([[4.0], [0.0], [1.5]], chunk_size=2):
         ...     print(rows, query.neighbors.tolist())
         slice(0, 2, None) [[2, 0]]
         slice(2, 3, None) [[1]]

@@ -61,9 +61,9 @@ class NeighborQuery:
     --------
     >>> from bayesknn.graph import NeighborGraph
     >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0], [7.0]], k_max=2)
-    >>> query = graph.query([[2.0]])
+    >>> query = graph.query([[2.1]])
     >>> query.neighbors.T.tolist(), query.reverse_points.tolist(), query.reverse_ranks.tolist()
-    ([[1, 2]], [2, 0, 1, 3], [1, 2, 2, 2])
+    ([[2, 1]], [2, 0, 1, 3], [1, 2, 2, 2])
     >>> query.counts([0, 0, 1, 1], n_classes=2).tolist()
     [[[1, 1]], [[3, 3]]]
     """

@@ -23,11 +23,11 @@ from bayesknn.labels.random import as_seed_sequence
 from bayesknn.pooled.columns import Columns
 from bayesknn.pooled.features import Neighborhoods
 from bayesknn.pooled.folds import assign_folds, honest_features
-from bayesknn.pooled.influence import add_influence, take_largest
 from bayesknn.pooled.member import fit_member
 from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.pool import fit_weights, pool_proba
-from bayesknn.pooled.sureness import PoolSureness
+from bayesknn.pooled.pool_sureness import PoolSureness
+from bayesknn.pooled.row_influence import add_influence, take_largest
 from bayesknn.predictive import check_level, decide, find_zones, log_score, name_zones
 
 _N_K = 10

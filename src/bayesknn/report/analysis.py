@@ -18,7 +18,7 @@ from bayesknn.report.columns import (
     plan_columns,
     split_target,
 )
-from bayesknn.report.comparison import Comparison, compare
+from bayesknn.report.nested_folds import Comparison, compare
 from bayesknn.report.pipeline import Model, as_model, build_pipeline
 from bayesknn.report.predictions import (
     NO_CLASS,

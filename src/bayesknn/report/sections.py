@@ -11,7 +11,7 @@ from markupsafe import Markup
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import MAX_CATEGORIES
-from bayesknn.report.comparison import PAPER, POOL
+from bayesknn.report.nested_folds import PAPER, POOL
 from bayesknn.report.plane import View
 from bayesknn.report.predictions import LEAVE_ONE_OUT
 from bayesknn.report.scores import Scores, percent, score

@@ -54,7 +54,7 @@ def take_largest(found: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.nd
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.pooled.influence import take_largest
+    >>> from bayesknn.pooled.row_influence import take_largest
     >>> take_largest(np.array([[0.0, 0.2, 0.7]]), 3)
     (array([[ 2,  1, -1]]), array([[0.7, 0.2, 0. ]]))
     """

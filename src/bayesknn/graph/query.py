@@ -65,7 +65,7 @@ class NeighborQuery:
     >>> query.neighbors.T.tolist(), query.reverse_points.tolist(), query.reverse_ranks.tolist()
     ([[2, 1]], [2, 0, 1, 3], [1, 2, 2, 2])
     >>> query.counts([0, 0, 1, 1], n_classes=2).tolist()
-    [[[1, 1]], [[3, 3]]]
+    [[[0, 2]], [[3, 3]]]
     """
 
     def __init__(

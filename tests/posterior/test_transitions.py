@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bayesknn import BayesianKNeighborsClassifier
+from bayesknn import BayesianKNeighborsClassifier, PhaseTransitionWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.layout import local_layout
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
@@ -62,6 +62,18 @@ def test_many_classes_with_random_labels(seed):
 @pytest.mark.parametrize("seed", range(2, 20))
 def test_many_classes_with_random_labels_for_more_seeds(seed):
     assert_random_labels_come_out(seed)
+
+
+def test_a_transition_that_sweeps_do_not_settle_is_told(monkeypatch):
+    monkeypatch.setattr("bayesknn.posterior.grid._MAX_SWEEPS", 1000)
+    rng, labels = np.random.default_rng(1), np.arange(300) % 10
+    points = rng.normal(size=(300, 5)) + 1.2 * rng.normal(size=(10, 5))[labels]
+    likelihood = CoherentLikelihood(NeighborGraph.from_points(points, 60), labels)
+    with pytest.warns(PhaseTransitionWarning, match="first-order transition .* what was asked"):
+        posterior = grid_posterior(likelihood, beta_max=6.0, random_state=0)
+    assert len(posterior.info["warnings"]) == 2
+    # The errors are those of few sweeps, not of replicates that left where logarithms live.
+    assert posterior.log_evidence_error < 100
 
 
 @pytest.mark.parametrize("seed", range(3))

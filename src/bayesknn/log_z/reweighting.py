@@ -18,7 +18,6 @@ from bayesknn._jit import kernel
 # Series that are averaged for every k: S / k given the clusters, S / k, and exp(D) times 1, S / k
 # and its square.
 N_SERIES = 5
-_LEAST_SHARE = 1e-3
 # Draws that are so far from another k say nothing of it; this keeps them from overflowing.
 _MAX_EXPONENT = 300.0
 
@@ -97,12 +96,17 @@ def read_reweighted(averages: np.ndarray, own: int, beta: float, centre: np.ndar
     [0.0, 7.5, 0.84]
     """
     of_clusters, x, ratio, weighted, weighted_square = np.moveaxis(averages, -1, 0)
-    # Entries of ``ratio`` are positive, but a share may be slightly below zero.
-    ratio = np.maximum(ratio, _LEAST_SHARE * ratio[:1])
+    first = averages[0, :, 2]
+    # Replicates enter to first order around row 0: an inflated one may make a ratio or a variance
+    # negative, and its logarithm or quotient would then say nothing of the error.
+    d_ratio = (ratio - first) / first
     cleared = centre + of_clusters - x
-    log_ratio = np.log(ratio) + beta * (cleared - cleared[:, [own]])
-    mean = weighted / ratio
-    return Reweighted(log_ratio, cleared + mean, weighted_square / ratio - mean**2)
+    log_ratio = np.log(first) + d_ratio + beta * (cleared - cleared[:, [own]])
+    mean0, square0 = weighted[0] / first, weighted_square[0] / first
+    d_mean = weighted / first - mean0 * (1 + d_ratio)
+    d_square = weighted_square / first - square0 * (1 + d_ratio)
+    variance = square0 - mean0**2 + d_square - 2 * mean0 * d_mean
+    return Reweighted(log_ratio, cleared + mean0 + d_mean, variance)
 
 
 @kernel

@@ -9,6 +9,7 @@ it, and any mean under the posterior carries the spread as its error.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesknn._progress import progress
+from bayesknn.exceptions import PhaseTransitionWarning
 from bayesknn.labels import as_seed_sequence, seeds_for
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.protocol import Likelihood
@@ -232,6 +234,12 @@ def grid_posterior(
     -------
     GridPosterior
 
+    Warns
+    -----
+    PhaseTransitionWarning
+        A first-order transition lies among the k that matter, and the sweeps allowed did not bring
+        the errors down to what was asked for.
+
     Examples
     --------
     >>> import numpy as np
@@ -308,6 +316,8 @@ def _from_ridge(
             f"after {simulation.n_sweeps} sweeps the errors of P(k) and of the mean of k are still "
             f"up to {ridge.excess:.2g} times what was asked for"
         )
+        if ridge.is_absolute:
+            warnings.warn("; ".join(words), PhaseTransitionWarning, stacklevel=3)
     info = {
         "route": "ridge",
         "n_sweeps": simulation.n_sweeps,

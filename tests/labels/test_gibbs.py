@@ -1,5 +1,6 @@
 """Gibbs: invariance by enumeration, the Python twin, and the forms of the same sweep."""
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -235,3 +236,26 @@ def test_bad_arguments_are_named(change, message):
     arguments = {"beta": 1.0, "k": 1, "n_classes": 3, "key": np.uint64(1), **change}
     with pytest.raises(ValueError, match=message):
         gibbs_labels(ring(5), **arguments)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_ctrl_c_is_heard_between_the_calls_of_a_long_run(monkeypatch, n_classes):
+    graph, run, calls = random_graph(30, 4, 0), gibbs.run_gibbs, []
+    options = {"n_draws": 40, "n_warmup": 20, "key": KEY}
+    whole = gibbs_labels(graph, 0.8, 3, n_classes, **options)[0]
+
+    def interrupt(*arguments):
+        calls.append(run(*arguments))
+        if answer:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(gibbs, "run_gibbs", interrupt)
+    monkeypatch.setattr("bayesknn.labels.slices._OPERATIONS_PER_CALL", 1e3)
+    answer = False
+    assert np.array_equal(gibbs_labels(graph, 0.8, 3, n_classes, **options)[0], whole)
+    assert len(calls) > 10
+    calls.clear()
+    answer = True
+    with pytest.raises(KeyboardInterrupt):
+        gibbs_labels(graph, 0.8, 3, n_classes, **options)
+    assert len(calls) == 1

@@ -64,6 +64,20 @@ def test_a_prior_that_keeps_off_the_ridge_agrees_with_exact_log_z(low, high):
     check(p_value, 8)
 
 
+def test_data_sets_do_not_share_random_numbers(monkeypatch):
+    seen = []
+
+    def look(self, model, seeds, *rest):
+        seen.append(tuple(seeds.generate_state(2)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Simulation, "__init__", look)
+    for seed in (2, 2, 3):
+        with pytest.raises(KeyboardInterrupt):
+            grid_posterior(CoherentLikelihood(*small_data(seed)), beta_max=4.0, random_state=0)
+    assert seen[0] == seen[1] != seen[2]
+
+
 def test_a_smooth_prior_far_from_the_ridge():
     data = small_data(2)
     prior = FunctionPrior(lambda beta, k: np.exp(-(((beta - 3.0) / 0.1) ** 2) / 2), 4, BETA_MAX)

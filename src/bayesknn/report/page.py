@@ -71,6 +71,8 @@ def render_report(
         zones=sections.make_zones(analysis, find_view(analysis), colours),
         scores=sections.make_scores(analysis),
         uncertain=sections.make_cases(analysis, colours),
+        speakers=sections.make_speakers(analysis, colours),
+        importance=sections.make_importance(analysis),
         comparison=sections.make_comparison(analysis),
         pool=sections.make_pool(analysis),
         posterior=sections.make_posterior(analysis),

@@ -70,6 +70,10 @@ class Predictions:
         """Probability that the most probable class is wrong: the expected 0-1 loss."""
         return 1.0 - self.probabilities.max(axis=1)
 
+    def find_uncertain(self, n: int) -> np.ndarray:
+        """Return the positions of the n rows whose likeliest class is most likely to be wrong."""
+        return np.argsort(-self.expected_loss, kind="stable")[:n]
+
     def decide(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of the class of least expected ``loss`` in each row, and that loss."""
         from bayesknn.predictive import decide

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import MAX_CATEGORIES
+from bayesknn.report.explanation import find_speakers, rank_columns
 from bayesknn.report.nested_folds import PAPER, POOL
 from bayesknn.report.plane import View
 from bayesknn.report.predictions import LEAVE_ONE_OUT
@@ -18,6 +19,9 @@ from bayesknn.report.scores import Scores, percent, score
 
 _MAX_CASES = 12
 _MAX_CASE_COLUMNS = 6
+_MAX_EXPLAINED = 8
+_MAX_SPEAKERS = 3
+_MAX_IMPORTANT = 30
 _MAX_CONFUSION = 12
 _MAX_RELEVANT = 15
 _METRICS = {
@@ -174,7 +178,7 @@ def make_cases(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
     found = analysis.predictions
     frame = analysis.frame if analysis.test is None else analysis.test_frame
     which = "training" if found.basis == LEAVE_ONE_OUT else "test"
-    order = np.argsort(-found.expected_loss, kind="stable")[:_MAX_CASES]
+    order = found.find_uncertain(_MAX_CASES)
     columns = analysis.plan.used[:_MAX_CASE_COLUMNS]
     names, winners = found.names, found.winners
     rows = []
@@ -216,6 +220,72 @@ def make_cases(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
         "columns": columns,
         "known": found.actual_names is not None,
         "intervals": found.intervals is not None,
+    }
+
+
+def make_speakers(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
+    """Show which training rows speak for the two likeliest classes of the most uncertain rows."""
+    found, training = analysis.predictions, analysis.training
+    at = found.find_uncertain(_MAX_EXPLAINED)
+    rows = []
+    for i, sides in zip(at, find_speakers(analysis, at, _MAX_SPEAKERS), strict=True):
+        told = [
+            {
+                "name": found.names[side.label],
+                "colour": colours[side.label],
+                "mark": _glyph(side.label),
+                "probability": percent(found.probabilities[i, side.label]),
+                "speakers": [
+                    {"number": f"{training.rows[j]:,}", "influence": f"{influence:.2f}"}
+                    for j, influence in zip(side.rows, side.influence, strict=True)
+                ],
+            }
+            for side in sides
+        ]
+        rows.append({"number": f"{found.rows[i]:,}", "sides": told})
+    return {
+        "words": "The training rows of its two likeliest classes that move each of these rows "
+        "most: each is followed by what it adds to the log odds of its own class."
+        + (
+            " A row does not speak for itself: it is left out, and what the others add is what "
+            "they would add at a new row in its place."
+            if found.basis == LEAVE_ONE_OUT
+            else ""
+        ),
+        "rows": rows,
+    }
+
+
+def make_importance(analysis: Analysis) -> dict[str, Any] | None:
+    """Show by how much the log-loss grows when a column is permuted."""
+    found = rank_columns(analysis)
+    if found is None:
+        return None
+    words = (
+        "How much the log-loss grows when the values of a column change places among "
+        f"{found.n_rows:,} {'test' if found.on_test else 'training'} rows; ± is the standard error "
+        "over the permutations. Columns that say the same stand in for each other, and then "
+        "neither seems to matter."
+    )
+    if not found.on_test:
+        words += (
+            " Each training row knows its own class until a column is permuted, so these numbers "
+            "are optimistic, more so where few neighbours count; with test rows of known class "
+            "they are not."
+        )
+    if len(found.names) > _MAX_IMPORTANT:
+        words += f" {len(found.names) - _MAX_IMPORTANT} less important columns are not listed."
+    top = max(float(found.mean[0]), np.finfo(float).tiny)
+    return {
+        "words": words,
+        "columns": [
+            {
+                "name": name,
+                "width": f"{100 * max(mean, 0.0) / top:.1f}",
+                "loss": f"{mean:.3f} ± {error:.3f}",
+            }
+            for name, mean, error in zip(found.names, found.mean, found.error, strict=True)
+        ][:_MAX_IMPORTANT],
     }
 
 

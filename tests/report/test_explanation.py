@@ -1,0 +1,113 @@
+"""Who speaks at uncertain rows, and which columns matter, in both models."""
+
+import numpy as np
+import pytest
+
+from bayesknn.report import analyse
+from bayesknn.report.columns import as_measured
+from bayesknn.report.explanation import MAX_IMPORTANCE_COLUMNS, find_speakers, rank_columns
+from bayesknn.report.sections import make_speakers
+from tests.report.tables import QUICK, mixed_table, two_columns
+
+SETTINGS = {"bayesian": QUICK, "pooled": {"metrics": ("robust", "within"), "random_state": 0}}
+
+
+def noisy_table(n, seed):
+    """Return two classes that differ in one column of two, four standard deviations apart."""
+    table = two_columns(n, seed)
+    table["noise"] = np.random.default_rng(seed + 100).normal(size=n)
+    return table.assign(x=table["x"] + 2.0 * table["y"])[["noise", "x", "y"]]
+
+
+@pytest.fixture(scope="module", params=["bayesian", "pooled"])
+def fitted(request):
+    settings = SETTINGS[request.param]
+    return {
+        test: analyse(
+            noisy_table(80, 0), "y", noisy_table(60, 1) if test else None,
+            model=request.param, settings=settings,
+        )
+        for test in (False, True)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("test", [False, True])
+def test_those_who_speak_are_those_of_predict_influence(fitted, test):
+    analysis = fitted[test]
+    at = analysis.predictions.find_uncertain(8)
+    assert np.all(np.diff(analysis.predictions.expected_loss[at]) <= 0)
+    frame = analysis.test_frame if test else analysis.frame
+    points = analysis.model.transform(as_measured(frame, analysis.plan.kinds))
+    n = len(analysis.training.rows)
+    rows, influence = analysis.classifier.predict_influence(points, n)
+    found = find_speakers(analysis, at, 3)
+    assert len(found) == 8
+    own_seen = 0
+    for i, sides in zip(at, found, strict=True):
+        shares = analysis.predictions.probabilities[i]
+        assert [side.label for side in sides] == [np.argmax(shares), np.argmin(shares)]
+        for side in sides:
+            wanted = [
+                (j, value)
+                for j, value in zip(rows[i], influence[i], strict=True)
+                if j >= 0 and analysis.training.actual[j] == side.label and (test or j != i)
+            ]
+            assert wanted[:3] == list(zip(side.rows, side.influence, strict=True))
+        own_seen += i in rows[i]
+    if not test:
+        # It would have spoken for itself: leaving it out is what keeps it away.
+        assert own_seen == 8
+
+
+@pytest.mark.parametrize("test", [False, True])
+def test_a_column_that_tells_the_classes_apart_ranks_above_noise(fitted, test):
+    found = rank_columns(fitted[test])
+    assert found.names == ["x", "noise"]
+    assert (found.on_test, found.n_rows) == (test, 60 if test else 80)
+    assert found.mean[0] - found.mean[1] > 5 * np.hypot(*found.error)
+
+
+def test_columns_are_those_of_the_table():
+    table = mixed_table()
+    analysis = analyse(table, "kind", settings=QUICK)
+    assert set(rank_columns(analysis).names) == {"length", "<b>width</b>", "town"}
+
+
+def test_rows_of_no_known_class_are_not_judged_on():
+    """A test row has a category and another a class that training did not see, one has none."""
+    table = mixed_table()
+    test = mixed_table(40, 1).astype({"kind": object, "town": object})
+    test.loc[0, "town"], test.loc[1, "kind"], test.loc[2, "kind"] = "elsewhere", "new", None
+    # All others are of two of the three classes.
+    test = test[test["kind"] != "plain"].reset_index(drop=True)
+    analysis = analyse(table, "kind", test, settings=QUICK)
+    found = rank_columns(analysis)
+    assert found.on_test
+    assert found.n_rows == np.isin(test["kind"], table["kind"]).sum()
+    without = analyse(table, "kind", test.drop(columns="kind"), settings=QUICK)
+    assert not rank_columns(without).on_test
+
+
+def test_rows_are_numbered_as_in_their_file():
+    """A row without a class is no training row, but counts."""
+    table = noisy_table(80, 0)
+    lacking = table.astype({"y": object})
+    lacking.loc[0, "y"] = None
+    plain = analyse(table.drop(index=0), "y", settings=QUICK)
+    shifted = analyse(lacking, "y", settings=QUICK)
+    numbers = [
+        [int(s["number"]) for row in make_speakers(a, ["", ""])["rows"]
+         for side in row["sides"] for s in side["speakers"]]
+        for a in (plain, shifted)
+    ]  # fmt: skip
+    assert numbers[0]
+    assert numbers[1] == [j + shifted.training.rows[0] - plain.training.rows[0] for j in numbers[0]]
+
+
+def test_very_many_columns_are_not_ranked():
+    n = MAX_IMPORTANCE_COLUMNS + 1
+    rng = np.random.default_rng(0)
+    table = two_columns(30).join(
+        type(two_columns())(rng.normal(size=(30, n)), columns=[f"c{j}" for j in range(n)])
+    )
+    assert rank_columns(analyse(table, "y", settings=QUICK)) is None

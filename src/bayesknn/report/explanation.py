@@ -12,10 +12,13 @@ from bayesknn.report.columns import as_measured
 
 # Of the most influential rows, those among which each class's are looked for.
 _MAX_INFLUENTIAL = 1000
-_MAX_ROWS = 300
-_N_REPEATS = 5
+# Rows to judge columns on, and permutations: fewer where there are many columns to permute and
+# training rows to compare with. The pool takes ten times as long for each comparison.
+_FEWEST_ROWS, _MOST_ROWS = 50, 300
+_MAX_COMPARED, _MAX_COMPARED_POOLED = 24_000_000, 2_400_000
+_FEWEST_REPEATS, _MOST_REPEATS = 3, 5
 # Above this many columns each permutation says next to nothing, and all of them take long.
-MAX_IMPORTANCE_COLUMNS = 100
+MAX_IMPORTANCE_COLUMNS = 60
 
 
 class Speakers(NamedTuple):
@@ -106,8 +109,11 @@ def rank_columns(analysis: Analysis) -> Importance | None:
     if test is not None and test.actual is not None and np.count_nonzero(test.actual >= 0) > 1:
         frame, labels, on_test = analysis.test_frame, test.actual, True
     rows = np.flatnonzero(labels >= 0)
-    if len(rows) > _MAX_ROWS:
-        rows = np.sort(np.random.default_rng(0).choice(rows, _MAX_ROWS, replace=False))
+    compared = _MAX_COMPARED_POOLED if analysis.is_pooled else _MAX_COMPARED
+    affordable = compared // (_MOST_REPEATS * len(kinds) * len(analysis.frame))
+    n_repeats = _MOST_REPEATS if affordable >= _FEWEST_ROWS else _FEWEST_REPEATS
+    n_rows = min(len(rows), max(_FEWEST_ROWS, min(affordable, _MOST_ROWS)))
+    rows = np.sort(np.random.default_rng(0).choice(rows, n_rows, replace=False))
     measured = as_measured(frame.iloc[rows], kinds)
     numbers = range(len(analysis.training.classes))
 
@@ -118,10 +124,10 @@ def rank_columns(analysis: Analysis) -> Importance | None:
         warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
         found = permutation_importance(
             analysis.model.pipeline, measured, labels[rows],
-            scoring=judge, n_repeats=_N_REPEATS, random_state=0,
+            scoring=judge, n_repeats=n_repeats, random_state=0,
         )  # fmt: skip
     mean = found.importances_mean
-    error = found.importances.std(axis=1, ddof=1) / np.sqrt(_N_REPEATS)
+    error = found.importances.std(axis=1, ddof=1) / np.sqrt(n_repeats)
     order = np.argsort(-mean, kind="stable")
     names = list(measured.columns)
     return Importance([names[j] for j in order], mean[order], error[order], len(rows), on_test)

@@ -236,7 +236,7 @@ def make_speakers(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
                 "mark": _glyph(side.label),
                 "probability": percent(found.probabilities[i, side.label]),
                 "speakers": [
-                    {"number": f"{training.rows[j]:,}", "influence": f"{influence:.2f}"}
+                    {"number": f"{training.rows[j]:,}", "influence": f"{influence:.2g}"}
                     for j, influence in zip(side.rows, side.influence, strict=True)
                 ],
             }
@@ -247,8 +247,8 @@ def make_speakers(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
         "words": "The training rows of its two likeliest classes that move each of these rows "
         "most: each is followed by what it adds to the log odds of its own class."
         + (
-            " A row does not speak for itself: it is left out, and what the others add is what "
-            "they would add at a new row in its place."
+            " A row does not speak for itself and is left out here; what the others add is what "
+            "they would add at a new row in its place, of which it would be a neighbour."
             if found.basis == LEAVE_ONE_OUT
             else ""
         ),

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn.labels.autocorrelation import autocorrelation_time
-from bayesknn.log_z.bridge import ENOUGH, add_up, bridge
+from bayesknn.log_z.bridge import ENOUGH, add_up, bridge, bridge_all
 from bayesknn.log_z.chains import ChainPair, Setting, Window
 from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.log_z.ends import clusters_too_many, find_components, log_z_from_plain
@@ -391,7 +391,7 @@ def log_z_from_zero(
         if any(pilot.is_split for pilot in path):
             return None
         pairs = [*(pilot.pair for pilot in path), last]
-        steps = [bridge(*ends) for ends in pairwise(pairs)]
+        steps = bridge_all(pairs)
         total = start + np.sum([step.value for step in steps], axis=0)
         error = float(total.std())
         # The rule is off by about a tenth of its correction.
@@ -408,7 +408,7 @@ def log_z_from_zero(
     n_records = [max(int(most / 2 / pair.thin), pair.length) for pair in pairs]
     while True:
         simulation.advance(zip(pairs, n_records, strict=True))
-        steps = [bridge(*ends) for ends in pairwise([*pairs, last])]
+        steps = bridge_all([*pairs, last])
         total = start + np.sum([step.value for step in steps], axis=0)
         excess = (total.std() / tolerance) ** 2
         spent = simulation.n_sweeps - before

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from bayesknn.log_z.bridge import Step, add_up, between, bridge
+from bayesknn.log_z.bridge import Step, add_up, between, bridge_all
 from bayesknn.log_z.chains import WARMUP, ChainPair, Setting
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.ladder import Ladder, log_z_at, place_pilots
@@ -304,7 +304,7 @@ class Anchors:
 
     def _curve(self, anchor: Anchor) -> Curve:
         """Return log Z of the anchor's columns less that of its own k at the centre."""
-        heights = add_up([bridge(*ends) for ends in pairwise(anchor.pairs)])
+        heights = add_up(bridge_all(anchor.pairs))
         heights = heights - heights[:, [anchor.pairs.index(anchor.centre)]]
         parts = []
         for pair in anchor.pairs:
@@ -463,7 +463,7 @@ def judge(ks: np.ndarray, score: np.ndarray, tolerance: float) -> tuple[float, n
 
 def _bridge_along(path: list[ChainPair]) -> Step:
     """Bridge from the first to the last of these pairs, by way of those between."""
-    steps = [bridge(*ends) for ends in pairwise(path)]
+    steps = bridge_all(path)
     return Step(
         np.sum([step.value for step in steps], axis=0),
         min(step.overlap for step in steps),

@@ -13,14 +13,20 @@ _CLASS = "bayesknn class"
 # Every class that may be restored, and where it lives.
 _HOMES = {
     "ArrayPrior": "bayesknn.model.prior",
+    "BallTreeSearch": "bayesknn.graph.search.borrowed",
     "BayesianKNeighborsClassifier": "bayesknn.classifier",
+    "BorrowedKDTreeSearch": "bayesknn.graph.search.borrowed",
+    "BruteSearch": "bayesknn.graph.search.every_pair",
     "Columns": "bayesknn.pooled.columns",
     "Description": "bayesknn.predictive.sureness",
     "Discriminant": "bayesknn.pooled.metrics",
     "DistanceScale": "bayesknn.predictive.calibration",
     "Euclidean": "bayesknn.graph.metrics",
     "Evidence": "bayesknn.pooled.metrics",
+    "FlatSearch": "bayesknn.graph.search.faiss_index",
     "Gower": "bayesknn.graph.gower",
+    "HNSWSearch": "bayesknn.graph.search.faiss_index",
+    "IVFSearch": "bayesknn.graph.search.faiss_index",
     "KDTree": "bayesknn.graph.kdtree",
     "Link": "bayesknn.pooled.member",
     "Mahalanobis": "bayesknn.graph.mahalanobis",
@@ -31,11 +37,14 @@ _HOMES = {
     "PoolSureness": "bayesknn.pooled.pool_sureness",
     "PosteriorNodes": "bayesknn.predictive.nodes",
     "Precomputed": "bayesknn.graph.precomputed",
+    "PrecomputedSearch": "bayesknn.graph.search.every_pair",
+    "ProductSearch": "bayesknn.graph.search.own_tree",
+    "Recall": "bayesknn.graph.search.search_index",
     "Relevance": "bayesknn.pooled.metrics",
     "ResidualCorrelation": "bayesknn.predictive.true_probability",
     "Robust": "bayesknn.pooled.metrics",
     "ScikitLearnMetric": "bayesknn.graph.metrics",
-    "SearchIndex": "bayesknn.graph.search",
+    "TreeSearch": "bayesknn.graph.search.own_tree",
     "UniformPrior": "bayesknn.model.prior",
     "Within": "bayesknn.pooled.metrics",
 }
@@ -58,7 +67,7 @@ def pack(value: Any) -> Any:
     if _HOMES.get(cls.__name__) == cls.__module__:
         if hasattr(value, "_asdict"):
             state = value._asdict()
-        elif "__getstate__" in cls.__dict__:
+        elif cls.__getstate__ is not object.__getstate__:
             state = value.__getstate__()
         else:
             state = vars(value)
@@ -86,7 +95,7 @@ def unpack(value: Any) -> Any:
     if hasattr(cls, "_fields"):
         return cls(**state)
     restored = cls.__new__(cls)
-    if "__setstate__" in cls.__dict__:
+    if hasattr(cls, "__setstate__"):
         restored.__setstate__(state)
     else:
         # Not by setattr, which frozen dataclasses refuse.

@@ -25,7 +25,7 @@ from bayesknn._estimator import (
 from bayesknn._packing import pack, unpack
 from bayesknn._validation import check_choice, check_count, check_n_jobs, check_verbose, is_sparse
 from bayesknn._values import show
-from bayesknn.graph import NeighborGraph
+from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.random import as_seed_sequence
@@ -97,6 +97,12 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         ``"gower"`` (numbers and categories) and ``"precomputed"`` among them.
     metric_params : dict, optional
         Parameters of the metric.
+    search : str, default="auto"
+        How neighbours are found, see :meth:`bayesknn.graph.NeighborGraph.from_points`. All but
+        ``"faiss-hnsw"`` and ``"faiss-ivf"`` are exact and give the same answer; those two say in
+        ``diagnostics_`` what part of the neighbours they found.
+    search_params : dict, optional
+        Parameters of the search.
     max_neighbors : int, optional
         Largest k, K. By default the size of the smallest class, as in the paper, at most n - 1
         and 2e7 / n, and no more than a sparse precomputed graph stores.
@@ -166,7 +172,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         ``inference`` and ``reason``; ``ess``, ``rhat`` and ``mcse`` of beta and k;
         ``acceptance`` of each chain; ``log_normalizer_error``; ``boundary_ties``: points whose
         last neighbour, at the most probable k, is no nearer than one left out; ``tie_orders``:
-        means of beta and k in each order; ``warnings`` in words.
+        means of beta and k in each order; ``search``: ``name``, ``exact`` and, of an approximate
+        search, ``recall``, the part of the neighbours that it found on a sample, with
+        ``recall_error``; ``warnings`` in words.
     loo_proba_ : ndarray of shape (n, n_classes)
         Class probabilities of each training point given the labels of all others: the posterior
         is reweighted to what it were without the point's own label, exactly for the coherent
@@ -217,6 +225,8 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         *,
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
+        search: str = "auto",
+        search_params: dict[str, Any] | None = None,
         max_neighbors: int | None = None,
         beta_max: float | str = "auto",
         prior: Any = None,
@@ -236,6 +246,8 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         self.label_sampler = label_sampler
         self.metric = metric
         self.metric_params = metric_params
+        self.search = search
+        self.search_params = search_params
         self.max_neighbors = max_neighbors
         self.beta_max = beta_max
         self.prior = prior
@@ -283,8 +295,11 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
                     self._choose_k_max(X, labels),
                     metric=self.metric,
                     metric_params=self.metric_params,
+                    search=self.search,
+                    search_params=self.search_params,
                     n_jobs=self.n_jobs,
                     tie_order=self._tie_order,
+                    verbose=self.verbose,
                 )
             ratios = None
             if self.class_prior is not None:
@@ -322,6 +337,8 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         self._tree: xarray.DataTree | None = None
         self._describe(route, prior.k_max)
         self.diagnostics_["warnings"] += _doubt_leave_one_out(shares, route)
+        self.diagnostics_["search"], doubts = describe_search(graph)
+        self.diagnostics_["warnings"] += doubts
         self._count_ties()
         self._others = others
         if others:

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesknn.graph import NeighborGraph, blocked
+from bayesknn.graph import NeighborGraph
 from bayesknn.graph.kdtree import build_tree
+from bayesknn.graph.search import blocked
 from bayesknn.graph.ties import order_ties
 from tests.graph import twins
 
@@ -80,7 +81,7 @@ def test_without_the_margin_neighbours_are_lost(monkeypatch):
     expected = twins.rank(twins.euclidean(points, points), 20, is_self=True)[0]
     found = NeighborGraph.from_points(points, 20, search="blocked").neighbors
     np.testing.assert_array_equal(found, expected)
-    monkeypatch.setattr(blocked, "_find_margin", lambda p: 0.0)
+    monkeypatch.setattr(blocked, "find_margin", lambda p: 0.0)
     assert np.any(NeighborGraph.from_points(points, 20, search="blocked").neighbors != expected)
 
 
@@ -106,7 +107,7 @@ def test_auto_takes_products_where_a_tree_can_skip_nothing():
     flat = np.column_stack([rng.normal(size=(2100, 2)), np.zeros((2100, 38))])
     for points, search in ((many, "blocked"), (flat, "kd_tree"), (many[:1000], "kd_tree")):
         graph = NeighborGraph.from_points(points, 5)
-        assert graph.index.search == search
+        assert graph.index.name == search
         new = points[:7] + 0.01
         brute = NeighborGraph.from_points(points, 5, search="brute")
         np.testing.assert_array_equal(graph.neighbors, brute.neighbors)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from bayesknn.graph import NeighborGraph, search
+from bayesknn.graph import NeighborGraph
 from bayesknn.graph.metrics import make_metric
+from bayesknn.graph.search import back_ends
 
 SKEWED = np.random.default_rng(0).exponential(size=(1500, 3)) ** 2
 LATTICE = np.random.default_rng(1).integers(-6, 7, size=(250, 2)).astype(float)
@@ -27,7 +28,7 @@ def assert_equal_graphs(found, expected):
     ],
 )
 def test_auto_finds_what_brute_force_finds(metric, params, monkeypatch):
-    monkeypatch.setattr(search, "_MANY", 1000)
+    monkeypatch.setattr(back_ends, "_MANY", 1000)
     brute = NeighborGraph.from_points(SKEWED, 10, metric, params, search="brute")
     assert_equal_graphs(NeighborGraph.from_points(SKEWED, 10, metric, params), brute)
 

@@ -9,7 +9,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.graph.mahalanobis import Mahalanobis
 from bayesknn.graph.metrics import Euclidean, ScikitLearnMetric, make_metric
 from bayesknn.graph.precomputed import Precomputed
-from bayesknn.graph.search import _choose
+from bayesknn.graph.search.back_ends import _choose
 from tests.graph import twins
 
 
@@ -155,7 +155,7 @@ def test_a_subclass_of_precomputed_is_precomputed():
 def test_a_graph_knows_its_metric():
     graph = NeighborGraph.from_points(blobs(), 3, metric="mahalanobis")
     assert graph.metric.name == "mahalanobis"
-    assert graph.index.search == "kd_tree"
+    assert graph.index.name == "kd_tree"
 
 
 def test_what_auto_chooses_where_distances_are_not_euclidean():

@@ -7,6 +7,7 @@ back to about the k best and the limit falls.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,11 @@ _SAME_ROOT = 1.0 + 2.0**-50
 
 
 def nearest_in_tree(
-    tree: KDTree, queries: KDTree | None, k: int, n_jobs: int | None = None
+    tree: KDTree,
+    queries: KDTree | None,
+    k: int,
+    n_jobs: int | None = None,
+    advance: Callable[[float], object] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the k nearest points of a tree, ordered by (distance, rank among ties).
 
@@ -45,6 +50,8 @@ def nearest_in_tree(
         At most the number of points, or one less when ``queries`` is None.
     n_jobs : int, optional
         Threads, as in joblib. The result does not depend on it.
+    advance : callable, optional
+        Is told how many points are done.
 
     Returns
     -------
@@ -78,7 +85,11 @@ def nearest_in_tree(
             is_self, start, stop, neighbors, distances,
         )  # fmt: skip
 
-    run_in_threads(search, len(asked.blocks), _LEAVES_A_TASK, n_jobs)
+    def count(leaves: float) -> None:
+        if advance is not None:
+            advance(_LEAF * leaves)
+
+    run_in_threads(search, len(asked.blocks), _LEAVES_A_TASK, n_jobs, count)
     return neighbors, distances
 
 

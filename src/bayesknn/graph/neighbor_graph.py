@@ -23,7 +23,7 @@ from bayesknn.graph.lists import check_lists, order_by_links
 from bayesknn.graph.metrics import Metric, make_metric
 from bayesknn.graph.query import NeighborQuery, check_query, iterate_queries, query_rows
 from bayesknn.graph.reach import Reach
-from bayesknn.graph.search import SearchIndex, find_joint_neighbors, find_neighbors
+from bayesknn.graph.search import Recall, SearchIndex, find_joint_neighbors, find_neighbors
 
 
 class NeighborGraph:
@@ -70,6 +70,8 @@ class NeighborGraph:
         search: str = "auto",
         n_jobs: int | None = None,
         tie_order: int = 0,
+        search_params: dict | None = None,
+        verbose: int = 0,
     ) -> NeighborGraph:
         """Find every point's ``k_max`` nearest others, ordered by (distance, key of the row).
 
@@ -89,16 +91,25 @@ class NeighborGraph:
         metric_params : dict, optional
             Parameters of the metric, as in scikit-learn. Gower takes ``categorical`` and
             ``weights``.
-        search : {"auto", "brute", "kd_tree", "ball_tree", "blocked"}
-            How neighbours are found. The lists are the same whatever it is. ``"blocked"`` is for
-            Euclidean distances in many dimensions: candidates by matrix products in single
-            precision, measured again. ``"auto"`` measures on a few points whether a tree could
-            skip the others, and takes products where it could not.
+        search : str
+            How neighbours are found. ``"brute"``, ``"kd_tree"``, ``"ball_tree"``, ``"blocked"``
+            and ``"faiss-flat"`` are exact, and their lists are the same to the bit. ``"blocked"``
+            and ``"faiss-flat"`` are for Euclidean distances in many dimensions: candidates by
+            matrix products in single precision, measured again. ``"faiss-hnsw"`` and
+            ``"faiss-ivf"`` are approximate (``exact``), for Euclidean and city-block distances;
+            what names faiss needs the extra ``ann``. ``"auto"`` is exact: it measures on a few
+            points whether a tree could skip the others, and takes products where it could not.
         n_jobs : int, optional
             Threads, as in joblib. The lists are the same whatever it is.
         tie_order : int
             Equal distances are settled by a fixed pseudo-random key of the row, so that the order
             of the rows in a file favours no class. Each value is another such order.
+        search_params : dict, optional
+            Of the approximate searches. ``"faiss-hnsw"``: ``n_links``, ``ef_construction`` and
+            ``ef_search``; ``"faiss-ivf"``: ``n_lists`` and ``n_probes``; both: ``n_candidates``,
+            among which reverse neighbours of a new point are looked for, four times k by default.
+        verbose : int
+            Above 0, a bar is shown once two seconds have passed.
 
         Returns
         -------
@@ -114,7 +125,8 @@ class NeighborGraph:
         [[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [4.0, 4.0]]
         """
         fitted = make_metric(metric, metric_params)
-        return cls(*find_neighbors(X, k_max, fitted, search, n_jobs, tie_order))
+        found = find_neighbors(X, k_max, fitted, search, n_jobs, tie_order, search_params, verbose)
+        return cls(*found)
 
     @classmethod
     def from_neighbors(cls, neighbors: Any, distances: Any = None) -> NeighborGraph:
@@ -145,6 +157,16 @@ class NeighborGraph:
     def metric(self) -> Metric | None:
         """The metric, fitted to the training points; None for a graph given by its lists."""
         return None if self.index is None else self.index.metric
+
+    @property
+    def exact(self) -> bool:
+        """Whether no neighbour is missing, as far as the graph knows."""
+        return self.index is None or self.index.exact
+
+    @property
+    def recall(self) -> Recall | None:
+        """Part of the neighbours that an approximate search found, on a sample; None if exact."""
+        return None if self.index is None else self.index.recall
 
     @property
     def n_points(self) -> int:
@@ -395,3 +417,23 @@ class NeighborGraph:
 
     def __repr__(self) -> str:
         return f"NeighborGraph(n_points={self.n_points}, k_max={self.k_max})"
+
+
+def describe_search(graph: NeighborGraph) -> tuple[dict[str, Any], list[str]]:
+    """Return how a graph was found, for people to read, and what is doubtful about it.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph, describe_search
+    >>> describe_search(NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1))
+    ({'name': 'kd_tree', 'exact': True}, [])
+    """
+    if graph.index is None or graph.recall is None:
+        return {"name": graph.index.name if graph.index else "given", "exact": graph.exact}, []
+    recall = graph.recall
+    found: dict[str, Any] = {"name": graph.index.name, "exact": False}
+    found |= {"recall": recall.value, "recall_error": recall.error}
+    return found, [
+        f"the search {graph.index.name} is approximate: it found {100 * recall.value:.1f} % of the "
+        f"neighbours of {recall.n_queries} points that were also searched for exactly"
+    ]

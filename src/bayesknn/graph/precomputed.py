@@ -220,6 +220,16 @@ def find_tied_beyond(graph: Any, distances: np.ndarray) -> np.ndarray:
     return np.bincount(rows[is_near], minlength=graph.shape[0]) > len(distances)
 
 
+def rank_stored(
+    starts: np.ndarray, indices: np.ndarray, data: np.ndarray, k: int, ties: TieOrder
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rank what the rows of a CSR matrix store, at least k entries each, as `rank_sparse` does."""
+    neighbors = np.empty((k, len(starts) - 1), np.uint32)
+    distances = np.empty(neighbors.shape)
+    _rank_stored(starts, indices, data, ties, False, neighbors, distances)
+    return neighbors, distances
+
+
 @kernel
 def _rank_stored(starts, indices, data, ties, is_self, neighbors, distances):
     """Fill the lists; return the first row with too few entries, or -1."""

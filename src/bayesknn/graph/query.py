@@ -13,27 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesknn._jit import kernel
-from bayesknn._validation import check_count, is_sparse
+from bayesknn._validation import check_count
 from bayesknn._values import show
 from bayesknn.graph.arguments import check_class_numbers, check_direction, check_k_values
-from bayesknn.graph.kdsearch import nearest_in_tree
-from bayesknn.graph.kdtree import build_tree
-from bayesknn.graph.ordering import _NOBODY, _rank_rows
-from bayesknn.graph.precomputed import rank_sparse
-from bayesknn.graph.reverse import (
-    assemble,
-    reverse_in_rows,
-    reverse_in_sparse,
-    reverse_in_tree,
-)
-from bayesknn.graph.threads import run_in_threads
-from bayesknn.graph.ties import order_ties
 
 if TYPE_CHECKING:
     from bayesknn.graph.neighbor_graph import NeighborGraph
 
-# Distances held at a time where every pair is measured, and bytes of a chunk of queries.
-_CHUNK = 2**21
+# Bytes of a chunk of queries.
 _CHUNK_BYTES = 2**26
 
 
@@ -200,38 +187,9 @@ def query_rows(
     """Answer about points that ``check_query`` has passed."""
     check_query_direction(direction)
     assert graph.index is not None
-    index, k_max, n = graph.index, graph.k_max, graph.n_points
     reach = graph.reach if direction == "both" else None
-    if index.tree is not None:
-        queries = build_tree(rows)
-        forward = nearest_in_tree(index.tree, queries, k_max, n_jobs)
-        reverse = reverse_in_tree(index.tree, reach, queries, n_jobs) if reach else None
-        return NeighborQuery(*forward, reverse, n)
-    m = rows.shape[0]
-    ties = order_ties(n, index.tie_order)
-    if is_sparse(rows):
-        forward = rank_sparse(rows, k_max, ties, is_self=False)
-        if reach is None:
-            return NeighborQuery(*forward, None, n)
-        part = reverse_in_sparse(
-            rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data, reach.lists
-        )
-        return NeighborQuery(*forward, assemble([part], np.arange(m)), n)
-    neighbors = np.empty((k_max, m), np.uint32)
-    distances = np.empty((k_max, m))
-    arranged = None if index.points is None else index.metric.arrange(index.points)
-    chunk = max(1, _CHUNK // n)
-    parts: list[Any] = [None] * -(-m // chunk)
-
-    def measure(start: Any, stop: Any) -> None:
-        found = index.metric.distances(rows[start:stop], arranged)
-        _rank_rows(found, ties, np.full(len(found), _NOBODY), start, neighbors, distances)
-        if reach is not None:
-            parts[start // chunk] = reverse_in_rows(found, reach.lists)
-
-    run_in_threads(measure, m, chunk, n_jobs)
-    reverse = None if reach is None else assemble(parts, np.arange(m))
-    return NeighborQuery(neighbors, distances, reverse, n)
+    forward, reverse = graph.index.query(rows, graph.k_max, reach, n_jobs)
+    return NeighborQuery(*forward, reverse, graph.n_points)
 
 
 @kernel

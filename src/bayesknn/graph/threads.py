@@ -6,7 +6,11 @@ from collections.abc import Callable
 
 
 def run_in_threads(
-    function: Callable[[int, int], object], n_items: int, chunk: int, n_jobs: int | None
+    function: Callable[[int, int], object],
+    n_items: int,
+    chunk: int,
+    n_jobs: int | None,
+    advance: Callable[[float], object] | None = None,
 ) -> None:
     """Call ``function(start, stop)`` over ``range(n_items)`` in chunks.
 
@@ -18,6 +22,8 @@ def run_in_threads(
         Chunks also bound how long Ctrl-C waits, so they are used with one thread too.
     n_jobs : int, optional
         As in joblib; None is one thread unless a ``joblib.parallel_config`` says otherwise.
+    advance : callable, optional
+        Is told the size of each chunk that is done.
 
     Examples
     --------
@@ -31,11 +37,15 @@ def run_in_threads(
     """
     from joblib import Parallel, delayed, effective_n_jobs
 
+    def run(start: int) -> None:
+        stop = min(start + chunk, n_items)
+        function(start, stop)
+        if advance is not None:
+            advance(stop - start)
+
     starts = range(0, n_items, chunk)
     if len(starts) == 1 or effective_n_jobs(n_jobs) == 1:
         for start in starts:
-            function(start, min(start + chunk, n_items))
+            run(start)
         return
-    Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(function)(start, min(start + chunk, n_items)) for start in starts
-    )
+    Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(run)(start) for start in starts)

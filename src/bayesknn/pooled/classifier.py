@@ -19,6 +19,7 @@ from bayesknn._packing import pack, unpack
 from bayesknn._progress import progress
 from bayesknn._validation import check_choice, check_count
 from bayesknn._values import show
+from bayesknn.graph import describe_search
 from bayesknn.labels.random import as_seed_sequence
 from bayesknn.pooled.columns import Columns
 from bayesknn.pooled.features import Neighborhoods
@@ -58,6 +59,12 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         Metrics that see the labels are judged in so many stratified folds.
     max_neighbors : int, optional
         Largest k. By default n / 2 up to about 3,000 rows, falling to 64 beyond.
+    search : str, default="auto"
+        How neighbours are found, see :meth:`bayesknn.graph.NeighborGraph.from_points`; one that
+        serves Euclidean and city-block distances. All but ``"faiss-hnsw"`` and ``"faiss-ivf"``
+        give the same answer; those two say in ``diagnostics_`` what they found.
+    search_params : dict, optional
+        Parameters of the search.
     n_jobs : int, optional
         Threads, -1 for all cores. No result depends on it.
     random_state : None, int, SeedSequence, Generator or RandomState
@@ -82,6 +89,9 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         The same of each member by itself.
     residual_correlation_ : ResidualCorrelation
         Of near neighbours, with its error: what the width of the intervals comes from.
+    diagnostics_ : dict
+        ``search``: for each metric how its neighbours were found, ``name``, ``exact`` and, of an
+        approximate search, ``recall`` and ``recall_error``; ``warnings`` in words.
     feature_relevance_ : ndarray of shape (n_features_in_,)
         Share of each column in what the trees of the ``"relevance"`` metric see, 0 for a column
         that does not beat permuted ones; only if that metric is in use.
@@ -117,6 +127,8 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         *,
         n_folds: int = 5,
         max_neighbors: int | None = None,
+        search: str = "auto",
+        search_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -124,6 +136,8 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         self.metrics = metrics
         self.n_folds = n_folds
         self.max_neighbors = max_neighbors
+        self.search = search
+        self.search_params = search_params
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -154,6 +168,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         fold_seed, *seeds = as_seed_sequence(self.random_state).generate_state(1 + len(METRICS))
         seed_of = dict(zip(METRICS, map(int, seeds), strict=True))
         folds = assign_folds(labels, n_folds, np.random.default_rng(fold_seed))
+        search = {"search": self.search, "search_params": self.search_params}
         fitted, spaces, members, loo = {}, {}, {}, []
         by_folds = []
         with (
@@ -171,9 +186,10 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
                         k_values,
                         metric.norm,
                         self.n_jobs,
+                        search,
                     )
                     in_folds = honest_features(
-                        kind, table, labels, n_classes, k_values, folds, seed, self.n_jobs
+                        kind, table, labels, n_classes, k_values, folds, seed, self.n_jobs, search
                     )
                     features = (
                         in_folds if kind.sees_labels else space.training_features(self.n_jobs)
@@ -211,6 +227,11 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         }
         self.loo_proba_ = _cross_pool(member_proba, labels, folds)
         self.loo_log_score_ = log_score(self.loo_proba_, labels)
+        found = {name: describe_search(space.graph) for name, space in spaces.items()}
+        self.diagnostics_ = {
+            "search": {name: how for name, (how, _) in found.items()},
+            "warnings": [f"{name}: {w}" for name, (_, doubts) in found.items() for w in doubts],
+        }
         self.__dict__.pop("feature_relevance_", None)
         if "relevance" in fitted:
             self.feature_relevance_ = np.bincount(

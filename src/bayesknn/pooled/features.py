@@ -33,6 +33,8 @@ class Neighborhoods:
     norm : {"euclidean", "manhattan"}
     n_jobs : int, optional
         Threads. No result depends on it.
+    search : dict, optional
+        ``search`` and ``search_params`` of :meth:`bayesknn.graph.NeighborGraph.from_points`.
     """
 
     def __init__(
@@ -43,10 +45,12 @@ class Neighborhoods:
         k_values: np.ndarray,
         norm: str,
         n_jobs: int | None = None,
+        search: dict | None = None,
     ):
         n = len(points)
         self.n_classes = n_classes
         self.norm = norm
+        self.search = search or {}
         self.labels = labels.astype(np.uint32)
         self.points = np.ascontiguousarray(points)
         self.graph = self._connect(points, min(int(k_values[-1]) + 1, n - 1), n_jobs)
@@ -65,7 +69,7 @@ class Neighborhoods:
         ]
 
     def _connect(self, points: np.ndarray, k: int, n_jobs: int | None) -> NeighborGraph:
-        return NeighborGraph.from_points(points, k, metric=self.norm, n_jobs=n_jobs)
+        return NeighborGraph.from_points(points, k, metric=self.norm, n_jobs=n_jobs, **self.search)
 
     def training_features(self, n_jobs: int | None = None) -> np.ndarray:
         """Features of the training points, each left out of its own.

@@ -45,6 +45,7 @@ def honest_features(
     folds: np.ndarray,
     seed: int,
     n_jobs: int | None = None,
+    search: dict | None = None,
 ) -> np.ndarray:
     """Return features of the training points by metrics fitted without them.
 
@@ -60,6 +61,8 @@ def honest_features(
         seen = labels[~is_new]
         fitted = metric().fit(known, seen, n_classes, seed)
         fewer = np.maximum(np.round(k_values * (len(seen) / n)).astype(np.int64), 1)
-        space = Neighborhoods(fitted.transform(known), seen, n_classes, fewer, fitted.norm, n_jobs)
+        space = Neighborhoods(
+            fitted.transform(known), seen, n_classes, fewer, fitted.norm, n_jobs, search
+        )
         found[:, is_new] = space.new_features(fitted.transform(table.take(is_new)), n_jobs)
     return found

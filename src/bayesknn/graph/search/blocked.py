@@ -14,6 +14,7 @@ order of a KD-tree, and tiles of near ones first, so that few others remain cand
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,11 @@ _TINY = 2.0**-100
 
 
 def nearest_by_products(
-    points: np.ndarray, tree: KDTree, k: int, n_jobs: int | None = None
+    points: np.ndarray,
+    tree: KDTree,
+    k: int,
+    n_jobs: int | None = None,
+    advance: Callable[[float], object] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find every point's k nearest others by Euclidean distance.
 
@@ -53,6 +58,8 @@ def nearest_by_products(
         At most n - 1.
     n_jobs : int, optional
         Threads, as in joblib. The result does not depend on it.
+    advance : callable, optional
+        Is told how many points are done.
 
     Returns
     -------
@@ -65,7 +72,7 @@ def nearest_by_products(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.graph.blocked import nearest_by_products
+    >>> from bayesknn.graph.search.blocked import nearest_by_products
     >>> from bayesknn.graph.kdtree import build_tree
     >>> from bayesknn.graph.ties import order_ties
     >>> points = np.array([[0.0], [1.0], [1.0], [5.0]])
@@ -73,13 +80,13 @@ def nearest_by_products(
     [[2, 1], [2, 0], [1, 0], [2, 1]]
     """
     n, p = points.shape
-    largest = (tree.high[0] - tree.low[0]).max()
-    if not _SMALLEST < largest < _LARGEST:
+    scale = find_scale(points, tree)
+    if scale is None:
         return np.empty((k, 0), np.uint32), np.empty((k, 0)), np.arange(n)
     points = points[tree.order]
-    single = _round(points, tree)
+    single = round_points(points, *scale)
     halves = 0.5 * np.einsum("ij,ij->i", single, single, dtype=np.float64)
-    margin = _find_margin(p)
+    margin = find_margin(p)
     lowered = ((1 - margin) * halves).astype(np.float32)
     capacity = _capacity(k)
     keys = np.empty((n, capacity), np.float32)
@@ -123,11 +130,14 @@ def nearest_by_products(
                 visit(first, second)
             if np.count_nonzero(n_found < 0) > _MANY_LEFT * n:
                 return neighbors, distances, np.arange(n)
+            if advance is not None:
+                # The pairs that are this far apart, as a part of all.
+                advance(n * 2 * (len(tiles) - apart) / (len(tiles) * (len(tiles) + 1)))
     run_in_threads(finish, n, _STRIP, n_jobs)
     return neighbors, distances, tree.order[n_found < 0].astype(np.int64)
 
 
-def _find_margin(p: int) -> float:
+def find_margin(p: int) -> float:
     """Return c: a computed square is off by at most this part of the two points' squares."""
     return p * _UNIT / (1 - p * _UNIT) + 12 * _UNIT
 
@@ -141,7 +151,7 @@ def is_worth_products(points: np.ndarray, tree: KDTree, k: int) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.graph.blocked import is_worth_products
+    >>> from bayesknn.graph.search.blocked import is_worth_products
     >>> from bayesknn.graph.kdtree import build_tree
     >>> rng = np.random.default_rng(0)
     >>> points = {p: rng.normal(size=(3000, p)) for p in (2, 100)}
@@ -168,11 +178,20 @@ def _capacity(k: int) -> int:
     return k + 128 + k // 2
 
 
-def _round(points: np.ndarray, tree: KDTree) -> np.ndarray:
-    """Centre, scale by a power of two so that squares neither over- nor underflow, and round."""
+def find_scale(points: np.ndarray, tree: KDTree) -> tuple[np.ndarray, float] | None:
+    """Return the centre and a power of two by which squares neither over- nor underflow.
+
+    None where they do so in double precision, too.
+    """
+    if not _SMALLEST < (tree.high[0] - tree.low[0]).max() < _LARGEST:
+        return None
     centre = points.mean(axis=0)
     largest = max((tree.high[0] - centre).max(), (centre - tree.low[0]).max())
-    scale = 2.0 ** -np.frexp(largest)[1]
+    return centre, float(2.0 ** -np.frexp(largest)[1])
+
+
+def round_points(points: np.ndarray, centre: np.ndarray, scale: float) -> np.ndarray:
+    """Centre, scale and round to single precision."""
     single = np.empty(points.shape, np.float32)
     for start in range(0, len(points), _STRIP):
         strip = slice(start, start + _STRIP)

@@ -1,0 +1,203 @@
+"""Which back end finds the neighbours: the names users write, and what "auto" means by them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesknn._progress import progress
+from bayesknn._validation import check_choice, check_count, is_sparse
+from bayesknn._values import show
+from bayesknn.graph.metrics import Metric
+from bayesknn.graph.precomputed import Precomputed, find_tied_beyond
+from bayesknn.graph.search.blocked import is_worth_products
+from bayesknn.graph.search.borrowed import BallTreeSearch, BorrowedKDTreeSearch
+from bayesknn.graph.search.every_pair import BruteSearch, PrecomputedSearch
+from bayesknn.graph.search.faiss_index import FlatSearch, HNSWSearch, IVFSearch, is_city_block
+from bayesknn.graph.search.own_tree import ProductSearch, TreeSearch
+from bayesknn.graph.search.search_index import Lists, SearchIndex
+from bayesknn.graph.ties import TieOrder, order_ties
+
+_EUCLIDEAN = {cls.name: cls for cls in (TreeSearch, ProductSearch, FlatSearch)}
+_BORROWED = {cls.name: cls for cls in (BorrowedKDTreeSearch, BallTreeSearch)}
+_APPROXIMATE = {cls.name: cls for cls in (HNSWSearch, IVFSearch)}
+SEARCHES = ("auto", "brute", "kd_tree", "ball_tree", "blocked", "faiss-flat", *_APPROXIMATE)
+# A ball tree skips little in many dimensions, and is asked point by point: measured, it pays only
+# on more points than this.
+_MANY = 50_000
+
+
+def find_neighbors(
+    X: Any,
+    k_max: int,
+    metric: Metric,
+    search: str = "auto",
+    n_jobs: int | None = None,
+    tie_order: int = 0,
+    search_params: dict[str, Any] | None = None,
+    verbose: int = 0,
+) -> tuple[np.ndarray, np.ndarray, SearchIndex, np.ndarray]:
+    """Find every training point's ``k_max`` nearest others, ordered by (distance, key of the row).
+
+    Parameters
+    ----------
+    X : array or frame of shape (n, p)
+        Training points; a matrix of distances for a precomputed metric.
+    k_max : int
+        In 1..n-1.
+    metric : Metric
+        Is fitted here.
+    search : str
+        One of ``SEARCHES``.
+    n_jobs : int, optional
+        Threads, as in joblib.
+    tie_order : int
+        Which order of the rows settles equal distances.
+    search_params : dict, optional
+        Of the back end, see :class:`SearchIndex`.
+    verbose : int
+        Above 0, a bar is shown once two seconds have passed.
+
+    Returns
+    -------
+    neighbors : ndarray of shape (k_max, n), dtype uint32
+    distances : ndarray of shape (k_max, n)
+    index : SearchIndex
+    tied_beyond : ndarray of shape (n,), dtype bool
+        Whether a point outside the list is as near as the last one in it.
+
+    Examples
+    --------
+    >>> from bayesknn.graph.metrics import Euclidean
+    >>> from bayesknn.graph.search import find_neighbors
+    >>> points = [[0.0], [1.0], [3.0], [5.0]]
+    >>> neighbors, _, index, tied_beyond = find_neighbors(points, 1, Euclidean())
+    >>> neighbors.tolist(), index.name, tied_beyond.tolist()
+    ([[1, 0, 1, 2]], 'kd_tree', [False, False, True, False])
+    """
+    k_max = check_count(k_max, "k_max")
+    index = build_index(X, metric, search, tie_order, search_params)
+    n = index.n_points
+    if k_max >= n:
+        raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, X has n_samples = {n}")
+    # One more than asked for shows whether the last is tied with points that are left out.
+    k = min(k_max + 1, n - 1)
+    if search == "auto" and isinstance(index, TreeSearch):
+        if is_worth_products(index.points, index.tree, k):
+            index = index.by_products()
+    if isinstance(index, PrecomputedSearch) and is_sparse(index.given):
+        neighbors, distances = index.neighbors(k_max)
+        return neighbors, distances, index, find_tied_beyond(index.given, distances)
+    with progress("Finding neighbours", n, verbose=verbose) as advance:
+        neighbors, distances = index.neighbors(k, n_jobs, advance)
+    tied_beyond = (distances[k_max:] == distances[k_max - 1]).any(axis=0)
+    return neighbors[:k_max], distances[:k_max], index, tied_beyond
+
+
+def build_index(
+    X: Any,
+    metric: Metric,
+    search: str = "auto",
+    tie_order: int = 0,
+    search_params: dict[str, Any] | None = None,
+) -> SearchIndex:
+    """Make points searchable, without searching for their own neighbours.
+
+    Parameters
+    ----------
+    X, metric, search, tie_order, search_params
+        As in :func:`find_neighbors`.
+
+    Returns
+    -------
+    SearchIndex
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph.metrics import Euclidean
+    >>> from bayesknn.graph.search import build_index
+    >>> index = build_index([[0.0], [1.0], [3.0]], Euclidean())
+    >>> (_, distances), _ = index.query(np.array([[2.5]]), k=2, reach=None)
+    >>> distances.tolist()
+    [[0.5], [1.5]]
+    """
+    check_choice(search, "search", SEARCHES)
+    tie_order = check_count(tie_order, "tie_order", 0, 2**32 - 1)
+    points = metric.fit(X)
+    kind = _find_kind(search, metric, points)
+    params = _check_params(kind, search_params)
+    if kind.keeps_points and isinstance(X, np.ndarray) and np.may_share_memory(points, X):
+        points = points.copy()  # The caller may write to X later.
+    return kind(points, metric, tie_order, params=params)
+
+
+def find_joint_neighbors(
+    index: SearchIndex, X: Any, k_max: int, n_jobs: int | None = None
+) -> Lists:
+    """Find the ``k_max`` nearest others of every training and new point, among all of them.
+
+    See :meth:`bayesknn.graph.NeighborGraph.join`. New points come after equally distant training
+    points, as they do where a new point comes alone.
+    """
+    metric, known = index.metric, index.points
+    if known is None:
+        raise ValueError(
+            "with metric='precomputed' the distances among new points are not known; fit on the "
+            "points themselves, with the name of a metric or a function of two rows"
+        )
+    rows = metric.transform(X)
+    n, m = len(known), len(rows)
+    k_max = check_count(k_max, "k_max", 1, n + m - 1)
+    first, last = order_ties(n, index.tie_order), order_ties(m, index.tie_order)
+    ties = TieOrder(np.append(first.rows, n + last.rows), np.append(first.ranks, n + last.ranks))
+    ties.rows.flags.writeable = ties.ranks.flags.writeable = False
+    points = np.concatenate([known, rows])
+    return type(index)(points, metric, 0, ties, index.params).neighbors(k_max, n_jobs)
+
+
+def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:
+    if isinstance(metric, Precomputed):
+        if search not in ("auto", "brute"):
+            raise ValueError(f"search={search!r} needs points, metric='precomputed' has none")
+        return PrecomputedSearch
+    if search == "auto":
+        search = "kd_tree" if metric.is_euclidean else _choose(metric, points)
+    if search == "brute":
+        return BruteSearch
+    if search in _APPROXIMATE:
+        if not (metric.is_euclidean or is_city_block(metric)):
+            raise ValueError(
+                f"search={search!r} is for Euclidean and city-block distances, not for metric "
+                f"{metric.name!r}"
+            )
+        return _APPROXIMATE[search]
+    if metric.is_euclidean and search in _EUCLIDEAN:
+        return _EUCLIDEAN[search]
+    if search not in _BORROWED:
+        raise ValueError(f"search={search!r} does not serve metric {metric.name!r}; use 'brute'")
+    return _BORROWED[search]
+
+
+def _check_params(kind: type[SearchIndex], params: Any) -> dict[str, int]:
+    if not isinstance(params, dict | None):
+        raise ValueError(f"search_params must be a dict or None, got {show(params)}")
+    params = dict(params or {})
+    if unknown := sorted(map(str, set(params) - set(kind.defaults))):
+        known = ", ".join(sorted(kind.defaults)) or "none"
+        raise ValueError(
+            f"search={kind.name!r} does not take the parameter {unknown[0]!r} in search_params; "
+            f"it takes {known}"
+        )
+    for name, value in params.items():
+        params[name] = check_count(value, f"search_params[{name!r}]", 0)
+    return params
+
+
+def _choose(metric: Metric, points: np.ndarray) -> str:
+    """Return what is fastest for a metric that is not Euclidean."""
+    is_named = isinstance(getattr(metric, "metric", None), str)
+    if is_named and points.shape[0] > _MANY and points.shape[1] <= 6:
+        return "ball_tree" if metric.candidate_tree("ball_tree", points[:2]) else "brute"
+    return "brute"

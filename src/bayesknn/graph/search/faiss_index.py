@@ -1,0 +1,355 @@
+"""Candidates by faiss (extra ``ann``), measured again by the metric's formula.
+
+``"faiss-flat"`` looks at all pairs in single precision, which is off by a known bound
+(:mod:`bayesknn.graph.search.blocked`): rows for which the bound does not show that no other point
+can be among the k nearest are ranked anew, so that its lists are exact. ``"faiss-hnsw"`` (Malkov
+and Yashunin, 2020) and ``"faiss-ivf"`` (an inverted file) look at a part of the points only. What
+they return is ordered by exact distances, but neighbours may be missing; reverse neighbours of a
+new point are looked for among its ``n_candidates`` nearest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bayesknn._jit import kernel
+from bayesknn.graph.metrics import Metric
+from bayesknn.graph.ordering import _NOBODY
+from bayesknn.graph.precomputed import rank_stored
+from bayesknn.graph.reach import Reach
+from bayesknn.graph.reverse import assemble, reverse_in_sparse
+from bayesknn.graph.search.blocked import find_margin, find_scale, round_points
+from bayesknn.graph.search.every_pair import BruteSearch, rank_some
+from bayesknn.graph.search.own_tree import TreeSearch
+from bayesknn.graph.search.search_index import Advance, Lists, Recall, Reverse, SearchIndex
+from bayesknn.graph.threads import run_in_threads
+
+# Candidates beyond k: the point itself is one, and others show where ties end.
+_MORE = 16
+# Rows at a time, and in a thread.
+_ROWS, _STRIP = 8192, 256
+# Where single precision cannot tell this part of the points' neighbours apart, a tree is faster.
+_MANY_LEFT = 0.125
+# Points whose neighbours are found exactly to estimate what an approximate search misses: enough
+# for an error of recall below .01 at any k.
+_SAMPLE = 200
+# faiss warns of fewer points than this to a centroid.
+_POINTS_A_LIST = 39
+_NAMES_OF_L1 = ("manhattan", "cityblock", "l1")
+
+
+def import_faiss(name: str) -> Any:
+    """Return faiss, or say which extra brings it."""
+    try:
+        import faiss
+    except ImportError:
+        raise ImportError(
+            f"search={name!r} needs faiss, which is not installed: pip install 'bayesknn[ann]'"
+        ) from None
+    return faiss
+
+
+@contextmanager
+def _threads(faiss: Any, n_jobs: int | None) -> Iterator[None]:
+    from joblib import effective_n_jobs
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(effective_n_jobs(n_jobs))
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+class FlatSearch(TreeSearch):
+    """All pairs by faiss in single precision, measured again; the tree for new points."""
+
+    name = "faiss-flat"
+
+    def _build(self, points: np.ndarray) -> None:
+        import_faiss(self.name)
+        super()._build(points)
+
+    def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
+        """Rank candidates; rows that single precision leaves open are measured against all."""
+        faiss, points, tree, n = import_faiss(self.name), self.points, self._tree, self.n_points
+        scale = find_scale(points, tree)
+        if scale is None:
+            return super().neighbors(k, n_jobs, advance)
+        single = round_points(points, *scale)
+        squares = np.einsum("ij,ij->i", single, single, dtype=np.float64)
+        slack = find_margin(points.shape[1]) * (squares + squares.max())
+        neighbors, distances = np.empty((k, n), np.uint32), np.empty((k, n))
+        left = []
+        asked = min(n, k + _MORE)
+        for start in range(0, n, _ROWS):
+            rows = slice(start, min(start + _ROWS, n))
+            with _threads(faiss, n_jobs):
+                reached, found = faiss.knn(single[rows], single, asked)
+            own = np.arange(rows.start, rows.stop, dtype=np.uint32)
+            lists, _ = _order_candidates(self, points, points[rows], found, own, k, n_jobs=n_jobs)
+            neighbors[:, rows], distances[:, rows] = lists
+            # Whoever was not returned is at least as far as the last, but for rounding.
+            farthest = (distances[-1, rows] * scale[1]) ** 2 * (1 + 1e-12)
+            is_open = ~(farthest < reached[:, -1] - slack[rows]) & (asked < n)
+            left.extend(own[is_open].tolist())
+            if len(left) > _MANY_LEFT * n:
+                return super().neighbors(k, n_jobs, advance)
+            if advance is not None:
+                advance(rows.stop - rows.start)
+        which = np.array(left, dtype=np.uint32)
+        rank_some(self.metric, points, self.ties, which, neighbors, distances)
+        return neighbors, distances
+
+
+class ApproximateSearch(SearchIndex):
+    """An index of faiss over the points in single precision.
+
+    Parameters, beside those of each kind:
+
+    n_candidates : int
+        Nearest points of a new one among which its reverse neighbours are looked for; 0 for four
+        times k.
+    """
+
+    exact = False
+    keeps_points = True
+    defaults: ClassVar[dict[str, int]] = {"n_candidates": 0}
+    _fleeting = ("_ties", "_index")
+    _points: np.ndarray
+    _index: Any
+
+    def _build(self, points: np.ndarray) -> None:
+        import_faiss(self.name)
+        self._points = points
+        # faiss is not asked about squares that single precision cannot hold.
+        self._centre = points.mean(axis=0)
+        largest = np.abs(points - self._centre).max()
+        self._scale = 1.0 if largest == 0 else float(2.0 ** -np.frexp(largest)[1])
+        self._index = None
+        self._bytes: np.ndarray | None = None
+
+    @property
+    def points(self) -> np.ndarray:
+        """The training points."""
+        return self._points
+
+    def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
+        """Search for every point, and judge the answer on a sample."""
+        own = np.arange(self.n_points, dtype=np.uint32)
+        (neighbors, distances), _ = self._search(self._points, own, k, None, n_jobs, advance)
+        self._judge(distances, n_jobs)
+        return neighbors, distances
+
+    def query(
+        self, rows: Any, k: int, reach: Reach | None, n_jobs: int | None = None
+    ) -> tuple[Lists, Reverse | None]:
+        """Search for new points; reverse neighbours are looked for among more of the nearest."""
+        return self._search(rows, np.full(len(rows), _NOBODY), k, reach, n_jobs)
+
+    def _search(
+        self,
+        rows: np.ndarray,
+        own: np.ndarray,
+        k: int,
+        reach: Reach | None,
+        n_jobs: int | None,
+        advance: Advance | None = None,
+    ) -> tuple[Lists, Reverse | None]:
+        faiss, index, m, n = import_faiss(self.name), self._open(n_jobs), len(rows), self.n_points
+        asked = k + _MORE
+        if reach is not None:
+            asked = max(asked, self.params["n_candidates"] or 4 * k)
+        neighbors, distances = np.empty((k, m), np.uint32), np.empty((k, m))
+        parts: list[Any] = []
+        left: list[int] = []
+        for start in range(0, m, _ROWS):
+            part = slice(start, min(start + _ROWS, m))
+            with _threads(faiss, n_jobs):
+                _, found = index.search(self._round(rows[part]), min(asked, n))
+            lists, some = _order_candidates(
+                self, self._points, rows[part], found, own[part], k, reach, n_jobs
+            )
+            neighbors[:, part], distances[:, part] = lists
+            left.extend((np.flatnonzero(np.isinf(lists[1][-1])) + start).tolist())
+            parts += some
+            if advance is not None:
+                advance(part.stop - part.start)
+        if left:
+            # Too few lists of an inverted file were opened, so that k points were not even seen.
+            brute = BruteSearch(self._points, self.metric, self.tie_order, self._ties)
+            near, _ = brute.rank(rows[left], own[left], k, None, n_jobs)
+            neighbors[:, left], distances[:, left] = near
+        reverse = None if reach is None else assemble(parts, np.arange(m))
+        return (neighbors, distances), reverse
+
+    def _judge(self, distances: np.ndarray, n_jobs: int | None) -> None:
+        """Estimate what part of the neighbours was found, ties counted as found."""
+        sample = self.ties.rows[:_SAMPLE]
+        brute = BruteSearch(self._points, self.metric, self.tie_order, self._ties)
+        near, _ = brute.rank(self._points[sample], sample, len(distances), None, n_jobs)
+        shares = (distances[:, sample] <= near[1][-1]).mean(axis=0)
+        error = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
+        self.recall = Recall(float(shares.mean()), float(error), len(shares))
+
+    def _round(self, rows: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return ((rows - self._centre) * self._scale).astype(np.float32)
+
+    def _open(self, n_jobs: int | None) -> Any:
+        """Return the index of faiss: built, or as it was saved."""
+        if self._index is None:
+            faiss = import_faiss(self.name)
+            if self._bytes is not None:
+                self._index = faiss.deserialize_index(self._bytes)
+            else:
+                self._index = self._fill(faiss, self._round(self._points), n_jobs)
+        return self._index
+
+    def _fill(self, faiss: Any, single: np.ndarray, n_jobs: int | None) -> Any:
+        raise NotImplementedError
+
+    def _norm(self, faiss: Any) -> int:
+        return faiss.METRIC_L1 if is_city_block(self.metric) else faiss.METRIC_L2
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if self._index is not None:
+            state["_bytes"] = import_faiss(self.name).serialize_index(self._index)
+        return state
+
+
+class HNSWSearch(ApproximateSearch):
+    """Hierarchical navigable small worlds: ``n_links``, ``ef_construction``, ``ef_search``.
+
+    The graph is built by one thread: with several its links depend on who comes first.
+    """
+
+    name = "faiss-hnsw"
+    defaults: ClassVar[dict[str, int]] = {
+        **ApproximateSearch.defaults, "n_links": 32, "ef_construction": 80, "ef_search": 128,
+    }  # fmt: skip
+
+    def _fill(self, faiss: Any, single: np.ndarray, n_jobs: int | None) -> Any:
+        index = faiss.IndexHNSWFlat(single.shape[1], self.params["n_links"], self._norm(faiss))
+        index.hnsw.efConstruction = self.params["ef_construction"]
+        index.hnsw.efSearch = self.params["ef_search"]
+        with _threads(faiss, 1):
+            index.add(single)
+        return index
+
+
+class IVFSearch(ApproximateSearch):
+    """An inverted file: ``n_lists`` cells around centroids, ``n_probes`` of them are searched.
+
+    0 lists are about four times the square root of n.
+    """
+
+    name = "faiss-ivf"
+    defaults: ClassVar[dict[str, int]] = {
+        **ApproximateSearch.defaults, "n_lists": 0, "n_probes": 32,
+    }  # fmt: skip
+
+    def _fill(self, faiss: Any, single: np.ndarray, n_jobs: int | None) -> Any:
+        n, p = single.shape
+        n_lists = self.params["n_lists"] or int(4 * np.sqrt(n))
+        n_lists = max(1, min(n_lists, n // _POINTS_A_LIST))
+        norm = self._norm(faiss)
+        centroids = faiss.IndexFlat(p, norm)
+        index = faiss.IndexIVFFlat(centroids, p, n_lists, norm)
+        # The index outlives the centroids' Python name only if it owns them.
+        centroids.this.disown()
+        index.own_fields = True
+        index.nprobe = self.params["n_probes"]
+        with _threads(faiss, n_jobs):
+            index.train(single)
+            index.add(single)
+        return index
+
+
+def is_city_block(metric: Metric) -> bool:
+    """Whether a metric is the city-block distance, the other one that faiss knows."""
+    return getattr(metric, "metric", None) in _NAMES_OF_L1
+
+
+def _order_candidates(
+    index: SearchIndex,
+    points: np.ndarray,
+    rows: np.ndarray,
+    candidates: np.ndarray,
+    own: np.ndarray,
+    k: int,
+    reach: Reach | None = None,
+    n_jobs: int | None = None,
+) -> tuple[Lists, list[Any]]:
+    """Order the candidates of some rows by (distance, rank among ties) and keep k.
+
+    Parameters
+    ----------
+    index : SearchIndex
+        Has the metric and the order of ties.
+    points : ndarray of shape (n, p)
+    rows : ndarray of shape (m, p)
+    candidates : ndarray of shape (m, n_candidates), dtype int64
+        Points, none twice; negative for none.
+    own : ndarray of shape (m,), dtype uint32
+        The point that each row is, which is left out.
+    k : int
+    reach : Reach, optional
+        To look for reverse neighbours among the candidates.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    neighbors, distances : ndarray of shape (k, m)
+        Infinitely far where there are fewer than k.
+    parts : list
+        For :func:`bayesknn.graph.reverse.assemble`.
+    """
+    m, ties, is_l1 = len(rows), index.ties, is_city_block(index.metric)
+    neighbors, distances = np.zeros((k, m), np.uint32), np.full((k, m), np.inf)
+    parts: list[Any] = [None] * -(-m // _STRIP)
+
+    def order(start: int, stop: int) -> None:
+        strip = candidates[start:stop]
+        lengths = _measure(points, rows[start:stop], strip, is_l1)
+        is_there = (strip >= 0) & (strip != own[start:stop, None])
+        enough = is_there.sum(axis=1) >= k
+        is_ranked = is_there & enough[:, None]
+        neighbors[:, start:stop][:, enough], distances[:, start:stop][:, enough] = rank_stored(
+            *_as_rows(strip[enough], lengths[enough], is_ranked[enough]), k, ties
+        )
+        if reach is not None:
+            stored = _as_rows(strip, lengths, is_there)
+            parts[start // _STRIP] = reverse_in_sparse(*stored, reach.lists)
+
+    run_in_threads(order, m, _STRIP, n_jobs)
+    return (neighbors, distances), parts
+
+
+def _as_rows(
+    candidates: np.ndarray, lengths: np.ndarray, is_there: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return starts, indices and distances of the candidates that are there."""
+    starts = np.append(0, np.cumsum(is_there.sum(axis=1))).astype(np.int64)
+    return starts, candidates[is_there].astype(np.uint32), lengths[is_there]
+
+
+@kernel
+def _measure(points, rows, candidates, is_l1):
+    """Distances to candidates, summed over the features in their order."""
+    m, size = candidates.shape
+    found = np.empty((m, size))
+    for q in range(m):
+        for c in range(size):
+            i = max(candidates[q, c], 0)
+            total = 0.0
+            for f in range(points.shape[1]):
+                gap = rows[q, f] - points[i, f]
+                total += abs(gap) if is_l1 else gap * gap
+            found[q, c] = total if is_l1 else np.sqrt(total)
+    return found

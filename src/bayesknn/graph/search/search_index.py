@@ -1,0 +1,164 @@
+"""What a search back end is: built from points, asked about all of them and about new ones.
+
+A back end is saved and loaded by its state, as pickle and :mod:`bayesknn._packing` ask for it: what
+it knows of the points, but nothing that is quickly built again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from bayesknn.graph.metrics import Metric
+from bayesknn.graph.ties import TieOrder, order_ties
+
+if TYPE_CHECKING:
+    from bayesknn.graph.kdtree import KDTree
+    from bayesknn.graph.reach import Reach
+
+# Lists of shape (k, m): neighbours, uint32, and distances.
+Lists = tuple[np.ndarray, np.ndarray]
+# Starts, points and ranks, as :class:`bayesknn.graph.NeighborQuery` has them.
+Reverse = tuple[np.ndarray, np.ndarray, np.ndarray]
+Advance = Callable[[float], object]
+
+
+class Recall(NamedTuple):
+    """What part of the true neighbours an approximate search found, on a sample of points.
+
+    Attributes
+    ----------
+    value, error : float
+        The mean over the sample and its standard error.
+    n_queries : int
+        Points whose neighbours were also found exactly.
+    """
+
+    value: float
+    error: float
+    n_queries: int
+
+
+class SearchIndex:
+    """What a graph is found by, and what answers about new points.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, p)
+        Training points as the metric's numbers.
+    metric : Metric
+        Fitted to them.
+    tie_order : int
+        Which order of the rows settles equal distances.
+    ties : TieOrder, optional
+        That order where it is not the usual one of ``tie_order``.
+    params : dict, optional
+        ``search_params`` as users give them; see ``defaults``.
+
+    Attributes
+    ----------
+    name : str
+        As users write it.
+    exact : bool
+        Whether the lists are those of measuring every pair.
+    keeps_points : bool
+        Whether it keeps the array of points itself, and not a layout of its own.
+    defaults : dict
+        The parameters it takes, with their defaults.
+    n_points : int
+    recall : Recall or None
+        Of an approximate search, once :meth:`neighbors` has run.
+    """
+
+    name: ClassVar[str]
+    exact: ClassVar[bool] = True
+    keeps_points: ClassVar[bool] = False
+    defaults: ClassVar[dict[str, int]] = {}
+    # Left out of files: quickly built again.
+    _fleeting: ClassVar[tuple[str, ...]] = ("_ties",)
+    recall: Recall | None = None
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        metric: Metric,
+        tie_order: int = 0,
+        ties: TieOrder | None = None,
+        params: dict[str, Any] | None = None,
+    ):
+        self.metric = metric
+        self.tie_order = tie_order
+        self.params = {**self.defaults, **(params or {})}
+        self.n_points = points.shape[0]
+        self._ties = ties
+        self._build(points)
+
+    @property
+    def ties(self) -> TieOrder:
+        """Who comes first at equal distance."""
+        return order_ties(self.n_points, self.tie_order) if self._ties is None else self._ties
+
+    @property
+    def points(self) -> np.ndarray | None:
+        """The training points as the metric's numbers; None for precomputed distances."""
+        raise NotImplementedError
+
+    @property
+    def tree(self) -> KDTree | None:
+        """The package's own tree, where there is one."""
+        return None
+
+    def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
+        """Find every training point's k nearest others.
+
+        Parameters
+        ----------
+        k : int
+            At most n - 1.
+        n_jobs : int, optional
+            Threads, as in joblib. The result does not depend on it.
+        advance : callable, optional
+            Is told how many points are done.
+
+        Returns
+        -------
+        neighbors : ndarray of shape (k, n), dtype uint32
+        distances : ndarray of shape (k, n)
+        """
+        raise NotImplementedError
+
+    def query(
+        self, rows: Any, k: int, reach: Reach | None, n_jobs: int | None = None
+    ) -> tuple[Lists, Reverse | None]:
+        """Find the k nearest training points of new ones, and those that reach them.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m, p)
+            New points as the metric's numbers.
+        k : int
+        reach : Reach or None
+            How far the training points' lists reach; None where reverse neighbours are not wanted.
+        n_jobs : int, optional
+
+        Returns
+        -------
+        forward : (neighbors, distances)
+        reverse : (starts, points, ranks) or None
+        """
+        raise NotImplementedError
+
+    def _build(self, points: Any) -> None:
+        """Keep what is needed of the points."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if name not in self._fleeting}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(dict.fromkeys(self._fleeting), **state)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.metric!r}, n_points={self.n_points})"

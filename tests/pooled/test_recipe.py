@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
@@ -13,6 +14,7 @@ from bayesknn.pooled.folds import assign_folds
 from bayesknn.pooled.member import fit_link, fit_member
 from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.pool import fit_weights
+from bayesknn.pooled.random_trees import find_importances
 from tests.pooled import dense
 
 LABEL_METRICS = ("robust", "within", "discriminant", "evidence")
@@ -64,6 +66,22 @@ def test_relevance_weighs_as_the_recipe_does():
     noise = np.hstack([X[:, :1] * 0.1 + y[:, None], np.random.default_rng(0).normal(size=(80, 3))])
     found = METRICS["relevance"]().fit(Columns().fit(noise), y, 2, 5).relevance_
     assert found[0] > 0.9
+
+
+def test_random_trees_are_those_of_scikit_learn():
+    """Mean importances over 400 trees of either, judged by the errors of both."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 5))
+    X[:, 4] = X[:, 4] > 0.5
+    y = np.digitize(X[:, 0] + X[:, 1] * X[:, 2] + X[:, 4] + rng.normal(size=80), [0.0, 1.0])
+    theirs = ExtraTreesClassifier(400, min_samples_leaf=3, random_state=0).fit(X, y).estimators_
+    samples = (
+        np.array([tree.feature_importances_ for tree in theirs]),
+        np.array([find_importances(X, y, 3, 1, seed) for seed in range(400)]),
+    )
+    gap = np.subtract(*(sample.mean(axis=0) for sample in samples))
+    error = np.sqrt(sum(sample.var(axis=0) for sample in samples) / 400)
+    assert (np.abs(gap) < 4.5 * error).all(), gap / error
 
 
 @pytest.mark.parametrize("seed", range(4))

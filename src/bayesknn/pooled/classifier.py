@@ -36,6 +36,8 @@ _N_K = 10
 # k = 64 beyond.
 _MAX_ENTRIES = 4_500_000
 _LONG_LIST = 64
+# Rows that are enough to know how far probabilities are off.
+_JUDGED_ROWS = 10_000
 # Influences of all rows on some points that are held at a time.
 _CHUNK = 2**22
 
@@ -169,8 +171,9 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         seed_of = dict(zip(METRICS, map(int, seeds), strict=True))
         folds = assign_folds(labels, n_folds, np.random.default_rng(fold_seed))
         search = {"search": self.search, "search_params": self.search_params}
-        fitted, spaces, members, loo = {}, {}, {}, []
-        by_folds = []
+        # Errors are judged on so many folds: all of them, on a table of ordinary size.
+        judged = folds < -(-n_folds * _JUDGED_ROWS // len(labels))
+        fitted, spaces, members, loo, apart = {}, {}, {}, [], []
         with (
             follow_stages(self, X, y, n_stages=len(names)) as stage,
             progress("Pooling neighbours", len(names), verbose=self.verbose) as advance,
@@ -179,26 +182,23 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
                 with stage(name):
                     kind, seed = METRICS[name], seed_of[name]
                     metric = kind().fit(table, labels, n_classes, seed)
+                    points = metric.transform(table)
                     space = Neighborhoods(
-                        metric.transform(table),
-                        labels,
-                        n_classes,
-                        k_values,
-                        metric.norm,
-                        self.n_jobs,
-                        search,
+                        points, labels, n_classes, k_values, metric.norm, self.n_jobs, search
                     )
                     in_folds = honest_features(
-                        kind, table, labels, n_classes, k_values, folds, seed, self.n_jobs, search
-                    )
-                    features = (
-                        in_folds if kind.sees_labels else space.training_features(self.n_jobs)
-                    )
-                    members[name], proba = fit_member(features, labels)
-                    fitted[name], spaces[name] = metric, space
+                        kind, table, labels, n_classes, k_values, folds, seed, self.n_jobs, search,
+                        slice(None) if kind.sees_labels else judged,
+                    )  # fmt: skip
+                    if kind.sees_labels:
+                        member, proba = fit_member(in_folds, labels, self.n_jobs)
+                        apart.append(proba[judged])
+                    else:
+                        features = space.training_features(self.n_jobs)
+                        member, proba = fit_member(features, labels, self.n_jobs)
+                        apart.append(member.proba(in_folds)[0])
+                    fitted[name], spaces[name], members[name] = metric, space, member
                     loo.append(proba)
-                    is_same = kind.sees_labels
-                    by_folds.append(proba if is_same else members[name].proba(in_folds)[0])
                 advance(1)
         member_proba = np.array(loo)
         weights = fit_weights(member_proba, labels)
@@ -206,9 +206,9 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         sureness = PoolSureness(
             spaces[leader],
             float(members[leader].k_weights @ spaces[leader].k_values),
-            pool_proba(weights, np.array(by_folds)),
-            labels,
+            pool_proba(weights, np.array(apart)),
             folds,
+            judged,
             self.n_jobs,
         )
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here

@@ -6,8 +6,7 @@ to the (k+1)-th neighbour. A new point would push one of j's neighbours out, so 
 the distance to the k-th.
 
 ``-log(mean distance to the ceil(k/G) nearest of class g + epsilon)``, with epsilon a thousandth of
-the median of the points' five smallest distances. A class that has fewer gives all but one, so
-that a class does not look one point poorer to its own members.
+the median of the points' five smallest distances.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ import numpy as np
 
 from bayesknn._jit import inline_kernel, kernel
 from bayesknn.graph import NeighborGraph
+from bayesknn.graph.metrics import make_metric
+from bayesknn.graph.search import build_index
 
 _NEAREST = 5
 
@@ -48,28 +49,26 @@ class Neighborhoods:
         search: dict | None = None,
     ):
         n = len(points)
+        search = search or {}
         self.n_classes = n_classes
         self.norm = norm
-        self.search = search or {}
         self.labels = labels.astype(np.uint32)
         self.points = np.ascontiguousarray(points)
-        self.graph = self._connect(points, min(int(k_values[-1]) + 1, n - 1), n_jobs)
+        k_max = min(int(k_values[-1]) + 1, n - 1)
+        self.graph = NeighborGraph.from_points(points, k_max, norm, n_jobs=n_jobs, **search)
         # A list of k + 1 is needed, and has at most n - 1.
         self.k_values = np.minimum(k_values, self.graph.k_max - 1)
         assert self.graph.distances is not None
         few = self.graph.distances[:_NEAREST]
         positive = few[few > 0]
         self.epsilon = 1e-3 * float(np.median(positive)) if len(positive) else 1.0
-        self.sizes = np.bincount(labels, minlength=n_classes)
-        self.members = [points[labels == g] for g in range(n_classes)]
         wanted = max(-(-int(self.k_values[-1]) // n_classes), 1)
-        self.class_graphs = [
-            self._connect(own, min(wanted, len(own) - 1), n_jobs) if len(own) > 1 else None
-            for own in self.members
+        self.classes = [
+            build_index(points[labels == g], make_metric(norm), **search) for g in range(n_classes)
         ]
-
-    def _connect(self, points: np.ndarray, k: int, n_jobs: int | None) -> NeighborGraph:
-        return NeighborGraph.from_points(points, k, metric=self.norm, n_jobs=n_jobs, **self.search)
+        # All but one of a small class, so that it does not look poorer to its own members.
+        sizes = np.bincount(labels, minlength=n_classes)
+        self.reach = np.clip(sizes - 1, 1, wanted).tolist()
 
     def training_features(self, n_jobs: int | None = None) -> np.ndarray:
         """Features of the training points, each left out of its own.
@@ -82,12 +81,10 @@ class Neighborhoods:
         found = np.zeros((len(self.k_values), n, self.n_classes, 2))
         graph = self.graph
         _vote_training(graph.neighbors, graph.distances, self.labels, self.k_values, found[..., 0])
-        for g, own in enumerate(self.class_graphs):
-            assert own is not None  # check_training refuses classes of one
-            is_own = self.labels == g
-            nearest = np.empty((own.k_max, n))
-            nearest[:, is_own] = own.distances
-            nearest[:, ~is_own] = self._nearest(g, self.points[~is_own], n_jobs)
+        for g, reach in enumerate(self.reach):
+            # A member of the class is its own nearest, which is left out.
+            nearest = self._nearest(g, self.points, n_jobs, reach + 1)
+            nearest = np.where(self.labels == g, nearest[1:], nearest[:-1])
             self._average(nearest, found[:, :, g, 1])
         return self._finish(found)
 
@@ -108,7 +105,7 @@ class Neighborhoods:
                 self.norm == "manhattan", self.k_values, found[:, part, :, 0],
             )  # fmt: skip
         for g in range(self.n_classes):
-            self._average(self._nearest(g, rows, n_jobs), found[:, :, g, 1])
+            self._average(self._nearest(g, rows, n_jobs, self.reach[g]), found[:, :, g, 1])
         return self._finish(found)
 
     def distances(self, rows: np.ndarray, k: int, n_jobs: int | None = None) -> np.ndarray:
@@ -116,14 +113,10 @@ class Neighborhoods:
         parts = self.graph.query_chunks(rows, n_jobs=n_jobs, direction="forward")
         return np.concatenate([query.distances[k - 1] for _, query in parts])
 
-    def _nearest(self, g: int, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
-        """Distances to the nearest of class g, (k, m)."""
-        graph = self.class_graphs[g]
-        if graph is None:
-            gap = np.abs(rows - self.members[g])
-            one = gap.sum(axis=1) if self.norm == "manhattan" else np.sqrt((gap**2).sum(axis=1))
-            return one[None]
-        return graph.query(rows, n_jobs, direction="forward").distances
+    def _nearest(self, g: int, rows: np.ndarray, n_jobs: int | None, k: int) -> np.ndarray:
+        """Distances to the k nearest of class g, (k, m)."""
+        (_, distances), _ = self.classes[g].query(rows, k, None, n_jobs)
+        return distances
 
     def _average(self, nearest: np.ndarray, found: np.ndarray) -> None:
         sums = np.cumsum(nearest, axis=0)

@@ -46,16 +46,18 @@ def honest_features(
     seed: int,
     n_jobs: int | None = None,
     search: dict | None = None,
+    asked: np.ndarray | slice = slice(None),
 ) -> np.ndarray:
     """Return features of the training points by metrics fitted without them.
 
     Returns
     -------
-    ndarray of shape (n_k, n, n_classes, 2)
+    ndarray of shape (n_k, n_asked, n_classes, 2)
+        Of the rows in ``asked``, which are whole folds.
     """
     n = len(labels)
     found = np.empty((len(k_values), n, n_classes, 2))
-    for fold in np.unique(folds):
+    for fold in np.unique(folds[asked]):
         is_new = folds == fold
         known = table.take(~is_new)
         seen = labels[~is_new]
@@ -65,4 +67,4 @@ def honest_features(
             fitted.transform(known), seen, n_classes, fewer, fitted.norm, n_jobs, search
         )
         found[:, is_new] = space.new_features(fitted.transform(table.take(is_new)), n_jobs)
-    return found
+    return found[:, asked]

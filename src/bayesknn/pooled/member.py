@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, softmax
 
+from bayesknn._jit import kernel
+from bayesknn.graph.threads import run_in_threads
 from bayesknn.pooled.newton import minimize
 
 # Prior standard deviations of every alpha and of (b_1, b_2).
@@ -53,25 +55,21 @@ def fit_link(features: np.ndarray, labels: np.ndarray) -> tuple[Link, np.ndarray
         Log probabilities of each point at the parameters moved by one Newton step that takes its
         own score out: approximate leave-one-out of alpha and b.
     """
-    n, n_classes, _ = features.shape
+    n_classes = features.shape[1]
     precision = np.array([_ALPHA_SD**-2] * n_classes + [sd**-2 for sd in _B_SD])
-    truth = np.zeros((n, n_classes))
-    truth[np.arange(n), labels] = 1.0
+    labels = labels.astype(np.int64)
 
     def objective(theta: Any) -> Any:
-        log_p = Link(theta[:n_classes], theta[n_classes:]).log_proba(features)
-        p = np.exp(log_p)
-        rest = truth - p
-        score = np.concatenate([rest.sum(axis=0), np.einsum("ig,igc->c", rest, features)])
-        value = -log_p[np.arange(n), labels].sum() + 0.5 * precision @ theta**2
-        return value, precision * theta - score, _curvature(p, features) + np.diag(precision)
+        value, gradient, hessian = _lose(theta, features, labels)
+        prior = precision * theta
+        return value + 0.5 * prior @ theta, gradient + prior, hessian + np.diag(precision)
 
     is_b = np.arange(n_classes + 2) >= n_classes
     theta = minimize(objective, is_b * 0.5, is_b)
     link = Link(theta[:n_classes], theta[n_classes:])
     hessian = objective(theta)[2]
     free = ~is_b | (theta > 0)
-    rest = truth - np.exp(link.log_proba(features))
+    rest = np.eye(n_classes)[labels] - np.exp(link.log_proba(features))
     scores = np.hstack([rest, np.einsum("ig,igc->ic", rest, features)])
     steps = np.zeros_like(scores)
     steps[:, free] = np.linalg.solve(hessian[np.ix_(free, free)], scores[:, free].T).T
@@ -80,17 +78,47 @@ def fit_link(features: np.ndarray, labels: np.ndarray) -> tuple[Link, np.ndarray
     return link, log_softmax(logits, axis=1)
 
 
-def _curvature(p: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """Hessian of minus the log likelihood in (alpha, b)."""
-    n_classes = p.shape[1]
-    around = features - np.einsum("ig,igc->ic", p, features)[:, None]
-    weighted = p[..., None] * around
-    hessian = np.empty((n_classes + 2, n_classes + 2))
-    hessian[:n_classes, :n_classes] = np.diag(p.sum(axis=0)) - p.T @ p
-    hessian[:n_classes, n_classes:] = weighted.sum(axis=0)
-    hessian[n_classes:, :n_classes] = hessian[:n_classes, n_classes:].T
-    hessian[n_classes:, n_classes:] = np.einsum("igc,igd->cd", weighted, around)
-    return hessian
+@kernel
+def _lose(theta, features, labels):
+    """Minus the log likelihood in (alpha, b), its gradient and its Hessian."""
+    n, n_classes, n_features = features.shape
+    size = n_classes + n_features
+    value = 0.0
+    gradient, hessian = np.zeros(size), np.zeros((size, size))
+    p, mean = np.empty(n_classes), np.empty(n_features)
+    for i in range(n):
+        for g in range(n_classes):
+            p[g] = theta[g]
+            for c in range(n_features):
+                p[g] += features[i, g, c] * theta[n_classes + c]
+        top = p.max()
+        value += top - p[labels[i]]
+        total = 0.0
+        for g in range(n_classes):
+            p[g] = np.exp(p[g] - top)
+            total += p[g]
+        value += np.log(total)
+        gradient[labels[i]] -= 1.0
+        mean[:] = 0.0
+        for g in range(n_classes):
+            p[g] /= total
+            gradient[g] += p[g]
+            for c in range(n_features):
+                mean[c] += p[g] * features[i, g, c]
+        for c in range(n_features):
+            gradient[n_classes + c] += mean[c] - features[i, labels[i], c]
+        for g in range(n_classes):
+            hessian[g, g] += p[g]
+            for h in range(n_classes):
+                hessian[g, h] -= p[g] * p[h]
+            for c in range(n_features):
+                slope = p[g] * (features[i, g, c] - mean[c])
+                hessian[g, n_classes + c] += slope
+                hessian[n_classes + c, g] += slope
+                for d in range(n_features):
+                    around = features[i, g, d] - mean[d]
+                    hessian[n_classes + c, n_classes + d] += slope * around
+    return value, gradient, hessian
 
 
 class Member:
@@ -117,13 +145,17 @@ class Member:
         return mean, np.tensordot(self.k_weights, (each - mean) ** 2, 1)
 
 
-def fit_member(features: np.ndarray, labels: np.ndarray) -> tuple[Member, np.ndarray]:
+def fit_member(
+    features: np.ndarray, labels: np.ndarray, n_jobs: int | None = None
+) -> tuple[Member, np.ndarray]:
     """Fit the links and average over k.
 
     Parameters
     ----------
     features : ndarray of shape (n_k, n, n_classes, 2)
     labels : ndarray of shape (n,)
+    n_jobs : int, optional
+        Threads. No result depends on it.
 
     Returns
     -------
@@ -131,7 +163,13 @@ def fit_member(features: np.ndarray, labels: np.ndarray) -> tuple[Member, np.nda
     loo_proba : ndarray of shape (n, n_classes)
     """
     rows = np.arange(len(labels))
-    links, logs = zip(*(fit_link(one, labels) for one in features), strict=True)
+    fits: list[Any] = [None] * len(features)
+
+    def fit(t: int, _: int) -> None:
+        fits[t] = fit_link(features[t], labels)
+
+    run_in_threads(fit, len(features), 1, n_jobs)
+    links, logs = zip(*fits, strict=True)
     weights = softmax([log_p[rows, labels].sum() for log_p in logs])
     loo = sum(weight * np.exp(log_p) for weight, log_p in zip(weights, logs, strict=True))
     return Member(list(links), weights), loo

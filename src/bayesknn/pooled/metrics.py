@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn.pooled.columns import Table
+from bayesknn.pooled.random_trees import find_importances
 
 # Weight of the prior shares in the class shares along a column, in points.
 _PRIOR_POINTS = 5.0
@@ -112,20 +113,13 @@ class Relevance:
 
     def fit(self, table: Table, labels: np.ndarray, n_classes: int, seed: int) -> Relevance:
         """Learn ranks and weights."""
-        from sklearn.ensemble import ExtraTreesClassifier
-
         self.scores_ = NormalScores().fit(table)
         rng = np.random.default_rng(seed)
         n, p = table.points.shape
         rows = np.arange(n) if n <= _TREE_ROWS else rng.choice(n, _TREE_ROWS, replace=False)
         points = table.points[rows]
-        trees = ExtraTreesClassifier(
-            _N_TREES,
-            min_samples_leaf=3,
-            max_features="sqrt",
-            random_state=int(rng.integers(2**31)),
-        ).fit(np.hstack([points, rng.permuted(points, axis=0)]), labels[rows])
-        importance = trees.feature_importances_
+        both = np.hstack([points, rng.permuted(points, axis=0)])
+        importance = find_importances(both, labels[rows], n_classes, _N_TREES, seed)
         excess = np.maximum(importance[:p] - importance[p:].mean(), 0.0)
         total = excess.sum()
         self.relevance_ = excess / total if total > 0 else np.full(p, 1 / p)
@@ -215,8 +209,8 @@ def _trace_shares(
         group = merged[group]
         counts = np.bincount(group)
         places = np.bincount(group, weights=column) / counts
-    by_class = np.zeros((len(places), n_classes))
-    np.add.at(by_class, (group, labels), 1.0)
+    cells = np.bincount(group * n_classes + labels, minlength=len(places) * n_classes)
+    by_class = cells.reshape(len(places), n_classes).astype(np.float64)
     if is_smooth:
         ranks = np.cumsum(counts) - (counts - 1) / 2
         sd = max(n**0.8 / 4, 5.0)

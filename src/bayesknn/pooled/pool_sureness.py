@@ -33,9 +33,11 @@ class PoolSureness:
         Of the metric that weighs most.
     k_mean : float
         Its mean k.
-    probabilities : ndarray of shape (n, n_classes)
+    probabilities : ndarray of shape (n_judged, n_classes)
         Pooled ones, that do not use the labels of the same fold.
-    labels, folds : ndarray of shape (n,)
+    folds : ndarray of shape (n,)
+    judged : ndarray of shape (n,), dtype bool
+        Which rows the probabilities are of.
     n_jobs : int, optional
     """
 
@@ -44,19 +46,23 @@ class PoolSureness:
         space: Neighborhoods,
         k_mean: float,
         probabilities: np.ndarray,
-        labels: np.ndarray,
         folds: np.ndarray,
+        judged: np.ndarray,
         n_jobs: int | None = None,
     ):
         self.k = max(round(k_mean), 1)
         assert space.graph.distances is not None
         self.scale = DistanceScale.from_distances(space.graph.distances[self.k - 1])
         n_ranks = int(np.clip(round(k_mean / _PART_OF_K), 1, _MOST))
-        pairs = _pair_within_folds(space, folds, n_ranks, n_jobs)
+        pairs = _pair_within_folds(space.points[judged], space.norm, folds[judged], n_ranks, n_jobs)
         self.correlation = _UNKNOWN
         if pairs is not None:
             self.correlation = correlate_residuals(
-                labels, pairs, lambda i, j, rank: probabilities[i], probabilities, k_mean
+                space.labels[judged],
+                pairs,
+                lambda i, j, rank: probabilities[i],
+                probabilities,
+                k_mean,
             )
 
     def intervals(
@@ -79,7 +85,7 @@ class PoolSureness:
 
 
 def _pair_within_folds(
-    space: Neighborhoods, folds: np.ndarray, n_ranks: int, n_jobs: int | None
+    points: np.ndarray, norm: str, folds: np.ndarray, n_ranks: int, n_jobs: int | None
 ) -> np.ndarray | None:
     """Return each point's nearest in its own fold, (n_ranks, n); None if a fold has one point."""
     n_ranks = min(n_ranks, int(np.bincount(folds)[np.unique(folds)].min()) - 1)
@@ -88,8 +94,6 @@ def _pair_within_folds(
     found = np.empty((n_ranks, len(folds)), np.int64)
     for fold in np.unique(folds):
         rows = np.flatnonzero(folds == fold)
-        graph = NeighborGraph.from_points(
-            space.points[rows], n_ranks, metric=space.norm, n_jobs=n_jobs
-        )
+        graph = NeighborGraph.from_points(points[rows], n_ranks, metric=norm, n_jobs=n_jobs)
         found[:, rows] = rows[graph.neighbors]
     return found

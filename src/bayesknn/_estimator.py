@@ -56,10 +56,10 @@ def check_new_points(estimator: Any, X: Any) -> None:
     validate_data(estimator, X, skip_check_array=True, reset=False)
 
 
-def affordable_neighbors(labels: np.ndarray) -> int:
+def affordable_neighbors(class_sizes: np.ndarray) -> int:
     """Return the paper's K, the size of the smallest class, kept to n - 1 and 2e7 / n."""
-    n = len(labels)
-    return min(int(np.bincount(labels).min()), n - 1, max(1, _MAX_ENTRIES // n))
+    n = int(class_sizes.sum())
+    return min(int(class_sizes.min()), n - 1, max(1, _MAX_ENTRIES // n))
 
 
 @contextmanager

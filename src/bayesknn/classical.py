@@ -188,7 +188,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             if k_max is not None and k_max < k:
                 raise ValueError(f"max_neighbors is {k_max}, less than n_neighbors, which is {k}")
             return k_max or k
-        return k_max or affordable_neighbors(labels)
+        return k_max or affordable_neighbors(np.bincount(labels))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

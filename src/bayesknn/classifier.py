@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from bayesknn._blocks import by_blocks
 from bayesknn._estimator import (
     CallbackSupportMixin,
     affordable_neighbors,
@@ -347,6 +348,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         self.loo_log_score_ = log_score(self.loo_proba_, labels)
         return self
 
+    @by_blocks
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class, the first in ``classes_`` where several are.
 
@@ -362,6 +364,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         winners = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[winners]
 
+    @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities averaged over the posterior, in the order of ``classes_``.
 
@@ -379,6 +382,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         own = self._check_and_connect(X).probabilities(X)
         return shift_probabilities(own, self._odds_ratio)
 
+    @by_blocks
     def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> np.ndarray:
         """Return an interval of each class probability.
 
@@ -423,6 +427,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         typicality = self._how_sure().scale.typicality(found.distances)
         return Summary(self._finish(found), self._find_intervals(found, level), typicality)
 
+    @by_blocks
     def predict_zone(
         self,
         X: Any,
@@ -462,6 +467,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         zones = find_zones(found.intervals)
         return names[np.where(found.typicality < unfamiliar, len(self.classes_), zones)]
 
+    @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:
         """Return how usual the places of new points are.
 
@@ -831,7 +837,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
             return check_count(self.max_neighbors, "max_neighbors", 1, len(labels) - 1)
         if isinstance(self.prior, Prior):
             return check_count(self.prior.k_max, "k_max of the prior", 1, len(labels) - 1)
-        k_max = affordable_neighbors(labels)
+        k_max = affordable_neighbors(np.bincount(labels))
         if is_sparse(X) and X.shape[0] == X.shape[1]:
             k_max = max(1, min(k_max, count_stored(X)))
         return k_max

@@ -161,7 +161,7 @@ def test_refits_without_the_points_that_matter_most_agree(kind):
     true = refit_without(X, labels, n_classes, prior, rows, kind)
     assert np.abs(found[rows] - true).max() < 0.05
     error = abs(log_score(found[rows], labels[rows]) - log_score(true, labels[rows]))
-    rule = [whole._average(counts) for _, counts in whole._count_training()]
+    rule = [whole._rule.average(counts) for _, counts in whole._count_training()]
     seen = np.concatenate(rule)[rows]
     assert abs(log_score(seen, labels[rows]) - log_score(true, labels[rows])) > 3 * error
 

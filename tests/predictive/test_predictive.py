@@ -52,7 +52,7 @@ def test_probabilities_are_the_weighted_rule(n_classes, weighted, direction):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_condensing_does_not_show(n_classes, weighted):
     predictive, case = build(n_classes, weighted, nodes=dense_nodes())
-    assert predictive._rule.n_nodes < predictive.nodes.n_nodes / 4
+    assert predictive._rule._condensed.n_nodes < predictive.nodes.n_nodes / 4
     values = rule_at_nodes(*case)
     mean = np.tensordot(case[4].weight, values, axes=1)
     assert np.abs(predictive.probabilities(case[2]) - mean).max() < 1e-7

@@ -179,11 +179,12 @@ def _tally(
     members, places = hits.members, hits.places
     # The last row takes who turns out to be beyond the largest k.
     tally = np.empty((n_k + 1, found.shape[2]), np.int32)
+    no_limits = np.empty(0)
     n_near = 0
     for b in range(start, stop):
         _gather(
             ranks, first_leaf, n_leaves, low, high, blocks,
-            query_order, query_blocks, query_low, query_high, False, b, wanted[-1], held,
+            query_order, query_blocks, query_low, query_high, False, no_limits, b, wanted[-1], held,
         )  # fmt: skip
         if is_reverse:
             n_near = _find_leaves(

@@ -36,6 +36,7 @@ def nearest_in_tree(
     k: int,
     n_jobs: int | None = None,
     advance: Callable[[float], object] | None = None,
+    limits: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the k nearest points of a tree, ordered by (distance, rank among ties).
 
@@ -52,11 +53,15 @@ def nearest_in_tree(
         Threads, as in joblib. The result does not depend on it.
     advance : callable, optional
         Is told how many points are done.
+    limits : ndarray of shape (m,), optional
+        Distances beyond which nobody is wanted, infinite ones included; there may then be fewer
+        than k points to find.
 
     Returns
     -------
     neighbors : ndarray of shape (k, m), dtype uint32
     distances : ndarray of shape (k, m)
+        Infinite where fewer than k points are within the limit.
 
     Examples
     --------
@@ -79,10 +84,12 @@ def nearest_in_tree(
     rows = np.empty_like(tree.order)
     rows[tree.ranks] = tree.order
 
+    limits = np.empty(0) if limits is None else limits
+
     def search(start: Any, stop: Any) -> None:
         _search(
             tree.ranks, *tree[1:6], rows, asked.order, asked.blocks, low, high,
-            is_self, start, stop, neighbors, distances,
+            is_self, limits, start, stop, neighbors, distances,
         )  # fmt: skip
 
     def count(leaves: float) -> None:
@@ -96,7 +103,8 @@ def nearest_in_tree(
 @kernel
 def _search(
     ranks, first_leaf, n_leaves, low, high, blocks, rows,
-    query_order, query_blocks, query_low, query_high, is_self, start, stop, neighbors, distances,
+    query_order, query_blocks, query_low, query_high, is_self, limits,
+    start, stop, neighbors, distances,
 ):  # fmt: skip
     m, k = query_order.shape[0], neighbors.shape[0]
     held = _make_candidates(k, blocks.shape[1])
@@ -107,14 +115,18 @@ def _search(
     for b in range(start, stop):
         _gather(
             ranks, first_leaf, n_leaves, low, high, blocks,
-            query_order, query_blocks, query_low, query_high, is_self, b, k, held,
+            query_order, query_blocks, query_low, query_high, is_self, limits, b, k, held,
         )  # fmt: skip
         for q in range(min(_LEAF, m - b * _LEAF)):
+            size = min(k, held.n_found[q])
             _sort(keys[q], points[q], held.n_found[q], spare_keys, spare_points, slots)
             i = query_order[b * _LEAF + q]
-            for r in range(k):
+            for r in range(size):
                 neighbors[r, i] = rows[points[q, r]]
                 distances[r, i] = keys[q, r]
+            for r in range(size, k):
+                neighbors[r, i] = 0
+                distances[r, i] = np.inf
 
 
 class Candidates(NamedTuple):
@@ -158,7 +170,7 @@ def _make_candidates(k, p):
 @kernel
 def _gather(
     ranks, first_leaf, n_leaves, low, high, blocks,
-    query_order, query_blocks, query_low, query_high, is_self, b, k, held,
+    query_order, query_blocks, query_low, query_high, is_self, limits, b, k, held,
 ):  # fmt: skip
     """Fill ``held`` with candidates of block b, the k nearest of each query among them."""
     keys, points, n_found, limit_key, limit_point, limit_square, coordinates = held
@@ -178,6 +190,9 @@ def _gather(
     for q in range(size):
         for f in range(blocks.shape[1]):
             coordinates[q, f] = query_blocks[b, f, q]
+        if limits.shape[0] > 0:
+            limit_key[q] = limits[query_order[b * _LEAF + q]]
+            limit_square[q] = limit_key[q] * limit_key[q] * _SAME_ROOT
         if is_self:
             own[q] = ranks[b * _LEAF + q]
             home[q] = b

@@ -29,7 +29,7 @@ class TieOrder(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def order_ties(n: int, tie_order: int = 0) -> TieOrder:
+def order_ties(n: int, tie_order: int = 0, first: int = 0) -> TieOrder:
     """Sort the rows 0..n-1 by their keys.
 
     Parameters
@@ -38,6 +38,8 @@ def order_ties(n: int, tie_order: int = 0) -> TieOrder:
         Below 2**32.
     tie_order : int
         In 0..2**32 - 1; each value is another order.
+    first : int
+        Number of the first row where these are a block of more: the order is that of the whole.
 
     Examples
     --------
@@ -45,12 +47,17 @@ def order_ties(n: int, tie_order: int = 0) -> TieOrder:
     >>> order_ties(5).rows.tolist(), order_ties(4).rows.tolist()
     ([2, 4, 1, 0, 3], [2, 1, 0, 3])
     """
-    keys = _mix(np.arange(n, dtype=np.uint64) + np.uint64(tie_order << 32))
+    keys = key_of_rows(np.arange(first, first + n, dtype=np.uint64), tie_order)
     rows = np.argsort(keys).astype(np.uint32)
     ranks = np.empty(n, np.uint32)
     ranks[rows] = np.arange(n, dtype=np.uint32)
     rows.flags.writeable = ranks.flags.writeable = False
     return TieOrder(rows, ranks)
+
+
+def key_of_rows(rows: np.ndarray, tie_order: int = 0) -> np.ndarray:
+    """Return the keys, uint64, of rows given by their numbers."""
+    return _mix(rows.astype(np.uint64) + np.uint64(tie_order << 32))
 
 
 def _mix(counters: np.ndarray) -> np.ndarray:

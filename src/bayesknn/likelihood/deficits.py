@@ -17,7 +17,7 @@ The counts of k + 1 are those of k and one rank more, so one walk over the graph
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,9 +106,35 @@ def _walk_deficits(
     model: BoltzmannModel, labels: np.ndarray, direction: str, k_values: range
 ) -> Iterator[Deficits]:
     """Yield the deficits of one k after another."""
-    n, n_classes = model.n_points, model.n_classes
-    weighted = model.class_weight is not None
-    weights = model.weights if weighted else np.ones(n_classes, np.uint32)
+    walk = model.graph.iterate_counts(labels, model.n_classes, k_values, direction)
+    weights = None if model.class_weight is None else model.weights
+    return count_deficits((counts for _, counts in walk), labels, model.n_classes, weights)
+
+
+def count_deficits(
+    walk: Iterable[np.ndarray],
+    labels: np.ndarray,
+    n_classes: int,
+    weights: np.ndarray | None = None,
+) -> Iterator[Deficits]:
+    """Yield the deficits for one array of class counts after another.
+
+    Parameters
+    ----------
+    walk : iterable of ndarray of shape (n, n_classes), dtype int32
+        The counts around the points, for one k after another.
+    labels : ndarray of shape (n,), unsigned
+        Of the points themselves.
+    n_classes : int
+    weights : ndarray of shape (n_classes,), optional
+        The class weights.
+
+    Yields
+    ------
+    Deficits
+    """
+    n, weighted = len(labels), weights is not None
+    factors = np.ones(n_classes, np.uint32) if weights is None else weights
     row = np.empty(n_classes - 1, np.float64 if weighted else np.uint32)
     bits = row.view(np.uint64) if weighted else row
     rows = np.empty((n, n_classes - 1), row.dtype)
@@ -117,20 +143,46 @@ def _walk_deficits(
     own = labels.astype(np.uint32)
     n_bits = (2 * n - 1).bit_length()
     slots = np.empty(1 << n_bits, np.uint32)
-    for _, counts in model.graph.iterate_counts(labels, n_classes, k_values, direction):
+    for counts in walk:
         n_rows, shortfall, largest = _merge_points(
-            counts.view(np.uint32), own, weights, row, bits, slots, n_bits, rows, multiplicity
+            counts.view(np.uint32), own, factors, row, bits, slots, n_bits, rows, multiplicity
         )
         found = rows[:n_rows]
-        tabulated = not weighted and largest < found.size
-        # Hubs aside, a deficit fits two bytes.
-        narrow = not weighted and largest < 2**16
-        yield Deficits(
-            found.astype(np.uint16 if narrow else row.dtype),
-            multiplicity[:n_rows].copy(),
-            float(shortfall),
-            int(largest) if tabulated else None,
-        )
+        yield _lay_out(found, multiplicity[:n_rows].copy(), float(shortfall), largest, weighted)
+
+
+def add_deficits(parts: Sequence[Deficits], weighted: bool = False) -> Deficits:
+    """Put the deficits of disjoint sets of points, at one k, together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.likelihood.deficits import Deficits, add_deficits
+    >>> one = Deficits(np.array([[1], [3]], np.uint16), np.array([5, 2], np.uint32), 4.0, None)
+    >>> both = add_deficits([one, one])
+    >>> both.rows.ravel().tolist(), both.multiplicity.tolist(), both.shortfall
+    ([1, 3], [10, 4], 8.0)
+    """
+    dtype = np.float64 if weighted else np.uint32
+    rows, at = np.unique(
+        np.concatenate([part.rows.astype(dtype) for part in parts]), axis=0, return_inverse=True
+    )
+    multiplicity = np.zeros(len(rows), np.uint32)
+    np.add.at(multiplicity, at.ravel(), np.concatenate([part.multiplicity for part in parts]))
+    shortfall = sum(part.shortfall for part in parts)
+    return _lay_out(rows, multiplicity, shortfall, rows.max(), weighted)
+
+
+def _lay_out(rows: Any, multiplicity: Any, shortfall: float, largest: Any, weighted: bool) -> Any:
+    tabulated = not weighted and largest < rows.size
+    # Hubs aside, a deficit fits two bytes.
+    narrow = not weighted and largest < 2**16
+    return Deficits(
+        rows.astype(np.uint16 if narrow else rows.dtype),
+        multiplicity,
+        shortfall,
+        int(largest) if tabulated else None,
+    )
 
 
 @kernel

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
+from bayesknn._blocks import by_blocks
 from bayesknn._estimator import (
     CallbackSupportMixin,
     check_new_points,
@@ -239,6 +240,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
             )
         return self
 
+    @by_blocks
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class, the first in ``classes_`` where several are.
 
@@ -253,6 +255,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         winners = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[winners]
 
+    @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the pool's class probabilities, in the order of ``classes_``.
 
@@ -266,6 +269,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         """
         return self._look_around(X)[0]
 
+    @by_blocks
     def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> np.ndarray:
         """Return an interval for each true class probability.
 
@@ -288,6 +292,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         probabilities, variances, distances = self._look_around(X)
         return self._sureness.intervals(probabilities, variances, distances, level)
 
+    @by_blocks
     def predict_zone(self, X: Any, level: float = 0.95, uncertain: Any = "uncertain") -> np.ndarray:
         """Return the class whose interval lies above that of every other, or ``uncertain``.
 
@@ -306,6 +311,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         names = name_zones(self.classes_, uncertain)
         return names[find_zones(self.predict_interval(X, level))]
 
+    @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:
         """Return how usual the places of new points are.
 

@@ -17,7 +17,8 @@ from bayesknn.predictive.decisions import decide, find_zones, log_score, name_ac
 from bayesknn.predictive.frequencies import shift_intervals, shift_probabilities
 from bayesknn.predictive.joint import draw_jointly, find_counts
 from bayesknn.predictive.nodes import PosteriorNodes
-from bayesknn.predictive.predictive import Predictive, check_level
+from bayesknn.predictive.predictive import Predictive, check_level, join_descriptions
+from bayesknn.predictive.rule import PredictiveRule
 from bayesknn.predictive.sureness import (
     KINDS_OF_INTERVAL,
     Description,
@@ -34,6 +35,7 @@ __all__ = [
     "DistanceScale",
     "PosteriorNodes",
     "Predictive",
+    "PredictiveRule",
     "Summary",
     "Sureness",
     "average_descriptions",
@@ -43,6 +45,7 @@ __all__ = [
     "find_counts",
     "find_zones",
     "hull",
+    "join_descriptions",
     "log_score",
     "name_actions",
     "name_zones",

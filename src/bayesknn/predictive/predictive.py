@@ -11,7 +11,7 @@ Holmes and Adams' rule (eq. knn-intuit) is the one with forward neighbours alone
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,9 @@ from bayesknn._validation import check_choice
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.counter import NeighborCounter
 from bayesknn.model import BoltzmannModel
-from bayesknn.predictive.averages import average, average_replicates, moments, sum_votes
 from bayesknn.predictive.influence import find_influence
-from bayesknn.predictive.intervals import find_intervals
-from bayesknn.predictive.leave_one_out import leave_one_out
 from bayesknn.predictive.nodes import PosteriorNodes
-from bayesknn.predictive.quadrature import condense
+from bayesknn.predictive.rule import PredictiveRule
 from bayesknn.predictive.sureness import Description, Sureness
 
 # Memory that the neighbours and counts of a block of points may take.
@@ -89,11 +86,9 @@ class Predictive:
         # The graph of the largest k alone, so that nothing searches further.
         distances = None if graph.distances is None else graph.distances[:k_max]
         self.graph = NeighborGraph(graph.neighbors[:k_max], distances, graph.index)
-        steepness = 1.0 if self.class_weight is None else float(self.class_weight.max())
-        self._rule = condense(nodes, steepness)
-        self._rank = round(nodes.k_mean)
+        self._rule = PredictiveRule(nodes, self.class_weight)
         self._counter = NeighborCounter(
-            self.graph, self.labels, self.n_classes, self._rule.k_values, direction, self._rank
+            self.graph, self.labels, self.n_classes, self._rule.k_values, direction, self._rule.rank
         )
 
     def probabilities(self, X: Any) -> np.ndarray:
@@ -108,7 +103,8 @@ class Predictive:
         -------
         ndarray of shape (m, n_classes)
         """
-        return np.concatenate([self._average(counts) for counts, _ in self._count_new(X)])
+        rule = self._rule
+        return np.concatenate([rule.average(c, self.n_jobs) for c, _ in self._count_new(X)])
 
     def probabilities_and_errors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities and the Monte Carlo error that log Z gives them.
@@ -124,12 +120,8 @@ class Predictive:
         """
         means, errors = [], []
         for counts, _ in self._count_new(X):
-            means.append(self._average(counts))
-            if len(self._rule.replicates) == 0:
-                errors.append(np.zeros_like(means[-1]))
-                continue
-            found = average_replicates(counts, self._rule, self.class_weight, self.n_jobs)
-            errors.append(found.std(axis=2))
+            means.append(self._rule.average(counts, self.n_jobs))
+            errors.append(self._rule.find_errors(counts, self.n_jobs))
         return np.concatenate(means), np.concatenate(errors)
 
     def intervals(self, X: Any, level: float = 0.95) -> np.ndarray:
@@ -151,7 +143,10 @@ class Predictive:
         """
         level = check_level(level)
         return np.concatenate(
-            [self._cut(counts, level, self._average(counts)) for counts, _ in self._count_new(X)]
+            [
+                self._rule.cut(counts, level, self._rule.average(counts), n_jobs=self.n_jobs)
+                for counts, _ in self._count_new(X)
+            ]
         )
 
     def describe(self, X: Any, level: float | None = None) -> Description:
@@ -169,13 +164,12 @@ class Predictive:
         """
         if level is not None:
             level = check_level(level)
-        parts = []
-        for counts, distances in self._count_new(X):
-            means, variances = moments(counts, self._rule, self.class_weight, self.n_jobs)
-            cut = None if level is None else self._cut(counts, level, means)
-            votes = sum_votes(counts, self._rule, self.class_weight)
-            parts.append(Description(means, variances, votes, distances, cut))
-        return _join(parts)
+        return join_descriptions(
+            [
+                self._rule.describe(counts, distances, level, self.n_jobs)
+                for counts, distances in self._count_new(X)
+            ]
+        )
 
     def leave_one_out(self) -> tuple[Description, np.ndarray]:
         """Describe each training point given the labels of all the others.
@@ -189,15 +183,19 @@ class Predictive:
         share : ndarray of shape (n,)
             Part of the posterior that the reweighted nodes of each point are worth.
         """
-        parts, shares = [], []
         far = np.zeros(self.graph.n_points)
-        distances = far if self.graph.distances is None else self.graph.distances[self._rank - 1]
-        for rows, counts in self._count_training():
-            means, variances, share = self._leave_out(rows, counts)
-            votes = sum_votes(counts, self._rule, self.class_weight)
-            parts.append(Description(means, variances, votes, distances[rows]))
-            shares.append(share)
-        return _join(parts), np.concatenate(shares)
+        lists = self.graph.distances
+        distances = far if lists is None else lists[self._rule.rank - 1]
+        parts, shares = zip(
+            *(
+                self._rule.describe_left_out(
+                    counts, distances[rows], self.labels[rows], self.n_jobs
+                )
+                for rows, counts in self._count_training()
+            ),
+            strict=True,
+        )
+        return join_descriptions(parts), np.concatenate(shares)
 
     def loo_intervals(self, level: float = 0.95) -> np.ndarray:
         """Find credible intervals of leave-one-out probabilities, as :meth:`intervals` does.
@@ -211,12 +209,13 @@ class Predictive:
         ndarray of shape (n, n_classes, 2)
         """
         level = check_level(level)
-        return np.concatenate(
-            [
-                self._cut(counts, level, self._leave_out(rows, counts)[0], self.labels[rows])
-                for rows, counts in self._count_training()
-            ]
-        )
+        found = []
+        for rows, counts in self._count_training():
+            own = self.labels[rows]
+            left_out, _ = self._rule.describe_left_out(counts, own, own, self.n_jobs)
+            mean = left_out.probabilities
+            found.append(self._rule.cut(counts, level, mean, own, self.n_jobs))
+        return np.concatenate(found)
 
     def find_sureness(self, left_out: Description) -> Sureness:
         """Learn from :meth:`leave_one_out` how to pool probabilities and how far they are off."""
@@ -282,26 +281,11 @@ class Predictive:
         found[:, tied] -= 1e-9 * (np.arange(beta.size) * 0.6180339887498949 % 1.0)[:, None]
         return found
 
-    def _average(self, counts: np.ndarray) -> np.ndarray:
-        return average(counts, self._rule, self.class_weight, self.n_jobs)
-
-    def _leave_out(self, rows: slice, counts: np.ndarray) -> tuple[np.ndarray, ...]:
-        own = self.labels[rows]
-        return leave_one_out(counts, own, self._rule, self.class_weight, self.n_jobs)
-
-    def _cut(
-        self, counts: np.ndarray, level: float, mean: np.ndarray, own: np.ndarray | None = None
-    ) -> np.ndarray:
-        found = find_intervals(counts, self.nodes, self.class_weight, level, self.n_jobs, own)
-        np.minimum(found[..., 0], mean, out=found[..., 0])
-        np.maximum(found[..., 1], mean, out=found[..., 1])
-        return found
-
     def _count_new(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the class counts of new points, block by block, and how far neighbours are."""
         ks = self._rule.k_values
         a_point = 20 * self.graph.k_max + self.n_classes * (
-            4 * ks.size + 8 * len(self._rule.replicates)
+            4 * ks.size + 8 * self._rule.n_replicates
         )
         size = max(_BLOCK_BYTES // a_point, 64)
         chunks = self._counter.count_chunks(X, size, self.n_jobs)
@@ -323,7 +307,7 @@ class Predictive:
                 advance(size)
 
 
-def _join(parts: list[Description]) -> Description:
+def join_descriptions(parts: Sequence[Description]) -> Description:
     """Put blocks of points together."""
     joined: list[Any] = [
         None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)

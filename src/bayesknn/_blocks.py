@@ -1,0 +1,93 @@
+"""Dask collections of points, block by block: what they are, and predictions of them.
+
+A block is what one task holds: a chunk of a Dask array's rows, or a partition of a Dask frame.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection; Dask itself is not imported."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
+
+
+def import_dask(what: str) -> Any:
+    """Return Dask, or say which extra brings it."""
+    try:
+        import dask
+        import dask.array
+    except ImportError:
+        raise ImportError(
+            f"{what} needs Dask, which is not installed: pip install 'bayesknn[distributed]'"
+        ) from None
+    return dask
+
+
+def as_blocks(X: Any, name: str = "X") -> list[Any]:
+    """Return the blocks of a Dask array or frame, as Dask's delayed values."""
+    if getattr(X, "ndim", 2) == 2 and hasattr(X, "rechunk") and len(X.chunks[1]) > 1:
+        X = X.rechunk({1: -1})
+    if not hasattr(X, "to_delayed"):
+        raise ValueError(f"{name} is a {type(X).__name__}; pass a Dask array or frame")
+    parts = X.to_delayed()
+    return list(np.ravel(parts)) if isinstance(parts, np.ndarray) else list(parts)
+
+
+def block_sizes(X: Any) -> list[float]:
+    """Return the number of rows in each block; NaN where Dask does not know it."""
+    if hasattr(X, "chunks"):
+        return [float(size) for size in X.chunks[0]]
+    return [float("nan")] * X.npartitions
+
+
+def stack_blocks(parts: Sequence[Any], sizes: Sequence[float], like: np.ndarray) -> Any:
+    """Return delayed blocks as one Dask array; ``like`` has its dtype and its other axes."""
+    import dask.array as da
+
+    arrays = []
+    for part, size in zip(parts, sizes, strict=True):
+        rows = float("nan") if np.isnan(size) else int(size)
+        arrays.append(da.from_delayed(part, (rows, *like.shape[1:]), meta=like[:0]))
+    return da.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def by_blocks(method: Callable) -> Callable:
+    """Let a method that predicts take Dask collections: each block is predicted by itself.
+
+    The result is a Dask array, and nothing is computed yet.
+    """
+
+    @functools.wraps(method)
+    def predict(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        dask = import_dask("predicting a Dask collection")
+        # On a made-up row: shapes, and what is wrong with the arguments, are known at once.
+        like = np.asarray(method(self, _make_row(X), *args, **kwargs))
+        model = dask.delayed(self, traverse=False)
+        call = dask.delayed(_call, pure=False)
+        blocks = enumerate(as_blocks(X))
+        parts = [call(model, method.__name__, b, part, args, kwargs) for b, part in blocks]
+        return stack_blocks(parts, block_sizes(X), like)
+
+    return predict
+
+
+def _call(model: Any, name: str, b: int, block: Any, args: tuple, kwargs: dict) -> np.ndarray:
+    try:
+        return getattr(model, name)(block, *args, **kwargs)
+    except ValueError as error:
+        raise ValueError(f"in block {b}: {error}") from None
+
+
+def _make_row(X: Any) -> Any:
+    """Return a row that looks like those of X, without computing any."""
+    if hasattr(X, "chunks"):
+        return np.zeros((1, X.shape[1]), X.dtype)
+    return X._meta_nonempty.iloc[:1]

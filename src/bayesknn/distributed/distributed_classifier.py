@@ -1,0 +1,561 @@
+"""The classifier on Dask collections: sums over blocks, the posterior on the client (Section 3.2).
+
+The pseudo-likelihood and that of Holmes and Adams are products over points, so that blocks add up:
+what a block knows of its points' neighbours becomes a small table for each k, and the tables of all
+blocks together are those of the in-memory classifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from bayesknn._blocks import as_blocks, block_sizes, import_dask, is_dask, stack_blocks
+from bayesknn._estimator import affordable_neighbors
+from bayesknn._progress import progress
+from bayesknn._validation import (
+    check_choice,
+    check_count,
+    check_labels,
+    check_n_features,
+    check_points,
+    check_verbose,
+)
+from bayesknn._values import show
+from bayesknn.distributed.block_counts import (
+    Visit,
+    add_tables,
+    count_around,
+    make_station,
+    send_edges,
+    tabulate_block,
+    visit_block,
+    walk_counts,
+)
+from bayesknn.distributed.block_lists import (
+    Block,
+    BlockLists,
+    cast_labels,
+    make_block,
+    search_block,
+)
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels import find_beta_max
+from bayesknn.labels.random import as_seed_sequence
+from bayesknn.likelihood.summed import SummedProduct
+from bayesknn.model import Prior, as_prior
+from bayesknn.posterior import grid_posterior
+from bayesknn.predictive import (
+    KINDS_OF_INTERVAL,
+    Description,
+    PosteriorNodes,
+    PredictiveRule,
+    Sureness,
+    check_level,
+    join_descriptions,
+)
+
+if TYPE_CHECKING:
+    import xarray
+
+# What the same strength of agreement is under each likelihood, see the in-memory classifier.
+_BETA_SCALE = {"pseudo": 1.0, "holmes-adams": 2.0}
+# Entries of all lists together that are brought to the client to look for beta_max, 400 MB.
+_MOST_ENTRIES = 100_000_000
+# Neighbours whose residuals intervals are made of, at most.
+_FIRST_RANKS = 15
+# Tables of so many blocks are added up at a time.
+_FAN_IN = 8
+
+
+class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
+    """The Bayesian k-nearest-neighbour classifier on Dask arrays and frames.
+
+    Its answer is that of :class:`bayesknn.BayesianKNeighborsClassifier` on the same rows in the
+    same order, to rounding. Distances are Euclidean: bring the columns to one scale beforehand.
+
+    Parameters
+    ----------
+    likelihood : {"pseudo", "holmes-adams"}, default="pseudo"
+        The two that are products over points. The coherent model needs sweeps over the whole
+        graph, hence one machine.
+    max_neighbors : int, optional
+        Largest k, K. By default the size of the smallest class, at most n - 1 and 2e7 / n.
+    beta_max : float or "auto", default="auto"
+        Largest beta. ``"auto"`` simulates on the whole graph, whose lists are brought to the
+        client for it: with n K above 1e8 pass a number.
+    prior : None, array-like, callable or Prior, default=None
+        On (beta, k), as in the in-memory classifier.
+    random_state : None, int, SeedSequence, Generator or RandomState
+        For ``beta_max="auto"`` and for the draws of ``posterior_``.
+    verbose : int, default=0
+        Above 0, work that takes more than two seconds shows its progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    k_values_, k_probabilities_ : ndarray of shape (K,)
+    beta_mean_, beta_sd_ : float
+    log_evidence_ : float
+    beta_max_ : float
+    posterior_ : xarray.DataTree
+        Draws of beta and k.
+    loo_proba_ : dask.array.Array of shape (n, n_classes)
+        Class probabilities of each training point given the labels of all others.
+    n_features_in_ : int
+
+    Notes
+    -----
+    All blocks are searched by all, so that many small blocks cost more than few large ones: blocks
+    of 1e5 rows or more, a few for each worker, are a good size. What is fitted stays on the
+    workers, and goes when the client closes.
+
+    Examples
+    --------
+    >>> import dask
+    >>> import dask.array as da
+    >>> from bayesknn.datasets import load_ripley
+    >>> from bayesknn.distributed import DistributedNeighborsClassifier
+    >>> ripley = load_ripley()
+    >>> order = (7 * np.arange(250)) % 250  # the file is sorted by class
+    >>> X = da.from_array(ripley.X_train[order], chunks=(125, 2))
+    >>> y = da.from_array(ripley.y_train[order], chunks=125)
+    >>> with dask.config.set(scheduler="synchronous"):
+    ...     clf = DistributedNeighborsClassifier(max_neighbors=60, beta_max=4.0).fit(X, y)
+    ...     found = clf.predict_proba(X[:2]).compute()
+    >>> found.shape, clf.predict_proba(X[:2])
+    ((2, 2), dask.array<...>)
+    """
+
+    def __init__(
+        self,
+        likelihood: str = "pseudo",
+        *,
+        max_neighbors: int | None = None,
+        beta_max: float | str = "auto",
+        prior: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.likelihood = likelihood
+        self.max_neighbors = max_neighbors
+        self.beta_max = beta_max
+        self.prior = prior
+        self.random_state = random_state
+        self.verbose = verbose
+
+    _sureness: Sureness | None
+
+    def fit(self, X: Any, y: Any) -> DistributedNeighborsClassifier:
+        """Compute the posterior of (beta, k) given the labels of the training points.
+
+        Parameters
+        ----------
+        X : dask array or frame of shape (n, p)
+            Training points.
+        y : dask array or series of shape (n,)
+            Their labels, in blocks of the same sizes; in every block at least two classes.
+
+        Returns
+        -------
+        DistributedNeighborsClassifier
+            Itself.
+        """
+        dask = import_dask("DistributedNeighborsClassifier")
+        check_choice(self.likelihood, "likelihood", _BETA_SCALE)
+        check_verbose(self.verbose)
+        both = self.likelihood == "pseudo"
+        points, labels, found = self._look_at_blocks(dask, X, y)
+        classes, sizes = _find_classes(found)
+        n_classes, n = len(classes), int(sizes.sum())
+        k_max = self._choose_k_max(sizes)
+        firsts = np.append(0, np.cumsum([each.n_points for each in found]))[:-1]
+        later = _Delayed(dask)
+        blocks = [
+            later(_prepare, x, y_of, classes, int(first))
+            for x, y_of, first in zip(points, labels, firsts, strict=True)
+        ]
+        blocks = self._run(dask, blocks, "Building trees")
+        lists = []
+        for own in blocks:
+            # Its own points first, which sets a limit to how far the others are searched.
+            near = later(_search_own, own, k_max)
+            for other in blocks:
+                if other is not own:
+                    near = later(_search_other, own, other, k_max, near)
+            lists.append(near)
+        lists = self._run(dask, lists, "Finding neighbours")
+        received: list[list[Any]] = [[] for _ in blocks]
+        if both:
+            sent = [
+                later(_send, block, near, firsts) for block, near in zip(blocks, lists, strict=True)
+            ]
+            sent = self._run(dask, sent, "Sending edges")
+            received = [[each[b] for each in sent] for b in range(len(blocks))]
+        tables = [
+            later(_tabulate, block, near, edges, n_classes)
+            for block, near, edges in zip(blocks, lists, received, strict=True)
+        ]
+        while len(tables) > 1:
+            groups = [tables[i : i + _FAN_IN] for i in range(0, len(tables), _FAN_IN)]
+            tables = [later(add_tables, group) for group in groups]
+        seeds = as_seed_sequence(self.random_state).spawn(2)
+        prior = self._choose_prior(dask, later, lists, n, n_classes, k_max, seeds[0])
+        (table,) = dask.compute(*self._run(dask, tables, "Counting classes"))
+        grid = grid_posterior(SummedProduct(table, n, n_classes), prior)
+        rule = PredictiveRule(PosteriorNodes.from_grid(grid))
+        about = later.hold(rule)
+        stations = [
+            later(make_station, block, near, rule.k_values)
+            for block, near in zip(blocks, lists, strict=True)
+        ]
+        left_out = [
+            later(_leave_out, block, near, edges, n_classes, about)
+            for block, near, edges in zip(blocks, lists, received, strict=True)
+        ]
+        done = self._run(dask, [*stations, *left_out], "Leaving one out")
+        # Last, so that a fitted classifier is still whole when its next fit is refused.
+        self.classes_, self.n_features_in_ = classes, found[0].n_features
+        self._both, self._rule, self._grid = both, rule, grid
+        self._stations, self._left_out = done[: len(blocks)], done[len(blocks) :]
+        self._sizes = [each.n_points for each in found]
+        self._seed, self._sureness = seeds[1], None
+        self.beta_max_ = float(prior.beta_max)
+        self.k_values_ = np.arange(1, prior.k_max + 1)
+        self.k_probabilities_ = grid.k_probabilities
+        self.beta_mean_, self.beta_sd_ = grid.beta_mean, grid.beta_sd
+        self.log_evidence_ = grid.log_evidence
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return class probabilities averaged over the posterior.
+
+        Parameters
+        ----------
+        X : dask array or frame of shape (m, p)
+
+        Returns
+        -------
+        dask.array.Array of shape (m, n_classes)
+            Not computed yet; a block for each of X.
+        """
+        return self._say(X, _take_probabilities)
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable class, the first in ``classes_`` where several are.
+
+        Parameters
+        ----------
+        X : dask array or frame of shape (m, p)
+
+        Returns
+        -------
+        dask.array.Array of shape (m,)
+        """
+        check_is_fitted(self)
+        return self._say(X, _take_winners, self.classes_)
+
+    def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> Any:
+        """Return an interval of each class probability.
+
+        Parameters
+        ----------
+        X : dask array or frame of shape (m, p)
+        level : float, default=0.95
+        of : {"probability", "parameters"}, default="probability"
+            As in :meth:`bayesknn.BayesianKNeighborsClassifier.predict_interval`. The first time
+            that intervals of probabilities are asked for, what leave-one-out says of every
+            training point is brought to the client: about 30 numbers a point with three classes.
+
+        Returns
+        -------
+        dask.array.Array of shape (m, n_classes, 2)
+        """
+        check_is_fitted(self)
+        check_choice(of, "of", KINDS_OF_INTERVAL)
+        level = check_level(level)
+        if of == "parameters":
+            return self._say(X, _take_intervals, level=level)
+        return self._say(X, _find_intervals, self._how_sure(), level)
+
+    @property
+    def loo_proba_(self) -> Any:
+        """Class probabilities of the training points, each left out, as a Dask array."""
+        check_is_fitted(self)
+        later = _Delayed(import_dask("loo_proba_"))
+        parts = [later(_take_left_out, part) for part in self._left_out]
+        return stack_blocks(parts, self._sizes, np.empty((0, len(self.classes_))))
+
+    @property
+    def posterior_(self) -> xarray.DataTree:
+        """Draws of beta and k in ArviZ's layout."""
+        check_is_fitted(self)
+        return self._grid.to_tree(random_state=self._seed)
+
+    def _look_at_blocks(self, dask: Any, X: Any, y: Any) -> tuple[list, list, list[_Look]]:
+        """Return the blocks of points and labels, and what one look at each of them says."""
+        for name, given in (("X", X), ("y", y)):
+            if not is_dask(given):
+                raise ValueError(
+                    f"{name} is a {type(given).__name__}; pass a Dask array or frame, or fit "
+                    "BayesianKNeighborsClassifier on what is in memory"
+                )
+            if hasattr(given, "chunks") and np.isnan(block_sizes(given)).any():
+                b = int(np.argmax(np.isnan(block_sizes(given))))
+                raise ValueError(
+                    f"block {b} of {name} is of unknown size; call {name}.compute_chunk_sizes() "
+                    "first"
+                )
+        points, labels = as_blocks(X), as_blocks(y, "y")
+        if len(points) != len(labels):
+            raise ValueError(
+                f"X has {len(points)} blocks and y has {len(labels)}: block "
+                f"{min(len(points), len(labels))} has nothing beside it; labels must come in the "
+                "blocks of their points"
+            )
+        # What needs no computation comes first.
+        for b, (n, n_labels) in enumerate(zip(block_sizes(X), block_sizes(y), strict=True)):
+            _check_sizes(b, n, n_labels)
+        later = _Delayed(dask)
+        looks = [later(_look, b, x, z) for b, (x, z) in enumerate(zip(points, labels, strict=True))]
+        found = dask.compute(*self._run(dask, looks, "Looking at the blocks"))
+        for each in found:
+            if each.error:
+                raise ValueError(each.error)
+        if len({each.n_features for each in found}) > 1:
+            b = next(i for i, e in enumerate(found) if e.n_features != found[0].n_features)
+            raise ValueError(
+                f"block {b} of X has {found[b].n_features} columns, block 0 has "
+                f"{found[0].n_features}"
+            )
+        return points, labels, list(found)
+
+    def _choose_k_max(self, sizes: np.ndarray) -> int:
+        n = int(sizes.sum())
+        if self.max_neighbors is not None:
+            return check_count(self.max_neighbors, "max_neighbors", 1, n - 1)
+        if isinstance(self.prior, Prior):
+            return check_count(self.prior.k_max, "k_max of the prior", 1, n - 1)
+        return affordable_neighbors(sizes)
+
+    def _choose_prior(
+        self, dask: Any, later: Any, lists: list, n: int, n_classes: int, k_max: int, seed: Any
+    ) -> Prior:
+        if isinstance(self.prior, Prior):
+            return as_prior(self.prior, k_max, self.prior.beta_max)
+        beta_max = self.beta_max
+        if isinstance(beta_max, str):
+            if beta_max != "auto":
+                raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
+            if n * k_max > _MOST_ENTRIES:
+                raise ValueError(
+                    f"beta_max='auto' simulates on the whole graph, and {n} points with K = "
+                    f"{k_max} are too many to bring to the client; pass a number, such as 4"
+                )
+            rows = dask.compute(*(later(_take_neighbors, near, k_max) for near in lists))
+            graph = NeighborGraph(np.concatenate(rows, axis=1), None)
+            found = find_beta_max(graph, n_classes, n_betas=0, random_state=seed)
+            beta_max = _BETA_SCALE[self.likelihood] * found.beta_max
+        return as_prior(self.prior, k_max, beta_max)
+
+    def _say(self, X: Any, take: Any, *arguments: Any, level: float | None = None) -> Any:
+        """Describe new points block by block, and take what is wanted of the descriptions."""
+        check_is_fitted(self)
+        dask = import_dask("DistributedNeighborsClassifier")
+        if not is_dask(X):
+            import dask.array as da
+
+            X = da.from_array(check_points(X))
+        check_n_features(X.shape[1], self.n_features_in_, type(self).__name__)
+        later = _Delayed(dask)
+        n_classes, ks = len(self.classes_), self._rule.k_values
+        rule, held = later.hold(self._rule), [later.hold(each) for each in arguments]
+        parts = []
+        for b, block in enumerate(as_blocks(X)):
+            rows = later(_check_new, b, block, self.n_features_in_)
+            visit: Any = None
+            for station in self._stations:
+                visit = later(visit_block, rows, station, ks, n_classes, self._both, visit)
+            described = later(_describe, visit, rule, n_classes, level)
+            parts.append(later(take, described, *held))
+        nobody = Description(*(np.zeros((1, n_classes)),) * 3, np.zeros(1))
+        like = np.zeros((1, n_classes, 2))
+        nobody = nobody._replace(intervals=like)
+        return stack_blocks(parts, block_sizes(X), take(nobody, *arguments))
+
+    def _how_sure(self) -> Sureness:
+        """Learn from leave-one-out, on the client; on first use."""
+        if self._sureness is None:
+            dask = import_dask("predict_interval")
+            found = dask.compute(*self._left_out)
+            self._sureness = Sureness.from_leave_one_out(
+                join_descriptions([each.description for each in found]),
+                np.concatenate([each.labels for each in found]),
+                np.concatenate([each.neighbors for each in found], axis=1),
+                self._rule.nodes,
+                reverse=self._both,
+            )
+        return self._sureness
+
+    def _run(self, dask: Any, parts: list[Any], words: str) -> list[Any]:
+        """Start the work on what is to stay with the workers, and wait for it."""
+        started = dask.persist(*parts)
+        with progress(words, len(parts), verbose=self.verbose) as advance:
+            for _ in _finish(started):
+                advance(1)
+        return list(started)
+
+
+class _Delayed:
+    """Calls that Dask makes later; arguments that are data are not searched for further tasks."""
+
+    def __init__(self, dask: Any):
+        self._dask = dask
+
+    def __call__(self, function: Any, *arguments: Any) -> Any:
+        return self._dask.delayed(function, pure=False)(*arguments)
+
+    def hold(self, value: Any) -> Any:
+        """Return a value that many tasks share as a task of its own."""
+        return self._dask.delayed(value, traverse=False, pure=False)
+
+
+def _finish(started: Sequence[Any]) -> Any:
+    """Yield once for each part that is done."""
+    try:
+        from distributed import as_completed, futures_of
+    except ImportError:
+        return started
+    futures = futures_of(list(started))
+    # Without a client the parts are there already.
+    return as_completed(futures) if futures else started
+
+
+class _Look(NamedTuple):
+    """What one look at a block says."""
+
+    n_points: int
+    n_features: int
+    classes: np.ndarray
+    sizes: np.ndarray
+    error: str
+
+
+class _LeftOut(NamedTuple):
+    """What leave-one-out says of a block, and what intervals are made of."""
+
+    description: Description
+    labels: np.ndarray
+    neighbors: np.ndarray
+
+
+def _check_sizes(b: int, n: float, n_labels: float) -> None:
+    if n == 0:
+        raise ValueError(f"block {b} of X is empty; rechunk, or drop it")
+    if n != n_labels and not np.isnan(n + n_labels):
+        raise ValueError(
+            f"block {b} has {n:.0f} points but {n_labels:.0f} labels; labels must come in the "
+            "blocks of their points: y.rechunk(X.chunks[0])"
+        )
+
+
+def _look(b: int, x: Any, y: Any) -> _Look:
+    """Check one block of points and labels."""
+    try:
+        _check_sizes(b, len(x), len(y))
+    except ValueError as error:
+        return _Look(0, 0, np.empty(0), np.empty(0), str(error))
+    try:
+        points = check_points(x)
+        classes, labels = check_labels(y, len(points), min_class_size=1)
+    except ValueError as error:
+        return _Look(0, 0, np.empty(0), np.empty(0), f"in block {b}: {error}")
+    n, p = points.shape
+    return _Look(n, p, classes, np.bincount(labels), "")
+
+
+def _find_classes(found: list[_Look]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes of all blocks and their sizes."""
+    classes, at = np.unique(np.concatenate([each.classes for each in found]), return_inverse=True)
+    sizes = np.bincount(at, np.concatenate([each.sizes for each in found])).astype(np.int64)
+    if sizes.min() < 2:
+        name = classes.tolist()[int(np.argmin(sizes))]
+        raise ValueError(f"class {show(name)} has 1 member; every class needs at least 2")
+    return classes, sizes
+
+
+def _prepare(x: Any, y: Any, classes: np.ndarray, first: int) -> Block:
+    own, labels = check_labels(y, min_class_size=1)
+    numbers = np.searchsorted(classes, own)[labels]
+    return make_block(check_points(x), numbers.astype(cast_labels(len(classes))), first)
+
+
+def _search_own(own: Block, k: int) -> BlockLists:
+    return search_block(None, own, k)
+
+
+def _search_other(own: Block, other: Block, k: int, lists: BlockLists) -> BlockLists:
+    return search_block(own.tree, other, k, lists)
+
+
+def _send(block: Block, lists: BlockLists, firsts: np.ndarray) -> list:
+    return send_edges(lists, block.labels, firsts)
+
+
+def _tabulate(block: Block, lists: BlockLists, received: list, n_classes: int) -> list:
+    return tabulate_block(lists, block.labels, received, n_classes)
+
+
+def _leave_out(
+    block: Block, lists: BlockLists, received: list, n_classes: int, rule: PredictiveRule
+) -> _LeftOut:
+    walk = walk_counts(lists, received, n_classes, rule.k_values.tolist())
+    counts = np.stack([each.copy() for each in walk])
+    distances = lists.distances[rule.rank - 1]
+    description, _ = rule.describe_left_out(counts, distances, block.labels)
+    return _LeftOut(description, block.labels, lists.neighbors[:_FIRST_RANKS].copy())
+
+
+def _take_neighbors(lists: BlockLists, k: int) -> np.ndarray:
+    return lists.neighbors[:k]
+
+
+def _check_new(b: int, x: Any, n_features: int) -> np.ndarray:
+    try:
+        points = check_points(x)
+        check_n_features(points.shape[1], n_features, "DistributedNeighborsClassifier")
+    except ValueError as error:
+        raise ValueError(f"in block {b}: {error}") from None
+    return points
+
+
+def _describe(
+    visit: Visit, rule: PredictiveRule, n_classes: int, level: float | None
+) -> Description:
+    counts = count_around(visit, rule.k_values, n_classes)
+    return rule.describe(counts, visit.lists.distances[rule.rank - 1], level)
+
+
+def _take_probabilities(found: Description) -> np.ndarray:
+    return found.probabilities
+
+
+def _take_winners(found: Description, classes: np.ndarray) -> np.ndarray:
+    return classes[np.argmax(found.probabilities, axis=1)]
+
+
+def _take_intervals(found: Description) -> np.ndarray:
+    assert found.intervals is not None
+    return found.intervals
+
+
+def _find_intervals(found: Description, sureness: Sureness, level: float) -> np.ndarray:
+    return sureness.intervals(found, level)[0]
+
+
+def _take_left_out(found: _LeftOut) -> np.ndarray:
+    return found.description.probabilities

@@ -35,6 +35,8 @@ __all__ = [
 
 # Neighbour lists longer than this in total (n * k) are not built unless they are asked for.
 _MAX_ENTRIES = 20_000_000
+# Nor are longer lists: the share of a class among so many is known to two per cent or better.
+_MAX_NEIGHBORS = 500
 
 
 def check_training(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -57,9 +59,9 @@ def check_new_points(estimator: Any, X: Any) -> None:
 
 
 def affordable_neighbors(class_sizes: np.ndarray) -> int:
-    """Return the paper's K, the size of the smallest class, kept to n - 1 and 2e7 / n."""
+    """Return the paper's K, the size of the smallest class, kept to n - 1, 500 and 2e7 / n."""
     n = int(class_sizes.sum())
-    return min(int(class_sizes.min()), n - 1, max(1, _MAX_ENTRIES // n))
+    return min(int(class_sizes.min()), n - 1, _MAX_NEIGHBORS, max(1, _MAX_ENTRIES // n))
 
 
 @contextmanager

@@ -105,8 +105,9 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
     search_params : dict, optional
         Parameters of the search.
     max_neighbors : int, optional
-        Largest k, K. By default the size of the smallest class, as in the paper, at most n - 1
-        and 2e7 / n, and no more than a sparse precomputed graph stores.
+        Largest k, K. By default the size of the smallest class, as in the paper, at most n - 1,
+        500 and 2e7 / n, and no more than a sparse precomputed graph stores. ``diagnostics_`` says
+        so where the posterior leans on it.
     beta_max : float or "auto", default="auto"
         Largest beta. ``"auto"`` is where the model becomes black or white for every k, see
         :func:`bayesknn.labels.find_beta_max`; twice that for Holmes and Adams.

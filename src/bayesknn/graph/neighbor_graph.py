@@ -23,7 +23,13 @@ from bayesknn.graph.lists import check_lists, order_by_links
 from bayesknn.graph.metrics import Metric, make_metric
 from bayesknn.graph.query import NeighborQuery, check_query, iterate_queries, query_rows
 from bayesknn.graph.reach import Reach
-from bayesknn.graph.search import Recall, SearchIndex, find_joint_neighbors, find_neighbors
+from bayesknn.graph.search import (
+    Recall,
+    SearchIndex,
+    find_joint_neighbors,
+    find_neighbors,
+    find_neighbors_among,
+)
 
 
 class NeighborGraph:
@@ -320,6 +326,34 @@ class NeighborGraph:
         if self.index is None:
             raise ValueError("a graph given by its lists cannot place new points")
         return NeighborGraph(*find_joint_neighbors(self.index, X, k_max, n_jobs))
+
+    def take(self, rows: Any, k_max: int) -> NeighborGraph | None:
+        """Return the graph of some of the training points, as if there were no others.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Which points.
+        k_max : int
+            Largest k of the new graph, below the number of rows.
+
+        Returns
+        -------
+        NeighborGraph or None
+            In the metric as it was fitted to all points; it serves everything but queries. None
+            where the graph does not know the points themselves.
+
+        Examples
+        --------
+        >>> from bayesknn.graph import NeighborGraph
+        >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0], [7.0]], k_max=1)
+        >>> graph.take([0, 2, 3], k_max=1).neighbors.tolist()
+        [[1, 0, 1]]
+        """
+        rows = np.asarray(rows)
+        k_max = check_count(k_max, "k_max", 1, len(rows) - 1)
+        found = None if self.index is None else find_neighbors_among(self.index, rows, k_max)
+        return None if found is None else NeighborGraph(*found)
 
     def counts(self, labels: Any, n_classes: int, k: int, direction: str = "both") -> np.ndarray:
         """Count each class around each training point, itself left out, in the graph of k.

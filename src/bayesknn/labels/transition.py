@@ -26,13 +26,18 @@ from bayesknn.model import (
 )
 from bayesknn.model.elimination_plan import EliminationPlan
 
-_N_DRAWS, _THIN, _WARMUP = 64, 4, 60
-# On many points a share of edges hardly varies from sweep to sweep, and sweeps are dear.
+# Draws, sweeps between them and sweeps before: where the share is near the threshold, and for a
+# first look. On many points a share of edges hardly varies from sweep to sweep, and sweeps are dear.
+_LONG, _SHORT = (64, 2, 40), (8, 2, 24)
 _MANY = 20_000
-_FEW_DRAWS, _FEW_THIN, _FEW_WARMUP = 8, 2, 40
+# A look is enough where the share of disagreements is off the threshold by this factor.
+_FAR = 2.0
+# From how many points on, and on how many of them, the curves are looked for. The graph of k looks
+# the same around each point however many there are, and so does the share of edges that agree.
+_MOST_POINTS, _ENOUGH_POINTS, _ENOUGH_NEIGHBORS = 2000, 1000, 100
 # Exact curves are used while they cost less than simulation would.
 _MAX_ENTRIES = 2**18
-_MAX_POINTS = 2000
+_MAX_POINTS = 500
 
 
 def find_beta_max(
@@ -78,6 +83,10 @@ def find_beta_max(
     """
     model = as_model(graph, n_classes, class_weight)
     seeds = seeds_for(random_state, "beta_max", model.fingerprint)
+    if model.n_points > _MOST_POINTS:
+        model = _thin(model, _ENOUGH_NEIGHBORS if k_values is None else max(k_values), seeds)
+    ks = choose_k_values(model.k_max) if k_values is None else k_values
+    level = (1 - threshold) * (1 - 1 / model.n_classes)
 
     @functools.cache
     def plan(k: int) -> EliminationPlan | None:
@@ -92,13 +101,12 @@ def find_beta_max(
             )  # fmt: skip
             return np.asarray(means) / n_edges, np.zeros(len(betas))
         rows = [
-            _simulate_one(model, beta, k, child.generate_state(1, np.uint64)[0])
+            _simulate_one(model, beta, k, child.generate_state(1, np.uint64)[0], level)
             for beta, child in zip(betas, seeds.spawn(len(betas)), strict=True)
         ]
         means, errors = np.array(rows).T / n_edges
         return means, errors
 
-    ks = choose_k_values(model.k_max) if k_values is None else k_values
     return locate_beta_max(simulate, ks, model.n_classes, threshold=threshold, n_betas=n_betas)
 
 
@@ -112,15 +120,38 @@ def _plan_if_cheap(model: BoltzmannModel, k: int) -> EliminationPlan | None:
     return plan if plan.n_entries <= _MAX_ENTRIES else None
 
 
+def _thin(model: BoltzmannModel, k_max: int, seeds: np.random.SeedSequence) -> BoltzmannModel:
+    """Return the model on some of the points, drawn at random, if the graph knows them."""
+    k_max = min(k_max, model.k_max)
+    if k_max >= _ENOUGH_POINTS:
+        return model
+    rng = np.random.default_rng(seeds.spawn(1)[0])
+    rows = np.sort(rng.choice(model.n_points, _ENOUGH_POINTS, replace=False))
+    graph = model.graph.take(rows, k_max)
+    return model if graph is None else BoltzmannModel(graph, model.n_classes, model.class_weight)
+
+
 def _simulate_one(
-    model: BoltzmannModel, beta: float, k: int, key: np.uint64
+    model: BoltzmannModel, beta: float, k: int, key: np.uint64, level: float | None = None
 ) -> tuple[float, float]:
-    """Mean and error of S_k, the plain count, from a chain that starts from one class."""
-    n_draws, thin, n_warmup = _N_DRAWS, _THIN, _WARMUP
-    if model.n_points >= _MANY:
-        n_draws, thin, n_warmup = _FEW_DRAWS, _FEW_THIN, _FEW_WARMUP
+    """Mean and error of S_k, the plain count, from a chain that starts from one class.
+
+    With a ``level``, a share of disagreeing edges, a short run is enough where it is far from it.
+    """
+    n_edges = model.n_points * k
+    if level is not None or model.n_points >= _MANY:
+        mean, error = _run(model, beta, k, key, *_SHORT)
+        off = max(n_edges - mean, 0.0) / n_edges
+        if model.n_points >= _MANY or not level / _FAR < off < level * _FAR:
+            return mean, error
+    return _run(model, beta, k, key, *_LONG)
+
+
+def _run(
+    model: BoltzmannModel, beta: float, k: int, key: np.uint64, n_draws: int, thin: int, warmup: int
+) -> tuple[float, float]:
     labels, info = swendsen_wang_labels(
-        model, beta, k, n_draws=n_draws, n_warmup=n_warmup, thin=thin,
+        model, beta, k, n_draws=n_draws, n_warmup=warmup, thin=thin,
         initial=np.zeros(model.n_points, np.int64), key=key,
     )  # fmt: skip
     series = info.cluster_agreement

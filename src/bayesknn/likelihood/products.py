@@ -72,10 +72,43 @@ class ConditionalProduct(BaseLikelihood):
     def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
         return _log_products(*self._deficits[k - 1], betas / k)
 
+    def log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
+        """Return log f(y | beta, k) at one k, arguments unchecked."""
+        return _log_products(*self._deficits[k - 1], betas / k)
+
+    def climb(
+        self, k: int, start: float, upper: float, precision: float, floor: float
+    ) -> tuple[float, float, float]:
+        """Find the maximum over beta in [0, upper] at one k, arguments unchecked.
+
+        Parameters
+        ----------
+        k : int
+        start : float
+            A beta to start from.
+        upper : float
+        precision : float
+            Allowed error of the maximum, in units of the width of the peak.
+        floor : float
+            Where the tangents show that nothing reaches this log density, the search is given up.
+
+        Returns
+        -------
+        beta, log_value, width : float
+            ``width`` is one over the square root of the curvature. ``log_value`` is minus infinity
+            where the search was given up.
+        """
+        strength, value, curvature = _climb(
+            *self._deficits[k - 1], start / k, upper / k, 0.0, precision, floor
+        )
+        width = k / math.sqrt(curvature) if curvature > 0.0 else math.inf
+        return min(strength * k, upper), value, width
+
     def _climb_each_k(self, upper: float) -> Iterator[tuple[float, float, bool]]:
         start = 1.0
         for k, deficits in enumerate(self._deficits, start=1):
-            strength, at_bound = _climb(*deficits, start / k, upper / k)
+            strength, *_ = _climb(*deficits, start / k, upper / k, _SMALL_STEP, 0.0, -math.inf)
+            at_bound = strength >= upper / k
             beta = upper if at_bound else strength * k
             yield beta, _log_product(*deficits, min(beta / k, _HUGE)), at_bound
             # The maxima of neighbouring k are close to each other.
@@ -109,14 +142,15 @@ def _log_products(rows, multiplicity, shortfall, largest, strengths):
 
 
 @kernel
-def _slope(rows, multiplicity, shortfall, largest, strength):
-    """Return the derivative of the log product in beta / k, and minus the second derivative."""
+def _expand(rows, multiplicity, shortfall, largest, strength):
+    """Return the log product, its derivative in beta / k, and minus the second derivative."""
     if largest is not None:
         decay = _tabulate_decay(largest, strength)
+    value = strength * shortfall
     slope = -shortfall
     curvature = 0.0
     for m in range(np.uint64(rows.shape[0])):
-        total = 1.0
+        others = 0.0
         mean = 0.0
         square = 0.0
         for g in range(np.uint64(rows.shape[1])):
@@ -125,14 +159,15 @@ def _slope(rows, multiplicity, shortfall, largest, strength):
                 weight = math.exp(-strength * deficit)
             else:
                 weight = decay[rows[m, g]]
-            total += weight
+            others += weight
             weight *= deficit
             mean += weight
             square += weight * deficit
-        mean /= total
+        value += multiplicity[m] * math.log1p(others)
+        mean /= 1.0 + others
         slope += multiplicity[m] * mean
-        curvature += multiplicity[m] * (square / total - mean * mean)
-    return slope, curvature
+        curvature += multiplicity[m] * (square / (1.0 + others) - mean * mean)
+    return -value, slope, curvature
 
 
 @kernel
@@ -144,30 +179,55 @@ def _tabulate_decay(largest, strength):
 
 
 @kernel
-def _climb(rows, multiplicity, shortfall, largest, start, upper):
-    """Return the maximum over strengths in [0, upper], and whether it is the bound."""
-    slope, _ = _slope(rows, multiplicity, shortfall, largest, 0.0)
-    if slope <= 0.0:
-        return 0.0, False
-    slope, _ = _slope(rows, multiplicity, shortfall, largest, min(upper, _HUGE))
-    if shortfall == 0.0 or slope > 0.0:
-        return upper, True
+def _climb(rows, multiplicity, shortfall, largest, start, upper, small, precision, floor):
+    """Return the maximum over strengths in [0, upper], its height and its curvature.
+
+    The search ends with a step below ``small`` times the strength, or below ``precision`` times
+    the width of the peak; or where the tangents stay below ``floor``, with minus infinity.
+    """
     low = 0.0
     high = upper
+    low_is_known = high_is_known = False
+    if shortfall == 0.0:
+        # Nobody is outvoted: it rises for ever, if at all.
+        _, slope, _ = _expand(rows, multiplicity, shortfall, largest, 0.0)
+        strength = upper if slope > 0.0 else 0.0
+        bounded = min(strength, _HUGE)
+        value, _, curvature = _expand(rows, multiplicity, shortfall, largest, bounded)
+        return strength, value, curvature
     strength = min(start, 0.5 * upper)
+    value = slope = curvature = 0.0
     for _ in range(_MAX_STEPS):
-        slope, curvature = _slope(rows, multiplicity, shortfall, largest, strength)
+        value, slope, curvature = _expand(rows, multiplicity, shortfall, largest, strength)
         if slope > 0.0:
+            if strength >= upper:
+                return upper, value, curvature
             low = strength
+            low_is_known = True
+            bound = value + slope * (high - strength)
         else:
+            if strength <= 0.0:
+                return 0.0, value, curvature
             high = strength
+            high_is_known = True
+            bound = value + slope * (low - strength)
+        if bound < floor:
+            return strength, -math.inf, curvature
         # Where the curvature vanishes Newton's step leaves the bracket.
         ceiling = high if high < math.inf else 4.0 * strength
-        proposal = strength + slope / curvature if curvature > 0.0 else math.inf
-        if not low <= proposal <= ceiling:
+        if curvature > 0.0:
+            proposal = strength + slope / curvature
+        else:
+            proposal = math.inf if slope > 0.0 else -math.inf
+        if proposal <= low and not low_is_known:
+            proposal = 0.0
+        elif proposal >= ceiling and not high_is_known:
+            proposal = ceiling
+        elif not low <= proposal <= ceiling:
             proposal = 0.5 * (low + ceiling)
         step = abs(proposal - strength)
+        if step <= small * strength or step * math.sqrt(curvature) <= precision:
+            # What the step would still add, to second order.
+            return proposal, value + 0.5 * abs(slope) * step, curvature
         strength = proposal
-        if step <= _SMALL_STEP * strength:
-            break
-    return strength, False
+    return strength, value, curvature

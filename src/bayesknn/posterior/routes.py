@@ -21,6 +21,7 @@ from bayesknn.likelihood.holmes_adams import HolmesAdamsLikelihood
 from bayesknn.likelihood.pseudo import PseudoLikelihood
 from bayesknn.model import BoltzmannModel, Prior
 from bayesknn.posterior.grid import GridPosterior, choose_tolerance, grid_posterior
+from bayesknn.posterior.peaks import even_weights
 from bayesknn.posterior.trees import flatten_tree, lay_out_draws
 
 LIKELIHOODS = {
@@ -30,7 +31,10 @@ LIKELIHOODS = {
 }
 INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
 # The tail of the prior's range that the posterior must stay out of.
-_EDGE, _EDGE_MASS, _K_EDGE_MASS = 0.98, 0.05, 0.5
+_EDGE, _EDGE_MASS = 0.98, 0.05
+# The posterior leans on the largest k where its last tenth has so much of the mass, and twice what
+# it has under the prior.
+_K_EDGE_MASS = 0.2
 
 
 class Target(NamedTuple):
@@ -205,11 +209,14 @@ def find_posterior(
             "weights may do that"
         )
     k_max = target.prior.k_max
-    edge = float(np.mean(route.k > _EDGE * k_max))
-    if k_max < target.model.n_points - 1 and edge > _K_EDGE_MASS:
+    n_last = max(k_max // 10, 1)
+    edge = float(np.mean(route.k > k_max - n_last))
+    allowed = min(max(_K_EDGE_MASS, 2 * n_last / k_max), 0.5)
+    if k_max < target.model.n_points - 1 and edge > allowed:
+        last = f"the last tenth of k, {k_max - n_last + 1} to" if n_last > 1 else "the largest k,"
         route.report["warnings"].append(
-            f"{100 * edge:.0f} % of the posterior lies within 2 % of the largest k, {k_max}: more "
-            "neighbours would be used if max_neighbors let them"
+            f"{100 * edge:.0f} % of the posterior lies in {last} {k_max}: more neighbours would "
+            "be used if max_neighbors let them"
         )
     return route
 
@@ -239,11 +246,15 @@ def _on_grid(target: Target, schedule: Schedule, how: dict[str, Any]) -> FittedP
 
 def _log_density(grid: GridPosterior, beta: np.ndarray, k: np.ndarray) -> np.ndarray:
     """Return the log of the posterior's density at some (beta, k), from the nearest grid points."""
+    steps = np.gradient(grid.betas, axis=1)
+    if grid.info.get("route") == "peaks":
+        steps *= even_weights(steps.shape[1])
     with np.errstate(divide="ignore"):
-        table = np.log(grid.weights / np.gradient(grid.betas, axis=1))
+        table = np.log(grid.weights / steps)
     values = np.empty(beta.size)
-    for row, one_k in enumerate(grid.k_values.tolist()):
-        where = k == one_k
+    order = np.argsort(k, kind="stable")
+    ends = np.searchsorted(k[order], grid.k_values, side="right")
+    for row, where in enumerate(np.split(order, ends[:-1])):
         edges = (grid.betas[row, 1:] + grid.betas[row, :-1]) / 2
         values[where] = table[row, np.searchsorted(edges, beta[where])]
     return values

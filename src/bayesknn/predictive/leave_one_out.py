@@ -23,6 +23,9 @@ from bayesknn.graph.threads import run_in_threads
 from bayesknn.predictive.averages import POINTS_A_TASK, _rank_classes, weights_or_ones
 from bayesknn.predictive.nodes import PosteriorNodes
 
+# Squared odds up to here neither over- nor underflow.
+_MOST_EXPONENT = 150.0
+
 
 def leave_one_out(
     counts: np.ndarray,
@@ -66,12 +69,31 @@ def leave_one_out(
     >>> leave_one_out(counts, np.array([1]), nodes, None)[0].round(4).tolist()
     [[0.754, 0.246]]
     """
+    from joblib import effective_n_jobs
+
     _, m, n_classes = counts.shape
     found, squares, share = np.zeros((m, n_classes)), np.zeros((m, n_classes)), np.empty(m)
     scale = weights_or_ones(class_weight, n_classes)
     starts, strengths = nodes.starts, nodes.strengths
     strongest = np.maximum.reduceat(strengths, starts[:-1])
     own = labels.astype(np.uint32)
+    if n_classes == 2 and class_weight is None:
+        # A table over the difference of the counts is made anew in each thread.
+        ahead = np.subtract(counts[..., 0], counts[..., 1], dtype=np.int32)
+        largest = np.abs(ahead).max(axis=1)
+        if float(np.max(strongest * largest)) < _MOST_EXPONENT:
+            kish = np.zeros(m)
+            run_in_threads(
+                lambda first, last: _reweigh_two(
+                    ahead, own, starts, strengths, nodes.weight, first, last, found, squares, kish
+                ),
+                m, max(POINTS_A_TASK, -(-m // effective_n_jobs(n_jobs))), n_jobs,
+            )  # fmt: skip
+            total = found.sum(axis=1)
+            found /= total[:, None]
+            squares /= total[:, None]
+            share = np.minimum(total**2 / kish, 1.0)
+            return found, np.maximum(squares - found**2, 0.0), share
     run_in_threads(
         lambda first, last: _reweigh(
             counts, own, starts, strengths, strongest, nodes.weight, scale, first, last,
@@ -117,3 +139,37 @@ def _reweigh(
         for g in range(n_classes):
             found[q, g] /= total
             squares[q, g] /= total
+
+
+@kernel
+def _reweigh_two(ahead, own, starts, strengths, weights, first, last, found, squares, kish):
+    """Add up what depends on the difference of two counts alone, k by k, from tables over it."""
+    for t in range(np.uint64(ahead.shape[0])):
+        largest = 0
+        for q in range(np.uint64(first), np.uint64(last)):
+            largest = max(largest, abs(ahead[t, q]))
+        # For the odds of the other class, which leads by d - largest: their mean, the Kish sum,
+        # and the mean squares of the own probability and of the other.
+        table = np.zeros((2 * largest + 1, 4))
+        total = 0.0
+        for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
+            total += weights[j]
+            for d in range(largest + 1):
+                low = math.exp(-strengths[j] * d)
+                for sign in range(2 if d > 0 else 1):
+                    odds = low if sign == 0 else 1.0 / low
+                    row = table[largest - d if sign == 0 else largest + d]
+                    own_probability = 1.0 / (1.0 + odds)
+                    row[0] += weights[j] * odds
+                    row[1] += weights[j] * (1.0 + odds) * (1.0 + odds)
+                    row[2] += weights[j] * own_probability
+                    row[3] += weights[j] * odds * (odds * own_probability)
+        for q in range(np.uint64(first), np.uint64(last)):
+            y = own[q]
+            lead = -ahead[t, q] if y == 0 else ahead[t, q]
+            row = table[largest + lead]
+            found[q, y] += total
+            found[q, 1 - y] += row[0]
+            kish[q] += row[1]
+            squares[q, y] += row[2]
+            squares[q, 1 - y] += row[3]

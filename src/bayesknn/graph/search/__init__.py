@@ -9,6 +9,7 @@ from bayesknn.graph.search.back_ends import (
     build_index,
     find_joint_neighbors,
     find_neighbors,
+    find_neighbors_among,
 )
 from bayesknn.graph.search.search_index import Recall, SearchIndex
 
@@ -19,4 +20,5 @@ __all__ = [
     "build_index",
     "find_joint_neighbors",
     "find_neighbors",
+    "find_neighbors_among",
 ]

@@ -157,6 +157,18 @@ def find_joint_neighbors(
     return type(index)(points, metric, 0, ties, index.params).neighbors(k_max, n_jobs)
 
 
+def find_neighbors_among(index: SearchIndex, rows: np.ndarray, k_max: int) -> Lists | None:
+    """Find the ``k_max`` nearest of some training points among these; None without the points.
+
+    See :meth:`bayesknn.graph.NeighborGraph.take`.
+    """
+    points, metric = index.points, index.metric
+    if points is None:
+        return None
+    some = np.ascontiguousarray(points[rows])
+    return _find_kind("auto", metric, some)(some, metric, index.tie_order).neighbors(k_max)
+
+
 def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:
     if isinstance(metric, Precomputed):
         if search not in ("auto", "brute"):

@@ -1,0 +1,237 @@
+"""The posterior of (beta, k) where log f(y | beta, k) is concave in beta (eqs. jointHA and psudoL).
+
+A product of conditionals has one peak in beta for each k, found in a few steps of Newton's method.
+Around it log f is so smooth that a polynomial through a handful of Chebyshev points gives it on any
+grid: the number of points is doubled until the polynomial foretells the new ones. A k costs ten to
+twenty values of the likelihood, and none but the climb where the height of its peak, times all of
+the prior's mass, is still too small to matter.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import comb
+
+import numpy as np
+
+from bayesknn.likelihood.products import ConditionalProduct
+from bayesknn.model import Prior
+
+# What is left out, in all, beside the best k: exp(-22) for each k, and as much for the tails.
+_NEGLIGIBLE = 22.0
+# Error of a peak's place in units of its width, and error allowed on log f.
+_PRECISION, _TOLERANCE = 0.01, 1e-8
+# Part of the drop that must be reached: the tails beyond hold little.
+_SLACK = 0.85
+# Intervals between Chebyshev points, first and last.
+_FEWEST, _MOST = 12, 96
+# Every so many k are looked at first, so that the others may be left early.
+_STRIDE = 16
+# Gregory's coefficients of the differences at the ends, of order 0, 1, ...
+_GREGORY = (1 / 2, 1 / 12, 1 / 24, 19 / 720, 3 / 160, 863 / 60480)
+# The grid is narrowed until this many points carry a k's mass.
+_MIN_HEAVY = 24
+
+
+def weigh_peaks(
+    likelihood: ConditionalProduct, prior: Prior, n_betas: int = 161
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return each k that matters, an even grid of beta over its mass, and the log masses there.
+
+    Parameters
+    ----------
+    likelihood : ConditionalProduct
+    prior : Prior
+    n_betas : int
+        Points of each grid.
+
+    Returns
+    -------
+    k_values : ndarray of shape (n_k,)
+    betas, log_mass : ndarray of shape (n_k, n_betas)
+        Log likelihood plus log prior plus the log weight of the rule of :func:`even_weights`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.datasets import load_ripley
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import PseudoLikelihood
+    >>> from bayesknn.model import UniformPrior
+    >>> from bayesknn.posterior.peaks import weigh_peaks
+    >>> ripley = load_ripley()
+    >>> graph = NeighborGraph.from_points(ripley.X_train, k_max=125)
+    >>> likelihood = PseudoLikelihood(graph, ripley.y_train)
+    >>> k, beta, log_mass = weigh_peaks(likelihood, UniformPrior(125, 4.0))
+    >>> mass = np.exp(log_mass)
+    >>> round(float((beta * mass).sum() / mass.sum()), 3)
+    2.447
+    """
+    ks = np.arange(1, prior.k_max + 1)
+    log_prior = prior.log_density(np.linspace(0.0, prior.beta_max, n_betas), ks[:, None])
+    # Between two points of this grid a prior may rise a little above both.
+    top = log_prior.max(axis=1) + np.log(prior.beta_max) + 1.0
+    # Where log f has fallen by this the prior cannot make up for it.
+    with np.errstate(invalid="ignore"):
+        slopes = np.where(np.isfinite(top), log_prior.max(axis=1) - log_prior.min(axis=1), 0.0)
+    flat = log_prior[:, 0] if np.all(slopes == 0.0) else None
+    ascent = _Ascent(likelihood, prior, top, _NEGLIGIBLE + slopes.max(), n_betas, flat)
+    possible = ks[np.isfinite(top)]
+    for k in possible[::_STRIDE].tolist():
+        ascent.climb(k)
+    ascent.weigh(max(ascent.heights, key=ascent.bound))
+    for k in possible.tolist():
+        if k not in ascent.heights:
+            ascent.climb(k)
+    for k in sorted(ascent.heights, key=ascent.bound, reverse=True):
+        if ascent.bound(k) < ascent.best - _NEGLIGIBLE:
+            break
+        ascent.weigh(k)
+    kept = sorted(ascent.found)
+    betas, log_masses = zip(*(ascent.found[k] for k in kept), strict=True)
+    return np.array(kept), np.array(betas), np.array(log_masses)
+
+
+class _Ascent:
+    """The peaks found so far, and the log masses of those that were weighed."""
+
+    def __init__(self, likelihood, prior, top, drop, n_betas, flat):
+        self.likelihood, self.prior, self.top = likelihood, prior, top
+        self.drop, self.n_betas, self.flat = drop, n_betas, flat
+        self.heights: dict[int, float] = {}
+        self.peaks: dict[int, tuple[float, float]] = {}
+        self.found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.best = -np.inf
+        self._start = min(1.0, prior.beta_max / 2)
+
+    def bound(self, k: int) -> float:
+        """Return what the log mass of k cannot exceed."""
+        return self.heights[k] + self.top[k - 1]
+
+    def climb(self, k: int) -> None:
+        floor = self.best - _NEGLIGIBLE - self.top[k - 1]
+        beta, self.heights[k], width = self.likelihood.climb(
+            k, self._start, self.prior.beta_max, _PRECISION, floor
+        )
+        self.peaks[k] = beta, width
+        if beta > 0.0:
+            self._start = beta
+
+    def weigh(self, k: int) -> None:
+        if k in self.found:
+            return
+        nodes, values = self._sample(k)
+        low, high = float(nodes[0]), float(nodes[-1])
+        betas = np.linspace(low, high, self.n_betas)
+        log_mass = self._weigh_on(betas, k, nodes, values)
+        # Where the prior moves the mass, the polynomial serves for a finer grid, too.
+        while True:
+            heavy = np.flatnonzero(log_mass > log_mass.max() - _NEGLIGIBLE)
+            first, last = max(heavy[0] - 1, 0), min(heavy[-1] + 1, self.n_betas - 1)
+            if last - first >= _MIN_HEAVY:
+                break
+            betas = np.linspace(betas[first], betas[last], self.n_betas)
+            log_mass = self._weigh_on(betas, k, nodes, values)
+        self.found[k] = betas, log_mass
+        self.best = max(self.best, float(np.logaddexp.reduce(log_mass)))
+
+    def _weigh_on(self, betas, k, nodes, values):
+        centre, half = (nodes[0] + nodes[-1]) / 2, (nodes[-1] - nodes[0]) / 2
+        if len(betas) == self.n_betas and betas[0] == nodes[0] and betas[-1] == nodes[-1]:
+            matrix = _even_matrix(len(nodes) - 1, self.n_betas)
+        else:
+            matrix = _interpolate((betas - centre) / half, len(nodes) - 1)
+        log_prior = self.flat[k - 1] if self.flat is not None else self.prior.log_density(betas, k)
+        log_mass = matrix @ values + log_prior
+        return log_mass + np.log((betas[1] - betas[0]) * even_weights(self.n_betas))
+
+    def _sample(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return Chebyshev points and log f there.
+
+        They reach to where log f is below its peak by ``drop``, and are enough to interpolate.
+        """
+        upper, (beta, width) = self.prior.beta_max, self.peaks[k]
+        # By the curvature at the peak; a tail that falls more slowly is followed further.
+        below = above = min(np.sqrt(2 * self.drop) * width, upper)
+        while True:
+            low, high = max(beta - below, 0.0), min(beta + above, upper)
+            nodes = low + (high - low) * _chebyshev(_FEWEST)
+            values = self.likelihood.log_density_curve(nodes, k)
+            enough = self.heights[k] - _SLACK * self.drop
+            if low > 0.0 and values[0] > enough:
+                below *= 1.5
+            elif high < upper and values[-1] > enough:
+                above *= 1.5
+            else:
+                break
+        n = _FEWEST
+        while n < _MOST and np.abs(_tail_matrix(n) @ values).max() > _TOLERANCE:
+            n *= 2
+            merged = np.empty(n + 1)
+            merged[::2] = values
+            nodes = low + (high - low) * _chebyshev(n)
+            merged[1::2] = self.likelihood.log_density_curve(nodes[1::2], k)
+            values = merged
+        return nodes, values
+
+
+@cache
+def even_weights(n: int) -> np.ndarray:
+    """Return the weights of Gregory's rule on n even points one apart.
+
+    The trapezium rule, of which the ends are corrected by differences up to the fifth. It is no
+    better than that where the mass lies inside, and is needed where beta_max or 0 cuts it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.posterior.peaks import even_weights
+    >>> x = np.linspace(0.0, 1.0, 41)
+    >>> round(float(even_weights(41) @ np.exp(-8 * x) / 40 / (1 - np.exp(-8.0)) * 8), 7)
+    1.0
+    """
+    weights = np.ones(n)
+    ends = np.zeros(len(_GREGORY) + 1)
+    for order, coefficient in enumerate(_GREGORY):
+        for at in range(order + 1):
+            ends[at] -= coefficient * (-1) ** at * comb(order, at)
+    weights[: len(ends)] += ends
+    weights[-len(ends) :] += ends[::-1]
+    return weights
+
+
+@cache
+def _chebyshev(n: int) -> np.ndarray:
+    """Chebyshev's points of the second kind on [0, 1], rising; those of n are among those of 2n."""
+    points = (1 - np.cos(np.pi * np.arange(n + 1) / n)) / 2
+    points[[0, -1]] = 0.0, 1.0
+    return points
+
+
+@cache
+def _tail_matrix(n: int) -> np.ndarray:
+    """Return what gives the last quarter of the Chebyshev coefficients from values at the points."""
+    j = np.arange(n + 1)
+    matrix = np.cos(np.pi * np.outer(j, j[::-1]) / n) * (2.0 / n)
+    matrix[:, [0, -1]] /= 2
+    matrix[[0, -1]] /= 2
+    return matrix[-max(2, n // 4) :]
+
+
+@cache
+def _even_matrix(n: int, n_betas: int) -> np.ndarray:
+    return _interpolate(np.linspace(-1.0, 1.0, n_betas), n)
+
+
+def _interpolate(x: np.ndarray, n: int) -> np.ndarray:
+    """Return the barycentric matrix from values at the points to values at x in [-1, 1]."""
+    points = 2 * _chebyshev(n) - 1
+    weights = (-1.0) ** np.arange(n + 1)
+    weights[[0, -1]] /= 2
+    away = x[:, None] - points
+    hit = away == 0
+    matrix = weights / np.where(hit, 1.0, away)
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    rows = hit.any(axis=1)
+    matrix[rows] = hit[rows]
+    return matrix

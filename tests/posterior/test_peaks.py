@@ -1,0 +1,81 @@
+"""Products of conditionals by their peaks: against a dense grid over all of beta and k."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
+from bayesknn.model import ArrayPrior, FunctionPrior, UniformPrior
+from bayesknn.posterior.peaks import even_weights, weigh_peaks
+
+K = 12
+PRIORS = {
+    "uniform": UniformPrior(K, 6.0),
+    # Cut in the middle of the mass.
+    "cut": UniformPrior(K, 0.8),
+    "some k": ArrayPrior([0.0, 1.0, 0.0, *np.linspace(1.0, 3.0, K - 3)], 4.0),
+    "falling": FunctionPrior(lambda beta, k: np.exp(-3 * beta) / k, K, 8.0),
+    # Away from the likelihood's own peak, and narrower.
+    "narrow": FunctionPrior(lambda beta, k: np.exp(-((beta - 0.3) ** 2) / (2 * 0.05**2)), K, 4.0),
+}
+
+
+def make(product, n_classes, weighted, n=120):
+    rng = np.random.default_rng(n_classes)
+    labels = np.arange(n) % n_classes
+    points = rng.normal(size=(n, 2)) + rng.normal(size=(n_classes, 2))[labels]
+    weights = np.linspace(0.6, 1.5, n_classes) if weighted else None
+    return product(NeighborGraph.from_points(points, K), labels, n_classes, weights)
+
+
+def sum_densely(likelihood, prior, n_betas=20001):
+    """Evidence, P(k), mean and standard deviation of beta by the trapezium rule."""
+    betas = np.linspace(0.0, prior.beta_max, n_betas)
+    table = likelihood.log_density_grid(betas)
+    table += prior.log_density(betas, np.arange(1, K + 1)[:, None]) + np.log(betas[1])
+    table[:, [0, -1]] -= np.log(2)
+    return sum_up(np.arange(1, K + 1), np.broadcast_to(betas, table.shape), table)
+
+
+def sum_up(ks, betas, log_mass):
+    mass = np.exp(log_mass - log_mass.max())
+    mass /= mass.sum()
+    of_k = np.zeros(K)
+    of_k[ks - 1] = mass.sum(axis=1)
+    mean = (mass * betas).sum()
+    return np.array([logsumexp(log_mass), *of_k, mean, np.sqrt((mass * (betas - mean) ** 2).sum())])
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+@pytest.mark.parametrize("product", [PseudoLikelihood, HolmesAdamsLikelihood])
+@pytest.mark.parametrize(("n_classes", "weighted"), [(2, False), (4, False), (3, True)])
+def test_the_posterior_is_that_of_a_dense_grid(product, n_classes, weighted, prior):
+    likelihood = make(product, n_classes, weighted)
+    found = sum_up(*weigh_peaks(likelihood, prior))
+    np.testing.assert_allclose(found, sum_densely(likelihood, prior), atol=1e-6, rtol=1e-8)
+
+
+def test_a_k_that_cannot_matter_is_given_up_and_a_rough_peak_would_show():
+    likelihood = make(PseudoLikelihood, 2, False, n=2000)
+    prior = UniformPrior(K, 4.0)
+    heights = likelihood.maximize_each_k(prior.beta_max).log_value
+    ks, _, log_mass = weigh_peaks(likelihood, prior)
+    best = logsumexp(log_mass, axis=1).max()
+    left_out = np.setdiff1d(np.arange(1, K + 1), ks)
+    assert left_out.size > 0
+    # The bound that let them go holds for the heights found with all precision.
+    assert np.all(heights[left_out - 1] - np.log(K) < best - 20.0)
+    for k in range(1, K + 1):
+        height = likelihood.climb(k, 1.0, 4.0, 0.01, -np.inf)[1]
+        assert height == pytest.approx(heights[k - 1], abs=1e-3)
+        # What is reached is not given up; what is far above any tangent is.
+        assert likelihood.climb(k, 1.0, 4.0, 0.01, height - 0.01)[1] == height
+        assert likelihood.climb(k, 1.0, 4.0, 0.01, height + 1e6)[1] == -np.inf
+
+
+def test_even_weights_integrate_polynomials_of_the_fifth_degree():
+    x = np.linspace(0.0, 1.0, 41)
+    assert np.all(even_weights(41) > 0)
+    for degree in range(6):
+        assert even_weights(41) @ x**degree / 40 == pytest.approx(1 / (degree + 1), abs=1e-12)

@@ -41,7 +41,7 @@ class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     max_neighbors : int, optional
         Largest k of the leave-one-out curve, at most n - 1. By default it is ``n_neighbors``
         where that is a number; for ``"loo"`` it is the size of the smallest class, as in the
-        paper, and at most n - 1, 500 and 2e7 / n (so that the lists of a large data set stay small).
+        paper, and at most n - 1, 500 and 2e7 / n (so that lists stay small).
     n_jobs : int, optional
         Threads for the neighbour search, -1 for all cores. The result does not depend on it.
 

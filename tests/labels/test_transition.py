@@ -1,6 +1,7 @@
 """beta_max: simulated curves against exact ones, and what it is on the paper's data."""
 
 import numpy as np
+import pytest
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
@@ -64,6 +65,18 @@ def test_fewer_sweeps_on_many_points_find_the_same_place(monkeypatch):
     monkeypatch.setattr("bayesknn.labels.transition._MANY", 0)
     # Both are on a grid of tenths, and each may land on either side of a step.
     assert abs(find_beta_max(graph, 2, random_state=1).beta_max - usual) < 0.25
+
+
+@pytest.mark.parametrize(("n_features", "n_classes"), [(2, 2), (2, 4), (10, 2)])
+def test_some_of_many_points_find_the_same_place(monkeypatch, n_features, n_classes):
+    points = np.random.default_rng(0).normal(size=(6000, n_features))
+    graph = NeighborGraph.from_points(points, k_max=20)
+    some = find_beta_max(graph, n_classes, n_betas=0, random_state=0)
+    monkeypatch.setattr("bayesknn.labels.transition._MOST_POINTS", 6000)
+    whole = find_beta_max(graph, n_classes, n_betas=0, random_state=0)
+    assert not np.array_equal(some.agreement, whole.agreement)
+    # A standard deviation of 1,000 points is .07 or so; both are rounded up to tenths.
+    assert abs(some.beta_max - whole.beta_max) < 0.35
 
 
 def test_beta_max_does_not_depend_on_the_points_made_for_plotting():

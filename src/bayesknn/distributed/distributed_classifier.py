@@ -46,6 +46,7 @@ from bayesknn.distributed.block_lists import (
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.random import as_seed_sequence
+from bayesknn.labels.transition import ENOUGH_NEIGHBORS, choose_rows
 from bayesknn.likelihood.summed import SummedProduct
 from bayesknn.model import Prior, as_prior
 from bayesknn.posterior import grid_posterior
@@ -64,8 +65,6 @@ if TYPE_CHECKING:
 
 # What the same strength of agreement is under each likelihood, see the in-memory classifier.
 _BETA_SCALE = {"pseudo": 1.0, "holmes-adams": 2.0}
-# Entries of all lists together that are brought to the client to look for beta_max, 400 MB.
-_MOST_ENTRIES = 100_000_000
 # Neighbours whose residuals intervals are made of, at most.
 _FIRST_RANKS = 15
 # Tables of so many blocks are added up at a time.
@@ -204,7 +203,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
             groups = [tables[i : i + _FAN_IN] for i in range(0, len(tables), _FAN_IN)]
             tables = [later(add_tables, group) for group in groups]
         seeds = as_seed_sequence(self.random_state).spawn(2)
-        prior = self._choose_prior(dask, later, lists, n, n_classes, k_max, seeds[0])
+        prior = self._choose_prior(dask, later, blocks, firsts, n, n_classes, k_max, seeds[0])
         (table,) = dask.compute(*self._run(dask, tables, "Counting classes"))
         grid = grid_posterior(SummedProduct(table, n, n_classes), prior)
         rule = PredictiveRule(PosteriorNodes.from_grid(grid))
@@ -343,7 +342,15 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return affordable_neighbors(sizes)
 
     def _choose_prior(
-        self, dask: Any, later: Any, lists: list, n: int, n_classes: int, k_max: int, seed: Any
+        self,
+        dask: Any,
+        later: Any,
+        blocks: list,
+        firsts: np.ndarray,
+        n: int,
+        n_classes: int,
+        k_max: int,
+        seed: Any,
     ) -> Prior:
         if isinstance(self.prior, Prior):
             return as_prior(self.prior, k_max, self.prior.beta_max)
@@ -351,13 +358,18 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(beta_max, str):
             if beta_max != "auto":
                 raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
-            if n * k_max > _MOST_ENTRIES:
-                raise ValueError(
-                    f"beta_max='auto' simulates on the whole graph, and {n} points with K = "
-                    f"{k_max} are too many to bring to the client; pass a number, such as 4"
+            # All of them where they are few, so that the answer is the one in memory.
+            rows = choose_rows(n, seed)
+            k_look = k_max if rows is None else min(k_max, ENOUGH_NEIGHBORS)
+            rows = np.arange(n) if rows is None else rows
+            parts = np.split(rows, np.searchsorted(rows, firsts[1:]))
+            taken = dask.compute(
+                *(
+                    later(_take_points, block, part - first)
+                    for block, part, first in zip(blocks, parts, firsts, strict=True)
                 )
-            rows = dask.compute(*(later(_take_neighbors, near, k_max) for near in lists))
-            graph = NeighborGraph(np.concatenate(rows, axis=1), None)
+            )
+            graph = NeighborGraph.from_points(np.concatenate(taken), k_look)
             found = find_beta_max(graph, n_classes, n_betas=0, random_state=seed)
             beta_max = _BETA_SCALE[self.likelihood] * found.beta_max
         return as_prior(self.prior, k_max, beta_max)
@@ -520,8 +532,8 @@ def _leave_out(
     return _LeftOut(description, block.labels, lists.neighbors[:_FIRST_RANKS].copy())
 
 
-def _take_neighbors(lists: BlockLists, k: int) -> np.ndarray:
-    return lists.neighbors[:k]
+def _take_points(block: Block, rows: np.ndarray) -> np.ndarray:
+    return block.tree.points()[rows]
 
 
 def _check_new(b: int, x: Any, n_features: int) -> np.ndarray:

@@ -7,6 +7,7 @@ elimination is cheap and Swendsen-Wang runs elsewhere.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,14 @@ from bayesknn.model import (
 from bayesknn.model.elimination_plan import EliminationPlan
 
 # Draws, sweeps between them and sweeps before: where the share is near the threshold, and for a
-# first look. On many points a share of edges hardly varies from sweep to sweep, and sweeps are dear.
+# first look. On many points a share hardly varies from sweep to sweep, and sweeps are dear.
 _LONG, _SHORT = (64, 2, 40), (8, 2, 24)
 _MANY = 20_000
 # A look is enough where the share of disagreements is off the threshold by this factor.
 _FAR = 2.0
 # From how many points on, and on how many of them, the curves are looked for. The graph of k looks
 # the same around each point however many there are, and so does the share of edges that agree.
-_MOST_POINTS, _ENOUGH_POINTS, _ENOUGH_NEIGHBORS = 2000, 1000, 100
+_MOST_POINTS, _ENOUGH_POINTS, ENOUGH_NEIGHBORS = 2000, 1000, 100
 # Exact curves are used while they cost less than simulation would.
 _MAX_ENTRIES = 2**18
 _MAX_POINTS = 500
@@ -52,13 +53,17 @@ def find_beta_max(
 ) -> PhaseCurve:
     """Find the smallest beta beyond which the model is black or white for every k.
 
+    On more than 2,000 points the graph of 1,000 of them, drawn at random, stands for the whole: to
+    two digits, to which beta_max is rounded, the curves are the same.
+
     Parameters
     ----------
     graph : NeighborGraph or BoltzmannModel
         With a model, which has its classes and weights, ``n_classes`` is left out.
     n_classes : int
     k_values : iterable of int, optional
-        The k to look at; 1, 2, 3 and some larger ones up to ``graph.k_max`` by default.
+        The k to look at; 1, 2, 3 and some larger ones up to ``graph.k_max`` by default, on more
+        than 2,000 points up to 100.
     class_weight : array-like of shape (n_classes,), optional
     threshold : float
         The part of the way from ``1 / n_classes`` to 1 that the share of agreeing neighbours must
@@ -82,9 +87,13 @@ def find_beta_max(
     True
     """
     model = as_model(graph, n_classes, class_weight)
+    rows = choose_rows(model.n_points, random_state)
+    if rows is not None:
+        k_max = min(model.k_max, ENOUGH_NEIGHBORS) if k_values is None else max(k_values)
+        some = model.graph.take(rows, k_max) if k_max < len(rows) else None
+        if some is not None:
+            model = BoltzmannModel(some, model.n_classes, model.class_weight)
     seeds = seeds_for(random_state, "beta_max", model.fingerprint)
-    if model.n_points > _MOST_POINTS:
-        model = _thin(model, _ENOUGH_NEIGHBORS if k_values is None else max(k_values), seeds)
     ks = choose_k_values(model.k_max) if k_values is None else k_values
     level = (1 - threshold) * (1 - 1 / model.n_classes)
 
@@ -120,26 +129,31 @@ def _plan_if_cheap(model: BoltzmannModel, k: int) -> EliminationPlan | None:
     return plan if plan.n_entries <= _MAX_ENTRIES else None
 
 
-def _thin(model: BoltzmannModel, k_max: int, seeds: np.random.SeedSequence) -> BoltzmannModel:
-    """Return the model on some of the points, drawn at random, if the graph knows them."""
-    k_max = min(k_max, model.k_max)
-    if k_max >= _ENOUGH_POINTS:
-        return model
-    rng = np.random.default_rng(seeds.spawn(1)[0])
-    rows = np.sort(rng.choice(model.n_points, _ENOUGH_POINTS, replace=False))
-    graph = model.graph.take(rows, k_max)
-    return model if graph is None else BoltzmannModel(graph, model.n_classes, model.class_weight)
+def choose_rows(n_points: int, random_state: Any) -> np.ndarray | None:
+    """Return the points on which beta_max is looked for; None where that is all of them.
+
+    Examples
+    --------
+    >>> from bayesknn.labels.transition import choose_rows
+    >>> choose_rows(10_000, random_state=0).shape, choose_rows(250, random_state=0)
+    ((1000,), None)
+    """
+    if n_points <= _MOST_POINTS:
+        return None
+    rng = np.random.default_rng(seeds_for(random_state, "rows for beta_max", str(n_points)))
+    return np.sort(rng.choice(n_points, _ENOUGH_POINTS, replace=False))
 
 
 def _simulate_one(
-    model: BoltzmannModel, beta: float, k: int, key: np.uint64, level: float | None = None
+    model: BoltzmannModel, beta: float, k: int, key: np.uint64, level: float = math.inf
 ) -> tuple[float, float]:
     """Mean and error of S_k, the plain count, from a chain that starts from one class.
 
-    With a ``level``, a share of disagreeing edges, a short run is enough where it is far from it.
+    A short run is enough where the share of disagreeing edges is far from ``level``; without one it
+    is never enough, but on many points.
     """
     n_edges = model.n_points * k
-    if level is not None or model.n_points >= _MANY:
+    if level < math.inf or model.n_points >= _MANY:
         mean, error = _run(model, beta, k, key, *_SHORT)
         off = max(n_edges - mean, 0.0) / n_edges
         if model.n_points >= _MANY or not level / _FAR < off < level * _FAR:

@@ -350,9 +350,7 @@ def _from_values(likelihood: Likelihood, prior: Prior) -> GridPosterior:
     )  # fmt: skip
 
 
-def _search_mass(
-    likelihood: Likelihood, prior: Prior
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _search_mass(likelihood: Likelihood, prior: Prior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Look everywhere first, then where each k has its mass."""
     ks = np.arange(1, prior.k_max + 1)
     coarse = np.broadcast_to(np.linspace(0, prior.beta_max, _N_BETAS), (len(ks), _N_BETAS))

@@ -95,7 +95,15 @@ def weigh_peaks(
 class _Ascent:
     """The peaks found so far, and the log masses of those that were weighed."""
 
-    def __init__(self, likelihood, prior, top, drop, n_betas, flat):
+    def __init__(
+        self,
+        likelihood: ConditionalProduct,
+        prior: Prior,
+        top: np.ndarray,
+        drop: float,
+        n_betas: int,
+        flat: np.ndarray | None,
+    ):
         self.likelihood, self.prior, self.top = likelihood, prior, top
         self.drop, self.n_betas, self.flat = drop, n_betas, flat
         self.heights: dict[int, float] = {}
@@ -135,7 +143,9 @@ class _Ascent:
         self.found[k] = betas, log_mass
         self.best = max(self.best, float(np.logaddexp.reduce(log_mass)))
 
-    def _weigh_on(self, betas, k, nodes, values):
+    def _weigh_on(
+        self, betas: np.ndarray, k: int, nodes: np.ndarray, values: np.ndarray
+    ) -> np.ndarray:
         centre, half = (nodes[0] + nodes[-1]) / 2, (nodes[-1] - nodes[0]) / 2
         if len(betas) == self.n_betas and betas[0] == nodes[0] and betas[-1] == nodes[-1]:
             matrix = _even_matrix(len(nodes) - 1, self.n_betas)
@@ -210,7 +220,7 @@ def _chebyshev(n: int) -> np.ndarray:
 
 @cache
 def _tail_matrix(n: int) -> np.ndarray:
-    """Return what gives the last quarter of the Chebyshev coefficients from values at the points."""
+    """Return what gives the last Chebyshev coefficients from the values at the points."""
     j = np.arange(n + 1)
     matrix = np.cos(np.pi * np.outer(j, j[::-1]) / n) * (2.0 / n)
     matrix[:, [0, -1]] /= 2

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from bayesknn._blocks import by_blocks
 from bayesknn._validation import check_labels, check_n_features, check_points, column_names
-from bayesknn._values import refuse_lazy
+from bayesknn._values import refuse_lazy, show
+from bayesknn.predictive import Summary, decide, find_zones, name_actions, name_zones
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -26,6 +28,7 @@ except ImportError:  # scikit-learn before 1.9
 
 __all__ = [
     "CallbackSupportMixin",
+    "DecisionMixin",
     "affordable_neighbors",
     "check_new_points",
     "check_training",
@@ -56,6 +59,89 @@ def check_new_points(estimator: Any, X: Any) -> None:
         # Before scikit-learn warns that the columns, too few or too many, have no names.
         check_n_features(shape[1], estimator.n_features_in_, type(estimator).__name__)
     validate_data(estimator, X, skip_check_array=True, reset=False)
+
+
+class DecisionMixin:
+    """What follows from ``predict_proba`` and ``predict_summary`` in either classifier."""
+
+    classes_: np.ndarray
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities."""
+        raise NotImplementedError
+
+    def predict_summary(self, X: Any, level: float = 0.95, of: str = "probability") -> Summary:
+        """Return probabilities, intervals and typicality."""
+        raise NotImplementedError
+
+    @by_blocks
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class, the first in ``classes_`` where several are.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            As :meth:`predict_proba` takes it.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        winners = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[winners]
+
+    def predict_decision(
+        self, X: Any, loss: Any = None, actions: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the decision of least expected loss, and that loss.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            As :meth:`predict_proba` takes it.
+        loss : array-like of shape (n_actions, n_classes) or dict, optional
+            ``loss[a][g]`` is the loss of decision a when class g is true, in the order of
+            ``classes_``. With a row for each class, row a decides for class a; further rows are
+            further actions, such as to abstain. A dict has the rows by the names of the actions.
+            By default 1 for every error, so that the expected loss is the probability of being
+            wrong.
+        actions : sequence, optional
+            What the rows of ``loss`` are called, where they are not the classes alone: the names
+            of all rows, or of those after the rows of the classes.
+
+        Returns
+        -------
+        decisions : ndarray of shape (m,)
+            Names of actions: ``classes_``, or with other actions among them dtype object.
+        expected_loss : ndarray of shape (m,)
+
+        Examples
+        --------
+        A wrong class costs 1, and to ask an expert costs 0.2:
+
+        >>> from bayesknn import BayesianKNeighborsClassifier
+        >>> clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=2, beta_max=4.0)
+        >>> clf = clf.fit([[0], [1], [2], [10], [11], [12]], ["a", "a", "a", "b", "b", "b"])
+        >>> loss = [[0, 1], [1, 0], [0.2, 0.2]]
+        >>> clf.predict_decision([[1.2], [6.0]], loss, actions=["ask"])[0].tolist()
+        ['a', 'ask']
+        """
+        check_is_fitted(self)
+        table, names = name_actions(self.classes_, loss, actions)
+        decisions, expected = decide(self.predict_proba(X), table)
+        return names[decisions], expected
+
+    def _name_zones(
+        self, X: Any, level: float, uncertain: Any, of: str, unfamiliar: float
+    ) -> np.ndarray:
+        check_is_fitted(self)
+        if not (isinstance(unfamiliar, int | float | np.number) and 0.0 <= unfamiliar <= 1.0):
+            raise ValueError(f"unfamiliar must lie between 0 and 1, got {show(unfamiliar)}")
+        others = ("unfamiliar", uncertain) if unfamiliar > 0 else (uncertain,)
+        names = name_zones(self.classes_, *others)
+        found = self.predict_summary(X, level, of)
+        zones = find_zones(found.intervals)
+        return names[np.where(found.typicality < unfamiliar, len(self.classes_), zones)]
 
 
 def affordable_neighbors(class_sizes: np.ndarray) -> int:

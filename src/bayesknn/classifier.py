@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from bayesknn._blocks import by_blocks
 from bayesknn._estimator import (
     CallbackSupportMixin,
+    DecisionMixin,
     affordable_neighbors,
     check_new_points,
     check_training,
@@ -50,14 +51,10 @@ from bayesknn.predictive import (
     Sureness,
     average_descriptions,
     check_level,
-    decide,
     draw_jointly,
     find_counts,
-    find_zones,
     hull,
     log_score,
-    name_actions,
-    name_zones,
     shift_intervals,
     shift_probabilities,
 )
@@ -79,7 +76,9 @@ _MIN_SHARE, _MIN_DRAWS = 0.02, 50
 _MOST_LOG_LIKELIHOODS = 10_000_000
 
 
-class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class BayesianKNeighborsClassifier(
+    CallbackSupportMixin, DecisionMixin, ClassifierMixin, BaseEstimator
+):
     """k-nearest-neighbour classification with k and its strength beta averaged over.
 
     Parameters
@@ -350,22 +349,6 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         return self
 
     @by_blocks
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class, the first in ``classes_`` where several are.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse graph of shape (m, p)
-            New points; distances of shape (m, n) for ``metric="precomputed"``.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        winners = np.argmax(self.predict_proba(X), axis=1)
-        return self.classes_[winners]
-
-    @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities averaged over the posterior, in the order of ``classes_``.
 
@@ -459,14 +442,7 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         -------
         ndarray of shape (m,), dtype object
         """
-        check_is_fitted(self)
-        if not (isinstance(unfamiliar, int | float | np.number) and 0.0 <= unfamiliar <= 1.0):
-            raise ValueError(f"unfamiliar must lie between 0 and 1, got {show(unfamiliar)}")
-        others = ("unfamiliar", uncertain) if unfamiliar > 0 else (uncertain,)
-        names = name_zones(self.classes_, *others)
-        found = self.predict_summary(X, level, of)
-        zones = find_zones(found.intervals)
-        return names[np.where(found.typicality < unfamiliar, len(self.classes_), zones)]
+        return self._name_zones(X, level, uncertain, of, unfamiliar)
 
     @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:
@@ -505,46 +481,6 @@ class BayesianKNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEs
         """
         n_neighbors = check_count(n_neighbors, "n_neighbors")
         return self._check_and_connect(X).influence(X, n_neighbors)
-
-    def predict_decision(
-        self, X: Any, loss: Any = None, actions: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the decision of least expected loss, and that loss.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse graph of shape (m, p)
-        loss : array-like of shape (n_actions, n_classes) or dict, optional
-            ``loss[a][g]`` is the loss of decision a when class g is true, in the order of
-            ``classes_``. With a row for each class, row a decides for class a; further rows are
-            further actions, such as to abstain. A dict has the rows by the names of the actions.
-            By default 1 for every error, so that the expected loss is the probability of being
-            wrong.
-        actions : sequence, optional
-            What the rows of ``loss`` are called, where they are not the classes alone: the names
-            of all rows, or of those after the rows of the classes.
-
-        Returns
-        -------
-        decisions : ndarray of shape (m,)
-            Names of actions: ``classes_``, or with other actions among them dtype object.
-        expected_loss : ndarray of shape (m,)
-
-        Examples
-        --------
-        A wrong class costs 1, and to ask an expert costs 0.2:
-
-        >>> from bayesknn import BayesianKNeighborsClassifier
-        >>> clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=2, beta_max=4.0)
-        >>> clf = clf.fit([[0], [1], [2], [10], [11], [12]], ["a", "a", "a", "b", "b", "b"])
-        >>> loss = [[0, 1], [1, 0], [0.2, 0.2]]
-        >>> clf.predict_decision([[1.2], [6.0]], loss, actions=["ask"])[0].tolist()
-        ['a', 'ask']
-        """
-        check_is_fitted(self)
-        table, names = name_actions(self.classes_, loss, actions)
-        decisions, expected = decide(self.predict_proba(X), table)
-        return names[decisions], expected
 
     def sample_labels(self, X: Any, n_draws: int = 1000, random_state: Any = None) -> np.ndarray:
         """Draw the classes of a whole batch of new points together.

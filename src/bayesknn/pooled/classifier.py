@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 from bayesknn._blocks import by_blocks
 from bayesknn._estimator import (
     CallbackSupportMixin,
+    DecisionMixin,
     check_new_points,
     check_training,
     follow_stages,
@@ -30,7 +31,7 @@ from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.pool import fit_weights, pool_proba
 from bayesknn.pooled.pool_sureness import PoolSureness
 from bayesknn.pooled.row_influence import add_influence, take_largest
-from bayesknn.predictive import check_level, decide, find_zones, log_score, name_zones
+from bayesknn.predictive import Summary, check_level, log_score
 
 _N_K = 10
 # Lists reach to k = n / 2 while they hold no more entries than this in all, n about 3,000, and to
@@ -43,7 +44,9 @@ _JUDGED_ROWS = 10_000
 _CHUNK = 2**22
 
 
-class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class PooledNeighborsClassifier(
+    CallbackSupportMixin, DecisionMixin, ClassifierMixin, BaseEstimator
+):
     """Class probabilities from neighbours in several metrics, pooled by leave-one-out.
 
     Where the aim is the best probabilities rather than inference about k and beta, this is the
@@ -241,21 +244,6 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         return self
 
     @by_blocks
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class, the first in ``classes_`` where several are.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (m, p)
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        winners = np.argmax(self.predict_proba(X), axis=1)
-        return self.classes_[winners]
-
-    @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the pool's class probabilities, in the order of ``classes_``.
 
@@ -287,13 +275,38 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
             Lower and upper ends; [0, 1] where the neighbours are farther than any training
             point's.
         """
+        return self.predict_summary(X, level, of).intervals
+
+    def predict_summary(self, X: Any, level: float = 0.95, of: str = "probability") -> Summary:
+        """Return probabilities, intervals and typicality from one search for neighbours.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+        level, of
+            As in :meth:`predict_interval`.
+
+        Returns
+        -------
+        Summary
+            With ``probabilities``, ``intervals`` and ``typicality``: what
+            :meth:`predict_proba`, :meth:`predict_interval` and :meth:`predict_typicality` return.
+        """
         check_choice(of, "of", ("probability",))
         level = check_level(level)
         probabilities, variances, distances = self._look_around(X)
-        return self._sureness.intervals(probabilities, variances, distances, level)
+        intervals = self._sureness.intervals(probabilities, variances, distances, level)
+        return Summary(probabilities, intervals, self._sureness.scale.typicality(distances))
 
     @by_blocks
-    def predict_zone(self, X: Any, level: float = 0.95, uncertain: Any = "uncertain") -> np.ndarray:
+    def predict_zone(
+        self,
+        X: Any,
+        level: float = 0.95,
+        uncertain: Any = "uncertain",
+        of: str = "probability",
+        unfamiliar: float = 0.0,
+    ) -> np.ndarray:
         """Return the class whose interval lies above that of every other, or ``uncertain``.
 
         Parameters
@@ -302,14 +315,18 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
         level : float, default=0.95
             Of the intervals.
         uncertain : object, default="uncertain"
-            What to say where no class is sure.
+            What to say where no class is sure; none of ``classes_``.
+        of : {"probability"}, default="probability"
+            Of what the intervals are.
+        unfamiliar : float, default=0.0
+            Points with a typicality below it are ``"unfamiliar"``, see
+            :meth:`predict_typicality`; at 0 no point is.
 
         Returns
         -------
         ndarray of shape (m,), dtype object
         """
-        names = name_zones(self.classes_, uncertain)
-        return names[find_zones(self.predict_interval(X, level))]
+        return self._name_zones(X, level, uncertain, of, unfamiliar)
 
     @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:
@@ -325,7 +342,7 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
             The share of training points that lie at least as far from their neighbours as the
             point from its own, in the metric that weighs most: 0 for a point farther out than any.
         """
-        return self._sureness.scale.typicality(self._look_around(X)[2])
+        return self.predict_summary(X).typicality
 
     def predict_influence(self, X: Any, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return the training rows that move the log odds of new points most, and how much.
@@ -361,25 +378,6 @@ class PooledNeighborsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstim
             indices.append(largest[0])
             influence.append(largest[1])
         return np.concatenate(indices), np.concatenate(influence)
-
-    def predict_decision(self, X: Any, loss: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the class with the least expected loss, and that loss.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (m, p)
-        loss : array-like of shape (n_classes, n_classes), optional
-            ``loss[a][g]`` is the loss of deciding for class a when g is true, in the order of
-            ``classes_``. By default 1 for every error, so that the expected loss is the
-            probability of being wrong.
-
-        Returns
-        -------
-        decisions : ndarray of shape (m,)
-        expected_loss : ndarray of shape (m,)
-        """
-        decisions, expected = decide(self.predict_proba(X), loss)
-        return self.classes_[decisions], expected
 
     def _look_around(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return probabilities, variances over k and distances in the metric that weighs most."""

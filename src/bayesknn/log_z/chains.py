@@ -290,20 +290,20 @@ class ChainPair:
 
         All calls between two additions resample alike.
         """
-        return self._resample(self.batch(series), np.random.default_rng(int(self.keys[-1])))
+        return self._resample(self.batch(series))
 
-    def _resample(self, batches: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        replicates = resample(batches, rng)
+    def _resample(self, batches: np.ndarray) -> np.ndarray:
+        replicates = resample(batches, int(self.keys[-1]))
         replicates[1:] = replicates[0] + self.inflation * (replicates[1:] - replicates[0])
         return replicates
 
     @cached_property
     def reweighted(self) -> Reweighted:
         """What the records say of every column's k at this beta, in every replicate."""
-        rng = np.random.default_rng(int(self.keys[-1]))
-        averages = self._resample(self._batches, rng)
+        averages = self._resample(self._batches)
         # A chain that saw no point disagree does not show how rarely one would: errors are not
         # believed below that of a single event. All k see about the same events.
+        rng = np.random.default_rng([int(self.keys[-1]), 2])
         unseen = rng.normal(size=(N_REPLICATES - 1, 1)) / (N_CHAINS * self.n_records)
         averages[1:, :, 0] += unseen * self.model.weights.max()
         return read_reweighted(averages, self._own, self.beta, self._centre)

@@ -47,7 +47,7 @@ _MAX_THIN = 256
 # No count grows by more than this at once, since noise may not be known well yet.
 _MAX_GROWTH, _MAX_RECORDS = 8.0, 200_000
 # The path from beta = 0 to a given pair: first steps, and pairs at most.
-_FIRST_STEP, _MAX_PATH, _PATH_SWEEPS = 0.125, 60, 64
+_FIRST_STEP, _MAX_PATH, _PATH_SWEEPS = 0.25, 60, 64
 # Share of the allowed error that the step from a ladder to the k between may take.
 _LINK_SHARE = 0.6
 

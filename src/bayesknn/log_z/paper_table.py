@@ -78,8 +78,8 @@ def run_paper_grid(
         used = agreement[n_sweeps % length :]
         batches = used.reshape(1, -1, length, n_betas - 1).mean(axis=2)
         # Chains are independent, so each is resampled on its own.
-        rng = np.random.default_rng([int(keys[-1]), at])
-        rows = np.stack([resample(each, rng) for each in np.moveaxis(batches, -1, 0)], axis=1)
+        chains = enumerate(np.moveaxis(batches, -1, 0))
+        rows = np.stack([resample(each, (int(keys[-1]), at, j)) for j, each in chains], axis=1)
         return np.column_stack([np.full(N_REPLICATES, at_zero), rows]) / k
 
     of_grid = np.stack(each(estimate, range(len(ks))), axis=1)

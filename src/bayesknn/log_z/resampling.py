@@ -8,6 +8,8 @@ the estimate.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 # The estimate itself, and resampled versions of it.
@@ -36,25 +38,29 @@ def join(batches: np.ndarray) -> np.ndarray:
     return used.reshape(-1, length, *batches.shape[2:]).mean(axis=1)
 
 
-def resample(batches: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def resample(batches: np.ndarray, key: int | tuple[int, ...]) -> np.ndarray:
     """Average over batches, in row 0, and over resampled ones, in every other replicate.
 
-    From shape (n_chains, n_batches, ...) to (n_replicates, ...).
+    From shape (n_chains, n_batches, ...) to (n_replicates, ...). The same key and number of batches
+    resample alike.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayesknn.log_z.resampling import resample
-    >>> resample(np.arange(8.0).reshape(2, 4), np.random.default_rng(0))[0]
+    >>> resample(np.arange(8.0).reshape(2, 4), key=0)[0]
     np.float64(3.5)
     """
     joined = join(batches)
-    return batches.mean(axis=(0, 1)) + np.tensordot(_shares(rng, len(joined)), joined, axes=1)
+    # Not a matrix product: threads of BLAS would get in the way of those of the chains.
+    changes = np.einsum("rm,m...->r...", _shares(key, len(joined)), joined)
+    return batches.mean(axis=(0, 1)) + changes
 
 
-def _shares(rng: np.random.Generator, m: int) -> np.ndarray:
+@lru_cache(maxsize=512)
+def _shares(key: int | tuple[int, ...], m: int) -> np.ndarray:
     """Return by how much the share of each of m batches is changed in every replicate."""
-    counts = rng.multinomial(m, np.full(m, 1 / m), N_REPLICATES)
+    counts = np.random.default_rng(key).multinomial(m, np.full(m, 1 / m), N_REPLICATES)
     counts[0] = 1
     # Resampling m batches shows (m - 1) / m of the variance of their mean; and as the variance is
     # itself estimated from m batches, scores have Student's law, of variance (m - 1) / (m - 3).

@@ -125,7 +125,10 @@ class Simulation:
             is_split = pair.is_split
             if n_sweeps >= most or not (is_split or n_sweeps < _PILOT_MEMORIES * memory):
                 return Pilot(pair, memory, is_split)
-            n_records = min(3 * pair.n_records, int(np.ceil((most - n_sweeps) / pair.thin)))
+            # What is missing, as far as the memory is known by now.
+            missing = (_PILOT_MEMORIES * memory if not is_split else most) - n_sweeps
+            missing = min(max(missing, n_sweeps / 4), most - n_sweeps)
+            n_records = min(3 * pair.n_records, int(np.ceil(missing / pair.thin)))
 
     def advance(self, work: Iterable[tuple[ChainPair, int]]) -> None:
         """Add so many records to each pair; every chain is a piece of work for the threads."""

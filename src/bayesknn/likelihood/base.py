@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.protocol import Maxima, Maximum
+from bayesknn.likelihood.protocol import LogZSource, Maxima, Maximum
 from bayesknn.model import BoltzmannModel, as_model
 from bayesknn.model.boltzmann import fingerprint
 from bayesknn.model.checks import check_beta, check_betas, check_label_vector
@@ -36,6 +36,7 @@ class BaseLikelihood:
 
     # Whether it is the law of the model itself, or something that stands in for it.
     coherent = False
+    log_z_source: LogZSource = "exact"
 
     def __init__(
         self,
@@ -81,6 +82,13 @@ class BaseLikelihood:
     def fingerprint(self) -> str:
         """A short text that stands for the model and the labels."""
         return fingerprint(self.model.fingerprint, self.labels)
+
+    def log_z_noise(self, betas: np.ndarray, k: int) -> np.ndarray:
+        """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas).
+
+        The estimate itself is row 0, and the only one where log Z has no Monte Carlo error.
+        """
+        return np.zeros((1, len(betas)))
 
     def log_density(self, beta: Any, k: Any) -> Any:
         """Return log f(y | beta, k).

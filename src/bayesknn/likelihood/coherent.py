@@ -1,8 +1,8 @@
 """The coherent likelihood, whose constant Z(beta, k) is not known (Section 2.2, eq. knn).
 
 ``log f(y | beta, k) = beta / k * S_k(y) - log Z(beta, k)``. The labels enter through S_k(y) alone.
-Without a table of log Z this object is what the ridge needs; with one it is a likelihood like any
-other.
+log Z comes from a table, or else from simulation along the ridge, which ``grid_posterior`` does:
+``log_z_source`` says which.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ class CoherentLikelihood(BaseLikelihood):
         if check_graph is not None:
             check_graph(self.graph, self.n_classes, self.class_weight)
         self.table = table
+        self.log_z_source = "ridge" if table is None else "table"
 
     @property
     def k_max(self) -> int:
@@ -89,6 +90,14 @@ class CoherentLikelihood(BaseLikelihood):
         if self.table is None:
             return self.graph.k_max
         return min(self.graph.k_max, self.table.k_max)
+
+    def log_z_noise(self, betas: np.ndarray, k: int) -> np.ndarray:
+        """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas)."""
+        replicates = getattr(self.table, "replicates", None)
+        if replicates is None:
+            return super().log_z_noise(betas, k)
+        values = replicates(betas, k)
+        return values - values[0]
 
     def _log_density_at(self, beta: float, k: int) -> float:
         return float(self._log_density_curve(np.array([beta]), k)[0])

@@ -37,6 +37,7 @@ class ConditionalProduct(BaseLikelihood):
     """
 
     direction: str
+    log_z_source = "none"
 
     def __init__(
         self,

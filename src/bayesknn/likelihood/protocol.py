@@ -6,9 +6,13 @@ works with the pseudo-likelihood, with that of Holmes and Adams, and with the co
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+
+# Where log Z comes from: it is part of what is computed exactly, or in a table, or is simulated
+# where the posterior is. A product of conditionals has none, and is concave in beta.
+LogZSource = Literal["none", "exact", "table", "ridge"]
 
 
 class Maximum(NamedTuple):

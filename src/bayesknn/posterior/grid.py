@@ -19,8 +19,6 @@ from scipy.special import logsumexp
 from bayesknn._progress import progress
 from bayesknn.exceptions import PhaseTransitionWarning
 from bayesknn.labels import as_seed_sequence, seeds_for
-from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.likelihood.products import ConditionalProduct
 from bayesknn.likelihood.protocol import Likelihood
 from bayesknn.log_z.ladder import log_z_at
 from bayesknn.log_z.simulation import Simulation
@@ -259,7 +257,8 @@ def grid_posterior(
     prior = as_prior(prior, likelihood.k_max, beta_max)
     if tolerance is not None and not (np.isfinite(tolerance) and tolerance > 0):
         raise ValueError(f"tolerance must be positive, got {tolerance}")
-    if isinstance(likelihood, CoherentLikelihood) and likelihood.table is None:
+    # A likelihood of the user's own need not say: it is evaluated.
+    if getattr(likelihood, "log_z_source", "exact") == "ridge":
         max_sweeps = np.inf
         if tolerance is None:
             tolerance = choose_tolerance(likelihood.n_points)
@@ -335,14 +334,15 @@ def _from_ridge(
 
 def _from_values(likelihood: Likelihood, prior: Prior) -> GridPosterior:
     """Evaluate the likelihood where each k has its mass."""
-    if isinstance(likelihood, ConditionalProduct):
+    if getattr(likelihood, "log_z_source", "exact") == "none":
         route = "peaks"
         ks, fine, table = weigh_peaks(likelihood, prior)
     else:
         route = "values"
         ks, fine, table = _search_mass(likelihood, prior)
     # The estimate first, then the same under every replicate of log Z.
-    tables = table - _log_normalizer_noise(likelihood, ks, fine)
+    noise = getattr(likelihood, "log_z_noise", lambda beta, k: np.zeros((1, len(beta))))
+    tables = table - np.stack([noise(b, k) for k, b in zip(ks.tolist(), fine, strict=True)], axis=1)
     weights, totals = _normalize(tables)
     return GridPosterior(
         ks, fine, weights[0], weights[:0] if len(weights) == 1 else weights, prior.k_max,
@@ -366,19 +366,6 @@ def _search_mass(likelihood: Likelihood, prior: Prior) -> tuple[np.ndarray, np.n
         if np.sum(best > best.max() - 8.0) >= _MIN_HEAVY:
             break
     return ks, fine, table
-
-
-def _log_normalizer_noise(likelihood, ks, betas) -> np.ndarray:
-    """Return each replicate of log Z less the estimate, of shape (n_replicates, n_k, n_betas).
-
-    A single row of zeros where log Z has no Monte Carlo error.
-    """
-    replicates = getattr(getattr(likelihood, "table", None), "replicates", None)
-    if replicates is None:
-        return np.zeros((1, 1, 1))
-    rows = [replicates(beta, k) for k, beta in zip(ks.tolist(), betas, strict=True)]
-    values = np.stack(rows, axis=1)
-    return values - values[0]
 
 
 def _evaluate(likelihood, prior, ks, betas) -> np.ndarray:

@@ -117,20 +117,20 @@ def run(prior, k_max=125, tolerance=0.2):
     likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
     target = Target(likelihood, prior)
     with Simulation(likelihood.model, np.random.SeedSequence(0)) as simulation:
-        anchors = Anchors(simulation, target, run_race(simulation, target), np.inf)
+        anchors = Anchors(simulation, target, run_race(simulation, target)[0], np.inf)
         return anchors, anchors.measure(tolerance)
 
 
 def test_anchors_stand_at_some_k_and_speak_for_those_between():
     anchors, ridge = run(UniformPrior(125, BETA_MAX))
-    own = [anchor.k for anchor in anchors.anchors]
+    own = anchors.own.tolist()
     ks = [profile.k for profile in ridge.profiles]
     assert len(own) < len(ks)
     assert np.array_equal(np.diff(ks), np.ones(len(ks) - 1))
     assert own[0] <= ks[0] and ks[-1] <= own[-1]
     for profile in ridge.profiles:
         assert np.isclose(sum(profile.shares), 1)
-        assert len(profile.curves) == (1 if profile.k in own else 2)
+        assert len(profile.phases[0]) == (1 if profile.k in own else 2)
 
 
 def test_every_k_is_an_anchor_where_the_prior_of_beta_differs():
@@ -139,7 +139,7 @@ def test_every_k_is_an_anchor_where_the_prior_of_beta_differs():
         return np.exp(-(((beta - 1.4 - 0.1 * (k % 2)) / 0.3) ** 2) / 2)
 
     anchors, _ = run(FunctionPrior(density, 20, BETA_MAX), k_max=20)
-    own = [anchor.k for anchor in anchors.anchors]
+    own = anchors.own.tolist()
     assert np.array_equal(np.diff(own), np.ones(len(own) - 1))
 
 
@@ -222,7 +222,7 @@ def test_points_that_are_relabelled_give_the_same_posterior(monkeypatch):
     likelihood = CoherentLikelihood(*data)
     with Simulation(likelihood.model, np.random.SeedSequence(0)) as simulation:
         target = Target(likelihood, prior)
-        Anchors(simulation, target, run_race(simulation, target), np.inf).measure(0.1)
+        Anchors(simulation, target, run_race(simulation, target)[0], np.inf).measure(0.1)
         assert simulation.layout.neighbors is not likelihood.graph.neighbors
         assert not np.array_equal(simulation.layout.order, np.arange(150))
     exact = grid_posterior(ExactLikelihood(*data), prior)

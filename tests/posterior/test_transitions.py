@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.datasets import make_blobs
 
 from bayesknn import BayesianKNeighborsClassifier, PhaseTransitionWarning
 from bayesknn.graph import NeighborGraph
@@ -13,10 +14,10 @@ from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
 from bayesknn.log_z.bridge import bridge
 from bayesknn.log_z.chains import ChainPair, Setting, Window
 from bayesknn.log_z.ladder import Ladder, place_pilots
-from bayesknn.log_z.simulation import Simulation
+from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior, log_normalizer_exact
 from bayesknn.posterior import GridPosterior, grid_posterior
-from bayesknn.posterior.race import bound_posterior
+from bayesknn.posterior.race import Division, bound_posterior
 from bayesknn.posterior.ridge_target import Target
 from tests.model.enumeration import exact_law
 from tests.statistical import check, rejects
@@ -210,23 +211,24 @@ def test_a_bridge_is_exact_and_knows_its_error():
 
 
 @functools.cache
-def small_problem(at):
+def small_problem(at, overlapping=False):
     """Return data small enough for elimination, of many kinds, and the exact posterior."""
     rng = np.random.default_rng([7, at])
     n, k_max, n_classes = int(rng.integers(14, 40)), int(rng.integers(3, 5)), 2 + at % 3
     labels = np.arange(n) % n_classes
-    points = rng.normal(size=(n, 2)) + rng.choice([0.0, 1.5, 4.0]) * np.eye(4)[labels][:, :2]
+    apart = rng.choice([0.0, 1.5] if overlapping else [0.0, 1.5, 4.0])
+    points = rng.normal(size=(n, 2)) + apart * np.eye(4)[labels][:, :2]
     weights = None if at % 4 else rng.uniform(0.6, 1.4, size=n_classes)
     graph = NeighborGraph.from_points(points, k_max)
     exact = grid_posterior(ExactLikelihood(graph, labels, n_classes, weights), beta_max=4.0)
     return CoherentLikelihood(graph, labels, n_classes, weights), exact
 
 
-def scores(problems, seeds, factor=1.0):
+def scores(problems, seeds, factor=1.0, overlapping=False):
     """Return standard scores of E beta, E k, P(k) and the evidence against exact answers."""
     z = []
     for at in problems:
-        likelihood, exact = small_problem(at)
+        likelihood, exact = small_problem(at, overlapping)
         for seed in seeds:
             found = grid_posterior(
                 likelihood, beta_max=4.0, random_state=np.random.SeedSequence([seed, at])
@@ -259,6 +261,53 @@ def test_errors_mean_what_they_say_on_many_data_sets():
     assert np.mean(np.abs(z) > 3) <= 0.005
     # All replicate errors times .7.
     assert np.sqrt(np.mean((z / 0.7) ** 2)) > 1.1
+
+
+def check_two_phases_by_force(monkeypatch, problems, seeds):
+    # Every chain is called slow, so that all labels are divided in two at every k. Transitions
+    # are where the observed labels are between order and disorder: not those of separate classes.
+    monkeypatch.setattr(Pilot, "is_slow", property(lambda self: True))
+    posterior = grid_posterior(small_problem(problems[0], True)[0], beta_max=4.0, random_state=0)
+    assert posterior.info["warnings"][0].startswith("a first-order transition")
+    z = scores(problems, seeds, overlapping=True)
+    assert is_honest(z)
+    assert np.abs(z).max() < 5
+    # A tie between the phases that is off is seen.
+    monkeypatch.setattr(Division, "tie", lambda *args, true=Division.tie: lift(true(*args)))
+    assert not is_honest(scores(problems, seeds, overlapping=True))
+
+
+@pytest.mark.filterwarnings("ignore::bayesknn.PhaseTransitionWarning")
+def test_two_phases_by_force_give_the_exact_posterior(monkeypatch):
+    check_two_phases_by_force(monkeypatch, range(1, 7), [0])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::bayesknn.PhaseTransitionWarning")
+def test_two_phases_by_force_give_the_exact_posterior_of_many(monkeypatch):
+    check_two_phases_by_force(monkeypatch, range(20), [0, 1])
+
+
+def lift(heights):
+    return heights + np.array([0.0, 1.0])[:, None, None]
+
+
+@pytest.mark.slow
+def test_five_overlapping_classes_on_many_points():
+    points, labels = make_blobs(5000, centers=5, cluster_std=3.0, random_state=2)
+    fits = []
+    for seed in range(2):
+        fitted = BayesianKNeighborsClassifier(max_neighbors=100, beta_max=6.2, random_state=seed)
+        with pytest.warns(PhaseTransitionWarning):
+            fits.append(fitted.fit(points, labels))
+    first, second = (fitted.k_probabilities_ for fitted in fits)
+    error = np.hypot(*(fitted.k_probabilities_error_ for fitted in fits))
+    assert np.all(np.abs(first - second) < 4 * error + 1e-3)
+    assert error.max() < 0.05
+    # A ladder of its own at k = 32, under the same prior: to .5.
+    for fitted in fits:
+        at_32 = fitted.log_evidence_ + np.log(fitted.k_probabilities_[31])
+        assert abs(at_32 - (-5189.3 + np.log(1000 / 100))) < 4
 
 
 def test_errors_times_seven_tenths_are_rejected():

@@ -10,6 +10,7 @@ may be off by as much as its correction.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -87,10 +88,11 @@ def bridge(before: ChainPair, after: ChainPair) -> Step:
     return Step(value - (surplus[0] + surplus[1]) / 2, overlap, 0.0, variance)
 
 
-def _difference(series, before: Setting, after: Setting) -> np.ndarray:
+def _difference(series: Callable[[int], np.ndarray], before: Setting, after: Setting) -> np.ndarray:
     """Return D of every record, of shape (n_chains, n_records)."""
-    upward = sum(rate * series(k) for k, rate in zip(after.ks, after.rates, strict=True))
-    return upward - sum(rate * series(k) for k, rate in zip(before.ks, before.rates, strict=True))
+    parts = [rate * series(k) for k, rate in zip(after.ks, after.rates, strict=True)]
+    parts += [-rate * series(k) for k, rate in zip(before.ks, before.rates, strict=True)]
+    return np.sum(parts, axis=0)
 
 
 def _solve(d0: np.ndarray, d1: np.ndarray, c: float) -> tuple[float, bool]:

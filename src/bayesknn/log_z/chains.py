@@ -159,9 +159,12 @@ class ChainPair:
         if initial is not None:
             labels[:] = initial
             return labels
-        labels[0] = np.argmax(model.weights)
-        start = np.uint64(key_of_sweep(self.keys[1], _START))
-        colour_points(start, model.n_classes, labels[1])
+        labels[:] = np.argmax(model.weights)
+        # In a window both start on its side.
+        is_high = self.window.rank > 0 and self.window.high == np.inf
+        for chain in range(2 if is_high else int(self.window.rank == 0), N_CHAINS):
+            start = np.uint64(key_of_sweep(self.keys[chain], _START))
+            colour_points(start, model.n_classes, labels[chain])
         return labels
 
     @property
@@ -261,6 +264,10 @@ class ChainPair:
     def memory(self) -> float:
         """Sweeps that are worth one independent draw, as far as the records tell."""
         times = [autocorrelation_time(chain) for chain in self.series(self.k)]
+        if self.window.rank:
+            # Sweeps that leave the window are undone: a chain that never moves has no variance.
+            moves = np.count_nonzero(np.diff(self.series(self.k)), axis=1)
+            times += (self.n_records / (1 + moves)).tolist()
         return self.thin * float(np.nanmax([1.0, *times]))
 
     @property

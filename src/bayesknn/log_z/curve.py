@@ -6,6 +6,8 @@ knows value, slope and curvature of log Z: six numbers for an interval, as many 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.interpolate import BPoly, PPoly
 
@@ -40,7 +42,7 @@ class Curve:
             spline = BPoly.from_derivatives(betas, derivatives)
             self.spline = PPoly.from_bernstein_basis(spline)
 
-    def select(self, index) -> Curve:
+    def select(self, index: Any) -> Curve:
         """Return the curve of some replicates or k, an index into the leading axes."""
         chosen = object.__new__(Curve)
         chosen.betas = self.betas
@@ -87,7 +89,7 @@ class Coexistence:
     def __init__(self, disordered: Curve, ordered: Curve):
         self.branches = (disordered, ordered)
 
-    def select(self, index) -> Coexistence:
+    def select(self, index: Any) -> Coexistence:
         """Return the curve of some replicates or k, an index into the leading axes."""
         return Coexistence(*(branch.select(index) for branch in self.branches))
 

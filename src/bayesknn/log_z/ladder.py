@@ -17,6 +17,7 @@ bias it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -39,6 +40,8 @@ _MAX_LOG_SPREAD = 0.7
 # Phases are told apart by the agreement with so many nearest neighbours: that of all would take
 # longer than the sweep.
 _WINDOW_RANK = 16
+# Where S lies at a transition, as quantiles of what is seen: phases are divided in the middle.
+_PHASES = (0.02, 0.98)
 # A phase whose share of Z is exp(-14) is nothing; pairs within one stand two deviations apart.
 _DEPTH, _SPACING = 14.0, 2.0
 # Sweeps of a batch, and batches of each chain in a first run.
@@ -79,15 +82,18 @@ class Ladder:
     beta_max : float
     max_sweeps : float
         About how many sweeps the first run may make in all.
+    divide : bool
+        Divide the labels in two where chains are slow too, not only where they stay apart.
     """
 
     def __init__(
         self,
         simulation: Simulation,
         pilots: dict[int, Pilot],
-        columns,
+        columns: Sequence[int] | np.ndarray,
         beta_max: float,
         max_sweeps: float = np.inf,
+        divide: bool = False,
     ):
         self.simulation, self.beta_max = simulation, beta_max
         most = max(max_sweeps / (4 * len(pilots)), _PATH_SWEEPS)
@@ -95,10 +101,12 @@ class Ladder:
         self.k = pilots[0].pair.k
         # The even grid that holds every pilot.
         self.n_steps = TOP // int(np.gcd.reduce([TOP, *pilots]))
-        self.has_transition = any(pilot.is_split for pilot in pilots.values())
+        apart = [p for p in pilots.values() if p.is_split or (divide and p.is_slow)]
+        self.has_transition = bool(apart)
         every = [_settle(simulation, pilot, self.columns, most=most) for pilot in pilots.values()]
         if self.has_transition:
-            self.branches = _divide(simulation, list(pilots.values()), every, self.columns, most)
+            betas = [pilot.pair.beta for pilot in pilots.values()]
+            self.branches = _divide(simulation, betas, apart, every, self.columns, most)
         else:
             self.branches = [every]
         self._steps: dict[int, tuple] = {}
@@ -108,7 +116,7 @@ class Ladder:
         """Those of all branches."""
         return [rung for branch in self.branches for rung in branch]
 
-    def _bridge(self, branch: list[Rung]):
+    def _bridge(self, branch: list[Rung]) -> np.ndarray:
         steps = []
         for before, after in pairwise(branch):
             made_of = (before.pair.n_sweeps, after.pair.n_sweeps)
@@ -172,7 +180,7 @@ class Ladder:
         """Return how many records each pair begins with."""
         return [(rung.pair, _FIRST_BATCHES * rung.pair.length) for rung in self.rungs]
 
-    def plan(self, allowed) -> list[tuple[ChainPair, int]]:
+    def plan(self, allowed: Callable[[np.ndarray], np.ndarray]) -> list[tuple[ChainPair, int]]:
         """Plan what brings the errors down to what is allowed.
 
         Parameters
@@ -213,7 +221,9 @@ class Ladder:
                     work.append((rung.pair, int(np.ceil(most - counts[at]))))
         return work
 
-    def _share_out(self, branch, counts, excess, matters) -> np.ndarray:
+    def _share_out(
+        self, branch: list[Rung], counts: np.ndarray, excess: float, matters: np.ndarray
+    ) -> np.ndarray:
         """Return the records by which the variance falls by ``excess`` at the least cost.
 
         They are proportional to the noise of a record divided by the square root of what it costs.
@@ -307,9 +317,7 @@ def _settle(
     inflation = float(np.sqrt(max(1.0, pilot.memory / sweeps)))
     setting = pair.setting if beta is None else Setting.at(beta, pair.k)
     name = _name(setting.beta)
-    labels = pair.labels
-    if window is not None:
-        labels = labels[1] if window.low == -np.inf else labels[0]
+    labels = pair.labels if window is None else None
     settled = simulation.pair(
         setting, columns, (pair.k, name, 1 if window is None else 2 + int(window.low > 0)),
         initial=labels, thin=thin, length=int(np.ceil(sweeps / thin)), inflation=inflation,
@@ -319,29 +327,31 @@ def _settle(
 
 
 def _divide(
-    simulation: Simulation, pilots: list[Pilot], every: list[Rung], columns, most: float
+    simulation: Simulation,
+    betas: list[float],
+    split: list[Pilot],
+    every: list[Rung],
+    columns: np.ndarray,
+    most: float,
 ) -> list[list[Rung]]:
     """Divide the labels in two where pilots are split: the rungs of disordered and ordered ones."""
-    split = [pilot for pilot in pilots if pilot.is_split]
     k, rank = split[0].pair.k, int(split[0].pair.whole[0])
-    means = [pilot.pair.series(rank).mean(axis=1) for pilot in split]
-    widest = int(np.argmax([abs(a - b) for a, b in means]))
-    middle = float(np.mean(means[widest]))
-    windows = [Window(rank, -np.inf, middle), Window(rank, middle, np.inf)]
     order = np.concatenate([pilot.pair.series(rank).ravel() for pilot in split])
+    middle = float(np.mean(np.quantile(order, _PHASES)))
+    windows = [Window(rank, -np.inf, middle), Window(rank, middle, np.inf)]
     slope = np.concatenate([pilot.pair.series(k).ravel() / k for pilot in split])
     parts = [slope[order < middle], slope[order >= middle]]
     gap = abs(parts[1].mean() - parts[0].mean())
-    betas = np.array([pilot.pair.beta for pilot in pilots])
     low = split[0].pair.beta - _DEPTH / gap
     high = split[-1].pair.beta + _DEPTH / gap
-    first = max((b for b in betas.tolist() if b <= low), default=0.0)
-    last = min((b for b in betas.tolist() if b >= high), default=float(betas[-1]))
+    first = max((b for b in betas if b <= low), default=0.0)
+    last = min((b for b in betas if b >= high), default=betas[-1])
     branches = []
     for at, (window, part) in enumerate(zip(windows, parts, strict=True)):
         n_steps = max(int(np.ceil((last - first) * part.std() / _SPACING)), 4)
         inner = np.linspace(first, last, n_steps + 1)
-        source = split[widest]._replace(memory=_memory_within(split[widest], window))
+        memory = max(_memory_within(pilot, window) for pilot in split)
+        source = split[0]._replace(memory=memory)
         made = simulation.each(
             lambda beta, s=source, w=window: _settle(simulation, s, columns, beta, w, most),
             inner[1:] if at == 0 else inner[:-1],

@@ -20,11 +20,11 @@ from bayesknn._validation import check_count
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import seeds_for
-from bayesknn.log_z.curve import Curve
+from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.log_z.ladder import TOP, Ladder, place_pilots
 from bayesknn.log_z.paper_table import run_paper_grid
 from bayesknn.log_z.resampling import N_REPLICATES
-from bayesknn.log_z.simulation import Simulation
+from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.log_z.table import PathTable, take_fingerprint
 from bayesknn.model import (
     BoltzmannModel,
@@ -333,7 +333,7 @@ class PathSampler:
         for k, ladder in self.ladders.items():
             served = ladder.columns - 1
 
-            def allow(beta, at=served):
+            def allow(beta: np.ndarray, at: np.ndarray = served) -> np.ndarray:
                 inside = (beta[:, None] >= low[at]) & (beta[:, None] <= high[at])
                 return np.where(inside, limits[at], np.inf).min(axis=1)
 
@@ -371,7 +371,7 @@ class PathSampler:
             n_steps = max(n_steps, ladder.n_steps, _N_FINE_STEPS * ladder.has_transition)
         return np.linspace(0.0, self.beta_max, n_steps + 1)
 
-    def derivatives(self, k: int, betas: np.ndarray, n: int = 3, rows=slice(None)) -> list:
+    def derivatives(self, k: int, betas: np.ndarray, n: int = 3, rows: slice = slice(None)) -> list:
         """Return log Z and its derivatives at one k, each of shape (n_replicates, n_betas)."""
         if k in self.known:
             return self.known[k].select(rows).derivatives(betas, n)
@@ -389,7 +389,7 @@ class PathSampler:
             total = [a + share * b for a, b in zip(total, found, strict=True)]
         return total
 
-    def _curve(self, foot: int):
+    def _curve(self, foot: int) -> Curve | Coexistence:
         ladder = self.ladders[foot]
         n_sweeps = sum(rung.pair.n_sweeps for rung in ladder.rungs)
         if foot not in self._curves or self._curves[foot][0] != n_sweeps:
@@ -412,7 +412,7 @@ class PathSampler:
         return words
 
 
-def _find_next(pilots, k: int) -> int:
+def _find_next(pilots: dict[int, Pilot], k: int) -> int:
     """Return the next k that needs a ladder: near enough that reweighting reaches it."""
     distances = []
     for place, pilot in pilots.items():

@@ -36,6 +36,12 @@ class Pilot(NamedTuple):
     is_split: bool
 
     @property
+    def is_slow(self) -> bool:
+        """Whether the chains cross too rarely to be compared with others, if at all."""
+        n_sweeps = self.pair.n_records * self.pair.thin
+        return self.is_split or n_sweeps < _PILOT_MEMORIES * self.memory
+
+    @property
     def noise(self) -> float:
         """The variance of the mean of S_k / k times the number of sweeps."""
         pair = self.pair
@@ -74,7 +80,7 @@ class Simulation:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *reason) -> None:
+    def __exit__(self, *reason: object) -> None:
         if self.pool is not None:
             self.pool.shutdown(cancel_futures=True)
 
@@ -90,7 +96,7 @@ class Simulation:
     def each(self, function: Callable, arguments: Iterable) -> list:
         """Call a function for each argument, in threads."""
 
-        def call(argument):
+        def call(argument: Any) -> Any:
             result = function(argument)
             self.report(1)
             return result

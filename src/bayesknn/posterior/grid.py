@@ -10,6 +10,7 @@ it, and any mean under the posterior carries the spread as its error.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
 from bayesknn.posterior.peaks import weigh_peaks
 from bayesknn.posterior.race import run_race
-from bayesknn.posterior.ridge import measure
+from bayesknn.posterior.ridge import Anchors
 from bayesknn.posterior.ridge_target import Target
 from bayesknn.posterior.trees import make_tree
 
@@ -285,13 +286,22 @@ def choose_tolerance(n_points: int) -> float:
 
 
 def _from_ridge(
-    likelihood, prior, tolerance, max_sweeps, evidence, random_state, n_jobs, report
+    likelihood: Any,
+    prior: Prior,
+    tolerance: float,
+    max_sweeps: float,
+    evidence: bool,
+    random_state: Any,
+    n_jobs: int | None,
+    report: Callable[[float], None],
 ) -> GridPosterior:
     seeds = seeds_for(random_state, "ridge", likelihood.fingerprint)
     target = Target(likelihood, prior)
     with Simulation(likelihood.model, seeds, n_jobs, report) as simulation:
-        looks = run_race(simulation, target)
-        ridge = measure(simulation, target, looks, tolerance, max_sweeps)
+        looks, division = run_race(simulation, target, max_sweeps)
+        # The race has a part of the sweeps, but never all.
+        most = max(max_sweeps, simulation.n_sweeps + max_sweeps / 2)
+        ridge = Anchors(simulation, target, looks, most, division).measure(tolerance)
         betas, log_posterior = [], []
         for at, profile in enumerate(ridge.profiles):
             beta, log_mass = profile.weigh(target, ridge.spans[at], _N_BETAS)
@@ -299,26 +309,27 @@ def _from_ridge(
             log_posterior.append(log_mass - ridge.offsets[:, at, None])
         weights, totals = _normalize(np.stack(log_posterior, axis=1))
         log_evidence, error = float("nan"), float("nan")
-        if evidence and not ridge.is_absolute:
+        if evidence and not ridge.is_divided:
             log_z = log_z_at(
                 simulation, ridge.reference, prior.beta_max, _EVIDENCE * tolerance,
                 simulation.n_sweeps / 8,
             )  # fmt: skip
             totals -= log_z - ridge.reference_height
-        if evidence or ridge.is_absolute:
+        if evidence or ridge.is_divided:
             log_evidence, error = float(totals[0]), float(totals.std())
     words = []
-    if ridge.is_absolute:
+    if ridge.is_divided:
         words.append(
-            "a first-order transition lies among the k that matter: log Z there was computed from "
-            "both ends of the path in beta, which is less precise than along the ridge"
+            "a first-order transition lies among the k that matter: log Z there is the sum of two "
+            "parts, disordered and ordered labels, and what one weighs beside the other is known "
+            "less well than the rest"
         )
     if ridge.excess > _SLACK:
         words.append(
             f"after {simulation.n_sweeps} sweeps the errors of P(k) and of the mean of k are still "
             f"up to {ridge.excess:.2g} times what was asked for"
         )
-        if ridge.is_absolute:
+        if ridge.is_divided:
             warnings.warn("; ".join(words), PhaseTransitionWarning, stacklevel=3)
     info = {
         "route": "ridge",
@@ -368,7 +379,9 @@ def _search_mass(likelihood: Likelihood, prior: Prior) -> tuple[np.ndarray, np.n
     return ks, fine, table
 
 
-def _evaluate(likelihood, prior, ks, betas) -> np.ndarray:
+def _evaluate(
+    likelihood: Likelihood, prior: Prior, ks: np.ndarray, betas: np.ndarray
+) -> np.ndarray:
     rows = [
         likelihood.log_density(beta, np.full(len(beta), k))
         + prior.log_density(beta, k)

@@ -4,27 +4,32 @@ For each k the ridge is where E[S_k] equals the observed S_k. Pilots stand near 
 k, log Z is bridged from each to the next, and k that are far behind are dropped; more are put
 between the others until neighbours are alike.
 
-Where a pilot's chains stay apart or are very split, there is a first-order transition, and no
-bridge leads past it. Such a k is given up only if a bound without any simulation says so: log Z is
-at least that of independent labels with the same class probabilities p at every point,
+Where chains are slow there is a first-order transition, or something near to one, and their
+bridges mean little. Such a k is given up at once only if a bound without any simulation says so:
+log Z is at least that of independent labels with the same class probabilities p at every point,
 ``n H(p) + beta * n * sum over g of a_g p_g**2`` for any p (Gibbs and Bogoliubov), which on graphs
-with many neighbours is all but an equality. It is compared with log Z itself at the best k on this
-side, integrated from beta = 0.
+with many neighbours is all but an equality. If slow k are left, the race is run in two phases: the
+labels are divided by their agreement with the nearest neighbours, the same for all k, chains mix
+fast within each part, and log Z is bridged from k to k within it. What one part weighs beside the
+other comes from both ends of the path in beta at one k (:mod:`bayesknn.log_z.ladder`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.interpolate import PchipInterpolator, UnivariateSpline
 from scipy.special import entr, logsumexp
 
-from bayesknn.log_z.bridge import Step, add_up, bridge
-from bayesknn.log_z.chains import ChainPair, Setting
+from bayesknn.log_z.bridge import add_up, bridge
+from bayesknn.log_z.chains import ChainPair, Setting, Window
 from bayesknn.log_z.curve import Curve
-from bayesknn.log_z.ladder import log_z_from_zero
+from bayesknn.log_z.ladder import Ladder, log_z_from_zero, place_pilots
+from bayesknn.log_z.resampling import N_REPLICATES
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.posterior.ridge_target import Profile, Target
 
@@ -45,6 +50,11 @@ _N_BOUND = 801
 # Of log Z at the k that the others are compared with, the error that will do, and the sweeps that
 # may be made for it.
 _ROUGH, _MAX_SWEEPS = 1.0, 4e4
+# A ladder has some dozens of pairs: it may take an eighth of all sweeps.
+_LADDER_SHARE, _MAX_LADDER = 8, 4e5
+# Looks in phases that turn out to be off the ridge are moved, by so much at most and then by half
+# of it.
+_MAX_MOVE = 0.12
 
 
 class Look(NamedTuple):
@@ -52,82 +62,181 @@ class Look(NamedTuple):
 
     Attributes
     ----------
-    pilot : Pilot
-        Near the ridge.
+    pilots : tuple of Pilot
+        Near the ridge, one for each phase.
     top, error : float
-        Where the ridge is, as far as the pilot tells, and how far off that may be.
-    mass : ndarray of shape (n_replicates,)
-        The log posterior of k, but for log Z at the pilot.
+        Where the ridge is, as far as the pilots tell, and how far off that may be.
     """
 
-    pilot: Pilot
+    pilots: tuple[Pilot, ...]
     top: float
     error: float
-    mass: np.ndarray
 
     @property
     def pair(self) -> ChainPair:
-        """The chains of the pilot."""
-        return self.pilot.pair
+        """The chains of the first pilot."""
+        return self.pilots[0].pair
+
+    @property
+    def k(self) -> int:
+        """The k that is looked at."""
+        return self.pair.k
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether chains cross too rarely for bridges to mean much."""
+        return any(pilot.is_slow for pilot in self.pilots)
+
+    def profile(self, rises: tuple[np.ndarray, ...]) -> Profile:
+        """Return log Z around the pilots, less that of the first phase at the first pilot."""
+        k, phases = self.k, []
+        for pair in (pilot.pair for pilot in self.pilots):
+            at = int(np.searchsorted(pair.columns, k))
+            _, mean, variance = (part[:, [at]] for part in pair.reweighted)
+            phases.append((Curve(np.array([pair.beta]), np.zeros_like(mean), mean, variance),))
+        sd = 1 / np.sqrt(max(phases[0][0].slopes[0, 0], 1e-12))
+        return Profile(k, tuple(phases), (1.0,), rises, self.pair.beta, float(sd))
 
 
-def run_race(simulation: Simulation, target: Target) -> list[Look]:
+class Division(NamedTuple):
+    """The labels in two phases, and log Z itself in each at some pairs of chains.
+
+    Attributes
+    ----------
+    windows : tuple of Window
+    pairs : tuple of ChainPair
+        One in each phase, all at one k.
+    log_z : ndarray of shape (n_phases, n_replicates)
+        At the pairs.
+    """
+
+    windows: tuple[Window, ...]
+    pairs: tuple[ChainPair, ...]
+    log_z: np.ndarray
+
+    def tie(self, ks: np.ndarray, pairs: Sequence[ChainPair], heights: np.ndarray) -> np.ndarray:
+        """Return log Z at pairs at these k, from what it is up to a constant in each phase.
+
+        ``pairs`` stand in the phases at the k of the division, one of ``ks``.
+        """
+        at = int(np.searchsorted(ks, self.pairs[0].k))
+        links = [
+            0.0 if own is other else bridge(own, other).value
+            for own, other in zip(self.pairs, pairs, strict=True)
+        ]
+        constant = self.log_z + np.array(np.broadcast_arrays(*links, self.log_z[0])[:-1])
+        return heights + (constant - heights[:, :, at])[:, :, None]
+
+
+class Standing(NamedTuple):
+    """How k compare, as far as their pilots tell.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_replicates, n_k)
+        The log posterior of each k, up to a constant.
+    masses : ndarray of shape (n_replicates, n_k)
+        The same but for log Z of the first phase at its pilot.
+    heights : ndarray of shape (n_phases, n_replicates, n_k)
+        log Z of each phase at the pilots, up to a common constant.
+    doubt : ndarray of shape (n_k,)
+        What bridges leave to doubt on the way from the first k to each.
+    tops : ndarray of shape (n_k,)
+        Where the posterior of beta is largest.
+    """
+
+    score: np.ndarray
+    masses: np.ndarray
+    heights: np.ndarray
+    doubt: np.ndarray
+    tops: np.ndarray
+
+
+def run_race(
+    simulation: Simulation, target: Target, max_sweeps: float = np.inf
+) -> tuple[list[Look], Division | None]:
     """Choose the k at which chains are to stand, among all that the prior allows.
 
-    They come in increasing k and are near enough to each other.
+    They come in increasing k and are near enough to each other. With a division there are two
+    phases.
     """
     every = target.ks
     max_apart = _MAX_APART if target.is_product() else 0.0
+    division: Division | None = None
     looks: dict[int, Look] = {}
-    absolute: dict[int, np.ndarray | None] = {}
-    steps: dict[tuple[int, int], Step] = {}
+    known: dict[tuple, Any] = {}
     ks, search, stage = _thin_out(every), _SEARCH, 0
-    new, guesses = ks, np.ones(len(ks))
+    new, guesses, reach = ks, np.ones(len(ks)), _MAX_MOVE
     while True:
-        betas = simulation.each(
-            lambda at, n=new, g=guesses, s=search, t=stage: find_ridge(
-                simulation, target, int(n[at]), float(g[at]), s, t
-            ),
-            range(len(new)),
-        )
-        looks |= _look(simulation, target, new, betas, ks, stage)
+        if division is None:
+            guesses = np.array(
+                simulation.each(
+                    partial(find_ridge, simulation, target, search, stage),
+                    zip(new.tolist(), guesses.tolist(), strict=True),
+                )
+            )
+        looks |= _look(simulation, target, new, guesses, ks, stage, division)
         here = [looks[k] for k in ks.tolist()]
-        for before, after in pairwise(ks.tolist()):
-            if (before, after) not in steps:
-                steps[before, after] = bridge(looks[before].pair, looks[after].pair)
-        path = [steps[pair] for pair in pairwise(ks.tolist())]
-        split = np.array([look.pilot.is_split for look in here])
-        behind = _find_behind(here, path) if not split.any() else np.full(len(ks), np.inf)
-        if split.any():
-            behind = _find_behind_absolutely(simulation, target, here, path, split, absolute)
+        stand = _compare(target, here, division, known)
+        if division is not None:
+            betas = np.array([look.pair.beta for look in here])
+            far = np.abs(stand.tops - betas) > [look.error for look in here]
+            if far.any() and reach > _CLOSE / 4:
+                # A phase far from where it lives says little of where both weigh the same.
+                new, guesses = ks[far], (betas + np.clip(stand.tops - betas, -reach, reach))[far]
+                reach, stage = reach / 2, stage + 1
+                continue
+        behind = find_behind(stand.score, stand.doubt, 4)
+        slow = np.array([look.is_slow for look in here])
+        is_new = False
+        if division is None and slow.any():
+            most, best, guess = _find_bounds(simulation, target, here, stand, slow, known)
+            if np.any(slow & (best - most < BEHIND)):
+                reference = here[int(np.argmax(np.where(slow, guess, -np.inf)))]
+                division, at_least = _divide(simulation, target, reference, max_sweeps)
+                best, is_new = max(best, at_least), division is not None
+            behind = best - most if np.isfinite(best) else np.zeros(len(ks))
         near = np.flatnonzero(behind < BEHIND)
         first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(ks) - 1)
-        # A split k beyond the ends was excluded by its bound.
-        first += int(split[first] and first < near[0])
-        last -= int(split[last] and last > near[-1])
+        # A slow k beyond the ends was excluded by its bound.
+        first += int(slow[first] and first < near[0])
+        last -= int(slow[last] and last > near[-1])
         stage += 1
+        tops = _smooth(here) if max_apart > 0 and division is None else stand.tops
         kept = here[first : last + 1]
-        apart = [_distance(*ends) for ends in pairwise(kept)]
-        wanted = _fill_in(ks[first : last + 1], apart, every, max_apart)
+        ks, tops = ks[first : last + 1], tops[first : last + 1]
+        if is_new:
+            # All that may matter are looked at again, in their phases.
+            looks, new, guesses = {}, ks, tops
+            continue
+        if division is not None:
+            at = first + int(np.argmax(stand.score[0, first : last + 1]))
+            pairs = tuple(pilot.pair for pilot in here[at].pilots)
+            division = division._replace(pairs=pairs, log_z=stand.heights[:, :, at])
+        wanted = _fill_in(ks, [_distance(*ends) for ends in pairwise(kept)], every, max_apart)
         new = wanted[~np.isin(wanted, ks)]
-        tops = _smooth(here) if max_apart > 0 else np.array([look.top for look in here])
         if len(new) == 0:
-            return [look._replace(top=top) for look, top in zip(kept, tops[first:], strict=False)]
+            return [k._replace(top=top) for k, top in zip(kept, tops, strict=True)], division
         guesses = _interpolate(ks, tops, new)
-        looks = {look.pair.k: look for look in kept}
+        looks = {look.k: look for look in kept}
         # On many points the labels of those that are dropped take memory.
         del here
         ks, search = wanted, _SEARCH[-1:]
 
 
 def find_ridge(
-    simulation: Simulation, target: Target, k: int, beta: float, search: tuple[int, ...], stage: int
+    simulation: Simulation,
+    target: Target,
+    search: tuple[int, ...],
+    stage: int,
+    k_and_beta: tuple[int, float],
 ) -> float:
     """Find the top of the posterior at k, by Newton steps kept within a bracket.
 
     Where the prior is flat, that is where E[S_k] is the observed S_k. To within about a posterior
     standard deviation of beta; nothing later needs more.
     """
+    k, beta = k_and_beta
     low, high = target.limits[k]
     beta, initial = float(np.clip(beta, low, high)), target.labels[simulation.layout.order]
     for turn in range(_MAX_SEARCH if low < high else 0):
@@ -151,7 +260,15 @@ def find_ridge(
     return float(np.clip(beta, *target.limits[k]))
 
 
-def _look(simulation, target: Target, new, betas, ks, stage) -> dict[int, Look]:
+def _look(
+    simulation: Simulation,
+    target: Target,
+    new: np.ndarray,
+    betas: np.ndarray,
+    ks: np.ndarray,
+    stage: int,
+    division: Division | None,
+) -> dict[int, Look]:
     """Look at the k that are new among ``ks``, near their ridges."""
     before, after = np.append(ks[0], ks[:-1]), np.append(ks[1:], ks[-1])
 
@@ -159,6 +276,17 @@ def _look(simulation, target: Target, new, betas, ks, stage) -> dict[int, Look]:
         k, beta = k_and_beta
         at = np.searchsorted(ks, k)
         columns = target.ks[(target.ks >= before[at]) & (target.ks <= after[at])]
+        if division is not None:
+            pilots = tuple(
+                simulation.pilot(
+                    Setting.at(beta, k), columns, (stage, k, 200 + phase), whole=columns,
+                    window=window,
+                )
+                for phase, window in enumerate(division.windows)
+            )  # fmt: skip
+            # A parabola carries log Z of a phase so far.
+            sd = min(k / np.sqrt(max(pilot.pair.variance(k), 1e-12)) for pilot in pilots)
+            return Look(pilots, float(beta), min(sd, MAX_REACH))
         column = int(np.searchsorted(columns, k))
         low, high = target.limits[k]
         for turn in range(_MAX_TURNS):
@@ -176,22 +304,40 @@ def _look(simulation, target: Target, new, betas, ks, stage) -> dict[int, Look]:
             # The search was too short to tell, as it is next to a transition.
             low, high = (beta, high) if away > 0 else (low, beta)
             beta = top if low < top < high else (low + high) / 2
-        curve = Curve(np.array([pilot.pair.beta]), np.zeros_like(mean), mean, variance)
-        profile = Profile(k, (curve,), (1.0,), pilot.pair.beta, sd)
         # A third of a posterior standard deviation does not matter.
-        error = sd * np.hypot(0.3, mean.std() * sd)
-        return Look(pilot, top, error, profile.log_total(target, profile.find_span(target)))
+        return Look((pilot,), top, sd * float(np.hypot(0.3, mean.std() * sd)))
 
-    found = simulation.each(run, zip(new.tolist(), betas, strict=True))
-    simulation.n_sweeps += sum(2 * look.pair.n_sweeps for look in found)
-    return {look.pair.k: look for look in found}
+    found = simulation.each(run, zip(new.tolist(), betas.tolist(), strict=True))
+    simulation.n_sweeps += sum(2 * pilot.pair.n_sweeps for look in found for pilot in look.pilots)
+    return {look.k: look for look in found}
 
 
-def _find_behind(looks: list[Look], path: list[Step]) -> np.ndarray:
-    """Return how far each k is behind the best in log posterior, at least."""
-    score = np.column_stack([look.mass for look in looks]) - add_up(path)
-    doubt = np.cumsum([0.0] + [step.doubt for step in path])
-    return find_behind(score, doubt, 4)
+def _compare(
+    target: Target, looks: list[Look], division: Division | None, known: dict[tuple, Any]
+) -> Standing:
+    """Bridge from each look to the next, in every phase, and weigh the posterior at each."""
+    paths = []
+    for phase in range(len(looks[0].pilots)):
+        pairs = [look.pilots[phase].pair for look in looks]
+        names = [int(pair.keys[-1]) for pair in pairs]
+        for name, ends in zip(pairwise(names), pairwise(pairs), strict=True):
+            if name not in known:
+                known[name] = bridge(*ends)
+        paths.append([known[name] for name in pairwise(names)])
+    heights = np.array([add_up(path) for path in paths])
+    ks = np.array([look.k for look in looks])
+    if division is not None:
+        tied = looks[int(np.searchsorted(ks, division.pairs[0].k))]
+        heights = division.tie(ks, [pilot.pair for pilot in tied.pilots], heights)
+    masses, tops = [], []
+    for at, look in enumerate(looks):
+        profile = look.profile(tuple(heights[:, :, at] - heights[0, :, at]))
+        span = profile.find_span(target)
+        masses.append(profile.log_total(target, span))
+        tops.append(look.top if division is None else profile.find_top(target, span))
+    doubt = np.max([np.cumsum([0.0] + [step.doubt for step in path]) for path in paths], axis=0)
+    found = np.column_stack(masses)
+    return Standing(found - heights[0], found, heights, doubt, np.array(tops))
 
 
 def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.ndarray:
@@ -218,40 +364,83 @@ def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.n
     return score[0, best] - score[0] - n_errors * error - np.abs(doubt - doubt[best])
 
 
-def _find_behind_absolutely(simulation, target, looks, path, split, absolute) -> np.ndarray:
-    """Do the same where some k are at a transition: bridges do not lead past those.
+def _find_bounds(
+    simulation: Simulation,
+    target: Target,
+    looks: list[Look],
+    stand: Standing,
+    slow: np.ndarray,
+    known: dict[tuple, Any],
+) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return an upper bound on the log posterior of each k, a lower one on the largest, a guess.
 
-    Every stretch between them is placed by log Z itself at the best of its k, and every k at a
-    transition by an upper bound of its posterior. What was found of log Z is kept in ``absolute``.
+    Every stretch between slow k is placed by log Z itself at one of its k. What was found of log Z
+    is kept in ``known``. The guess is for slow k: a bound is off by about so much divided by k.
     """
-    bounds = np.array([bound_posterior(target, look.pair.k) for look in looks])
-    behind = -bounds
-    best, error = -np.inf, 0.0
-    fast = np.flatnonzero(~split)
+    bounds = np.array([bound_posterior(target, look.k) for look in looks])
+    most, best, off = bounds.copy(), -np.inf, 0.0
+    fast = np.flatnonzero(~slow)
     for stretch in np.split(fast, np.flatnonzero(np.diff(fast) > 1) + 1):
         if len(stretch) == 0:
             continue
-        here = [looks[at] for at in stretch]
-        steps = path[stretch[0] : stretch[-1]]
-        score = np.column_stack([look.mass for look in here]) - add_up(steps)
-        known = [at for at, look in enumerate(here) if absolute.get(look.pair.k) is not None]
-        top = known[0] if known else int(np.argmax(score[0]))
-        k = here[top].pair.k
-        if k not in absolute:
-            absolute[k] = log_z_from_zero(
-                simulation, here[top].pair, _ROUGH, _MAX_SWEEPS, (k, 1000)
-            )
-        log_z = absolute[k]
-        if log_z is None:
+        score = stand.score[:, stretch]
+        placed = [at for at in stretch.tolist() if known.get((looks[at].k,)) is not None]
+        top = placed[0] if placed else int(stretch[np.argmax(score[0])])
+        k = looks[top].k
+        if (k,) not in known:
+            known[k,] = log_z_from_zero(simulation, looks[top].pair, _ROUGH, _MAX_SWEEPS, (k, 1000))
+        if known[k,] is None:
             continue
-        best_here = int(np.argmax(score[0]))
-        height = here[top].mass - log_z + score[:, best_here] - score[:, top]
-        behind[stretch] = _find_behind(here, steps) - height[0]
-        if height[0] > best:
-            best, error = height[0], 4 * height.std()
-    if best == -np.inf:
-        return np.zeros(len(looks))
-    return behind + best - error
+        absolute = score + (stand.masses[:, top] - known[k,] - stand.score[:, top])[:, None]
+        error = 4 * absolute.std(axis=0) + np.abs(stand.doubt[stretch] - stand.doubt[top])
+        most[stretch] = np.minimum(most[stretch], absolute[0] + error)
+        if np.max(absolute[0] - error) > best:
+            best, at = float(np.max(absolute[0] - error)), int(np.argmax(absolute[0] - error))
+            off = (bounds[stretch[at]] - absolute[0, at]) * looks[stretch[at]].k
+    return most, best, bounds - off / np.array([look.k for look in looks])
+
+
+def _divide(
+    simulation: Simulation, target: Target, look: Look, max_sweeps: float
+) -> tuple[Division | None, float]:
+    """Divide the labels in two, and find log Z of each part at one k.
+
+    Returns
+    -------
+    division : Division, or None if chains turn out to cross
+    best : float
+        A lower bound on the log posterior of this k.
+    """
+    k, before = look.k, simulation.n_sweeps
+    most = min(max_sweeps / _LADDER_SHARE, _MAX_LADDER)
+    pilots = place_pilots(simulation, k, k, target.beta_max)
+    ladder = Ladder(simulation, pilots, [k], target.beta_max, most, divide=True)
+    work = ladder.first_work()
+    while work:
+        simulation.advance(work)
+        curve = ladder.curve().select((slice(None), 0))
+        profile = Profile(k, ((curve,),), (1.0,), (np.zeros(N_REPLICATES),), look.top, look.error)
+        low, high = profile.find_span(target)
+        if simulation.n_sweeps - before > most:
+            break
+        work = ladder.plan(partial(_allow_within, low, high))
+    total = profile.log_total(target, (low, high))
+    best = float(total[0] - 4 * total.std())
+    if isinstance(curve, Curve):
+        return None, best
+    top = profile.find_top(target, (low, high))
+    pairs, log_z = [], []
+    for rungs, part in zip(ladder.branches, curve.branches, strict=True):
+        # Far from the transition a branch goes on with all labels, the other phase being nothing.
+        divided = np.array([rung.pair.window.rank > 0 for rung in rungs])
+        at = int(np.argmin(np.where(divided, np.abs(part.betas - top), np.inf)))
+        pairs.append(rungs[at].pair)
+        log_z.append(part.values[:, at])
+    return Division(tuple(pair.window for pair in pairs), tuple(pairs), np.array(log_z)), best
+
+
+def _allow_within(low: float, high: float, beta: np.ndarray) -> np.ndarray:
+    return np.where((beta >= low) & (beta <= high), _ROUGH, np.inf)
 
 
 def bound_posterior(target: Target, k: int) -> float:
@@ -274,10 +463,10 @@ def bound_posterior(target: Target, k: int) -> float:
 
 def _distance(before: Look, after: Look) -> float:
     """Return the variance of D from the k of one look to that of the next, at the same beta."""
-    ks = (before.pair.k, after.pair.k)
+    ks = (before.k, after.k)
     return max(
         float((pair.beta * (pair.series(ks[1]) / ks[1] - pair.series(ks[0]) / ks[0])).var())
-        for pair in (before.pair, after.pair)
+        for pair in (pilot.pair for look in (before, after) for pilot in look.pilots)
     )
 
 
@@ -286,7 +475,7 @@ def _smooth(looks: list[Look]) -> np.ndarray:
     tops = np.array([look.top for look in looks])
     if len(looks) < 5:
         return tops
-    ks = np.array([look.pair.k for look in looks])
+    ks = np.array([look.k for look in looks])
     return UnivariateSpline(np.log(ks), tops, [1 / look.error for look in looks])(np.log(ks))
 
 

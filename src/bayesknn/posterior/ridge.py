@@ -8,15 +8,17 @@ the average of what both say. On many points k differ more, and every k is an an
 until the posterior is precise; errors come from resampled batches of every pair, carried through
 to the end.
 
-Where a first-order transition lies among the k that matter, differences along the ridge mean
-nothing, and log Z comes from both ends of every path instead (:mod:`bayesknn.log_z.ladder`).
+Where a first-order transition lies among the k that matter, every anchor stands in each of two
+phases of the labels, and log Z is that of both together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
-from typing import NamedTuple
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -24,10 +26,8 @@ from scipy.special import softmax
 from bayesknn.log_z.bridge import Step, add_up, between, bridge_all
 from bayesknn.log_z.chains import WARMUP, ChainPair, Setting
 from bayesknn.log_z.curve import Curve
-from bayesknn.log_z.ladder import Ladder, log_z_at, place_pilots
-from bayesknn.log_z.resampling import N_REPLICATES
-from bayesknn.log_z.simulation import Simulation
-from bayesknn.posterior.race import BEHIND, MAX_REACH, Look, find_behind
+from bayesknn.log_z.simulation import Pilot, Simulation
+from bayesknn.posterior.race import BEHIND, MAX_REACH, Division, Look, find_behind
 from bayesknn.posterior.ridge_target import Profile, Target
 from bayesknn.posterior.support import Limits
 
@@ -49,32 +49,31 @@ _COUNTS = 0.02
 _STOPPING = 1.05
 # Growth of the records from one round to the next.
 _GROWTH = (0.25, 1.0)
-# Log Z itself is known less well than its differences along the ridge.
-_ROUGH = 4.0
-# A ladder has some dozens of pairs: it may take a quarter of all sweeps.
-_LADDER_SHARE = 4
 _MAX_ROUNDS, _MAX_TURNS, _MAX_PARTS = 12, 10, 16
 
 
 @dataclass
 class Anchor:
-    """Pairs of chains at one k.
+    """Pairs of chains at one k, in one phase of the labels.
 
     Attributes
     ----------
-    look : Look
+    pilot : Pilot
         Of the race.
+    top : float
+        Where the ridge is.
     columns, whole : ndarray of int
         The k that it speaks for, and those of itself and of the anchors beside it.
+    centre : ChainPair
+        The one of its pairs that is on the ridge.
     pairs : list of ChainPair
         In increasing beta.
-    centre : ChainPair
-        The one of them on the ridge.
     between : list of ChainPair
         Those on the way from the anchor before.
     """
 
-    look: Look
+    pilot: Pilot
+    top: float
     columns: np.ndarray
     whole: np.ndarray
     centre: ChainPair
@@ -84,12 +83,41 @@ class Anchor:
     @property
     def k(self) -> int:
         """The anchor's own k."""
-        return self.look.pair.k
+        return self.pilot.pair.k
 
     @property
     def sd(self) -> float:
         """Posterior standard deviation of beta at this k if the prior is flat."""
         return float(self.k / np.sqrt(max(self.centre.variance(self.k), 1e-12)))
+
+
+class State(NamedTuple):
+    """The posterior of k as far as the records tell.
+
+    Attributes
+    ----------
+    profiles, spans : list
+        log Z of each k, and where the posterior of beta lies there.
+    score : ndarray of shape (n_replicates, n_k)
+        The log posterior of each k, up to a constant.
+    heights : ndarray of shape (n_phases, n_replicates, n_anchors)
+        log Z of each phase at the centres, up to a common constant.
+    doubt : ndarray of shape (n_anchors,)
+        What bridges leave to doubt on the way from the first anchor to each.
+    steps : list of list of Step
+        The bridges of each phase.
+    """
+
+    profiles: list[Profile]
+    spans: list[Limits]
+    score: np.ndarray
+    heights: np.ndarray
+    doubt: np.ndarray
+    steps: list[list[Step]]
+
+    def behind(self, shares: np.ndarray, n_errors: int = 0) -> np.ndarray:
+        """Return how far each k is behind the best, at least."""
+        return find_behind(self.score, self.doubt @ shares, n_errors)
 
 
 class Ridge(NamedTuple):
@@ -109,8 +137,8 @@ class Ridge(NamedTuple):
         One on the ridge, near the best k.
     reference_height : ndarray of shape (n_replicates,)
         log Z there, up to the same constant.
-    is_absolute : bool
-        Whether the constant is 0: log Z itself is known.
+    is_divided : bool
+        There are two phases; then the constant is 0: log Z itself is known.
     """
 
     profiles: list[Profile]
@@ -119,82 +147,7 @@ class Ridge(NamedTuple):
     excess: float
     reference: ChainPair
     reference_height: np.ndarray
-    is_absolute: bool = False
-
-
-def measure(
-    simulation: Simulation, target: Target, looks: list[Look], tolerance: float, max_sweeps: float
-) -> Ridge:
-    """Measure log Z around the ridge, at the k that a race has left."""
-    if not any(look.pilot.is_split for look in looks):
-        return Anchors(simulation, target, looks, max_sweeps).measure(tolerance)
-    return _measure_absolutely(simulation, target, looks, tolerance, max_sweeps)
-
-
-def _measure_absolutely(simulation, target, looks, tolerance, max_sweeps) -> Ridge:
-    """Measure log Z itself: along the ridge where chains cross, and by ladders where they do not.
-
-    Every stretch of the ridge between two transitions is placed by log Z at one of its k.
-    """
-    own = np.array([look.pair.k for look in looks])
-    spent = simulation.n_sweeps
-    share = max(max_sweeps - spent, max_sweeps / 3) / len(looks)
-    profiles, spans, offsets, references = [], [], [], []
-    for is_split, group in groupby(range(len(looks)), lambda at: looks[at].pilot.is_split):
-        places = list(group)
-        if not is_split:
-            here = [looks[at] for at in places]
-            most = spent + share * len(places)
-            ridge = Anchors(simulation, target, here, most).measure(tolerance)
-            pair = ridge.reference
-            log_z = log_z_at(simulation, pair, target.beta_max, _ROUGH * tolerance, share)
-            profiles += ridge.profiles
-            spans += ridge.spans
-            offsets += list((ridge.offsets + (log_z - ridge.reference_height)[:, None]).T)
-            references.append((pair, log_z))
-        for at in places if is_split else []:
-            # The ladder speaks for its own k and those up to the next look.
-            before = own[at - 1] if at and not looks[at - 1].pilot.is_split else own[at] - 1
-            after = own[at + 1] if at + 1 < len(own) else own[at] + 1
-            columns = target.ks[(target.ks > before) & (target.ks < after)]
-            most = max(share, max_sweeps / _LADDER_SHARE)
-            found = _climb(simulation, target, looks[at], columns, _ROUGH * tolerance, most)
-            profiles += found
-            spans += [profile.find_span(target) for profile in found]
-            offsets += [np.zeros(N_REPLICATES)] * len(found)
-            at_top = found[int(np.searchsorted(columns, own[at]))].log_z(np.array([looks[at].top]))
-            references.append((looks[at].pair, at_top[:, 0]))
-        spent = simulation.n_sweeps
-    masses = [
-        profile.log_total(target, span) for profile, span in zip(profiles, spans, strict=True)
-    ]
-    score = np.column_stack(masses) - np.column_stack(offsets)
-    excess = judge(np.array([profile.k for profile in profiles]), score, tolerance)[0]
-    best = profiles[int(np.argmax(score[0]))].k
-    pair, log_z = min(references, key=lambda reference: abs(reference[0].k - best))
-    return Ridge(profiles, spans, np.column_stack(offsets), excess, pair, log_z, True)
-
-
-def _climb(simulation, target, look, columns, tolerance, max_sweeps) -> list[Profile]:
-    """Return log Z of these k, where one of them is at a transition, from both ends of its path."""
-    k, before = look.pair.k, simulation.n_sweeps
-    pilots = place_pilots(simulation, k, int(columns[-1]), target.beta_max)
-    ladder = Ladder(simulation, pilots, columns, target.beta_max, max_sweeps)
-    work = ladder.first_work()
-    while work:
-        simulation.advance(work)
-        curve = ladder.curve()
-        profiles = [
-            Profile(int(each), (curve.select((slice(None), at)),), (1.0,), look.top, look.error)
-            for at, each in enumerate(columns)
-        ]
-        if simulation.n_sweeps - before > max_sweeps:
-            break
-        low, high = profiles[int(np.searchsorted(columns, k))].find_span(target)
-        work = ladder.plan(
-            lambda beta, a=low, b=high: np.where((beta >= a) & (beta <= b), tolerance, np.inf)
-        )
-    return profiles
+    is_divided: bool = False
 
 
 class Anchors:
@@ -208,122 +161,140 @@ class Anchors:
         One for each anchor, in increasing k.
     max_sweeps : float
         About how many sweeps may be made in all.
+    division : Division, optional
+        The two phases, if there are two.
     """
 
     def __init__(
-        self, simulation: Simulation, target: Target, looks: list[Look], max_sweeps: float
+        self,
+        simulation: Simulation,
+        target: Target,
+        looks: list[Look],
+        max_sweeps: float,
+        division: Division | None = None,
     ):
         self.simulation, self.target, self.max_sweeps = simulation, target, max_sweeps
-        own = np.array([look.pair.k for look in looks])
-        self.ks = target.ks[(target.ks >= own[0]) & (target.ks <= own[-1])]
-        self.shares = _share(own, self.ks)
-        self.anchors = []
+        self.division = division
+        self.own = np.array([look.k for look in looks])
+        self.ks = target.ks[(target.ks >= self.own[0]) & (target.ks <= self.own[-1])]
+        self.shares = _share(self.own, self.ks)
+        # The anchors of every phase.
+        self.rows: list[list[Anchor]] = [[] for _ in looks[0].pilots]
         for at, look in enumerate(looks):
-            beside = own[max(at - 1, 0) : at + 2]
+            beside = self.own[max(at - 1, 0) : at + 2]
             columns = np.union1d(self.ks[self.shares[at] > 0], beside)
-            self.anchors.append(Anchor(look, columns, beside, look.pair, [look.pair]))
+            for row, pilot in zip(self.rows, look.pilots, strict=True):
+                pair = pilot.pair
+                row.append(Anchor(pilot, look.top, columns, beside, pair, [pair]))
         self._n_made = 0
         # What was computed from which numbers of records.
         self._known: dict[tuple, tuple] = {}
 
     def measure(self, tolerance: float) -> Ridge:
         """Add pairs and records for every k that matters until the posterior is precise."""
-        _, _, masses, steps = self._weigh()
-        near = self._behind(masses, steps, 4) < BEHIND
-        matters = self._behind(masses, steps, 3) < -np.log(_MATTERS)
-        self._settle(self._serving(matters))
+        state = self._weigh()
+        near = state.behind(self.shares, 4) < BEHIND
+        self._settle(self._serving(state.behind(self.shares, 3) < -np.log(_MATTERS)))
         # Those at the ends are dropped.
         first, last = np.flatnonzero(near)[[0, -1]]
         self.ks, self.shares = self.ks[first : last + 1], self.shares[:, first : last + 1]
         turns = rounds = 0
         while True:
-            profiles, spans, masses, steps = self._weigh()
-            score = masses - add_up(steps) @ self.shares
+            state = self._weigh()
             turns += 1
-            matters = self._behind(masses, steps) < -np.log(_MATTERS)
-            if turns < _MAX_TURNS and self._grow(self._serving(matters), steps):
+            serving = self._serving(state.behind(self.shares) < -np.log(_MATTERS))
+            if turns < _MAX_TURNS and self._grow(serving, state):
                 continue
-            excess, imprecise = judge(self.ks, score, tolerance)
+            excess, imprecise = judge(self.ks, state.score, tolerance)
             is_over = rounds == _MAX_ROUNDS or self.simulation.n_sweeps > self.max_sweeps
             if is_over or excess <= 1.0:
                 break
             serving = self._serving(imprecise)
             # From the best k to any other leads a chain of bridges, and all of it must be precise.
-            ends = [*serving, *self._serving([int(np.argmax(score[0]))])]
+            ends = [*serving, *self._serving([int(np.argmax(state.score[0]))])]
             way = range(min(ends), max(ends) + 1)
-            pairs = [pair for at in serving for pair in self.anchors[at].pairs]
-            pairs += [self.anchors[at].centre for at in way if at not in serving]
-            pairs += [pair for at in way[1:] for pair in self.anchors[at].between]
+            pairs = []
+            for row in self.rows:
+                pairs += [pair for at in serving for pair in row[at].pairs]
+                pairs += [row[at].centre for at in way if at not in serving]
+                pairs += [pair for at in way[1:] for pair in row[at].between]
             growth = float(np.clip(excess**2 - 1.0, *_GROWTH))
             self.simulation.advance((pair, int(np.ceil(growth * pair.n_records))) for pair in pairs)
             rounds += 1
-        heights = add_up(steps)
-        at = int(np.argmax(self.shares[:, np.argmax(score[0])]))
+        heights = state.heights[0]
+        at = int(np.argmax(self.shares[:, np.argmax(state.score[0])]))
         return Ridge(
-            profiles, spans, heights @ self.shares, excess, self.anchors[at].centre, heights[:, at]
-        )
+            state.profiles, state.spans, heights @ self.shares, excess, self.rows[0][at].centre,
+            heights[:, at], self.division is not None,
+        )  # fmt: skip
 
-    def _behind(self, masses: np.ndarray, steps: list[Step], n_errors: int = 0) -> np.ndarray:
-        """Return how far each k is behind the best, at least."""
-        doubt = np.cumsum([0.0] + [step.doubt for step in steps])
-        score = masses - add_up(steps) @ self.shares
-        return find_behind(score, doubt @ self.shares, n_errors)
-
-    def _serving(self, which) -> list[int]:
+    def _serving(self, which: np.ndarray | list[int]) -> list[int]:
         """Return the places of the anchors that speak for these k."""
         return np.flatnonzero((self.shares[:, which] > 0).any(axis=1)).tolist()
 
-    def _remember(self, key: tuple, pairs: list[ChainPair], compute):
+    def _remember(self, key: tuple, pairs: list[ChainPair], compute: Callable[[], Any]) -> Any:
         """Compute something, unless it is known from the same records."""
         made_of = [(id(pair), pair.n_sweeps) for pair in pairs]
         if key not in self._known or self._known[key][0] != made_of:
             self._known[key] = made_of, compute()
         return self._known[key][1]
 
-    def _weigh(self):
-        """Return profile, span and log posterior of each k but for its offset, and the bridges."""
-        curves = [
-            self._remember(("curve", at), anchor.pairs, lambda a=anchor: self._curve(a))
-            for at, anchor in enumerate(self.anchors)
-        ]
+    def _weigh(self) -> State:
+        """Weigh the posterior at each k with what the records say now."""
+        curves, steps = [], []
+        for phase, row in enumerate(self.rows):
+            curves.append([
+                self._remember((phase, "curve", at), anchor.pairs, partial(_curve, anchor))
+                for at, anchor in enumerate(row)
+            ])  # fmt: skip
+            path = []
+            for at, (before, after) in enumerate(pairwise(row)):
+                pairs = [before.centre, *after.between, after.centre]
+                path.append(
+                    self._remember((phase, "step", at), pairs, partial(_bridge_along, pairs))
+                )
+            steps.append(path)
+        heights = np.array([add_up(path) for path in steps])
+        if self.division is not None:
+            at = int(np.searchsorted(self.own, self.division.pairs[0].k))
+            heights = self.division.tie(self.own, [row[at].centre for row in self.rows], heights)
         found = []
         for at, k in enumerate(self.ks.tolist()):
             serving = self._serving([at])
-            pairs = [pair for place in serving for pair in self.anchors[place].pairs]
+            # With two phases a profile depends on how high they stand, too.
+            pairs = [pair for place in serving for pair in self.rows[0][place].pairs]
+            if self.division is not None:
+                pairs = [pair for row in self.rows for anchor in row for pair in anchor.pairs]
+            rises = tuple((heights - heights[0]) @ self.shares[:, at])
             found.append(
                 self._remember(
-                    ("k", k), pairs, lambda a=at, k=k, s=serving: self._profile(a, k, s, curves)
+                    ("k", k), pairs,
+                    partial(self._profile, at, k, serving, curves, rises),
                 )
-            )
+            )  # fmt: skip
         profiles, spans, masses = (list(part) for part in zip(*found, strict=True))
-        steps = []
-        for at, (before, after) in enumerate(pairwise(self.anchors)):
-            path = [before.centre, *after.between, after.centre]
-            steps.append(self._remember(("step", at), path, lambda p=path: _bridge_along(p)))
-        return profiles, spans, np.column_stack(masses), steps
+        doubt = np.max([np.cumsum([0.0] + [step.doubt for step in path]) for path in steps], axis=0)
+        score = np.column_stack(masses) - heights[0] @ self.shares
+        return State(profiles, spans, score, heights, doubt, steps)
 
-    def _curve(self, anchor: Anchor) -> Curve:
-        """Return log Z of the anchor's columns less that of its own k at the centre."""
-        heights = add_up(bridge_all(anchor.pairs))
-        heights = heights - heights[:, [anchor.pairs.index(anchor.centre)]]
-        parts = []
-        for pair in anchor.pairs:
-            at = np.searchsorted(pair.columns, anchor.columns)
-            parts.append([part[:, at] for part in pair.reweighted])
-        ratios, means, slopes = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
-        betas = np.array([pair.beta for pair in anchor.pairs])
-        return Curve(betas, heights[:, None] + ratios, means, slopes)
-
-    def _profile(self, at: int, k: int, serving: list[int], curves: list[Curve]):
+    def _profile(
+        self,
+        at: int,
+        k: int,
+        serving: list[int],
+        curves: list[list[Curve]],
+        rises: tuple[np.ndarray, ...],
+    ) -> tuple[Profile, Limits, np.ndarray]:
         shares = tuple(self.shares[serving, at].tolist())
-        chosen, centre, sd = [], 0.0, np.inf
-        for place, share in zip(serving, shares, strict=True):
-            anchor = self.anchors[place]
-            chosen.append(
-                curves[place].select((slice(None), int(np.searchsorted(anchor.columns, k))))
-            )
-            centre, sd = centre + share * anchor.centre.beta, min(sd, anchor.sd)
-        profile = Profile(k, tuple(chosen), shares, centre, sd)
+        phases = []
+        for row, of_row in zip(self.rows, curves, strict=True):
+            columns = [(p, int(np.searchsorted(row[p].columns, k))) for p in serving]
+            phases.append(tuple(of_row[p].select((slice(None), c)) for p, c in columns))
+        centre = sum(
+            share * self.rows[0][p].centre.beta for p, share in zip(serving, shares, strict=True)
+        )
+        sd = min(self.rows[0][p].sd for p in serving)
+        profile = Profile(k, tuple(phases), shares, rises, centre, sd)
         span = profile.find_span(self.target)
         return profile, span, profile.log_total(self.target, span)
 
@@ -334,7 +305,8 @@ class Anchors:
         shorter than they should be.
         """
         length = max(_MIN_BATCH_SWEEPS, _MEMORIES_PER_BATCH * memory)
-        most = max(sweeps, self.max_sweeps / (_FIRST_SHARE * len(self.anchors)))
+        n_anchors = len(self.rows) * len(self.own)
+        most = max(sweeps, self.max_sweeps / (_FIRST_SHARE * n_anchors))
         length = int(np.ceil(min(length, most / _FEWEST_BATCHES) / thin))
         options = {
             "length": length,
@@ -343,28 +315,29 @@ class Anchors:
         }
         return options, max(-(-sweeps // thin), _FEWEST_BATCHES * length)
 
-    def _make(self, anchor: Anchor, beta: float, initial=None) -> tuple[ChainPair, int]:
+    def _make(
+        self, anchor: Anchor, beta: float, initial: np.ndarray | None = None
+    ) -> tuple[ChainPair, int]:
         """Make a pair at an anchor's k, and say how many records to begin with."""
         self._n_made += 1
         options, n_records = self._plan(
-            anchor.look.pilot.memory, 1 + int(anchor.columns[-1]) // 16,
+            anchor.pilot.memory, 1 + int(anchor.columns[-1]) // 16,
             _OTHER_SWEEPS if initial is None else _RIDGE_SWEEPS,
         )  # fmt: skip
         pair = self.simulation.pair(
             Setting.at(beta, anchor.k), anchor.columns, (5000, anchor.k, self._n_made),
-            whole=anchor.whole, initial=initial, **options,
+            whole=anchor.whole, initial=initial, window=anchor.pilot.pair.window, **options,
         )  # fmt: skip
         return pair, n_records
 
     def _settle(self, places: list[int]) -> None:
         """Put pairs on and beside the ridge of the anchors that may matter; forget the pilots."""
         simulation, work = self.simulation, []
-        simulation.lay_out(max(int(anchor.columns[-1]) for anchor in self.anchors))
-        for at in places:
-            anchor = self.anchors[at]
-            labels = anchor.look.pair.labels[:, simulation.layout.order]
+        simulation.lay_out(max(int(anchor.columns[-1]) for anchor in self.rows[0]))
+        for anchor in (row[at] for row in self.rows for at in places):
+            labels = anchor.pilot.pair.labels[:, simulation.layout.order]
             sd = anchor.sd
-            centre = self._make(anchor, anchor.look.top, labels)
+            centre = self._make(anchor, anchor.top, labels)
             made = [self._make(anchor, beta) for beta in self._beside(anchor, centre[0].beta, sd)]
             anchor.centre = centre[0]
             anchor.pairs = sorted([centre[0], *(pair for pair, _ in made)], key=_beta)
@@ -377,53 +350,61 @@ class Anchors:
         outer = np.clip([beta - step, beta + step], *limits)
         return [float(b) for b in outer if abs(b - beta) > step / 4 + 1e-9]
 
-    def _grow(self, places: list[int], steps: list[Step]) -> bool:
+    def _grow(self, places: list[int], state: State) -> bool:
         """Add the pairs that anchors and the bridges between them still lack, if any."""
         work = []
-        for at in places:
-            anchor = self.anchors[at]
-            made = [self._make(anchor, beta) for beta in self._find_gaps(at)]
-            anchor.pairs = sorted([*anchor.pairs, *(pair for pair, _ in made)], key=_beta)
-            work += made
-        for at in range(places[0] + 1, places[-1] + 1):
-            before, after = self.anchors[at - 1 : at + 1]
-            n_parts = len(after.between) + 1
-            wanted = min(n_parts * steps[at - 1].n_parts, _MAX_PARTS)
-            if wanted > n_parts:
-                made = self._make_between(before, after, wanted)
-                after.between = [pair for pair, _ in made]
+        for phase, row in enumerate(self.rows):
+            for at in places:
+                anchor = row[at]
+                made = [self._make(anchor, beta) for beta in self._find_gaps(phase, at, state)]
+                anchor.pairs = sorted([*anchor.pairs, *(pair for pair, _ in made)], key=_beta)
                 work += made
+            for at in range(places[0] + 1, places[-1] + 1):
+                before, after = row[at - 1 : at + 1]
+                n_parts = len(after.between) + 1
+                wanted = min(n_parts * state.steps[phase][at - 1].n_parts, _MAX_PARTS)
+                if wanted > n_parts:
+                    made = self._make_between(before, after, wanted)
+                    after.between = [pair for pair, _ in made]
+                    work += made
         self.simulation.advance(work)
         return bool(work)
 
-    def _make_between(self, before: Anchor, after: Anchor, n_parts: int):
+    def _make_between(
+        self, before: Anchor, after: Anchor, n_parts: int
+    ) -> list[tuple[ChainPair, int]]:
         ks = [before.k, after.k]
-        memory = max(before.look.pilot.memory, after.look.pilot.memory)
+        memory = max(before.pilot.memory, after.pilot.memory)
         options, n_records = self._plan(memory, 1 + ks[-1] // 16, _RIDGE_SWEEPS)
         made = []
         for setting in between(before.centre.setting, after.centre.setting, n_parts):
             self._n_made += 1
             pair = self.simulation.pair(
-                setting, ks, (5000, after.k, self._n_made), initial=before.centre.labels, **options
-            )
+                setting, ks, (5000, after.k, self._n_made), initial=before.centre.labels,
+                window=after.pilot.pair.window, **options,
+            )  # fmt: skip
             made.append((pair, n_records))
         return made
 
-    def _find_gaps(self, at: int) -> list[float]:
+    def _find_gaps(self, phase: int, at: int, state: State) -> list[float]:
         """Say where pairs are missing, for a posterior that lies within its span.
 
         They are missing between pairs that do not overlap, and beyond the outer ones where a
         parabola would have to carry posterior mass.
         """
-        anchor = self.anchors[at]
+        anchor = self.rows[phase][at]
         limits = self.target.limits[anchor.k]
         if len(anchor.pairs) == 1:
             return self._beside(anchor, anchor.centre.beta, anchor.sd)
-        curve = self._known["curve", at][1]
-        own = curve.select((slice(None), int(np.searchsorted(anchor.columns, anchor.k))))
-        profile = Profile(anchor.k, (own,), (1.0,), anchor.centre.beta, anchor.sd)
+        column = int(np.searchsorted(anchor.columns, anchor.k))
+        own = [self._known[p, "curve", at][1] for p in range(len(self.rows))]
+        own = [curve.select((slice(None), column)) for curve in own]
+        rises = tuple((state.heights - state.heights[0])[:, :, at])
+        profile = Profile(
+            anchor.k, tuple((c,) for c in own), (1.0,), rises, anchor.centre.beta, anchor.sd
+        )
         low, high = profile.find_span(self.target, _DEPTH)
-        betas, slopes = own.betas, np.maximum(own.slopes[0], 1e-12)
+        betas, slopes = own[phase].betas, np.maximum(own[phase].slopes[0], 1e-12)
         reach = np.minimum(_SPACING / np.sqrt(slopes), MAX_REACH)
         steps = np.diff(betas)
         wide = steps > 1.6 * np.minimum(reach[1:], reach[:-1])
@@ -434,6 +415,19 @@ class Anchors:
         if high - betas[-1] > reach[-1]:
             gaps.append(min(betas[-1] + 1.5 * reach[-1], limits[1]))
         return gaps
+
+
+def _curve(anchor: Anchor) -> Curve:
+    """Return log Z of the anchor's columns less that of its own k at the centre."""
+    heights = add_up(bridge_all(anchor.pairs))
+    heights = heights - heights[:, [anchor.pairs.index(anchor.centre)]]
+    parts = []
+    for pair in anchor.pairs:
+        at = np.searchsorted(pair.columns, anchor.columns)
+        parts.append([part[:, at] for part in pair.reweighted])
+    ratios, means, slopes = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
+    betas = np.array([pair.beta for pair in anchor.pairs])
+    return Curve(betas, heights[:, None] + ratios, means, slopes)
 
 
 def judge(ks: np.ndarray, score: np.ndarray, tolerance: float) -> tuple[float, np.ndarray]:

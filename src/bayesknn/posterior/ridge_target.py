@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn.likelihood.coherent import CoherentLikelihood
+from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.model import Prior
 from bayesknn.posterior.support import Limits, find_limits
 
@@ -18,6 +19,8 @@ from bayesknn.posterior.support import Limits, find_limits
 _NUDGE = 1e-3
 # Values of beta at which priors of two k are compared, and at which a posterior is looked for.
 _N_COMPARED, _N_LOOK, _MAX_LOOKS = 33, 61, 4
+# So many of them are to lie where the posterior is, unless that is narrower than this.
+_MIN_HEAVY, _NARROW = 8, 1e-9
 # Log posterior, below its top, at which the grid of a k ends.
 _DEPTH = 18.0
 
@@ -61,37 +64,52 @@ class Target:
 
 
 class Profile(NamedTuple):
-    """log Z(beta, k) at one k as an average of curves, those of anchors before k and after it.
+    """log Z(beta, k) at one k: in each phase of the labels an average of curves, those of anchors.
+
+    There is one phase, all labels, but at a first-order transition, where there are two and Z is
+    the sum over them.
 
     Attributes
     ----------
     k : int
-    curves : tuple of Curve
-        Of leading shape (n_replicates,).
+    phases : tuple of tuple of Curve or Coexistence
+        Of leading shape (n_replicates,): those of the anchors before k and after it.
     shares : tuple of float
-        What each counts; they sum to one.
+        What each anchor counts; they sum to one.
+    rises : tuple of ndarray of shape (n_replicates,)
+        By how much log Z of each phase is above its curves; that of the first is zero.
     centre, sd : float
         Where the posterior of beta is, about.
     """
 
     k: int
-    curves: tuple
+    phases: tuple[tuple[Curve | Coexistence, ...], ...]
     shares: tuple[float, ...]
+    rises: tuple[np.ndarray, ...]
     centre: float
     sd: float
 
     def log_z(self, beta: np.ndarray) -> np.ndarray:
-        """Return the average of what the curves say, of shape (n_replicates, n_betas)."""
-        return sum(
-            share * curve(beta) for share, curve in zip(self.shares, self.curves, strict=True)
-        )
+        """Return log Z, of shape (n_replicates, n_betas)."""
+        parts = [
+            sum(share * curve(beta) for share, curve in zip(self.shares, curves, strict=True))
+            + rise[:, None]
+            for curves, rise in zip(self.phases, self.rises, strict=True)
+        ]
+        return parts[0] if len(parts) == 1 else np.logaddexp(*parts)
+
+    def _first(self) -> Profile:
+        """Return the estimate alone, without its replicates."""
+        one = slice(1)
+        phases = tuple(tuple(curve.select(one) for curve in curves) for curves in self.phases)
+        return self._replace(phases=phases, rises=tuple(rise[one] for rise in self.rises))
 
     def find_span(self, target: Target, depth: float = _DEPTH) -> Limits:
         """Find where the log posterior is within ``depth`` of its top."""
         limits, log_weight = target.limits[self.k], target.log_weight(self.k)
         if limits[0] == limits[1]:
             return limits
-        first = self._replace(curves=tuple(curve.select(slice(1)) for curve in self.curves))
+        first = self._first()
         centre, sd = self.centre, min(self.sd, limits[1])
         for _ in range(_MAX_LOOKS):
             near = np.clip(centre + np.linspace(-9, 9, _N_LOOK) * sd, *limits)
@@ -102,8 +120,14 @@ class Profile(NamedTuple):
                 break
             # With a prior far from the ridge the first look may miss a narrow top.
             centre = top
-        heavy = np.flatnonzero(log_posterior > log_posterior.max() - depth)
-        return beta[max(heavy[0] - 1, 0)], beta[min(heavy[-1] + 1, len(beta) - 1)]
+        while True:
+            heavy = np.flatnonzero(log_posterior > log_posterior.max() - depth)
+            low, high = beta[max(heavy[0] - 1, 0)], beta[min(heavy[-1] + 1, len(beta) - 1)]
+            if len(heavy) >= _MIN_HEAVY or high - low < _NARROW * high:
+                return low, high
+            # At a transition the top is a spike between two slopes.
+            beta = np.linspace(low, high, _N_LOOK)
+            log_posterior = log_weight(beta) - first.log_z(beta)[0]
 
     def weigh(self, target: Target, span: Limits, n_betas: int) -> tuple[np.ndarray, np.ndarray]:
         """Return a grid over the posterior of beta and the log mass of its cells in each replicate.
@@ -118,6 +142,13 @@ class Profile(NamedTuple):
         log_mass += np.log(beta[1] - beta[0])
         log_mass[:, [0, -1]] -= np.log(2)
         return beta, log_mass
+
+    def find_top(self, target: Target, span: Limits) -> float:
+        """Find where the posterior of beta is largest within a span."""
+        beta = np.linspace(*span, _N_LOOK)
+        return float(
+            beta[np.argmax(target.log_weight(self.k)(beta) - self._first().log_z(beta)[0])]
+        )
 
     def log_total(self, target: Target, span: Limits, n_betas: int = 41) -> np.ndarray:
         """Return the log of the posterior's mass at k in every replicate, up to a constant."""

@@ -343,7 +343,7 @@ def _from_ridge(
     )
 
 
-def _from_values(likelihood: Likelihood, prior: Prior) -> GridPosterior:
+def _from_values(likelihood: Any, prior: Prior) -> GridPosterior:
     """Evaluate the likelihood where each k has its mass."""
     if getattr(likelihood, "log_z_source", "exact") == "none":
         route = "peaks"

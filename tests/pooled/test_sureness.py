@@ -35,6 +35,13 @@ def test_intervals_hold_the_probabilities_and_widen_with_the_level(ripley):
 def test_zones_and_typicality(ripley):
     zones = ripley.predict_zone([[0.4, 0.9], [-0.4, 0.1], [50.0, 50.0]], uncertain="?")
     assert zones.tolist() == [1, 0, "?"]
+    zones = ripley.predict_zone([[0.4, 0.9], [50.0, 50.0]], unfamiliar=0.01)
+    assert zones.tolist() == [1, "unfamiliar"]
+    with pytest.raises(ValueError, match="unfamiliar must lie between 0 and 1"):
+        ripley.predict_zone([[0.4, 0.9]], unfamiliar=2)
+    loss = [[0, 1], [1, 0], [0.2, 0.2]]
+    decisions, _ = ripley.predict_decision([[0.4, 0.9], [0.0, 0.5]], loss, actions=["ask"])
+    assert decisions.tolist() == [1, "ask"]
     typicality = ripley.predict_typicality([[0.4, 0.9], [50.0, 50.0]])
     assert typicality[0] > 0 == typicality[1]
 
@@ -64,20 +71,38 @@ def test_influence_is_what_a_row_adds(ripley):
     assert influence[0, 3] == pytest.approx(clf.pool_weights_["within"] * added)
 
 
+def draw_law(law, rng, n):
+    """Points, and the true probability of class 1 there."""
+    if law == "sine":
+        X = rng.random((n, 1))
+        return X, 0.5 + 0.4 * np.sin(4 * np.pi * X[:, 0])
+    if law == "slope":
+        X = rng.random((n, 3))
+        return X, expit(6 * X[:, 0] - 3)
+    X = rng.normal(size=(n, 2))
+    return X, expit(3 * (np.hypot(*X.T) - 1.2))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["sine", "slope"])
+@pytest.mark.parametrize("law", ["sine", "slope", "ring"])
 def test_intervals_cover_the_true_probability(law):
-    """Mean coverage over new points and sets; the level is 0.95, the promise an average."""
-    covered = []
+    """Mean coverage over new points and sets at level 0.95, and intervals that are worth having.
+
+    On other seeds than these: 1.00, 0.98 and 0.94 of the points at mean widths of 0.53, 0.42 and
+    0.37. Pairs of far neighbours (60 ranks for 3) cover 0.88 on the ring and an error half as
+    large 0.84; one twice as large is 0.68 wide on the sine, the most that there can be 0.88.
+    """
+    covered, widths = [], []
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        X = rng.random((650, 1 if law == "sine" else 3))
-        p = 0.5 + 0.4 * np.sin(4 * np.pi * X[:, 0]) if law == "sine" else expit(6 * X[:, 0] - 3)
+        X, p = draw_law(law, rng, 650)
         y = (rng.random(650) < p).astype(int)
         clf = PooledNeighborsClassifier(random_state=seed).fit(X[:250], y[:250])
         low, high = clf.predict_interval(X[250:])[:, 1].T
         covered.append(((low <= p[250:]) & (p[250:] <= high)).mean())
-    assert np.mean(covered) > 0.85, covered
+        widths.append((high - low).mean())
+    assert np.mean(covered) > 0.9, covered
+    assert np.mean(widths) < 0.6, widths
 
 
 def test_without_signal_it_is_as_good_as_the_class_frequencies():

@@ -47,7 +47,9 @@ def measure_fit(report: Report) -> None:
     for likelihood in functions:
         report.line(f"{likelihood}, fit", best[likelihood], "s")
         ratio = best[likelihood] / best["search"]
-        report.line(f"{likelihood}, part of that", ratio, at_most=0.1, against=against)
+        # Honest errors of log Z have their price: half as much again.
+        at_most = 0.15 if likelihood == "coherent" else 0.1
+        report.line(f"{likelihood}, part of that", ratio, at_most=at_most, against=against)
 
 
 def measure_prediction(report: Report) -> None:

@@ -6,9 +6,12 @@ idle cores would take at best, whatever else the machine is doing.
 
 import time
 import tracemalloc
+import warnings
 
 import numpy as np
+from sklearn.datasets import make_blobs
 
+from bayesknn import BayesianKNeighborsClassifier, PhaseTransitionWarning
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood
@@ -102,6 +105,43 @@ def time_growth(report: Report) -> None:
         )
 
 
+def five_classes(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Five classes that overlap, of which chains of labels are slow."""
+    if n == 5000:
+        return make_blobs(5000, centers=5, cluster_std=3.0, random_state=2)
+    rng = np.random.default_rng(5)
+    centres, labels = 1.5 * rng.normal(size=(5, 2)), rng.integers(5, size=n)
+    return centres[labels] + rng.normal(size=(n, 2)), labels
+
+
+def time_classes(report: Report) -> None:
+    report.section("Fits of five overlapping classes, at first-order transitions, 2 threads")
+    for n, at_most in ((250, 5.0), (1000, 10.0), (5000, 60.0)):
+        points, labels = five_classes(n)
+        fits = []
+        for seed in range(2):
+            wall, cpu = time.perf_counter(), time.process_time()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PhaseTransitionWarning)
+                fits.append(
+                    BayesianKNeighborsClassifier(random_state=seed, n_jobs=N_JOBS).fit(
+                        points, labels
+                    )
+                )
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        report.line(f"n = {n:,}", wall, "s", at_most=at_most)
+        report.line(f"n = {n:,}, half its processor time", cpu / 2, "s")
+        first, second = (fitted.k_probabilities_ for fitted in fits)
+        error = np.hypot(*(fitted.k_probabilities_error_ for fitted in fits))
+        report.line(
+            f"n = {n:,}, largest difference of P(k) between two seeds",
+            float(np.max(np.abs(first - second) / (error + 1e-3))),
+            at_most=4.0,
+            against="its Monte Carlo error",
+        )
+
+
 def run(report: Report) -> None:
     time_ripley(report)
+    time_classes(report)
     time_growth(report)

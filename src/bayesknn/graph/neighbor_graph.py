@@ -8,6 +8,7 @@ same way: each point's incident edges, in either direction, are sorted by rank.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -29,7 +30,11 @@ from bayesknn.graph.search import (
     find_joint_neighbors,
     find_neighbors,
     find_neighbors_among,
+    search_all,
 )
+
+# Lists are kept in files while they take no more room than the points and this.
+_FEW_BYTES = 2**17
 
 
 class NeighborGraph:
@@ -438,16 +443,41 @@ class NeighborGraph:
     def __getstate__(self) -> dict[str, Any]:
         # What is built on demand is left out: it is larger than the graph and quick to rebuild.
         kept = ("neighbors", "distances", "index", "tied_beyond")
-        return {name: getattr(self, name) for name in kept}
+        state = {name: getattr(self, name) for name in kept}
+        if self._is_longer_than_points():
+            state |= {"neighbors": None, "distances": None, "tied_beyond": None}
+            state |= {"k_max": self.k_max, "checksum": self._sum_up()}
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.neighbors: np.ndarray = state["neighbors"]
-        self.distances: np.ndarray | None = state["distances"]
         self.index: SearchIndex | None = state["index"]
-        self.tied_beyond: np.ndarray | None = state["tied_beyond"]
+        found = state["neighbors"], state["distances"], state["tied_beyond"]
+        if found[0] is None and self.index is not None:
+            found = search_all(self.index, state["k_max"])
+        self.neighbors: np.ndarray = found[0]
+        self.distances: np.ndarray | None = found[1]
+        self.tied_beyond: np.ndarray | None = found[2]
         self.neighbors.flags.writeable = False
         if self.distances is not None:
             self.distances.flags.writeable = False
+        if "checksum" in state and state["checksum"] != self._sum_up():
+            raise ValueError(
+                "the neighbours found on loading are not those of the fit: the file was changed, "
+                "or this machine measures distances otherwise; fit again"
+            )
+
+    def _is_longer_than_points(self) -> bool:
+        """Whether the lists take more room than the points that they can be found from again."""
+        if self.index is None or self.distances is None or not self.index.exact:
+            return False
+        points = self.index.points
+        if points is None:
+            return False
+        return self.neighbors.nbytes + self.distances.nbytes > _FEW_BYTES + points.nbytes
+
+    def _sum_up(self) -> str:
+        """Return a digest of the lists."""
+        return hashlib.sha256(np.ascontiguousarray(self.neighbors).data).hexdigest()
 
     def __repr__(self) -> str:
         return f"NeighborGraph(n_points={self.n_points}, k_max={self.k_max})"

@@ -11,12 +11,14 @@ the median of the points' five smallest distances.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bayesknn._jit import inline_kernel, kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.metrics import make_metric
-from bayesknn.graph.search import build_index
+from bayesknn.graph.search import SearchIndex, build_index
 
 _NEAREST = 5
 
@@ -63,12 +65,33 @@ class Neighborhoods:
         positive = few[few > 0]
         self.epsilon = 1e-3 * float(np.median(positive)) if len(positive) else 1.0
         wanted = max(-(-int(self.k_values[-1]) // n_classes), 1)
-        self.classes = [
-            build_index(points[labels == g], make_metric(norm), **search) for g in range(n_classes)
-        ]
+        self.search = search
+        self.classes = self._index_classes()
         # All but one of a small class, so that it does not look poorer to its own members.
         sizes = np.bincount(labels, minlength=n_classes)
         self.reach = np.clip(sizes - 1, 1, wanted).tolist()
+
+    def _index_classes(self) -> list[SearchIndex]:
+        return [
+            build_index(self.points[self.labels == g], make_metric(self.norm), **self.search)
+            for g in range(self.n_classes)
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The graph has the points, and where no index is approximate they give the classes'.
+        state = {name: part for name, part in vars(self).items() if name != "points"}
+        if all(each.exact for each in self.classes):
+            del state["classes"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        index = self.graph.index
+        assert index is not None
+        assert index.points is not None
+        self.points = index.points
+        if "classes" not in state:
+            self.classes = self._index_classes()
 
     def training_features(self, n_jobs: int | None = None) -> np.ndarray:
         """Features of the training points, each left out of its own.

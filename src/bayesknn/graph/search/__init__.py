@@ -10,6 +10,7 @@ from bayesknn.graph.search.back_ends import (
     find_joint_neighbors,
     find_neighbors,
     find_neighbors_among,
+    search_all,
 )
 from bayesknn.graph.search.search_index import Recall, SearchIndex
 
@@ -21,4 +22,5 @@ __all__ = [
     "find_joint_neighbors",
     "find_neighbors",
     "find_neighbors_among",
+    "search_all",
 ]

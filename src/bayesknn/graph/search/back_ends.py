@@ -16,7 +16,7 @@ from bayesknn.graph.search.borrowed import BallTreeSearch, BorrowedKDTreeSearch
 from bayesknn.graph.search.every_pair import BruteSearch, PrecomputedSearch
 from bayesknn.graph.search.faiss_index import FlatSearch, HNSWSearch, IVFSearch, is_city_block
 from bayesknn.graph.search.own_tree import ProductSearch, TreeSearch
-from bayesknn.graph.search.search_index import Lists, SearchIndex
+from bayesknn.graph.search.search_index import Advance, Lists, SearchIndex
 from bayesknn.graph.ties import TieOrder, order_ties
 
 _EUCLIDEAN = {cls.name: cls for cls in (TreeSearch, ProductSearch, FlatSearch)}
@@ -81,18 +81,39 @@ def find_neighbors(
     n = index.n_points
     if k_max >= n:
         raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, X has n_samples = {n}")
-    # One more than asked for shows whether the last is tied with points that are left out.
-    k = min(k_max + 1, n - 1)
     if search == "auto" and isinstance(index, TreeSearch):
-        if is_worth_products(index.points, index.tree, k):
+        if is_worth_products(index.points, index.tree, min(k_max + 1, n - 1)):
             index = index.by_products()
+    with progress("Finding neighbours", n, verbose=verbose) as advance:
+        neighbors, distances, tied_beyond = search_all(index, k_max, n_jobs, advance)
+    return neighbors, distances, index, tied_beyond
+
+
+def search_all(
+    index: SearchIndex, k_max: int, n_jobs: int | None = None, advance: Advance | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find every training point's ``k_max`` nearest others, and whether the last is tied.
+
+    Parameters
+    ----------
+    index, k_max, n_jobs
+        As in :func:`find_neighbors`.
+    advance : callable, optional
+        Is told how many points are done.
+
+    Returns
+    -------
+    neighbors, distances, tied_beyond : ndarray
+        As :func:`find_neighbors` returns them.
+    """
     if isinstance(index, PrecomputedSearch) and is_sparse(index.given):
         neighbors, distances = index.neighbors(k_max)
-        return neighbors, distances, index, find_tied_beyond(index.given, distances)
-    with progress("Finding neighbours", n, verbose=verbose) as advance:
-        neighbors, distances = index.neighbors(k, n_jobs, advance)
+        return neighbors, distances, find_tied_beyond(index.given, distances)
+    # One more than asked for shows whether the last is tied with points that are left out.
+    k = min(k_max + 1, index.n_points - 1)
+    neighbors, distances = index.neighbors(k, n_jobs, advance)
     tied_beyond = (distances[k_max:] == distances[k_max - 1]).any(axis=0)
-    return neighbors[:k_max], distances[:k_max], index, tied_beyond
+    return neighbors[:k_max], distances[:k_max], tied_beyond
 
 
 def build_index(

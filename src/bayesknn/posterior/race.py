@@ -163,7 +163,9 @@ def run_race(
     every = target.ks
     max_apart = _MAX_APART if target.is_product() else 0.0
     division: Division | None = None
+    may_divide = True
     looks: dict[int, Look] = {}
+    # Bridges by the names of their pairs, and log Z itself by k.
     known: dict[tuple, Any] = {}
     ks, search, stage = _thin_out(every), _SEARCH, 0
     new, guesses, reach = ks, np.ones(len(ks)), _MAX_MOVE
@@ -191,10 +193,11 @@ def run_race(
         is_new = False
         if division is None and slow.any():
             most, best, guess = _find_bounds(simulation, target, here, stand, slow, known)
-            if np.any(slow & (best - most < BEHIND)):
-                reference = here[int(np.argmax(np.where(slow, guess, -np.inf)))]
+            matters = slow & (best - most < BEHIND)
+            if matters.any() and may_divide:
+                reference = here[int(np.argmax(np.where(matters, guess, -np.inf)))]
                 division, at_least = _divide(simulation, target, reference, max_sweeps)
-                best, is_new = max(best, at_least), division is not None
+                best, is_new, may_divide = max(best, at_least), division is not None, False
             behind = best - most if np.isfinite(best) else np.zeros(len(ks))
         near = np.flatnonzero(behind < BEHIND)
         first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(ks) - 1)

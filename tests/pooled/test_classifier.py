@@ -10,7 +10,7 @@ import pytest
 import skops.io
 
 from bayesknn import PooledNeighborsClassifier
-from bayesknn.datasets import load_pima, load_ripley
+from bayesknn.datasets import load_ripley
 from bayesknn.pooled.columns import Columns
 from bayesknn.pooled.metrics import METRICS
 
@@ -159,16 +159,26 @@ def test_huge_and_tiny_units_change_nothing():
     np.testing.assert_allclose(make().fit(X * scale, Y).predict_proba(NEW * scale), plain)
 
 
-@pytest.mark.parametrize("metrics", [*((name,) for name in METRICS), tuple(METRICS)], ids="-".join)
-def test_permuted_labels_are_not_predicted(metrics):
-    """Over permutations the gain on the class frequencies is within its standard error of none."""
-    pima = load_pima()
+def find_gains(metrics):
+    """Gains on the class frequencies, row by row, where labels are permuted at random."""
     gains = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        X, y = pima.X_train[:120], rng.permutation(pima.y_train[:120] == "Yes").astype(int)
+        X, y = rng.normal(size=(90, 40)), rng.permutation(np.arange(90) % 3 == 0).astype(int)
         proba = PooledNeighborsClassifier(metrics, random_state=seed).fit(X, y).loo_proba_
-        share = y.mean()
-        frequency = np.where(y == 1, share, 1 - share)
-        gains.append(np.log(proba[np.arange(len(y)), y] / frequency))
-    assert np.mean(gains) < np.std(gains) / np.sqrt(np.size(gains))
+        gains.append(np.log(proba[np.arange(90), y] / np.where(y == 1, 1 / 3, 2 / 3)))
+    return np.mean(gains), np.std(gains) / np.sqrt(np.size(gains))
+
+
+@pytest.mark.parametrize("metrics", [*((name,) for name in METRICS), tuple(METRICS)], ids="-".join)
+def test_permuted_labels_are_not_predicted(metrics):
+    """Over permutations the gain on the class frequencies is within its standard error of none."""
+    gain, error = find_gains(metrics)
+    assert gain < error
+
+
+@pytest.mark.parametrize("name", ["discriminant", "evidence"])
+def test_plain_leave_one_out_would_leak(name, monkeypatch):
+    monkeypatch.setattr(METRICS[name], "sees_labels", False)
+    gain, error = find_gains((name,))
+    assert gain > 3 * error

@@ -39,15 +39,6 @@ def as_dask(rows=1300):
 
 
 @pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-@pytest.fixture(scope="module")
 def in_memory():
     return {
         likelihood: BayesianKNeighborsClassifier(

@@ -151,3 +151,15 @@ def test_ripley_neighbours_are_those_of_scikit_learn():
     np.testing.assert_allclose(graph.distances.T, distances, rtol=1e-12)
     expected = twins.rank(twins.euclidean(data.X_train, data.X_train), 125, is_self=True)[0]
     np.testing.assert_array_equal(graph.neighbors, expected)
+
+
+def test_single_precision_only_leaves_out_who_is_too_far():
+    """Distances that single precision cannot tell apart, far from the centre of all points."""
+    rng = np.random.default_rng(0)
+    points = np.concatenate([rng.normal(size=(400, 5)) * 1e-7 + 1.0, rng.normal(size=(200, 5))])
+    neighbors, distances = twins.rank(twins.euclidean(points, points), 20, is_self=True)
+    graph = NeighborGraph.from_points(points, 20, search="kd_tree")
+    np.testing.assert_array_equal(graph.neighbors, neighbors)
+    np.testing.assert_array_equal(graph.distances, distances)
+    single = points.astype(np.float32).astype(float)
+    assert np.any(twins.rank(twins.euclidean(single, single), 20, is_self=True)[0] != neighbors)

@@ -17,7 +17,7 @@ import numpy as np
 from bayesknn._jit import kernel
 from bayesknn._validation import check_count
 from bayesknn.graph.arguments import check_class_numbers, check_k_values
-from bayesknn.graph.kdsearch import _gather, _make_candidates
+from bayesknn.graph.kdsearch import _gather, _make_candidates, round_tree
 from bayesknn.graph.kdtree import _LEAF, KDTree, build_tree
 from bayesknn.graph.ordering import _sort
 from bayesknn.graph.query import check_query, check_query_direction, cut_queries, query_rows
@@ -144,10 +144,12 @@ class NeighborCounter:
         by_rank = np.empty_like(in_tree)
         by_rank[tree.ranks] = in_tree
 
+        rounded = round_tree(tree, len(queries.order))
+
         def search(start: Any, stop: Any) -> None:
             _tally(
                 tree.ranks, *tree[1:6], *arrays, queries.order, queries.blocks, low, high,
-                start, stop, by_rank, in_tree, self.k_values[order], order, is_reverse,
+                rounded, start, stop, by_rank, in_tree, self.k_values[order], order, is_reverse,
                 self.rank, found, distances,
             )  # fmt: skip
 
@@ -162,7 +164,7 @@ class NeighborCounter:
 @kernel
 def _tally(
     ranks, first_leaf, n_leaves, low, high, blocks, lists, reach, box_reach,
-    query_order, query_blocks, query_low, query_high, start, stop,
+    query_order, query_blocks, query_low, query_high, rounded, start, stop,
     labels_by_rank, labels_in_tree, wanted, columns, is_reverse, rank, found, distances,
 ):  # fmt: skip
     """Write the counts at ``wanted``, which rises, to rows ``columns`` of ``found``.
@@ -184,7 +186,8 @@ def _tally(
     for b in range(start, stop):
         _gather(
             ranks, first_leaf, n_leaves, low, high, blocks,
-            query_order, query_blocks, query_low, query_high, False, no_limits, b, wanted[-1], held,
+            query_order, query_blocks, query_low, query_high, False, no_limits, rounded,
+            b, wanted[-1], held,
         )  # fmt: skip
         if is_reverse:
             n_near = _find_leaves(

@@ -3,6 +3,12 @@
 Queries that lie together share one walk down the tree. Each keeps a buffer of candidates and a
 limit, a (distance, rank among ties) that k of them do not exceed; when the buffer is full it is cut
 back to about the k best and the limit falls.
+
+Most points of a leaf are too far, and single precision shows it in half the time. With u = 2^-24
+and coordinates, less a centre, scaled to at most 1, a coordinate is rounded by at most u, the
+difference of two by u more of itself, and a sum of p squares by (p + 1) u: where the distance is at
+most D, the computed square is at most ``(D (1 + 2 u) + 2 u (|x| + sqrt p))^2 (1 + (p + 2) u)``, x
+the query. Whoever is above that is not looked at again; all others are measured in double precision.
 """
 
 from __future__ import annotations
@@ -28,6 +34,46 @@ _LEAVES_A_TASK = 16
 # Distances are compared after the square root, which may send neighbouring squares to one value:
 # those above a square by at most this factor must still be looked at.
 _SAME_ROOT = 1.0 + 2.0**-50
+_UNIT = 2.0**-24
+# With more hits than this in a leaf all of its points are measured: whole leaves are quicker.
+_MANY_HITS = 12
+# Squares of what is much smaller or larger under- or overflow, in double precision, too.
+_SMALLEST, _LARGEST = 1e-130, 1e150
+# Rounding all points is worth it where so many of them, as a part, are searched for.
+_WORTH = 1 / 64
+
+
+class Rounded(NamedTuple):
+    """The points of a tree in single precision.
+
+    Attributes
+    ----------
+    blocks : ndarray of shape (n_leaves, p, 64), dtype float32
+        As those of the tree, less the centre and scaled; no leaves where it is not worth it.
+    centre : ndarray of shape (p,)
+    scale : float
+        A power of two.
+    """
+
+    blocks: np.ndarray
+    centre: np.ndarray
+    scale: float
+
+
+def round_tree(tree: KDTree, n_queries: int) -> Rounded:
+    """Round a tree's points, unless few are searched for or their squares leave the range."""
+    _, p, width = tree.blocks.shape
+    low, high = tree.low[0], tree.high[0]
+    is_worth = n_queries >= _WORTH * len(tree.order) and p > 2
+    if not (is_worth and _SMALLEST < (high - low).max() < _LARGEST):
+        return Rounded(np.empty((0, p, width), np.float32), low, 1.0)
+    centre = low + (high - low) / 2
+    scale = float(2.0 ** -np.frexp(np.maximum(high - centre, centre - low).max())[1])
+    blocks = np.empty(tree.blocks.shape, np.float32)
+    for start in range(0, len(blocks), 256):
+        part = slice(start, start + 256)
+        blocks[part] = (tree.blocks[part] - centre[:, None]) * scale
+    return Rounded(blocks, centre, scale)
 
 
 def nearest_in_tree(
@@ -85,11 +131,12 @@ def nearest_in_tree(
     rows[tree.ranks] = tree.order
 
     limits = np.empty(0) if limits is None else limits
+    rounded = round_tree(tree, m)
 
     def search(start: Any, stop: Any) -> None:
         _search(
             tree.ranks, *tree[1:6], rows, asked.order, asked.blocks, low, high,
-            is_self, limits, start, stop, neighbors, distances,
+            is_self, limits, rounded, start, stop, neighbors, distances,
         )  # fmt: skip
 
     def count(leaves: float) -> None:
@@ -103,7 +150,7 @@ def nearest_in_tree(
 @kernel
 def _search(
     ranks, first_leaf, n_leaves, low, high, blocks, rows,
-    query_order, query_blocks, query_low, query_high, is_self, limits,
+    query_order, query_blocks, query_low, query_high, is_self, limits, rounded,
     start, stop, neighbors, distances,
 ):  # fmt: skip
     m, k = query_order.shape[0], neighbors.shape[0]
@@ -115,7 +162,7 @@ def _search(
     for b in range(start, stop):
         _gather(
             ranks, first_leaf, n_leaves, low, high, blocks,
-            query_order, query_blocks, query_low, query_high, is_self, limits, b, k, held,
+            query_order, query_blocks, query_low, query_high, is_self, limits, rounded, b, k, held,
         )  # fmt: skip
         for q in range(min(_LEAF, m - b * _LEAF)):
             size = min(k, held.n_found[q])
@@ -142,6 +189,12 @@ class Candidates(NamedTuple):
         A pair that k candidates do not exceed, and the largest square that may still do so.
     coordinates : ndarray of shape (64, p)
         The queries.
+    single : ndarray of shape (64, p), dtype float32
+        The queries as the rounded points are.
+    slack : ndarray of shape (64,)
+        What rounding may add to a scaled distance.
+    limit_single : ndarray of shape (64,), dtype float32
+        The largest square in single precision that may still be within the limit.
     """
 
     keys: np.ndarray
@@ -151,6 +204,9 @@ class Candidates(NamedTuple):
     limit_point: np.ndarray
     limit_square: np.ndarray
     coordinates: np.ndarray
+    single: np.ndarray
+    slack: np.ndarray
+    limit_single: np.ndarray
 
 
 @kernel
@@ -164,19 +220,26 @@ def _make_candidates(k, p):
         np.empty(_LEAF, np.uint32),
         np.empty(_LEAF),
         np.empty((_LEAF, p)),
+        np.empty((_LEAF, p), np.float32),
+        np.empty(_LEAF),
+        np.empty(_LEAF, np.float32),
     )
 
 
 @kernel
 def _gather(
     ranks, first_leaf, n_leaves, low, high, blocks,
-    query_order, query_blocks, query_low, query_high, is_self, limits, b, k, held,
+    query_order, query_blocks, query_low, query_high, is_self, limits, rounded, b, k, held,
 ):  # fmt: skip
     """Fill ``held`` with candidates of block b, the k nearest of each query among them."""
-    keys, points, n_found, limit_key, limit_point, limit_square, coordinates = held
+    keys, points, n_found, limit_key, limit_point, limit_square = held[:6]
+    coordinates, single, slack, limit_single = held[6:]
+    rounded_blocks, centre, scale = rounded
+    is_rounded = rounded_blocks.shape[0] > 0
     own = np.full(_LEAF, _NOBODY)
     home = np.empty(_LEAF, np.int64)
     squares = np.empty(_LEAF)
+    singles = np.empty(_LEAF, np.float32)
     bounds = np.empty(_LEAF)
     hits = np.empty(_LEAF, np.uint64)
     # At most one waiting node for each level of the tree.
@@ -188,11 +251,17 @@ def _gather(
     limit_point[:] = _NOBODY
     limit_square[:] = np.inf
     for q in range(size):
+        length = 0.0
         for f in range(blocks.shape[1]):
             coordinates[q, f] = query_blocks[b, f, q]
+            scaled = (coordinates[q, f] - centre[f]) * scale
+            single[q, f] = scaled
+            length += scaled * scaled
+        slack[q] = 2 * _UNIT * (np.sqrt(length) + np.sqrt(blocks.shape[1]))
         if limits.shape[0] > 0:
             limit_key[q] = limits[query_order[b * _LEAF + q]]
             limit_square[q] = limit_key[q] * limit_key[q] * _SAME_ROOT
+        limit_single[q] = _find_limit(limit_square[q], blocks.shape[1], scale, slack[q])
         if is_self:
             own[q] = ranks[b * _LEAF + q]
             home[q] = b
@@ -200,8 +269,9 @@ def _gather(
             home[q] = _find_leaf(first_leaf, n_leaves, low, high, coordinates, q)
         # Its own leaf first: the limit falls at once.
         _scan(
-            blocks, ranks, home[q], coordinates, own[q], q, k,
-            keys, points, n_found, limit_key, limit_point, limit_square, squares, hits,
+            blocks, scale, ranks, home[q], coordinates, own[q], q, k,
+            keys, points, n_found, limit_key, limit_point, limit_square, slack, limit_single,
+            squares, singles, np.uint32(_LEAF), hits,
         )  # fmt: skip
     widest = np.inf
     stack[0] = 0
@@ -233,9 +303,17 @@ def _gather(
             # At the limit itself only a lower rank gets in, and a leaf's first is its lowest.
             if lowest > limit_point[q] and np.sqrt(bounds[q]) >= limit_key[q]:
                 continue
+            n_near = np.uint32(_LEAF)
+            if is_rounded:
+                # Not in ``_scan``: a call with that many arrays takes as long as this.
+                _square_singles(rounded_blocks, leaf, single, q, singles)
+                n_near = _count_near(singles, limit_single[q])
+                if n_near == np.uint32(0):
+                    continue
             _scan(
-                blocks, ranks, leaf, coordinates, own[q], q, k,
-                keys, points, n_found, limit_key, limit_point, limit_square, squares, hits,
+                blocks, scale, ranks, leaf, coordinates, own[q], q, k,
+                keys, points, n_found, limit_key, limit_point, limit_square, slack, limit_single,
+                squares, singles, n_near, hits,
             )  # fmt: skip
         widest = 0.0
         for q in range(size):
@@ -258,23 +336,40 @@ def _find_leaf(first_leaf, n_leaves, low, high, coordinates, q):
 
 
 @kernel
+def _find_limit(limit_square, p, scale, slack):
+    """Return what the square in single precision does not exceed within a limit."""
+    longest = np.sqrt(limit_square) * scale * (1 + 4 * _UNIT) + slack
+    return np.float32(longest * longest * (1 + (p + 4) * _UNIT))
+
+
+@kernel
 def _scan(
-    blocks, ranks, leaf, coordinates, own, q, k,
-    keys, points, n_found, limit_key, limit_point, limit_square, squares, hits,
+    blocks, scale, ranks, leaf, coordinates, own, q, k,
+    keys, points, n_found, limit_key, limit_point, limit_square, slack, limit_single,
+    squares, singles, n_near, hits,
 ):  # fmt: skip
     """Add to query q's candidates what a leaf offers within its limit."""
-    _square_distances(blocks, leaf, coordinates, q, squares)
-    limit = limit_square[q]
+    size = np.uint64(min(_LEAF, ranks.shape[0] - leaf * _LEAF))
     n_hits = np.uint64(0)
-    for j in range(_LEAF):
-        n_hits += np.uint64(squares[j] <= limit)
-    if n_hits == np.uint64(0):
-        return
+    if n_near <= np.uint32(_MANY_HITS):
+        bound = limit_single[q]
+        for j in range(size):
+            hits[n_hits] = j
+            n_hits += np.uint64(singles[j] <= bound)
+        for h in range(n_hits):
+            squares[hits[h]] = _square_distance(blocks, leaf, hits[h], coordinates, q)
+    else:
+        _square_distances(blocks, leaf, coordinates, q, squares)
+        limit = limit_square[q]
+        n_near = np.uint32(0)
+        for j in range(np.uint64(_LEAF)):
+            n_near += np.uint32(squares[j] <= limit)
+        if n_near == np.uint32(0):
+            return
+        for j in range(size):
+            hits[n_hits] = j
+            n_hits += np.uint64(squares[j] <= limit)
     first = np.uint64(leaf * _LEAF)
-    n_hits = np.uint64(0)
-    for j in range(np.uint64(min(_LEAF, ranks.shape[0] - leaf * _LEAF))):
-        hits[n_hits] = j
-        n_hits += np.uint64(squares[j] <= limit)
     found = np.uint64(n_found[q])
     row = np.uint64(q)
     for h in range(n_hits):
@@ -291,4 +386,48 @@ def _scan(
             left, limit_key[q], limit_point[q] = _cut(keys[q], points[q], keys.shape[1], k)
             found = np.uint64(left)
             limit_square[q] = limit_key[q] * limit_key[q] * _SAME_ROOT
+            limit_single[q] = _find_limit(limit_square[q], blocks.shape[1], scale, slack[q])
     n_found[q] = np.int64(found)
+
+
+@kernel
+def _count_near(singles, bound):
+    n_near = np.uint32(0)
+    for j in range(np.uint64(_LEAF)):
+        n_near += np.uint32(singles[j] <= bound)
+    return n_near
+
+
+@kernel
+def _square_distance(blocks, leaf, j, coordinates, q):
+    """Squared distance to one point of a leaf: the sum of ``_square_distances``."""
+    b = np.uint64(leaf)
+    total = 0.0
+    for f in range(np.uint64(blocks.shape[1])):
+        gap = coordinates[q, f] - blocks[b, f, j]
+        total += gap * gap
+    return total
+
+
+# Products may be added without rounding first: the bound holds all the more.
+@kernel(fastmath={"contract"})  # type: ignore[call-arg]
+def _square_singles(blocks, leaf, coordinates, q, squares):  # type: ignore[no-untyped-def]
+    """Squares in single precision, two features a pass."""
+    b, one, size = np.uint64(leaf), np.uint64(1), np.uint64(_LEAF)
+    p = np.uint64(blocks.shape[1])
+    f = p & one
+    if f == one:
+        x0 = coordinates[q, 0]
+        for j in range(size):
+            d0 = x0 - blocks[b, 0, j]
+            squares[j] = d0 * d0
+    else:
+        for j in range(size):
+            squares[j] = np.float32(0.0)
+    while f < p:
+        g = f + one
+        x0, x1 = coordinates[q, f], coordinates[q, g]
+        for j in range(size):
+            d0, d1 = x0 - blocks[b, f, j], x1 - blocks[b, g, j]
+            squares[j] = squares[j] + d0 * d0 + d1 * d1
+        f = g + one

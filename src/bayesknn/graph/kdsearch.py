@@ -8,7 +8,8 @@ Most points of a leaf are too far, and single precision shows it in half the tim
 and coordinates, less a centre, scaled to at most 1, a coordinate is rounded by at most u, the
 difference of two by u more of itself, and a sum of p squares by (p + 1) u: where the distance is at
 most D, the computed square is at most ``(D (1 + 2 u) + 2 u (|x| + sqrt p))^2 (1 + (p + 2) u)``, x
-the query. Whoever is above that is not looked at again; all others are measured in double precision.
+the query. Whoever is above that is not looked at again; all others are measured in double
+precision.
 """
 
 from __future__ import annotations

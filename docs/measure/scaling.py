@@ -13,23 +13,26 @@ import sys
 from pathlib import Path
 
 FILE = Path(__file__).with_name("scaling.json")
-SIZES = (1_000, 10_000, 100_000)
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LIKELIHOODS = ("pseudo", "holmes-adams", "coherent")
-# K: the default, or one that suits a first look.
-MAX_NEIGHBORS = (100, None)
+MAX_NEIGHBORS = 50
 N_NEW = 10_000
+DIMENSIONS = (2, 10)
 
 _ONE = """
 import json, pathlib, sys, time
 import numpy as np
 from bayesknn import BayesianKNeighborsClassifier
 sys.path.insert(0, {here!r})
-from mixtures import RIPLEY
+from mixtures import RIPLEY, Mixture
+
+CLOUDS = Mixture(np.random.default_rng(0).normal(0, 2, size=(2, 5, {p})).tolist(), 1.0)
 
 def fit(n, m):
     rng = np.random.default_rng(0)
-    X, y = RIPLEY.sample(n, rng)
-    new, _ = RIPLEY.sample(m, rng)
+    law = RIPLEY if {p} == 2 else CLOUDS
+    X, y = law.sample(n, rng)
+    new, _ = law.sample(m, rng)
     start = time.process_time()
     clf = BayesianKNeighborsClassifier(
         {likelihood!r}, max_neighbors={max_neighbors}, n_jobs=1, random_state=0
@@ -43,20 +46,21 @@ clf, fit_seconds, predict_seconds = fit({n}, {m})
 lines = pathlib.Path("/proc/self/status").read_text().splitlines()
 peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 print(json.dumps(dict(
-    likelihood={likelihood!r}, n={n}, max_neighbors={max_neighbors}, k_max=len(clf.k_values_),
+    likelihood={likelihood!r}, n={n}, p={p}, k_max=len(clf.k_values_),
     fit_seconds=fit_seconds, predict_seconds=predict_seconds, peak_megabytes=peak / 1024,
     beta_mean=clf.beta_mean_, k_mean=float(clf.k_values_ @ clf.k_probabilities_),
 )))
 """
 
 
-def measure(n: int, max_neighbors: int | None, likelihood: str) -> dict:
+def measure(likelihood: str, n: int, p: int) -> dict:
     """Run one case in an interpreter of its own and return what was found."""
     code = _ONE.format(
         here=str(Path(__file__).parent),
         likelihood=likelihood,
-        max_neighbors=max_neighbors,
+        max_neighbors=MAX_NEIGHBORS,
         n=n,
+        p=p,
         m=N_NEW,
     )
     done = subprocess.run(
@@ -69,7 +73,7 @@ def write() -> None:
     """Measure what is not in the file yet; delete the file to measure all of it again."""
     rows = json.loads(FILE.read_text())["rows"] if FILE.exists() else []
     known = {_case(row) for row in rows}
-    cases = list(itertools.product(SIZES, MAX_NEIGHBORS, LIKELIHOODS))
+    cases = list(itertools.product(LIKELIHOODS, SIZES, DIMENSIONS))
     for case in cases:
         if case not in known:
             rows.append(measure(*case))
@@ -80,24 +84,24 @@ def write() -> None:
 
 
 def _case(row: dict) -> tuple:
-    return row["n"], row["max_neighbors"], row["likelihood"]
+    return row["likelihood"], row["n"], row["p"]
 
 
 def run(out: Path) -> dict[str, str]:
     """Write the table of what was kept."""
     found = json.loads(FILE.read_text())
     lines = [
-        "| n | likelihood | K | E k | fit, CPU s | 10,000 predictions, CPU s | peak memory, MB |",
-        "|---:|---|---:|---:|---:|---:|---:|",
+        "| likelihood | n | p | E k | fit, CPU s | 10,000 predictions, CPU s | peak memory, MB |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in found["rows"]:
         lines.append(
-            f"| {row['n']:,} | {row['likelihood']} | {row['k_max']:,} | {row['k_mean']:,.0f} "
+            f"| {row['likelihood']} | {row['n']:,} | {row['p']} | {row['k_mean']:,.0f} "
             f"| {row['fit_seconds']:.3g} | {row['predict_seconds']:.2g} "
             f"| {row['peak_megabytes']:,.0f} |"
         )
     (out / "scaling.md").write_text("\n".join(lines) + "\n")
-    return {"scaling_machine": found["machine"]}
+    return {"scaling_machine": found["machine"], "scaling_k": str(MAX_NEIGHBORS)}
 
 
 def _processor() -> str:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
+from bayesknn.graph.metrics import Euclidean
+from bayesknn.graph.search import build_index
 from tests.graph import twins
 
 
@@ -163,3 +165,14 @@ def test_single_precision_only_leaves_out_who_is_too_far():
     np.testing.assert_array_equal(graph.distances, distances)
     single = points.astype(np.float32).astype(float)
     assert np.any(twins.rank(twins.euclidean(single, single), 20, is_self=True)[0] != neighbors)
+
+
+@pytest.mark.parametrize(
+    "search", ["kd_tree", "blocked", "brute", "ball_tree", "faiss-flat", "faiss-ivf"]
+)
+def test_progress_adds_up_to_the_number_of_points(search):
+    points = np.random.default_rng(0).normal(size=(700, 3))
+    done = []
+    build_index(points, Euclidean(), search).neighbors(5, advance=done.append)
+    # The last leaf of the tree counts as full.
+    assert 700 - 1e-6 <= sum(done) < 764

@@ -4,11 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import numba
 import pytest
 
 import bayesknn
+import bayesknn._compiling
 from bayesknn._jit import kernel
 
 # Without a locator numba finds no folder that it may write to, which is what a read-only
@@ -113,3 +116,31 @@ def test_an_edit_of_an_imported_module_is_noticed(tmp_path):
     write(3, 2, 1)
     assert run() == [37, 0]
     assert run() == [37, 1]
+
+
+def test_a_bar_is_shown_while_kernels_are_compiled(monkeypatch):
+    monkeypatch.setattr("bayesknn._progress.DELAY", 0.05)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    shown = []
+
+    class Bar:
+        def __init__(self, description, total, delay):
+            shown.append(description)
+
+        def advance(self, steps):
+            shown.append(steps)
+
+        def close(self):
+            shown.append("closed")
+
+    monkeypatch.setattr("bayesknn._progress._DelayedBar", Bar)
+    inner = numba.njit(lambda x: x + 1)
+    outer = numba.njit(lambda x: 2 * inner(x))
+    assert outer(3) == 8
+    assert outer(4) == 10
+    for _ in range(200):
+        if "closed" in shown:
+            break
+        time.sleep(0.05)
+    # The compilation inside the other is not counted.
+    assert shown == ["Compiling, once; kernels done:", 1, "closed"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+import bayesknn._compiling  # noqa: F401  (shows a bar while kernels are compiled)
 from bayesknn._blocks import by_blocks
 from bayesknn._validation import check_labels, check_n_features, check_points, column_names
 from bayesknn._values import refuse_lazy, show

@@ -21,6 +21,7 @@ def main(names: list[str]) -> None:
     import methods
     import model
     import pool
+    import prediction
     import readme
     import scaling
 
@@ -32,7 +33,7 @@ def main(names: list[str]) -> None:
     OUT.mkdir(exist_ok=True)
     numbers: dict[str, str] = {}
     with mpl.rc_context({"font.size": 9, "savefig.dpi": 160}):
-        for part in (model, methods, pool, intervals, scaling):
+        for part in (model, methods, pool, prediction, intervals, scaling):
             print(f"measuring: {part.__name__}", flush=True)
             numbers |= part.run(OUT)
     (OUT / "numbers.json").write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n")

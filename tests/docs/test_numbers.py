@@ -76,6 +76,14 @@ def test_the_table_of_times_can_be_written(measure, tmp_path):
     assert len(rows) > 4
 
 
+def test_the_tables_of_the_comparison_can_be_written(measure, tmp_path):
+    numbers = measure("prediction").run(tmp_path)
+    methods = (tmp_path / "prediction.md").read_text().splitlines()[2:]
+    sets = (tmp_path / "prediction_sets.md").read_text().splitlines()[2:]
+    assert len(sets) == int(numbers["prediction_sets"]) >= 12
+    assert len(methods) >= 9
+
+
 def test_every_picture_kept_in_the_repository_is_used():
     pages = (DOCS.parent / "README.md").read_text() + "".join(
         path.read_text() for path in DOCS.glob("*.md")

@@ -4,7 +4,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client():
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,

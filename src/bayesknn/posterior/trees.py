@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,7 +108,8 @@ def save_posterior(tree: xarray.DataTree, path: str | os.PathLike) -> None:
     """
     # In memory first, since HDF5 does not survive a disk that is full; as bytes, since a view of
     # them in the traceback of a failure crashes Python 3.12.1 when it is collected.
-    content = bytes(tree.to_netcdf(engine="h5netcdf"))
+    with _at_home():
+        content = bytes(tree.to_netcdf(engine="h5netcdf"))
     with open(path, "wb") as file:
         file.write(content)
 
@@ -115,8 +118,14 @@ def load_posterior(path: str | os.PathLike) -> xarray.DataTree:
     """Read a posterior that :func:`save_posterior` wrote into memory; the file is closed again."""
     import xarray
 
-    with xarray.open_datatree(path, engine="h5netcdf") as tree:
+    with _at_home(), xarray.open_datatree(path, engine="h5netcdf") as tree:
         return tree.load()
+
+
+def _at_home() -> AbstractContextManager[Any]:
+    """Keep xarray from asking a Dask cluster, if there is one, for a lock on bytes in memory."""
+    dask = sys.modules.get("dask")
+    return nullcontext() if dask is None else dask.config.set(scheduler="synchronous")
 
 
 def flatten_tree(tree: xarray.DataTree) -> dict[str, Any]:

@@ -300,7 +300,7 @@ def _from_ridge(
     with Simulation(likelihood.model, seeds, n_jobs, report) as simulation:
         looks, division = run_race(simulation, target, max_sweeps)
         # The race has a part of the sweeps, but never all.
-        most = max(max_sweeps, simulation.n_sweeps + max_sweeps / 2)
+        most = max(max_sweeps, simulation.n_sweeps + max_sweeps / 3)
         ridge = Anchors(simulation, target, looks, most, division).measure(tolerance)
         betas, log_posterior = [], []
         for at, profile in enumerate(ridge.profiles):

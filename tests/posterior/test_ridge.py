@@ -9,7 +9,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import FunctionPrior, UniformPrior
-from bayesknn.posterior import grid_posterior
+from bayesknn.posterior import grid_posterior, race
 from bayesknn.posterior.race import _fill_in, run_race
 from bayesknn.posterior.ridge import Anchors, judge
 from bayesknn.posterior.ridge_target import Target
@@ -244,3 +244,14 @@ def test_by_default_there_is_an_end_to_the_work(monkeypatch):
     # A number that was asked for is met.
     full = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
     assert full.info["n_sweeps"] == usual.info["n_sweeps"]
+
+
+def test_a_ridge_that_is_smoothed_stays_within_the_prior(monkeypatch):
+    # Labels that have nothing to do with the points: the ridge is at beta = 0 for many k.
+    smooth = race._smooth
+    monkeypatch.setattr(race, "_smooth", lambda looks: smooth(looks) - 0.3)
+    rng = np.random.default_rng(3)
+    graph = NeighborGraph.from_points(rng.normal(size=(150, 1)), k_max=40)
+    likelihood = CoherentLikelihood(graph, rng.integers(2, size=150))
+    posterior = grid_posterior(likelihood, beta_max=4.0, random_state=0)
+    assert posterior.betas.min() >= 0 and np.isfinite(posterior.log_evidence)

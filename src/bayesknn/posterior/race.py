@@ -206,6 +206,8 @@ def run_race(
         last -= int(slow[last] and last > near[-1])
         stage += 1
         tops = _smooth(here) if max_apart > 0 and division is None else stand.tops
+        # What is smooth may leave the prior's range, next to beta = 0 for one.
+        tops = np.clip(tops, *np.array([target.limits[k] for k in ks.tolist()]).T)
         kept = here[first : last + 1]
         ks, tops = ks[first : last + 1], tops[first : last + 1]
         if is_new:

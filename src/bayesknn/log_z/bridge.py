@@ -116,6 +116,11 @@ def add_up(steps: list[Step]) -> np.ndarray:
     return np.cumsum([np.zeros(N_REPLICATES), *(step.value for step in steps)], axis=0).T
 
 
+def add_up_doubt(paths: list[list[Step]]) -> np.ndarray:
+    """Sum what steps leave to doubt on the way to each end of them: the largest of all paths."""
+    return np.max([np.cumsum([0.0] + [step.doubt for step in path]) for path in paths], axis=0)
+
+
 def between(before: Setting, after: Setting, n_parts: int) -> list[Setting]:
     """Return the settings that cut the way from one k to another into equal parts."""
     ks = (before.ks[0], after.ks[0])

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator, UnivariateSpline
 from scipy.special import entr, logsumexp
 
-from bayesknn.log_z.bridge import add_up, bridge
+from bayesknn.log_z.bridge import add_up, add_up_doubt, bridge
 from bayesknn.log_z.chains import ChainPair, Setting, Window
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.ladder import Ladder, log_z_from_zero, place_pilots
@@ -340,7 +340,7 @@ def _compare(
         span = profile.find_span(target)
         masses.append(profile.log_total(target, span))
         tops.append(look.top if division is None else profile.find_top(target, span))
-    doubt = np.max([np.cumsum([0.0] + [step.doubt for step in path]) for path in paths], axis=0)
+    doubt = add_up_doubt(paths)
     found = np.column_stack(masses)
     return Standing(found - heights[0], found, heights, doubt, np.array(tops))
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from bayesknn.log_z.bridge import Step, add_up, between, bridge_all
+from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, between, bridge_all
 from bayesknn.log_z.chains import WARMUP, ChainPair, Setting
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.simulation import Pilot, Simulation
@@ -273,7 +273,7 @@ class Anchors:
                 )
             )  # fmt: skip
         profiles, spans, masses = (list(part) for part in zip(*found, strict=True))
-        doubt = np.max([np.cumsum([0.0] + [step.doubt for step in path]) for path in steps], axis=0)
+        doubt = add_up_doubt(steps)
         score = np.column_stack(masses) - heights[0] @ self.shares
         return State(profiles, spans, score, heights, doubt, steps)
 

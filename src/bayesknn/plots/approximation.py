@@ -147,8 +147,9 @@ class ApproximationDisplay:
             else:
                 self._draw(ax, self.k_probabilities, self.k_values)
                 ax.set(xlabel="k", ylabel="P(k | y)")
-            tidy(ax)
         self.axes_[0].legend(frameon=False, loc="best")
+        for ax in self.axes_:
+            tidy(ax)
         return self
 
     def _draw(self, ax: Any, rows: Mapping[str, np.ndarray], x: np.ndarray) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn._values import show
+from bayesknn.plots.fonts import make_legible
 
 # Okabe and Ito's palette; the first two differ in lightness too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -72,8 +73,9 @@ def new_grid(axes: Any, n_rows: int, n_columns: int, **options: Any) -> tuple[An
 
 
 def tidy(ax: Any) -> None:
-    """Take the frame away on the two sides that carry no scale."""
+    """Finish axes: no frame on the two sides that carry no scale, and no boxes for letters."""
     ax.spines[["top", "right"]].set_visible(False)
+    make_legible(ax)
 
 
 def tint(strength: Any) -> np.ndarray:

@@ -220,7 +220,8 @@ def as_classes(column: pandas.Series, target: str) -> np.ndarray:
         raise ValueError(f"the target {target!r} holds {held}, which names no classes")
     values = column.to_numpy()
     if kind == "number":
-        values = values.astype(np.float64)
+        if values.dtype.kind not in "iu":  # whole numbers beyond 2**53 would lose digits
+            values = values.astype(np.float64)
         if not np.all(np.isfinite(values) & (values == np.floor(values))):
             example = values[~(np.isfinite(values) & (values == np.floor(values)))][0]
             raise ValueError(

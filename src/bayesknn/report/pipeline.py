@@ -11,6 +11,7 @@ What is saved is a scikit-learn ``Pipeline`` of these steps and the classifier.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import warnings
 import zipfile
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 TRUSTED = (
     "bayesknn.classifier.BayesianKNeighborsClassifier",
     "bayesknn.pooled.classifier.PooledNeighborsClassifier",
+    # What SimpleImputer keeps of the columns it was fitted to: read as an empty array's.
+    "numpy.dtype",
     "sklearn.compose._column_transformer.ColumnTransformer",
     "sklearn.impute._base.SimpleImputer",
     "sklearn.pipeline.Pipeline",
@@ -238,10 +241,13 @@ def as_model(pipeline: Any) -> Model:
 def save_model(pipeline: Pipeline, path: Path) -> None:
     """Write a fitted pipeline to a file that no reader has to unpickle (skops).
 
-    How many threads fitted it and whether it talked meanwhile is not kept.
+    How many threads fitted it and whether it talked meanwhile is not kept. The file is sealed:
+    compiled code trusts the arrays in it, and one that was changed must not come so far.
     """
     skops = _require_skops()
     skops.dump(pipeline.set_params(classifier__n_jobs=None, classifier__verbose=0), path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.comment = _seal(archive)
 
 
 def load_model(path: Path) -> Model:
@@ -266,6 +272,11 @@ def load_model(path: Path) -> Model:
         strange = sorted(set(skops.get_untrusted_types(file=path)) - set(TRUSTED))
         if strange:
             raise ValueError(f"it holds {strange[0]}, a type that no model of ours has")
+        with zipfile.ZipFile(path) as archive:
+            if archive.comment != _seal(archive):
+                raise ValueError(
+                    "it does not hold a model that bayesknn fit wrote, or was changed since"
+                )
         return as_model(skops.load(path, trusted=list(TRUSTED)))
     except ValueError as error:
         raise ValueError(f"{path} is refused: {error}") from None
@@ -273,6 +284,12 @@ def load_model(path: Path) -> Model:
         # A damaged or hostile file fails in as many ways as there are; none of them is ours.
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ValueError(f"{path} is not a model of bayesknn fit: {reason}") from None
+
+
+def _seal(archive: zipfile.ZipFile) -> bytes:
+    """Digest of the members by name, length and checksum: it shows damage, not malice."""
+    members = sorted((each.filename, each.file_size, each.CRC) for each in archive.infolist())
+    return hashlib.sha256(repr(members).encode()).hexdigest().encode()
 
 
 def _check_members(path: Path) -> None:

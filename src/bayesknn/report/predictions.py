@@ -170,6 +170,8 @@ def predict_new(
     else:
         found = classifier.predict_summary(points, level, of="parameters")
         probabilities, intervals = found.probabilities, found.intervals
+    if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
+        raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")
     return Predictions(
         frame.index.to_numpy(),
         classifier.classes_,

@@ -552,7 +552,7 @@ def _sum_up(column: Any) -> str:
     if column.dtype.kind == "M":
         return f"{there.min():%Y-%m-%d} to {there.max():%Y-%m-%d}{missing}"
     if column.dtype.kind in "iuf":
-        low, middle, high = (_show(value) for value in there.quantile([0.0, 0.5, 1.0]))
+        low, middle, high = map(_show, (there.min(), there.median(), there.max()))
         return (f"{low} to {high}, median {middle}" if low != high else low) + missing
     counts = there.astype(str).value_counts()
     top = ", ".join(f"{name} ({percent(n / len(there))})" for name, n in counts.head(3).items())

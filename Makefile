@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo paper test test-full lint format bench docs clean
+.PHONY: help setup demo paper test test-full lint format bench fuzz mutants docs clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -52,6 +52,12 @@ format: setup ## let ruff rewrite what it can
 bench: setup ## every speed target as a ratio, measured in one run
 	$(BIN)/python -m benchmarks
 
+fuzz: setup ## an hour of files and arguments that nobody meant; FUZZ="--minutes 5 --seed 7"
+	$(BIN)/python -m campaigns fuzz $(FUZZ)
+
+mutants: setup ## slips in the statistical core that the tests must notice; lists the survivors
+	$(BIN)/python -m campaigns mutants $(MUTANTS)
+
 docs: $(VENV)/.docs ## the documentation, in docs/_build/html
 	rm -rf docs/_build docs/_generated docs/api docs/tutorials
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
@@ -62,5 +68,5 @@ $(VENV)/.docs: $(READY)
 
 clean: ## forget the environment and every cache
 	rm -rf $(VENV) .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -rf docs/_build docs/_generated docs/api docs/tutorials demo-output paper-output
-	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf docs/_build docs/_generated docs/api docs/tutorials demo-output paper-output fuzz-found
+	find src tests benchmarks campaigns -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Campaigns against the package: ``python -m campaigns fuzz|faults|mutants``, see CONTRIBUTING."""

@@ -1,0 +1,235 @@
+"""The mutants: what is wrong, where, and which tests are meant to notice."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """One slip.
+
+    Attributes
+    ----------
+    name : str
+    file : str
+        In the package.
+    old, new : str
+        ``old`` stands in the file exactly once.
+    tests : tuple of str
+        Files or node ids, the quickest first.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+_GRAPH = ("tests/graph/test_graph.py",)
+_QUERY = ("tests/graph/test_query.py",)
+_COUNTS = ("tests/model/test_conditionals.py", "tests/graph/test_graph.py")
+_STATISTICS = ("tests/model/test_statistics.py", "tests/model/test_boltzmann.py")
+_PRIOR = ("tests/model/test_prior.py",)
+_EXACT = ("tests/model/test_elimination.py", "tests/likelihood/test_exact.py")
+_GIBBS = ("tests/labels/test_gibbs.py", "tests/labels/test_gibbs_law.py")
+_SW = ("tests/labels/test_swendsen_wang.py", "tests/labels/test_swendsen_wang_law.py")
+_PERFECT = ("tests/labels/test_perfect_bonds.py", "tests/labels/test_perfect.py")
+_SITES = ("tests/labels/test_perfect_sites.py", "tests/labels/test_perfect.py")
+_PSEUDO = ("tests/likelihood/test_pseudo.py",)
+_PROPOSALS = ("tests/posterior/test_proposals.py", "tests/posterior/test_detailed_balance.py")
+_METROPOLIS = ("tests/posterior/test_metropolis.py",)
+_CHAINS = ("tests/posterior/test_chains.py", "tests/posterior/test_metropolis.py")
+_EXCHANGE = ("tests/posterior/test_exchange.py",)
+_AUXILIARY = ("tests/posterior/test_auxiliary.py",)
+_GRID = ("tests/posterior/test_grid.py",)
+_AVERAGES = ("tests/predictive/test_predictive.py",)
+_LOO = ("tests/predictive/test_leave_one_out.py",)
+_NODES = ("tests/predictive/test_nodes.py",)
+_DECISIONS = ("tests/predictive/test_decisions.py",)
+_TABLE = ("tests/log_z/test_path_table.py",)
+
+MUTANTS = (
+    # graph
+    Mutant("reverse neighbours dropped", "graph/counts.py",
+           "counts[row[i], labels[i]] += np.int32(1)", "counts[row[i], labels[i]] += np.int32(0)",
+           _COUNTS),
+    Mutant("the farthest neighbour is not counted", "graph/counts.py",
+           "for r in range(start, stop):", "for r in range(start, stop - 1):", _COUNTS),
+    Mutant("a walk over k counts ranks twice", "graph/counts.py",
+           "        reached = k\n", "        reached = k - 1\n", _GRAPH),
+    Mutant("ties by row number", "graph/ties.py",
+           "rows = np.argsort(keys).astype(np.uint32)", "rows = np.arange(n, dtype=np.uint32)",
+           ("tests/graph/test_ties.py", "tests/graph/test_order.py")),
+    Mutant("orders of ties are all the same", "graph/ties.py",
+           "np.uint64(tie_order << 32)", "np.uint64(0)", ("tests/graph/test_ties.py",)),
+    Mutant("a new point enters a list at equal distance", "graph/reach.py",
+           "is_before = lists[members[h], further - one] <= distances[h]",
+           "is_before = lists[members[h], further - one] < distances[h]", _QUERY),
+    Mutant("a new point's reverse neighbours one rank late", "graph/query.py",
+           "while e < end and ranks[e] <= k:", "while e < end and ranks[e] < k:", _QUERY),
+    Mutant("Gower's distance without the range of the column", "graph/gower.py",
+           "row[i] += weight * (abs(x - column[i]) / spread)",
+           "row[i] += weight * abs(x - column[i])", ("tests/graph/test_gower.py",)),
+    Mutant("Mahalanobis with the root of the variances left out", "graph/mahalanobis.py",
+           "return axes / scale[:, None] / np.sqrt(values)",
+           "return axes / scale[:, None] / values", ("tests/graph/test_metrics.py",)),
+    # model
+    Mutant("S_k without the nearest neighbour", "model/statistics.py",
+           "for rank in range(first, last):", "for rank in range(max(first, 1), last):",
+           _STATISTICS),
+    Mutant("class weights of the neighbour's rank, not of the class", "model/statistics.py",
+           "total += class_weight[g] * counts[g]",
+           "total += class_weight[class_weight.size - 1 - g] * counts[g]", _STATISTICS),
+    Mutant("beta not divided by k in the conditionals", "model/conditionals.py",
+           "np.exp(beta / k * (fields", "np.exp(beta * (fields",
+           ("tests/model/test_conditionals.py",)),
+    Mutant("class weights upside down", "model/weights.py",
+           "return prior * checked.size / sizes", "return sizes / (prior * checked.size)",
+           ("tests/model/test_weights.py",)),
+    Mutant("a common class weight is forgotten", "model/boltzmann.py",
+           "return float(self.class_weight[0])", "return 1.0",
+           ("tests/model/test_boltzmann.py", "tests/labels/test_sampling.py")),
+    Mutant("a prior by k is not normalised over beta", "model/prior.py",
+           "mass = values.sum() * self.beta_max", "mass = values.sum()", _PRIOR),
+    Mutant("a prior on a grid is read one step too far", "model/prior.py",
+           "density = self.values[row, column] * (1 - share) + self.values[row, column + 1] * share",
+           "density = self.values[row, column] * share + self.values[row, column + 1] * (1 - share)",
+           _PRIOR),
+    Mutant("K is the largest class", "model/prior.py",
+           "return min(int(sizes.min()), len(labels) - 1)",
+           "return min(int(sizes.max()), len(labels) - 1)", _PRIOR),
+    Mutant("log Z without the edges of the heaviest class", "model/elimination.py",
+           "log_z[b] += np.log(largest) + strength * heaviest * total",
+           "log_z[b] += np.log(largest) + strength * total", _EXACT),
+    # labels
+    Mutant("bonds at the rate beta", "labels/bonds.py",
+           "return beta / np.float64(k)", "return beta", _SW),
+    Mutant("bonds between different labels", "labels/bonds.py",
+           "        keep = labels[i] == labels[j]\n", "        keep = i != j\n", _SW),
+    Mutant("open probability to first order", "labels/bonds.py",
+           "return -math.expm1(-strength)", "return strength / (1.0 + 0.5 * strength)",
+           (*_SW, "tests/labels/test_swendsen_wang_invariance.py")),
+    Mutant("colours of clusters whatever their bonds", "labels/swendsen_wang.py",
+           "law[g] = math.exp(n_bonds * (log_weights[g] - most))", "law[g] = 1.0", _SW),
+    Mutant("Gibbs counts mutual neighbours once", "labels/gibbs_two.py",
+           "counts[i] += 2 if e < single_starts[i] else 1", "counts[i] += 1", _GIBBS),
+    Mutant("Gibbs of many classes forgets who moved", "labels/gibbs.py",
+           "                slots[first + old] -= one\n", "                slots[first + old] -= one * 0\n",
+           _GIBBS),
+    Mutant("Gibbs uses the numbers of one sweep for all", "labels/gibbs.py",
+           "            sweep += _ONE\n", "", _GIBBS),
+    Mutant("fresh numbers in coupling from the past", "labels/perfect_sites.py",
+           "key_of_sweep(key, (draw << _HALF) | np.uint64(back))",
+           "key_of_sweep(key, (draw << _HALF) | np.uint64(n_sweeps - back + 1))", _SITES),
+    Mutant("the first past that is tried is taken", "labels/perfect_sites.py",
+           "    return n_apart\n\n\n@kernel\ndef _draw_sites(",
+           "    return 0 * n_apart\n\n\n@kernel\ndef _draw_sites(", _SITES),
+    Mutant("a bond that is sure with one class too few", "labels/perfect_bonds.py",
+           "return 1.0 / (p + (1.0 - p) * n_classes)",
+           "return 1.0 / (p + (1.0 - p) * (n_classes - 1))", _PERFECT),
+    # likelihood
+    Mutant("the pseudo-likelihood of forward neighbours", "likelihood/pseudo.py",
+           'direction = "both"', 'direction = "forward"', _PSEUDO),
+    Mutant("Holmes and Adams with reverse neighbours", "likelihood/holmes_adams.py",
+           'direction = "forward"', 'direction = "both"',
+           ("tests/likelihood/test_holmes_adams.py",)),
+    Mutant("the winner left out of the sum over classes", "likelihood/products.py",
+           "        total += multiplicity[m] * math.log1p(others)\n    return -total",
+           "        total += multiplicity[m] * math.log(others)\n    return -total", _PSEUDO),
+    Mutant("points of equal counts taken once", "likelihood/deficits.py",
+           "multiplicity[found - one] += np.uint32(1)", "multiplicity[found - one] += np.uint32(0)",
+           _PSEUDO),
+    Mutant("own label's shortfall forgotten", "likelihood/deficits.py",
+           "shortfall += best - weights[own[i]] * counts[i, own[i]]",
+           "shortfall += best - weights[leader] * counts[i, own[i]]", _PSEUDO),
+    Mutant("log Z with the sign of S", "likelihood/exact.py",
+           "return beta / k * self._agreement[k - 1] - self._log_normalizer_at(beta, k)",
+           "return beta * self._agreement[k - 1] - self._log_normalizer_at(beta, k)", _EXACT[1:]),
+    Mutant("S of the next k", "likelihood/exact.py",
+           "return self._agreement[k - 1] - mean", "return self._agreement[k % self.k_max] - mean",
+           _EXACT[1:]),
+    Mutant("resampled errors too small by .7", "log_z/resampling.py",
+           "return (counts - 1) / m * np.sqrt(m / max(m - 3, 1))",
+           "return 0.7 * (counts - 1) / m * np.sqrt(m / max(m - 3, 1))",
+           ("tests/log_z/test_reweighting.py",)),
+    Mutant("reweighting to another k with the sign turned", "log_z/reweighting.py",
+           "math.exp(min(beta * (x - of_own), _MAX_EXPONENT))",
+           "math.exp(min(beta * (of_own - x), _MAX_EXPONENT))",
+           ("tests/log_z/test_reweighting.py",)),
+    Mutant("the bridge forgets where it comes from", "log_z/bridge.py",
+           "parts += [-rate * series(k)", "parts += [-0.98 * rate * series(k)", _TABLE),
+    # posterior
+    Mutant("acceptance without the proposal ratio of k", "posterior/proposals.py",
+           "log_correction += _log_k_hastings(k, proposed_k, r, walk.k_max)",
+           "log_correction += 0.0", _PROPOSALS),
+    Mutant("acceptance without the Jacobian", "posterior/proposals.py",
+           "log_correction += _log_jacobian(proposed_theta) - _log_jacobian(theta)",
+           "log_correction += 0.0", _PROPOSALS),
+    Mutant("k proposed from one value too few", "posterior/proposals.py",
+           "return min(k + r, k_max) - max(k - r, 1)",
+           "return min(k + r, k_max) - max(k - r, 1) - 1", _PROPOSALS),
+    Mutant("tuning goes on after warm-up", "posterior/proposals.py",
+           "if iteration >= walk.n_warmup or walk.schedule == JOINT:",
+           "if walk.schedule == JOINT:", _PROPOSALS),
+    Mutant("the prior dropped from the chain", "posterior/metropolis_hastings.py",
+           "return float(log_prior + self.likelihood.log_density(beta, k))",
+           "return float(self.likelihood.log_density(beta, k))", _METROPOLIS),
+    Mutant("k from its conditional, one too low", "posterior/metropolis_hastings.py",
+           "return at + 1, float(log_densities[at])",
+           "return max(at, 1), float(log_densities[at])", _METROPOLIS),
+    Mutant("one seed for all chains", "posterior/chains.py",
+           "keys = spawn_keys(seeds, n_chains)",
+           "keys = np.repeat(spawn_keys(seeds, 1), n_chains)", _CHAINS),
+    Mutant("warm-up among the draws", "posterior/chains.py",
+           "return make_tree(chains.draws, sampler.n_warmup, labels",
+           "return make_tree(chains.draws, 0, labels", _CHAINS),
+    Mutant("exchange without the labels drawn", "posterior/label_chains.py",
+           "gain = bond_rate(to_beta, to_k) * (observed[to_k - 1] - drawn_to_k)\n    return gain - b",
+           "gain = bond_rate(to_beta, to_k) * (observed[to_k - 1] - drawn_k)\n    return gain - b",
+           _EXCHANGE),
+    Mutant("the auxiliary ratio without the plug-in", "posterior/label_chains.py",
+           "return gain - loss + bond_rate(plug_in.beta, plug_in.k) * (drawn[1] - kept[1])",
+           "return gain - loss", _AUXILIARY),
+    Mutant("auxiliary labels kept when the move is made", "posterior/label_chains.py",
+           "                labels[:] = sampler.labels\n", "                labels[:] = labels\n",
+           _AUXILIARY),
+    Mutant("the ends of the grid weigh as much as the rest", "posterior/grid.py",
+           "weights[[0, -1]] -= np.log(2)", "weights[[0, -1]] -= 0.0", _GRID),
+    Mutant("the grid without the prior", "posterior/grid.py",
+           "        + prior.log_density(beta, k)\n", "", _GRID),
+    Mutant("log-sum-exp without the maximum", "posterior/grid.py",
+           "return weights / totals[:, None, None], top + np.log(totals)",
+           "return weights / totals[:, None, None], np.log(totals)", _GRID),
+    # predictive
+    Mutant("beta not divided by k in prediction", "predictive/nodes.py",
+           "return self.beta / self.k", "return self.beta / self.k.max()",
+           (*_AVERAGES, *_NODES)),
+    Mutant("the most probable node alone", "predictive/averages.py",
+           "table[d, 0] += weights[j] * leading\n", "table[d, 0] += weights[j] * leading ** 2\n",
+           _AVERAGES),
+    Mutant("softmax of many classes not normalised by all", "predictive/averages.py",
+           "probabilities[g] /= total", "probabilities[g] /= max(total, 1.01)", _AVERAGES),
+    Mutant("leave-one-out that has seen the label", "predictive/leave_one_out.py",
+           "odds[g] = math.exp(strengths[j] * (deficits[y] - deficits[g]) - largest)",
+           "odds[g] = math.exp(-strengths[j] * deficits[g])", _LOO),
+    Mutant("leave-one-out of two classes reweighted the wrong way", "predictive/leave_one_out.py",
+           "lead = -ahead[t, q] if y == 0 else ahead[t, q]",
+           "lead = ahead[t, q] if y == 0 else -ahead[t, q]", _LOO),
+    Mutant("intervals of training points that have seen the label", "predictive/intervals.py",
+           "reweighted[j] = math.log(total) + strengths[j] * deficits[own[q]]",
+           "reweighted[j] = -math.log(total) - strengths[j] * deficits[own[q]]",
+           (*_LOO, *_AVERAGES)),
+    Mutant("both tails in each end of the interval", "predictive/intervals.py",
+           "tail = max((1.0 - level) / 2 - _SLACK, _SMALLEST)",
+           "tail = max((1.0 - level) - _SLACK, _SMALLEST)", _AVERAGES),
+    Mutant("losses with truth and decision swapped", "predictive/decisions.py",
+           "expected = chances @ table.T", "expected = chances @ table", _DECISIONS),
+    Mutant("zones by the lower ends alone", "predictive/decisions.py",
+           "return np.where(lower[rows, best] > others.max(axis=1), best, -1)",
+           "return np.where(lower[rows, best] > 0, best, -1)", _DECISIONS),
+    Mutant("joint draws with k as in training", "predictive/joint.py",
+           "return np.rint(np.asarray(k) * (total / n)).astype(np.int64)",
+           "return np.rint(np.asarray(k) * 1.0).astype(np.int64)",
+           ("tests/predictive/test_joint.py",)),
+)  # fmt: skip

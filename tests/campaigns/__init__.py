@@ -1,0 +1,1 @@
+"""A small part of the campaigns."""

@@ -20,10 +20,11 @@ from sklearn.utils.validation import validate_data
 from bayesknn._estimator import affordable_neighbors, check_new_points, check_training
 from bayesknn._jit import inline_kernel, kernel
 from bayesknn._validation import check_count, check_n_jobs
+from bayesknn._written_by import VersionMixin
 from bayesknn.graph import NeighborGraph
 
 
-class ClassicalKNeighborsClassifier(ClassifierMixin, BaseEstimator):
+class ClassicalKNeighborsClassifier(VersionMixin, ClassifierMixin, BaseEstimator):
     """Vote of the k nearest neighbours, k given or chosen by leave-one-out error.
 
     Ties are resolved by decreasing k until the vote is decided. Neighbours are ordered by

@@ -27,6 +27,7 @@ from bayesknn._estimator import (
 from bayesknn._packing import pack, unpack
 from bayesknn._validation import check_choice, check_count, check_n_jobs, check_verbose, is_sparse
 from bayesknn._values import show
+from bayesknn._written_by import VersionMixin
 from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
@@ -77,7 +78,7 @@ _MOST_LOG_LIKELIHOODS = 10_000_000
 
 
 class BayesianKNeighborsClassifier(
-    CallbackSupportMixin, DecisionMixin, ClassifierMixin, BaseEstimator
+    VersionMixin, CallbackSupportMixin, DecisionMixin, ClassifierMixin, BaseEstimator
 ):
     """k-nearest-neighbour classification with k and its strength beta averaged over.
 
@@ -828,10 +829,10 @@ class BayesianKNeighborsClassifier(
             state["_tree"] = state["_sureness"] = None
         return pack(state)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def _restore(self, state: dict[str, Any]) -> None:
         state = unpack(state)
         nodes = state.pop("_nodes", None)
-        super().__setstate__(state)
+        super()._restore(state)
         if nodes is not None:
             # That of the fit: set_params may have changed the parameter before it was saved.
             likelihood = self.diagnostics_["likelihood"]

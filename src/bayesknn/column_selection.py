@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayesknn._estimator import check_new_points, check_training
 from bayesknn._progress import progress
 from bayesknn._validation import check_choice, check_count
+from bayesknn._written_by import VersionMixin
 from bayesknn.classifier import BayesianKNeighborsClassifier
 from bayesknn.labels.random import as_seed_sequence
 from bayesknn.pooled.columns import Columns
@@ -24,7 +25,7 @@ from bayesknn.pooled.columns import Columns
 _SCORES = ("evidence", "pseudo-evidence", "loo")
 
 
-class ColumnSelector(SelectorMixin, BaseEstimator):
+class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
     """Forward choice of the columns that define who is a neighbour.
 
     Columns are standardised first, and categories become indicators, so that units do not choose.

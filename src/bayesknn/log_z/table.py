@@ -15,6 +15,8 @@ import numpy as np
 from scipy.interpolate import BPoly, CubicHermiteSpline
 
 from bayesknn._validation import check_count
+from bayesknn._version import __version__
+from bayesknn._written_by import reading
 from bayesknn.graph import NeighborGraph
 from bayesknn.model.checks import check_betas, check_class_weight
 
@@ -202,7 +204,7 @@ class PathTable:
         arrays["class_weight"] = np.empty(0) if self.class_weight is None else self.class_weight
         arrays["warnings"] = np.array(self.warnings, dtype=str)
         with open(path, "wb") as file:
-            np.savez_compressed(file, format=np.array(_FORMAT), **arrays)
+            np.savez_compressed(file, format=_FORMAT, version=__version__, **arrays)
 
     @classmethod
     def load(cls, path: Any) -> PathTable:
@@ -220,22 +222,23 @@ class PathTable:
             # Opened here, because NumPy leaves a damaged archive open.
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
                 arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
-            if str(arrays.pop("format")) != _FORMAT:
-                raise ValueError
-            for name in _SCALARS:
-                arrays[name] = arrays[name].item()
-            if arrays["class_weight"].size == 0:
-                arrays["class_weight"] = None
-            arrays["warnings"] = tuple(arrays["warnings"].tolist())
-            return cls(**arrays)
         except FileNotFoundError:
             raise
         except Exception as error:
             # A damaged archive raises whatever its first bad byte leads to.
-            raise ValueError(
-                f"{path} is not a table of log Z written by PathTable.save, or it is damaged: make "
-                "it again with path_table"
-            ) from error
+            raise _refusal(path) from error
+        with reading(f"the table {path}", arrays.pop("version", None)):
+            try:
+                if str(arrays.pop("format")) != _FORMAT:
+                    raise ValueError
+                for name in _SCALARS:
+                    arrays[name] = arrays[name].item()
+                if arrays["class_weight"].size == 0:
+                    arrays["class_weight"] = None
+                arrays["warnings"] = tuple(arrays["warnings"].tolist())
+                return cls(**arrays)
+            except Exception as error:
+                raise _refusal(path) from error
 
     def _check(self, beta: Any, k: Any) -> tuple[np.ndarray, int]:
         betas = check_betas(beta)
@@ -277,3 +280,10 @@ def take_fingerprint(
 
 def _unwrap(values: np.ndarray) -> Any:
     return float(values) if values.ndim == 0 else values
+
+
+def _refusal(path: Any) -> ValueError:
+    return ValueError(
+        f"{path} is not a table of log Z written by PathTable.save, or it is damaged: make it "
+        "again with path_table"
+    )

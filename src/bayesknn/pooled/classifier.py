@@ -21,6 +21,7 @@ from bayesknn._packing import pack, unpack
 from bayesknn._progress import progress
 from bayesknn._validation import check_choice, check_count
 from bayesknn._values import show
+from bayesknn._written_by import VersionMixin
 from bayesknn.graph import describe_search
 from bayesknn.labels.random import as_seed_sequence
 from bayesknn.pooled.columns import Columns
@@ -45,7 +46,7 @@ _CHUNK = 2**22
 
 
 class PooledNeighborsClassifier(
-    CallbackSupportMixin, DecisionMixin, ClassifierMixin, BaseEstimator
+    VersionMixin, CallbackSupportMixin, DecisionMixin, ClassifierMixin, BaseEstimator
 ):
     """Class probabilities from neighbours in several metrics, pooled by leave-one-out.
 
@@ -406,8 +407,8 @@ class PooledNeighborsClassifier(
     def __getstate__(self) -> dict[str, Any]:
         return pack(dict(super().__getstate__()))
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(unpack(state))
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(unpack(state))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesknn._version import __version__
+from bayesknn._written_by import reading
+
 _FORMAT = "bayesknn chains 1"
 _PARTS = {
     "algorithm": "is of another algorithm",
@@ -53,7 +56,12 @@ def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint) -> None:
     for chain, state in enumerate(checkpoint.states):
         for place, leaf in enumerate(_leaves(state)):
             arrays[f"state/{chain}/{place}"] = leaf
-    header = {"format": _FORMAT, "identity": checkpoint.identity, "n_done": checkpoint.n_done}
+    header = {
+        "format": _FORMAT,
+        "version": __version__,
+        "identity": checkpoint.identity,
+        "n_done": checkpoint.n_done,
+    }
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with open(unfinished, "wb") as file:
@@ -77,14 +85,24 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint | None:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = dict(archive)
         header = json.loads(str(arrays.pop("header")))
-        if header["format"] != _FORMAT:
-            raise ValueError
+        version = header.get("version")
     except Exception as error:
         # A damaged archive raises whatever its first bad byte leads to.
-        raise ValueError(
-            f"{path} is not a checkpoint of this version of bayesknn, or it is damaged; remove it "
-            "or pass another path"
-        ) from error
+        raise _refusal(path) from error
+    with reading(f"checkpoint {path}", version):
+        if header.get("format") != _FORMAT:
+            raise _refusal(path)
+        return _unfold(header, arrays)
+
+
+def _refusal(path: Path) -> ValueError:
+    return ValueError(
+        f"{path} is not a checkpoint of this version of bayesknn, or it is damaged; remove it or "
+        "pass another path"
+    )
+
+
+def _unfold(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Checkpoint:
     draws, leaves = {}, {}
     for name, values in arrays.items():
         kind, _, rest = name.partition("/")

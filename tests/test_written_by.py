@@ -1,0 +1,189 @@
+"""The version in everything that is saved, and what is said of a newer one."""
+
+import json
+import pickle
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bayesknn
+from bayesknn import (
+    BayesianKNeighborsClassifier,
+    ClassicalKNeighborsClassifier,
+    ColumnSelector,
+    PooledNeighborsClassifier,
+    _written_by,
+)
+from bayesknn.cli import main
+from bayesknn.graph import NeighborGraph
+from bayesknn.likelihood import path_table
+from bayesknn.log_z.table import PathTable
+from bayesknn.posterior import load_posterior, metropolis, save_posterior
+
+NEWER = "999.0.1"
+TOLD = r"was written by bayesknn 999\.0\.1, which is newer than this one \("
+MODULES = ("_written_by", "posterior.trees", "posterior.checkpoint", "log_z.table")
+
+
+def data(n=40):
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    return rng.normal(size=(n, 2)) + y[:, None], y
+
+
+@pytest.fixture
+def by_newer(monkeypatch):
+    """Return a function that calls another as a newer version would."""
+
+    def call(function, *arguments, **options):
+        with monkeypatch.context() as patch:
+            for module in MODULES:
+                patch.setattr(f"bayesknn.{module}.__version__", NEWER)
+            return function(*arguments, **options)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("0.1.0.dev0", "0.1.0"), ("0.1.0", "0.1.1"), ("0.9.9", "0.10.0"), ("0.1.0", "1.0.0rc1"),
+        ("1.0.0rc1", "1.0.0"), ("0.1.0", "0.1.1.dev0"), ("0.1", "0.1.1"),
+    ],
+)  # fmt: skip
+def test_versions_are_put_in_order(older, newer):
+    assert _written_by._order(older) < _written_by._order(newer)
+
+
+ESTIMATORS = [
+    BayesianKNeighborsClassifier("pseudo", random_state=0),
+    PooledNeighborsClassifier(metrics=("robust",), random_state=0),
+    ClassicalKNeighborsClassifier(3),
+    ColumnSelector(by="loo"),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
+def test_a_pickled_estimator_says_who_wrote_it(estimator, by_newer):
+    X, y = data()
+    estimator.fit(X, y)
+    assert estimator.__getstate__()["_bayesknn_version"] == bayesknn.__version__
+    same = pickle.loads(pickle.dumps(estimator))
+    assert vars(same).keys() == vars(estimator).keys()
+    later = by_newer(pickle.dumps, estimator)
+    with pytest.warns(UserWarning, match=f"the {type(estimator).__name__} {TOLD}"):
+        read = pickle.loads(later)
+    method = "predict" if hasattr(estimator, "predict") else "transform"
+    np.testing.assert_array_equal(getattr(read, method)(X), getattr(estimator, method)(X))
+
+
+def test_a_model_from_before_versions_were_kept_is_read():
+    X, y = data()
+    fitted = ClassicalKNeighborsClassifier(3).fit(X, y)
+    state = fitted.__getstate__()
+    del state["_bayesknn_version"]
+    other = ClassicalKNeighborsClassifier()
+    other.__setstate__(state)
+    np.testing.assert_array_equal(other.predict(X), fitted.predict(X))
+
+
+def test_what_a_newer_version_wrote_and_this_one_cannot_read_is_an_error():
+    X, y = data()
+    state = BayesianKNeighborsClassifier("pseudo", random_state=0).fit(X, y).__getstate__()
+    state["graph_"]["bayesknn class"] = "GraphOfTheFuture"
+    with pytest.raises(ValueError, match="'GraphOfTheFuture', which is not a class of bayesknn"):
+        BayesianKNeighborsClassifier().__setstate__(state)
+    state["_bayesknn_version"] = NEWER
+    with pytest.raises(ValueError, match=TOLD + r".*\), and cannot be read: update bayesknn"):
+        BayesianKNeighborsClassifier().__setstate__(state)
+
+
+class Ridge:
+    """A likelihood in closed form."""
+
+    k_max = 5
+
+    def log_density(self, beta, k):
+        return -8 * (beta - 1 - 0.2 * k) ** 2
+
+
+def run_chain(checkpoint, n_draws=20):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=bayesknn.MixingWarning)
+        return metropolis(
+            Ridge(), beta_max=4.0, n_chains=2, n_draws=n_draws, n_warmup=5, random_state=0,
+            checkpoint=checkpoint,
+        )  # fmt: skip
+
+
+def test_a_checkpoint_says_who_wrote_it(tmp_path, by_newer):
+    path = tmp_path / "chains.npz"
+    run_chain(path)
+    with np.load(path) as archive:
+        header = json.loads(str(archive["header"]))
+    assert header["version"] == bayesknn.__version__
+    path.unlink()
+    by_newer(run_chain, path)
+    with pytest.warns(UserWarning, match=f"checkpoint .*{TOLD}"):
+        tree = run_chain(path, 30)
+    assert tree["posterior"].sizes["draw"] == 30
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header |= {"version": NEWER, "format": "bayesknn chains 2"}
+    np.savez(path, **arrays | {"header": np.array(json.dumps(header))})
+    with pytest.raises(ValueError, match=TOLD + r".*\), and cannot be read"):
+        run_chain(path)
+
+
+def test_a_posterior_says_who_wrote_it(tmp_path, by_newer):
+    X, y = data()
+    path = tmp_path / "posterior.nc"
+    clf = by_newer(BayesianKNeighborsClassifier("pseudo", random_state=0).fit, X, y)
+    save_posterior(clf.posterior_, path)
+    with pytest.warns(UserWarning, match=f"the posterior .*{TOLD}"):
+        assert load_posterior(path).identical(clf.posterior_)
+
+
+def test_a_table_says_who_wrote_it(tmp_path, by_newer):
+    graph = NeighborGraph.from_points(data(20)[0], k_max=2)
+    table = path_table(graph, 2, beta_max=1.0, random_state=0)
+    path = tmp_path / "table.npz"
+    table.save(path)
+    PathTable.load(path)
+    by_newer(table.save, path)
+    with pytest.warns(UserWarning, match=f"the table .*{TOLD}"):
+        read = PathTable.load(path)
+    np.testing.assert_array_equal(read.log_normalizers, table.log_normalizers)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    np.savez(path, **arrays | {"format": np.array("bayesknn path table 2")})
+    with pytest.raises(ValueError, match=TOLD + r".*\), and cannot be read"):
+        PathTable.load(path)
+
+
+def test_the_command_line_notes_a_newer_version(tmp_path):
+    X, y = data()
+    table = tmp_path / "t.csv"
+    rows = np.column_stack([X, y])
+    np.savetxt(table, rows, ["%.6f", "%.6f", "%d"], ",", header="a,b,y", comments="")
+    out = tmp_path / "out"
+    made = CliRunner().invoke(
+        main,
+        ["fit", str(table), "--target", "y", "--out", str(out), "--no-compare", "--quiet"],
+    )
+    assert made.exit_code == 0, made.output
+    model = out / "model.skops"
+    with zipfile.ZipFile(model) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    content = f'\\"{bayesknn.__version__}\\"'.encode()
+    assert members["schema.json"].count(content) == 1
+    members["schema.json"] = members["schema.json"].replace(content, f'\\"{NEWER}\\"'.encode())
+    with zipfile.ZipFile(model, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    found = CliRunner().invoke(main, ["predict", str(out), str(table), "--out", f"{out}/../p.csv"])
+    assert found.exit_code == 0, found.output
+    assert "note: the PooledNeighborsClassifier was written by bayesknn 999.0.1" in found.stderr

@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo paper test test-full lint format bench fuzz mutants docs clean
+.PHONY: help setup demo paper test test-full lint format bench fuzz mutants coverage wheel-test docs clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -57,6 +57,13 @@ fuzz: setup ## an hour of files and arguments that nobody meant; FUZZ="--minutes
 
 mutants: setup ## slips in the statistical core that the tests must notice; lists the survivors
 	$(BIN)/python -m campaigns mutants $(MUTANTS)
+
+coverage: setup ## which lines the tests run; kernels are compiled, and left out
+	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest -n 0
+	$(BIN)/coverage report
+
+wheel-test: setup ## the wheel in clean environments, without extras and with each
+	$(BIN)/python .ci/wheel_test.py $(UV) $(PYTHONS)
 
 docs: $(VENV)/.docs ## the documentation, in docs/_build/html
 	rm -rf docs/_build docs/_generated docs/api docs/tutorials

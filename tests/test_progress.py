@@ -75,3 +75,12 @@ def test_an_error_inside_closes_the_bar_and_goes_on(terminal):
     shown = terminal.getvalue()
     time.sleep(0.3)
     assert terminal.getvalue() == shown
+
+
+def test_without_rich_there_is_no_bar_and_no_noise(terminal, monkeypatch, capfd):
+    monkeypatch.setattr("bayesknn._progress.is_installed", lambda name: False)
+    with progress("Sampling", total=1, delay=0.0) as advance:
+        time.sleep(0.1)
+        advance(1)
+    assert terminal.getvalue() == ""
+    assert capfd.readouterr() == ("", "")

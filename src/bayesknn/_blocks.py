@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn._extras import require
+
 
 def is_dask(X: Any) -> bool:
     """Whether X is a Dask collection; Dask itself is not imported."""
@@ -19,14 +21,8 @@ def is_dask(X: Any) -> bool:
 
 def import_dask(what: str) -> Any:
     """Return Dask, or say which extra brings it."""
-    try:
-        import dask
-        import dask.array
-    except ImportError:
-        raise ImportError(
-            f"{what} needs Dask, which is not installed: pip install 'bayesknn[distributed]'"
-        ) from None
-    return dask
+    require("dask.array", f"{what} needs", "distributed", "Dask")
+    return require("dask", f"{what} needs", "distributed", "Dask")
 
 
 def as_blocks(X: Any, name: str = "X") -> list[Any]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from bayesknn._extras import is_installed
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -20,8 +22,8 @@ def progress(
 ) -> Iterator[Callable[[float], None]]:
     """Show a progress bar on standard error if the work outlasts ``delay``.
 
-    Nothing is shown when ``verbose`` is 0 or standard error is not a terminal, and rich is not
-    even imported unless a bar appears. The bar vanishes when the work ends.
+    Nothing is shown when ``verbose`` is 0, standard error is not a terminal or rich is not
+    installed; rich is not even imported unless a bar appears. The bar vanishes when the work ends.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class _DelayedBar:
 
     def open(self) -> None:
         with self.lock:
-            if not self.closed:
+            if not self.closed and is_installed("rich"):
                 self.bar = _make_bar(self.total)
                 self.task = self.bar.add_task(self.description, total=self.total)
                 self.bar.update(self.task, completed=self.done)

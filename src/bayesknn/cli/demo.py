@@ -47,9 +47,15 @@ def demo(out: Path | None, force: bool, quiet: bool, debug: bool) -> None:
 
 def _run(folder: Path, force: bool, quiet: bool) -> None:
     from bayesknn.report.folder import write_folder
-    from bayesknn.report.output import FILES, require_packages, tell
+    from bayesknn.report.output import (
+        FILES,
+        PACKAGES,
+        PACKAGES_OF_POSTERIOR,
+        require_packages,
+        tell,
+    )
 
-    require_packages()
+    require_packages(*PACKAGES, *PACKAGES_OF_POSTERIOR)
     # demo-output is the demo's own; a folder that was named may hold someone's work.
     own = (*FILES, *PICTURES, *TABLES)
     with write_folder(folder, force=force, own=own) as target:

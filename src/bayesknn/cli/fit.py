@@ -176,14 +176,22 @@ def run_fit(
     if not 0.0 < options["level"] < 1.0:
         raise Refusal(f"--level must lie between 0 and 1, got {options['level']:g}")
     from bayesknn.report.folder import write_folder
-    from bayesknn.report.output import FILES, digest, require_packages, summarise, tell
+    from bayesknn.report.output import (
+        FILES,
+        PACKAGES,
+        PACKAGES_OF_POSTERIOR,
+        digest,
+        require_packages,
+        summarise,
+        tell,
+    )
     from bayesknn.report.reading import check_readable
 
     train, test = options["train"], options["test"]
     for path in (train, test):
         if path is not None:
             check_readable(path)
-    require_packages()
+    require_packages(*PACKAGES, *(() if options["model"] == "pooled" else PACKAGES_OF_POSTERIOR))
     verbose = not (quiet or as_json)
     with write_folder(out, force=force, own=FILES) as folder:
         analysis = _analyse(verbose=verbose, **options)

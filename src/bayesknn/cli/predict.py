@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ def run_predict(
     from bayesknn.report.reading import check_readable, find_model
 
     find_model(model)
-    require_packages(("pandas", "skops"))
+    require_packages("pandas", "skops")
     for path in (data, loss):
         if path is not None:
             check_readable(path)
@@ -89,12 +90,16 @@ def run_predict(
         from bayesknn.report.reading import read_table
 
         import_skops_alone()
-        fitted = load_model(model)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)  # another version wrote it
+            fitted = load_model(model)
         fitted.classifier.set_params(n_jobs=jobs)
         classes = [str(name) for name in fitted.classifier.classes_.tolist()]
         losses = None if loss is None else read_losses(loss, classes, encoding)
         frame = read_table(data, encoding, separator=sep, kinds=fitted.kinds)
-        notes = list(frame.attrs["notes"])
+        # Each once: every part of a model may say the same.
+        notes = list(dict.fromkeys(" ".join(str(each.message).split()) for each in caught))
+        notes += frame.attrs["notes"]
         frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
         with progress("Predicting", verbose=not (quiet or as_json)):
             found = predict_new(fitted, frame, level, losses)

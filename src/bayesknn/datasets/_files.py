@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
+from bayesknn._extras import require
+
 SHA256 = {
     "glass.csv": "fa0cdb81803dde0ac803bdebe73a9e4f8939d32d6535a15fe8481ccd5fb4edc1",
     "pima_test.csv": "82e31e1c892e64211a38b692320158268b422cf466dc92b1e25de948b829ac7f",
@@ -71,8 +73,7 @@ def bunch(train: Table, test: Table, descr: str, as_frame: bool) -> Bunch:
     }
     target_names = np.unique(np.concatenate([train.labels, test.labels]))
     if as_frame:
-        import pandas as pd
-
+        pd = require("pandas", "as_frame=True needs", "report")
         for part in ("train", "test"):
             X = parts[f"X_{part}"]
             parts[f"X_{part}"] = pd.DataFrame(X, columns=train.feature_names)

@@ -6,6 +6,7 @@ import base64
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesknn._extras import require
 from bayesknn.paper.comparison import NOTHING, VERDICTS, Row, show_number
 from bayesknn.paper.item import Item
 from bayesknn.paper.registry import REGISTRY
@@ -20,12 +21,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 def require_jinja() -> None:
     """Say how to get jinja2 if it is not there, before hours of work and not after."""
-    try:
-        import jinja2  # noqa: F401
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "the page needs jinja2, which is not installed: pip install 'bayesknn[report]'"
-        ) from None
+    require("jinja2", "the page needs", "report")
 
 
 def make_page(folder: Path, outcomes: list[Outcome], stamp: dict[str, Any]) -> str:

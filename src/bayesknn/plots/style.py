@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn._extras import require
 from bayesknn._values import show
 from bayesknn.plots.fonts import make_legible
 
@@ -24,12 +25,7 @@ COLOUR_MAP = "cividis"
 
 def require_matplotlib() -> None:
     """Say how to get matplotlib if it is not there."""
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "plots need matplotlib, which is not installed: pip install 'bayesknn[plot]'"
-        ) from None
+    require("matplotlib", "plots need", "plot")
 
 
 def new_axes(ax: Any = None, **options: Any) -> tuple[Any, Any]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
+from bayesknn._extras import require
 from bayesknn._progress import progress
 from bayesknn._validation import check_count
 from bayesknn.exceptions import MixingWarning, SamplingInterrupted
@@ -35,7 +36,7 @@ from bayesknn.posterior.checkpoint import (
 )
 from bayesknn.posterior.diagnostics import diagnose
 from bayesknn.posterior.proposals import SCHEDULES, Tuning, Walk, disperse
-from bayesknn.posterior.trees import make_tree
+from bayesknn.posterior.trees import make_tree, require_xarray
 
 if TYPE_CHECKING:
     import xarray
@@ -215,6 +216,9 @@ def sample_posterior(
         If R-hat, effective sample sizes or acceptance rates are bad, or the algorithm has doubts.
     """
     n_draws = check_count(n_draws, "n_draws")
+    # Before hours of work and not after.
+    require_xarray()
+    require("arviz_stats", "chains need", "posterior", "arviz-stats")
     chains = run_chains(
         sampler,
         check_count(n_chains, "n_chains"),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesknn._extras import require
 from bayesknn.exceptions import MixingWarning
 
 if TYPE_CHECKING:
@@ -196,6 +197,4 @@ def _halves(values: np.ndarray) -> np.ndarray:
 
 def _array_stats() -> Any:
     # Imported when a chain is judged: arviz-stats takes a second to load.
-    from arviz_stats.base import array_stats
-
-    return array_stats
+    return require("arviz_stats.base", "chains need", "posterior", "arviz-stats").array_stats

@@ -18,12 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesknn._extras import require
 from bayesknn._version import __version__
+from bayesknn._written_by import reading
 
 if TYPE_CHECKING:
     import xarray
 
 _PARAMETERS = ("beta", "k")
+
+
+def require_xarray() -> Any:
+    """Return xarray, or say which extra brings it."""
+    return require("xarray", "draws in ArviZ's layout need", "posterior")
 
 
 def make_tree(
@@ -108,6 +115,7 @@ def save_posterior(tree: xarray.DataTree, path: str | os.PathLike) -> None:
     """
     # In memory first, since HDF5 does not survive a disk that is full; as bytes, since a view of
     # them in the traceback of a failure crashes Python 3.12.1 when it is collected.
+    require("h5netcdf", "netCDF files need", "posterior")
     with _at_home():
         content = bytes(tree.to_netcdf(engine="h5netcdf"))
     with open(path, "wb") as file:
@@ -116,10 +124,13 @@ def save_posterior(tree: xarray.DataTree, path: str | os.PathLike) -> None:
 
 def load_posterior(path: str | os.PathLike) -> xarray.DataTree:
     """Read a posterior that :func:`save_posterior` wrote into memory; the file is closed again."""
-    import xarray
-
+    xarray = require_xarray()
+    require("h5netcdf", "netCDF files need", "posterior")
     with _at_home(), xarray.open_datatree(path, engine="h5netcdf") as tree:
-        return tree.load()
+        ours = tree.attrs.get("inference_library") == "bayesknn"
+        version = tree.attrs.get("inference_library_version") if ours else None
+        with reading(f"the posterior {path}", version):
+            return tree.load()
 
 
 def _at_home() -> AbstractContextManager[Any]:
@@ -148,8 +159,7 @@ def flatten_tree(tree: xarray.DataTree) -> dict[str, Any]:
 
 def restore_tree(flat: Mapping[str, Any]) -> xarray.DataTree:
     """Return the posterior that :func:`flatten_tree` was given."""
-    import xarray
-
+    xarray = require_xarray()
     groups = {
         name: _of_points(variables) if name == "observed_data" else _of_draws(variables)
         for name, variables in flat["groups"].items()
@@ -160,8 +170,7 @@ def restore_tree(flat: Mapping[str, Any]) -> xarray.DataTree:
 
 
 def _of_draws(variables: Mapping[str, np.ndarray]) -> xarray.Dataset:
-    import xarray
-
+    xarray = require_xarray()
     dims = ("chain", "draw", "point")
     shape = next(iter(variables.values())).shape
     coords = {dim: np.arange(size) for dim, size in zip(dims, shape, strict=False)}
@@ -171,8 +180,7 @@ def _of_draws(variables: Mapping[str, np.ndarray]) -> xarray.Dataset:
 
 
 def _of_points(variables: Mapping[str, np.ndarray]) -> xarray.Dataset:
-    import xarray
-
+    xarray = require_xarray()
     coords = {"point": np.arange(len(next(iter(variables.values()))))}
     return xarray.Dataset({name: ("point", values) for name, values in variables.items()}, coords)
 

@@ -12,6 +12,8 @@ its arguments before anything heavy is loaded.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from bayesknn._extras import require
+
 if TYPE_CHECKING:
     from bayesknn.report.analysis import Analysis, analyse
     from bayesknn.report.columns import ColumnPlan, plan_columns
@@ -41,6 +43,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
+            require("pandas", "bayesknn.report needs", "report")
             return getattr(import_module(f"bayesknn.report.{home}"), name)
     raise AttributeError(f"module 'bayesknn.report' has no attribute {name!r}")
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesknn._extras import is_installed
 from bayesknn._version import __version__
 
 if TYPE_CHECKING:
     from bayesknn.report.analysis import Analysis
 
 FILES = ("predictions.csv", "posterior.nc", "model.skops", "report.html")
+# What makes them; the posterior is written by those of its own.
+PACKAGES = ("pandas", "matplotlib", "jinja2", "skops")
+PACKAGES_OF_POSTERIOR = ("xarray", "h5netcdf")
 _MAX_NAMED = 8
 
 
-def require_packages(names: Sequence[str] = ("pandas", "matplotlib", "jinja2", "skops")) -> None:
+def require_packages(*names: str) -> None:
     """Say what to install, before any work is done, if some of it could not be done."""
-    missing = [name for name in names if not _is_installed(name)]
+    missing = [name for name in names if not is_installed(name)]
     if missing:
         extra = "plot" if missing == ["matplotlib"] else "report"
         verb = "is" if len(missing) == 1 else "are"
@@ -28,13 +30,6 @@ def require_packages(names: Sequence[str] = ("pandas", "matplotlib", "jinja2", "
             f"this command needs {' and '.join(missing)}, which {verb} not installed: "
             f"pip install 'bayesknn[{extra}]'"
         )
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ValueError, ModuleNotFoundError):  # None in sys.modules: it must not be imported
-        return False
 
 
 def write_results(folder: Path, analysis: Analysis, page: str) -> None:

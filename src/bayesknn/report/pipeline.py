@@ -18,6 +18,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bayesknn._extras import require
 from bayesknn.report.columns import (
     CATEGORICAL,
     MAX_CATEGORIES,
@@ -333,10 +334,4 @@ def import_skops_alone() -> None:
 
 
 def _require_skops() -> Any:
-    try:
-        from skops import io  # type: ignore[import-untyped]
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "models are saved by skops, which is not installed: pip install 'bayesknn[report]'"
-        ) from None
-    return io
+    return require("skops.io", "saved models need", "persist")

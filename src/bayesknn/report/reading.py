@@ -28,6 +28,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesknn._extras import require
+
 if TYPE_CHECKING:
     import pandas
 
@@ -356,13 +358,8 @@ def _unreadable(path: Path, error: OSError) -> ValueError:
 
 
 def _parse_parquet(path: Path, content: bytes) -> pandas.DataFrame:
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-        from pyarrow import parquet
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "Parquet files need pyarrow, which is not installed: pip install 'bayesknn[report]'"
-        ) from None
+    pyarrow = require("pyarrow", "Parquet files need", "report")
+    parquet = require("pyarrow.parquet", "Parquet files need", "report")
     try:
         table = parquet.read_table(pyarrow.BufferReader(content))
     except (pyarrow.ArrowException, OSError) as error:

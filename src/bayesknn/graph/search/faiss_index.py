@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bayesknn._extras import require
 from bayesknn._jit import kernel
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ordering import _NOBODY
@@ -44,13 +45,7 @@ _NAMES_OF_L1 = ("manhattan", "cityblock", "l1")
 
 def import_faiss(name: str) -> Any:
     """Return faiss, or say which extra brings it."""
-    try:
-        import faiss
-    except ImportError:
-        raise ImportError(
-            f"search={name!r} needs faiss, which is not installed: pip install 'bayesknn[ann]'"
-        ) from None
-    return faiss
+    return require("faiss", f"search={name!r} needs", "ann")
 
 
 @contextmanager

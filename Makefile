@@ -74,6 +74,6 @@ $(VENV)/.docs: $(READY)
 	@touch $@
 
 clean: ## forget the environment and every cache
-	rm -rf $(VENV) .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage build
 	rm -rf docs/_build docs/_generated docs/api docs/tutorials demo-output paper-output fuzz-found
 	find src tests benchmarks campaigns -name __pycache__ -prune -exec rm -rf {} +

@@ -5,13 +5,16 @@ pytest's warnings and returns None; under CI it fails instead, so that nothing i
 accident.
 """
 
+import io
 import os
 import tempfile
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 CHROMIUM = Path("/usr/bin/chromium")
 # The last five keep Chromium itself from asking hosts for anything.
@@ -45,6 +48,16 @@ class Findings:
         What a reader can read.
     scripts : int
         Script elements in the page.
+    outside : list of str
+        What ends to the right of the window, other than in a box that scrolls.
+    tallest : float
+        Height of the tallest cell of a table, in pixels.
+    height : float
+        Of the page.
+    shades : list of dict
+        Of each box that scrolls and is too narrow: how much darker its left and right edges are
+        than its ground, at the start (``left``, ``right``) and when it was scrolled to its end
+        (``left_at_end``, ``right_at_end``).
     """
 
     requests: list = field(default_factory=list)
@@ -53,6 +66,10 @@ class Findings:
     overflow: int = 0
     text: str = ""
     scripts: int = 0
+    outside: list = field(default_factory=list)
+    tallest: float = 0.0
+    height: float = 0.0
+    shades: list = field(default_factory=list)
 
 
 _MEASURE = """() => ({
@@ -68,10 +85,16 @@ _MEASURE = """() => ({
   overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   text: document.body.innerText,
   scripts: document.querySelectorAll('script').length,
+  outside: [...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll, svg') &&
+    e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5).map(e =>
+    e.outerHTML.slice(0, 80)),
+  tallest: Math.max(0, ...[...document.querySelectorAll('td, th')].map(e =>
+    e.getBoundingClientRect().height)),
+  height: document.documentElement.scrollHeight,
 })"""
 
 
-def open_page(path, width, *, screenshot=None, dark=False):
+def open_page(path, width, *, screenshot=None, dark=False, shades=False):
     """Open a file in Chromium and look at it.
 
     Parameters
@@ -84,6 +107,8 @@ def open_page(path, width, *, screenshot=None, dark=False):
         Where to keep a picture of the whole page.
     dark : bool
         Whether the reader prefers dark pages.
+    shades : bool
+        Whether to look at the edges of boxes that scroll.
 
     Returns
     -------
@@ -122,16 +147,24 @@ def open_page(path, width, *, screenshot=None, dark=False):
                 setattr(found, name, value)
             if screenshot is not None:
                 page.screenshot(path=str(screenshot), full_page=True)
+            if shades:
+                boxes = page.query_selector_all(".scroll")
+                found.shades = [
+                    _look_at_edges(box)
+                    for box in boxes
+                    if box.is_visible() and box.evaluate("e => e.scrollWidth > e.clientWidth")
+                ]
         finally:
             browser.close()
     return found
 
 
-def check_page(path, width):
+def check_page(path, width, **options):
     """Assert what holds for every page of ours: alone, without errors, every figure in sight."""
-    found = open_page(path, width)
+    found = open_page(path, width, **options)
     if found is None:
         return None
+    assert found.outside == []
     assert found.requests == []
     assert found.errors == []
     assert found.overflow <= 0, f"the page is {found.overflow} pixels wider than {width}"
@@ -141,6 +174,19 @@ def check_page(path, width):
         assert figure["width"] > 0.5 * min(width, 500) and figure["height"] > 100, figure
         assert figure["x"] >= 0 and figure["x"] + figure["width"] <= width, figure
     return found
+
+
+def _look_at_edges(box):
+    """Take a picture of a box before and after it is scrolled to its end."""
+    looks = {}
+    for when in ("", "_at_end"):
+        picture = np.asarray(Image.open(io.BytesIO(box.screenshot())).convert("L"), dtype=float)
+        # The median down a column is that of the ground; text covers less than half of it.
+        columns = np.median(picture, axis=0)
+        ground = np.median(columns)
+        looks["left" + when], looks["right" + when] = ground - columns[[4, -5]]
+        box.evaluate("e => { e.scrollLeft = e.scrollWidth; }")
+    return looks
 
 
 def _note_request(found, address, route):

@@ -96,7 +96,7 @@ def test_rows_are_numbered_as_in_their_file():
     plain = analyse(table.drop(index=0), "y", settings=QUICK)
     shifted = analyse(lacking, "y", settings=QUICK)
     numbers = [
-        [int(s["number"]) for row in make_speakers(a, ["", ""])["rows"]
+        [int(s["number"]) for row in make_speakers(a, [{}, {}])["rows"]
          for side in row["sides"] for s in side["speakers"]]
         for a in (plain, shifted)
     ]  # fmt: skip

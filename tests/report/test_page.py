@@ -3,11 +3,13 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bayesknn.report import analyse
 from bayesknn.report.figures import class_colours
 from bayesknn.report.page import render_report
+from bayesknn.report.scores import percent
 from tests.browser import check_page, open_page
 from tests.report.tables import QUICK, SCRIPT, mixed_table, two_columns
 
@@ -92,7 +94,116 @@ def test_many_rows_and_many_classes_stay_small():
     text = render(analyse(table, "y", settings={**QUICK, "max_neighbors": 4}))
     assert len(text) < 1_500_000
     assert "2,000 of 3,000 rows are drawn" in text
-    assert "Who is taken for whom" not in text
+    assert "The 20 most frequent confusions" in text
+    assert "blue triangles are rows that are classified right" in text
+
+
+@pytest.fixture(scope="module")
+def crowded():
+    """200 classes and 300 columns, all with names of 400 letters; every thirtieth class is rare."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(200), np.where(np.arange(200) % 30, 4, 2))
+    y = np.append(y, np.zeros(200, dtype=int))
+    words = ["long", "name", "x" * 60, "of", "a", "column"]
+    names = [" ".join([words[(i + j) % 6] for j in range(80)])[:396] + f"{i:4}" for i in range(300)]
+    table = pd.DataFrame(rng.normal(size=(len(y), 300)), columns=names)
+    table.iloc[:, :3] += rng.normal(size=(200, 3))[y] * 4
+    # Two that are told apart by nothing but their middle.
+    classes = np.array([f"{g:03}" + "y" * 397 for g in range(200)], dtype=object)
+    classes[:2] = "y" * 200 + "a" + "y" * 199, "y" * 200 + "b" + "y" * 199
+    target = "class " * 66
+    return analyse(table.assign(**{target: classes[y]}), target, settings=QUICK)
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_many_classes_many_columns_and_long_names_stay_readable(crowded, tmp_path, width):
+    path = tmp_path / "report.html"
+    path.write_text(render(crowded), encoding="utf-8")
+    found = check_page(path, width)
+    if found is not None:
+        assert found.tallest < 130  # a name in a cell takes a few lines, not forty
+        assert found.height < 16_000
+        assert "The other 180 classes" in found.text
+        assert "The other 270 columns" in found.text
+    text = path.read_text(encoding="utf-8")
+    assert "yyy (199)</summary>" in text and "yyy (200)</summary>" in text
+    # Whole, for whoever unfolds it.
+    for name in [*crowded.training.names, *crowded.plan.used]:
+        assert name in text
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_table_that_is_too_wide_shows_on_which_side_it_goes_on(page, tmp_path, dark):
+    path = tmp_path / "report.html"
+    path.write_text(page, encoding="utf-8")
+    found = open_page(path, 400, shades=True, dark=dark)
+    if found is not None:
+        assert len(found.shades) >= 3
+        sign = -1 if dark else 1  # the shade is lighter than a dark page
+        for edges in found.shades:
+            assert sign * edges["right"] > 15 and sign * edges["left_at_end"] > 15, edges
+            assert abs(edges["left"]) < 5 and abs(edges["right_at_end"]) < 5, edges
+        assert open_page(path, 1400, shades=True).shades == []
+
+
+def test_every_section_is_in_the_contents_and_says_what_to_do_with_it(page, pooled_page):
+    for text in (page, pooled_page):
+        listed = dict(re.findall(r'<li><a href="#(\w+)">([^<]*)</a></li>', text))
+        found = re.findall(
+            r'<section id="(\w+)">\s*<h2>([^<]*)</h2>\s*<p class="advice">([^<]*)</p>', text
+        )
+        assert len(found) == text.count("<section") == text.count('class="advice"') >= 8
+        assert listed == {name: title for name, title, _ in found}
+        for _, _, advice in found:
+            assert advice.endswith(".") and ". " not in advice, advice
+
+
+@pytest.fixture(scope="module")
+def pooled_page():
+    """99 to 1, by the pool, with neighbours that are found approximately."""
+    table = two_columns(300).assign(third=np.random.default_rng(1).normal(size=300))
+    table["y"] = np.where(np.arange(300) % 100, "ordinary", "fraud")
+    table.loc[table["y"] == "fraud", ["x", "z"]] += 2.0
+    settings = {"random_state": 0, "max_neighbors": 4, "search": "faiss-hnsw"}
+    return render(analyse(table, "y", model="pooled", settings=settings))
+
+
+def test_a_rare_class_comes_first_and_the_majority_stands_beside_the_error(pooled_page, page):
+    lead = pooled_page[pooled_page.index('<p class="lead">') :]
+    assert lead.startswith('<p class="lead">Only 3 of 300 rows (1.0\xa0%) are fraud. Each row ')
+    card = lead[lead.index('class="card"') :]
+    assert re.match(r'class="card"><span class="value">\d+\xa0%</span>', card)
+    assert card.index("of the 3 rows of fraud are found") < card.index("leave-one-out error")
+    assert "leave-one-out error; always saying ordinary errs in 1.0\xa0%" in pooled_page
+    assert pooled_page.index('id="rare"') < pooled_page.index('id="rows"')
+    assert 'id="rare"' not in page
+    assert "errs in 66.7\xa0%" in page
+
+
+def test_the_report_says_whether_the_search_was_exact(pooled_page, page):
+    assert "Neighbours were found exactly." in page
+    found = re.findall(
+        r"found approximately \(search faiss-hnsw\): [>\d.]+\xa0% ± [\d.]+\xa0%", pooled_page
+    )
+    assert found
+    analysis = analyse(two_columns(), "y", settings={**QUICK, "search": "faiss-hnsw"})
+    search = analysis.classifier.diagnostics_["search"]
+    assert not search["exact"]
+    recall = f"{percent(search['recall'], 1)} ± {100 * search['recall_error']:.1f}\xa0%"
+    assert f"Neighbours were found approximately (search faiss-hnsw): {recall}" in render(analysis)
+
+
+def test_names_in_chinese(tmp_path):
+    table = two_columns().rename(columns={"x": "花瓣长度" * 20, "z": "宽度 🌸", "y": "类别"})
+    table["类别"] = np.where(table["类别"] == 1, "山鸢尾", "🐝蜜蜂")
+    path = tmp_path / "report.html"
+    # That matplotlib has no font for the names would be a warning, and an error here.
+    path.write_text(render(analyse(table, "类别", settings=QUICK)), encoding="utf-8")
+    found = check_page(path, 400)
+    if found is not None:
+        assert {"山鸢尾", "🐝蜜蜂", "宽度 🌸"} <= set(re.split(r"[\n\t]|\xa0", found.text))
+    label = re.search(r"<text[^>]*>(花瓣长度[^<]*)</text>", path.read_text(encoding="utf-8"))[1]
+    assert 40 < 2 * len(label) <= 48  # each takes the room of two letters
 
 
 def test_every_class_has_a_colour_of_its_own():
@@ -104,6 +215,7 @@ def test_a_page_that_misbehaves_is_caught(tmp_path):
     path = tmp_path / "bad.html"
     path.write_text(
         "<figure><svg role='img' width='900' height='9'></svg></figure>"
+        "<p style='width: 900px'>wide</p><div class='scroll'><p style='width: 900px'>wide</p></div>"
         "<script>console.error('oh'); fetch('https://example.invalid/'); nope()</script>"
     )
     found = open_page(path, 400)
@@ -113,6 +225,7 @@ def test_a_page_that_misbehaves_is_caught(tmp_path):
         assert any("nope" in text for text in found.errors)
         assert found.overflow > 400
         assert not found.figures[0]["painted"]
+        assert "<figure>" not in found.outside[0] and ">wide<" in found.outside[-1]
         with pytest.raises(AssertionError):
             check_page(path, 400)
 

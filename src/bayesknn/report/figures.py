@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import io
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,12 +17,15 @@ import numpy as np
 
 from bayesknn.plots.plane import Plane, draw_borders, extent
 from bayesknn.plots.style import COLOURS, INK, MARKERS, require_matplotlib, tidy
+from bayesknn.report.short_names import shorten
 
 # Points drawn at most: a file of 1e5 circles is slow to open and shows no more.
 MAX_POINTS = 2000
 # The same shapes as text, for legends.
 GLYPHS = ("●", "▲", "■", "◆", "▼", "✚", "✖", "★")
 _SIZE = (4.6, 3.3)
+# Of a name along an axis, as many letters as there is room for.
+_LABEL = 46
 # Text of the data is never mathematics; a fixed salt keeps the bytes the same.
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -107,7 +111,7 @@ def draw_zones(
     plane_zones : ndarray of shape (len(plane.y), len(plane.x)), optional
         The zone at each of its points: the plane is tinted by them.
     """
-    figure, ax = _new((5.6, 4.4))
+    figure, ax = _new((4.6, 3.8))
     if plane is not None and plane_zones is not None:
         from matplotlib.colors import to_rgb
 
@@ -139,7 +143,7 @@ def draw_zones(
                 alpha=0.9,
                 rasterized=len(shown) > 600,
             )
-    ax.set(xlabel=_shorten(names[0]), ylabel=_shorten(names[1]))
+    ax.set(xlabel=shorten(names[0], _LABEL), ylabel=shorten(names[1], _LABEL))
     return _finish(figure, "zones", f"Rows by class over {names[0]} and {names[1]}")
 
 
@@ -194,7 +198,10 @@ def _finish(figure: Any, name: str, description: str) -> str:
     from markupsafe import escape
 
     target = io.StringIO()
-    figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
+    with warnings.catch_warnings():
+        # The reader's browser has fonts of its own.
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
     svg = target.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
@@ -210,7 +217,3 @@ def _thin(n: int) -> np.ndarray:
     if n <= MAX_POINTS:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, MAX_POINTS, replace=False))
-
-
-def _shorten(name: str, length: int = 48) -> str:
-    return name if len(name) <= length else f"{name[: length - 1]}…"

@@ -88,6 +88,7 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "dropped": analysis.plan.dropped,
         "classes": dict(zip(training.names, sizes.tolist(), strict=True)),
         "model": "pooled" if analysis.is_pooled else clf.likelihood,
+        "search": clf.diagnostics_["search"],
         **_sum_up_model(analysis),
         "scores": {
             basis: {name: _finite(value) for name, value in found._asdict().items()}

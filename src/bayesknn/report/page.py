@@ -14,10 +14,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bayesknn._version import __version__
-from bayesknn.report import sections
+from bayesknn.report import per_class, sections
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.figures import class_colours
 from bayesknn.report.plane import find_view
+from bayesknn.report.short_names import shorten
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -56,9 +57,31 @@ def render_report(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
     )
     environment.filters["sentence"] = lambda text: f"{text[:1].upper()}{text[1:]}."
+    environment.filters["shorten"] = shorten
     colours = class_colours(len(analysis.training.classes))
+    classes = per_class.name_classes(analysis, colours)
     packages = ("numpy", "scikit-learn", "numba")
+    zones = sections.make_zones(analysis, find_view(analysis), colours)
+    parts = {
+        "rare": per_class.make_rare(analysis, classes),
+        "zones": zones if zones["known"] else None,
+        "rows": None if zones["known"] else zones,
+        "confusion": per_class.make_confusion(analysis, classes),
+        "scores": sections.make_scores(analysis),
+        "comparison": sections.make_comparison(analysis),
+        "pool": sections.make_pool(analysis),
+        "uncertain": sections.make_cases(analysis, classes),
+        "importance": sections.make_importance(analysis),
+        "posterior": sections.make_posterior(analysis),
+    }
     return environment.get_template("report.html.jinja").render(
+        **parts,
+        titles={
+            name: title
+            for name, (title, _) in sections.SECTIONS.items()
+            if parts.get(name, True) is not None
+        },
+        advice={name: advice for name, (_, advice) in sections.SECTIONS.items()},
         css=Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8")),
         version=__version__,
         versions=", ".join(
@@ -68,17 +91,11 @@ def render_report(
         target=analysis.plan.target,
         lead=sections.tell_lead(analysis),
         cards=sections.make_cards(analysis),
-        zones=sections.make_zones(analysis, find_view(analysis), colours),
-        scores=sections.make_scores(analysis),
-        uncertain=sections.make_cases(analysis, colours),
-        speakers=sections.make_speakers(analysis, colours),
-        importance=sections.make_importance(analysis),
-        comparison=sections.make_comparison(analysis),
-        pool=sections.make_pool(analysis),
-        posterior=sections.make_posterior(analysis),
-        classes=sections.make_classes(analysis, colours),
-        confusion=sections.make_confusion(analysis),
+        speakers=sections.make_speakers(analysis, classes),
+        names=classes,
+        classes=per_class.make_classes(analysis, classes),
         columns=sections.describe_columns(analysis),
+        max_listed=sections.MAX_LISTED,
         messages=analysis.messages,
         warnings=analysis.warnings,
         diagnostics=sections.tell_diagnostics(analysis),

@@ -12,6 +12,7 @@ from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import as_measured
 from bayesknn.report.pipeline import build_pipeline
 from bayesknn.report.scores import percent
+from bayesknn.report.short_names import shorten
 
 _RESOLUTION = 100
 _LOADINGS_NAMED = 3
@@ -101,7 +102,8 @@ def _find_principal(analysis: Analysis) -> View:
         for rank, share in zip(("first", "second"), shares, strict=False)
     )
     mostly = [
-        ", ".join(names[j] for j in np.argsort(-np.abs(axis))[:_LOADINGS_NAMED]) for axis in axes.T
+        ", ".join(shorten(names[j]) for j in np.argsort(-np.abs(axis))[:_LOADINGS_NAMED])
+        for axis in axes.T
     ]
     words = (
         "The axes are the two directions in which the standardised columns vary most; the first "

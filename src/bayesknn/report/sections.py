@@ -8,28 +8,99 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from bayesknn.plots.style import COLOURS
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import MAX_CATEGORIES
 from bayesknn.report.explanation import find_speakers, rank_columns
 from bayesknn.report.nested_folds import PAPER, POOL
+from bayesknn.report.per_class import tell_majority, tell_rare
 from bayesknn.report.plane import View
 from bayesknn.report.predictions import LEAVE_ONE_OUT
 from bayesknn.report.scores import Scores, percent, score
+from bayesknn.report.short_names import shorten, shorten_all
 
 _MAX_CASES = 12
 _MAX_CASE_COLUMNS = 6
 _MAX_EXPLAINED = 8
 _MAX_SPEAKERS = 3
 _MAX_IMPORTANT = 30
-_MAX_CONFUSION = 12
 _MAX_RELEVANT = 15
+# Classes whose colours can be told apart in a picture, and parts of a bar that can be seen.
+_MAX_COLOURED = 20
+_MAX_PARTS = 8
+# Columns and remarks that stand open; the others unfold.
+MAX_LISTED = 30
 _METRICS = {
     "robust": "every column alike, by ranks",
     "within": "Euclidean after whitening within the classes",
     "discriminant": "the same, stretched along the class means",
     "relevance": "columns weighted by what they say about the class",
     "evidence": "class shares along each column",
+}
+# The title of each section, and what a reader should do with it.
+SECTIONS = {
+    "rare": (
+        "What is found of the rare classes",
+        "Do not judge by the error: decide how many rows you can look at, take those where the "
+        "rare class is likeliest, or say what a miss costs with bayesknn predict --loss.",
+    ),
+    "zones": (
+        "Where one class leads for sure",
+        "Act on the class where it is settled which one leads, and have a person look at the "
+        "other rows.",
+    ),
+    "rows": (
+        "The rows",
+        "See whether the wrong ones lie together: there, a further column may tell the classes "
+        "apart.",
+    ),
+    "confusion": (
+        "Who is taken for whom",
+        "Ask of the largest confusions whether they matter; if they do, look for a column that "
+        "tells those two classes apart.",
+    ),
+    "scores": (
+        "How far to trust the probabilities",
+        "Where the bars cross the line, take the probabilities at their word; elsewhere trust "
+        "their order more than their size.",
+    ),
+    "comparison": (
+        "How it compares",
+        "If another classifier has a clearly smaller log-loss here, use that one.",
+    ),
+    "pool": (
+        "Which metric and which columns matter",
+        "Check that the columns at the top will be known when you predict, and none of them "
+        "gives the class away.",
+    ),
+    "uncertain": (
+        "The most uncertain cases",
+        "Look at these rows first: check their values and their class, and decide them by hand.",
+    ),
+    "importance": (
+        "What each column is worth",
+        "Be suspicious of a column that is worth more than you expected, and try to leave out "
+        "those that are worth nothing (--drop).",
+    ),
+    "posterior": (
+        "Neighbours and their strength",
+        "See that neither piles up at the largest value that was allowed; if k does, raise "
+        "--max-neighbors.",
+    ),
+    "data": (
+        "The data",
+        "Check that every column was taken for what it is; --categorical, --drop and --keep "
+        "change it.",
+    ),
+    "diagnostics": (
+        "How it was computed",
+        "Cite this where the numbers are used, and settle first what it calls doubtful.",
+    ),
+    "repeat": (
+        "To do it again",
+        "Keep these commands with the results.",
+    ),
 }
 # Above this many rows the classical rule is not fitted for comparison.
 _MAX_CLASSICAL = 20_000
@@ -46,10 +117,12 @@ _LIKELIHOODS = {
 
 
 def tell_lead(analysis: Analysis) -> str:
-    """Say in three sentences what was found."""
+    """Say in a few sentences what was found; of the rare classes first, if there are any."""
     training, plan = analysis.training, analysis.plan
     error = score(training.probabilities, training.actual).error
-    text = (
+    rare = tell_rare(analysis)
+    text = f"{rare['words']} " if rare else ""
+    text += (
         f"{_count(len(training.rows), 'row')} of {_count(len(plan.used), 'column')} and "
         f"{_count(len(training.classes), 'class', 'classes')}. Each left out in turn, "
         f"{percent(1 - error, 1)} of the rows are classified right."
@@ -69,8 +142,12 @@ def make_cards(analysis: Analysis) -> list[dict[str, str]]:
     scores = analysis.scores()
     own = scores["leave-one-out"]
     clf = analysis.classifier
+    rare = tell_rare(analysis)
     cards = [
-        {"value": f"{percent(own.error, 1)}", "label": "leave-one-out error"},
+        {
+            "value": f"{percent(own.error, 1)}",
+            "label": f"leave-one-out error; {tell_majority(analysis, analysis.training.actual)}",
+        },
         {"value": f"{own.log_loss:.3f}", "label": "leave-one-out log-loss"},
     ]
     if analysis.training.share_sure is not None:
@@ -88,13 +165,16 @@ def make_cards(analysis: Analysis) -> list[dict[str, str]]:
             },
             {"value": f"{clf.beta_mean_:.2f}", "label": f"strength β, ± {clf.beta_sd_:.2f}"},
         ]
-    if "test" in scores:
-        test = scores["test"]
+    if analysis.test is not None and "test" in scores:
+        test, actual = scores["test"], analysis.test.actual[analysis.test.judged]
         cards[2:2] = [
-            {"value": f"{percent(test.error, 1)}", "label": f"error on {test.n:,} test rows"},
+            {
+                "value": f"{percent(test.error, 1)}",
+                "label": f"error on {test.n:,} test rows; {tell_majority(analysis, actual)}",
+            },
             {"value": f"{test.log_loss:.3f}", "label": "test log-loss"},
         ]
-    return cards
+    return [{"value": rare["value"], "label": rare["label"]}, *cards] if rare else cards
 
 
 def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, Any]:
@@ -113,7 +193,10 @@ def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, 
             "is then settled which class is the most probable; how probable it is, is another "
             "matter."
         )
-    tinted = view.plane is not None
+    labels, few = training.actual, len(colours) <= _MAX_COLOURED
+    tinted = view.plane is not None and few
+    if not few:
+        labels, colours = (training.winners == labels).astype(int), [COLOURS[1], COLOURS[0]]
     caption = f"Training rows over {view.names[0]} and {view.names[1]}. " if tinted else ""
     caption += view.words
     if tinted:
@@ -122,20 +205,25 @@ def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, 
         )
     else:
         caption += f" Filled: {filled}; hollow: the others."
+    if not few:
+        caption += (
+            f" The colours of {len(training.classes)} classes could not be told apart: blue "
+            "triangles are rows that are classified right when left out, orange circles those "
+            "that are not."
+        )
     n = len(view.points)
     if n > figures.MAX_POINTS:
         caption += f" {figures.MAX_POINTS:,} of {n:,} rows are drawn, chosen at random."
     drawn = figures.draw_zones(
         view.points,
-        training.actual,
+        labels,
         colours,
         view.names,
         zones=None if tinted else zones,
-        plane=view.plane,
+        plane=view.plane if tinted else None,
         plane_zones=view.zones,
     )
     return {
-        "title": "The rows" if training.zones is None else "Where one class leads for sure",
         "known": training.zones is not None,
         "words": words,
         "figure": Markup(drawn),
@@ -173,14 +261,14 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def make_cases(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
+def make_cases(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
     """List the rows about which the least is known."""
     found = analysis.predictions
     frame = analysis.frame if analysis.test is None else analysis.test_frame
     which = "training" if found.basis == LEAVE_ONE_OUT else "test"
     order = found.find_uncertain(_MAX_CASES)
     columns = analysis.plan.used[:_MAX_CASE_COLUMNS]
-    names, winners = found.names, found.winners
+    winners = found.winners
     rows = []
     for i in order:
         g = winners[i]
@@ -188,23 +276,23 @@ def make_cases(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
         if found.intervals is not None:
             low, high = found.intervals[i, g]
             interval = f"{low:.2f} to {high:.2f}"
-        parts = sorted(range(len(names)), key=lambda c: -found.probabilities[i, c])
+        parts = np.argsort(-found.probabilities[i], kind="stable")[:_MAX_PARTS]
+        shares = found.probabilities[i, parts]
         rows.append(
-            {
+            classes[g]
+            | {
                 "number": f"{found.rows[i]:,}",
-                "name": names[g],
-                "colour": colours[g],
-                "mark": _glyph(g),
                 "words": "; ".join(
-                    f"{names[c]} {percent(found.probabilities[i, c])}" for c in parts[:5]
+                    f"{classes[c]['name']} {percent(share)}"
+                    for c, share in zip(parts, shares, strict=True)
                 ),
                 "parts": [
-                    {"width": f"{100 * found.probabilities[i, c]:.2f}", "colour": colours[c]}
-                    for c in parts
+                    {"width": f"{100 * share:.2f}", "colour": classes[c]["colour"]}
+                    for c, share in zip(parts, shares, strict=True)
                 ],
                 "interval": interval,
-                "actual": "" if found.actual_names is None else found.actual_names[i],
-                "values": [_show(frame[name].iloc[i]) for name in columns],
+                "actual": "" if found.actual_names is None else shorten(found.actual_names[i]),
+                "values": [shorten(_show(frame[name].iloc[i])) for name in columns],
             }
         )
     more = len(analysis.plan.used) - len(columns)
@@ -215,25 +303,24 @@ def make_cases(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
             if found.intervals is not None
             else "."
         )
-        + (f" {more} further columns are not shown." if more else ""),
+        + (" Grey: all other classes." if len(classes) > _MAX_PARTS else "")
+        + (f" {_count(more, 'further column')} not shown." if more else ""),
         "rows": rows,
-        "columns": columns,
+        "columns": shorten_all(columns),
         "known": found.actual_names is not None,
         "intervals": found.intervals is not None,
     }
 
 
-def make_speakers(analysis: Analysis, colours: list[str]) -> dict[str, Any]:
+def make_speakers(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
     """Show which training rows speak for the two likeliest classes of the most uncertain rows."""
     found, training = analysis.predictions, analysis.training
     at = found.find_uncertain(_MAX_EXPLAINED)
     rows = []
     for i, sides in zip(at, find_speakers(analysis, at, _MAX_SPEAKERS), strict=True):
         told = [
-            {
-                "name": found.names[side.label],
-                "colour": colours[side.label],
-                "mark": _glyph(side.label),
+            classes[side.label]
+            | {
                 "probability": percent(found.probabilities[i, side.label]),
                 "speakers": [
                     {"number": f"{training.rows[j]:,}", "influence": f"{influence:.2g}"}
@@ -284,7 +371,9 @@ def make_importance(analysis: Analysis) -> dict[str, Any] | None:
                 "width": f"{100 * max(mean, 0.0) / top:.1f}",
                 "loss": f"{mean:.3f} ± {error:.3f}",
             }
-            for name, mean, error in zip(found.names, found.mean, found.error, strict=True)
+            for name, mean, error in zip(
+                shorten_all(found.names), found.mean, found.error, strict=True
+            )
         ][:_MAX_IMPORTANT],
     }
 
@@ -299,8 +388,7 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
     some = "" if n == n_rows else f", chosen at random from {n_rows:,},"
     return {
         "words": f"{n:,} rows{some} in {n_folds} folds: each classifier is fitted without a fold, "
-        "makes all its choices there, and predicts the fold. If another one has a clearly smaller "
-        "log-loss here, use it.",
+        "makes all its choices there, and predicts the fold.",
         "table": [
             _score_row(name, "", scores, own=name.startswith(own)) for name, scores in found.items()
         ],
@@ -315,7 +403,7 @@ def make_pool(analysis: Analysis) -> dict[str, Any] | None:
     metrics = sorted(clf.pool_weights_, key=lambda name: -clf.pool_weights_[name])
     columns = []
     if hasattr(clf, "feature_relevance_"):
-        found = zip(analysis.model.kinds, clf.feature_relevance_, strict=True)
+        found = zip(shorten_all(list(analysis.model.kinds)), clf.feature_relevance_, strict=True)
         ranked = sorted(found, key=lambda pair: -pair[1])
         columns = [
             {"name": name, "share": percent(share), "width": f"{100 * share / ranked[0][1]:.1f}"}
@@ -365,39 +453,6 @@ def make_posterior(analysis: Analysis) -> dict[str, Any] | None:
     }
 
 
-def make_classes(analysis: Analysis, colours: list[str]) -> list[dict[str, str]]:
-    """Count the rows of each class, and how many of them are found."""
-    training = analysis.training
-    found = []
-    for g, (name, colour) in enumerate(zip(training.names, colours, strict=True)):
-        mine = training.actual == g
-        found.append(
-            {
-                "name": name,
-                "colour": colour,
-                "mark": _glyph(g),
-                "n": f"{mine.sum():,}",
-                "share": f"{percent(mine.mean(), 1)}",
-                "found": f"{percent(np.mean(training.winners[mine] == g), 1)}",
-                "sure": ""
-                if training.zones is None
-                else f"{percent(np.mean(training.zones[mine] >= 0))}",
-            }
-        )
-    return found
-
-
-def make_confusion(analysis: Analysis) -> list[list[str]] | None:
-    """Count actual against predicted classes by leave-one-out; None where that fills a screen."""
-    training = analysis.training
-    n_classes = len(training.classes)
-    if n_classes > _MAX_CONFUSION:
-        return None
-    counts = np.zeros((n_classes, n_classes), dtype=np.int64)
-    np.add.at(counts, (training.actual, training.winners), 1)
-    return [[f"{count:,}" if count else "·" for count in row] for row in counts]
-
-
 def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
     """Tell what each column holds and what became of it."""
     plan, frame = analysis.plan, analysis.frame
@@ -409,9 +464,8 @@ def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
     if "standardise" in getattr(steps.get("numbers"), "named_steps", {}):
         use = "standardised"
     found = []
-    for name in frame.columns:
-        if name == plan.target:
-            continue
+    others = [name for name in frame.columns if name != plan.target]
+    for name, short in zip(others, shorten_all(others), strict=True):
         column = frame[name]
         if name in plan.dropped:
             about = {"kind": "left out", "use": plan.dropped[name], "out": True}
@@ -426,7 +480,8 @@ def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
             kind = "truth values" if plan.kinds[name] == "truth" else "categories"
             way = use if analysis.is_pooled else _use_of(column, gower)
             about = {"kind": kind, "use": way, "out": False}
-        found.append({"name": name, "values": _sum_up(column), **about})
+        names = {"name": short, "whole": name, "short": short == name}
+        found.append({**names, "values": _sum_up(column), **about})
     return found
 
 
@@ -439,6 +494,7 @@ def tell_diagnostics(analysis: Analysis) -> list[str]:
             "weights that maximise the leave-one-out log score (PooledNeighborsClassifier).",
             "Leave-one-out is honest: metrics that see the labels, and the weights, come from "
             "folds without the row.",
+            *tell_search(analysis),
             *([] if analysis.warnings else ["Nothing was found that speaks against the result."]),
         ]
     clf, report = analysis.classifier, analysis.classifier.diagnostics_
@@ -447,9 +503,12 @@ def tell_diagnostics(analysis: Analysis) -> list[str]:
         f"The posterior of (β, k) was reached by {report['inference']}"
         + (", as asked for." if report["reason"] == "asked for" else f": {report['reason']}."),
         f"{_tell_prior(clf)} Distances are {clf.metric}.",
+        *tell_search(analysis),
     ]
     if clf.class_prior is not None:
-        shares = ", ".join(f"{name} {percent(share, 1)}" for name, share in clf.class_prior.items())
+        shares = ", ".join(
+            f"{shorten(str(name))} {percent(share, 1)}" for name, share in clf.class_prior.items()
+        )
         sentences.append(f"The classes' frequencies were given: {shares}.")
     if report["inference"] == "grid":
         error = report.get("log_normalizer_error", 0.0)
@@ -481,6 +540,28 @@ def tell_diagnostics(analysis: Analysis) -> list[str]:
     if not analysis.warnings:
         sentences.append("Nothing was found that speaks against the computation.")
     return sentences
+
+
+def tell_search(analysis: Analysis) -> list[str]:
+    """Say how neighbours were found and, of an approximate search, how many of them."""
+    found = analysis.classifier.diagnostics_["search"]
+    # The pool has a search for each of its metrics.
+    searches = found if analysis.is_pooled else {"": found}
+    said: dict[str, list[str]] = {}
+    for metric, search in searches.items():
+        if search["exact"]:
+            text = "Neighbours were found exactly"
+        else:
+            text = (
+                f"Neighbours were found approximately (search {search['name']}): "
+                f"{percent(search['recall'], 1)} ± {100 * search['recall_error']:.1f}\xa0% of the "
+                "nearest of a sample of rows, the recall"
+            )
+        said.setdefault(text, []).append(metric)
+    return [
+        f"{text}." if len(said) == 1 else f"{text}, in the metric {' and '.join(metrics)}."
+        for text, metrics in said.items()
+    ]
 
 
 def _tell_prior(clf: Any) -> str:
@@ -540,10 +621,6 @@ def _use_of(column: Any, gower: bool) -> str:
     return f"indicators of the {MAX_CATEGORIES - 1} most common categories, one for the others"
 
 
-def _glyph(g: int) -> str:
-    return figures.GLYPHS[g % len(figures.GLYPHS)]
-
-
 def _sum_up(column: Any) -> str:
     there = column.dropna()
     missing = f"; {len(column) - len(there):,} missing" if len(there) < len(column) else ""
@@ -555,7 +632,9 @@ def _sum_up(column: Any) -> str:
         low, middle, high = map(_show, (there.min(), there.median(), there.max()))
         return (f"{low} to {high}, median {middle}" if low != high else low) + missing
     counts = there.astype(str).value_counts()
-    top = ", ".join(f"{name} ({percent(n / len(there))})" for name, n in counts.head(3).items())
+    top = ", ".join(
+        f"{shorten(name)} ({percent(n / len(there))})" for name, n in counts.head(3).items()
+    )
     more = f" and {len(counts) - 3:,} more" if len(counts) > 3 else ""
     return top + more + missing
 

@@ -1,0 +1,179 @@
+"""What is found of each class: the rare ones first, all of them, and who is taken for whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesknn.report import figures
+from bayesknn.report.analysis import Analysis
+from bayesknn.report.scores import percent
+from bayesknn.report.short_names import shorten_all
+
+# A class with less than this part of an even share is rare: the error hardly depends on it.
+_RARE = 0.25
+_MAX_RARE = 8
+# Classes that are listed, and that a table of all against all has room for.
+_MAX_LISTED = 20
+_MAX_MATRIX = 12
+_MAX_PAIRS = 20
+
+
+def find_rare(labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the numbers of the rare classes, the rarest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.report.per_class import find_rare
+    >>> find_rare(np.repeat([0, 1, 2], [90, 3, 7]), 3).tolist()
+    [1, 2]
+    """
+    counts = np.bincount(labels, minlength=n_classes)
+    rare = np.flatnonzero(counts < _RARE * len(labels) / n_classes)
+    return rare[np.argsort(counts[rare], kind="stable")]
+
+
+def name_classes(analysis: Analysis, colours: list[str]) -> list[dict[str, Any]]:
+    """Give each class's name, cut where it is not short, its whole one, its colour and its mark."""
+    names = analysis.training.names
+    return [
+        {
+            "name": name,
+            "whole": whole,
+            "short": name == whole,
+            "colour": colour,
+            "mark": figures.GLYPHS[g % len(figures.GLYPHS)],
+        }
+        for g, (name, whole, colour) in enumerate(
+            zip(shorten_all(names), names, colours, strict=True)
+        )
+    ]
+
+
+def tell_majority(analysis: Analysis, labels: np.ndarray) -> str:
+    """Say how often the most common class of the training rows would be wrong."""
+    training = analysis.training
+    most = int(np.bincount(training.actual).argmax())
+    name = shorten_all(training.names, 20)[most]
+    return f"always saying {name} errs in {percent(np.mean(labels != most), 1)}"
+
+
+def tell_rare(analysis: Analysis) -> dict[str, str] | None:
+    """Say in words and in one number what is found of the rare classes, if there are any."""
+    training = analysis.training
+    labels, names = training.actual, shorten_all(training.names)
+    rare = find_rare(labels, len(names))
+    if not len(rare):
+        return None
+    mine, called = np.isin(labels, rare), np.isin(training.winners, rare)
+    n, found = mine.sum(), np.sum(mine & (training.winners == labels))
+    share = f"{n:,} of {len(labels):,} rows ({percent(n / len(labels), 1)})"
+    if len(rare) == 1:
+        name = names[rare[0]]
+        who, rows = f"Only {share} are {name}.", f"rows of {name}"
+    else:
+        who = f"{len(rare)} of {len(names)} classes are rare, with {share} in all."
+        name, rows = "one of them", f"rows of {len(rare)} rare classes"
+    words = f"{who} Each row left out in turn, {found:,} of these {n:,} are found"
+    if called.any():
+        right = percent(np.mean(training.winners[called] == labels[called]))
+        words += f", and {right} of the {called.sum():,} that are called {name} rightly so"
+    words += f". For comparison: {tell_majority(analysis, labels)} of all rows."
+    return {"words": words, "value": percent(found / n), "label": f"of the {n:,} {rows} are found"}
+
+
+def make_rare(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Show for each rare class what is found, and how far down a list its rows are."""
+    training = analysis.training
+    rare = find_rare(training.actual, len(classes))
+    if not len(rare):
+        return None
+    rows = []
+    for g in rare[:_MAX_RARE]:
+        mine, called = training.actual == g, training.winners == g
+        ranks = np.flatnonzero(mine[np.argsort(-training.probabilities[:, g], kind="stable")]) + 1
+        half, most = (int(ranks[int(np.ceil(part * len(ranks))) - 1]) for part in (0.5, 0.9))
+        rows.append(
+            classes[g]
+            | {
+                "n": f"{mine.sum():,}",
+                "found": f"{np.sum(mine & called):,}",
+                "called": f"{called.sum():,}",
+                "half": f"{half:,}",
+                "most": f"{most:,}",
+            }
+        )
+    left = len(rare) - len(rows)
+    return {
+        "words": "If the training rows are sorted by the probability that each gets for a class "
+        "when left out, half of its rows are among so many at the top, and nine in ten among so "
+        "many." + (f" {left} further rare classes are not listed." if left else ""),
+        "rows": rows,
+    }
+
+
+def make_classes(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Count the rows of each class, and how many of them are found."""
+    training = analysis.training
+    shares = np.zeros(len(classes))
+    rows = []
+    for g, about in enumerate(classes):
+        mine = training.actual == g
+        shares[g] = np.mean(training.winners[mine] == g)
+        sure = None if training.zones is None else np.mean(training.zones[mine] >= 0)
+        rows.append(
+            about
+            | {
+                "n": f"{mine.sum():,}",
+                "share": percent(mine.mean(), 1),
+                "found": percent(shares[g], 1),
+                "sure": "" if sure is None else percent(sure),
+            }
+        )
+    if len(rows) > _MAX_LISTED:
+        rows = [rows[g] for g in np.argsort(shares, kind="stable")]
+    return {
+        "rows": rows[:_MAX_LISTED],
+        "more": rows[_MAX_LISTED:],
+        "words": "The classes of which least is found come first. "
+        if len(rows) > _MAX_LISTED
+        else "",
+    }
+
+
+def make_confusion(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Count actual against predicted classes: all of them, or of many the largest confusions."""
+    training = analysis.training
+    n = len(classes)
+    counts = np.zeros((n, n), dtype=np.int64)
+    np.add.at(counts, (training.actual, training.winners), 1)
+    if n <= _MAX_MATRIX:
+        return {
+            "words": "Each row of the table is an actual class, each column what its rows are "
+            "taken for when they are left out.",
+            "matrix": [[f"{count:,}" if count else "·" for count in row] for row in counts],
+            "pairs": [],
+        }
+    wrong = counts * (1 - np.eye(n, dtype=np.int64))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:_MAX_PAIRS]
+    pairs = [(*divmod(int(at), n), int(wrong.flat[at])) for at in order if wrong.flat[at]]
+    total = int(wrong.sum())
+    return {
+        "words": f"The {len(pairs)} most frequent confusions of rows that are left out hold "
+        f"{sum(pair[2] for pair in pairs):,} of the {total:,} rows that are taken for another "
+        "class."
+        if total
+        else "No row is taken for another class when it is left out.",
+        "matrix": None,
+        "pairs": [
+            {
+                "actual": classes[g],
+                "taken": classes[h],
+                "n": f"{count:,}",
+                "share": percent(count / counts[g].sum()),
+            }
+            for g, h, count in pairs
+        ],
+    }

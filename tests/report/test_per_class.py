@@ -1,0 +1,132 @@
+"""What is found of each class, counted by hand."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bayesknn.report.per_class import (
+    find_rare,
+    make_classes,
+    make_confusion,
+    make_rare,
+    name_classes,
+    tell_majority,
+    tell_rare,
+)
+from bayesknn.report.predictions import LEAVE_ONE_OUT, Predictions
+
+
+def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
+    """Return what an analysis knows of its leave-one-out probabilities, and nothing else."""
+    actual, winners = np.asarray(actual), np.asarray(winners)
+    rest = (1 - likeliest) / (n_classes - 1)
+    probabilities = np.full((len(actual), n_classes), rest)
+    probabilities[np.arange(len(actual)), winners] = likeliest
+    names = np.array([f"class {g}" for g in range(n_classes)], dtype=object)
+    training = Predictions(
+        np.arange(1, len(actual) + 1), names, probabilities, None, zones, LEAVE_ONE_OUT,
+        actual, names[actual],
+    )  # fmt: skip
+    return SimpleNamespace(training=training)
+
+
+def named(analysis):
+    return name_classes(analysis, ["#000000"] * len(analysis.training.classes))
+
+
+def test_what_is_rare_depends_on_the_number_of_classes():
+    assert find_rare(np.repeat([0, 1], [88, 12]), 2).tolist() == [1]
+    assert find_rare(np.repeat([0, 1], [87, 13]), 2).tolist() == []
+    assert find_rare(np.repeat([0, 1, 2, 3], [90, 5, 2, 3]), 4).tolist() == [2, 3, 1]
+
+
+def test_one_rare_class():
+    # 10 of 100 are of class 1: 4 of them are found, and 2 others are taken for it.
+    actual = np.repeat([1, 0], [10, 90])
+    winners = np.repeat([1, 0, 1, 0], [4, 6, 2, 88])
+    analysis = left_out(actual, winners, 2)
+    told = tell_rare(analysis)
+    assert told["value"] == "40\xa0%"
+    assert told["label"] == "of the 10 rows of class 1 are found"
+    assert told["words"] == (
+        "Only 10 of 100 rows (10.0\xa0%) are class 1. Each row left out in turn, 4 of these 10 are "
+        "found, and 67\xa0% of the 6 that are called class 1 rightly so. For comparison: always "
+        "saying class 0 errs in 10.0\xa0% of all rows."
+    )
+    [row] = make_rare(analysis, named(analysis))["rows"]
+    assert (row["name"], row["n"], row["found"], row["called"]) == ("class 1", "10", "4", "6")
+    # The 6 likeliest rows hold 4; the fifth of ten is the next, the ninth four further down.
+    assert (row["half"], row["most"]) == ("7", "11")
+
+
+def test_several_rare_classes_and_none_called_so():
+    actual = np.repeat([0, 1, 2], [95, 2, 3])
+    analysis = left_out(actual, np.zeros(100, dtype=int), 3)
+    told = tell_rare(analysis)
+    assert told["words"].startswith(
+        "2 of 3 classes are rare, with 5 of 100 rows (5.0\xa0%) in all. Each row left out in turn, "
+        "0 of these 5 are found. For comparison"
+    )
+    assert [row["name"] for row in make_rare(analysis, named(analysis))["rows"]] == [
+        "class 1", "class 2",
+    ]  # fmt: skip
+
+
+def test_nothing_is_rare_where_classes_are_alike():
+    analysis = left_out([0, 1, 0, 1], [0, 1, 1, 1], 2)
+    assert tell_rare(analysis) is None
+    assert make_rare(analysis, named(analysis)) is None
+    assert tell_majority(analysis, np.array([0, 1, 1, 1])).endswith("errs in 75.0\xa0%")
+
+
+def test_the_majority_is_that_of_the_training_rows():
+    analysis = left_out([0, 0, 1], [0, 0, 1], 2)
+    assert (
+        tell_majority(analysis, np.array([1, 1, -1, 0]))
+        == "always saying class 0 errs in 75.0\xa0%"
+    )
+
+
+def test_few_classes_have_a_matrix():
+    analysis = left_out([0, 0, 1, 2, 2], [0, 1, 1, 2, 0], 3)
+    found = make_confusion(analysis, named(analysis))
+    assert found["matrix"] == [["1", "1", "·"], ["·", "1", "·"], ["1", "·", "1"]]
+
+
+@pytest.mark.parametrize("n_classes", [13, 200])
+def test_many_classes_have_their_largest_confusions(n_classes):
+    actual = np.repeat(np.arange(n_classes), 5)
+    winners = actual.copy()
+    winners[5:9] = 0  # four of class 1 are taken for class 0
+    winners[15] = winners[16] = 2  # two of class 3 for class 2
+    winners[20:23] = 5, 6, 6
+    analysis = left_out(actual, winners, n_classes)
+    found = make_confusion(analysis, named(analysis))
+    assert found["matrix"] is None
+    pairs = [
+        (pair["actual"]["name"], pair["taken"]["name"], pair["n"], pair["share"])
+        for pair in found["pairs"]
+    ]
+    assert pairs == [
+        ("class 1", "class 0", "4", "80\xa0%"),
+        ("class 3", "class 2", "2", "40\xa0%"),
+        ("class 4", "class 6", "2", "40\xa0%"),
+        ("class 4", "class 5", "1", "20\xa0%"),
+    ]
+    assert "hold 9 of the 9 rows" in found["words"]
+    right = left_out(actual, actual, n_classes)
+    assert make_confusion(right, named(right))["pairs"] == []
+
+
+def test_of_many_classes_those_come_first_of_which_least_is_found():
+    actual = np.repeat(np.arange(30), 4)
+    winners = actual.copy()
+    winners[4 * 17 : 4 * 18] = 0
+    analysis = left_out(actual, winners, 30)
+    found = make_classes(analysis, named(analysis))
+    assert found["rows"][0]["name"] == "class 17" and found["rows"][0]["found"] == "0.0\xa0%"
+    assert len(found["rows"]) == 20 and len(found["more"]) == 10
+    few = left_out([0, 1, 2], [1, 1, 2], 3, zones=np.array([-1, 1, 2]))
+    rows = make_classes(few, named(few))["rows"]
+    assert [row["sure"] for row in rows] == ["0\xa0%", "100\xa0%", "100\xa0%"]

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from bayesknn import CoalescenceError
 from bayesknn.cli import fit as cli_fit
 from bayesknn.cli import main
+from bayesknn.graph.search import SEARCHES
 from bayesknn.posterior.trees import load_posterior
 from bayesknn.report.folder import write_folder
 from tests.browser import check_page
@@ -494,6 +495,7 @@ class Absent(MetaPathFinder):
 
 sys.meta_path.insert(0, Absent())
 from bayesknn.cli import main
+from bayesknn.graph.search import SEARCHES
 main(sys.argv[1:])
 """
 
@@ -595,3 +597,30 @@ def test_options_of_the_posterior_choose_the_model_that_has_one(tmp_path):
     assert json.loads(result.stdout)["model"] == "pseudo"
     result = run(*words, "--metric", "gower", *quick, "--force")
     assert json.loads(result.stdout)["model"] == "coherent"
+
+
+@pytest.mark.parametrize("model", ["pseudo", "pooled"])
+def test_how_neighbours_are_found_can_be_chosen(tmp_path, model):
+    two_columns(120).to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "out"
+    common = ("fit", tmp_path / "t.csv", "--target", "y", "--out", out, "--no-compare", "--json")
+    result = run(*common, "--model", model, "--max-neighbors", 5, "--search", "faiss-hnsw")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    searches = summary["search"].values() if model == "pooled" else [summary["search"]]
+    assert {search["name"] for search in searches} >= {"faiss-hnsw"}
+    assert any("is approximate: it found" in text for text in summary["warnings"])
+    assert "--search faiss-hnsw" in summary["command"]
+    assert "found approximately (search faiss-hnsw)" in (out / "report.html").read_text()
+
+
+def test_searches_are_those_of_the_graph(tmp_path, monkeypatch):
+    assert cli_fit.SEARCHES == SEARCHES
+    two_columns().to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "out"
+    assert "'--search'" in fit(tmp_path / "t.csv", out, "--search", "guess").stderr
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    result = fit(tmp_path / "t.csv", out, "--search", "faiss-flat", "--quiet")
+    assert result.exit_code == 1 and not out.exists()
+    assert "pip install 'bayesknn[ann]'" in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -20,12 +20,16 @@ from bayesknn.cli.outcome import (
 )
 
 FILE = click.Path(path_type=Path)
-# What a reader of the report need not type again.
 # Options that only the posterior of (beta, k) has.
 _OF_POSTERIOR = (
     "inference", "label_sampler", "metric", "beta_max", "class_prior", "chains", "draws", "warmup",
     "scale",
 )  # fmt: skip
+# As the graph knows them; it is imported later.
+SEARCHES = (
+    "auto", "brute", "kd_tree", "ball_tree", "blocked", "faiss-flat", "faiss-hnsw", "faiss-ivf",
+)  # fmt: skip
+# What a reader of the report need not type again.
 _PASSING = ("force", "quiet", "as_json", "jobs", "debug")
 
 
@@ -80,6 +84,12 @@ class _Share(click.ParamType):
 @click.option("--columns", nargs=2, metavar="A B", help="Draw the zones over these two columns.")
 @click.option("--encoding", help="Of the CSV files; UTF-8 by default.")
 @click.option("--sep", type=Separator(), help="Between the fields of the CSV files; found out.")
+@click.option(
+    "--search",
+    type=click.Choice(SEARCHES),
+    default="auto",
+    help="How neighbours are found; faiss-hnsw and faiss-ivf are approximate, for many rows.",
+)
 @click.option("--metric", default="euclidean", help="Distance; gower compares mixed columns.")
 @click.option(
     "--model",
@@ -256,6 +266,7 @@ def _settings(verbose: bool, **options: Any) -> dict[str, Any]:
     """Return the parameters of the classifier."""
     shared = {
         "max_neighbors": options["max_neighbors"],
+        "search": options["search"],
         "random_state": options["seed"],
         "n_jobs": options["jobs"],
         "verbose": int(verbose),

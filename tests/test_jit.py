@@ -144,3 +144,21 @@ def test_a_bar_is_shown_while_kernels_are_compiled(monkeypatch):
         time.sleep(0.05)
     # The compilation inside the other is not counted.
     assert shown == ["Compiling, once; kernels done:", 1, "closed"]
+
+
+def test_a_constant_argument_compiles_nothing_of_its_own():
+    """numba would compile ``inner`` for n = 0, too, where a caller's n starts from there."""
+
+    @kernel
+    def inner(n):
+        return n + 1
+
+    @kernel
+    def outer(m):
+        n = 0
+        for _ in range(m):
+            n = inner(n)
+        return n
+
+    assert outer(3) == 3
+    assert inner.signatures == [(numba.int64,)]

@@ -61,15 +61,30 @@ else:
         except RuntimeError as error:
             if "cannot cache function" not in str(error):
                 raise
-            return numba.njit(**options)(function)
+            return _forget_literals(numba.njit(**options)(function))
         path = inspect.getfile(function)
         if os.path.isfile(path):
             compiled._cache._cache_file._source_stamp = stamp_sources(path)
-        return compiled
+        return _forget_literals(compiled)
 
     def inline_kernel(function: Callable) -> Any:
         """Compile a function that is put into its callers before numba types them."""
         return kernel(function, inline="always")
+
+
+def _forget_literals(compiled: Any) -> Any:
+    """Let kernels that call this one with a constant have what is compiled for any number.
+
+    numba would compile it for ``n = 0``, too, wherever a caller's n starts from there.
+    """
+    resolve = compiled.get_call_template
+
+    def get_call_template(args: Any, kws: dict[str, Any]) -> Any:
+        plain = {name: numba.types.unliteral(kind) for name, kind in kws.items()}
+        return resolve(tuple(numba.types.unliteral(kind) for kind in args), plain)
+
+    compiled.get_call_template = get_call_template
+    return compiled
 
 
 @cache

@@ -20,7 +20,12 @@ from bayesknn.graph.arguments import check_class_numbers, check_k_values
 from bayesknn.graph.kdsearch import _gather, _make_candidates, round_tree
 from bayesknn.graph.kdtree import _LEAF, KDTree, build_tree
 from bayesknn.graph.ordering import _sort
-from bayesknn.graph.query import check_query, check_query_direction, cut_queries, query_rows
+from bayesknn.graph.query import (
+    NeighborQuery,
+    check_query,
+    check_query_direction,
+    cut_queries,
+)
 from bayesknn.graph.reach import Reach, _find_leaves, _find_reached, _make_hits
 from bayesknn.graph.threads import run_in_threads
 
@@ -122,12 +127,20 @@ class NeighborCounter:
         return Reach(self.graph.distances[np.sort(self.k_values) - 1], self.graph.index.tree)
 
     def _count_rows(self, rows: Any, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-        assert self.graph.index is not None
-        if self.graph.index.tree is None:
-            query = query_rows(self.graph, rows, n_jobs, self.direction)
-            counts = query.counts(self.labels, self.n_classes, self.k_values, self.direction)
-            return counts, query.distances[self.rank - 1]
-        return self._count_in_tree(self.graph.index.tree, build_tree(rows), n_jobs)
+        index = self.graph.index
+        assert index is not None
+        if index.tree is not None:
+            return self._count_in_tree(index.tree, build_tree(rows), n_jobs)
+        wanted = np.sort(self.k_values)
+        reach = self._reach if self.direction == "both" else None
+        forward, reverse = index.query(rows, int(wanted[-1]), reach, n_jobs)
+        if reverse is not None:
+            # Lists are known at these k alone: who comes t-th in them is a neighbour from there on.
+            starts, points, places = reverse
+            reverse = starts, points, wanted[places - 1].astype(np.uint32)
+        query = NeighborQuery(*forward, reverse, self.graph.n_points)
+        counts = query.counts(self.labels, self.n_classes, self.k_values, self.direction)
+        return counts, query.distances[self.rank - 1]
 
     def _count_in_tree(
         self, tree: KDTree, queries: KDTree, n_jobs: int | None

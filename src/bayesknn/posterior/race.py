@@ -165,7 +165,7 @@ def run_race(
     division: Division | None = None
     may_divide = True
     looks: dict[int, Look] = {}
-    # Bridges by the names of their pairs, and log Z itself by k.
+    # Bridges and masses by the names of their pairs, and log Z itself by k.
     known: dict[tuple, Any] = {}
     ks, search, stage = _thin_out(every), _SEARCH, 0
     new, guesses, reach = ks, np.ones(len(ks)), _MAX_MOVE
@@ -336,10 +336,16 @@ def _compare(
         heights = division.tie(ks, [pilot.pair for pilot in tied.pilots], heights)
     masses, tops = [], []
     for at, look in enumerate(looks):
-        profile = look.profile(tuple(heights[:, :, at] - heights[0, :, at]))
-        span = profile.find_span(target)
-        masses.append(profile.log_total(target, span))
-        tops.append(look.top if division is None else profile.find_top(target, span))
+        # One phase weighs the same wherever its neighbours stand.
+        name = ("mass", int(look.pair.keys[-1]))
+        if division is not None or name not in known:
+            profile = look.profile(tuple(heights[:, :, at] - heights[0, :, at]))
+            span = profile.find_span(target)
+            top = look.top if division is None else profile.find_top(target, span)
+            known[name] = profile.log_total(target, span), top
+        mass, top = known[name]
+        masses.append(mass)
+        tops.append(top)
     doubt = add_up_doubt(paths)
     found = np.column_stack(masses)
     return Standing(found - heights[0], found, heights, doubt, np.array(tops))

@@ -155,7 +155,7 @@ def test_a_subclass_of_precomputed_is_precomputed():
 def test_a_graph_knows_its_metric():
     graph = NeighborGraph.from_points(blobs(), 3, metric="mahalanobis")
     assert graph.metric.name == "mahalanobis"
-    assert graph.index.name == "kd_tree"
+    assert graph.index.name == "brute"
 
 
 def test_what_auto_chooses_where_distances_are_not_euclidean():

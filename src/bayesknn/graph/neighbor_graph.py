@@ -108,8 +108,9 @@ class NeighborGraph:
             and ``"faiss-flat"`` are for Euclidean distances in many dimensions: candidates by
             matrix products in single precision, measured again. ``"faiss-hnsw"`` and
             ``"faiss-ivf"`` are approximate (``exact``), for Euclidean and city-block distances;
-            what names faiss needs the extra ``ann``. ``"auto"`` is exact: it measures on a few
-            points whether a tree could skip the others, and takes products where it could not.
+            what names faiss needs the extra ``ann``. ``"auto"`` is exact: up to 1,000 points it
+            measures every pair; on more it tries on a few whether a tree could skip the others, and
+            takes products where it could not.
         n_jobs : int, optional
             Threads, as in joblib. The lists are the same whatever it is.
         tie_order : int
@@ -490,7 +491,7 @@ def describe_search(graph: NeighborGraph) -> tuple[dict[str, Any], list[str]]:
     --------
     >>> from bayesknn.graph import NeighborGraph, describe_search
     >>> describe_search(NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1))
-    ({'name': 'kd_tree', 'exact': True}, [])
+    ({'name': 'brute', 'exact': True}, [])
     """
     if graph.index is None or graph.recall is None:
         return {"name": graph.index.name if graph.index else "given", "exact": graph.exact}, []

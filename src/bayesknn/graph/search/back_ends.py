@@ -23,9 +23,10 @@ _EUCLIDEAN = {cls.name: cls for cls in (TreeSearch, ProductSearch, FlatSearch)}
 _BORROWED = {cls.name: cls for cls in (BorrowedKDTreeSearch, BallTreeSearch)}
 _APPROXIMATE = {cls.name: cls for cls in (HNSWSearch, IVFSearch)}
 SEARCHES = ("auto", "brute", "kd_tree", "ball_tree", "blocked", "faiss-flat", *_APPROXIMATE)
-# A ball tree skips little in many dimensions, and is asked point by point: measured, it pays only
-# on more points than this.
-_MANY = 50_000
+# On fewer points than this measuring every pair is faster than walking a tree, or in a plane as
+# fast but for new points, and there is much less to compile on first use. A ball tree skips little
+# in many dimensions, and is asked point by point: measured, it pays only on many points.
+_FEW, _MANY = 1_000, 50_000
 
 
 def find_neighbors(
@@ -74,7 +75,7 @@ def find_neighbors(
     >>> points = [[0.0], [1.0], [3.0], [5.0]]
     >>> neighbors, _, index, tied_beyond = find_neighbors(points, 1, Euclidean())
     >>> neighbors.tolist(), index.name, tied_beyond.tolist()
-    ([[1, 0, 1, 2]], 'kd_tree', [False, False, True, False])
+    ([[1, 0, 1, 2]], 'brute', [False, False, True, False])
     """
     k_max = check_count(k_max, "k_max")
     index = build_index(X, metric, search, tie_order, search_params)
@@ -175,7 +176,10 @@ def find_joint_neighbors(
     ties = TieOrder(np.append(first.rows, n + last.rows), np.append(first.ranks, n + last.ranks))
     ties.rows.flags.writeable = ties.ranks.flags.writeable = False
     points = np.concatenate([known, rows])
-    return type(index)(points, metric, 0, ties, index.params).neighbors(k_max, n_jobs)
+    # Exact lists do not depend on who finds them.
+    kind = _find_kind("auto", metric, points) if index.exact else type(index)
+    params = None if index.exact else index.params
+    return kind(points, metric, 0, ties, params).neighbors(k_max, n_jobs)
 
 
 def find_neighbors_among(index: SearchIndex, rows: np.ndarray, k_max: int) -> Lists | None:
@@ -196,7 +200,7 @@ def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:
             raise ValueError(f"search={search!r} needs points, metric='precomputed' has none")
         return PrecomputedSearch
     if search == "auto":
-        search = "kd_tree" if metric.is_euclidean else _choose(metric, points)
+        search = _choose(metric, points)
     if search == "brute":
         return BruteSearch
     if search in _APPROXIMATE:
@@ -229,8 +233,11 @@ def _check_params(kind: type[SearchIndex], params: Any) -> dict[str, int]:
 
 
 def _choose(metric: Metric, points: np.ndarray) -> str:
-    """Return what is fastest for a metric that is not Euclidean."""
+    """Return what is fastest."""
+    n, p = points.shape
+    if metric.is_euclidean:
+        return "kd_tree" if n > _FEW else "brute"
     is_named = isinstance(getattr(metric, "metric", None), str)
-    if is_named and points.shape[0] > _MANY and points.shape[1] <= 6:
-        return "ball_tree" if metric.candidate_tree("ball_tree", points[:2]) else "brute"
+    if is_named and n > _MANY and p <= 6 and metric.candidate_tree("ball_tree", points[:2]):
+        return "ball_tree"
     return "brute"

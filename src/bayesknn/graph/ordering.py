@@ -127,7 +127,8 @@ def _sort(keys, points, n, spare_keys, spare_points, slots):
     scale = (n - 1) / (highest - lowest) if lowest < highest < np.inf else 0.0
     is_spread = 0.0 < scale < np.inf
     if is_spread:
-        slots[: n + 1] = 0
+        for t in range(n + 1):
+            slots[t] = 0
         for t in range(n):
             slot = np.uint64((keys[t] - lowest) * scale) + np.uint64(1)
             slots[slot] += 1
@@ -141,8 +142,9 @@ def _sort(keys, points, n, spare_keys, spare_points, slots):
             slot = np.uint64((keys[t] - lowest) * scale)
             spare_keys[slots[slot]], spare_points[slots[slot]] = keys[t], points[t]
             slots[slot] += 1
-        keys[:n] = spare_keys[:n]
-        points[:n] = spare_points[:n]
+        # Not as slices, whose checks take long to compile.
+        for t in range(n):
+            keys[t], points[t] = spare_keys[t], spare_points[t]
     for t in range(1, n):
         key, point = keys[t], points[t]
         s = t - 1

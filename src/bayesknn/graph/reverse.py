@@ -110,38 +110,45 @@ def assemble(
 
 
 @kernel
-def _sort_entries(entries, start, stop, spare, slots):
-    """Sort packed entries by (rank, index) and return ``spare``, longer if need be.
+def _sort_by_rank(entries, start, stop, spare, slots):
+    """Sort packed entries by rank, stably, and return ``spare``, longer if need be.
 
     Ranks are few and their entries spread over them, so they are counted into place.
     """
     spare = _grow(spare, stop - start)
-    slots[:] = 0
+    for r in range(slots.shape[0]):
+        slots[r] = 0
     for e in range(start, stop):
         slots[entries[e] >> _SHIFT] += 1
     for r in range(1, slots.shape[0]):
         slots[r] += slots[r - 1]
-    for e in range(start, stop):
+    for e in range(stop - 1, start - 1, -1):
         rank = entries[e] >> _SHIFT
         slots[rank] -= 1
         spare[slots[rank]] = entries[e]
-    size = stop - start
-    first = 0
-    while first < size:
-        rank = spare[first] >> _SHIFT
-        last = slots[rank + np.uint64(1)]
+    for e in range(stop - start):
+        entries[start + e] = spare[e]
+    return spare
+
+
+@kernel
+def _sort_entries(entries, start, stop, spare, slots):
+    """Sort packed entries by (rank, index) and return ``spare``, longer if need be."""
+    spare = _sort_by_rank(entries, start, stop, spare, slots)
+    first = start
+    while first < stop:
+        last = start + slots[(entries[first] >> _SHIFT) + np.uint64(1)]
         if last - first > 16:
-            spare[first:last].sort()
+            entries[first:last].sort()
         else:
             for e in range(first + 1, last):
-                entry = spare[e]
+                entry = entries[e]
                 s = e - 1
-                while s >= first and spare[s] > entry:
-                    spare[s + 1] = spare[s]
+                while s >= first and entries[s] > entry:
+                    entries[s + 1] = entries[s]
                     s -= 1
-                spare[s + 1] = entry
+                entries[s + 1] = entry
         first = last
-    entries[start:stop] = spare[:size]
     return spare
 
 
@@ -150,7 +157,8 @@ def _grow(entries, needed):
     if needed <= entries.shape[0]:
         return entries
     longer = np.empty(max(needed, 2 * entries.shape[0]), np.uint64)
-    longer[: entries.shape[0]] = entries
+    for e in range(entries.shape[0]):
+        longer[e] = entries[e]
     return longer
 
 
@@ -205,7 +213,7 @@ def _scan_rows(rows, lists):
         entries = _grow(entries, total + size)
         for h in range(size):
             entries[total + h] = ((places[h] + np.uint64(1)) << _SHIFT) | members[h]
-        spare = _sort_entries(entries, total, total + size, spare, slots)
+        spare = _sort_by_rank(entries, total, total + size, spare, slots)
         counts[q] = size
         total += size
     return counts, entries[:total].copy()

@@ -345,10 +345,13 @@ def _advance(
                     neighbors, window_rank, n_classes, class_weight, labels, scratch,
                     of_window, of_window_clusters,
                 )  # fmt: skip
-                if window_low <= of_window[0] < window_high:
-                    before[:] = labels
-                else:
-                    labels[:] = before
+                is_inside = window_low <= of_window[0] < window_high
+                # Not as slices, whose checks take long to compile.
+                for i in range(labels.size):
+                    if is_inside:
+                        before[i] = labels[i]
+                    else:
+                        labels[i] = before[i]
         n_sweeps = thin
         if t < 0:
             continue
@@ -371,7 +374,9 @@ def _note_plain(n_classes, class_weight, components, labels, scratch, noted):
 
     And the number of clusters beyond that of components.
     """
-    n_components = components.max() + 1
+    n_components = 0
+    for i in range(components.size):
+        n_components = max(n_components, components[i] + 1)
     log_chance = np.zeros((n_components, n_classes))
     n_roots = 0
     for i in range(labels.size):

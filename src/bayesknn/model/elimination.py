@@ -171,7 +171,9 @@ def _sum_out(plan, edges, weights, counts, strengths, derive, peak, width, most_
     order, scope_starts, scopes = plan
     n = len(order)
     n_classes = len(weights)
-    heaviest = weights.max()
+    heaviest = weights[0]
+    for g in range(1, n_classes):
+        heaviest = max(heaviest, weights[g])
     n_low_max = 0
     while n_low_max < width and n_classes ** (n_low_max + 1) <= _MAX_LOW_ENTRIES:
         n_low_max += 1

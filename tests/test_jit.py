@@ -147,7 +147,7 @@ def test_a_bar_is_shown_while_kernels_are_compiled(monkeypatch):
 
 
 def test_a_constant_argument_compiles_nothing_of_its_own():
-    """numba would compile ``inner`` for n = 0, too, where a caller's n starts from there."""
+    """Numba would compile ``inner`` for n = 0, too, where a caller's n starts from there."""
 
     @kernel
     def inner(n):

@@ -337,13 +337,13 @@ def _compare(
     masses, tops = [], []
     for at, look in enumerate(looks):
         # One phase weighs the same wherever its neighbours stand.
-        name = ("mass", int(look.pair.keys[-1]))
-        if division is not None or name not in known:
+        key = ("mass", int(look.pair.keys[-1]))
+        if division is not None or key not in known:
             profile = look.profile(tuple(heights[:, :, at] - heights[0, :, at]))
             span = profile.find_span(target)
             top = look.top if division is None else profile.find_top(target, span)
-            known[name] = profile.log_total(target, span), top
-        mass, top = known[name]
+            known[key] = profile.log_total(target, span), top
+        mass, top = known[key]
         masses.append(mass)
         tops.append(top)
     doubt = add_up_doubt(paths)

@@ -55,9 +55,9 @@ def use_posterior(clf, X, y):
     assert load_posterior("posterior.nc").identical(clf.posterior_)
     assert np.isfinite(arviz_stats.loo(clf.posterior_).elpd)
     chain = BayesianKNeighborsClassifier(
-        "pseudo", inference="metropolis", max_neighbors=15, n_draws=500, random_state=0
+        "pseudo", inference="metropolis", max_neighbors=15, random_state=0
     ).fit(X, y)
-    assert chain.posterior_["posterior"]["beta"].shape == (4, 500)
+    assert chain.posterior_["posterior"]["beta"].shape == (4, 5000)
 
 
 def use_plot(clf, X, y):
@@ -79,10 +79,13 @@ def use_persist(clf, X, y):
 
 def use_report(clf, X, y):
     """Go from a table to a page and back by the command line."""
+    import pandas
+
     np.savetxt("t.csv", np.column_stack([X, y]), ["%.6f", "%.6f", "%d"], ",", header="a,b,y",
                comments="")  # fmt: skip
-    fit = ["fit", "t.csv", "--target", "y", "--model", "bayesian", "--no-compare", "--out", "out"]
-    for words in (["--version"], fit, ["predict", "out", "t.csv", "--out", "p.csv"]):
+    fit = ["fit", "t.csv", "--target", "y", "--model", "coherent", "--no-compare", "--out", "out"]
+    pandas.read_csv("t.csv").to_parquet("t.parquet")
+    for words in (["--version"], fit, ["predict", "out", "t.parquet", "--out", "p.csv"]):
         subprocess.run([BAYESKNN, *words], stdout=subprocess.DEVNULL, check=True)
     names = {path.name for path in Path("out").iterdir()}
     assert names == {"predictions.csv", "posterior.nc", "model.skops", "report.html"}

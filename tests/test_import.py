@@ -50,3 +50,12 @@ def test_errors_and_warnings_are_what_they_say():
     assert issubclass(bayesknn.CoalescenceError, RuntimeError)
     assert issubclass(bayesknn.MixingWarning, UserWarning)
     assert issubclass(bayesknn.PhaseTransitionWarning, UserWarning)
+
+
+def test_the_command_line_loads_no_ensembles_and_leaves_them_importable():
+    code = (
+        "import sys; from bayesknn.report.pipeline import import_skops_alone\n"
+        "import_skops_alone(); assert 'sklearn.ensemble' not in sys.modules\n"
+        "import sklearn.ensemble, sklearn.utils; assert len(sklearn.utils.all_estimators()) > 100"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

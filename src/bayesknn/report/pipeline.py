@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 import warnings
 import zipfile
 from pathlib import Path
@@ -320,17 +321,23 @@ def _check_members(path: Path) -> None:
 def import_skops_alone() -> None:
     """Import skops without every estimator of scikit-learn, of which it makes a list.
 
-    The list takes a second. It says which types may be in a file; ours are named above. This is
-    for processes that read and write no models but ours, as the command line does.
+    The list takes a second, and so do the ensembles, parts of which are on it. It says which types
+    may be in a file; ours are named above. This is for processes that read and write no models but
+    ours, as the command line does.
     """
     import sklearn.utils
 
     listed = sklearn.utils.all_estimators
     sklearn.utils.all_estimators = lambda *_, **__: []
+    unknown = "sklearn.ensemble" not in sys.modules
+    if unknown:
+        sys.modules["sklearn.ensemble"] = None  # type: ignore[assignment]
     try:
         _require_skops()
     finally:
         sklearn.utils.all_estimators = listed
+        if unknown:
+            del sys.modules["sklearn.ensemble"]
 
 
 def _require_skops() -> Any:

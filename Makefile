@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo paper test test-full lint format bench fuzz mutants coverage wheel-test docs clean
+.PHONY: help setup demo paper test test-full lint format bench fuzz faults mutants coverage wheel-test docs clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,9 @@ bench: setup ## every speed target as a ratio, measured in one run
 
 fuzz: setup ## an hour of files and arguments that nobody meant; FUZZ="--minutes 5 --seed 7"
 	$(BIN)/python -m campaigns fuzz $(FUZZ)
+
+faults: setup ## kills, interrupts, full disks and two at once; what is left is compared bit for bit
+	$(BIN)/python -m campaigns faults $(FAULTS)
 
 mutants: setup ## slips in the statistical core that the tests must notice; lists the survivors
 	$(BIN)/python -m campaigns mutants $(MUTANTS)

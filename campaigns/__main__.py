@@ -15,16 +15,20 @@ def main(arguments: list[str]) -> int:
     """Run the campaign that is named."""
     parser = argparse.ArgumentParser(prog="python -m campaigns")
     parser.add_argument("campaign", choices=["fuzz", "faults", "mutants"])
-    parser.add_argument("--minutes", type=float, default=60.0, help="how long to fuzz")
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="how long to go on, but for faults"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", help="mutants: those whose name holds this text")
     parser.add_argument("--record", action="store_true", help="keep the figures")
     given = parser.parse_args(arguments)
     module = importlib.import_module(f"campaigns.{given.campaign}")
-    options = {"fuzz": {"minutes": given.minutes, "seed": given.seed},
-               "faults": {"seed": given.seed},
-               "mutants": {"only": given.only}}[given.campaign]  # fmt: skip
-    figures = module.run(**options)
+    options = {
+        "fuzz": {"minutes": given.minutes, "seed": given.seed},
+        "faults": {"seed": given.seed},
+        "mutants": {"minutes": given.minutes, "only": given.only},
+    }
+    figures = module.run(**options[given.campaign])
     print(json.dumps(figures, indent=2, ensure_ascii=False))
     if given.record:
         record(given.campaign, figures)

@@ -49,7 +49,8 @@ def tell(known: dict[str, Any]) -> list[str]:
         lines.append(f"- `make faults`: {told}; faults: {len(faults['faults']) or 'none'}.")
     if mutants := known.get("mutants"):
         lines.append(
-            f"- `make mutants`: {mutants['mutants']} mutants in {', '.join(mutants['folders'])}; "
+            f"- `make mutants`: {mutants['mutants']} of {mutants['listed']} mutants tried, in "
+            f"{', '.join(mutants['folders'])}; "
             f"survivors: {', '.join(mutants['survivors']) or 'none'}."
         )
     return lines

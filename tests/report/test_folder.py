@@ -1,6 +1,8 @@
 """Output is there whole or not at all, and nothing of anyone else's is lost."""
 
 import errno
+import shutil
+import signal
 import subprocess
 import sys
 
@@ -167,3 +169,21 @@ def test_the_root_of_a_disk_is_no_place_to_replace(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.is_mount", lambda self: self.name == "disk")
     with pytest.raises(ValueError, match="is where a disk is mounted; name a folder in it"):
         write(tmp_path / "disk", "new")
+
+
+def test_ctrl_c_at_the_last_moment_is_too_late(tmp_path, monkeypatch):
+    """A result that is in its place is not said to be interrupted, and leaves nothing behind."""
+    remove = shutil.rmtree
+
+    def interrupt(*arguments, **options):
+        signal.raise_signal(signal.SIGINT)
+        remove(*arguments, **options)
+
+    monkeypatch.setattr("bayesknn.report.folder.shutil.rmtree", interrupt)
+    write(tmp_path / "out", "new")
+    assert names(tmp_path) == ["out"]
+    with pytest.raises(RuntimeError), write_folder(tmp_path / "other", own=OWN):
+        raise RuntimeError
+    assert names(tmp_path) == ["out"]
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,13 +90,14 @@ def write_folder(path: Path, *, force: bool = False, own: Collection[str]) -> It
         new, old = work / "new", work / "old"
         new.mkdir()  # with the permissions of any new folder
         yield new
-        try:
-            if place.exists():
-                place.rename(old)
-            new.rename(place)
-        except BaseException:
-            _put_back(old, place)
-            raise
+        with _too_late_for_interrupts():
+            try:
+                if place.exists():
+                    place.rename(old)
+                new.rename(place)
+            except BaseException:
+                _put_back(old, place)
+                raise
 
 
 @contextmanager
@@ -148,14 +151,28 @@ def _claim(path: Path, force: bool, own: Collection[str]) -> Iterator[tuple[Path
         check_output(path, force, own)
         yield place, work
     finally:
-        if lock >= 0:
-            shutil.rmtree(work, ignore_errors=True)
-            os.close(lock)
-        for parent in made:
-            try:
-                parent.rmdir()
-            except OSError:
-                break
+        with _too_late_for_interrupts():
+            if lock >= 0:
+                shutil.rmtree(work, ignore_errors=True)
+                os.close(lock)
+            for parent in made:
+                try:
+                    parent.rmdir()
+                except OSError:
+                    break
+
+
+@contextmanager
+def _too_late_for_interrupts() -> Iterator[None]:
+    """Pass over Ctrl-C where it would leave a mess, or a result that is said not to be there."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 def _lock(work: Path) -> int:

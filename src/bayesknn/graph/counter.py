@@ -17,7 +17,7 @@ import numpy as np
 from bayesknn._jit import kernel
 from bayesknn._validation import check_count
 from bayesknn.graph.arguments import check_class_numbers, check_k_values
-from bayesknn.graph.kdsearch import _gather, _make_candidates, round_tree
+from bayesknn.graph.kdsearch import _gather, _make_candidates
 from bayesknn.graph.kdtree import _LEAF, KDTree, build_tree
 from bayesknn.graph.ordering import _sort
 from bayesknn.graph.query import (
@@ -26,7 +26,8 @@ from bayesknn.graph.query import (
     check_query_direction,
     cut_queries,
 )
-from bayesknn.graph.reach import Reach, _find_leaves, _find_reached, _make_hits
+from bayesknn.graph.reach import Reach, _find_reached, _make_hits
+from bayesknn.graph.rounded import _GROUP, Rounded, _load, _make_group
 from bayesknn.graph.threads import run_in_threads
 
 if TYPE_CHECKING:
@@ -129,8 +130,8 @@ class NeighborCounter:
     def _count_rows(self, rows: Any, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         index = self.graph.index
         assert index is not None
-        if index.tree is not None:
-            return self._count_in_tree(index.tree, build_tree(rows), n_jobs)
+        if index.tree is not None and index.rounded is not None:
+            return self._count_in_tree(index.tree, index.rounded, build_tree(rows), n_jobs)
         wanted = np.sort(self.k_values)
         reach = self._reach if self.direction == "both" else None
         forward, reverse = index.query(rows, int(wanted[-1]), reach, n_jobs)
@@ -143,27 +144,26 @@ class NeighborCounter:
         return counts, query.distances[self.rank - 1]
 
     def _count_in_tree(
-        self, tree: KDTree, queries: KDTree, n_jobs: int | None
+        self, tree: KDTree, rounded: Rounded, queries: KDTree, n_jobs: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
         order = np.argsort(self.k_values, kind="stable")
         found = np.empty((len(order), len(queries.order), self.n_classes), np.int32)
         distances = np.empty(len(queries.order))
-        low, high = (box[queries.n_leaves == 1] for box in (queries.low, queries.high))
         is_reverse = self.direction == "both"
-        nothing = np.empty((0, 0))
-        reach = self._reach if is_reverse else None
-        arrays = (reach.lists, reach.squares, reach.boxes) if reach else (nothing, nothing, low[0])
+        lists, squares, radii = np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0), np.float32)
+        if is_reverse:
+            reach = self._reach
+            assert reach.squares is not None
+            lists, squares, radii = reach.lists, reach.squares, reach.radii(rounded)
         in_tree = self.labels[tree.order]
         by_rank = np.empty_like(in_tree)
         by_rank[tree.ranks] = in_tree
 
-        rounded = round_tree(tree, len(queries.order))
-
         def search(start: Any, stop: Any) -> None:
             _tally(
-                tree.ranks, *tree[1:6], *arrays, queries.order, queries.blocks, low, high,
-                rounded, start, stop, by_rank, in_tree, self.k_values[order], order, is_reverse,
-                self.rank, found, distances,
+                tree.ranks, *tree[1:6], rounded, lists, squares, radii,
+                queries.order, queries.blocks, start, stop, by_rank, in_tree,
+                self.k_values[order], order, is_reverse, self.rank, found, distances,
             )  # fmt: skip
 
         run_in_threads(search, len(queries.blocks), _LEAVES_A_TASK, n_jobs)
@@ -176,8 +176,8 @@ class NeighborCounter:
 
 @kernel
 def _tally(
-    ranks, first_leaf, n_leaves, low, high, blocks, lists, reach, box_reach,
-    query_order, query_blocks, query_low, query_high, rounded, start, stop,
+    ranks, first_leaf, n_leaves, low, high, blocks, rounded, lists, reach, radii,
+    query_order, query_blocks, start, stop,
     labels_by_rank, labels_in_tree, wanted, columns, is_reverse, rank, found, distances,
 ):  # fmt: skip
     """Write the counts at ``wanted``, which rises, to rows ``columns`` of ``found``.
@@ -185,44 +185,44 @@ def _tally(
     And the distances to the neighbours at ``rank`` to ``distances``.
     """
     m, n_k = query_order.shape[0], wanted.shape[0]
-    held = _make_candidates(wanted[-1], blocks.shape[1])
+    group = _make_group(blocks.shape[1], blocks.shape[0])
+    held = _make_candidates(wanted[-1], blocks.shape[0])
     keys, points, n_found = held.keys, held.points, held.n_found
     capacity = keys.shape[1]
     spare_keys, spare_points = np.empty(capacity), np.empty(capacity, np.uint32)
     slots = np.empty(capacity + 1, np.int64)
-    hits = _make_hits(blocks.shape[0] if is_reverse else 0, blocks.shape[1])
-    members, places = hits.members, hits.places
+    hits = _make_hits()
+    queries, members, places = hits.queries, hits.members, hits.places
     # The last row takes who turns out to be beyond the largest k.
-    tally = np.empty((n_k + 1, found.shape[2]), np.int32)
+    tally = np.empty((_GROUP * _LEAF, n_k + 1, found.shape[2]), np.int32)
     no_limits = np.empty(0)
-    n_near = 0
-    for b in range(start, stop):
+    for b in range(start, stop, _GROUP):
+        first = b * _LEAF
+        size = min(_LEAF * min(_GROUP, stop - b), m - first)
+        _load(query_blocks, b, size, rounded, group)
         _gather(
-            ranks, first_leaf, n_leaves, low, high, blocks,
-            query_order, query_blocks, query_low, query_high, False, no_limits, rounded,
-            b, wanted[-1], held,
+            ranks, first_leaf, n_leaves, low, high, blocks, rounded,
+            query_order, False, no_limits, first, size, wanted[-1], group, held,
         )  # fmt: skip
-        if is_reverse:
-            n_near = _find_leaves(
-                first_leaf, n_leaves, low, high, box_reach,
-                query_blocks, query_low, query_high, b, hits,
-            )  # fmt: skip
-        for q in range(min(_LEAF, m - b * _LEAF)):
+        tally[:] = 0
+        for q in range(size):
             _sort(keys[q], points[q], n_found[q], spare_keys, spare_points, slots)
-            tally[:] = 0
+            distances[query_order[first + q]] = keys[q, rank - 1]
             r = 0
             for t in range(n_k):
                 while r < wanted[t]:
-                    tally[t, labels_by_rank[points[q, r]]] += np.int32(1)
+                    tally[q, t, labels_by_rank[points[q, r]]] += np.int32(1)
                     r += 1
-            if is_reverse:
-                size = _find_reached(blocks, reach, lists, query_blocks, b, q, n_near, ranks, hits)
-                for h in range(np.uint64(size)):
-                    tally[places[h], labels_in_tree[members[h]]] += np.int32(1)
-            i = query_order[b * _LEAF + q]
-            distances[i] = keys[q, rank - 1]
+        leaf = 0 if is_reverse else blocks.shape[0]
+        while leaf < blocks.shape[0]:
+            n_hits, leaf = _find_reached(
+                blocks, rounded, lists, reach, radii, group, size, leaf, hits
+            )
+            for h in range(n_hits):
+                tally[queries[h], places[h], labels_in_tree[members[h]]] += np.int32(1)
+        for q in range(size):
             for g in range(found.shape[2]):
                 total = np.int32(0)
                 for t in range(n_k):
-                    total += tally[t, g]
-                    found[columns[t], i, g] = total
+                    total += tally[q, t, g]
+                    found[columns[t], query_order[first + q], g] = total

@@ -1,15 +1,9 @@
-"""The k nearest points by KD-tree, a block of 64 queries at a time.
+"""The k nearest points by KD-tree, a group of queries that lie together at a time.
 
-Queries that lie together share one walk down the tree. Each keeps a buffer of candidates and a
-limit, a (distance, rank among ties) that k of them do not exceed; when the buffer is full it is cut
-back to about the k best and the limit falls.
-
-Most points of a leaf are too far, and single precision shows it in half the time. With u = 2^-24
-and coordinates, less a centre, scaled to at most 1, a coordinate is rounded by at most u, the
-difference of two by u more of itself, and a sum of p squares by (p + 1) u: where the distance is at
-most D, the computed square is at most ``(D (1 + 2 u) + 2 u (|x| + sqrt p))^2 (1 + (p + 2) u)``, x
-the query. Whoever is above that is not looked at again; all others are measured in double
-precision.
+Leaves are visited from the nearest on, by all queries of a group. Each keeps a buffer of candidates
+and a limit, a (distance, rank among ties) that k of them do not exceed; when the buffer is full it
+is cut back to about the k best and the limit falls. Boxes and points beyond it are left out by
+single precision (:mod:`bayesknn.graph.rounded`), the rest is measured in double precision.
 """
 
 from __future__ import annotations
@@ -20,61 +14,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn._jit import kernel
-from bayesknn.graph.kdtree import (
-    _LEAF,
-    KDTree,
-    _box_bound,
-    _is_left_nearer,
-    _point_bounds,
-    _square_distances,
-)
+from bayesknn.graph.kdtree import _LEAF, KDTree, _box_bound, _is_left_nearer, _square_distances
 from bayesknn.graph.ordering import _NOBODY, _cut, _sort
+from bayesknn.graph.rounded import (
+    _GROUP,
+    Rounded,
+    _bound_points,
+    _find_limit,
+    _load,
+    _make_group,
+    _square_distance,
+    _square_singles,
+    round_tree,
+)
 from bayesknn.graph.threads import run_in_threads
 
 _LEAVES_A_TASK = 16
 # Distances are compared after the square root, which may send neighbouring squares to one value:
 # those above a square by at most this factor must still be looked at.
 _SAME_ROOT = 1.0 + 2.0**-50
-_UNIT = 2.0**-24
 # With more hits than this in a leaf all of its points are measured: whole leaves are quicker.
 _MANY_HITS = 12
-# Squares of what is much smaller or larger under- or overflow, in double precision, too.
-_SMALLEST, _LARGEST = 1e-130, 1e150
-# Rounding all points is worth it where so many of them, as a part, are searched for.
-_WORTH = 1 / 64
-
-
-class Rounded(NamedTuple):
-    """The points of a tree in single precision.
-
-    Attributes
-    ----------
-    blocks : ndarray of shape (n_leaves, p, 64), dtype float32
-        As those of the tree, less the centre and scaled; no leaves where it is not worth it.
-    centre : ndarray of shape (p,)
-    scale : float
-        A power of two.
-    """
-
-    blocks: np.ndarray
-    centre: np.ndarray
-    scale: float
-
-
-def round_tree(tree: KDTree, n_queries: int) -> Rounded:
-    """Round a tree's points, unless few are searched for or their squares leave the range."""
-    _, p, width = tree.blocks.shape
-    low, high = tree.low[0], tree.high[0]
-    is_worth = n_queries >= _WORTH * len(tree.order) and p > 2
-    if not (is_worth and _SMALLEST < (high - low).max() < _LARGEST):
-        return Rounded(np.empty((0, p, width), np.float32), low, 1.0)
-    centre = low + (high - low) / 2
-    scale = float(2.0 ** -np.frexp(np.maximum(high - centre, centre - low).max())[1])
-    blocks = np.empty(tree.blocks.shape, np.float32)
-    for start in range(0, len(blocks), 256):
-        part = slice(start, start + 256)
-        blocks[part] = (tree.blocks[part] - centre[:, None]) * scale
-    return Rounded(blocks, centre, scale)
 
 
 def nearest_in_tree(
@@ -84,6 +44,7 @@ def nearest_in_tree(
     n_jobs: int | None = None,
     advance: Callable[[float], object] | None = None,
     limits: np.ndarray | None = None,
+    rounded: Rounded | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the k nearest points of a tree, ordered by (distance, rank among ties).
 
@@ -103,6 +64,8 @@ def nearest_in_tree(
     limits : ndarray of shape (m,), optional
         Distances beyond which nobody is wanted, infinite ones included; there may then be fewer
         than k points to find.
+    rounded : Rounded, optional
+        The tree in single precision, where it is known already.
 
     Returns
     -------
@@ -125,19 +88,15 @@ def nearest_in_tree(
     m = len(asked.order)
     neighbors = np.empty((k, m), np.uint32)
     distances = np.empty((k, m))
-    boxes = np.flatnonzero(asked.n_leaves == 1)
-    low, high = asked.low[boxes], asked.high[boxes]
-
     rows = np.empty_like(tree.order)
     rows[tree.ranks] = tree.order
-
     limits = np.empty(0) if limits is None else limits
-    rounded = round_tree(tree, m)
+    rounded = round_tree(tree) if rounded is None else rounded
 
     def search(start: Any, stop: Any) -> None:
         _search(
-            tree.ranks, *tree[1:6], rows, asked.order, asked.blocks, low, high,
-            is_self, limits, rounded, start, stop, neighbors, distances,
+            tree.ranks, *tree[1:6], rounded, rows, asked.order, asked.blocks,
+            is_self, limits, start, stop, neighbors, distances,
         )  # fmt: skip
 
     def count(leaves: float) -> None:
@@ -150,52 +109,53 @@ def nearest_in_tree(
 
 @kernel
 def _search(
-    ranks, first_leaf, n_leaves, low, high, blocks, rows,
-    query_order, query_blocks, query_low, query_high, is_self, limits, rounded,
-    start, stop, neighbors, distances,
+    ranks, first_leaf, n_leaves, low, high, blocks, rounded, rows,
+    query_order, query_blocks, is_self, limits, start, stop, neighbors, distances,
 ):  # fmt: skip
     m, k = query_order.shape[0], neighbors.shape[0]
-    held = _make_candidates(k, blocks.shape[1])
+    group = _make_group(blocks.shape[1], blocks.shape[0])
+    held = _make_candidates(k, blocks.shape[0])
     keys, points = held.keys, held.points
     capacity = keys.shape[1]
     spare_keys, spare_points = np.empty(capacity), np.empty(capacity, np.uint32)
     slots = np.empty(capacity + 1, np.int64)
-    for b in range(start, stop):
+    for b in range(start, stop, _GROUP):
+        first = b * _LEAF
+        size = min(_LEAF * min(_GROUP, stop - b), m - first)
+        _load(query_blocks, b, size, rounded, group)
         _gather(
-            ranks, first_leaf, n_leaves, low, high, blocks,
-            query_order, query_blocks, query_low, query_high, is_self, limits, rounded, b, k, held,
+            ranks, first_leaf, n_leaves, low, high, blocks, rounded,
+            query_order, is_self, limits, first, size, k, group, held,
         )  # fmt: skip
-        for q in range(min(_LEAF, m - b * _LEAF)):
-            size = min(k, held.n_found[q])
+        for q in range(size):
+            n_found = min(k, held.n_found[q])
             _sort(keys[q], points[q], held.n_found[q], spare_keys, spare_points, slots)
-            i = query_order[b * _LEAF + q]
-            for r in range(size):
+            i = query_order[first + q]
+            for r in range(n_found):
                 neighbors[r, i] = rows[points[q, r]]
                 distances[r, i] = keys[q, r]
-            for r in range(size, k):
+            for r in range(n_found, k):
                 neighbors[r, i] = 0
                 distances[r, i] = np.inf
 
 
 class Candidates(NamedTuple):
-    """What a block of 64 queries holds while it is searched for.
+    """What a group of queries holds while it is searched for.
 
     Attributes
     ----------
-    keys, points : ndarray of shape (64, capacity)
+    keys, points : ndarray of shape (n_queries, capacity)
         Distances of the candidates of each query and their ranks among ties, in no order.
-    n_found : ndarray of shape (64,), dtype int64
+    n_found : ndarray of shape (n_queries,), dtype int64
         How many they are.
-    limit_key, limit_point, limit_square : ndarray of shape (64,)
+    limit_key, limit_point, limit_square : ndarray of shape (n_queries,)
         A pair that k candidates do not exceed, and the largest square that may still do so.
-    coordinates : ndarray of shape (64, p)
-        The queries.
-    single : ndarray of shape (64, p), dtype float32
-        The queries as the rounded points are.
-    slack : ndarray of shape (64,)
-        What rounding may add to a scaled distance.
-    limit_single : ndarray of shape (64,), dtype float32
+    limit_single : ndarray of shape (n_queries,), dtype float32
         The largest square in single precision that may still be within the limit.
+    gaps, spare_gaps : ndarray of shape (n_leaves,)
+        How far the leaves lie from the group; only decides who is visited first.
+    leaves, spare_leaves : ndarray of shape (n_leaves,), dtype uint32
+    slots : ndarray of shape (n_leaves + 1,), dtype int64
     """
 
     keys: np.ndarray
@@ -204,68 +164,69 @@ class Candidates(NamedTuple):
     limit_key: np.ndarray
     limit_point: np.ndarray
     limit_square: np.ndarray
-    coordinates: np.ndarray
-    single: np.ndarray
-    slack: np.ndarray
     limit_single: np.ndarray
+    gaps: np.ndarray
+    spare_gaps: np.ndarray
+    leaves: np.ndarray
+    spare_leaves: np.ndarray
+    slots: np.ndarray
 
 
 @kernel
-def _make_candidates(k, p):
-    capacity = k + 64 + k // 4
+def _make_candidates(k, n_leaves):
+    size, capacity = _GROUP * _LEAF, k + 64 + k // 4
     return Candidates(
-        np.empty((_LEAF, capacity)),
-        np.empty((_LEAF, capacity), np.uint32),
-        np.empty(_LEAF, np.int64),
-        np.empty(_LEAF),
-        np.empty(_LEAF, np.uint32),
-        np.empty(_LEAF),
-        np.empty((_LEAF, p)),
-        np.empty((_LEAF, p), np.float32),
-        np.empty(_LEAF),
-        np.empty(_LEAF, np.float32),
+        np.empty((size, capacity)),
+        np.empty((size, capacity), np.uint32),
+        np.empty(size, np.int64),
+        np.empty(size),
+        np.empty(size, np.uint32),
+        np.empty(size),
+        np.empty(size, np.float32),
+        np.empty(n_leaves),
+        np.empty(n_leaves),
+        np.empty(n_leaves, np.uint32),
+        np.empty(n_leaves, np.uint32),
+        np.empty(n_leaves + 1, np.int64),
     )
 
 
 @kernel
 def _gather(
-    ranks, first_leaf, n_leaves, low, high, blocks,
-    query_order, query_blocks, query_low, query_high, is_self, limits, rounded, b, k, held,
+    ranks, first_leaf, n_leaves, low, high, blocks, rounded,
+    query_order, is_self, limits, first, size, k, group, held,
 ):  # fmt: skip
-    """Fill ``held`` with candidates of block b, the k nearest of each query among them."""
-    keys, points, n_found, limit_key, limit_point, limit_square = held[:6]
-    coordinates, single, slack, limit_single = held[6:]
-    rounded_blocks, centre, scale = rounded
-    is_rounded = rounded_blocks.shape[0] > 0
-    own = np.full(_LEAF, _NOBODY)
-    home = np.empty(_LEAF, np.int64)
+    """Fill ``held`` with candidates of a group of queries, the k nearest of each among them.
+
+    They are ``query_order[first : first + size]``.
+    """
+    keys, points, n_found, limit_key, limit_point, limit_square, limit_single = held[:7]
+    leaves = held.leaves
+    coordinates, single, query_blocks, slack, bounds = group
+    rounded_blocks, rounded_low, rounded_high, _, scale = rounded
+    p = blocks.shape[1]
+    own = np.full(_GROUP * _LEAF, _NOBODY)
+    home = np.empty(_GROUP * _LEAF, np.int64)
     squares = np.empty(_LEAF)
     singles = np.empty(_LEAF, np.float32)
-    bounds = np.empty(_LEAF)
-    hits = np.empty(_LEAF, np.uint64)
-    # At most one waiting node for each level of the tree.
-    stack = np.empty(128, np.int64)
-    stack_bound = np.empty(128)
-    size = min(_LEAF, query_order.shape[0] - b * _LEAF)
+    point_bounds = np.empty(_LEAF, np.float32)
+    near = np.empty(_LEAF + 1, np.uint64)
+    hits = np.empty(_LEAF + 1, np.uint64)
     n_found[:] = 0
     limit_key[:] = np.inf
     limit_point[:] = _NOBODY
     limit_square[:] = np.inf
+    # Nobody comes in for queries that are not there.
+    limit_single[:] = -1.0
+    widest = np.full(_GROUP, -1.0, np.float32)
     for q in range(size):
-        length = 0.0
-        for f in range(blocks.shape[1]):
-            coordinates[q, f] = query_blocks[b, f, q]
-            scaled = (coordinates[q, f] - centre[f]) * scale
-            single[q, f] = scaled
-            length += scaled * scaled
-        slack[q] = 2 * _UNIT * (np.sqrt(length) + np.sqrt(blocks.shape[1]))
         if limits.shape[0] > 0:
-            limit_key[q] = limits[query_order[b * _LEAF + q]]
+            limit_key[q] = limits[query_order[first + q]]
             limit_square[q] = limit_key[q] * limit_key[q] * _SAME_ROOT
-        limit_single[q] = _find_limit(limit_square[q], blocks.shape[1], scale, slack[q])
+        limit_single[q] = _find_limit(limit_square[q], p, scale, slack[q])
         if is_self:
-            own[q] = ranks[b * _LEAF + q]
-            home[q] = b
+            own[q] = ranks[first + q]
+            home[q] = (first + q) // _LEAF
         else:
             home[q] = _find_leaf(first_leaf, n_leaves, low, high, coordinates, q)
         # Its own leaf first: the limit falls at once.
@@ -274,51 +235,72 @@ def _gather(
             keys, points, n_found, limit_key, limit_point, limit_square, slack, limit_single,
             squares, singles, np.uint32(_LEAF), hits,
         )  # fmt: skip
-    widest = np.inf
-    stack[0] = 0
-    stack_bound[0] = 0.0
-    top = 1
-    while top > 0:
-        top -= 1
-        node = stack[top]
-        if stack_bound[top] > widest:
-            continue
-        if n_leaves[node] > 1:
-            left, right = node + 1, node + 2 * ((n_leaves[node] + 1) // 2)
-            to_left = _box_bound(low, high, left, query_low, query_high, b)
-            to_right = _box_bound(low, high, right, query_low, query_high, b)
-            # What is pushed last is searched first.
-            if _is_left_nearer(low, high, left, right, to_left, to_right, query_low, query_high, b):
-                left, right = right, left
-                to_left, to_right = to_right, to_left
-            stack[top], stack_bound[top] = left, to_left
-            stack[top + 1], stack_bound[top + 1] = right, to_right
-            top += 2
-            continue
-        leaf = first_leaf[node]
+        if n_found[q] > k:
+            _lower(
+                scale, p, q, k, keys, points, n_found,
+                limit_key, limit_point, limit_square, slack, limit_single,
+            )  # fmt: skip
+        widest[q // _LEAF] = max(widest[q // _LEAF], limit_single[q])
+    n_blocks = (size + _LEAF - 1) // _LEAF
+    for t in range(_sort_leaves(rounded_low, rounded_high, group, widest, n_blocks, held)):
+        leaf = np.int64(leaves[t])
         lowest = ranks[leaf * _LEAF]
-        _point_bounds(query_blocks, b, low, high, node, bounds)
-        for q in range(size):
-            if bounds[q] > limit_square[q] or leaf == home[q]:
+        for s in range(n_blocks):
+            if bounds[s, leaf] > widest[s]:
                 continue
-            # At the limit itself only a lower rank gets in, and a leaf's first is its lowest.
-            if lowest > limit_point[q] and np.sqrt(bounds[q]) >= limit_key[q]:
-                continue
-            n_near = np.uint32(_LEAF)
-            if is_rounded:
+            _bound_points(query_blocks, s, rounded_low, rounded_high, leaf, point_bounds)
+            start = np.uint64(s * _LEAF)
+            n_near = np.uint64(0)
+            for j in range(np.uint64(_LEAF)):
+                near[n_near] = start + j
+                n_near += np.uint64(point_bounds[j] <= limit_single[start + j])
+            for e in range(n_near):
+                q = near[e]
+                if leaf == home[q]:
+                    continue
+                # Among duplicates only a lower rank gets in, and a leaf's first is its lowest.
+                if limit_key[q] == 0.0 and lowest > limit_point[q]:
+                    continue
                 # Not in ``_scan``: a call with that many arrays takes as long as this.
                 _square_singles(rounded_blocks, leaf, single, q, singles)
-                n_near = _count_near(singles, limit_single[q])
-                if n_near == np.uint32(0):
+                n_hits = _count_near(singles, limit_single[q])
+                if n_hits == np.uint32(0):
                     continue
-            _scan(
-                blocks, scale, ranks, leaf, coordinates, own[q], q, k,
-                keys, points, n_found, limit_key, limit_point, limit_square, slack, limit_single,
-                squares, singles, n_near, hits,
-            )  # fmt: skip
-        widest = 0.0
+                _scan(
+                    blocks, scale, ranks, leaf, coordinates, own[q], q, k,
+                    keys, points, n_found, limit_key, limit_point, limit_square, slack,
+                    limit_single, squares, singles, n_hits, hits,
+                )  # fmt: skip
+            if n_near > np.uint64(0):
+                widest[s] = -1.0
+                for j in range(np.uint64(_LEAF)):
+                    widest[s] = max(widest[s], limit_single[start + j])
+
+
+@kernel
+def _sort_leaves(low, high, group, widest, n_blocks, held):
+    """Fill in the leaves that some block of queries may need, the nearest first."""
+    single, bounds, leaves, gaps = group.single, group.bounds, held.leaves, held.gaps
+    n_near = np.uint64(0)
+    for leaf in range(np.uint32(low.shape[1])):
+        is_near = False
+        for s in range(n_blocks):
+            is_near |= bounds[s, leaf] <= widest[s]
+        leaves[n_near] = leaf
+        n_near += np.uint64(is_near)
+    for t in range(n_near):
+        gaps[t] = 0.0
+    size = n_blocks * _LEAF
+    for f in range(low.shape[0]):
+        middle = 0.0
         for q in range(size):
-            widest = max(widest, limit_square[q])
+            middle += 2 * single[q, f] / size
+        for t in range(n_near):
+            gap = low[f, leaves[t]] + high[f, leaves[t]] - middle
+            gaps[t] += gap * gap
+    if n_near > np.uint64(0):
+        _sort(gaps, leaves, np.int64(n_near), held.spare_gaps, held.spare_leaves, held.slots)
+    return n_near
 
 
 @kernel
@@ -337,10 +319,14 @@ def _find_leaf(first_leaf, n_leaves, low, high, coordinates, q):
 
 
 @kernel
-def _find_limit(limit_square, p, scale, slack):
-    """Return what the square in single precision does not exceed within a limit."""
-    longest = np.sqrt(limit_square) * scale * (1 + 4 * _UNIT) + slack
-    return np.float32(longest * longest * (1 + (p + 4) * _UNIT))
+def _lower(
+    scale, p, q, k, keys, points, n_found,
+    limit_key, limit_point, limit_square, slack, limit_single,
+):  # fmt: skip
+    """Cut query q's candidates back to about the k best."""
+    n_found[q], limit_key[q], limit_point[q] = _cut(keys[q], points[q], n_found[q], k)
+    limit_square[q] = limit_key[q] * limit_key[q] * _SAME_ROOT
+    limit_single[q] = _find_limit(limit_square[q], p, scale, slack[q])
 
 
 @kernel
@@ -384,10 +370,12 @@ def _scan(
         points[row, found] = i
         found += np.uint64(1)
         if found == np.uint64(keys.shape[1]):
-            left, limit_key[q], limit_point[q] = _cut(keys[q], points[q], keys.shape[1], k)
-            found = np.uint64(left)
-            limit_square[q] = limit_key[q] * limit_key[q] * _SAME_ROOT
-            limit_single[q] = _find_limit(limit_square[q], blocks.shape[1], scale, slack[q])
+            n_found[q] = np.int64(found)
+            _lower(
+                scale, blocks.shape[1], q, k, keys, points, n_found,
+                limit_key, limit_point, limit_square, slack, limit_single,
+            )  # fmt: skip
+            found = np.uint64(n_found[q])
     n_found[q] = np.int64(found)
 
 
@@ -397,38 +385,3 @@ def _count_near(singles, bound):
     for j in range(np.uint64(_LEAF)):
         n_near += np.uint32(singles[j] <= bound)
     return n_near
-
-
-@kernel
-def _square_distance(blocks, leaf, j, coordinates, q):
-    """Squared distance to one point of a leaf: the sum of ``_square_distances``."""
-    b = np.uint64(leaf)
-    total = 0.0
-    for f in range(np.uint64(blocks.shape[1])):
-        gap = coordinates[q, f] - blocks[b, f, j]
-        total += gap * gap
-    return total
-
-
-# Products may be added without rounding first: the bound holds all the more.
-@kernel(fastmath={"contract"})  # type: ignore[call-arg]
-def _square_singles(blocks, leaf, coordinates, q, squares):  # type: ignore[no-untyped-def]
-    """Squares in single precision, two features a pass."""
-    b, one, size = np.uint64(leaf), np.uint64(1), np.uint64(_LEAF)
-    p = np.uint64(blocks.shape[1])
-    f = p & one
-    if f == one:
-        x0 = coordinates[q, 0]
-        for j in range(size):
-            d0 = x0 - blocks[b, 0, j]
-            squares[j] = d0 * d0
-    else:
-        for j in range(size):
-            squares[j] = np.float32(0.0)
-    while f < p:
-        g = f + one
-        x0, x1 = coordinates[q, f], coordinates[q, g]
-        for j in range(size):
-            d0, d1 = x0 - blocks[b, f, j], x1 - blocks[b, g, j]
-            squares[j] = squares[j] + d0 * d0 + d1 * d1
-        f = g + one

@@ -176,19 +176,6 @@ def _square_distances(blocks, leaf, coordinates, q, squares):
 
 
 @kernel
-def _point_bounds(blocks, leaf, low, high, node, bounds):
-    """Lower bounds of the squared distances from the 64 points of a leaf to the box of a node."""
-    b, size = np.uint64(leaf), np.uint64(_LEAF)
-    for j in range(size):
-        bounds[j] = 0.0
-    for f in range(np.uint64(blocks.shape[1])):
-        below, above = low[node, f], high[node, f]
-        for j in range(size):
-            gap = max(max(below - blocks[b, f, j], blocks[b, f, j] - above), 0.0)
-            bounds[j] += gap * gap
-
-
-@kernel
 def _box_bound(low, high, node, other_low, other_high, other):
     """Lower bound of the squared distance between a point in one box and a point in another."""
     bound = 0.0

@@ -1,8 +1,9 @@
 """How far the lists of the training points reach, and which of them reach a new point.
 
 A training point reaches a new point if that would be among its k nearest for the largest k asked
-about; the new point then has a place in its list. A KD-tree whose boxes know how far their points
-reach finds them, a block of 64 new points at a time.
+about; the new point then has a place in its list. Leaves that know how far their points reach find
+them, for a group of new points that lie together at a time; those out of reach are left out by
+single precision (:mod:`bayesknn.graph.rounded`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn.graph.kdsearch import _SAME_ROOT
-from bayesknn.graph.kdtree import _LEAF, KDTree, _box_bound, _point_bounds, _square_distances
+from bayesknn.graph.kdtree import _LEAF, KDTree
+from bayesknn.graph.rounded import (
+    _GROUP,
+    _UNIT,
+    Rounded,
+    _bound_points,
+    _square_distance,
+    _square_singles,
+)
 
 
 class Reach:
@@ -32,132 +41,122 @@ class Reach:
         Each point's sorted distances, in tree order.
     squares : ndarray of shape (n_leaves, 64) or None
         Squares beyond which a point cannot be reached, by leaf; -1 for what pads the last.
-    boxes : ndarray of shape (n_nodes,) or None
-        The largest of ``squares`` under each node.
     """
 
     def __init__(self, distances: np.ndarray, tree: KDTree | None):
         order = slice(None) if tree is None else tree.order
         self.lists = np.ascontiguousarray(distances.T[order])
-        self.squares = self.boxes = None
+        self.squares = None
+        self._radii: np.ndarray | None = None
         if tree is not None:
             n_blocks = len(tree.blocks)
             radius = self.lists[:, -1]
             self.squares = np.full((n_blocks, _LEAF), -1.0)
             self.squares.ravel()[: len(radius)] = radius * radius * _SAME_ROOT
-            self.boxes = _spread_up(tree.first_leaf, tree.n_leaves, self.squares)
+
+    def radii(self, rounded: Rounded) -> np.ndarray:
+        """Return how far each point reaches, scaled and rounded up, (n_leaves, 64), float32."""
+        assert self.squares is not None
+        if self._radii is None:
+            self._radii = np.full(self.squares.shape, np.inf, np.float32)
+            if rounded.scale > 0.0:
+                longest = np.sqrt(np.maximum(self.squares, 0.0)) * rounded.scale
+                self._radii[:] = longest * (1 + 8 * _UNIT)
+        return self._radii
+
+
+# Pairs of a new point and one that reaches it that are dealt with at a time; a leaf may add this
+# many at most.
+_FULL = _GROUP * _LEAF * _LEAF
 
 
 class Hits(NamedTuple):
-    """What a block of 64 queries holds while its reverse neighbours are searched for.
+    """Pairs of a query of a group and a training point that reaches it.
 
     Attributes
     ----------
-    leaves : ndarray of shape (n_leaves,), dtype int64
-        Those that some query may be reached from.
-    bounds : ndarray of shape (64, n_leaves)
-        Above 0 where a query is out of a leaf's reach.
-    members : ndarray of shape (64 * n_leaves,), dtype uint64
-        Points, by their place in the tree, that reach the query at hand.
-    distances : ndarray of shape (64 * n_leaves,)
-        Those from them to the query.
-    places : ndarray of shape (64 * n_leaves,), dtype uint64
-        How many of their lists come before the query.
-    coordinates : ndarray of shape (1, p)
-        The query.
-    squares : ndarray of shape (64,)
+    queries : ndarray of shape (2 * _FULL,), dtype int64
+    members : ndarray of shape (2 * _FULL,), dtype uint64
+        Training points by their place in the tree.
+    distances : ndarray of shape (2 * _FULL,)
+        Those between them.
+    places : ndarray of shape (2 * _FULL,), dtype uint64
+        How many of the members' lists come before the query.
     """
 
-    leaves: np.ndarray
-    bounds: np.ndarray
+    queries: np.ndarray
     members: np.ndarray
     distances: np.ndarray
     places: np.ndarray
-    coordinates: np.ndarray
-    squares: np.ndarray
 
 
 @kernel
-def _spread_up(first_leaf, n_leaves, squares):
-    boxes = np.empty(first_leaf.shape[0])
-    for node in range(first_leaf.shape[0]):
-        first = first_leaf[node]
-        boxes[node] = squares[first : first + n_leaves[node]].max()
-    return boxes
-
-
-@kernel
-def _make_hits(n_blocks, p):
+def _make_hits():
+    size = 2 * _FULL
     return Hits(
-        np.empty(n_blocks, np.int64),
-        np.empty((_LEAF, n_blocks)),
-        np.empty(n_blocks * _LEAF, np.uint64),
-        np.empty(n_blocks * _LEAF),
-        np.empty(n_blocks * _LEAF, np.uint64),
-        np.empty((1, p)),
-        np.empty(_LEAF),
+        np.empty(size, np.int64),
+        np.empty(size, np.uint64),
+        np.empty(size),
+        np.empty(size, np.uint64),
     )
 
 
 @kernel
-def _find_leaves(
-    first_leaf, n_leaves, low, high, box_reach, query_blocks, query_low, query_high, b, held
-):
-    """Fill in the leaves within whose reach the box of block b lies; return their number."""
-    bounds, block_bounds = held.bounds, held.squares
-    stack = np.empty(128, np.int64)
-    n_near = 0
-    stack[0] = 0
-    top = 1
-    while top > 0:
-        top -= 1
-        node = stack[top]
-        if _box_bound(low, high, node, query_low, query_high, b) > box_reach[node]:
-            continue
-        if n_leaves[node] > 1:
-            stack[top] = node + 2 * ((n_leaves[node] + 1) // 2)
-            stack[top + 1] = node + 1
-            top += 2
-            continue
-        _point_bounds(query_blocks, b, low, high, node, block_bounds)
-        for q in range(_LEAF):
-            bounds[q, n_near] = block_bounds[q] - box_reach[node]
-        held.leaves[n_near] = first_leaf[node]
-        n_near += 1
-    return n_near
+def _find_reached(blocks, rounded, lists, reach, radii, group, size, leaf, held):
+    """Fill in who reaches the first ``size`` queries of a group, from a leaf on, and their places.
 
-
-@kernel
-def _find_reached(blocks, reach, lists, query_blocks, b, q, n_near, order, held):
-    """Fill in the points that reach query q of block b, and its places; return their number.
-
-    A place at the end of the list is possible: the square let it pass and the distance did not.
+    Returns how many they are and the leaf to go on from. A place at the end of the list is
+    possible: the square let it pass and the distance did not.
     """
-    leaves, bounds, members, distances, places, coordinates, squares = held
-    n = order.shape[0]
-    for f in range(blocks.shape[1]):
-        coordinates[0, f] = query_blocks[b, f, q]
-    size = np.uint64(0)
-    for t in range(n_near):
-        if bounds[q, t] > 0:
-            continue
-        leaf = leaves[t]
-        _square_distances(blocks, leaf, coordinates, 0, squares)
+    queries, members, distances, places = held
+    coordinates, single, query_blocks, slack, bounds = group
+    rounded_blocks, low, high = rounded[:3]
+    n, n_leaves, p = lists.shape[0], blocks.shape[0], blocks.shape[1]
+    slacks = np.empty(_GROUP, np.float32)
+    slacks[:] = 0.0
+    for q in range(size):
+        slacks[q // _LEAF] = max(slacks[q // _LEAF], np.float32(slack[q] * (1 + 8 * _UNIT)))
+    stretch = np.float32(1 + (p + 16) * _UNIT)
+    limits, singles = np.empty(_LEAF, np.float32), np.empty(_LEAF, np.float32)
+    point_bounds = np.empty(_LEAF, np.float32)
+    near = np.empty(_LEAF + 1, np.uint64)
+    found = np.uint64(0)
+    while leaf < n_leaves and found <= np.uint64(_FULL):
         at = np.uint64(leaf)
-        n_hits = np.uint64(0)
-        for j in range(np.uint64(_LEAF)):
-            n_hits += np.uint64(squares[j] <= reach[at, j])
-        if n_hits == np.uint64(0):
-            continue
-        first = at * np.uint64(_LEAF)
-        for j in range(np.uint64(min(_LEAF, n - leaf * _LEAF))):
-            members[size] = first + j
-            distances[size] = squares[j]
-            size += np.uint64(squares[j] <= reach[at, j])
-    for h in range(size):
-        distances[h] = np.sqrt(distances[h])
-    _enter(lists, members, distances, size, places)
-    return np.int64(size)
+        width = np.uint64(min(_LEAF, n - leaf * _LEAF))
+        furthest = np.float32(0.0)
+        for j in range(width):
+            furthest = max(furthest, radii[at, j])
+        for s in range((size + _LEAF - 1) // _LEAF):
+            widest = (furthest + slacks[s]) * (furthest + slacks[s]) * stretch
+            if bounds[s, at] > widest:
+                continue
+            _bound_points(query_blocks, s, low, high, leaf, point_bounds)
+            n_near = np.uint64(0)
+            for j in range(np.uint64(min(_LEAF, size - s * _LEAF))):
+                near[n_near] = j
+                n_near += np.uint64(point_bounds[j] <= widest)
+            for j in range(np.uint64(_LEAF)):
+                longest = radii[at, j] + slacks[s]
+                limits[j] = longest * longest * stretch
+            for e in range(n_near):
+                q = np.uint64(s * _LEAF) + near[e]
+                _square_singles(rounded_blocks, leaf, single, q, singles)
+                n_hits = np.uint32(0)
+                for j in range(np.uint64(_LEAF)):
+                    n_hits += np.uint32(singles[j] <= limits[j])
+                if n_hits == np.uint32(0):
+                    continue
+                for j in range(width):
+                    if singles[j] <= limits[j]:
+                        square = _square_distance(blocks, leaf, j, coordinates, q)
+                        queries[found] = q
+                        members[found] = at * np.uint64(_LEAF) + j
+                        distances[found] = np.sqrt(square)
+                        found += np.uint64(square <= reach[at, j])
+        leaf += 1
+    _enter(lists, members, distances, found, places)
+    return np.int64(found), leaf
 
 
 @kernel

@@ -14,7 +14,8 @@ import numpy as np
 
 from bayesknn._jit import kernel
 from bayesknn.graph.kdtree import _LEAF, KDTree
-from bayesknn.graph.reach import Reach, _enter, _find_leaves, _find_reached, _make_hits
+from bayesknn.graph.reach import Reach, _enter, _find_reached, _make_hits
+from bayesknn.graph.rounded import _GROUP, Rounded, _load, _make_group, round_tree
 from bayesknn.graph.threads import run_in_threads
 
 _LEAVES_A_TASK = 16
@@ -22,9 +23,13 @@ _SHIFT = np.uint64(32)
 
 
 def reverse_in_tree(
-    tree: KDTree, reach: Reach, queries: KDTree, n_jobs: int | None = None
+    tree: KDTree,
+    reach: Reach,
+    queries: KDTree,
+    n_jobs: int | None = None,
+    rounded: Rounded | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find reverse neighbours by a KD-tree whose boxes know how far their points reach.
+    """Find reverse neighbours by a KD-tree whose leaves know how far their points reach.
 
     Parameters
     ----------
@@ -35,6 +40,8 @@ def reverse_in_tree(
         Over the new points.
     n_jobs : int, optional
         Threads, as in joblib.
+    rounded : Rounded, optional
+        The tree in single precision, where it is known already.
 
     Returns
     -------
@@ -45,13 +52,14 @@ def reverse_in_tree(
     ranks : ndarray, dtype uint32
         Rank, from 1, that the new point takes in their lists.
     """
-    low, high = (box[queries.n_leaves == 1] for box in (queries.low, queries.high))
+    rounded = round_tree(tree) if rounded is None else rounded
+    radii = reach.radii(rounded)
     parts: list[Any] = [None] * -(-len(queries.blocks) // _LEAVES_A_TASK)
 
     def search(start: Any, stop: Any) -> None:
         parts[start // _LEAVES_A_TASK] = _search_reverse(
-            *tree[:6], reach.lists, reach.squares, reach.boxes,
-            queries.blocks, low, high, start, stop, len(queries.order),
+            tree.order, tree.blocks, rounded, reach.lists, reach.squares, radii,
+            queries.blocks, start, stop, len(queries.order),
         )  # fmt: skip
 
     run_in_threads(search, len(queries.blocks), _LEAVES_A_TASK, n_jobs)
@@ -164,33 +172,48 @@ def _grow(entries, needed):
 
 @kernel
 def _search_reverse(
-    order, first_leaf, n_leaves, low, high, blocks, lists, reach, box_reach,
-    query_blocks, query_low, query_high, start, stop, m,
+    order, blocks, rounded, lists, reach, radii, query_blocks, start, stop, m
 ):  # fmt: skip
     k_max = lists.shape[1]
-    n_queries = min(stop * _LEAF, m) - start * _LEAF
-    counts = np.zeros(n_queries, np.int64)
-    entries = np.empty(n_queries * k_max, np.uint64)
+    counts = np.zeros(min(stop * _LEAF, m) - start * _LEAF, np.int64)
+    entries = np.empty(counts.shape[0] * k_max, np.uint64)
     spare, slots = np.empty(2 * k_max, np.uint64), np.empty(k_max + 2, np.int64)
+    group = _make_group(blocks.shape[1], blocks.shape[0])
+    held = _make_hits()
+    queries, members, places = held.queries, held.members, held.places
+    # Of a group, as they are found: the entries and the queries that they belong to.
+    found, whose = np.empty(4096, np.uint64), np.empty(4096, np.uint64)
+    ends = np.empty(_GROUP * _LEAF + 1, np.int64)
     total = 0
-    held = _make_hits(blocks.shape[0], blocks.shape[1])
-    members, places = held.members, held.places
-    for b in range(start, stop):
-        n_near = _find_leaves(
-            first_leaf, n_leaves, low, high, box_reach, query_blocks, query_low, query_high, b, held
-        )
-        for q in range(min(_LEAF, m - b * _LEAF)):
-            size = _find_reached(blocks, reach, lists, query_blocks, b, q, n_near, order, held)
-            entries = _grow(entries, total + size)
-            first = total
-            for h in range(np.uint64(size)):
+    for b in range(start, stop, _GROUP):
+        size = min(_LEAF * min(_GROUP, stop - b), m - b * _LEAF)
+        _load(query_blocks, b, size, rounded, group)
+        n_found, leaf = 0, 0
+        ends[:] = 0
+        while leaf < blocks.shape[0]:
+            n_hits, leaf = _find_reached(
+                blocks, rounded, lists, reach, radii, group, size, leaf, held
+            )
+            found, whose = _grow(found, n_found + n_hits), _grow(whose, n_found + n_hits)
+            for h in range(n_hits):
                 # Beyond the list, where the square alone let it pass.
                 if places[h] < np.uint64(k_max):
                     rank = places[h] + np.uint64(1)
-                    entries[total] = (rank << _SHIFT) | np.uint64(order[members[h]])
-                    total += 1
-            spare = _sort_entries(entries, first, total, spare, slots)
-            counts[(b - start) * _LEAF + q] = total - first
+                    found[n_found] = (rank << _SHIFT) | np.uint64(order[members[h]])
+                    whose[n_found] = np.uint64(queries[h])
+                    ends[queries[h] + 1] += 1
+                    n_found += 1
+        entries = _grow(entries, total + n_found)
+        first = (b - start) * _LEAF
+        for q in range(size):
+            counts[first + q] = ends[q + 1]
+            ends[q + 1] += ends[q]
+        for e in range(n_found):
+            entries[total + ends[whose[e]]] = found[e]
+            ends[whose[e]] += 1
+        for q in range(size):
+            spare = _sort_entries(entries, total, total + counts[first + q], spare, slots)
+            total += counts[first + q]
     return counts, entries[:total].copy()
 
 

@@ -17,6 +17,7 @@ from bayesknn.graph.ties import TieOrder, order_ties
 if TYPE_CHECKING:
     from bayesknn.graph.kdtree import KDTree
     from bayesknn.graph.reach import Reach
+    from bayesknn.graph.rounded import Rounded
 
 # Lists of shape (k, m): neighbours, uint32, and distances.
 Lists = tuple[np.ndarray, np.ndarray]
@@ -108,6 +109,11 @@ class SearchIndex:
     @property
     def tree(self) -> KDTree | None:
         """The package's own tree, where there is one."""
+        return None
+
+    @property
+    def rounded(self) -> Rounded | None:
+        """The tree's points in single precision."""
         return None
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:

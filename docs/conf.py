@@ -34,7 +34,7 @@ if not NUMBERS.exists():
     subprocess.run([sys.executable, HERE / "measure"], check=True)
 myst_substitutions = json.loads(NUMBERS.read_text())
 myst_enable_extensions = ["colon_fence", "dollarmath", "substitution"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -67,7 +67,10 @@ html_static_path = ["_static"]
 html_css_files = ["bayesknn.css"]
 html_show_sourcelink = False
 # Pages with headings and no pages below them: a list of the headings, and no list of pages.
-PAGES = ("model", "methods", "intervals", "scaling", "equations", "api", "contributing")
+PAGES = (
+    "start", "model", "methods", "pool", "intervals", "checks", "scaling", "equations",
+    "architecture", "api", "contributing",
+)  # fmt: skip
 html_sidebars = {page: [] for page in (*PAGES, "index", "genindex", "search")}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],

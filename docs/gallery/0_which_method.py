@@ -58,13 +58,15 @@ for column, relevance in zip(pima.feature_names, pool.feature_relevance_, strict
 # Forward search by the pseudo-likelihood's evidence, which takes a moment; ``by="evidence"``, that
 # of the paper's model, takes longer and lets fewer columns in.
 
+import matplotlib.pyplot as plt
 import pandas as pd
 
 from bayesknn.plots import ColumnPathDisplay
 
 selector = ColumnSelector("pseudo-evidence").fit(pd.DataFrame(X, columns=pima.feature_names), y)
 print("chosen:", ", ".join(selector.get_feature_names_out()))
-ColumnPathDisplay.from_estimator(selector)
+figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+ColumnPathDisplay.from_estimator(selector, ax=ax)
 
 # %%
 # What forward search cannot see

@@ -62,10 +62,14 @@ import matplotlib.pyplot as plt
 
 from bayesknn.plots import ZoneMapDisplay
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.8), layout="constrained", sharey=True)
 for ax, (name, clf) in zip(axes, fits.items(), strict=True):
     ZoneMapDisplay.from_estimator(clf, X, y, resolution=80, ax=ax)
     ax.set_title(name)
+    legend = ax.get_legend()
+    legend.remove()
+words = [text.get_text() for text in legend.get_texts()]
+figure.legend(legend.legend_handles, words, loc="outside lower center", ncols=4, frameon=False)
 
 # %%
 # The offset is Bayes' theorem, right where the cases look alike in the sample and in the

@@ -35,7 +35,8 @@ for radius, p, (low, high), typicality in zip(
 # new point does from its own, at the posterior mean of k; where it is 0, the interval is [0, 1].
 #
 # Where to draw the line is a choice of how many ordinary points one is ready to turn away: with
-# ``unfamiliar=0.02``, about one in fifty.
+# ``unfamiliar=0.02``, about one in fifty. Here that is what five training points say, so that the
+# share of test points may well be half or twice as large.
 
 zones = clf.predict_zone(ripley.X_test, unfamiliar=0.02)
 print(f"test points called unfamiliar: {np.mean(zones == 'unfamiliar'):.3f}")
@@ -44,25 +45,32 @@ print(f"test points called unfamiliar: {np.mean(zones == 'unfamiliar'):.3f}")
 # The map: sure of either class, uncertain, and the plane beyond the data.
 
 import matplotlib.pyplot as plt
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
 
-from bayesknn.plots.style import COLOURS, INK, tidy
+from bayesknn.plots.style import COLOURS, GREY, INK, MARKERS, tidy
 
-x = np.linspace(-2.2, 2.2, 111)
-y = np.linspace(-1.2, 2.2, 86)
+x = np.linspace(-2.2, 2.6, 121)
+y = np.linspace(-0.8, 2.6, 86)
 grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
 names = [0, 1, "uncertain", "unfamiliar"]
 zones = clf.predict_zone(grid, unfamiliar=0.02)
 number = np.select([zones == name for name in names], range(4)).reshape(len(y), len(x))
-shades = [COLOURS[0], COLOURS[1], "#e9e4d4", "#ffffff"]
+shades = [COLOURS[0], COLOURS[1], GREY, "white"]
 
 figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
-ax.contourf(x, y, number, levels=np.arange(-0.5, 4), colors=shades, alpha=0.45)
+# Numbers of zones have no order: cells, since level lines would draw class 1 between 0 and 2.
+ax.pcolormesh(x, y, number, cmap=ListedColormap(shades), vmin=-0.5, vmax=3.5, alpha=0.4)
 ax.contour(x, y, number == 3, levels=[0.5], colors=INK, linewidths=1, linestyles="--")
+marks = []
 for g in (0, 1):
     own = ripley.X_train[ripley.y_train == g]
-    ax.plot(*own.T, "o", color=COLOURS[g], markersize=3, label=f"class {g}")
-ax.plot(*new.T, "x", color=INK, markersize=6, label="the new points above")
-ax.text(-2.1, -1.1, "unfamiliar", color=INK, fontsize="small")
-ax.set(xlim=(-2.2, 2.6), ylim=(-1.2, 2.6), xlabel="xs", ylabel="ys")
-ax.legend(frameon=False, fontsize="small", loc="upper left")
+    marks += ax.plot(*own.T, MARKERS[g], color=COLOURS[g], markersize=3, label=f"class {g}")
+marks += ax.plot(*new.T, "x", color=INK, markersize=6, label="the new points above")
+told = ("sure of class 0", "sure of class 1", "uncertain", "unfamiliar")
+for shade, words in zip(shades, told, strict=True):
+    edge = INK if words == "unfamiliar" else "none"
+    marks.append(Patch(facecolor=shade, alpha=0.4, edgecolor=edge, linestyle="--", label=words))
+ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]), xlabel="x1", ylabel="x2", aspect="equal")
+ax.legend(handles=marks, frameon=False, fontsize="small", loc="upper left")
 tidy(ax)

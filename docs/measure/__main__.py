@@ -20,10 +20,12 @@ def main(names: list[str]) -> None:
     import intervals
     import methods
     import model
+    import paper
     import pool
     import prediction
     import readme
     import scaling
+    import start
 
     once = {"scaling": scaling.write, "readme": readme.write}
     for name in names:
@@ -33,7 +35,7 @@ def main(names: list[str]) -> None:
     OUT.mkdir(exist_ok=True)
     numbers: dict[str, str] = {}
     with mpl.rc_context({"font.size": 9, "savefig.dpi": 160}):
-        for part in (model, methods, pool, prediction, intervals, scaling):
+        for part in (model, methods, pool, prediction, intervals, scaling, start, paper):
             print(f"measuring: {part.__name__}", flush=True)
             numbers |= part.run(OUT)
     (OUT / "numbers.json").write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n")

@@ -54,7 +54,8 @@ def _draw_reverse() -> Figure:
     X, y = np.vstack([dense, sparse]), np.repeat([0, 1], [60, 25])
     point = np.array([[-1.25, 0.1]])
     query = NeighborGraph.from_points(X, 5).query(point)
-    figure, axes = _figure(2)
+    figure = Figure(figsize=(6.8, 4.3), layout="constrained")
+    axes = figure.subplots(1, 2)
     chosen = (query.neighbors[:, 0], query.reverse_points)
     titles = ("its five nearest", "those that have it among their five")
     for ax, rows, title in zip(axes, chosen, titles, strict=True):
@@ -64,6 +65,8 @@ def _draw_reverse() -> Figure:
             ax.scatter(*X[y == g].T, s=14, color=COLOURS[g], marker=MARKERS[g])
         ax.scatter(*point.T, s=70, color="black", marker="*")
         ax.set(title=title, xticks=[], yticks=[], aspect="equal")
+        for spine in ax.spines.values():
+            spine.set_color(GREY)
     return figure
 
 

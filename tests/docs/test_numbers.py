@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("index", "model", "methods", "pool", "intervals", "scaling")
+PAGES = ("index", "start", "model", "methods", "pool", "intervals", "checks", "scaling")
 # Levels and thresholds, and the made-up example of a probability.
 TYPED = {"0.5", "0.6", "0.58", "0.62", "0.95"}
 

@@ -1,0 +1,46 @@
+"""Pilots run until their memory is known, and no longer than is bearable."""
+
+import numpy as np
+import pytest
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.log_z.chains import Setting
+from bayesknn.log_z.simulation import Simulation
+from bayesknn.model import BoltzmannModel
+
+GRAPH = NeighborGraph.from_points(np.random.default_rng(0).normal(size=(3000, 2)), 2)
+
+
+class Chains:
+    """A pair of chains whose memory is known beforehand."""
+
+    thin = 1
+
+    def __init__(self, memory, is_split):
+        self.memory, self.is_split, self.n_records = memory, is_split, 0
+
+    def advance(self, n_records):
+        self.n_records += n_records
+
+
+@pytest.mark.parametrize(
+    ("memory", "is_split", "least", "most", "is_slow"),
+    [
+        (2.0, False, 64, 64, False),
+        (20.0, False, 400, 500, False),
+        # More than 512 sweeps, but all but done by then, as near a critical point.
+        (40.0, False, 800, 1000, False),
+        (60.0, False, 512, 512, True),
+        (400.0, False, 512, 512, True),
+        (2.0, True, 512, 512, True),
+    ],
+)
+def test_pilots_stop_when_memory_is_known_or_hopeless(
+    monkeypatch, memory, is_split, least, most, is_slow
+):
+    chains = Chains(memory, is_split)
+    monkeypatch.setattr(Simulation, "pair", lambda *args, **options: chains)
+    with Simulation(BoltzmannModel(GRAPH, 2), np.random.SeedSequence(0), n_jobs=1) as simulation:
+        pilot = simulation.pilot(Setting.at(1.0, 1), [1], (0,))
+    assert least <= pilot.pair.n_records <= most
+    assert pilot.is_slow == is_slow

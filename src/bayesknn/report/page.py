@@ -8,6 +8,7 @@ one, as well as any request.
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -81,7 +82,11 @@ def render_report(
             for name, (title, _) in sections.SECTIONS.items()
             if parts.get(name, True) is not None
         },
-        advice={name: advice for name, (_, advice) in sections.SECTIONS.items()},
+        # An option is not broken in two.
+        advice={
+            name: Markup(re.sub(r"--[\w-]+", r'<span class="nowrap">\g<0></span>', advice))
+            for name, (_, advice) in sections.SECTIONS.items()
+        },
         css=Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8")),
         version=__version__,
         versions=", ".join(

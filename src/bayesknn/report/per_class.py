@@ -14,8 +14,10 @@ from bayesknn.report.short_names import shorten_all
 # A class with less than this part of an even share is rare: the error hardly depends on it.
 _RARE = 0.25
 _MAX_RARE = 8
-# Classes that are listed, and that a table of all against all has room for.
+# Up to so many classes all are listed, of more the worst; a table of all against all has room for
+# so many, and a list of pairs for so many.
 _MAX_LISTED = 20
+_WORST = 12
 _MAX_MATRIX = 12
 _MAX_PAIRS = 20
 
@@ -79,7 +81,7 @@ def tell_rare(analysis: Analysis) -> dict[str, str] | None:
     words = f"{who} Each row left out in turn, {found:,} of these {n:,} are found"
     if called.any():
         right = percent(np.mean(training.winners[called] == labels[called]))
-        words += f", and {right} of the {called.sum():,} that are called {name} rightly so"
+        words += f", and {right} of the {called.sum():,} rows called {name} are so rightly"
     words += f". For comparison: {tell_majority(analysis, labels)} of all rows."
     return {"words": words, "value": percent(found / n), "label": f"of the {n:,} {rows} are found"}
 
@@ -132,15 +134,11 @@ def make_classes(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str,
                 "sure": "" if sure is None else percent(sure),
             }
         )
-    if len(rows) > _MAX_LISTED:
-        rows = [rows[g] for g in np.argsort(shares, kind="stable")]
-    return {
-        "rows": rows[:_MAX_LISTED],
-        "more": rows[_MAX_LISTED:],
-        "words": "The classes of which least is found come first. "
-        if len(rows) > _MAX_LISTED
-        else "",
-    }
+    if len(rows) <= _MAX_LISTED:
+        return {"rows": rows, "more": [], "words": ""}
+    rows = [rows[g] for g in np.argsort(shares, kind="stable")]
+    words = "The classes of which least is found come first. "
+    return {"rows": rows[:_WORST], "more": rows[_WORST:], "words": words}
 
 
 def make_confusion(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:

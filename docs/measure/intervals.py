@@ -22,6 +22,14 @@ LAWS = {
     "8 × 8 board": board(8),
     "ring around a core": RING,
 }
+QUANTITIES = (
+    "of the *parameters*, covered at 95%",
+    "its width",
+    *(f"of the *probability*, covered at {level:.0%}" for level in LEVELS),
+    "its width at 95%",
+    "error of the stated probability",
+    "error of the pooled probability",
+)
 N_SETS = 6
 N_NEW = 400
 N_DRAWN = 60
@@ -30,21 +38,27 @@ N_DRAWN = 60
 def run(out: Path) -> dict[str, str]:
     """Write the tables of coverage and the figure, and return the numbers of the text."""
     numbers = {"cover_sets": str(N_SETS), "cover_new": str(N_NEW)}
-    lines = [
-        "| likelihood | n | *parameters*, covered at 95% | width | "
-        + " | ".join(f"*probability*, covered at {level:.0%}" for level in LEVELS)
-        + " | width at 95% | error of p | of pooled p |",
-        "|---|---:|" + "---:|" * (len(LEVELS) + 5),
-    ]
-    drawn = {}
+    drawn, columns = {}, []
     for likelihood, n in CASES:
         rows, drawn[likelihood, n] = _measure(RIPLEY, likelihood, n)
-        lines.append(f"| {likelihood} | {n:,} | {_cells(rows)} |")
+        columns.append(_cells(rows))
         mean = rows.mean(axis=0)
         name = f"cover_{likelihood.replace('-', '_')}_{n}"
         numbers[f"{name}_parameters"] = f"{mean[0]:.2f}"
         numbers[f"{name}_probability"] = f"{mean[4]:.2f}"
         numbers[f"{name}_width"] = f"{mean[5]:.2f}"
+    lines = [
+        "| | "
+        + " | ".join(
+            f"{likelihood}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{n:,}" for likelihood, n in CASES
+        )
+        + " |",
+        "|---|" + "---:|" * len(CASES),
+        *(
+            f"| {name} | {' | '.join(cells)} |"
+            for name, cells in zip(QUANTITIES, zip(*columns, strict=True), strict=True)
+        ),
+    ]
     (out / "coverage.md").write_text("\n".join(lines) + "\n")
     lines = [
         "| law | *parameters* covered | *probability* covered | width |",
@@ -64,12 +78,10 @@ def run(out: Path) -> dict[str, str]:
     return numbers
 
 
-def _cells(rows: np.ndarray) -> str:
+def _cells(rows: np.ndarray) -> list[str]:
     mean, error = rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(N_SETS)
     digits = [2, 3, *[2] * len(LEVELS), 3, 3, 3]
-    return " | ".join(
-        f"{a:.{d}f} ± {b:.{d}f}" for a, b, d in zip(mean, error, digits, strict=True)
-    )  # fmt: skip
+    return [f"{a:.{d}f} ± {b:.{d}f}" for a, b, d in zip(mean, error, digits, strict=True)]
 
 
 def _measure(law: Any, likelihood: str, n: int, n_copied: int = 0):

@@ -32,7 +32,8 @@ def run(out: Path) -> dict[str, str]:
     for name, row in zip(sets, losses, strict=True):
         best = row.min()
         cells = [f"**{loss:.3f}**" if loss == best else f"{loss:.3f}" for loss in row]
-        sizes = ", ".join(map(str, found["sizes"][name]))
+        # Not to be broken over lines.
+        sizes = ",\N{NO-BREAK SPACE}".join(map(str, found["sizes"][name]))
         rows.append(f"| {name} | {sizes} | {' | '.join(cells)} |")
     (out / "prediction_sets.md").write_text("\n".join(rows) + "\n")
     others = [j for j, method in enumerate(methods) if method != OURS]
@@ -46,5 +47,5 @@ def run(out: Path) -> dict[str, str]:
         "prediction_sets": str(len(sets)),
         "prediction_wins": str(int(np.sum(gaps < 0))),
         "prediction_worst": f"{sets[worst]} ({winner}, by {gaps[worst]:.3f})",
-        "prediction_no_signal": f"{excess:+.3f}",
+        "prediction_no_signal": f"{excess:.3f}",
     }

@@ -89,10 +89,10 @@ def test_points_that_cannot_be_told_apart_are_left_to_others():
     crowd = np.ones((600, 3))
     crowd[:40] = np.random.default_rng(4).normal(size=(40, 3))
     tree = build_tree(crowd, order_ties(600))
-    assert len(blocked.nearest_by_products(crowd, tree, 5)[2]) == 600
+    assert len(blocked.nearest_by_products(tree, 5)[2]) == 600
     few = np.random.default_rng(5).normal(size=(2500, 3))
     few[:250] = few[0]
-    left = blocked.nearest_by_products(few, build_tree(few, order_ties(2500)), 5)[2]
+    left = blocked.nearest_by_products(build_tree(few, order_ties(2500)), 5)[2]
     assert set(range(250)) <= set(left.tolist()) and len(left) < 312
     for points in (crowd, few):
         graph = NeighborGraph.from_points(points, 5, search="blocked")

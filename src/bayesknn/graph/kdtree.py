@@ -47,10 +47,15 @@ class KDTree(NamedTuple):
     blocks: np.ndarray
     ranks: np.ndarray
 
+    def in_order(self) -> np.ndarray:
+        """Return the points in tree order, (n, p)."""
+        n, p = len(self.order), self.blocks.shape[1]
+        return self.blocks.transpose(0, 2, 1).reshape(-1, p)[:n]
+
     def points(self) -> np.ndarray:
         """Return the points the tree was built from, in their own order, (n, p)."""
         found = np.empty((len(self.order), self.blocks.shape[1]))
-        found[self.order] = self.blocks.transpose(0, 2, 1).reshape(-1, found.shape[1])[: len(found)]
+        found[self.order] = self.in_order()
         return found
 
 

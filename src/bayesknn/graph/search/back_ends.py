@@ -83,7 +83,7 @@ def find_neighbors(
     if k_max >= n:
         raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, X has n_samples = {n}")
     if search == "auto" and isinstance(index, TreeSearch):
-        if is_worth_products(index.points, index.tree, min(k_max + 1, n - 1)):
+        if is_worth_products(index.tree, min(k_max + 1, n - 1)):
             index = index.by_products()
     with progress("Finding neighbours", n, verbose=verbose) as advance:
         neighbors, distances, tied_beyond = search_all(index, k_max, n_jobs, advance)

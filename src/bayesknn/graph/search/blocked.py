@@ -28,9 +28,11 @@ from bayesknn.graph.threads import run_in_threads
 _TILE, _STRIP = 2048, 256
 # Below these a tree is fast enough; above this number candidates would take a gigabyte.
 _FEW_POINTS, _FEW_FEATURES, _MANY_CANDIDATES = 2000, 16, 2**27
-# Points by which is measured how much a tree can skip. At n = 1e4 with 200 and 784 features, timed,
-# a pair of points costs it about twice as much: if it must search half of them products are faster.
-_SAMPLE, _MUST_SEARCH = 16, 0.5
+# Points by which is measured how much a tree can skip.
+_SAMPLE = 16
+# Nanoseconds for a pair of points that are compared, and more for each feature: by the tree, which
+# skips some, and by products. Timed at n = 1e4 and 3e4 with 16 to 784 features.
+_TREE, _PRODUCT = (2.0, 0.2), (3.5, 0.03)
 # Where single precision cannot tell this part of the points' neighbours apart, a tree is faster.
 _MANY_LEFT = 0.125
 # Squares of what is much smaller or larger under- or overflow in double precision, too.
@@ -41,7 +43,6 @@ _TINY = 2.0**-100
 
 
 def nearest_by_products(
-    points: np.ndarray,
     tree: KDTree,
     k: int,
     n_jobs: int | None = None,
@@ -51,9 +52,8 @@ def nearest_by_products(
 
     Parameters
     ----------
-    points : ndarray of shape (n, p), dtype float64
     tree : KDTree
-        Over them, with their order of ties.
+        Over the points, with their order of ties.
     k : int
         At most n - 1.
     n_jobs : int, optional
@@ -76,14 +76,14 @@ def nearest_by_products(
     >>> from bayesknn.graph.kdtree import build_tree
     >>> from bayesknn.graph.ties import order_ties
     >>> points = np.array([[0.0], [1.0], [1.0], [5.0]])
-    >>> nearest_by_products(points, build_tree(points, order_ties(4)), 2)[0].T.tolist()
+    >>> nearest_by_products(build_tree(points, order_ties(4)), 2)[0].T.tolist()
     [[2, 1], [2, 0], [1, 0], [2, 1]]
     """
+    points = tree.in_order()
     n, p = points.shape
     scale = find_scale(points, tree)
     if scale is None:
         return np.empty((k, 0), np.uint32), np.empty((k, 0)), np.arange(n)
-    points = points[tree.order]
     single = round_points(points, *scale)
     halves = 0.5 * np.einsum("ij,ij->i", single, single, dtype=np.float64)
     margin = find_margin(p)
@@ -142,7 +142,7 @@ def find_margin(p: int) -> float:
     return p * _UNIT / (1 - p * _UNIT) + 12 * _UNIT
 
 
-def is_worth_products(points: np.ndarray, tree: KDTree, k: int) -> bool:
+def is_worth_products(tree: KDTree, k: int) -> bool:
     """Return whether products are likely faster than the tree, which must be able to skip.
 
     How much it can skip is measured on a few points: the leaves whose boxes come nearer than their
@@ -155,22 +155,24 @@ def is_worth_products(points: np.ndarray, tree: KDTree, k: int) -> bool:
     >>> from bayesknn.graph.kdtree import build_tree
     >>> rng = np.random.default_rng(0)
     >>> points = {p: rng.normal(size=(3000, p)) for p in (2, 100)}
-    >>> [is_worth_products(points[p], build_tree(points[p]), 10) for p in (2, 100)]
+    >>> [is_worth_products(build_tree(points[p]), 10) for p in (2, 100)]
     [False, True]
     """
-    n, p = points.shape
+    n, p = len(tree.order), tree.blocks.shape[1]
     if n < _FEW_POINTS or p < _FEW_FEATURES or n * _capacity(k) > _MANY_CANDIDATES:
         return False
-    sample = points[:: -(-n // _SAMPLE)]
-    squares = (points**2).sum(axis=1) - 2 * sample @ points.T + (sample**2).sum(axis=1)[:, None]
-    reach = np.partition(squares, k, axis=1)[:, k]
+    sample = tree.blocks[:: -(-len(tree.blocks) // _SAMPLE), :, 0]
+    squares = (tree.blocks**2).sum(axis=1)[:, None] - 2 * sample @ tree.blocks
+    squares = squares.transpose(1, 0, 2).reshape(len(sample), -1)
+    reach = np.partition(squares, k, axis=1)[:, k] + (sample**2).sum(axis=1)
     is_leaf = tree.n_leaves == 1
     low, high = tree.low[is_leaf], tree.high[is_leaf]
     is_near = [
         (np.maximum(np.maximum(low - x, x - high), 0.0) ** 2).sum(axis=1) <= square
         for x, square in zip(sample, reach, strict=True)
     ]
-    return bool(np.mean(is_near) > _MUST_SEARCH)
+    tree_cost, product_cost = (pair + p * feature for pair, feature in (_TREE, _PRODUCT))
+    return bool(np.mean(is_near) * tree_cost > product_cost)
 
 
 def _capacity(k: int) -> int:

@@ -72,9 +72,10 @@ class ProductSearch(TreeSearch):
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
         """Measure candidates from products, or walk the tree where they tell too few apart."""
-        points = self.points
-        neighbors, distances, left = nearest_by_products(points, self._tree, k, n_jobs, advance)
-        if len(left) == len(points):
+        neighbors, distances, left = nearest_by_products(self._tree, k, n_jobs, advance)
+        if len(left) == self.n_points:
             return super().neighbors(k, n_jobs, advance)
-        rank_some(self.metric, points, self.ties, left.astype(np.uint32), neighbors, distances)
+        if len(left) > 0:
+            rows = left.astype(np.uint32)
+            rank_some(self.metric, self.points, self.ties, rows, neighbors, distances)
         return neighbors, distances

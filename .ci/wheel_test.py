@@ -19,7 +19,10 @@ EXTRAS = ("", "posterior", "plot", "persist", "report", "cli", "ann", "distribut
 def find_python(uv: str, version: str) -> str | None:
     """Return an interpreter of a version: one that uv sees, or pyenv has."""
     found = subprocess.run(
-        [uv, "python", "find", "--no-project", version], capture_output=True, text=True, check=False
+        [uv, "python", "find", "--no-project", "--system", version],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if found.returncode == 0:
         return found.stdout.strip()

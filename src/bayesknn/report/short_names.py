@@ -42,6 +42,8 @@ def shorten_all(names: Sequence[str], length: int = LENGTH) -> list[str]:
 
 
 def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 

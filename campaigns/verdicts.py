@@ -107,6 +107,7 @@ def _judge_refusal(case: Case, stderr: str, stdout: str, new: set[str]) -> list[
         faults.append(f"refused, yet it wrote {sorted(new)[0]}")
     if case.kind == "arguments" and errors:
         told = errors[0].lower().replace("_", "-")
+        told += told.replace(" ", "-")
         words = [w.strip("-").lower().replace("_", "-") for w in case.words[1:]]
         known = ("model", "target", "out", "column", "table", "missing", "y holds")
         if not any(w and w in told for w in (*words, *known)):

@@ -19,13 +19,14 @@ def main(arguments: list[str]) -> int:
         "--minutes", type=float, default=60.0, help="how long to go on, but for faults"
     )
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--share", type=float, default=1.0, help="faults: how much of all")
     parser.add_argument("--only", help="mutants: those whose name holds this text")
     parser.add_argument("--record", action="store_true", help="keep the figures")
     given = parser.parse_args(arguments)
     module = importlib.import_module(f"campaigns.{given.campaign}")
     options = {
         "fuzz": {"minutes": given.minutes, "seed": given.seed},
-        "faults": {"seed": given.seed},
+        "faults": {"seed": given.seed, "share": given.share},
         "mutants": {"minutes": given.minutes, "only": given.only},
     }
     figures = module.run(**options[given.campaign])

@@ -15,10 +15,24 @@ _MARKS = ("<!-- campaigns: written by python -m campaigns --record -->\n", "<!--
 def record(name: str, found: dict[str, Any]) -> None:
     """Keep what a campaign found, and tell it in CONTRIBUTING."""
     known = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
+    if name == "mutants":
+        found = _join(known.get(name, {"killed": [], "survivors": []}), found)
     known[name] = found
     FIGURES.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(fill(page, tell(known)), encoding="utf-8")
+
+
+def _join(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """Join the verdicts of runs over parts of the mutants; a later one counts."""
+    tried = {*found["killed"], *found["survivors"]}
+    return {
+        "listed": found["listed"],
+        **{
+            verdict: sorted({*before[verdict]} - tried | {*found[verdict]})
+            for verdict in ("killed", "survivors")
+        },
+    }
 
 
 def fill(page: str, lines: list[str]) -> str:
@@ -48,9 +62,9 @@ def tell(known: dict[str, Any]) -> list[str]:
         told = ", ".join(f"{n:,} {what}" for what, n in faults["moments"].items())
         lines.append(f"- `make faults`: {told}; faults: {len(faults['faults']) or 'none'}.")
     if mutants := known.get("mutants"):
+        killed, survivors = mutants["killed"], mutants["survivors"]
         lines.append(
-            f"- `make mutants`: {mutants['mutants']} of {mutants['listed']} mutants tried, in "
-            f"{', '.join(mutants['folders'])}; "
-            f"survivors: {', '.join(mutants['survivors']) or 'none'}."
+            f"- `make mutants`: {len(killed) + len(survivors)} of {mutants['listed']} mutants "
+            f"tried so far; survivors: {', '.join(survivors) or 'none'}."
         )
     return lines

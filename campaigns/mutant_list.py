@@ -154,7 +154,7 @@ MUTANTS = (
            "return 1.0 / (p + (1.0 - p) * (n_classes - 1))", _PERFECT),
     # likelihood
     Mutant("the pseudo-likelihood of forward neighbours", "likelihood/pseudo.py",
-           'direction = "both"', 'direction = "forward"', _PSEUDO),
+           'direction = "both"', 'direction = "forward"', _in("likelihood/test_pseudo", "ripley_maximum")),
     Mutant("Holmes and Adams with reverse neighbours", "likelihood/holmes_adams.py",
            'direction = "forward"', 'direction = "both"',
            ("tests/likelihood/test_holmes_adams.py",)),

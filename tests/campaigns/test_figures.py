@@ -22,3 +22,10 @@ def test_a_mutant_applies_once_and_its_tests_are_there(mutant):
     assert source.count(mutant.old) == 1
     assert mutant.old != mutant.new
     assert all((ROOT / test.split("::")[0]).is_file() for test in mutant.tests)
+
+
+def test_figures_are_of_mutants_that_are_there():
+    mutants = json.loads(FIGURES.read_text(encoding="utf-8"))["mutants"]
+    names = {mutant.name for mutant in MUTANTS}
+    assert mutants["listed"] == len(names)
+    assert {*mutants["killed"], *mutants["survivors"]} <= names

@@ -242,7 +242,7 @@ def make_metric(metric: str | Callable | Metric, metric_params: dict | None = No
             return own[metric](**params)
         except TypeError:
             raise ValueError(
-                f"metric {metric!r} does not take all of the parameters {sorted(params)}"
+                f"metric {metric!r} does not take all of metric_params, {sorted(params)}"
             ) from None
     # scikit-learn is slow to import and asked only where its names are meant.
     known = {*own, *_names("brute"), *_names("ball_tree")}

@@ -69,8 +69,23 @@ def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, path)
+        _clear_unfinished(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _clear_unfinished(path: Path) -> None:
+    """Remove what processes left that were killed while they wrote this checkpoint."""
+    for entry in path.parent.iterdir():
+        number = entry.name.removeprefix(f"{path.name}.").removesuffix(".tmp")
+        if os.name != "posix" or entry.name != f"{path.name}.{number}.tmp" or not number.isdigit():
+            continue
+        try:
+            os.kill(int(number), 0)
+        except ProcessLookupError:
+            entry.unlink(missing_ok=True)
+        except OSError:
+            pass  # another user's
 
 
 def read_checkpoint(path: str | os.PathLike) -> Checkpoint | None:

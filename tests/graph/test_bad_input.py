@@ -201,6 +201,8 @@ def test_k(k):
 def test_metric_params():
     refuses(r"metric_params must be a dict or None, got \[1\]",
             NeighborGraph.from_points, X, 1, "euclidean", [1])  # fmt: skip
+    refuses(r"metric 'mahalanobis' does not take all of metric_params, \['W'\]",
+            NeighborGraph.from_points, X, 1, "mahalanobis", {"W": 1})  # fmt: skip
 
 
 def test_queries():

@@ -30,7 +30,8 @@ def fit(n):
     clf = BayesianKNeighborsClassifier({likelihood!r}, max_neighbors=K, n_jobs=2, random_state=0)
     return clf.fit(*mixture(n, P))
 
-fit(500).predict_proba(mixture(100, P)[0])
+# On enough points for the tree.
+fit(2000).predict_proba(mixture(100, P)[0])
 data = mixture(N, P)
 wall, cpu = time.perf_counter(), time.process_time()
 clf = BayesianKNeighborsClassifier({likelihood!r}, max_neighbors=K, n_jobs=2, random_state=0)

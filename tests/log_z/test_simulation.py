@@ -24,23 +24,24 @@ class Chains:
 
 
 @pytest.mark.parametrize(
-    ("memory", "is_split", "least", "most", "is_slow"),
+    ("n_classes", "memory", "is_split", "least", "most", "is_slow"),
     [
-        (2.0, False, 64, 64, False),
-        (20.0, False, 400, 500, False),
-        # More than 512 sweeps, but all but done by then, as near a critical point.
-        (40.0, False, 800, 1000, False),
-        (60.0, False, 512, 512, True),
-        (400.0, False, 512, 512, True),
-        (2.0, True, 512, 512, True),
+        (2, 2.0, False, 64, 64, False),
+        (3, 20.0, False, 400, 500, False),
+        # Two classes have a continuous transition, where chains are slow but cross.
+        (2, 40.0, False, 800, 1000, False),
+        (3, 40.0, False, 512, 512, True),
+        (2, 400.0, False, 1024, 1024, True),
+        (3, 2.0, True, 512, 512, True),
     ],
 )
 def test_pilots_stop_when_memory_is_known_or_hopeless(
-    monkeypatch, memory, is_split, least, most, is_slow
+    monkeypatch, n_classes, memory, is_split, least, most, is_slow
 ):
     chains = Chains(memory, is_split)
     monkeypatch.setattr(Simulation, "pair", lambda *args, **options: chains)
-    with Simulation(BoltzmannModel(GRAPH, 2), np.random.SeedSequence(0), n_jobs=1) as simulation:
+    model = BoltzmannModel(GRAPH, n_classes)
+    with Simulation(model, np.random.SeedSequence(0), n_jobs=1) as simulation:
         pilot = simulation.pilot(Setting.at(1.0, 1), [1], (0,))
     assert least <= pilot.pair.n_records <= most
     assert pilot.is_slow == is_slow

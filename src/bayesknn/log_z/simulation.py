@@ -14,7 +14,7 @@ from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting
 from bayesknn.model import BoltzmannModel
 
 # A pilot goes on until it is so many times as long as the memory of its chains, within bounds: a
-# few hundredths of a second on small data, a second on large. Twice that where half of it is done.
+# few hundredths of a second on small data, a second on large.
 _PILOT_SWEEPS, _PILOT_MEMORIES = 64, 20.0
 _MAX_PILOT_SWEEPS, _MIN_PILOT_SWEEPS, _MAX_PILOT_WORK = 16_384, 512, 1.5e6
 
@@ -124,19 +124,19 @@ class Simulation:
         """Run a pair of chains until its memory is known, or is known to be long."""
         pair = self.pair(setting, columns, key, **options)
         most = np.clip(_MAX_PILOT_WORK / self.model.n_points, _MIN_PILOT_SWEEPS, _MAX_PILOT_SWEEPS)
+        if self.model.n_classes == 2 and self.model.class_weight is None:
+            # The transition is continuous: near it chains on many points are slow, but they cross.
+            most = max(most, 2 * _MIN_PILOT_SWEEPS)
         n_records = max(-(-_PILOT_SWEEPS // pair.thin), 16)
         while True:
             pair.advance(n_records)
             memory, n_sweeps = pair.memory, pair.n_records * pair.thin
             is_split = pair.is_split
-            # Without a transition chains are slow, too, on many points near the critical beta.
-            is_nearly_done = not is_split and n_sweeps >= _PILOT_MEMORIES / 2 * memory
-            limit = 2 * most if is_nearly_done else most
-            if n_sweeps >= limit or not (is_split or n_sweeps < _PILOT_MEMORIES * memory):
+            if n_sweeps >= most or not (is_split or n_sweeps < _PILOT_MEMORIES * memory):
                 return Pilot(pair, memory, is_split)
             # What is missing, as far as the memory is known by now.
-            missing = (_PILOT_MEMORIES * memory if not is_split else limit) - n_sweeps
-            missing = min(max(missing, n_sweeps / 4), limit - n_sweeps)
+            missing = (_PILOT_MEMORIES * memory if not is_split else most) - n_sweeps
+            missing = min(max(missing, n_sweeps / 4), most - n_sweeps)
             n_records = min(3 * pair.n_records, int(np.ceil(missing / pair.thin)))
 
     def advance(self, work: Iterable[tuple[ChainPair, int]]) -> None:

@@ -198,6 +198,8 @@ def run_race(
                 reference = here[int(np.argmax(np.where(matters, guess, -np.inf)))]
                 division, at_least = _divide(simulation, target, reference, max_sweeps)
                 best, is_new, may_divide = max(best, at_least), division is not None, False
+            # Bounds that contradict each other, the ladder being off, exclude nothing.
+            best = min(best, most.max())
             behind = best - most if np.isfinite(best) else np.zeros(len(ks))
         near = np.flatnonzero(behind < BEHIND)
         first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(ks) - 1)

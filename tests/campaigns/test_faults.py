@@ -1,11 +1,32 @@
 """A small part of ``make faults``."""
 
-import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from campaigns.faults import FitFaults
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_alone(folder, work):
+    """Make trouble from a process of its own: a browser's event loop would hear Ctrl-C, too."""
+    script = f"""
+import signal, sys
+from pathlib import Path
+import numpy as np
 from campaigns.faults import ChainFaults, FitFaults, fill_disk, kill
+folder, rng = Path(sys.argv[1]), np.random.default_rng(0)
+{work}
+print(made.faults, sum(made.moments.values()))
+"""
+    folder.mkdir()
+    command = [sys.executable, "-c", script, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.splitlines()[-1:] or done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -18,13 +39,15 @@ def fits(tmp_path_factory):
         yield FitFaults(folder, np.random.default_rng(0))
 
 
-def test_fits_in_trouble_leave_all_or_nothing(fits):
-    fits.kill_at_events(1)
-    fits.signal_at_times("interrupts", signal.SIGINT, 1)
-    fits.fill_at_sizes((4_097,))
-    fits.two_at_once(1)
-    assert fits.faults == []
-    assert sum(fits.moments.values()) == 4
+def test_fits_in_trouble_leave_all_or_nothing(tmp_path):
+    work = """
+made = FitFaults(folder, rng)
+made.kill_at_events(1)
+made.signal_at_times("interrupts", signal.SIGINT, 1)
+made.fill_at_sizes((4_097,))
+made.two_at_once(1)
+"""
+    assert run_alone(tmp_path / "fit", work) == ["[] 4"]
 
 
 def test_a_result_that_is_written_in_place_would_be_noticed(fits, monkeypatch):
@@ -43,13 +66,11 @@ def test_a_result_that_is_written_in_place_would_be_noticed(fits, monkeypatch):
 
 
 def test_chains_in_trouble_give_the_same_draws(tmp_path):
-    (tmp_path / "chains").mkdir()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("bayesknn.posterior.chains._ROUND_SECONDS", None)
-        chains = ChainFaults(tmp_path / "chains", np.random.default_rng(0))
-        chains.interrupt("kills", 2, signal.SIGKILL)
-        chains.interrupt("kills as they write", 2, kill)
-        chains.interrupt("interrupts", 2, signal.SIGINT)
-        chains.interrupt("full disks", 2, fill_disk)
-    assert chains.faults == []
-    assert sum(chains.moments.values()) == 8
+    work = """
+made = ChainFaults(folder, rng)
+made.interrupt("kills", 2, signal.SIGKILL)
+made.interrupt("kills as they write", 2, kill)
+made.interrupt("interrupts", 2, signal.SIGINT)
+made.interrupt("full disks", 2, fill_disk)
+"""
+    assert run_alone(tmp_path / "chains", work) == ["[] 8"]

@@ -1,8 +1,10 @@
 """The command line: its commands, the demo, and how they end."""
 
 import re
+import signal
 import subprocess
 import sys
+import weakref
 
 import click
 import pytest
@@ -158,3 +160,20 @@ def test_a_command_is_repeated_word_for_word():
 
 def test_version():
     assert __version__ in run("--version").output
+
+
+def test_an_interrupt_within_a_callback_is_remembered_and_not_told_at_length(capsys):
+    """Python ignores what is raised there, and prints a traceback."""
+
+    class Thing:
+        pass
+
+    thing = Thing()
+    interrupted = pytest.raises(click.ClickException, match="interrupted")
+    with interrupted as ended, one_line_errors() as stop_if_interrupted:
+        held = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+        del thing
+        assert held() is None
+        stop_if_interrupted()
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == ""

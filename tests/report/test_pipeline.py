@@ -191,3 +191,17 @@ def test_a_model_that_fills_in_values_comes_back(tmp_path):
     path = tmp_path / "model.skops"
     save_model(analyse(frame, "kind", impute=True, settings=QUICK).model.pipeline, path)
     assert load_model(path).impute
+
+
+def test_a_model_that_cannot_be_sealed_is_not_emptied(found, tmp_path, monkeypatch):
+    """Where it cannot open a file to append to it, zipfile begins an empty one in its place."""
+    openly = io.open
+
+    def refuse(file, mode="r", *args, **options):
+        if mode == "r+b":
+            raise OSError("No space left on device")
+        return openly(file, mode, *args, **options)
+
+    monkeypatch.setattr("io.open", refuse)
+    save_model(found.model.pipeline, tmp_path / "model.skops")
+    load_model(tmp_path / "model.skops")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import shlex
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -100,14 +101,23 @@ def _watch_interrupts() -> Iterator[Callable[[], None]]:
         seen.append(number)
         raise KeyboardInterrupt
 
+    tell = sys.unraisablehook
+
+    def tell_but_interrupts(ignored: Any) -> None:
+        # Raised in the middle of a callback it stops nothing; Python would say so at length.
+        if not issubclass(ignored.exc_type, KeyboardInterrupt):
+            tell(ignored)
+
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:
         yield stop_if_interrupted
         return
     signal.signal(signal.SIGINT, remember)
+    sys.unraisablehook = tell_but_interrupts
     try:
         yield stop_if_interrupted
     finally:
+        sys.unraisablehook = tell
         signal.signal(signal.SIGINT, before or signal.default_int_handler)
 
 

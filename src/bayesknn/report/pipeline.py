@@ -248,7 +248,8 @@ def save_model(pipeline: Pipeline, path: Path) -> None:
     """
     skops = _require_skops()
     skops.dump(pipeline.set_params(classifier__n_jobs=None, classifier__verbose=0), path)
-    with zipfile.ZipFile(path, "a") as archive:
+    # Opened here: where it cannot be, zipfile would begin an empty one in its place.
+    with open(path, "r+b") as file, zipfile.ZipFile(file, "a") as archive:
         archive.comment = _seal(archive)
 
 

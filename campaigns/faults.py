@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 
 _EVENTS = ("open", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.link", "os.truncate")
+# Where there is no room files can still be removed.
+_NEED_ROOM = ("open", "os.rename", "os.mkdir", "os.link")
 FULL = "No space left"
 TOO_LARGE = "File too large"
 _OPTIONS = ("--likelihood", "pseudo", "--max-neighbors", "6", "--draws", "100", "--no-compare")
@@ -58,6 +60,8 @@ class Trouble:
             self.n_events += 1
             if self.n_events == 1:
                 os.write(self.writing, b"1")
+            if self.act is fill_disk and event not in _NEED_ROOM:
+                return
             if self.act is not None and self.n_events == self.at:
                 self.act()
 
@@ -94,6 +98,7 @@ def start(work: Callable[[], int], log: Path, trouble: Trouble, folder: Path) ->
         sys.stdout.flush()
     except BaseException:
         traceback.print_exc()
+        sys.stderr.flush()
     finally:
         os._exit(code)
 

@@ -10,7 +10,7 @@ import pytest
 from bayesknn.exceptions import SamplingInterrupted
 from bayesknn.model import ArrayPrior, UniformPrior
 from bayesknn.posterior import metropolis
-from bayesknn.posterior.chains import run_chains, sample_posterior
+from bayesknn.posterior.chains import _hold_interrupts, run_chains, sample_posterior
 from bayesknn.posterior.checkpoint import read_checkpoint, write_checkpoint
 from bayesknn.posterior.metropolis_hastings import MetropolisSampler
 from bayesknn.posterior.proposals import plan_walk
@@ -71,6 +71,20 @@ def test_ctrl_c_keeps_the_finished_rounds():
     for name in ("beta", "k"):
         np.testing.assert_array_equal(cut["posterior"][name], whole.draws[name][:, 100:240])
         np.testing.assert_array_equal(cut["warmup_posterior"][name], whole.draws[name][:, :100])
+
+
+def test_ctrl_c_waits_for_the_end_of_a_round_but_only_once():
+    """While a kernel hands over its result numba crashes of it."""
+    done = []
+    with pytest.raises(KeyboardInterrupt), _hold_interrupts():
+        signal.raise_signal(signal.SIGINT)
+        done.append("the round")
+    assert done == ["the round"]
+    with pytest.raises(KeyboardInterrupt), _hold_interrupts():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        done.append("not this one")
+    assert done == ["the round"]
 
 
 def test_ctrl_c_is_not_swallowed(monkeypatch):

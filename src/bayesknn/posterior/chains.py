@@ -12,8 +12,12 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
+import threading
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -293,10 +297,11 @@ def run_chains(
             while finished.n_done < n_iterations:
                 began = time.monotonic()
                 first, last = finished.n_done, min(finished.n_done + size, n_iterations)
-                results = pool(
-                    delayed(sampler.advance)(state, key, first, last)
-                    for state, key in zip(finished.states, keys, strict=True)
-                )
+                with _hold_interrupts():
+                    results = pool(
+                        delayed(sampler.advance)(state, key, first, last)
+                        for state, key in zip(finished.states, keys, strict=True)
+                    )
                 # One assignment: Ctrl-C finds either the round before or this one, whole.
                 finished = _Finished(
                     n_done=last,
@@ -305,10 +310,11 @@ def run_chains(
                 )
                 if checkpoint is not None:
                     finished = finished._replace(parts=[_join(finished.parts)])
-                    write_checkpoint(
-                        checkpoint,
-                        Checkpoint(identity, last, finished.states, finished.parts[0]),
-                    )
+                    with _hold_interrupts():
+                        write_checkpoint(
+                            checkpoint,
+                            Checkpoint(identity, last, finished.states, finished.parts[0]),
+                        )
                 advance((last - first) * n_chains)
                 if round_size is None:
                     size = _next_size(size, time.monotonic() - began)
@@ -323,6 +329,33 @@ def run_chains(
             lay_out_chains(sampler, finished.chains(identity, n_iterations)),
         ) from None
     return finished.chains(identity, n_iterations)
+
+
+@contextmanager
+def _hold_interrupts() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of a round or of a checkpoint; a second one does not wait.
+
+    Where Python hears it while a kernel hands over its result, numba crashes; and zipfile, while a
+    file is written, turns it into another error.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    held: list[tuple[int, Any]] = []
+
+    def hold(number: int, frame: Any) -> None:
+        held.append((number, frame))
+        if len(held) > 1:
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        before(*held[0])
 
 
 class _Finished(NamedTuple):

@@ -187,3 +187,13 @@ def test_ctrl_c_at_the_last_moment_is_too_late(tmp_path, monkeypatch):
     assert names(tmp_path) == ["out"]
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+def test_no_room_for_the_lock_leaves_nothing(tmp_path, monkeypatch):
+    def fill(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.open", fill)
+    with pytest.raises(OSError, match="No space left"):
+        write(tmp_path / "out", "new")
+    assert names(tmp_path) == []

@@ -15,7 +15,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 try:
@@ -183,6 +183,10 @@ def _lock(work: Path) -> int:
             lock = os.open(work / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except FileNotFoundError:
             continue  # its owner has just ended and removed it
+        except OSError:
+            with suppress(OSError):
+                work.rmdir()  # but for what another process has in it
+            raise
         try:
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -122,7 +122,7 @@ def test_mahalanobis_of_equal_points():
     [
         (D[:5], r"shape \(5, 6\), it must be square"),
         (changed(D, 1, 4, 9.5), r"not symmetric: 9.5 at \[1, 4\] but .* at \[4, 1\]"),
-        (changed(D, 1, 4, -0.5), r"negative entry, -0.5 at \[1, 4\]"),
+        (changed(D, 1, 4, -0.5), r"metric='precomputed', has a negative entry, -0.5 at \[1, 4\]"),
         (changed(D, 1, 4, np.nan), "NaN in row 1, column 4"),
         (changed(D, 1, 4, np.inf), "inf in row 1, column 4"),
         (changed(D, 2, 2, 3.0), r"3.0 at \[2, 2\].*look like similarities"),

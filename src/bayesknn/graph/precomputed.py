@@ -121,7 +121,10 @@ def _find_twice(starts, indices, n):
 
 
 def _refuse_negative(value: float, row: int, column: int) -> None:
-    raise ValueError(f"the distance matrix has a negative entry, {value} at [{row}, {column}]")
+    raise ValueError(
+        f"the distance matrix, which X is with metric='precomputed', has a negative entry, {value} "
+        f"at [{row}, {column}]"
+    )
 
 
 def _check_symmetric(distances: np.ndarray) -> None:

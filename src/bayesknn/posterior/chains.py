@@ -17,12 +17,12 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from bayesknn._extras import require
 from bayesknn._progress import progress
@@ -288,6 +288,8 @@ def run_chains(
     """
     identity, keys, finished = _open_run(sampler, n_chains, random_state, checkpoint)
     size = round_size or _FIRST_ROUND
+    # Other threads and processes run kernels whatever this one hears.
+    is_alone = effective_n_jobs(n_jobs) == 1
     try:
         with (
             progress("Sampling", total=n_chains * n_iterations, verbose=verbose) as advance,
@@ -297,7 +299,7 @@ def run_chains(
             while finished.n_done < n_iterations:
                 began = time.monotonic()
                 first, last = finished.n_done, min(finished.n_done + size, n_iterations)
-                with _hold_interrupts():
+                with _hold_interrupts() if is_alone else nullcontext():
                     results = pool(
                         delayed(sampler.advance)(state, key, first, last)
                         for state, key in zip(finished.states, keys, strict=True)

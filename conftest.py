@@ -1,14 +1,37 @@
 """What holds for every test and doctest."""
 
+import fcntl
 import os
 import signal
 
 import pytest
 from hypothesis import settings
+from numba.core.caching import NullCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
 
 # A slow machine is not a bug: time is measured in benchmarks, never asserted in tests.
 settings.register_profile("bayesknn", deadline=None)
 settings.load_profile("bayesknn")
+
+
+def pytest_configure(config):
+    """Let each kernel be compiled by one worker, and be read from the cache by the other."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    compile_or_read = Dispatcher.compile
+
+    def compile_or_wait(self, signature):
+        if isinstance(self._cache, NullCache):
+            return compile_or_read(self, signature)
+        name = f"{self.py_func.__module__}.{self.__name__}.lock"
+        path = os.path.join(self._cache.cache_path, name)
+        # Kernels that it calls are compiled within: calls form no circle, so neither do waits.
+        with global_compiler_lock, open(path, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return compile_or_read(self, signature)
+
+    Dispatcher.compile = compile_or_wait
 
 
 @pytest.hookimpl(wrapper=True)

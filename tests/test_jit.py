@@ -22,17 +22,23 @@ caching.CacheImpl._locator_classes = []
 import numpy as np
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import sample_labels
+from bayesknn.model import BoltzmannModel
 graph = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
+"""
+AGREE = "assert BoltzmannModel(graph, 2).agreement(np.array([0, 0, 1, 1, 1]), 1) == 3"
+DRAW = """
 for method in ("gibbs", "swendsen-wang", "perfect"):
     assert sample_labels(graph, 1.0, 1, 3, method, random_state=0).shape == (1, 5)
-print("drawn")
 """
 
 
-def test_samplers_work_where_nothing_can_be_cached():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
+# A decorator makes all kernels; to compile the samplers takes half a minute.
+@pytest.mark.parametrize("use", [AGREE, pytest.param(DRAW, marks=pytest.mark.slow)])
+def test_kernels_work_where_nothing_can_be_cached(use):
+    command = [sys.executable, "-c", f"{SCRIPT}{use}\nprint('done')"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "drawn"
+    assert done.stdout.strip() == "done"
 
 
 def test_numba_does_refuse_there(monkeypatch):
@@ -106,7 +112,6 @@ def test_an_edit_of_an_imported_module_is_noticed(tmp_path):
 
     write(1, 1, 0)
     assert run() == [11, 0]
-    assert run() == [11, 1]
     write(1, 1, 0, other=1)
     assert run() == [11, 1], "a module that the kernel does not import is no reason to compile"
     write(1, 2, 0)
@@ -115,7 +120,6 @@ def test_an_edit_of_an_imported_module_is_noticed(tmp_path):
     assert run() == [36, 0]
     write(3, 2, 1)
     assert run() == [37, 0]
-    assert run() == [37, 1]
 
 
 def test_a_bar_is_shown_while_kernels_are_compiled(monkeypatch):

@@ -17,7 +17,7 @@ from tests.statistical import check, p_value_of_z, rejects
 
 RIPLEY = load_ripley()
 K_MAX, BETA_MAX = 125, 4.0
-N_CHAINS, N_DRAWS, N_WARMUP = 16, 400, 300
+N_CHAINS, N_DRAWS, N_WARMUP = 12, 400, 200
 # So short that R-hat may complain, but right within their errors.
 pytestmark = pytest.mark.filterwarnings("ignore::bayesknn.exceptions.MixingWarning")
 

@@ -70,14 +70,22 @@ def p_value_of_scores(z, spread=SPREAD):
     return min(1.0, 2 * min(smallest, means))
 
 
-def judge(case, select=slice(None), shrink=1.0, **options):
+def score_table(case, seed, at):
+    """Return the scores of one of a case's tables."""
+    return scores(case, case.make_table(np.random.SeedSequence([seed, at])))
+
+
+@functools.cache
+def keep_scores(seed, at, *case):
+    """Score a table once for all tests that want it."""
+    return score_table(make_case(*case), seed, at)
+
+
+def judge(score, select=slice(None), shrink=1.0):
     """Return a function that gives the p-value of some tables, for ``tests.statistical``."""
 
     def p_value(n_tables, seed):
-        tables = (
-            case.make_table(np.random.SeedSequence([seed, at]), **options) for at in range(n_tables)
-        )
-        z = np.array([scores(case, table)[select] for table in tables])
+        z = np.array([score(seed, at)[select] for at in range(n_tables)])
         return p_value_of_scores(z / shrink)
 
     return p_value

@@ -73,17 +73,19 @@ def test_a_shifted_answer_is_rejected():
     assert rejects(p_value_of_ridge(2, shift=0.2), 12)
 
 
+@functools.cache
+def run_ridge(arguments, seed, at):
+    """One of the runs that judge the errors claimed, and the mutant of them as well."""
+    likelihood = CoherentLikelihood(*small_data(*arguments))
+    seeds = np.random.SeedSequence([seed, at])
+    return grid_posterior(likelihood, beta_max=BETA_MAX, random_state=seeds)
+
+
 def p_value_of_errors(*arguments, factor=1.0):
     """Score of the errors claimed, times a factor, against the spread over repeated seeds."""
-    likelihood = CoherentLikelihood(*small_data(*arguments))
 
     def p_value(n_seeds, seed):
-        runs = [
-            grid_posterior(
-                likelihood, beta_max=BETA_MAX, random_state=np.random.SeedSequence([seed, s])
-            )
-            for s in range(n_seeds)
-        ]
+        runs = [run_ridge(arguments, seed, s) for s in range(n_seeds)]
         z = []
         for name in ("beta_mean", "k_mean", "log_evidence"):
             spread = np.std([getattr(run, name) for run in runs], ddof=1)
@@ -102,7 +104,8 @@ def test_errors_of_the_ridge_are_its_spread(arguments):
 
 
 def test_errors_that_are_far_below_the_spread_are_rejected():
-    assert rejects(p_value_of_errors(2, factor=0.4), 24)
+    # So many that it is plain at once, without four times as many.
+    assert rejects(p_value_of_errors(2, factor=0.4), 40)
 
 
 @pytest.mark.parametrize("seed", range(10))

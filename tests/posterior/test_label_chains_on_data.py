@@ -48,6 +48,7 @@ def assert_ripley(tree):
     np.testing.assert_array_less(np.abs(means - RIPLEY), [0.01, 0.3, 0.04])
 
 
+@pytest.mark.slow
 def test_exchange_on_ripley_with_the_defaults():
     assert_ripley(exchange(ripley(), RIPLEY_PRIOR, random_state=0, n_jobs=2))
 
@@ -60,13 +61,18 @@ def test_perfect_draws_on_ripley_with_the_defaults(sample):
 
 
 @short_runs
-def test_auxiliary_with_perfect_draws_on_ripley_in_a_short_run():
+@pytest.mark.parametrize(
+    ("sample", "options"),
+    [(exchange, {}), (auxiliary, {"n_first_stage": 60})],
+    ids=["exchange", "auxiliary"],
+)
+def test_ripley_in_a_short_run(sample, options):
     likelihood = ripley()
 
     def p_value(n_draws, seed):
-        tree = auxiliary(
-            likelihood, RIPLEY_PRIOR, n_first_stage=60, n_warmup=150, n_draws=n_draws,
-            random_state=seed, n_jobs=2,
+        tree = sample(
+            likelihood, RIPLEY_PRIOR, n_warmup=150, n_draws=n_draws, random_state=seed, n_jobs=2,
+            **options,
         )  # fmt: skip
         means, errors = summarise(tree, [14])
         return p_value_of_z((means - RIPLEY) / np.hypot(errors, ROUNDING))

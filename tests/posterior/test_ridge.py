@@ -172,8 +172,9 @@ def test_anchors_stay_where_labels_are_frozen():
 
 
 @pytest.mark.parametrize("distance", [8.0, 20.0])
-def test_separated_blobs_of_any_seed(distance):
-    for seed in range(4):
+@pytest.mark.parametrize("seeds", [(0, 1), pytest.param(range(2, 8), marks=pytest.mark.slow)])
+def test_separated_blobs_of_any_seed(distance, seeds):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         points = rng.normal(size=(200, 2)) + distance * (np.arange(200) % 2)[:, None]
         likelihood = CoherentLikelihood(
@@ -201,7 +202,8 @@ def test_mass_that_only_later_nodes_show_is_found():
         assert np.all(np.abs(found.k_probabilities - exact.k_probabilities) < allowed)
 
 
-def test_an_early_lead_over_a_doubtful_link_does_not_decide():
+@pytest.mark.parametrize("seeds", [(0, 1), pytest.param(range(2, 8), marks=pytest.mark.slow)])
+def test_an_early_lead_over_a_doubtful_link_does_not_decide(seeds):
     # Sixty tight clusters: between k = 1 and k = 2 labels freeze, and the first look at that
     # link may be off by a hundred.
     rng = np.random.default_rng(0)
@@ -209,7 +211,7 @@ def test_an_early_lead_over_a_doubtful_link_does_not_decide():
     points = np.repeat(centres, 12, axis=0) + rng.normal(size=(720, 2)) * 0.1
     labels = np.repeat(rng.integers(2, size=60), 12)
     likelihood = CoherentLikelihood(NeighborGraph.from_points(points, k_max=36), labels)
-    for seed in range(4):
+    for seed in seeds:
         posterior = grid_posterior(likelihood, beta_max=20.0, random_state=seed, evidence=False)
         assert 6.0 < posterior.k_mean < 8.5
         assert posterior.k_probabilities[0] < 1e-3
@@ -234,15 +236,15 @@ def test_points_that_are_relabelled_give_the_same_posterior(monkeypatch):
 
 def test_by_default_there_is_an_end_to_the_work(monkeypatch):
     likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
-    usual = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
+    usual = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.03)
     assert usual.info["warnings"] == []
     monkeypatch.setattr("bayesknn.posterior.grid._MAX_SWEEPS", 1.0)
-    monkeypatch.setattr("bayesknn.posterior.grid._TOLERANCE", 0.02)
+    monkeypatch.setattr("bayesknn.posterior.grid._TOLERANCE", 0.03)
     short = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0)
     assert short.info["n_sweeps"] < usual.info["n_sweeps"] / 2
     assert "times what was asked for" in short.info["warnings"][0]
     # A number that was asked for is met.
-    full = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
+    full = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.03)
     assert full.info["n_sweeps"] == usual.info["n_sweeps"]
 
 

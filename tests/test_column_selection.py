@@ -98,4 +98,8 @@ def test_the_path_is_drawn():
     labels = [tick.get_text() for tick in display.ax_.get_xticklabels()]
     assert labels[:3] == ["none", "+ column 1", "+ column 0"]
     assert display.ax_.get_ylabel() == "log pseudo-evidence"
-    plt.close(display.figure_)
+    # This score has no errors: neither the points nor the legend have bars.
+    assert not any(marks.has_yerr for marks in display.ax_.containers)
+    display = ColumnPathDisplay.from_estimator(ColumnSelector("loo").fit(X, y))
+    assert all(marks.has_yerr for marks in display.ax_.containers)
+    plt.close("all")

@@ -105,7 +105,7 @@ class ColumnPathDisplay:
         ax.errorbar(
             steps[1:],
             self.scores,
-            self.errors,
+            _bars(self.errors),
             fmt="o",
             color=COLOURS[0],
             capsize=3,
@@ -116,7 +116,7 @@ class ColumnPathDisplay:
             at = len(self.names) + 1
             values, errors = np.array(list(self.refused.values())).T
             ax.errorbar(
-                np.full(len(values), at), values, errors,
+                np.full(len(values), at), values, _bars(errors),
                 fmt="x", color=GREY, capsize=3, label="refused",
             )  # fmt: skip
             best = max(self.refused, key=lambda name: self.refused[name][0])
@@ -131,3 +131,8 @@ class ColumnPathDisplay:
         ax.legend(frameon=False, loc="lower right")
         tidy(ax)
         return self
+
+
+def _bars(errors: np.ndarray) -> np.ndarray | None:
+    """Return errors if there are any: bars without length would show in the legend."""
+    return errors if np.any(errors) else None

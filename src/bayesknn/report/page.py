@@ -61,6 +61,7 @@ def render_report(
     environment.filters["shorten"] = shorten
     colours = class_colours(len(analysis.training.classes))
     classes = per_class.name_classes(analysis, colours)
+    rare = per_class.tell_rare(analysis)
     packages = ("numpy", "scikit-learn", "numba")
     zones = sections.make_zones(analysis, find_view(analysis), colours)
     parts = {
@@ -94,13 +95,13 @@ def render_report(
         ),
         source=source,
         target=analysis.plan.target,
-        lead=sections.tell_lead(analysis),
-        cards=sections.make_cards(analysis),
+        lead=sections.tell_lead(analysis, rare),
+        cards=sections.make_cards(analysis, rare),
         speakers=sections.make_speakers(analysis, classes),
         names=classes,
         classes=per_class.make_classes(analysis, classes),
         columns=sections.describe_columns(analysis),
-        max_listed=sections.MAX_LISTED,
+        max_open=sections.MAX_OPEN,
         messages=analysis.messages,
         warnings=analysis.warnings,
         diagnostics=sections.tell_diagnostics(analysis),

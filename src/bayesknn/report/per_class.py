@@ -16,7 +16,7 @@ _RARE = 0.25
 _MAX_RARE = 8
 # Up to so many classes all are listed, of more the worst; a table of all against all has room for
 # so many, and a list of pairs for so many.
-_MAX_LISTED = 20
+_MAX_CLASSES = 20
 _WORST = 12
 _MAX_MATRIX = 12
 _MAX_PAIRS = 20
@@ -134,7 +134,7 @@ def make_classes(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str,
                 "sure": "" if sure is None else percent(sure),
             }
         )
-    if len(rows) <= _MAX_LISTED:
+    if len(rows) <= _MAX_CLASSES:
         return {"rows": rows, "more": [], "words": ""}
     rows = [rows[g] for g in np.argsort(shares, kind="stable")]
     words = "The classes of which least is found come first. "

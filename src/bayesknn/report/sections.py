@@ -14,7 +14,7 @@ from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import MAX_CATEGORIES
 from bayesknn.report.explanation import find_speakers, rank_columns
 from bayesknn.report.nested_folds import PAPER, POOL
-from bayesknn.report.per_class import tell_majority, tell_rare
+from bayesknn.report.per_class import tell_majority
 from bayesknn.report.plane import View
 from bayesknn.report.predictions import LEAVE_ONE_OUT
 from bayesknn.report.scores import Scores, percent, score
@@ -30,7 +30,7 @@ _MAX_RELEVANT = 15
 _MAX_COLOURED = 20
 _MAX_PARTS = 8
 # Columns and remarks that stand open; the others unfold.
-MAX_LISTED = 30
+MAX_OPEN = 30
 _METRICS = {
     "robust": "every column alike, by ranks",
     "within": "Euclidean after whitening within the classes",
@@ -116,11 +116,10 @@ _LIKELIHOODS = {
 }
 
 
-def tell_lead(analysis: Analysis) -> str:
+def tell_lead(analysis: Analysis, rare: dict[str, str] | None) -> str:
     """Say in a few sentences what was found; of the rare classes first, if there are any."""
     training, plan = analysis.training, analysis.plan
     error = score(training.probabilities, training.actual).error
-    rare = tell_rare(analysis)
     text = f"{rare['words']} " if rare else ""
     text += (
         f"{_count(len(training.rows), 'row')} of {_count(len(plan.used), 'column')} and "
@@ -137,12 +136,11 @@ def tell_lead(analysis: Analysis) -> str:
     return f"{text}."
 
 
-def make_cards(analysis: Analysis) -> list[dict[str, str]]:
+def make_cards(analysis: Analysis, rare: dict[str, str] | None) -> list[dict[str, str]]:
     """Give the headline numbers."""
     scores = analysis.scores()
     own = scores["leave-one-out"]
     clf = analysis.classifier
-    rare = tell_rare(analysis)
     cards = [
         {
             "value": f"{percent(own.error, 1)}",

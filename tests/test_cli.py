@@ -58,7 +58,7 @@ def test_demo_writes_pictures_a_report_and_what_it_was_made_from(demo_run):
     # It stands in the README.
     assert (folder / "ripley.png").stat().st_size < 200_000
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert f"bayesknn fit {folder / 'train.csv'} --target class" in page
+    assert f'bayesknn fit {folder / "train.csv"} <span class="nowrap">--target</span> class' in page
 
 
 def test_demo_does_not_replace_what_is_in_a_named_folder(demo_run):

@@ -67,7 +67,10 @@ def test_it_says_what_was_done(page):
     assert "Before you rely on this" in page
     assert "it has the same value in every row" in page
     assert "The product of each row&#39;s probability given all others" in page
-    assert "bayesknn fit &#39;a &lt;i&gt;b&lt;/i&gt;.csv&#39; --target kind" in page
+    assert (
+        'bayesknn fit &#39;a &lt;i&gt;b&lt;/i&gt;.csv&#39; <span class="nowrap">--target</span> kind'
+        in page
+    )
 
 
 def test_two_columns_show_the_plane(tmp_path):
@@ -148,6 +151,8 @@ def test_a_table_that_is_too_wide_shows_on_which_side_it_goes_on(page, tmp_path,
 
 def test_every_section_is_in_the_contents_and_says_what_to_do_with_it(page, pooled_page):
     for text in (page, pooled_page):
+        # Commands that are to be copied keep their options whole, too.
+        assert '<span class="nowrap">--out</span>' in text[text.index("<pre>") :]
         text = re.sub(r'<span class="nowrap">(--[\w-]+)</span>', r"\1", text)
         listed = dict(re.findall(r'<li><a href="#(\w+)">([^<]*)</a></li>', text))
         found = re.findall(

@@ -52,13 +52,17 @@ def render_report(
         The page. The same analysis gives the same bytes.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
     )
     environment.filters["sentence"] = lambda text: f"{text[:1].upper()}{text[1:]}."
     environment.filters["shorten"] = shorten
+    # An option is not broken in two.
+    environment.filters["options"] = lambda text: Markup(
+        re.sub(r"--[\w-]+", r'<span class="nowrap">\g<0></span>', escape(text))
+    )
     colours = class_colours(len(analysis.training.classes))
     classes = per_class.name_classes(analysis, colours)
     rare = per_class.tell_rare(analysis)
@@ -83,11 +87,7 @@ def render_report(
             for name, (title, _) in sections.SECTIONS.items()
             if parts.get(name, True) is not None
         },
-        # An option is not broken in two.
-        advice={
-            name: Markup(re.sub(r"--[\w-]+", r'<span class="nowrap">\g<0></span>', advice))
-            for name, (_, advice) in sections.SECTIONS.items()
-        },
+        advice={name: advice for name, (_, advice) in sections.SECTIONS.items()},
         css=Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8")),
         version=__version__,
         versions=", ".join(

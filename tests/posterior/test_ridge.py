@@ -7,8 +7,10 @@ from scipy.special import logsumexp
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
+from bayesknn.log_z.bridge import ENOUGH, bridge_by_half
+from bayesknn.log_z.chains import Setting
 from bayesknn.log_z.simulation import Simulation
-from bayesknn.model import FunctionPrior, UniformPrior
+from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior, race
 from bayesknn.posterior.race import _fill_in, run_race
 from bayesknn.posterior.ridge import Anchors, judge
@@ -232,6 +234,40 @@ def test_points_that_are_relabelled_give_the_same_posterior(monkeypatch):
     allowed = 6 * found.k_probabilities_error + 0.01
     assert np.all(np.abs(found.k_probabilities - exact.k_probabilities) < allowed)
     assert abs(found.beta_mean - exact.beta_mean) < 6 * found.beta_mean_error + 0.01
+
+
+def test_short_first_runs_as_on_many_points_give_the_exact_posterior(monkeypatch):
+    monkeypatch.setattr("bayesknn.log_z.simulation._MANY", 10)
+    scores = []
+    for n_classes in (2, 3):
+        data, prior = small_data(n_classes), UniformPrior(4, BETA_MAX)
+        exact = grid_posterior(ExactLikelihood(*data), prior)
+        for seed in range(8):
+            found = grid_posterior(CoherentLikelihood(*data), prior, random_state=seed)
+            off = found.k_mean - exact.k_mean, found.beta_mean - exact.beta_mean
+            scores.append(np.array(off) / (found.k_mean_error, found.beta_mean_error))
+    # A score of 5 is one in a million; shorter runs tell their own errors less well.
+    assert np.abs(scores).max() < 5
+    assert np.sqrt(np.mean(np.square(scores))) < 1.6
+
+
+def test_half_way_between_laws_that_do_not_overlap():
+    # A ring's log Z is known: n independent bonds and the one that closes it.
+    n = 100_000
+    ring = NeighborGraph.from_neighbors([np.roll(np.arange(n), -1)])
+    model = BoltzmannModel(ring, 2)
+    betas = [1.0, 1.25, 1.5]
+    with Simulation(model, np.random.SeedSequence(0)) as simulation:
+        pairs = [simulation.pair(Setting.at(beta, 1), [1], (i,)) for i, beta in enumerate(betas)]
+        simulation.advance((pair, 64) for pair in pairs)
+    step = bridge_by_half(*pairs)
+    truth = n * (np.logaddexp(0, betas[-1]) - np.logaddexp(0, betas[0]))
+    error = step.value[1:].std()
+    assert step.overlap < ENOUGH
+    assert abs(step.value[0] - truth) < 5 * error
+    # The trapezium rule alone is off by more than that.
+    mean = sum(pairs[end].mean(1) * 0.5 for end in (0, 2)) / 2
+    assert abs(mean - truth) > 5 * error
 
 
 def test_by_default_there_is_an_end_to_the_work(monkeypatch):

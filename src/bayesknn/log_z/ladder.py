@@ -25,7 +25,7 @@ import numpy as np
 
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.log_z.bridge import ENOUGH, add_up, bridge, bridge_all
-from bayesknn.log_z.chains import ChainPair, Setting, Window
+from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window
 from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.log_z.ends import clusters_too_many, find_components, log_z_from_plain
 from bayesknn.log_z.resampling import N_REPLICATES
@@ -384,7 +384,8 @@ def log_z_from_zero(
     """Return log Z at a pair of chains by bridges from beta = 0, in every replicate.
 
     With as many pairs between as the bridges need, which run until the error meets the tolerance
-    or ``max_sweeps`` are made. None if a first-order transition lies on the way.
+    or ``max_sweeps`` are made; then what is left to doubt is part of the error. None if a
+    first-order transition lies on the way.
     """
     model, k = simulation.model, last.k
     start = model.n_points * np.log(model.n_classes)
@@ -395,7 +396,7 @@ def log_z_from_zero(
     def run(beta: float) -> Pilot:
         return simulation.pilot(Setting.at(beta, k), [k], (*key, k, _name(beta)), length=4)
 
-    n_steps = max(2, int(np.ceil(last.beta / _FIRST_STEP)))
+    n_steps = max(2, int(np.ceil(simulation.effort * last.beta / _FIRST_STEP)))
     path = simulation.each(run, np.linspace(0.0, last.beta, n_steps + 1)[:-1])
     while True:
         if any(pilot.is_split for pilot in path):
@@ -407,6 +408,12 @@ def log_z_from_zero(
         # The rule is off by about a tenth of its correction.
         allowed = max(tolerance, error) * 10 / 4
         bent = [at for at, step in enumerate(steps) if step.doubt > allowed]
+        spent = sum(N_CHAINS * pilot.pair.n_sweeps for pilot in path)
+        if bent and spent > max_sweeps:
+            off = sum(step.doubt for step in steps) / 10
+            rng = np.random.default_rng([int(last.keys[-1]), 3])
+            total[1:] += off * rng.normal(size=N_REPLICATES - 1)
+            return total
         if not bent or len(path) + len(bent) > _MAX_PATH:
             break
         new = simulation.each(run, [(pairs[at].beta + pairs[at + 1].beta) / 2 for at in bent])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 
-from bayesknn.labels.layout import Layout, local_layout
+from bayesknn.labels.layout import local_layout
 from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting
 from bayesknn.model import BoltzmannModel
 
@@ -17,6 +17,9 @@ from bayesknn.model import BoltzmannModel
 # few hundredths of a second on small data, a second on large.
 _PILOT_SWEEPS, _PILOT_MEMORIES = 64, 20.0
 _MAX_PILOT_SWEEPS, _MIN_PILOT_SWEEPS, _MAX_PILOT_WORK = 16_384, 512, 1.5e6
+# Beyond so many points first runs are shorter, for sweeps take long and each tells more: by the
+# square root of the points, but not below this share.
+_MANY, _LEAST_EFFORT = 20_000, 0.4
 
 
 class Pilot(NamedTuple):
@@ -29,17 +32,14 @@ class Pilot(NamedTuple):
         Sweeps that are worth one independent draw.
     is_split : bool
         Chains from one class and from random labels stay apart: there is a first-order transition.
+    is_slow : bool
+        The chains cross too rarely to be compared with others, if at all.
     """
 
     pair: ChainPair
     memory: float
     is_split: bool
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether the chains cross too rarely to be compared with others, if at all."""
-        n_sweeps = self.pair.n_records * self.pair.thin
-        return self.is_split or n_sweeps < _PILOT_MEMORIES * self.memory
+    is_slow: bool
 
     @property
     def noise(self) -> float:
@@ -72,7 +72,8 @@ class Simulation:
         report: Callable[[float], Any] = lambda steps: None,
     ):
         self.model, self.seeds, self.report = model, seeds, report
-        self.layout = Layout(model.graph.neighbors, np.arange(model.n_points, dtype=np.uint32))
+        self.layout = local_layout(model.graph, model.k_max)
+        self.effort = float(np.clip(np.sqrt(_MANY / model.n_points), _LEAST_EFFORT, 1.0))
         self.n_sweeps = 0
         n_threads = effective_n_jobs(n_jobs)
         self.pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
@@ -83,15 +84,6 @@ class Simulation:
     def __exit__(self, *reason: object) -> None:
         if self.pool is not None:
             self.pool.shutdown(cancel_futures=True)
-
-    def lay_out(self, n_ranks: int) -> None:
-        """From now on walk the points in an order in which neighbours are near in memory.
-
-        Sweeps over many points then take an eighth less time. A copy of more than half of all
-        lists is not worth it.
-        """
-        if 2 * n_ranks <= self.model.k_max:
-            self.layout = local_layout(self.model.graph, n_ranks)
 
     def each(self, function: Callable, arguments: Iterable) -> list:
         """Call a function for each argument, in threads."""
@@ -127,15 +119,18 @@ class Simulation:
         if self.model.n_classes == 2 and self.model.class_weight is None:
             # The transition is continuous: near it chains on many points are slow, but they cross.
             most = max(most, 2 * _MIN_PILOT_SWEEPS)
-        n_records = max(-(-_PILOT_SWEEPS // pair.thin), 16)
+        most *= self.effort
+        memories = self.effort * _PILOT_MEMORIES
+        n_records = max(int(np.ceil(self.effort * _PILOT_SWEEPS / pair.thin)), 16)
         while True:
             pair.advance(n_records)
             memory, n_sweeps = pair.memory, pair.n_records * pair.thin
             is_split = pair.is_split
-            if n_sweeps >= most or not (is_split or n_sweeps < _PILOT_MEMORIES * memory):
-                return Pilot(pair, memory, is_split)
+            is_slow = is_split or n_sweeps < memories * memory
+            if n_sweeps >= most or not is_slow:
+                return Pilot(pair, memory, is_split, is_slow)
             # What is missing, as far as the memory is known by now.
-            missing = (_PILOT_MEMORIES * memory if not is_split else most) - n_sweeps
+            missing = (memories * memory if not is_split else most) - n_sweeps
             missing = min(max(missing, n_sweeps / 4), most - n_sweeps)
             n_records = min(3 * pair.n_records, int(np.ceil(missing / pair.thin)))
 

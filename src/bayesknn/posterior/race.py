@@ -35,11 +35,15 @@ from bayesknn.posterior.ridge_target import Profile, Target
 
 # Values of k this far behind in log posterior are dropped.
 BEHIND = 12.0
-_COARSE_RATIO = 1.35
+# From one k of the first looks to the next; on many points k differ more, looks take long, and
+# gaps are halved as long as what is next to them matters.
+_COARSE_RATIO, _WIDE_RATIO = 1.35, 2.0
 # Variance of D from one anchor to the next up to which reweighting speaks for the k between them.
 _MAX_APART = 2.0
 # Steps of the search for the ridge: records taken at each.
 _SEARCH: tuple[int, ...] = (4, 4, 8)
+# The name, among stages, of a search at one k before all others.
+_FIRST = 900
 _MAX_SEARCH, _MAX_STEP, _SETTLE = 16, 0.5, 10
 # A pilot further from the ridge than this, in posterior standard deviations and in beta, is made
 # anew, so often at most.
@@ -167,8 +171,14 @@ def run_race(
     looks: dict[int, Look] = {}
     # Bridges and masses by the names of their pairs, and log Z itself by k.
     known: dict[tuple, Any] = {}
-    ks, search, stage = _thin_out(every), _SEARCH, 0
-    new, guesses, reach = ks, np.ones(len(ks)), _MAX_MOVE
+    is_large = simulation.effort < 1.0
+    ks = _thin_out(every, _WIDE_RATIO if is_large else _COARSE_RATIO)
+    search, stage, start = _SEARCH, 0, 1.0
+    if is_large:
+        # The ridge lies at much the same beta for all k.
+        start = find_ridge(simulation, target, search, _FIRST, (int(ks[len(ks) // 2]), start))
+        search = search[-1:]
+    new, guesses, reach = ks, np.full(len(ks), start), _MAX_MOVE
     while True:
         if division is None:
             guesses = np.array(
@@ -220,7 +230,8 @@ def run_race(
             at = first + int(np.argmax(stand.score[0, first : last + 1]))
             pairs = tuple(pilot.pair for pilot in here[at].pilots)
             division = division._replace(pairs=pairs, log_z=stand.heights[:, :, at])
-        wanted = _fill_in(ks, [_distance(*ends) for ends in pairwise(kept)], every, max_apart)
+        apart = [_distance(*ends) for ends in pairwise(kept)]
+        wanted = _fill_in(ks, apart, every, max_apart, 2 if is_large else np.inf)
         new = wanted[~np.isin(wanted, ks)]
         if len(new) == 0:
             return [k._replace(top=top) for k, top in zip(kept, tops, strict=True)], division
@@ -246,9 +257,11 @@ def find_ridge(
     k, beta = k_and_beta
     low, high = target.limits[k]
     beta, initial = float(np.clip(beta, low, high)), target.labels[simulation.layout.order]
+    # On many points a sweep takes longer than a record saves.
+    thin = 1 if simulation.effort < 1.0 else None
     for turn in range(_MAX_SEARCH if low < high else 0):
         pair = simulation.pair(
-            Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE
+            Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE, thin=thin
         )
         pair.advance(search[min(turn, len(search) - 1)])
         mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
@@ -262,7 +275,8 @@ def find_ridge(
         proposal = beta + float(np.clip(step, -_MAX_STEP, _MAX_STEP))
         beta = proposal if low <= proposal <= high else (low + high) / 2
         initial = pair.labels
-        if turn + 1 >= len(search) and abs(step) < 2 * margin:
+        # The pilot that comes next need not be nearer than a share of what is close.
+        if turn + 1 >= len(search) and abs(step) < max(2 * margin, _CLOSE / 6):
             break
     return float(np.clip(beta, *target.limits[k]))
 
@@ -492,15 +506,20 @@ def _smooth(looks: list[Look]) -> np.ndarray:
     return UnivariateSpline(np.log(ks), tops, [1 / look.error for look in looks])(np.log(ks))
 
 
-def _thin_out(ks: np.ndarray) -> np.ndarray:
-    """Choose values that are about a third apart, the first and the last among them."""
-    n_steps = int(np.ceil(np.log(ks[-1] / ks[0]) / np.log(_COARSE_RATIO))) + 1
+def _thin_out(ks: np.ndarray, ratio: float) -> np.ndarray:
+    """Choose values of which each is about ``ratio`` times the one before, first and last too."""
+    n_steps = int(np.ceil(np.log(ks[-1] / ks[0]) / np.log(ratio))) + 1
     places = np.searchsorted(ks, np.geomspace(ks[0], ks[-1], n_steps) - 1e-9)
     return ks[np.unique(np.minimum(places, len(ks) - 1))]
 
 
-def _fill_in(ks: np.ndarray, apart: list[float], every: np.ndarray, max_apart: float) -> np.ndarray:
-    """Put more k between those that are further apart than allowed, as variances of D."""
+def _fill_in(
+    ks: np.ndarray, apart: list[float], every: np.ndarray, max_apart: float, most: float = np.inf
+) -> np.ndarray:
+    """Put more k between those that are further apart than allowed, as variances of D.
+
+    Every gap is cut in ``most`` parts at most.
+    """
     places = np.searchsorted(every, ks)
     filled = [places[:1]]
     for before, after, variance in zip(places, places[1:], apart, strict=False):
@@ -509,6 +528,7 @@ def _fill_in(ks: np.ndarray, apart: list[float], every: np.ndarray, max_apart: f
             # The variance of D grows at least as fast as the distance, at most as its square, and
             # is zero where labels are frozen.
             n_between = min(n_between, max(int(np.ceil(np.sqrt(variance / max_apart))), 1))
+        n_between = int(min(n_between, most))
         filled.append(np.linspace(before, after, n_between + 1)[1:].round().astype(np.int64))
     return every[np.concatenate(filled)]
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, between, bridge_all
+from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, between, bridge_all, bridge_by_half
 from bayesknn.log_z.chains import WARMUP, ChainPair, Setting
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.simulation import Pilot, Simulation
@@ -50,6 +50,8 @@ _STOPPING = 1.05
 # Growth of the records from one round to the next.
 _GROWTH = (0.25, 1.0)
 _MAX_ROUNDS, _MAX_TURNS, _MAX_PARTS = 12, 10, 16
+# From so many points on beta is known so well that a parabola carries log Z across its posterior.
+_PARABOLA_FROM = 200_000
 
 
 @dataclass
@@ -304,6 +306,7 @@ class Anchors:
         No more than a share of the sweeps that may be made in all, even if batches are then
         shorter than they should be.
         """
+        sweeps = int(self.simulation.effort * sweeps)
         length = max(_MIN_BATCH_SWEEPS, _MEMORIES_PER_BATCH * memory)
         n_anchors = len(self.rows) * len(self.own)
         most = max(sweeps, self.max_sweeps / (_FIRST_SHARE * n_anchors))
@@ -333,9 +336,8 @@ class Anchors:
     def _settle(self, places: list[int]) -> None:
         """Put pairs on and beside the ridge of the anchors that may matter; forget the pilots."""
         simulation, work = self.simulation, []
-        simulation.lay_out(max(int(anchor.columns[-1]) for anchor in self.rows[0]))
         for anchor in (row[at] for row in self.rows for at in places):
-            labels = anchor.pilot.pair.labels[:, simulation.layout.order]
+            labels = anchor.pilot.pair.labels
             sd = anchor.sd
             centre = self._make(anchor, anchor.top, labels)
             made = [self._make(anchor, beta) for beta in self._beside(anchor, centre[0].beta, sd)]
@@ -345,6 +347,8 @@ class Anchors:
         simulation.advance(work)
 
     def _beside(self, anchor: Anchor, beta: float, sd: float) -> list[float]:
+        if self.simulation.model.n_points >= _PARABOLA_FROM:
+            return []
         limits = self.target.limits[anchor.k]
         step = min(_SPACING * sd, (limits[1] - limits[0]) / 2, MAX_REACH)
         outer = np.clip([beta - step, beta + step], *limits)
@@ -362,7 +366,8 @@ class Anchors:
             for at in range(places[0] + 1, places[-1] + 1):
                 before, after = row[at - 1 : at + 1]
                 n_parts = len(after.between) + 1
-                wanted = min(n_parts * state.steps[phase][at - 1].n_parts, _MAX_PARTS)
+                most = _MAX_PARTS if self.simulation.effort == 1.0 else 2
+                wanted = min(n_parts * state.steps[phase][at - 1].n_parts, most)
                 if wanted > n_parts:
                     made = self._make_between(before, after, wanted)
                     after.between = [pair for pair, _ in made]
@@ -457,6 +462,8 @@ def judge(ks: np.ndarray, score: np.ndarray, tolerance: float) -> tuple[float, n
 
 def _bridge_along(path: list[ChainPair]) -> Step:
     """Bridge from the first to the last of these pairs, by way of those between."""
+    if len(path) == 3:
+        return bridge_by_half(*path)
     steps = bridge_all(path)
     return Step(
         np.sum([step.value for step in steps], axis=0),

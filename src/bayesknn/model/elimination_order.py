@@ -50,14 +50,23 @@ def order_elimination(
     2
     """
     starts, points, _ = symmetrise(graph, k)
-    members, bounds = _list_components(starts, points)
-    largest = int(np.diff(bounds).max())
+    components = _list_components(starts.tolist(), points.tolist())
+    largest = max(map(len, components))
     if largest > _MAX_COMPONENT:
         raise ValueError(
             f"the graph of k={k} has a connected component of {largest} points, too many for exact "
             f"elimination (at most {_MAX_COMPONENT}); use a smaller k or a sampling method"
         )
-    return _order_components(starts, points, members, bounds, float(n_classes), max_width)
+    local = np.empty(graph.n_points, np.int64)
+    orders, widths = [], []
+    for component in components:
+        local[component] = np.arange(len(component))
+        order, width = _order_component(
+            starts, points, np.array(component), local, n_classes, max_width
+        )
+        orders.append(order)
+        widths.append(width)
+    return np.concatenate(orders), max(widths)
 
 
 def symmetrise(graph: NeighborGraph, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -89,91 +98,77 @@ def symmetrise(graph: NeighborGraph, k: int) -> tuple[np.ndarray, np.ndarray, np
     return starts, codes % n, weights
 
 
-@kernel
-def _list_components(starts, points):
-    """Points grouped by connected component, and where each group begins."""
-    n = len(starts) - 1
-    members = np.empty(n, np.int64)
-    bounds = np.empty(n + 1, np.int64)
-    seen = np.zeros(n, np.bool_)
-    n_components = 0
-    end = 0
-    for root in range(n):
-        if seen[root]:
+def _list_components(starts: list[int], points: list[int]) -> list[list[int]]:
+    """Points grouped by connected component."""
+    seen = [False] * (len(starts) - 1)
+    components = []
+    for root, is_seen in enumerate(seen):
+        if is_seen:
             continue
-        bounds[n_components] = end
-        n_components += 1
         seen[root] = True
-        members[end] = root
-        head = end
-        end += 1
-        while head < end:
-            i = members[head]
-            head += 1
-            for e in range(starts[i], starts[i + 1]):
-                j = points[e]
+        members = [root]
+        # The list grows while it is read.
+        for i in members:
+            for j in points[starts[i] : starts[i + 1]]:
                 if not seen[j]:
                     seen[j] = True
-                    members[end] = j
-                    end += 1
-    bounds[n_components] = n
-    return members, bounds[: n_components + 1].copy()
+                    members.append(j)
+        components.append(members)
+    return components
 
 
-@kernel
-def _order_components(starts, points, members, bounds, n_classes, max_width):
-    order = np.empty(len(members), np.int64)
-    trial = np.empty(len(members), np.int64)
-    width = 0
-    local = np.empty(len(members), np.int64)
-    for c in range(len(bounds) - 1):
-        component = members[bounds[c] : bounds[c + 1]]
-        m = len(component)
-        for a in range(m):
-            local[component[a]] = a
-        best = np.inf
-        best_width = 0
-        for attempt in range(_N_TRIES):
-            entries, trial_width = _order_by_min_fill(
-                starts, points, component, local, n_classes, max_width, attempt, best, trial
-            )
-            if attempt == 0 or entries < best:
-                best = entries
-                best_width = trial_width
-                for a in range(m):
-                    order[bounds[c] + a] = component[trial[a]]
-            if not _CHEAP_ENTRIES * m / 256 < best < _HOPELESS_ENTRIES:
-                break
-        width = max(width, best_width)
-    return order, width
+def _order_component(
+    starts: np.ndarray,
+    points: np.ndarray,
+    component: np.ndarray,
+    local: np.ndarray,
+    n_classes: int,
+    max_width: int,
+) -> tuple[np.ndarray, int]:
+    """Order the points of a component, ``local`` their numbers within it; also its width."""
+    m = len(component)
+    with np.errstate(over="ignore"):
+        powers = float(n_classes) ** np.arange(m + 1)
+    best, best_width, best_order = np.inf, 0, component
+    for attempt in range(_N_TRIES):
+        # Bit b of row a: points a and b of the component are joined.
+        rows = np.zeros((m, (m + 63) // 64), np.uint64)
+        alive = np.ones(m, np.bool_)
+        order = np.empty(m, np.int64)
+        entries, width = _order_by_min_fill(
+            starts, points, component, local, rows, alive, powers, max_width, attempt, best, order
+        )
+        if attempt == 0 or entries < best:
+            best, best_width, best_order = entries, width, component[order]
+        if not _CHEAP_ENTRIES * m / 256 < best < _HOPELESS_ENTRIES:
+            break
+    return best_order, best_width
 
 
 @kernel
 def _order_by_min_fill(
-    starts, points, component, local, n_classes, max_width, attempt, give_up, order
+    starts, points, component, local, rows, alive, powers, max_width, attempt, give_up, order
 ):
     """Order one component into ``order`` (local numbers); return its table entries and width.
 
-    Returns infinity as soon as the entries exceed ``give_up``.
+    ``powers`` are those of the number of classes. Returns infinity as soon as the entries exceed
+    ``give_up``.
     """
-    m = len(component)
-    n_words = np.int64((m + 63) // 64)
+    m, n_words = rows.shape
     one = np.uint64(1)
-    # Bit b of row a: points a and b of the component are joined.
-    rows = np.zeros((m, n_words), np.uint64)
-    degree = np.zeros(m, np.int64)
-    fill = np.zeros(m, np.int64)
-    alive = np.ones(m, np.bool_)
-    stale = np.zeros(m, np.bool_)
+    degree = np.empty(m, np.int64)
+    fill = np.empty(m, np.int64)
+    stale = np.empty(m, np.int64)
+    neighbors = np.empty(m, np.int64)
     for a in range(m):
         i = component[a]
+        stale[a] = 0
         degree[a] = starts[i + 1] - starts[i]
         for e in range(starts[i], starts[i + 1]):
             b = local[points[e]]
             rows[a, b >> 6] |= one << np.uint64(b & 63)
     for a in range(m):
         fill[a] = _count_fill(rows, a, degree[a])
-    neighbors = np.empty(m, np.int64)
     entries = 0.0
     width = 0
     hopeless = False
@@ -191,7 +186,7 @@ def _order_by_min_fill(
         alive[v] = False
         n_neighbors = _list_bits(rows, v, neighbors)
         width = max(width, n_neighbors)
-        entries += n_classes ** (n_neighbors + 1)
+        entries += powers[n_neighbors + 1]
         if entries > give_up:
             return np.inf, width
         if n_neighbors > max_width:
@@ -203,7 +198,7 @@ def _order_by_min_fill(
                     step += 1
                     order[step] = a
                     alive[a] = False
-                    entries += n_classes ** (m - step)
+                    entries += powers[m - step]
             return entries, width
         for x in range(n_neighbors):
             u = neighbors[x]
@@ -216,7 +211,7 @@ def _order_by_min_fill(
             continue
         # Fill changes for the neighbours, and for whoever is joined to both ends of a new edge.
         for x in range(n_neighbors):
-            stale[neighbors[x]] = True
+            stale[neighbors[x]] = 1
         if fill[v] > 0:
             for x in range(n_neighbors):
                 u = neighbors[x]
@@ -227,10 +222,10 @@ def _order_by_min_fill(
                         word ^= bit
                         b = (w << 6) + np.int64(_count_ones(bit - one))
                         if not stale[b] and _joined_twice(rows, b, v):
-                            stale[b] = True
+                            stale[b] = 1
         for a in range(m):
             if stale[a]:
-                stale[a] = False
+                stale[a] = 0
                 fill[a] = _count_fill(rows, a, degree[a])
     return entries, width
 
@@ -246,7 +241,7 @@ def _score(fill, degree, a, attempt):
     return (np.uint64(fill) << np.uint64(32)) | tie
 
 
-@inline_kernel
+@kernel
 def _count_ones(word):
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + (

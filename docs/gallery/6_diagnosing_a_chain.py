@@ -74,7 +74,7 @@ print(
 # are exact, and the chain's only error is its length.
 
 coherent = CoherentLikelihood(graph, ripley.y_train)
-tree = exchange(coherent, beta_max=4.0, n_draws=1500, n_warmup=300, random_state=0)
+tree = exchange(coherent, beta_max=4.0, n_draws=700, n_warmup=200, random_state=0)
 found = diagnose(tree)
 print(f"moves accepted, by chain: {found.acceptance.round(2).tolist()}")
 print(f"beta {float(tree['posterior']['beta'].mean()):.3f} +- {found.mcse['beta']:.3f}")

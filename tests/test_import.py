@@ -59,3 +59,34 @@ def test_the_command_line_loads_no_ensembles_and_leaves_them_importable():
         "import sklearn.ensemble, sklearn.utils; assert len(sklearn.utils.all_estimators()) > 100"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_a_command_imports_no_statistics_and_leaves_them_importable(command):
+    """What scikit-learn took from the stand-in works, and so does what was left out."""
+    code = (
+        f"import sys, gc; from bayesknn.cli.lean_imports import import_for_{command}\n"
+        f"import_for_{command}()\n"
+        "left_out = {'scipy.stats', 'numpy.f2py', 'sklearn.ensemble', 'sklearn.inspection'}\n"
+        "assert not left_out & set(sys.modules), left_out & set(sys.modules)\n"
+        "assert gc.isenabled()\n"
+        "import numpy, scipy\n"
+        "from sklearn.metrics import roc_auc_score\n"
+        "assert roc_auc_score([0, 1, 1, 0], [.1, .6, .2, .2]) == .875\n"
+        "from sklearn.covariance import MinCovDet\n"
+        "points = numpy.random.default_rng(0).normal(size=(50, 2))\n"
+        "assert MinCovDet(random_state=0).fit(points).covariance_.shape == (2, 2)\n"
+        "assert scipy.stats.norm.cdf(0) == .5 and numpy.f2py.__path__\n"
+        "import scipy.stats, sklearn.ensemble, sklearn.inspection"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def test_stand_ins_leave_modules_that_are_there_alone():
+    import json.decoder
+
+    from bayesknn.cli.lean_imports import stand_ins
+
+    with stand_ins("json.decoder"):
+        assert json.decoder.JSONDecoder().decode("1") == 1
+    assert sys.modules["json.decoder"] is json.decoder

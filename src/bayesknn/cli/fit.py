@@ -185,6 +185,7 @@ def run_fit(
     """Claim the place, read, fit, render and write; what cannot work is refused first."""
     if not 0.0 < options["level"] < 1.0:
         raise Refusal(f"--level must lie between 0 and 1, got {options['level']:g}")
+    from bayesknn.cli.lean_imports import import_for_fit
     from bayesknn.report.folder import write_folder
     from bayesknn.report.output import (
         FILES,
@@ -204,6 +205,7 @@ def run_fit(
     require_packages(*PACKAGES, *(() if options["model"] == "pooled" else PACKAGES_OF_POSTERIOR))
     verbose = not (quiet or as_json)
     with write_folder(out, force=force, own=FILES) as folder:
+        import_for_fit()
         analysis = _analyse(verbose=verbose, **options)
         stop_if_interrupted()
         if verbose:
@@ -214,7 +216,6 @@ def run_fit(
         from bayesknn._progress import progress
         from bayesknn.report.output import write_results
         from bayesknn.report.page import render_report
-        from bayesknn.report.pipeline import import_skops_alone
 
         with progress("Writing the report", verbose=verbose):
             page = render_report(
@@ -224,7 +225,6 @@ def run_fit(
                 files={path.name: digest(path) for path in (train, test) if path},
                 model=(out / "model.skops").as_posix(),
             )
-            import_skops_alone()
             write_results(folder, analysis, page)
         stop_if_interrupted()
     if as_json:

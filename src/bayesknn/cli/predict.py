@@ -68,6 +68,7 @@ def run_predict(
     """Claim the place, load, predict and write; what cannot work is refused first."""
     if not 0.0 < level < 1.0:
         raise Refusal(f"--level must lie between 0 and 1, got {level:g}")
+    from bayesknn.cli.lean_imports import import_for_predict
     from bayesknn.report.folder import write_file, write_folder
     from bayesknn.report.output import require_packages
     from bayesknn.report.reading import check_readable, find_model
@@ -83,13 +84,13 @@ def run_predict(
     elif out is not None:
         place = write_folder(out, force=force, own=("predictions.csv",))
     with place as target:
+        import_for_predict()
         from bayesknn._progress import progress
         from bayesknn.report.losses import read_losses
-        from bayesknn.report.pipeline import import_skops_alone, load_model
+        from bayesknn.report.pipeline import load_model
         from bayesknn.report.predictions import predict_new, write_csv
         from bayesknn.report.reading import read_table
 
-        import_skops_alone()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)  # another version wrote it
             fitted = load_model(model)

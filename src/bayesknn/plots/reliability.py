@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta as beta_law
+from scipy.special import betaincinv
 from sklearn.utils.validation import check_is_fitted
 
 from bayesknn.plots.style import (
@@ -274,6 +274,6 @@ def _binomial_intervals(observed: np.ndarray, counts: np.ndarray, level: float) 
     """Return the Clopper-Pearson intervals of frequencies."""
     hits, tail = observed * counts, (1 - level) / 2
     with np.errstate(invalid="ignore"):
-        lower = np.where(hits > 0, beta_law.ppf(tail, hits, counts - hits + 1), 0.0)
-        upper = np.where(hits < counts, beta_law.ppf(1 - tail, hits + 1, counts - hits), 1.0)
+        lower = np.where(hits > 0, betaincinv(hits, counts - hits + 1, tail), 0.0)
+        upper = np.where(hits < counts, betaincinv(hits + 1, counts - hits, 1 - tail), 1.0)
     return lower, upper

@@ -161,10 +161,12 @@ def locate_beta_max(
         raise ValueError(f"threshold must lie strictly between 0 and 1, got {threshold}")
     search = _Search(simulate, k_values, n_classes, 1 - threshold)
     search.bracket()
-    # Between far points a crossing is a guess: those that may be the slowest get a point there.
+    # Between far points a crossing is a guess: those that may be the slowest get a point there. A
+    # k that has crossed where another has not is none of them.
     guesses = {k: search.cross(k)[0] for k in search.k_values}
+    latest = max(search.last_below(k) for k in search.k_values)
     for k, guess in guesses.items():
-        if guess > _NEARLY * max(guesses.values()):
+        if guess > _NEARLY * max(guesses.values()) and search.first_above(k) > latest:
             search.add(k, [guess])
     for _ in range(_N_REFINEMENTS):
         k, crossing = search.find_slowest()
@@ -227,6 +229,16 @@ class _Search:
             f"at k={below[0]} neighbours still disagree at beta={top:g}: "
             "the model does not become black or white, so beta_max must be given"
         )
+
+    def last_below(self, k: int) -> float:
+        """Return the largest beta at which k was seen below its threshold."""
+        beta, left, _ = self.disagreement(k)
+        return float(beta[left > self.level].max())
+
+    def first_above(self, k: int) -> float:
+        """Return the smallest beta at which k was seen above its threshold."""
+        beta, left, _ = self.disagreement(k)
+        return float(beta[left <= self.level].min())
 
     def _below(self, k_values: list[int], beta: float) -> list[int]:
         for k in k_values:

@@ -9,6 +9,7 @@ the prior's mass, is still too small to matter.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from math import comb
 
@@ -23,6 +24,8 @@ _NEGLIGIBLE = 22.0
 _PRECISION, _TOLERANCE = 0.01, 1e-8
 # Part of the drop that must be reached: the tails beyond hold little.
 _SLACK = 0.85
+# So many k are weighed at once; the likelihood of each is a call of its own.
+_BATCH = 64
 # Intervals between Chebyshev points, first and last.
 _FEWEST, _MOST = 12, 96
 # Every so many k are looked at first, so that the others may be left early.
@@ -79,14 +82,13 @@ def weigh_peaks(
     possible = ks[np.isfinite(top)]
     for k in possible[::_STRIDE].tolist():
         ascent.climb(k)
-    ascent.weigh(max(ascent.heights, key=ascent.bound))
+    ascent.weigh([max(ascent.heights, key=ascent.bound)])
     for k in possible.tolist():
         if k not in ascent.heights:
             ascent.climb(k)
-    for k in sorted(ascent.heights, key=ascent.bound, reverse=True):
-        if ascent.bound(k) < ascent.best - _NEGLIGIBLE:
-            break
-        ascent.weigh(k)
+    promising = sorted(ascent.heights, key=ascent.bound, reverse=True)
+    for first in range(0, len(promising), _BATCH):
+        ascent.weigh(promising[first : first + _BATCH])
     kept = sorted(ascent.found)
     betas, log_masses = zip(*(ascent.found[k] for k in kept), strict=True)
     return np.array(kept), np.array(betas), np.array(log_masses)
@@ -125,64 +127,82 @@ class _Ascent:
         if beta > 0.0:
             self._start = beta
 
-    def weigh(self, k: int) -> None:
-        if k in self.found:
-            return
-        nodes, values = self._sample(k)
-        low, high = float(nodes[0]), float(nodes[-1])
-        betas = np.linspace(low, high, self.n_betas)
-        log_mass = self._weigh_on(betas, k, nodes, values)
-        # Where the prior moves the mass, the polynomial serves for a finer grid, too.
+    def weigh(self, ks: list[int]) -> None:
+        """Weigh each k in turn, up to the first that is too low to matter."""
+        ks = [k for k in ks if self.matters(k) and k not in self.found]
+        found = {}
+        for nodes, values, at in self._sample(np.array(ks, dtype=np.int64)):
+            betas = np.linspace(nodes[:, 0], nodes[:, -1], self.n_betas, axis=1)
+            curves = values @ _even_matrix(nodes.shape[1] - 1, self.n_betas).T
+            log_masses = self._add_prior(curves, betas, np.array(ks)[at])
+            for i, k in enumerate(np.array(ks)[at].tolist()):
+                found[k] = self._narrow(k, betas[i], log_masses[i], nodes[i], values[i])
+        for k in ks:
+            if not self.matters(k):
+                break
+            self.found[k] = found[k]
+            self.best = max(self.best, float(np.logaddexp.reduce(found[k][1])))
+
+    def matters(self, k: int) -> bool:
+        return bool(self.bound(k) >= self.best - _NEGLIGIBLE)
+
+    def _narrow(
+        self, k: int, betas: np.ndarray, log_mass: np.ndarray, nodes: np.ndarray, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Take a finer grid where the prior moves the mass: the polynomial serves for it, too."""
+        centre, half = (nodes[0] + nodes[-1]) / 2, (nodes[-1] - nodes[0]) / 2
         while True:
-            heavy = np.flatnonzero(log_mass > log_mass.max() - _NEGLIGIBLE)
+            heavy = (log_mass > log_mass.max() - _NEGLIGIBLE).nonzero()[0]
             first, last = max(heavy[0] - 1, 0), min(heavy[-1] + 1, self.n_betas - 1)
             if last - first >= _MIN_HEAVY:
-                break
+                return betas, log_mass
             betas = np.linspace(betas[first], betas[last], self.n_betas)
-            log_mass = self._weigh_on(betas, k, nodes, values)
-        self.found[k] = betas, log_mass
-        self.best = max(self.best, float(np.logaddexp.reduce(log_mass)))
+            curve = _interpolate((betas - centre) / half, len(nodes) - 1) @ values
+            log_mass = self._add_prior(curve[None], betas[None], np.array([k]))[0]
 
-    def _weigh_on(
-        self, betas: np.ndarray, k: int, nodes: np.ndarray, values: np.ndarray
-    ) -> np.ndarray:
-        centre, half = (nodes[0] + nodes[-1]) / 2, (nodes[-1] - nodes[0]) / 2
-        if len(betas) == self.n_betas and betas[0] == nodes[0] and betas[-1] == nodes[-1]:
-            matrix = _even_matrix(len(nodes) - 1, self.n_betas)
+    def _add_prior(self, curves: np.ndarray, betas: np.ndarray, ks: np.ndarray) -> np.ndarray:
+        """Return log masses: log f plus log prior plus the log weight of each point."""
+        if self.flat is not None:
+            log_prior = self.flat[ks - 1][:, None]
         else:
-            matrix = _interpolate((betas - centre) / half, len(nodes) - 1)
-        log_prior = self.flat[k - 1] if self.flat is not None else self.prior.log_density(betas, k)
-        log_mass = matrix @ values + log_prior
-        return log_mass + np.log((betas[1] - betas[0]) * even_weights(self.n_betas))
+            log_prior = self.prior.log_density(betas, ks[:, None])
+        steps = betas[:, 1] - betas[:, 0]
+        return curves + log_prior + np.log(steps[:, None] * even_weights(self.n_betas))
 
-    def _sample(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return Chebyshev points and log f there.
+    def _sample(self, ks: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield Chebyshev points and log f there, a row for each k, and which k these are.
 
-        They reach to where log f is below its peak by ``drop``, and are enough to interpolate.
+        They reach to where log f is below its peak by ``drop``, and are enough to interpolate;
+        those of which as many are enough come together.
         """
-        upper, (beta, width) = self.prior.beta_max, self.peaks[k]
+        upper, curve = self.prior.beta_max, self.likelihood.log_density_curve
+        peaks, widths = np.array([self.peaks[k] for k in ks.tolist()]).reshape(-1, 2).T
+        enough = np.array([self.heights[k] for k in ks.tolist()]) - _SLACK * self.drop
         # By the curvature at the peak; a tail that falls more slowly is followed further.
-        below = above = min(np.sqrt(2 * self.drop) * width, upper)
-        while True:
-            low, high = max(beta - below, 0.0), min(beta + above, upper)
-            nodes = low + (high - low) * _chebyshev(_FEWEST)
-            values = self.likelihood.log_density_curve(nodes, k)
-            enough = self.heights[k] - _SLACK * self.drop
-            if low > 0.0 and values[0] > enough:
-                below *= 1.5
-            elif high < upper and values[-1] > enough:
-                above *= 1.5
-            else:
-                break
-        n = _FEWEST
-        while n < _MOST and np.abs(_tail_matrix(n) @ values).max() > _TOLERANCE:
-            n *= 2
-            merged = np.empty(n + 1)
-            merged[::2] = values
-            nodes = low + (high - low) * _chebyshev(n)
-            merged[1::2] = self.likelihood.log_density_curve(nodes[1::2], k)
-            values = merged
-        return nodes, values
+        below = np.minimum(np.sqrt(2 * self.drop) * widths, upper)
+        above = below.copy()
+        nodes, values = (np.empty((len(ks), _FEWEST + 1)) for _ in range(2))
+        at = np.arange(len(ks))
+        while len(at):
+            low, high = np.maximum(peaks - below, 0.0), np.minimum(peaks + above, upper)
+            nodes[at] = (low[:, None] + (high - low)[:, None] * _chebyshev(_FEWEST))[at]
+            values[at] = [curve(nodes[i], k) for i, k in zip(at, ks[at].tolist(), strict=True)]
+            further_down = (low > 0.0) & (values[:, 0] > enough)
+            further_up = ~further_down & (high < upper) & (values[:, -1] > enough)
+            below[further_down] *= 1.5
+            above[further_up] *= 1.5
+            at = np.flatnonzero(further_down | further_up)
+        n, at = _FEWEST, np.arange(len(ks))
+        while len(at):
+            rough = np.abs(values @ _tail_matrix(n).T).max(axis=1) > _TOLERANCE
+            rough &= n < _MOST
+            yield nodes[~rough], values[~rough], at[~rough]
+            at, known, n = at[rough], values[rough], 2 * n
+            nodes = (low[:, None] + (high - low)[:, None] * _chebyshev(n))[at]
+            values = np.empty(nodes.shape)
+            values[:, ::2] = known
+            for row, new, k in zip(values, nodes[:, 1::2], ks[at].tolist(), strict=True):
+                row[1::2] = curve(new, k)
 
 
 @cache

@@ -73,9 +73,21 @@ class ConditionalProduct(BaseLikelihood):
     def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
         return _log_products(*self._deficits[k - 1], betas / k)
 
-    def log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
-        """Return log f(y | beta, k) at one k, arguments unchecked."""
-        return _log_products(*self._deficits[k - 1], betas / k)
+    def expand(self, betas: np.ndarray, k: int) -> np.ndarray:
+        """Return log f(y | beta, k), its first and its second derivative in beta.
+
+        Arguments are not checked.
+
+        Parameters
+        ----------
+        betas : ndarray of shape (m,)
+        k : int
+
+        Returns
+        -------
+        ndarray of shape (3, m)
+        """
+        return _expand_each(*self._deficits[k - 1], betas / k, 1.0 / k)
 
     def climb(
         self, k: int, start: float, upper: float, precision: float, floor: float
@@ -169,6 +181,18 @@ def _expand(rows, multiplicity, shortfall, largest, strength):
         slope += multiplicity[m] * mean
         curvature += multiplicity[m] * (square / (1.0 + others) - mean * mean)
     return -value, slope, curvature
+
+
+@kernel
+def _expand_each(rows, multiplicity, shortfall, largest, strengths, scale):
+    """Return the log product and its two derivatives in ``strength / scale``."""
+    found = np.empty((3, strengths.size))
+    for b in range(strengths.size):
+        value, slope, curvature = _expand(rows, multiplicity, shortfall, largest, strengths[b])
+        found[0, b] = value
+        found[1, b] = scale * slope
+        found[2, b] = -scale * scale * curvature
+    return found
 
 
 @kernel

@@ -1,10 +1,10 @@
 """The posterior of (beta, k) where log f(y | beta, k) is concave in beta (eqs. jointHA and psudoL).
 
 A product of conditionals has one peak in beta for each k, found in a few steps of Newton's method.
-Around it log f is so smooth that a polynomial through a handful of Chebyshev points gives it on any
-grid: the number of points is doubled until the polynomial foretells the new ones. A k costs ten to
-twenty values of the likelihood, and none but the climb where the height of its peak, times all of
-the prior's mass, is still too small to matter.
+Around it log f is so smooth that a polynomial gives it on any grid: one that has its value, slope
+and curvature at a handful of Chebyshev points, twice as many until the last coefficients vanish. A
+k costs five or nine looks at the likelihood, and none but the climb where the height of its peak,
+times all of the prior's mass, is still too small to matter.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cache
 from math import comb
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebder, chebval, chebvander
 
 from bayesknn.likelihood.products import ConditionalProduct
 from bayesknn.model import Prior
@@ -27,7 +28,7 @@ _SLACK = 0.85
 # So many k are weighed at once; the likelihood of each is a call of its own.
 _BATCH = 64
 # Intervals between Chebyshev points, first and last.
-_FEWEST, _MOST = 12, 96
+_FEWEST, _MOST = 4, 32
 # Every so many k are looked at first, so that the others may be left early.
 _STRIDE = 16
 # Gregory's coefficients of the differences at the ends, of order 0, 1, ...
@@ -131,12 +132,12 @@ class _Ascent:
         """Weigh each k in turn, up to the first that is too low to matter."""
         ks = [k for k in ks if self.matters(k) and k not in self.found]
         found = {}
-        for nodes, values, at in self._sample(np.array(ks, dtype=np.int64)):
-            betas = np.linspace(nodes[:, 0], nodes[:, -1], self.n_betas, axis=1)
-            curves = values @ _even_matrix(nodes.shape[1] - 1, self.n_betas).T
+        for low, high, coefficients, at in self._fit(np.array(ks, dtype=np.int64)):
+            betas = np.linspace(low, high, self.n_betas, axis=1)
+            curves = coefficients @ _even_basis(coefficients.shape[1], self.n_betas)
             log_masses = self._add_prior(curves, betas, np.array(ks)[at])
             for i, k in enumerate(np.array(ks)[at].tolist()):
-                found[k] = self._narrow(k, betas[i], log_masses[i], nodes[i], values[i])
+                found[k] = self._narrow(k, betas[i], log_masses[i], coefficients[i])
         for k in ks:
             if not self.matters(k):
                 break
@@ -147,17 +148,17 @@ class _Ascent:
         return bool(self.bound(k) >= self.best - _NEGLIGIBLE)
 
     def _narrow(
-        self, k: int, betas: np.ndarray, log_mass: np.ndarray, nodes: np.ndarray, values: np.ndarray
+        self, k: int, betas: np.ndarray, log_mass: np.ndarray, coefficients: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Take a finer grid where the prior moves the mass: the polynomial serves for it, too."""
-        centre, half = (nodes[0] + nodes[-1]) / 2, (nodes[-1] - nodes[0]) / 2
+        low, high = betas[0], betas[-1]
         while True:
             heavy = (log_mass > log_mass.max() - _NEGLIGIBLE).nonzero()[0]
             first, last = max(heavy[0] - 1, 0), min(heavy[-1] + 1, self.n_betas - 1)
             if last - first >= _MIN_HEAVY:
                 return betas, log_mass
             betas = np.linspace(betas[first], betas[last], self.n_betas)
-            curve = _interpolate((betas - centre) / half, len(nodes) - 1) @ values
+            curve = chebval((2 * betas - low - high) / (high - low), coefficients)
             log_mass = self._add_prior(curve[None], betas[None], np.array([k]))[0]
 
     def _add_prior(self, curves: np.ndarray, betas: np.ndarray, ks: np.ndarray) -> np.ndarray:
@@ -169,40 +170,52 @@ class _Ascent:
         steps = betas[:, 1] - betas[:, 0]
         return curves + log_prior + np.log(steps[:, None] * even_weights(self.n_betas))
 
-    def _sample(self, ks: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield Chebyshev points and log f there, a row for each k, and which k these are.
+    def _fit(
+        self, ks: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield ranges of beta, Chebyshev coefficients of log f there, and of which k they are.
 
-        They reach to where log f is below its peak by ``drop``, and are enough to interpolate;
-        those of which as many are enough come together.
+        The ranges reach to where log f is below its peak by ``drop``. Those k of which as many
+        coefficients are enough come together.
         """
-        upper, curve = self.prior.beta_max, self.likelihood.log_density_curve
+        upper, expand = self.prior.beta_max, self.likelihood.expand
         peaks, widths = np.array([self.peaks[k] for k in ks.tolist()]).reshape(-1, 2).T
-        enough = np.array([self.heights[k] for k in ks.tolist()]) - _SLACK * self.drop
+        heights = np.array([self.heights[k] for k in ks.tolist()])
+        enough = -_SLACK * self.drop
         # By the curvature at the peak; a tail that falls more slowly is followed further.
         below = np.minimum(np.sqrt(2 * self.drop) * widths, upper)
         above = below.copy()
-        nodes, values = (np.empty((len(ks), _FEWEST + 1)) for _ in range(2))
+        # Of each k, log f beside its peak and two derivatives at each point.
+        looks = np.empty((len(ks), 3, _FEWEST + 1))
         at = np.arange(len(ks))
         while len(at):
             low, high = np.maximum(peaks - below, 0.0), np.minimum(peaks + above, upper)
-            nodes[at] = (low[:, None] + (high - low)[:, None] * _chebyshev(_FEWEST))[at]
-            values[at] = [curve(nodes[i], k) for i, k in zip(at, ks[at].tolist(), strict=True)]
-            further_down = (low > 0.0) & (values[:, 0] > enough)
-            further_up = ~further_down & (high < upper) & (values[:, -1] > enough)
+            nodes = low[:, None] + (high - low)[:, None] * _chebyshev(_FEWEST)
+            for i, k in zip(at.tolist(), ks[at].tolist(), strict=True):
+                looks[i] = expand(nodes[i], k)
+                looks[i, 0] -= heights[i]
+            further_down = (low > 0.0) & (looks[:, 0, 0] > enough)
+            further_up = ~further_down & (high < upper) & (looks[:, 0, -1] > enough)
             below[further_down] *= 1.5
             above[further_up] *= 1.5
             at = np.flatnonzero(further_down | further_up)
         n, at = _FEWEST, np.arange(len(ks))
         while len(at):
-            rough = np.abs(values @ _tail_matrix(n).T).max(axis=1) > _TOLERANCE
-            rough &= n < _MOST
-            yield nodes[~rough], values[~rough], at[~rough]
-            at, known, n = at[rough], values[rough], 2 * n
-            nodes = (low[:, None] + (high - low)[:, None] * _chebyshev(n))[at]
-            values = np.empty(nodes.shape)
-            values[:, ::2] = known
-            for row, new, k in zip(values, nodes[:, 1::2], ks[at].tolist(), strict=True):
-                row[1::2] = curve(new, k)
+            # Derivatives on [-1, 1], where the polynomials live.
+            scales = ((high - low)[at, None] / 2) ** np.arange(3)
+            coefficients = (looks * scales[:, :, None]).reshape(len(at), -1) @ _fit_matrix(n).T
+            last = coefficients[:, -max(2, coefficients.shape[1] // 4) :]
+            rough = (np.abs(last).max(axis=1) > _TOLERANCE) & (n < _MOST)
+            coefficients[:, 0] += heights[at]
+            done = at[~rough]
+            yield low[done], high[done], coefficients[~rough], done
+            at, known, n = at[rough], looks[rough], 2 * n
+            nodes = low[:, None] + (high - low)[:, None] * _chebyshev(n)
+            looks = np.empty((len(at), 3, n + 1))
+            looks[:, :, ::2] = known
+            for look, i in zip(looks, at.tolist(), strict=True):
+                look[:, 1::2] = expand(nodes[i, 1::2], int(ks[i]))
+                look[0, 1::2] -= heights[i]
 
 
 @cache
@@ -239,29 +252,18 @@ def _chebyshev(n: int) -> np.ndarray:
 
 
 @cache
-def _tail_matrix(n: int) -> np.ndarray:
-    """Return what gives the last Chebyshev coefficients from the values at the points."""
-    j = np.arange(n + 1)
-    matrix = np.cos(np.pi * np.outer(j, j[::-1]) / n) * (2.0 / n)
-    matrix[:, [0, -1]] /= 2
-    matrix[[0, -1]] /= 2
-    return matrix[-max(2, n // 4) :]
+def _fit_matrix(n: int) -> np.ndarray:
+    """Return what gives Chebyshev's coefficients from values, slopes and curvatures at the points.
+
+    All values come first, then all slopes; the polynomial has one coefficient for each of them.
+    """
+    x, size = 2 * _chebyshev(n) - 1, 3 * (n + 1)
+    return np.linalg.inv(
+        np.vstack([chebvander(x, size - 1 - m) @ chebder(np.eye(size), m) for m in range(3)])
+    )
 
 
 @cache
-def _even_matrix(n: int, n_betas: int) -> np.ndarray:
-    return _interpolate(np.linspace(-1.0, 1.0, n_betas), n)
-
-
-def _interpolate(x: np.ndarray, n: int) -> np.ndarray:
-    """Return the barycentric matrix from values at the points to values at x in [-1, 1]."""
-    points = 2 * _chebyshev(n) - 1
-    weights = (-1.0) ** np.arange(n + 1)
-    weights[[0, -1]] /= 2
-    away = x[:, None] - points
-    hit = away == 0
-    matrix = weights / np.where(hit, 1.0, away)
-    matrix /= matrix.sum(axis=1, keepdims=True)
-    rows = hit.any(axis=1)
-    matrix[rows] = hit[rows]
-    return matrix
+def _even_basis(size: int, n_betas: int) -> np.ndarray:
+    """Return Chebyshev's polynomials, a row each, at even points of [-1, 1]."""
+    return chebvander(np.linspace(-1.0, 1.0, n_betas), size - 1).T

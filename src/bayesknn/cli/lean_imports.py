@@ -17,8 +17,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from bayesknn.report.pipeline import import_skops_alone
-
 
 def import_for_fit() -> None:
     """Import what ``bayesknn fit`` needs."""
@@ -41,6 +39,8 @@ def _import(*ours: str, drawing: bool) -> None:
         with suppress(Exception), stand_ins("scipy.stats", "numpy.f2py"):
             import_module("sklearn.linear_model")
             import_module("sklearn.model_selection")
+            from bayesknn.report.pipeline import import_skops_alone
+
             import_skops_alone()
         if drawing:
             _import_matplotlib()

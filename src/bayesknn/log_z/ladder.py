@@ -396,7 +396,7 @@ def log_z_from_zero(
     def run(beta: float) -> Pilot:
         return simulation.pilot(Setting.at(beta, k), [k], (*key, k, _name(beta)), length=4)
 
-    n_steps = max(2, int(np.ceil(simulation.effort * last.beta / _FIRST_STEP)))
+    n_steps = max(2, int(np.ceil(last.beta / _FIRST_STEP)))
     path = simulation.each(run, np.linspace(0.0, last.beta, n_steps + 1)[:-1])
     while True:
         if any(pilot.is_split for pilot in path):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numba
 import pytest
+from numba.core import event
 
 import bayesknn
 import bayesknn._compiling
@@ -164,5 +165,63 @@ def test_a_constant_argument_compiles_nothing_of_its_own():
             n = inner(n)
         return n
 
+    compiled = watch_compilation(lambda: outer(3))
+    assert compiled == [("outer", (numba.int64,)), ("inner", (numba.int64,))]
     assert outer(3) == 3
-    assert inner.signatures == [(numba.int64,)]
+
+
+def watch_compilation(call):
+    """Functions of this module that a call compiles, and for which arguments."""
+    seen = []
+
+    class Listener(event.Listener):
+        def on_start(self, e):
+            function = e.data["dispatcher"].py_func
+            if function.__module__ == __name__:
+                seen.append((function.__name__, e.data["args"]))
+
+        def on_end(self, e):
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        call()
+    return seen
+
+
+def test_a_helper_is_compiled_once_for_its_callers():
+    @kernel
+    def helper(x):
+        return x * x
+
+    @kernel
+    def first(x):
+        return helper(x) + 1
+
+    @kernel
+    def second(x):
+        return helper(x) + helper(x + 1.0)
+
+    names = [name for name, _ in watch_compilation(lambda: (first(2.0), second(3.0)))]
+    assert names == ["first", "helper", "second"]
+    assert (first(2.0), second(3.0)) == (5.0, 25.0)
+    assert helper.signatures == [], "Python can call it, too, but has not yet"
+    assert helper(3.0) == 9.0
+    assert helper.signatures == [(numba.float64,)]
+
+
+def test_a_helper_may_raise_with_values():
+    """What it raises is looked up in an environment of its own, which its callers have to know."""
+
+    @kernel
+    def helper(x):
+        if x < 0:
+            raise ValueError("below zero", x)
+        return x
+
+    @kernel
+    def outer(x):
+        return helper(x) + 1
+
+    assert outer(1) == 2
+    with pytest.raises(ValueError, match=r"\('below zero', -3\)"):
+        outer(-3)

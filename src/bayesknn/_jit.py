@@ -6,6 +6,9 @@ written, and two kernels that write the same sum get the same bits.
 numba's own cache looks at the file of a kernel and not at the modules it imports, so that after
 an upgrade it would serve machine code with old helpers inside. Here the machine code is valid for
 the sources of the kernel's module and of all that this module imports from the package.
+
+A kernel that others call is compiled for them apart (:mod:`bayesknn._inside`), which is most of
+what keeps the first use of the package short.
 """
 
 import hashlib
@@ -17,6 +20,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numba
+
+from bayesknn._inside import InsideCompiler
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 # What stands at the beginning of a line: imports inside functions do not reach a kernel.
@@ -61,29 +66,43 @@ else:
         except RuntimeError as error:
             if "cannot cache function" not in str(error):
                 raise
-            return _forget_literals(numba.njit(**options)(function))
+            return _call_inside(numba.njit(**options)(function), options)
         path = inspect.getfile(function)
         if os.path.isfile(path):
             compiled._cache._cache_file._source_stamp = stamp_sources(path)
-        return _forget_literals(compiled)
+        return _call_inside(compiled, options)
 
     def inline_kernel(function: Callable) -> Any:
         """Compile a function that is put into its callers before numba types them."""
         return kernel(function, inline="always")
 
 
-def _forget_literals(compiled: Any) -> Any:
-    """Let kernels that call this one with a constant have what is compiled for any number.
+def _call_inside(compiled: Any, options: dict[str, Any]) -> Any:
+    """Let other kernels call this one in a form that is compiled for them alone.
 
+    It is not cached, since it is a part of their machine code. Nor is it compiled for constants:
     numba would compile it for ``n = 0``, too, wherever a caller's n starts from there.
     """
-    resolve = compiled.get_call_template
+
+    @cache
+    def inside() -> Any:
+        return numba.njit(pipeline_class=InsideCompiler, **options)(compiled.py_func)
 
     def get_call_template(args: Any, kws: dict[str, Any]) -> Any:
         plain = {name: numba.types.unliteral(kind) for name, kind in kws.items()}
-        return resolve(tuple(numba.types.unliteral(kind) for kind in args), plain)
+        return inside().get_call_template(tuple(map(numba.types.unliteral, args)), plain)
 
+    add_overload = compiled.add_overload
+
+    def add_with_environments(result: Any) -> None:
+        # What the helpers in it need to print or to raise with values, as numba does on loading.
+        for environment in result._find_referenced_environments():
+            result.library.codegen.set_env(environment.env_name, environment)
+        add_overload(result)
+
+    compiled.add_overload = add_with_environments
     compiled.get_call_template = get_call_template
+    compiled.get_overload = lambda signature: inside().get_overload(signature)
     return compiled
 
 

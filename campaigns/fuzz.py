@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import re
 import resource
 import tempfile
@@ -45,6 +46,12 @@ def _serve(pipe: Any, folder: str) -> None:
         pipe.send(judge(case, Path(folder), outside=outside))
 
 
+def _cpu_seconds(process: Any) -> float:
+    """Return what a living process has used of a processor, by Linux."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Judge:
     """A process that judges cases, started again when one of them was its end."""
 
@@ -62,7 +69,7 @@ class Judge:
             theirs.close()
         self._pipe.send((case, outside))
         try:
-            if self._pipe.poll(timeout):
+            if self._is_answered(timeout):
                 return self._pipe.recv()
         except EOFError:
             self._process.join()
@@ -71,6 +78,16 @@ class Judge:
             fault = f"hang: nothing for {timeout:g} s"
         self.close()
         return [fault]
+
+    def _is_answered(self, timeout: float) -> bool:
+        """Wait, for longer where others hardly let the process run."""
+        first = before = _cpu_seconds(self._process)
+        while not self._pipe.poll(timeout):
+            now = _cpu_seconds(self._process)
+            if now == before or now > first + timeout:
+                return False
+            before = now
+        return True
 
     def close(self) -> None:
         """End the process."""

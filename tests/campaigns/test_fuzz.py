@@ -56,9 +56,19 @@ def test_the_judge_sees_faults(tmp_path, monkeypatch):
 
 
 def _serve_stops(pipe, folder):
-    """Stand in for a process that a case ends, or that never ends."""
-    if pipe.recv()[0].words[0] == "crash":
+    """Stand in for a process that a case ends, that never ends, or that hardly ever runs."""
+    word = pipe.recv()[0].words[0]
+    if word == "crash":
         os.abort()
+    for _ in range(20 if word == "starved" else 0):
+        time.sleep(0.2)
+        began = time.process_time()
+        while time.process_time() < began + 0.03:
+            pass
+    if word == "starved":
+        pipe.send([])
+    while word == "loop":
+        pass
     time.sleep(60)
 
 
@@ -68,5 +78,7 @@ def test_crashes_and_hangs_are_verdicts(monkeypatch):
     try:
         assert look(Case("csv", ("crash",)))[0].startswith("crash: the process ended with")
         assert look(Case("csv", ("hang",)), timeout=3.0) == ["hang: nothing for 3 s"]
+        assert look(Case("csv", ("loop",)), timeout=2.0) == ["hang: nothing for 2 s"]
+        assert look(Case("csv", ("starved",)), timeout=3.0) == []
     finally:
         look.close()

@@ -148,6 +148,8 @@ def test_rows_without_a_class_keep_their_numbers():
     [
         ([1.5, 2.0, 1.5, 2.0], "holds 1.5: it measures something"),
         ([np.inf, 1.0, 1.0, 1.0], "holds inf: it measures something"),
+        ([1e200, 1e200, 1e300, 1e300], r"holds 1e\+200: a whole number that names a class has at"),
+        (np.array([1, 1, 2**63, 2**63], np.uint64), r"holds 9.22337e\+18: a whole number"),
         (np.arange(100), "has 100 different values in 100 rows"),
         ([None, None], "has no value in any row"),
         (["a", "b", "c"], "is different in every row"),

@@ -228,6 +228,12 @@ def as_classes(column: pandas.Series, target: str) -> np.ndarray:
                 f"the target {target!r} holds {example:g}: it measures something, while classes "
                 "are words or whole numbers"
             )
+        too_large = np.abs(values.astype(np.float64)) >= 2.0**63
+        if too_large.any():
+            raise ValueError(
+                f"the target {target!r} holds {values[too_large][0]:g}: a whole number that names "
+                "a class has at most 18 digits"
+            )
         n_classes = len(np.unique(values))
         if n_classes > max(50, len(values) ** 0.5):
             raise ValueError(

@@ -13,6 +13,7 @@ from numba.core import event
 
 import bayesknn
 import bayesknn._compiling
+from bayesknn import _jit
 from bayesknn._jit import kernel
 
 # Without a locator numba finds no folder that it may write to, which is what a read-only
@@ -225,3 +226,18 @@ def test_a_helper_may_raise_with_values():
     assert outer(1) == 2
     with pytest.raises(ValueError, match=r"\('below zero', -3\)"):
         outer(-3)
+
+
+def test_with_another_numba_helpers_are_compiled_as_usual(monkeypatch):
+    monkeypatch.setattr(_jit, "_KNOWS_NUMBA", False)
+
+    @kernel
+    def helper(x):
+        return x * x
+
+    @kernel
+    def outer(x):
+        return helper(x) + 1
+
+    assert outer(2.0) == 5.0
+    assert helper.signatures == [(numba.float64,)]

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 
-from bayesknn._inside import InsideCompiler
-
+# What _inside takes of numba is not public: where it was not tried, helpers are compiled as usual.
+_KNOWS_NUMBA = numba.version_info.short == (0, 68)
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 # What stands at the beginning of a line: imports inside functions do not reach a kernel.
 _IMPORT = re.compile(
@@ -83,15 +83,22 @@ def _call_inside(compiled: Any, options: dict[str, Any]) -> Any:
     It is not cached, since it is a part of their machine code. Nor is it compiled for constants:
     numba would compile it for ``n = 0``, too, wherever a caller's n starts from there.
     """
+    resolve = compiled.get_call_template
 
     @cache
     def inside() -> Any:
+        from bayesknn._inside import InsideCompiler
+
         return numba.njit(pipeline_class=InsideCompiler, **options)(compiled.py_func)
 
     def get_call_template(args: Any, kws: dict[str, Any]) -> Any:
         plain = {name: numba.types.unliteral(kind) for name, kind in kws.items()}
-        return inside().get_call_template(tuple(map(numba.types.unliteral, args)), plain)
+        find = inside().get_call_template if _KNOWS_NUMBA else resolve
+        return find(tuple(map(numba.types.unliteral, args)), plain)
 
+    compiled.get_call_template = get_call_template
+    if not _KNOWS_NUMBA:
+        return compiled
     add_overload = compiled.add_overload
 
     def add_with_environments(result: Any) -> None:
@@ -101,7 +108,6 @@ def _call_inside(compiled: Any, options: dict[str, Any]) -> Any:
         add_overload(result)
 
     compiled.add_overload = add_with_environments
-    compiled.get_call_template = get_call_template
     compiled.get_overload = lambda signature: inside().get_overload(signature)
     return compiled
 

@@ -1,5 +1,7 @@
 """The ridge under strain: priors far from it, many neighbours, long tails, and stale curves."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -293,3 +295,11 @@ def test_a_ridge_that_is_smoothed_stays_within_the_prior(monkeypatch):
     likelihood = CoherentLikelihood(graph, rng.integers(2, size=150))
     posterior = grid_posterior(likelihood, beta_max=4.0, random_state=0)
     assert posterior.betas.min() >= 0 and np.isfinite(posterior.log_evidence)
+
+
+def test_a_ridge_known_better_than_a_spline_follows_is_smoothed_in_silence():
+    # Seven looks at a million points, and errors for which SciPy gives up with a warning.
+    ks = [1, 2, 4, 8, 14, 27, 50]
+    tops = np.array([2.0292, 2.2892, 2.0182, 1.9419, 1.9165, 1.9035, 1.9025])
+    looks = [SimpleNamespace(k=k, top=top, error=1e-5) for k, top in zip(ks, tops, strict=True)]
+    assert np.allclose(race._smooth(looks), tops, atol=1e-3)

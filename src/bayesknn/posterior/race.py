@@ -16,6 +16,7 @@ other comes from both ends of the path in beta at one k (:mod:`bayesknn.log_z.la
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -317,7 +318,8 @@ def _look(
             _, mean, variance = (part[:, [column]] for part in pilot.pair.reweighted)
             sd = float(1 / np.sqrt(max(variance[0, 0], 1e-12)))
             away = (target.mean_wanted(k, beta) - mean[0, 0]) * sd
-            reach = min(max(3 * sd, _CLOSE), MAX_REACH)
+            # On many points a deviation is short, and sweeps are long.
+            reach = min(max(3 * sd, _CLOSE if simulation.effort == 1.0 else _MAX_MOVE), MAX_REACH)
             top = float(np.clip(beta + np.clip(away * sd, -reach, reach), *target.limits[k]))
             is_near = abs(away) < _NEAR or abs(away * sd) < _CLOSE
             if pilot.is_split or is_near or abs(top - beta) < sd / 4:
@@ -503,7 +505,10 @@ def _smooth(looks: list[Look]) -> np.ndarray:
     if len(looks) < 5:
         return tops
     ks = np.array([look.k for look in looks])
-    return UnivariateSpline(np.log(ks), tops, [1 / look.error for look in looks])(np.log(ks))
+    with warnings.catch_warnings():
+        # On many points errors are so small that no spline comes as near as it should.
+        warnings.simplefilter("ignore", UserWarning)
+        return UnivariateSpline(np.log(ks), tops, [1 / look.error for look in looks])(np.log(ks))
 
 
 def _thin_out(ks: np.ndarray, ratio: float) -> np.ndarray:

@@ -274,15 +274,15 @@ def test_half_way_between_laws_that_do_not_overlap():
 
 def test_by_default_there_is_an_end_to_the_work(monkeypatch):
     likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
-    usual = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.03)
+    usual = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
     assert usual.info["warnings"] == []
     monkeypatch.setattr("bayesknn.posterior.grid._MAX_SWEEPS", 1.0)
-    monkeypatch.setattr("bayesknn.posterior.grid._TOLERANCE", 0.03)
+    monkeypatch.setattr("bayesknn.posterior.grid._TOLERANCE", 0.02)
     short = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0)
     assert short.info["n_sweeps"] < usual.info["n_sweeps"] / 2
     assert "times what was asked for" in short.info["warnings"][0]
     # A number that was asked for is met.
-    full = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.03)
+    full = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
     assert full.info["n_sweeps"] == usual.info["n_sweeps"]
 
 

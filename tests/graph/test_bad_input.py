@@ -102,10 +102,20 @@ def test_a_metric_that_gives_no_distance():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"V": np.eye(3)}, r"V has shape \(3, 3\), the points have 2 features"),
-        ({"V": [[1.0, 0.5], [0.1, 1.0]]}, r"V is not symmetric: 0.5 at \[0, 1\] but 0.1"),
-        ({"VI": [[1.0, 2.0], [2.0, 1.0]]}, "VI is not positive semi-definite"),
-        ({"VI": [[1.0, np.nan], [np.nan, 1.0]]}, r"VI has nan at \[0, 1\]"),
+        (
+            {"V": np.eye(3)},
+            r"metric 'mahalanobis': V has shape \(3, 3\), the points have 2 features",
+        ),
+        (
+            {"V": [[1.0, 0.5], [0.1, 1.0]]},
+            r"metric 'mahalanobis': V is not symmetric: 0.5 at \[0, 1\] but 0.1",
+        ),
+        (
+            {"VI": [[1.0, 2.0], [2.0, 1.0]]},
+            "metric 'mahalanobis': VI is not positive semi-definite",
+        ),
+        ({"VI": [[1.0, np.nan], [np.nan, 1.0]]}, r"metric 'mahalanobis': VI has nan at \[0, 1\]"),
+        ({"V": "wide"}, "metric 'mahalanobis': V is not a matrix of numbers"),
         ({"V": np.eye(2), "VI": np.eye(2)}, "V or VI, not both"),
     ],
 )

@@ -124,7 +124,11 @@ def _exponents(points: np.ndarray) -> np.ndarray:
 
 
 def _check_form(matrix: Any, name: str, p: int) -> np.ndarray:
-    form = np.asarray(matrix, dtype=np.float64)
+    name = f"metric 'mahalanobis': {name}"
+    try:
+        form = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not a matrix of numbers: {error}") from None
     if form.shape != (p, p):
         raise ValueError(f"{name} has shape {form.shape}, the points have {p} features")
     if not np.isfinite(form).all():

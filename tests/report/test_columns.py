@@ -69,6 +69,7 @@ def test_a_thousand_categories_are_told():
         (np.where(np.arange(N) == 3, np.inf, X), "holds inf in row 3, too large to measure"),
         (np.where(np.arange(N) == 3, -1e200, X), "holds -1e[+]200 in row 3, too large"),
         (["?" if i == 3 else str(i) for i in range(N)], r"in 1 row, words such as '\?' in row 3"),
+        (["x" * 5000 if i == 3 else str(i) for i in range(N)], r"such as 'x{21}…x{10}' in row 3"),
         (pd.timedelta_range("1h", periods=N), "neither numbers nor categories: pass --drop 'a'"),
         (["03/04/2024"] * N, "dates that cannot be read, such as '03/04/2024' in row 0: write"),
         (["3 Mar 2024", "4. April 2024"] * (N // 2), "dates that cannot be read"),

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesknn.report.reading import DATE_OF_ANY_KIND, is_text, split_names
+from bayesknn.report.short_names import shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -248,7 +249,7 @@ def as_classes(column: pandas.Series, target: str) -> np.ndarray:
     if sizes.min() == 1:
         alone = names[sizes == 1]
         raise ValueError(
-            f"the class {alone[0]!r} of {target!r} has one row; every class needs two "
+            f"the class {_quote(alone[0])} of {target!r} has one row; every class needs two "
             f"({len(alone)} such class{'es' * (len(alone) > 1)})"
         )
     return texts.astype(str)
@@ -287,8 +288,8 @@ def check_new_rows(
             odd = column[_find_words(column)] if is_text(column) else column.dropna()
             example = odd if len(odd) else column.dropna()
             raise ValueError(
-                f"column {name!r} held {kind}s in training; here it holds {example.iloc[0]!r} in "
-                f"row {example.index[0]}"
+                f"column {name!r} held {kind}s in training; here it holds {_quote(example.iloc[0])} "
+                f"in row {example.index[0]}"
             )
         if kind == "number":
             _check_finite(column)
@@ -418,6 +419,11 @@ def _check_missing(frame: pandas.DataFrame, impute: bool) -> None:
     raise ValueError(f"{len(columns)} columns have missing values: {listing}: {todo}")
 
 
+def _quote(value: object) -> str:
+    """Return a value from a table as it stands in a message: of a long text both ends."""
+    return repr(shorten(value) if isinstance(value, str) else value)
+
+
 def _refuse_words(column: pandas.Series) -> None:
     """Refuse a text column that is mostly numbers: the words in it are mistakes."""
     is_word = _find_words(column)
@@ -426,8 +432,8 @@ def _refuse_words(column: pandas.Series) -> None:
         at = int(np.argmax(is_word))
         raise ValueError(
             f"column {column.name!r} holds numbers and, in {n_words:,} row{'s' * (n_words > 1)}, "
-            f"words such as {column.iloc[at]!r} in row {column.index[at]}: correct them, empty the "
-            f"cells, or pass --categorical {column.name!r}"
+            f"words such as {_quote(column.iloc[at])} in row {column.index[at]}: correct them, "
+            f"empty the cells, or pass --categorical {column.name!r}"
         )
 
 
@@ -438,8 +444,8 @@ def _refuse_dates(column: pandas.Series) -> None:
     if like.sum() > len(words) / 2:
         odd = words[~like] if not like.all() else words
         raise ValueError(
-            f"column {column.name!r} holds dates that cannot be read, such as {odd.iloc[0]!r} in "
-            f"row {odd.index[0]}: write them as 2024-03-31, or pass --drop {column.name!r} or "
+            f"column {column.name!r} holds dates that cannot be read, such as {_quote(odd.iloc[0])} "
+            f"in row {odd.index[0]}: write them as 2024-03-31, or pass --drop {column.name!r} or "
             f"--categorical {column.name!r}"
         )
 

@@ -190,6 +190,7 @@ def test_other_encodings_can_be_named(write):
         ("punycode", "is not PUNYCODE: byte 0xe9 in line 2"),
         ("undefined", "is not UNDEFINED; pass its encoding"),
         ("base64", "there is no encoding called 'base64'"),
+        ("a\0", r"there is no encoding called 'a\\x00'"),
     ):
         with pytest.raises(ValueError, match=message):
             read_table(path, name)

@@ -288,8 +288,8 @@ def check_new_rows(
             odd = column[_find_words(column)] if is_text(column) else column.dropna()
             example = odd if len(odd) else column.dropna()
             raise ValueError(
-                f"column {name!r} held {kind}s in training; here it holds {_quote(example.iloc[0])} "
-                f"in row {example.index[0]}"
+                f"column {name!r} held {kind}s in training; here it holds "
+                f"{_quote(example.iloc[0])} in row {example.index[0]}"
             )
         if kind == "number":
             _check_finite(column)
@@ -444,9 +444,9 @@ def _refuse_dates(column: pandas.Series) -> None:
     if like.sum() > len(words) / 2:
         odd = words[~like] if not like.all() else words
         raise ValueError(
-            f"column {column.name!r} holds dates that cannot be read, such as {_quote(odd.iloc[0])} "
-            f"in row {odd.index[0]}: write them as 2024-03-31, or pass --drop {column.name!r} or "
-            f"--categorical {column.name!r}"
+            f"column {column.name!r} holds dates that cannot be read, such as "
+            f"{_quote(odd.iloc[0])} in row {odd.index[0]}: write them as 2024-03-31, or pass "
+            f"--drop {column.name!r} or --categorical {column.name!r}"
         )
 
 

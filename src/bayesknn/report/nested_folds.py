@@ -96,14 +96,8 @@ def compare(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of a fit that is only looked at from the side
                 pipeline.fit(frame.iloc[train], labels[train])
-                if hasattr(classifier, "predict_proba"):
-                    probabilities[test] = pipeline.predict_proba(frame.iloc[test])
-                else:
-                    probabilities[test] = np.eye(len(names))[pipeline.predict(frame.iloc[test])]
-        result = score(probabilities, labels)
-        if classifier is not None and not hasattr(classifier, "predict_proba"):
-            result = result._replace(log_loss=np.nan, brier=np.nan)
-        found[name] = result
+                probabilities[test] = pipeline.predict_proba(frame.iloc[test])
+        found[name] = score(probabilities, labels)
     return Comparison(found, n_folds)
 
 

@@ -221,6 +221,8 @@ def _decode(path: Path, content: bytes, encoding: str | None) -> str:
         ) from None
     except UnicodeError:
         raise ValueError(f"{path} is not {str(encoding).upper()}; pass its encoding") from None
+    except ValueError:  # no name at all, with a zero byte in it
+        raise ValueError(f"there is no encoding called {encoding!r}") from None
     # Line ends of Unix, of Windows and of the first Macintosh.
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():

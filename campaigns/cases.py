@@ -313,9 +313,10 @@ def _damage_array(draw: st.DrawFn, content: bytes) -> bytes:
     if how in ("value", "fill") and array.size and array.dtype.kind in "iufb":
         odd = draw(st.sampled_from([-1, 0, 1, 10**6, -(2**31), 2**31 - 1, np.nan, np.inf]))
         if array.dtype.kind != "f":
-            odd = int(np.clip(np.nan_to_num(odd), *(
-                (0, 1) if array.dtype.kind == "b"
-                else (np.iinfo(array.dtype).min, np.iinfo(array.dtype).max))))  # fmt: skip
+            info = np.iinfo("u1" if array.dtype.kind == "b" else array.dtype)
+            # Between whole numbers: the largest of them is not a float.
+            whole = int(np.nan_to_num(odd, posinf=info.max // 2))
+            odd = min(max(whole, int(info.min)), int(info.max))
         array = array.copy()
         if how == "fill":
             array[...] = odd

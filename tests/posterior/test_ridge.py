@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
-from bayesknn.log_z.bridge import ENOUGH, bridge_by_half
+from bayesknn.log_z.bridge import ENOUGH, bridge_along
 from bayesknn.log_z.chains import Setting
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
@@ -262,7 +262,7 @@ def test_half_way_between_laws_that_do_not_overlap():
     with Simulation(model, np.random.SeedSequence(0)) as simulation:
         pairs = [simulation.pair(Setting.at(beta, 1), [1], (i,)) for i, beta in enumerate(betas)]
         simulation.advance((pair, 64) for pair in pairs)
-    step = bridge_by_half(*pairs)
+    step = bridge_along(pairs)
     truth = n * (np.logaddexp(0, betas[-1]) - np.logaddexp(0, betas[0]))
     error = step.value[1:].std()
     assert step.overlap < ENOUGH

@@ -90,19 +90,20 @@ def bridge(before: ChainPair, after: ChainPair) -> Step:
     return Step(value - (surplus[0] + surplus[1]) / 2, overlap, 0.0, variance)
 
 
-def bridge_by_half(before: ChainPair, middle: ChainPair, after: ChainPair) -> Step:
-    """Return log Z at the setting of one pair less that at another's, by way of one half-way.
+def bridge_along(path: list[ChainPair]) -> Step:
+    """Bridge from the first to the last of these pairs, by way of those between.
 
-    By Simpson's rule where the laws do not overlap. All keep whole records of S at both k.
+    With one between them, half-way, by Simpson's rule where the laws do not overlap: then all three
+    keep whole records of S at both k.
     """
-    steps = bridge_all([before, middle, after])
-    value = steps[0].value + steps[1].value
+    steps = bridge_all(path)
+    value = np.sum([step.value for step in steps], axis=0)
     overlap = min(step.overlap for step in steps)
     doubt, variance = (max(getattr(step, name) for step in steps) for name in ("doubt", "variance"))
-    if overlap < ENOUGH:
+    if len(path) == 3 and overlap < ENOUGH:
         means = []
-        for pair in (before, middle, after):
-            d = _difference(pair.cluster_series, before.setting, after.setting)
+        for pair in path:
+            d = _difference(pair.cluster_series, path[0].setting, path[-1].setting)
             means.append(d.mean() + pair.resample(d - d.mean()))
         value = (means[0] + 4 * means[1] + means[2]) / 6
         # From the trapezium rule with the same three.

@@ -78,6 +78,11 @@ class Simulation:
         n_threads = effective_n_jobs(n_jobs)
         self.pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
+    @property
+    def is_large(self) -> bool:
+        """Whether there are so many points that less is done than usual."""
+        return self.effort < 1.0
+
     def __enter__(self) -> Self:
         return self
 

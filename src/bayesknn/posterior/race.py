@@ -172,10 +172,9 @@ def run_race(
     looks: dict[int, Look] = {}
     # Bridges and masses by the names of their pairs, and log Z itself by k.
     known: dict[tuple, Any] = {}
-    is_large = simulation.effort < 1.0
-    ks = _thin_out(every, _WIDE_RATIO if is_large else _COARSE_RATIO)
+    ks = _thin_out(every, _WIDE_RATIO if simulation.is_large else _COARSE_RATIO)
     search, stage, start = _SEARCH, 0, 1.0
-    if is_large:
+    if simulation.is_large:
         # The ridge lies at much the same beta for all k.
         start = find_ridge(simulation, target, search, _FIRST, (int(ks[len(ks) // 2]), start))
         search = search[-1:]
@@ -232,7 +231,7 @@ def run_race(
             pairs = tuple(pilot.pair for pilot in here[at].pilots)
             division = division._replace(pairs=pairs, log_z=stand.heights[:, :, at])
         apart = [_distance(*ends) for ends in pairwise(kept)]
-        wanted = _fill_in(ks, apart, every, max_apart, 2 if is_large else np.inf)
+        wanted = _fill_in(ks, apart, every, max_apart, 2 if simulation.is_large else np.inf)
         new = wanted[~np.isin(wanted, ks)]
         if len(new) == 0:
             return [k._replace(top=top) for k, top in zip(kept, tops, strict=True)], division
@@ -258,8 +257,8 @@ def find_ridge(
     k, beta = k_and_beta
     low, high = target.limits[k]
     beta, initial = float(np.clip(beta, low, high)), target.labels[simulation.layout.order]
-    # On many points a sweep takes longer than a record saves.
-    thin = 1 if simulation.effort < 1.0 else None
+    # On many points the sweeps between records are saved.
+    thin = 1 if simulation.is_large else None
     for turn in range(_MAX_SEARCH if low < high else 0):
         pair = simulation.pair(
             Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE, thin=thin
@@ -319,7 +318,7 @@ def _look(
             sd = float(1 / np.sqrt(max(variance[0, 0], 1e-12)))
             away = (target.mean_wanted(k, beta) - mean[0, 0]) * sd
             # On many points a deviation is short, and sweeps are long.
-            reach = min(max(3 * sd, _CLOSE if simulation.effort == 1.0 else _MAX_MOVE), MAX_REACH)
+            reach = min(max(3 * sd, _MAX_MOVE if simulation.is_large else _CLOSE), MAX_REACH)
             top = float(np.clip(beta + np.clip(away * sd, -reach, reach), *target.limits[k]))
             is_near = abs(away) < _NEAR or abs(away * sd) < _CLOSE
             if pilot.is_split or is_near or abs(top - beta) < sd / 4:

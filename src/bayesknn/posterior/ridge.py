@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, between, bridge_all, bridge_by_half
+from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, between, bridge_all, bridge_along
 from bayesknn.log_z.chains import WARMUP, ChainPair, Setting
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.simulation import Pilot, Simulation
@@ -253,7 +253,7 @@ class Anchors:
             for at, (before, after) in enumerate(pairwise(row)):
                 pairs = [before.centre, *after.between, after.centre]
                 path.append(
-                    self._remember((phase, "step", at), pairs, partial(_bridge_along, pairs))
+                    self._remember((phase, "step", at), pairs, partial(bridge_along, pairs))
                 )
             steps.append(path)
         heights = np.array([add_up(path) for path in steps])
@@ -366,7 +366,7 @@ class Anchors:
             for at in range(places[0] + 1, places[-1] + 1):
                 before, after = row[at - 1 : at + 1]
                 n_parts = len(after.between) + 1
-                most = _MAX_PARTS if self.simulation.effort == 1.0 else 2
+                most = 2 if self.simulation.is_large else _MAX_PARTS
                 wanted = min(n_parts * state.steps[phase][at - 1].n_parts, most)
                 if wanted > n_parts:
                     made = self._make_between(before, after, wanted)
@@ -458,19 +458,6 @@ def judge(ks: np.ndarray, score: np.ndarray, tolerance: float) -> tuple[float, n
         lever = share * np.abs(ks - means[0])
         imprecise |= lever > _COUNTS * lever.max()
     return float(max(error.max(), of_mean) / tolerance), np.flatnonzero(imprecise)
-
-
-def _bridge_along(path: list[ChainPair]) -> Step:
-    """Bridge from the first to the last of these pairs, by way of those between."""
-    if len(path) == 3:
-        return bridge_by_half(*path)
-    steps = bridge_all(path)
-    return Step(
-        np.sum([step.value for step in steps], axis=0),
-        min(step.overlap for step in steps),
-        max(step.doubt for step in steps),
-        max(step.variance for step in steps),
-    )
 
 
 def _beta(pair: ChainPair) -> float:

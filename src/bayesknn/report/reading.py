@@ -210,8 +210,6 @@ def _decode(path: Path, content: bytes, encoding: str | None) -> str:
         raise ValueError(f"{path} is UTF-16, not UTF-8: pass --encoding utf-16")
     try:
         text = content.decode(encoding or "utf-8")
-    except LookupError:
-        raise ValueError(f"there is no encoding called {encoding!r}") from None
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         called = (encoding or "utf-8").upper()
@@ -221,7 +219,7 @@ def _decode(path: Path, content: bytes, encoding: str | None) -> str:
         ) from None
     except UnicodeError:
         raise ValueError(f"{path} is not {str(encoding).upper()}; pass its encoding") from None
-    except ValueError:  # no name at all, with a zero byte in it
+    except (LookupError, ValueError):  # a name with a zero byte is none at all
         raise ValueError(f"there is no encoding called {encoding!r}") from None
     # Line ends of Unix, of Windows and of the first Macintosh.
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

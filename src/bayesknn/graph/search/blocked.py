@@ -31,8 +31,8 @@ _FEW_POINTS, _FEW_FEATURES, _MANY_CANDIDATES = 2000, 16, 2**27
 # Points by which is measured how much a tree can skip.
 _SAMPLE = 16
 # Nanoseconds for a pair of points that are compared, and more for each feature: by the tree, which
-# skips some, and by products. Timed at n = 1e4 and 3e4 with 16 to 784 features.
-_TREE, _PRODUCT = (2.0, 0.2), (3.5, 0.03)
+# skips some, and by products. Timed at n = 1e4, 3e4 and 6e4 with 20 to 784 features.
+_TREE, _PRODUCT = (0.0, 0.17), (2.5, 0.021)
 # Where single precision cannot tell this part of the points' neighbours apart, a tree is faster.
 _MANY_LEFT = 0.125
 # Squares of what is much smaller or larger under- or overflow in double precision, too.

@@ -10,7 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from bayesknn.labels.layout import local_layout
-from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting
+from bayesknn.log_z.chains import N_CHAINS, WARMUP, ChainPair, Setting
 from bayesknn.model import BoltzmannModel
 
 # A pilot goes on until it is so many times as long as the memory of its chains, within bounds: a
@@ -82,6 +82,11 @@ class Simulation:
     def is_large(self) -> bool:
         """Whether there are so many points that less is done than usual."""
         return self.effort < 1.0
+
+    @property
+    def short_warmup(self) -> int:
+        """Sweeps before the first record of chains that start from labels of much the same law."""
+        return int(self.effort * WARMUP)
 
     def __enter__(self) -> Self:
         return self

@@ -180,14 +180,15 @@ def run_race(
         search = search[-1:]
     new, guesses, reach = ks, np.full(len(ks), start), _MAX_MOVE
     while True:
-        if division is None:
+        # On many points what the looks beside a k say of its ridge will do.
+        if division is None and not (simulation.is_large and looks):
             guesses = np.array(
                 simulation.each(
                     partial(find_ridge, simulation, target, search, stage),
                     zip(new.tolist(), guesses.tolist(), strict=True),
                 )
             )
-        looks |= _look(simulation, target, new, guesses, ks, stage, division)
+        looks |= _look(simulation, target, new, guesses, ks, stage, division, looks)
         here = [looks[k] for k in ks.tolist()]
         stand = _compare(target, here, division, known)
         if division is not None:
@@ -289,9 +290,17 @@ def _look(
     ks: np.ndarray,
     stage: int,
     division: Division | None,
+    known: dict[int, Look],
 ) -> dict[int, Look]:
     """Look at the k that are new among ``ks``, near their ridges."""
     before, after = np.append(ks[0], ks[:-1]), np.append(ks[1:], ks[-1])
+
+    def begin(k: int) -> dict[str, Any]:
+        if not (simulation.is_large and known):
+            return {}
+        # Each chain goes on where one at the nearest k ended, so that two that are split stay so.
+        nearest = min(known, key=lambda other: abs(np.log(other / k)))
+        return {"initial": known[nearest].pair.labels, "n_warmup": simulation.short_warmup}
 
     def run(k_and_beta: tuple[int, float]) -> Look:
         k, beta = k_and_beta
@@ -312,7 +321,7 @@ def _look(
         low, high = target.limits[k]
         for turn in range(_MAX_TURNS):
             pilot = simulation.pilot(
-                Setting.at(beta, k), columns, (stage, k, 100 + turn), whole=columns
+                Setting.at(beta, k), columns, (stage, k, 100 + turn), whole=columns, **begin(k)
             )
             _, mean, variance = (part[:, [column]] for part in pilot.pair.reweighted)
             sd = float(1 / np.sqrt(max(variance[0, 0], 1e-12)))

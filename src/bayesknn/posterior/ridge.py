@@ -300,7 +300,7 @@ class Anchors:
         span = profile.find_span(self.target)
         return profile, span, profile.log_total(self.target, span)
 
-    def _plan(self, memory: float, thin: int, sweeps: int) -> tuple[dict, int]:
+    def _plan(self, memory: float, thin: int, sweeps: int, warmup: int) -> tuple[dict, int]:
         """Return how to record chains of this memory, and how many records to begin with.
 
         No more than a share of the sweeps that may be made in all, even if batches are then
@@ -314,7 +314,7 @@ class Anchors:
         options = {
             "length": length,
             "inflation": _STOPPING * float(np.sqrt(max(1.0, memory / (length * thin)))),
-            "n_warmup": int(np.clip(4 * memory, WARMUP, max(WARMUP, most / 4))),
+            "n_warmup": int(np.clip(4 * memory, warmup, max(warmup, most / 4))),
         }
         return options, max(-(-sweeps // thin), _FEWEST_BATCHES * length)
 
@@ -323,10 +323,11 @@ class Anchors:
     ) -> tuple[ChainPair, int]:
         """Make a pair at an anchor's k, and say how many records to begin with."""
         self._n_made += 1
-        options, n_records = self._plan(
-            anchor.pilot.memory, 1 + int(anchor.columns[-1]) // 16,
-            _OTHER_SWEEPS if initial is None else _RIDGE_SWEEPS,
-        )  # fmt: skip
+        sweeps, warmup = _OTHER_SWEEPS, WARMUP
+        if initial is not None:
+            sweeps, warmup = _RIDGE_SWEEPS, self.simulation.short_warmup
+        thin = 1 + int(anchor.columns[-1]) // 16
+        options, n_records = self._plan(anchor.pilot.memory, thin, sweeps, warmup)
         pair = self.simulation.pair(
             Setting.at(beta, anchor.k), anchor.columns, (5000, anchor.k, self._n_made),
             whole=anchor.whole, initial=initial, window=anchor.pilot.pair.window, **options,
@@ -380,7 +381,9 @@ class Anchors:
     ) -> list[tuple[ChainPair, int]]:
         ks = [before.k, after.k]
         memory = max(before.pilot.memory, after.pilot.memory)
-        options, n_records = self._plan(memory, 1 + ks[-1] // 16, _RIDGE_SWEEPS)
+        options, n_records = self._plan(
+            memory, 1 + ks[-1] // 16, _RIDGE_SWEEPS, self.simulation.short_warmup
+        )
         made = []
         for setting in between(before.centre.setting, after.centre.setting, n_parts):
             self._n_made += 1

@@ -33,6 +33,11 @@ def test_a_few_cases_of_each_kind(drawing, kind, tmp_path):
         assert judge(case, tmp_path) == [], describe(case)
 
 
+def test_help_is_the_same_in_a_process_of_its_own(tmp_path):
+    case = Case("arguments", ("predict", "--help"), {}, "accepted")
+    assert judge(case, tmp_path, outside=True) == []
+
+
 def test_the_judge_sees_faults(tmp_path, monkeypatch):
     """Each kind of fault, made on purpose, is a verdict."""
     table = (fuzz.CORPUS / "model.csv").read_bytes()

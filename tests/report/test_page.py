@@ -82,6 +82,11 @@ def test_two_columns_show_the_plane(tmp_path):
     assert "Nothing was found that speaks against the computation." in text
 
 
+def test_numbers_too_large_to_be_added_are_told_without_a_warning():
+    table = two_columns().assign(large=-1e308)
+    assert "-1e+308" in render(analyse(table, "y", settings=QUICK))
+
+
 @pytest.mark.parametrize("columns", [["x"], ["town"]])
 def test_one_column_is_enough(columns):
     table = two_columns().assign(town=lambda frame: np.where(frame["z"] > 1, "up", "down"))

@@ -627,7 +627,9 @@ def _sum_up(column: Any) -> str:
     if column.dtype.kind == "M":
         return f"{there.min():%Y-%m-%d} to {there.max():%Y-%m-%d}{missing}"
     if column.dtype.kind in "iuf":
-        low, middle, high = map(_show, (there.min(), there.median(), there.max()))
+        # Of halves, since the sum of two large values may be too large.
+        middle = 2 * (there / 2).median()
+        low, middle, high = map(_show, (there.min(), middle, there.max()))
         return (f"{low} to {high}, median {middle}" if low != high else low) + missing
     counts = there.astype(str).value_counts()
     top = ", ".join(

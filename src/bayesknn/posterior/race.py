@@ -260,6 +260,7 @@ def find_ridge(
     beta, initial = float(np.clip(beta, low, high)), target.labels[simulation.layout.order]
     # On many points the sweeps between records are saved.
     thin = 1 if simulation.is_large else None
+    before = None
     for turn in range(_MAX_SEARCH if low < high else 0):
         pair = simulation.pair(
             Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE, thin=thin
@@ -272,7 +273,13 @@ def find_ridge(
             low = max(low, beta - margin)
         else:
             high = min(high, beta + margin)
-        step = (wanted - mean) / variance
+        slope = variance
+        if simulation.is_large and before and abs(beta - before[0]) > 8 * margin:
+            # Two means are then known better than a variance.
+            rise = (mean - before[1]) / (beta - before[0])
+            slope = rise if rise > 0 else variance
+        before = beta, mean
+        step = (wanted - mean) / slope
         proposal = beta + float(np.clip(step, -_MAX_STEP, _MAX_STEP))
         beta = proposal if low <= proposal <= high else (low + high) / 2
         initial = pair.labels

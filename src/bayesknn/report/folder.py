@@ -44,8 +44,8 @@ def check_output(path: Path, force: bool, own: Collection[str] = ()) -> None:
             strange = sorted(entry.name for entry in path.iterdir() if entry.name not in own)
             if strange:
                 raise ValueError(
-                    f"{path} holds {strange[0]!r}, which is not a file of this command; choose "
-                    "another folder"
+                    f"{path} holds {strange[0]!r}, which is not a file of this command; pass "
+                    "another folder as --out"
                 )
             if force or not any(path.iterdir()):
                 return

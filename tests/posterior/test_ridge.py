@@ -14,7 +14,7 @@ from bayesknn.log_z.chains import Setting
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior, race
-from bayesknn.posterior.race import _fill_in, run_race
+from bayesknn.posterior.race import _choose_gaps, _fill_in, run_race
 from bayesknn.posterior.ridge import Anchors, judge
 from bayesknn.posterior.ridge_target import Target
 from bayesknn.posterior.support import find_limits
@@ -173,6 +173,18 @@ def test_anchors_stay_where_labels_are_frozen():
     assert _fill_in(np.array([3, 5, 7]), [0.0, 40.0], every, 2.0).tolist() == [3, 5, 6, 7]
     assert _fill_in(np.array([3, 9]), [1.9], every, 2.0).tolist() == [3, 9]
     assert _fill_in(np.array([3, 9]), [1.9], every, 0.0).tolist() == [3, 4, 5, 6, 7, 8, 9]
+    parts = np.array([1, 2])
+    assert _fill_in(np.array([1, 5, 9]), [9.0, 9.0], every, 0.0, parts).tolist() == [1, 5, 7, 9]
+
+
+def test_on_many_points_the_gaps_around_the_best_k_come_first():
+    score, is_near = np.array([-900, -5, -90, 0, -70]), np.array([0, 1, 0, 1, 0], dtype=bool)
+    first, then = _choose_gaps(score, is_near)
+    assert first.tolist() == [False, False, True, True]
+    assert then.tolist() == [True, True, True, True]
+    # Between two that are near there may be a better one.
+    first, _ = _choose_gaps(np.array([-3.0, -1.0, 0.0]), np.array([True, True, True]))
+    assert first.tolist() == [True, True]
 
 
 @pytest.mark.parametrize("distance", [8.0, 20.0])

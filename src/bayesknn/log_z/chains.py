@@ -143,14 +143,12 @@ class ChainPair:
         self.components = np.empty(0, np.int32) if components is None else components
         self.keys = seeds.generate_state(N_CHAINS + 1, np.uint64)
         self.labels = self._start(initial)
-        self.n_sweeps = 0
+        # The warm-up and a record, of each chain when it is run first.
+        self.n_warmup, self.n_sweeps = n_warmup, n_warmup + self.thin
+        self._first: dict[int, np.ndarray] = {}
         shape = (N_CHAINS, 0, len(self.whole))
         self.of_labels, self.of_clusters = np.empty(shape), np.empty(shape)
         self.plain = np.empty((N_CHAINS, 0, 2))
-        first = [self._run(chain, 1, n_warmup)[0] for chain in range(N_CHAINS)]
-        self.n_sweeps = n_warmup + self.thin
-        # Any constants near S / k do.
-        self._centre = np.mean([records[0, 0] for records in first], axis=0) / self.columns
         self._batches = np.empty((N_CHAINS, 0, len(self.columns), N_SERIES))
 
     def _start(self, initial: np.ndarray | None) -> np.ndarray:
@@ -196,9 +194,13 @@ class ChainPair:
         plain : ndarray of shape (n_records, 2)
             Of the components: see :func:`_note_plain`.
         """
-        return self._run(chain, -(-n_records // self.length) * self.length, 0)
+        if chain not in self._first:
+            self._first[chain] = self._run(chain, 1, 0, self.n_warmup)[0]
+        return self._run(chain, -(-n_records // self.length) * self.length, self.n_sweeps)
 
-    def _run(self, chain: int, n_records: int, n_warmup: int) -> tuple[np.ndarray, np.ndarray]:
+    def _run(
+        self, chain: int, n_records: int, sweep: int, n_warmup: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
         model, setting = self.model, self.setting
         weight, unit = model.unequal_weight, model.common_weight
         records = np.empty((2, n_records, len(self.columns)))
@@ -213,7 +215,7 @@ class ChainPair:
             layers = (np.array(setting.ks), unit * np.array(setting.rates))
         _advance(
             self.layout.neighbors, self.columns, self.k, setting.beta * unit, layers,
-            model.n_classes, weight, self.keys[chain], np.uint64(self.n_sweeps), n_warmup,
+            model.n_classes, weight, self.keys[chain], np.uint64(sweep), n_warmup,
             self.thin, self.window.rank, self.window.low / unit, self.window.high / unit,
             self.components, labels, scratch, records[0], records[1], plain,
         )  # fmt: skip
@@ -234,6 +236,12 @@ class ChainPair:
         plain = np.stack([plain for _, plain in chains])
         self.plain = np.concatenate([self.plain, plain], axis=1)
         self.__dict__.pop("reweighted", None)
+
+    @cached_property
+    def _centre(self) -> np.ndarray:
+        """Constants near S / k; any do."""
+        first = [self._first[chain][0, 0] for chain in range(N_CHAINS)]
+        return np.mean(first, axis=0) / self.columns
 
     @property
     def _own(self) -> int:

@@ -19,7 +19,7 @@ _PILOT_SWEEPS, _PILOT_MEMORIES = 64, 20.0
 _MAX_PILOT_SWEEPS, _MIN_PILOT_SWEEPS, _MAX_PILOT_WORK = 16_384, 512, 1.5e6
 # Beyond so many points first runs are shorter, for sweeps take long and each tells more: by the
 # square root of the points, but not below this share.
-_MANY, _LEAST_EFFORT = 20_000, 0.4
+_MANY, _LEAST_EFFORT = 20_000, 0.35
 
 
 class Pilot(NamedTuple):

@@ -232,8 +232,15 @@ def run_race(
             pairs = tuple(pilot.pair for pilot in here[at].pilots)
             division = division._replace(pairs=pairs, log_z=stand.heights[:, :, at])
         apart = [_distance(*ends) for ends in pairwise(kept)]
-        wanted = _fill_in(ks, apart, every, max_apart, 2 if simulation.is_large else np.inf)
-        new = wanted[~np.isin(wanted, ks)]
+        choices: list[Any] = [np.inf]
+        if simulation.is_large:
+            score, is_near = stand.score[0, first : last + 1], behind[first : last + 1] < BEHIND
+            choices = [np.where(gaps, 2, 1) for gaps in _choose_gaps(score, is_near)]
+        for parts in choices:
+            wanted = _fill_in(ks, apart, every, max_apart, parts)
+            new = wanted[~np.isin(wanted, ks)]
+            if len(new):
+                break
         if len(new) == 0:
             return [k._replace(top=top) for k, top in zip(kept, tops, strict=True)], division
         guesses = _interpolate(ks, tops, new)
@@ -265,7 +272,12 @@ def find_ridge(
         pair = simulation.pair(
             Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE, thin=thin
         )
-        pair.advance(search[min(turn, len(search) - 1)])
+        n_records = search[min(turn, len(search) - 1)]
+        if stage == _FIRST:
+            # Nothing else runs: both chains at once.
+            simulation.advance([(pair, n_records)])
+        else:
+            pair.advance(n_records)
         mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
         margin = 0.5 / np.sqrt(variance)
         wanted = target.mean_wanted(k, beta)
@@ -345,7 +357,8 @@ def _look(
         # A third of a posterior standard deviation does not matter.
         return Look((pilot,), top, sd * float(np.hypot(0.3, mean.std() * sd)))
 
-    found = simulation.each(run, zip(new.tolist(), betas.tolist(), strict=True))
+    # The longest, those of the largest k, first.
+    found = simulation.each(run, zip(new[::-1].tolist(), betas[::-1].tolist(), strict=True))
     simulation.n_sweeps += sum(2 * pilot.pair.n_sweeps for look in found for pilot in look.pilots)
     return {look.k: look for look in found}
 
@@ -533,8 +546,22 @@ def _thin_out(ks: np.ndarray, ratio: float) -> np.ndarray:
     return ks[np.unique(np.minimum(places, len(ks) - 1))]
 
 
+def _choose_gaps(score: np.ndarray, is_near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Say which gaps to look into first, and which if those hold nothing new.
+
+    Beside the best k and between those near to it; then beside these. Each look moves the best.
+    """
+    is_best = np.arange(len(score)) == np.argmax(score)
+    ends = is_near[:-1], is_near[1:]
+    return ends[0] & ends[1] | is_best[:-1] | is_best[1:], ends[0] | ends[1]
+
+
 def _fill_in(
-    ks: np.ndarray, apart: list[float], every: np.ndarray, max_apart: float, most: float = np.inf
+    ks: np.ndarray,
+    apart: list[float],
+    every: np.ndarray,
+    max_apart: float,
+    most: np.ndarray | float = np.inf,
 ) -> np.ndarray:
     """Put more k between those that are further apart than allowed, as variances of D.
 
@@ -542,13 +569,14 @@ def _fill_in(
     """
     places = np.searchsorted(every, ks)
     filled = [places[:1]]
-    for before, after, variance in zip(places, places[1:], apart, strict=False):
+    most = np.broadcast_to(most, len(apart))
+    for before, after, variance, parts in zip(places, places[1:], apart, most, strict=False):
         n_between = after - before
         if max_apart > 0:
             # The variance of D grows at least as fast as the distance, at most as its square, and
             # is zero where labels are frozen.
             n_between = min(n_between, max(int(np.ceil(np.sqrt(variance / max_apart))), 1))
-        n_between = int(min(n_between, most))
+        n_between = int(min(n_between, parts))
         filled.append(np.linspace(before, after, n_between + 1)[1:].round().astype(np.int64))
     return every[np.concatenate(filled)]
 

@@ -19,7 +19,7 @@ class Chains:
     def __init__(self, memory, is_split):
         self.memory, self.is_split, self.n_records = memory, is_split, 0
 
-    def advance(self, n_records):
+    def advance(self, n_records, run_all):
         self.n_records += n_records
 
 

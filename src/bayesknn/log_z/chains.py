@@ -10,8 +10,8 @@ k between which log Z is bridged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -180,9 +180,9 @@ class ChainPair:
         """Records of each chain."""
         return self.of_labels.shape[1]
 
-    def advance(self, n_records: int) -> None:
+    def advance(self, n_records: int, run_all: Callable[..., Iterable] = map) -> None:
         """Add so many records to each chain, or a few more so that they fill batches."""
-        self.add([self.run(chain, n_records) for chain in range(N_CHAINS)])
+        self.add(list(run_all(partial(self.run, n_records=n_records), range(N_CHAINS))))
 
     def run(self, chain: int, n_records: int) -> tuple[np.ndarray, np.ndarray]:
         """Make the sweeps of one chain; chains may run at the same time, before :meth:`add`.

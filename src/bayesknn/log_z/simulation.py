@@ -77,6 +77,7 @@ class Simulation:
         self.n_sweeps = 0
         n_threads = effective_n_jobs(n_jobs)
         self.pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        self._is_busy = False
 
     @property
     def is_large(self) -> bool:
@@ -103,7 +104,19 @@ class Simulation:
             self.report(1)
             return result
 
-        return list((map if self.pool is None else self.pool.map)(call, arguments))
+        arguments = list(arguments)
+        # One alone leaves the threads to what it calls.
+        if self.pool is None or len(arguments) == 1:
+            return [call(argument) for argument in arguments]
+        self._is_busy = True
+        try:
+            return list(self.pool.map(call, arguments))
+        finally:
+            self._is_busy = False
+
+    def run(self, pair: ChainPair, n_records: int) -> None:
+        """Add so many records to a pair: both chains at once, unless the threads are busy."""
+        pair.advance(n_records, map if self.pool is None or self._is_busy else self.pool.map)
 
     def pair(
         self,
@@ -133,7 +146,7 @@ class Simulation:
         memories = self.effort * _PILOT_MEMORIES
         n_records = max(int(np.ceil(self.effort * _PILOT_SWEEPS / pair.thin)), 16)
         while True:
-            pair.advance(n_records)
+            self.run(pair, n_records)
             memory, n_sweeps = pair.memory, pair.n_records * pair.thin
             is_split = pair.is_split
             is_slow = is_split or n_sweeps < memories * memory

@@ -272,12 +272,7 @@ def find_ridge(
         pair = simulation.pair(
             Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE, thin=thin
         )
-        n_records = search[min(turn, len(search) - 1)]
-        if stage == _FIRST:
-            # Nothing else runs: both chains at once.
-            simulation.advance([(pair, n_records)])
-        else:
-            pair.advance(n_records)
+        simulation.run(pair, search[min(turn, len(search) - 1)])
         mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
         margin = 0.5 / np.sqrt(variance)
         wanted = target.mean_wanted(k, beta)

@@ -68,7 +68,9 @@ def _judge_command(case: Case, before: set[str]) -> tuple[list[str], tuple[int, 
     # Numbers that were put into a model by hand may well make NumPy warn.
     told = case.kind == "model" or "--debug" in case.words or "Usage: " in result.stderr
     if odd and not told:
-        faults.append(f"stray line: {odd[0][:300]}")
+        # Where packages are is the machine's own.
+        line = re.sub(r"\S*/site-packages/", "", odd[0])
+        faults.append(f"stray line: {line[:300]}")
     if code not in (0, 2) and not faults and not _is_excused(result.stderr):
         faults.append(f"exit code {code}: {result.stderr.strip()[-300:]}")
     new = _list(Path(".")) - before

@@ -9,8 +9,8 @@ from bayesknn.log_z.ladder import log_z_from_zero
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import BoltzmannModel
 
-N, N_CLASSES, BETA, TOLERANCE = 5000, 3, 2.0, 0.4
-N_SEEDS = 16
+N, N_CLASSES, BETA, TOLERANCE = 3000, 3, 2.0, 0.4
+N_SEEDS = 10
 
 
 def test_the_first_pairs_alone_tell_log_z_within_its_error():

@@ -90,6 +90,8 @@ def test_bad_parameters_are_named():
         ColumnSelector("aic").fit(X, y)
     with pytest.raises(ValueError, match="max_columns must be an integer >= 1"):
         ColumnSelector(max_columns=0).fit(X, y)
+    with pytest.raises(ValueError, match="verbose must be an integer >= 0"):
+        ColumnSelector(verbose="x").fit(X, y)
 
 
 def test_the_path_is_drawn():

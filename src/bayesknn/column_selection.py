@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesknn._estimator import check_new_points, check_training
 from bayesknn._progress import progress
-from bayesknn._validation import check_choice, check_count
+from bayesknn._validation import check_choice, check_count, check_verbose
 from bayesknn._written_by import VersionMixin
 from bayesknn.classifier import BayesianKNeighborsClassifier
 from bayesknn.labels.random import as_seed_sequence
@@ -110,6 +110,7 @@ class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
             Itself.
         """
         by = check_choice(self.by, "by", _SCORES)
+        check_verbose(self.verbose)
         classes, labels = check_training(X, y)
         table = Columns().fit(X)
         columns = np.unique(table.source)

@@ -123,6 +123,9 @@ def test_threads_and_files_give_the_same_bits():
         ({"metrics": ("robust", "robust")}, "none twice"),
         ({"n_folds": 1}, "n_folds must be an integer >= 2"),
         ({"max_neighbors": 0}, "max_neighbors must be an integer in 1..83"),
+        ({"n_jobs": "x"}, "n_jobs must be None"),
+        ({"n_jobs": 2.5}, "n_jobs must be None"),
+        ({"verbose": "x"}, "verbose must be"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):

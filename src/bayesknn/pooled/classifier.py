@@ -19,7 +19,7 @@ from bayesknn._estimator import (
 )
 from bayesknn._packing import pack, unpack
 from bayesknn._progress import progress
-from bayesknn._validation import check_choice, check_count
+from bayesknn._validation import check_choice, check_count, check_n_jobs, check_verbose
 from bayesknn._values import show
 from bayesknn._written_by import VersionMixin
 from bayesknn.graph import describe_search
@@ -167,6 +167,8 @@ class PooledNeighborsClassifier(
         """
         names = _check_metrics(self.metrics)
         n_folds = check_count(self.n_folds, "n_folds", 2)
+        check_n_jobs(self.n_jobs)
+        check_verbose(self.verbose)
         classes, labels = check_training(X, y)
         n_classes = len(classes)
         k_values = self._choose_k(len(labels))

@@ -1,5 +1,7 @@
 """Bad input gets a one-line error that names the column, row or value, and nothing else happens."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -213,6 +215,8 @@ def test_metric_params():
             NeighborGraph.from_points, X, 1, "euclidean", [1])  # fmt: skip
     refuses(r"metric 'mahalanobis' does not take all of metric_params, \['W'\]",
             NeighborGraph.from_points, X, 1, "mahalanobis", {"W": 1})  # fmt: skip
+    refuses(r"metric 'dist' does not take metric_params: math\.dist\(\) takes no keyword",
+            NeighborGraph.from_points, X, 1, math.dist, {"x": 1}, error=TypeError)  # fmt: skip
 
 
 def test_queries():

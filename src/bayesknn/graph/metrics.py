@@ -140,6 +140,9 @@ class ScikitLearnMetric(Metric):
             self.distances(points[:1], points[:1])
         except (TypeError, ValueError) as error:
             if callable(self.metric):
+                if self.params and isinstance(error, TypeError):
+                    words = f"metric {self.name!r} does not take metric_params: {error}"
+                    raise TypeError(words) from error
                 raise
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ValueError(f"metric {self.name!r} does not work on this data: {reason}") from None

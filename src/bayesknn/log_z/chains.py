@@ -71,6 +71,11 @@ class Window(NamedTuple):
     high: float = 0.0
 
 
+def find_inflation(memory: float, n_sweeps: float) -> float:
+    """Return by how much errors are larger than batches of so many sweeps show."""
+    return float(np.sqrt(max(1.0, memory / n_sweeps)))
+
+
 class ChainPair:
     """Two chains at one setting that record S for the values of k in ``columns``.
 
@@ -291,7 +296,7 @@ class ChainPair:
         error = np.sqrt(np.sum(joined.var(axis=1, ddof=1) / joined.shape[1]))
         # Batches shorter than the memory are not independent.
         length = self.n_records * self.thin / joined.shape[1]
-        error *= np.sqrt(max(1.0, self.memory / length))
+        error *= find_inflation(self.memory, length)
         apart = abs(first - second)
         return bool(apart > _SPLIT_ERRORS * error and apart > _SPLIT_SHARE * most)
 

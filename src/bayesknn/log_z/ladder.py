@@ -26,7 +26,7 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.log_z.bridge import ENOUGH, add_up, bridge, bridge_all
-from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window
+from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window, find_inflation
 from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.log_z.ends import clusters_too_many, find_components, log_z_from_plain
 from bayesknn.log_z.resampling import N_REPLICATES
@@ -315,7 +315,7 @@ def _settle(
     thin = int(np.clip(pilot.memory / 2, 1 + columns[-1] // 16, _MAX_THIN))
     sweeps = max(_MIN_BATCH_SWEEPS, _MEMORIES_PER_BATCH * pilot.memory)
     sweeps = min(sweeps, most / _FIRST_BATCHES)
-    inflation = float(np.sqrt(max(1.0, pilot.memory / sweeps)))
+    inflation = find_inflation(pilot.memory, sweeps)
     setting = pair.setting if beta is None else Setting.at(beta, pair.k)
     name = _name(setting.beta)
     labels = pair.labels if window is None else None
@@ -445,7 +445,7 @@ def _integrate(path: list[Pilot], last: ChainPair) -> np.ndarray:
         pair = pilot.pair
         found = pair.resample(pair.cluster_series(pair.k) / pair.k)
         # Batches shorter than the memory show too little.
-        inflation = np.sqrt(max(1.0, pilot.memory / (pair.length * pair.thin)))
+        inflation = find_inflation(pilot.memory, pair.length * pair.thin)
         means.append(found[0] + inflation * (found - found[0]))
     means.append(last.resample(last.cluster_series(last.k) / last.k))
     smooth, stiff = (

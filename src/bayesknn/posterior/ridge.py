@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import softmax
 
 from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, between, bridge_all, bridge_along
-from bayesknn.log_z.chains import WARMUP, ChainPair, Setting
+from bayesknn.log_z.chains import WARMUP, ChainPair, Setting, find_inflation
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.posterior.race import BEHIND, MAX_REACH, Division, Look, find_behind
@@ -313,7 +313,7 @@ class Anchors:
         length = int(np.ceil(min(length, most / _FEWEST_BATCHES) / thin))
         options = {
             "length": length,
-            "inflation": _STOPPING * float(np.sqrt(max(1.0, memory / (length * thin)))),
+            "inflation": _STOPPING * find_inflation(memory, length * thin),
             "n_warmup": int(np.clip(4 * memory, warmup, max(warmup, most / 4))),
         }
         return options, max(-(-sweeps // thin), _FEWEST_BATCHES * length)

@@ -2,7 +2,6 @@
 
 import re
 import signal
-import subprocess
 import sys
 import weakref
 
@@ -106,20 +105,6 @@ def test_a_command_that_is_not_there_is_guessed():
     result = run("fitt")
     assert result.exit_code == 2
     assert "there is no command 'fitt'; did you mean 'fit'?" in result.output
-
-
-def test_bench_runs_the_checkout_s_benchmarks():
-    command = [sys.executable, "-m", "bayesknn.cli", "bench", "no-such-benchmark"]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 2
-    assert "no benchmark called no-such-benchmark" in result.stdout
-
-
-def test_bench_outside_a_checkout_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr("bayesknn.cli.bench.__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
-    result = run("bench")
-    assert result.exit_code == 2
-    assert "run this command from a checkout" in result.output
 
 
 @pytest.mark.parametrize(

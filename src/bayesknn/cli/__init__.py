@@ -14,7 +14,6 @@ COMMANDS = {
     "fit": ("bayesknn.cli.fit", "Fit a table, and write predictions, model and report."),
     "predict": ("bayesknn.cli.predict", "Classify the rows of a table with a saved model."),
     "paper": ("bayesknn.paper.command", "Every figure, table and number of the paper."),
-    "bench": ("bayesknn.cli.bench", "Measure every speed target."),
 }
 
 

@@ -191,7 +191,6 @@ def _draw(clf: ClassicalKNeighborsClassifier, pictures: list[Path]) -> None:
         figure = Figure(figsize=(9.0, 3.9), layout="constrained")
         left, right = figure.subplots(1, 2)
         DecisionRegionDisplay.from_estimator(clf, ripley.X_train, ripley.y_train, ax=left)
-        left.get_legend().set_loc("lower right")  # where no point and no border is
         left.set_title(f"Ripley's training points, {clf.n_neighbors_} nearest neighbours")
         LeaveOneOutDisplay.from_estimator(clf, ax=right)
         right.set_title("Leave-one-out leaves k undecided")

@@ -45,7 +45,7 @@ def fixed_k(setting: Setting) -> Result:
         shifts[k] = Estimate(shift.value - exact.beta_mean, shift.error)
         path_gaps.append(abs(path.value - exact.beta_mean))
         errors.append(path.error)
-    axes[0, 0].legend(frameon=False, fontsize="small")
+    axes[0, 0].legend(frameon=False, fontsize="small", loc="upper right")
     estimates = {f"shift_{k}": shift for k, shift in shifts.items()}
     worst = int(np.argmax(path_gaps))
     estimates["path"] = Estimate(path_gaps[worst], errors[worst])

@@ -106,7 +106,7 @@ def breakdown(setting: Setting) -> Result:
     axes[0, 0].set(xlabel="β", ylabel="E[S] less the truth", title="500 Gibbs sweeps")
     axes[0, 1].set(xlabel="β", ylabel="log Z less the truth", title="Gibbs path sampling")
     for ax in axes.flat:
-        ax.legend(frameon=False, fontsize="small")
+        ax.legend(frameon=False, fontsize="small", loc="lower left")
         tidy(ax)
     return Result(estimates, {"": figure})
 

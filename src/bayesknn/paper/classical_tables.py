@@ -72,7 +72,7 @@ def _table(study: Study, ks: dict[int, float]) -> Result:
     ax.plot(list(some), list(some.values()), ".-", color=INK, linewidth=1, label="others")
     ax.plot(list(errors), list(errors.values()), "o", color=COLOURS[5], label="k of the table")
     ax.set(xlabel="number of neighbours k", ylabel="test error rate")
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, loc="upper right")
     tidy(ax)
     return Result({f"k={k}": Estimate(error) for k, error in errors.items()}, {"": figure})
 

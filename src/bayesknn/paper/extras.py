@@ -134,14 +134,14 @@ def perfect_four(setting: Setting) -> Result:
                         markersize=4, capsize=2, label="perfect draws, 3 errors")  # fmt: skip
     axes[0, 0].set(xlabel="β", ylabel="E[S]  (S divided by k)",
                    title=f"four classes, glass graph, k = {_FOUR_K}")  # fmt: skip
-    axes[0, 0].legend(frameon=False, fontsize="small")
+    axes[0, 0].legend(frameon=False, fontsize="small", loc="lower right")
     axes[0, 1].semilogy(betas, found["four"], "o-", color=COLOURS[0], label="bonds, G = 4")
     axes[0, 1].semilogy(betas, found["two"], "^--", color=COLOURS[1],
                         label="labels, G = 2 (the paper's)")  # fmt: skip
     axes[0, 1].set(
         xlabel="β", ylabel="sweeps until the chains meet, median", title="cost of a draw"
     )
-    axes[0, 1].legend(frameon=False, fontsize="small")
+    axes[0, 1].legend(frameon=False, fontsize="small", loc="upper left")
     met = np.flatnonzero(np.isfinite(found["two"]))
     if len(met) < len(betas):
         last = met[-1] if len(met) else 0

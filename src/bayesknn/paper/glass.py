@@ -90,14 +90,14 @@ def glass_errors(setting: Setting) -> Result:
     axes[0, 0].annotate("▼ published", (1, 1), (0, 2), "axes fraction", "offset points",
                         ha="right", fontsize="small", color=INK)  # fmt: skip
     axes[0, 0].set(xlabel="test error rate", ylabel="partitions", ylim=(0, 1.1 * top))
-    axes[0, 0].legend(frameon=False, fontsize="small")
+    axes[0, 0].legend(frameon=False, fontsize="small", loc="upper right")
     both = (found["knn"], found["bayes"])
     axes[0, 1].plot(*both, "o", color=COLOURS[0], alpha=0.5, markersize=4)
     low, high = min(map(np.min, both)) - 0.02, max(map(np.max, both)) + 0.02
     axes[0, 1].plot([low, high], [low, high], color=INK, linewidth=0.8)
     axes[0, 1].plot(0.35, 0.29, "*", color=COLOURS[5], markersize=13, label="published")
     axes[0, 1].set(xlabel="error rate of 17 neighbours", ylabel="error rate, Bayesian")
-    axes[0, 1].legend(frameon=False, fontsize="small")
+    axes[0, 1].legend(frameon=False, fontsize="small", loc="upper left")
     for ax in axes[0]:
         tidy(ax)
     n = len(found["knn"])

@@ -17,7 +17,7 @@ from bayesknn.paper.gibbs_table import (
 )
 from bayesknn.paper.item import Estimate, Item, Quantity, Result, independent
 from bayesknn.paper.setting import BETA_MAX, Setting
-from bayesknn.plots.style import COLOUR_MAP, COLOURS, INK, tidy
+from bayesknn.plots.style import COLOURS, INK, tidy
 
 EXACT_LOG_Z = {
     (1, 1.0): 343.41246357, (1, 2.0): 567.41240750, (1, 4.0): 1055.79773501,
@@ -103,7 +103,7 @@ def draw_surface(setting: Setting) -> Result:
     figure, axes = new_figure(1, 2, 9.0, 3.6)
     betas = np.linspace(0, BETA_MAX, 121)
     heights = np.array([table.log_normalizer(betas, k) for k in range(1, table.k_max + 1)])
-    filled = axes[0, 0].contourf(betas, np.arange(1, table.k_max + 1), heights, 16, cmap=COLOUR_MAP)
+    filled = axes[0, 0].contourf(betas, np.arange(1, table.k_max + 1), heights, 16, cmap="cividis")
     figure.colorbar(filled, ax=axes[0, 0], label="log Z")
     axes[0, 0].set(xlabel="β", ylabel="k", title="Gibbs path sampling, bilinear")
     found, truth = gibbs_expectations(setting), true_expectations(setting, PAPER_K)
@@ -114,7 +114,7 @@ def draw_surface(setting: Setting) -> Result:
             found["betas"], bias[PAPER_K.index(k)], line, color=colour, label=f"k = {k}"
         )
     axes[0, 1].set(xlabel="β", ylabel="error of log Z", title="Gibbs less Swendsen-Wang")
-    axes[0, 1].legend(frameon=False, fontsize="small")
+    axes[0, 1].legend(frameon=False, fontsize="small", loc="lower left")
     tidy(axes[0, 1])
     by_beta = heights.mean(axis=0)
     explained = 1 - np.mean((heights - by_beta) ** 2) / np.var(heights)

@@ -147,7 +147,7 @@ class ApproximationDisplay:
             else:
                 self._draw(ax, self.k_probabilities, self.k_values)
                 ax.set(xlabel="k", ylabel="P(k | y)")
-        self.axes_[0].legend(frameon=False, loc="best")
+        self.axes_[0].legend(frameon=False, loc="upper right")
         for ax in self.axes_:
             tidy(ax)
         return self

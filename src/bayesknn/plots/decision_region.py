@@ -109,7 +109,7 @@ class DecisionRegionDisplay:
         draw_borders(self.ax_, self.x, self.y, self.winners, len(self.classes))
         if points is not None and labels is not None:
             draw_points(self.ax_, points, labels, self.classes)
-            self.ax_.legend(frameon=True, framealpha=0.85, edgecolor="none", loc="best")
+            self.ax_.legend(frameon=True, framealpha=0.85, edgecolor="none", loc="lower right")
         self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
         tidy(self.ax_)
         return self

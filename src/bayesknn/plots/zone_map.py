@@ -185,7 +185,7 @@ class ZoneMapDisplay:
             handlelength=1.4,
             borderpad=0.3,
             labelspacing=0.3,
-            loc="best",
+            loc="lower right",
         )
         self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
         tidy(self.ax_)

@@ -2,14 +2,28 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
+from matplotlib.text import Text
 
 import bayesknn.plots
-from bayesknn.plots.style import COLOURS, LINES, MARKERS, check_classes, new_axes, new_grid, tint
+from bayesknn.plots import ApproximationDisplay, ColumnPathDisplay, ZoneMapDisplay
+from bayesknn.plots.style import (
+    COLOURS,
+    FONTS,
+    LINES,
+    MARKERS,
+    check_classes,
+    new_axes,
+    new_grid,
+    tint,
+)
 
 
 def test_there_is_a_marker_and_a_line_for_every_colour():
@@ -64,6 +78,30 @@ def test_a_missing_matplotlib_is_explained(monkeypatch):
         bayesknn.plots.LeaveOneOutDisplay([0.2, 0.1]).plot()
 
 
+def draw_maps_paths_and_curves(name):
+    x = np.linspace(0, 1, 5)
+    second = np.tile(x, (5, 1))
+    probabilities = np.dstack([1 - second, second])
+    ZoneMapDisplay(x, x, probabilities, second > 0.5, ["a", name], [name, "b"]).plot()
+    ColumnPathDisplay([name, "b"], [1.0, 2.0], [0.1, 0.1], 0.0, {name: (1.5, 0.1)}).plot()
+    curves = ApproximationDisplay([0.0, 1.0, 2.0], {name: [0.5, 0.5]}, [1, 2], {name: [0.4, 0.6]})
+    curves.plot()
+    return [plt.figure(number) for number in plt.get_fignums()]
+
+
+@pytest.mark.parametrize("name", ["\u82b1\u74e3", "a\u231a", "\U0001f41d\u0378"])
+def test_names_in_any_script_are_drawn(name):
+    # Where matplotlib does not bring a font of boxes, it says that a letter is missing.
+    has_boxes = FONTS[-1] in fontManager.get_font_names()
+    figures = draw_maps_paths_and_curves(name)
+    assert len(figures) == 3
+    for figure in figures:
+        with nullcontext() if has_boxes else pytest.warns(UserWarning, match="Glyph .* missing"):
+            figure.canvas.draw()
+        shown = [text.get_text() for text in figure.findobj(Text)]
+        assert any(name in text for text in shown)
+
+
 def test_every_display_is_exported():
-    assert len(bayesknn.plots.__all__) == 10
+    assert len(bayesknn.plots.__all__) == 8
     assert all(hasattr(bayesknn.plots, name) for name in bayesknn.plots.__all__)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesknn.plots.fonts import spell
 from bayesknn.plots.style import COLOURS, GREY, INK, new_axes, tidy
 
 _TITLES = {
@@ -111,7 +110,7 @@ class ColumnPathDisplay:
             capsize=3,
             label="chosen",
         )
-        labels = ["none", *(spell(f"+ {name}") for name in self.names)]
+        labels = ["none", *(f"+ {name}" for name in self.names)]
         if self.refused:
             at = len(self.names) + 1
             values, errors = np.array(list(self.refused.values())).T

@@ -8,7 +8,6 @@ import numpy as np
 
 from bayesknn._extras import require
 from bayesknn._values import show
-from bayesknn.plots.fonts import make_legible
 
 # Okabe and Ito's palette; the first two differ in lightness too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -19,8 +18,13 @@ LINES: tuple[Any, ...] = (
 )  # fmt: skip
 INK = "#222222"
 GREY = "#8C8C8C"
-# Even in lightness, so that it reads the same to colour-blind eyes and in grey.
-COLOUR_MAP = "cividis"
+# For letters that the figure's own font lacks: matplotlib takes the first of these that has one.
+# The last, which matplotlib brings since 3.11, has a box for every letter.
+FONTS = (
+    "DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR",
+    "WenQuanYi Micro Hei", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "Nirmala UI",
+    "Arial Unicode MS", "STIXGeneral", "Last Resort High-Efficiency",
+)  # fmt: skip
 
 
 def require_matplotlib() -> None:
@@ -69,9 +73,16 @@ def new_grid(axes: Any, n_rows: int, n_columns: int, **options: Any) -> tuple[An
 
 
 def tidy(ax: Any) -> None:
-    """Finish axes: no frame on the two sides that carry no scale, and no boxes for letters."""
+    """Finish axes: no frame on the two sides that carry no scale, and fonts for any script."""
+    from matplotlib.font_manager import fontManager
+    from matplotlib.text import Text
+
     ax.spines[["top", "right"]].set_visible(False)
-    make_legible(ax)
+    there = set(fontManager.get_font_names())
+    for text in ax.findobj(Text):
+        if not text.get_text().isascii():
+            families = (*text.get_fontfamily(), *FONTS)
+            text.set_fontfamily([name for name in families if name in there or name not in FONTS])
 
 
 def tint(strength: Any) -> np.ndarray:

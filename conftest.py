@@ -3,12 +3,16 @@
 import fcntl
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
+
+import bayesknn
+from campaigns.stale_kernels import forget_stale_kernels
 
 # A slow machine is not a bug: time is measured in benchmarks, never asserted in tests.
 settings.register_profile("bayesknn", deadline=None)
@@ -18,6 +22,7 @@ settings.load_profile("bayesknn")
 def pytest_configure(config):
     """Let each kernel be compiled by one worker, and be read from the cache by the other."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
+        forget_stale_kernels(Path(bayesknn.__file__).parent)
         return
     compile_or_read = Dispatcher.compile
 

@@ -1,10 +1,10 @@
 """Wrong statistics that the tests must notice, one slip each: ``python -m campaigns mutants``.
 
 A mutant is a replacement in a copy of the source, which has to apply exactly once, and the tests
-that are meant to fail of it. The copy brings the compiled kernels of the checkout along
-(``bayesknn._jit`` knows by the sources which of them still hold), so that a mutant compiles what it
-changed and no more. Tests run in children of a process that has imported all but the package. They
-must pass before a mutant is made, and a mutant that can no longer be made ends the campaign.
+that are meant to fail of it. The copy brings the compiled kernels of the checkout along, but for
+those that the mutant made stale, so that it compiles what it changed and no more. Tests run in
+children of a process that has imported all but the package. They must pass before a mutant is made,
+and a mutant that can no longer be made ends the campaign.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from campaigns.mutant_list import MUTANTS, Mutant
+from campaigns.stale_kernels import forget_stale_kernels
 
 ROOT = Path(__file__).parents[1]
 _PACKAGE = ROOT / "src" / "bayesknn"
@@ -38,6 +39,7 @@ def run(
 
     Those that need nothing compiled come first, so that a short run says most.
     """
+    forget_stale_kernels(_PACKAGE)
     for name in _HEAVY:
         importlib.import_module(name)
     chosen = [mutant for mutant in MUTANTS if only is None or only in mutant.name]
@@ -91,6 +93,7 @@ def apply(mutant: Mutant, source: Path) -> None:
         )
     path.unlink()
     path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    forget_stale_kernels(source / "bayesknn")
 
 
 def run_tests(source: Path, tests: tuple[str, ...]) -> tuple[int, str]:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bayesknn._progress import progress
+from bayesknn._utils.progress import progress
 
 
 class Terminal(io.StringIO):
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 def watch(stream, monkeypatch):
     # Not sys.stderr itself: pytest puts its own there between set-up and test.
-    monkeypatch.setattr("bayesknn._progress.sys", SimpleNamespace(stderr=stream))
+    monkeypatch.setattr("bayesknn._utils.progress.sys", SimpleNamespace(stderr=stream))
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_an_error_inside_closes_the_bar_and_goes_on(terminal):
 
 
 def test_without_rich_there_is_no_bar_and_no_noise(terminal, monkeypatch, capfd):
-    monkeypatch.setattr("bayesknn._progress.is_installed", lambda name: False)
+    monkeypatch.setattr("bayesknn._utils.progress.is_installed", lambda name: False)
     with progress("Sampling", total=1, delay=0.0) as advance:
         time.sleep(0.1)
         advance(1)

@@ -5,7 +5,7 @@ import sys
 
 def main() -> None:
     """Run the command line."""
-    from bayesknn._extras import require
+    from bayesknn._utils.extras import require
 
     try:
         require("click", "the command line needs", "cli")

@@ -7,12 +7,20 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-import bayesknn._compiling  # noqa: F401  (shows a bar while kernels are compiled)
-from bayesknn._blocks import by_blocks
-from bayesknn._validation import check_labels, check_n_features, check_points, column_names
-from bayesknn._values import refuse_lazy, show
+from bayesknn._utils.blocks import by_blocks
+from bayesknn._utils.checks import (
+    check_labels,
+    check_n_features,
+    check_points,
+    column_names,
+    count_rows,
+    refuse_lazy,
+    show,
+)
+from bayesknn._utils.jit import is_first_use
+from bayesknn._utils.progress import progress
 from bayesknn.predictive import Summary, decide, find_zones, name_actions, name_zones
 
 try:
@@ -46,7 +54,7 @@ _MAX_NEIGHBORS = 500
 def check_training(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes and each row's class number."""
     refuse_lazy(X)
-    return check_labels(y, _num_samples(X))
+    return check_labels(y, count_rows(X))
 
 
 def check_new_points(estimator: Any, X: Any) -> None:
@@ -153,7 +161,7 @@ def affordable_neighbors(class_sizes: np.ndarray) -> int:
 
 @contextmanager
 def follow_stages(estimator: Any, X: Any, y: Any, n_stages: int) -> Iterator[Callable[[str], Any]]:
-    """Tell scikit-learn's callbacks about the stages of a fit.
+    """Tell scikit-learn's callbacks about the stages of a fit, and users why the first is slow.
 
     Parameters
     ----------
@@ -169,6 +177,11 @@ def follow_stages(estimator: Any, X: Any, y: Any, n_stages: int) -> Iterator[Cal
     stage : callable
         ``with stage("neighbours"):`` around each of them.
     """
+    with progress("Compiling, once after installation", verbose=is_first_use()):
+        yield from _follow(estimator, X, y, n_stages)
+
+
+def _follow(estimator: Any, X: Any, y: Any, n_stages: int) -> Iterator[Callable[[str], Any]]:
     if not hasattr(estimator, "_init_callback_context"):
         yield _no_stage
         return

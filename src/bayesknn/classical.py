@@ -18,9 +18,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from bayesknn._estimator import affordable_neighbors, check_new_points, check_training
-from bayesknn._jit import inline_kernel, kernel
-from bayesknn._validation import check_count, check_n_jobs
-from bayesknn._written_by import VersionMixin
+from bayesknn._utils.checks import check_count, check_n_jobs
+from bayesknn._utils.jit import inline_kernel, kernel
+from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph
 
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bayesknn._blocks import by_blocks
 from bayesknn._estimator import (
     CallbackSupportMixin,
     DecisionMixin,
@@ -24,10 +23,17 @@ from bayesknn._estimator import (
     follow_stages,
     with_callbacks,
 )
-from bayesknn._packing import pack, unpack
-from bayesknn._validation import check_choice, check_count, check_n_jobs, check_verbose, is_sparse
-from bayesknn._values import show
-from bayesknn._written_by import VersionMixin
+from bayesknn._utils.blocks import by_blocks
+from bayesknn._utils.checks import (
+    check_choice,
+    check_count,
+    check_n_jobs,
+    check_verbose,
+    count_rows,
+    is_sparse,
+    show,
+)
+from bayesknn._utils.saving import VersionMixin, pack, unpack
 from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
@@ -685,7 +691,7 @@ class BayesianKNeighborsClassifier(
         n_each = -(-n_draws // len(orders))
         field = None
         if self._odds_ratio is not None:
-            field = np.tile(np.log(self._odds_ratio), (_num_samples(X), 1))
+            field = np.tile(np.log(self._odds_ratio), (count_rows(X), 1))
         parts = [
             draw_jointly(each, X, n_each, seed, field)
             for each, seed in zip(orders, seeds, strict=True)

@@ -219,7 +219,7 @@ def test_unfitted_classifiers_are_saved_too():
 
 
 def test_a_file_cannot_name_any_other_class():
-    from bayesknn._packing import unpack
+    from bayesknn._utils.saving import unpack
 
     with pytest.raises(ValueError, match="'Popen', which is not a class of bayesknn"):
         unpack({"bayesknn class": "Popen", "args": "ls"})

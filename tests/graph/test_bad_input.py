@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from bayesknn._validation import check_labels, check_points
+from bayesknn._utils.checks import check_labels, check_points
 from bayesknn.graph import NeighborGraph
 
 X = np.arange(12.0).reshape(6, 2) ** 1.5

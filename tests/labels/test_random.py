@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.labels.random import (
     _mix,
     as_seed_sequence,

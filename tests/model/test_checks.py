@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
 from bayesknn.model.checks import (
     check_beta,
     check_betas,

@@ -75,7 +75,7 @@ def _compute(
     folder: Path, target: Path, quiet: bool
 ) -> tuple[list[_Classical], dict[str, Analysis]]:
     """Fit everything, and write what comes out to ``target``, which will become ``folder``."""
-    from bayesknn._progress import progress
+    from bayesknn._utils.progress import progress
     from bayesknn.report.output import digest, write_results
     from bayesknn.report.page import render_report
 

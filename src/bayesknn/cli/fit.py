@@ -213,7 +213,7 @@ def run_fit(
                 click.echo(f"note: {text}", err=True)
             for text in analysis.warnings:
                 click.echo(f"warning: {text}", err=True)
-        from bayesknn._progress import progress
+        from bayesknn._utils.progress import progress
         from bayesknn.report.output import write_results
         from bayesknn.report.page import render_report
 

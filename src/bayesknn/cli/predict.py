@@ -85,7 +85,7 @@ def run_predict(
         place = write_folder(out, force=force, own=("predictions.csv",))
     with place as target:
         import_for_predict()
-        from bayesknn._progress import progress
+        from bayesknn._utils.progress import progress
         from bayesknn.report.losses import read_losses
         from bayesknn.report.pipeline import load_model
         from bayesknn.report.predictions import predict_new, write_csv

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
-from bayesknn._extras import require
+from bayesknn._utils.extras import require
 
 SHA256 = {
     "glass.csv": "fa0cdb81803dde0ac803bdebe73a9e4f8939d32d6535a15fe8481ccd5fb4edc1",

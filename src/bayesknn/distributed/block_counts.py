@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.distributed.block_lists import Block, BlockLists, search_block
 from bayesknn.graph.kdtree import build_tree
 from bayesknn.graph.reach import Reach

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.kdsearch import nearest_in_tree
 from bayesknn.graph.kdtree import KDTree, build_tree
 from bayesknn.graph.ties import key_of_rows, order_ties

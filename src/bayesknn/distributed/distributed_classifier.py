@@ -14,18 +14,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesknn._blocks import as_blocks, block_sizes, import_dask, is_dask, stack_blocks
 from bayesknn._estimator import affordable_neighbors
-from bayesknn._progress import progress
-from bayesknn._validation import (
+from bayesknn._utils.blocks import as_blocks, block_sizes, import_dask, is_dask, stack_blocks
+from bayesknn._utils.checks import (
     check_choice,
     check_count,
     check_labels,
     check_n_features,
     check_points,
     check_verbose,
+    show,
 )
-from bayesknn._values import show
+from bayesknn._utils.progress import progress
 from bayesknn.distributed.block_counts import (
     Visit,
     add_tables,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
 
 DIRECTIONS = ("both", "forward", "reverse")
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.arguments import check_class_numbers, check_k_values
 from bayesknn.graph.kdsearch import _gather, _make_candidates
 from bayesknn.graph.kdtree import _LEAF, KDTree, build_tree

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.arguments import check_class_numbers, check_direction, check_k_values
 
 if TYPE_CHECKING:

@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
-from bayesknn._validation import (
+from bayesknn._utils.checks import (
     Column,
     as_numbers,
     check_n_features,
     check_names,
     column_names,
+    is_missing,
     read_columns,
+    refuse_missing,
 )
-from bayesknn._values import is_missing, refuse_missing
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.metrics import Metric
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.kdtree import _LEAF, KDTree, _box_bound, _is_left_nearer, _square_distances
 from bayesknn.graph.ordering import _NOBODY, _cut, _sort
 from bayesknn.graph.rounded import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 
 # Ranks that shape the breadth-first order; more would cost time and change little.
 _LINKS = 5

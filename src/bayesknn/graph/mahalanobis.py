@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.metrics import Euclidean
 
 

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
-from bayesknn._validation import check_n_features, check_names, check_points, column_names
-from bayesknn._values import show
+from bayesknn._utils.checks import check_n_features, check_names, check_points, column_names, show
+from bayesknn._utils.jit import kernel
 
 # scikit-learn's ball tree also takes distances that break the triangle inequality (Bray-Curtis,
 # Dice, functions of any kind) and then misses neighbours.

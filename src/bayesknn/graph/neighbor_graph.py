@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._validation import check_count
-from bayesknn._values import show
+from bayesknn._utils.checks import check_count, show
 from bayesknn.graph.counts import iterate_counts
 from bayesknn.graph.incidence import Incidence, build_incidence
 from bayesknn.graph.kdtree import build_tree

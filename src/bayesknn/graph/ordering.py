@@ -6,7 +6,7 @@ result cannot depend on the search structure or on the number of threads.
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 
 _NOBODY = np.uint32(0xFFFFFFFF)
 # Tries to cut by value; a handful is enough where keys are spread at all.

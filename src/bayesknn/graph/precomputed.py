@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
-from bayesknn._validation import check_n_features, check_points, is_sparse
+from bayesknn._utils.checks import check_n_features, check_points, is_sparse
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ordering import _NOBODY, _select, _sort
 from bayesknn.graph.ties import TieOrder

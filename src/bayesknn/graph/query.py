@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
-from bayesknn._validation import check_count
-from bayesknn._values import show
+from bayesknn._utils.checks import check_count, show
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.arguments import check_class_numbers, check_direction, check_k_values
 
 if TYPE_CHECKING:

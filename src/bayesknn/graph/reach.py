@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.kdsearch import _SAME_ROOT
 from bayesknn.graph.kdtree import _LEAF, KDTree
 from bayesknn.graph.rounded import (

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.kdtree import _LEAF, KDTree
 from bayesknn.graph.reach import Reach, _enter, _find_reached, _make_hits
 from bayesknn.graph.rounded import _GROUP, Rounded, _load, _make_group, round_tree

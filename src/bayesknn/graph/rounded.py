@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.kdtree import _LEAF, KDTree
 
 # Blocks of queries in a group: more share what is fetched, and need room in the processor's cache.

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.labels.clusters import _drop_joined, _flatten, _isolate, _join
 from bayesknn.labels.random import as_uniform, random_bits
 

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
-from bayesknn._validation import check_choice
+from bayesknn._utils.checks import check_choice
+from bayesknn._utils.jit import kernel
 from bayesknn.labels.bonds import _THIN, _poisson
 from bayesknn.labels.clusters import _isolate, _join_pair
 from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits

@@ -9,7 +9,7 @@ totals are S_1, S_2, and so on.
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 
 
 @kernel

@@ -10,7 +10,7 @@ joined one by one.
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 
 # Below so many bonds another round over all points costs more than joining them one by one.
 _FEW = 16

@@ -19,7 +19,7 @@ A forest is one array of uint64: entry ``2 i`` is the time of i's link (0: none)
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 
 _ONE = np.uint64(1)
 _LOW_HALF = np.uint64(0xFFFFFFFF)

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
+from bayesknn._utils.jit import kernel
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.couplings import list_couplings
 from bayesknn.labels.gibbs_two import prefers_rows, run_two_classes

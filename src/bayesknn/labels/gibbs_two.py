@@ -8,7 +8,7 @@ added to all slots at once. Both give the same labels.
 
 import numpy as np
 
-from bayesknn._jit import inline_kernel, kernel
+from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn.labels.couplings import _dense_rows
 from bayesknn.labels.random import key_of_sweep, random_bits
 

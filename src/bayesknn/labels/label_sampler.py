@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
-from bayesknn._validation import check_choice, check_count
+from bayesknn._utils.checks import check_choice, check_count
+from bayesknn._utils.jit import kernel
 from bayesknn.labels.bonds import Scratch, bond_rate, new_scratch
 from bayesknn.labels.couplings import _list_once
 from bayesknn.labels.gibbs import _draw_start, run_gibbs

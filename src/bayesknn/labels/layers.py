@@ -9,7 +9,7 @@ lists of neighbours.
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.labels.bonds import (
     _BLOCK,
     _join_pending,

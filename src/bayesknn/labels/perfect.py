@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels.layout import local_layout
 from bayesknn.labels.perfect_bonds import _draw_bonds_batch, bond_scratch, bond_strengths

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.labels.couplings import list_couplings
 from bayesknn.labels.gibbs_two import _threshold_table
 from bayesknn.labels.random import key_of_sweep, random_bits

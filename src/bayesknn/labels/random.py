@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import inline_kernel
+from bayesknn._utils.jit import inline_kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SWEEP = np.uint64(0xD1342543DE82EF95)

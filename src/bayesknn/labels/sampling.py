@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._progress import progress
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
+from bayesknn._utils.progress import progress
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.autocorrelation import autocorrelation_time

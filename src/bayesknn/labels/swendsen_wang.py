@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
+from bayesknn._utils.jit import kernel
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.bonds import _bind, new_scratch
 from bayesknn.labels.cluster_estimator import estimate_agreement

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.threads import run_in_threads
 from bayesknn.model import BoltzmannModel
 

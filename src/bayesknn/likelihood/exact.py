@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.chebyshev import chebinterpolate
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.base import BaseLikelihood
 from bayesknn.model import expected_agreement_exact, log_normalizer_exact

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.base import BaseLikelihood
 from bayesknn.likelihood.deficits import tabulate_deficits

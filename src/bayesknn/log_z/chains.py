@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.bonds import new_scratch
 from bayesknn.labels.cluster_estimator import estimate_agreement

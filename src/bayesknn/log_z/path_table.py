@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesknn._progress import progress
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
+from bayesknn._utils.progress import progress
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import seeds_for

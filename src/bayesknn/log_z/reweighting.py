@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 
 # Series that are averaged for every k: S / k given the clusters, S / k, and exp(D) times 1, S / k
 # and its square.

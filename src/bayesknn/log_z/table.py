@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import BPoly, CubicHermiteSpline
 
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
+from bayesknn._utils.saving import reading
 from bayesknn._version import __version__
-from bayesknn._written_by import reading
 from bayesknn.graph import NeighborGraph
 from bayesknn.model.checks import check_betas, check_class_weight
 

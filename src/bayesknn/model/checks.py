@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
 
 
 def check_beta(beta: Any, name: str = "beta") -> float:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.model.checks import check_betas, check_class_weight, check_n_classes
 from bayesknn.model.elimination_order import symmetrise

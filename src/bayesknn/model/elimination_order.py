@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesknn._jit import inline_kernel, kernel
+from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn.graph import NeighborGraph
 
 # Ways of breaking ties that are tried, where a better order saves more time than it costs.

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
 from bayesknn.model.checks import check_n_classes
 
 Simulate = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]

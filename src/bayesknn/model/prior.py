@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
 from bayesknn.model.checks import check_label_vector, check_n_classes
 
 # Panels of [0, beta_max], and Gauss-Legendre points in each, that normalise a given function.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.model.checks import check_class_weight, check_label_draws, check_n_classes
 

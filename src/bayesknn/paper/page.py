@@ -6,7 +6,7 @@ import base64
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesknn._extras import require
+from bayesknn._utils.extras import require
 from bayesknn.paper.comparison import NOTHING, VERDICTS, Row, show_number
 from bayesknn.paper.item import Item
 from bayesknn.paper.registry import REGISTRY

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bayesknn._progress import progress
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
+from bayesknn._utils.progress import progress
 from bayesknn.paper.budget import BUDGETS
 from bayesknn.paper.comparison import Row, as_csv, as_json, compare
 from bayesknn.paper.item import Estimate, Item, Result

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._extras import require
-from bayesknn._values import show
+from bayesknn._utils.checks import show
+from bayesknn._utils.extras import require
 
 # Okabe and Ito's palette; the first two differ in lightness too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")

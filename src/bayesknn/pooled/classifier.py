@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
-from bayesknn._blocks import by_blocks
 from bayesknn._estimator import (
     CallbackSupportMixin,
     DecisionMixin,
@@ -17,11 +16,10 @@ from bayesknn._estimator import (
     follow_stages,
     with_callbacks,
 )
-from bayesknn._packing import pack, unpack
-from bayesknn._progress import progress
-from bayesknn._validation import check_choice, check_count, check_n_jobs, check_verbose
-from bayesknn._values import show
-from bayesknn._written_by import VersionMixin
+from bayesknn._utils.blocks import by_blocks
+from bayesknn._utils.checks import check_choice, check_count, check_n_jobs, check_verbose, show
+from bayesknn._utils.progress import progress
+from bayesknn._utils.saving import VersionMixin, pack, unpack
 from bayesknn.graph import describe_search
 from bayesknn.labels.random import as_seed_sequence
 from bayesknn.pooled.columns import Columns

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._validation import Column, as_numbers, read_columns
-from bayesknn._values import is_missing, refuse_missing
+from bayesknn._utils.checks import Column, as_numbers, is_missing, read_columns, refuse_missing
 
 # Further out than this many standard deviations is as good as this far: squares stay finite.
 _FARTHEST = 1e6

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import inline_kernel, kernel
+from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.metrics import make_metric
 from bayesknn.graph.search import SearchIndex, build_index

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.threads import run_in_threads
 from bayesknn.pooled.newton import minimize
 

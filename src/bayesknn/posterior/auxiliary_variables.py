@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.posterior.chain_arguments import describe_arguments
 from bayesknn.posterior.chains import sample_posterior

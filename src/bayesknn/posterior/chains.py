@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from bayesknn._extras import require
-from bayesknn._progress import progress
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
+from bayesknn._utils.extras import require
+from bayesknn._utils.progress import progress
 from bayesknn.exceptions import MixingWarning, SamplingInterrupted
 from bayesknn.labels import seeds_for, spawn_keys
 from bayesknn.model import Prior

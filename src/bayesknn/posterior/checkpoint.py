@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesknn._utils.saving import reading
 from bayesknn._version import __version__
-from bayesknn._written_by import reading
 
 _FORMAT = "bayesknn chains 1"
 _PARTS = {

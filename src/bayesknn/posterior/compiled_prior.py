@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.model import ArrayPrior, Prior, UniformPrior
 
 

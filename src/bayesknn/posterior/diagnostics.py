@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn._extras import require
+from bayesknn._utils.extras import require
 from bayesknn.exceptions import MixingWarning
 
 if TYPE_CHECKING:

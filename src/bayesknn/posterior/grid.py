@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesknn._progress import progress
+from bayesknn._utils.progress import progress
 from bayesknn.exceptions import PhaseTransitionWarning
 from bayesknn.labels import as_seed_sequence, seeds_for
 from bayesknn.likelihood.protocol import Likelihood

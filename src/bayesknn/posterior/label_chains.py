@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
-from bayesknn._validation import check_choice, check_count
+from bayesknn._utils.checks import check_choice, check_count
+from bayesknn._utils.jit import kernel
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels.bonds import bond_rate
 from bayesknn.labels.label_sampler import (

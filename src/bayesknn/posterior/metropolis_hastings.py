@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bayesknn._validation import check_choice
+from bayesknn._utils.checks import check_choice
 from bayesknn.model import as_prior
 from bayesknn.model.boltzmann import fingerprint
 from bayesknn.posterior.chain_arguments import describe_arguments

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.pseudo import PseudoLikelihood
 from bayesknn.model import Prior

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._jit import kernel
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
+from bayesknn._utils.jit import kernel
 from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
 
 JOINT, ALTERNATING, BETA_ONLY = 0, 1, 2

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._validation import check_choice
+from bayesknn._utils.checks import check_choice
 from bayesknn.labels import seeds_for
 from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
 from bayesknn.likelihood.coherent import CoherentLikelihood

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn._extras import require
+from bayesknn._utils.extras import require
+from bayesknn._utils.saving import reading
 from bayesknn._version import __version__
-from bayesknn._written_by import reading
 
 if TYPE_CHECKING:
     import xarray

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._values import show
+from bayesknn._utils.checks import show
 
 # Probabilities that were added up elsewhere may leave 0..1 by this much.
 _ROUNDING = 1e-9

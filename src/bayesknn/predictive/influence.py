@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 
 
 def find_influence(

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.threads import run_in_threads
 from bayesknn.predictive.averages import (
     POINTS_A_TASK,

@@ -17,10 +17,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _num_samples
 
-from bayesknn._progress import progress
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count, count_rows
+from bayesknn._utils.progress import progress
 from bayesknn.exceptions import MixingWarning
 from bayesknn.labels.clamped import FreeEdges, clamped_labels, free_edges
 from bayesknn.labels.random import as_seed_sequence, spawn_keys
@@ -133,7 +132,7 @@ def count_classes(draws: np.ndarray, n_classes: int) -> np.ndarray:
 
 def joint_edges(predictive: Predictive, X: Any) -> FreeEdges:
     """Join new points to the training points, whose labels are fixed."""
-    n, m = len(predictive.labels), _num_samples(X)
+    n, m = len(predictive.labels), count_rows(X)
     k_max = int(scale_k(predictive.nodes.k[-1], n, n + m))
     if k_max * (n + m) > _MOST_EDGES:
         raise ValueError(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn._validation import check_count
+from bayesknn._utils.checks import check_count
 from bayesknn.model.checks import check_betas
 
 if TYPE_CHECKING:

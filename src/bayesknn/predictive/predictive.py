@@ -15,10 +15,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _num_samples
 
-from bayesknn._progress import progress
-from bayesknn._validation import check_choice
+from bayesknn._utils.checks import check_choice, count_rows
+from bayesknn._utils.progress import progress
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.counter import NeighborCounter
 from bayesknn.model import BoltzmannModel
@@ -289,7 +288,7 @@ class Predictive:
         )
         size = max(_BLOCK_BYTES // a_point, 64)
         chunks = self._counter.count_chunks(X, size, self.n_jobs)
-        n_new = _num_samples(X)
+        n_new = count_rows(X)
         with progress("Predicting", total=n_new, verbose=self.verbose) as advance:
             for _, counts, distances in chunks:
                 yield counts, distances

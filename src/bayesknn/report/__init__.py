@@ -12,7 +12,7 @@ its arguments before anything heavy is loaded.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bayesknn._extras import require
+from bayesknn._utils.extras import require
 
 if TYPE_CHECKING:
     from bayesknn.report.analysis import Analysis, analyse

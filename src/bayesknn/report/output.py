@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesknn._extras import is_installed
+from bayesknn._utils.extras import is_installed
 from bayesknn._version import __version__
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bayesknn._extras import require
+from bayesknn._utils.extras import require
 from bayesknn.report.columns import (
     CATEGORICAL,
     MAX_CATEGORIES,

@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesknn._extras import require
+from bayesknn._utils.extras import require
 
 if TYPE_CHECKING:
     import pandas

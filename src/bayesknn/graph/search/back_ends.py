@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._progress import progress
-from bayesknn._validation import check_choice, check_count, is_sparse
-from bayesknn._values import show
+from bayesknn._utils.checks import check_choice, check_count, is_sparse, show
+from bayesknn._utils.progress import progress
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.precomputed import Precomputed, find_tied_beyond
 from bayesknn.graph.search.blocked import is_worth_products

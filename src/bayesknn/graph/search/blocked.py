@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._jit import kernel
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.kdtree import KDTree
 from bayesknn.graph.ordering import _select, _sort
 from bayesknn.graph.threads import run_in_threads

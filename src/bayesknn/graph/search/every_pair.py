@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._validation import is_sparse
+from bayesknn._utils.checks import is_sparse
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ordering import _NOBODY, _rank_rows
 from bayesknn.graph.precomputed import rank_sparse

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bayesknn._extras import require
-from bayesknn._jit import kernel
+from bayesknn._utils.extras import require
+from bayesknn._utils.jit import kernel
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ordering import _NOBODY
 from bayesknn.graph.precomputed import rank_stored

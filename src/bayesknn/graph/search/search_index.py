@@ -1,6 +1,6 @@
 """What a search back end is: built from points, asked about all of them and about new ones.
 
-A back end is saved and loaded by its state, as pickle and :mod:`bayesknn._packing` ask for it: what
+A back end is saved and loaded by its state, as pickle and :mod:`bayesknn._utils.saving` ask: what
 it knows of the points, but nothing that is quickly built again.
 """
 

@@ -22,7 +22,7 @@ def require(module: str, needing: str, extra: str, name: str | None = None) -> A
 
     Examples
     --------
-    >>> from bayesknn._extras import require
+    >>> from bayesknn._utils.extras import require
     >>> require("no_such_module", "dreams need", "sleep")
     Traceback (most recent call last):
     ...
@@ -42,7 +42,7 @@ def is_installed(module: str) -> bool:
 
     Examples
     --------
-    >>> from bayesknn._extras import is_installed
+    >>> from bayesknn._utils.extras import is_installed
     >>> is_installed("numpy"), is_installed("no_such_module")
     (True, False)
     """

@@ -1,15 +1,25 @@
-"""The package's own objects as plain dictionaries, so that a saved model names no type of ours.
+"""Saved models: which version wrote them, and our own objects in them as plain dictionaries.
 
 skops refuses types it does not know. What a fitted classifier holds beside arrays and numbers is
 therefore written as dictionaries, and read back into the classes listed here and no others.
+
+A newer version may have written what this one reads otherwise or not at all: what can be read is
+read with a warning, and where it cannot the error says why.
 """
 
 from __future__ import annotations
 
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from bayesknn._version import __version__
+
 _CLASS = "bayesknn class"
+_KEY = "_bayesknn_version"
 # Every class that may be restored, and where it lives.
 _HOMES = {
     "ArrayPrior": "bayesknn.model.prior",
@@ -55,7 +65,7 @@ def pack(value: Any) -> Any:
 
     Examples
     --------
-    >>> from bayesknn._packing import pack, unpack
+    >>> from bayesknn._utils.saving import pack, unpack
     >>> from bayesknn.model import UniformPrior
     >>> packed = pack({"prior": UniformPrior(5, 4.0)})
     >>> packed["prior"]["beta_max"]
@@ -101,3 +111,56 @@ def unpack(value: Any) -> Any:
         # Not by setattr, which frozen dataclasses refuse.
         restored.__dict__.update(state)
     return restored
+
+
+@contextmanager
+def reading(what: str, version: Any) -> Iterator[None]:
+    """Warn if a newer version wrote what is read in the block, and name it if that fails.
+
+    Parameters
+    ----------
+    what : str
+        Subject of the sentence: "the model".
+    version : str or None
+        That wrote it; None of files from before versions were kept.
+
+    Examples
+    --------
+    >>> from bayesknn._utils.saving import reading
+    >>> with reading("the model", "999.1"):
+    ...     raise KeyError("beta")
+    Traceback (most recent call last):
+    ...
+    ValueError: the model was written by bayesknn 999.1, which is newer than this one (...), and ...
+    """
+    if version is None or _order(str(version)) <= _order(__version__):
+        yield
+        return
+    told = f"{what} was written by bayesknn {version}, which is newer than this one ({__version__})"
+    try:
+        yield
+    except Exception as error:
+        raise ValueError(f"{told}, and cannot be read: update bayesknn") from error
+    warnings.warn(f"{told}: update bayesknn, or trust no result blindly", stacklevel=4)
+
+
+def _order(version: str) -> tuple[list[int], bool]:
+    """Return what versions are sorted by: the numbers, and whether it is a release."""
+    numbers, rest = re.fullmatch(r"([\d.]*)(.*)", version, re.DOTALL).groups()  # type: ignore[union-attr]
+    return [int(number) for number in numbers.split(".") if number], not rest
+
+
+class VersionMixin:
+    """An estimator whose saved state, by pickle or skops, says which version wrote it."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), _KEY: __version__}  # type: ignore[dict-item]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        with reading(f"the {type(self).__name__}", state.pop(_KEY, None)):
+            self._restore(state)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take a state of this version over."""
+        super().__setstate__(state)  # type: ignore[misc]

@@ -10,11 +10,9 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-
-from bayesknn._values import is_missing, refuse_lazy, refuse_missing, show
 
 
 class Column(NamedTuple):
@@ -46,7 +44,7 @@ def check_count(value: Any, name: str, low: int = 1, high: int | None = None) ->
 
     Examples
     --------
-    >>> from bayesknn._validation import check_count
+    >>> from bayesknn._utils.checks import check_count
     >>> check_count(3, "n_draws")
     3
     >>> check_count(0, "n_draws")
@@ -68,7 +66,7 @@ def check_choice(value: Any, name: str, choices: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> from bayesknn._validation import check_choice
+    >>> from bayesknn._utils.checks import check_choice
     >>> check_choice(["grid"], "inference", ("auto", "grid"))
     Traceback (most recent call last):
     ...
@@ -86,7 +84,7 @@ def check_n_jobs(n_jobs: Any) -> int | None:
 
     Examples
     --------
-    >>> from bayesknn._validation import check_n_jobs
+    >>> from bayesknn._utils.checks import check_n_jobs
     >>> check_n_jobs(0)
     Traceback (most recent call last):
     ...
@@ -109,7 +107,7 @@ def check_verbose(verbose: Any) -> int:
 
     Examples
     --------
-    >>> from bayesknn._validation import check_verbose
+    >>> from bayesknn._utils.checks import check_verbose
     >>> check_verbose(True)
     1
     """
@@ -123,13 +121,30 @@ def is_sparse(X: Any) -> bool:
     return issparse(X)
 
 
+def count_rows(X: Any) -> int:
+    """Return the number of rows of a table, matrix or list of rows.
+
+    Examples
+    --------
+    >>> from bayesknn._utils.checks import count_rows
+    >>> count_rows([[1, 2], [3, 4], [5, 6]])
+    3
+    """
+    shape = getattr(X, "shape", None)
+    if shape is None and hasattr(X, "__len__"):
+        return len(X)
+    if not shape:
+        raise TypeError(f"expected a table with rows, got {show(X)}")
+    return int(shape[0])
+
+
 def column_names(X: Any) -> list[str] | None:
     """Names of a frame's columns, or None where there are none or not all are strings.
 
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from bayesknn._validation import column_names
+    >>> from bayesknn._utils.checks import column_names
     >>> column_names(pd.DataFrame({"age": [1.0], "sex": ["f"]}))
     ['age', 'sex']
     >>> column_names(np.zeros((2, 2))) is None
@@ -192,7 +207,7 @@ def check_points(X: Any, *, min_rows: int = 1) -> np.ndarray:
 
     Examples
     --------
-    >>> from bayesknn._validation import check_points
+    >>> from bayesknn._utils.checks import check_points
     >>> check_points([[0.0, 1.0], [2.0, float("nan")]])
     Traceback (most recent call last):
     ...
@@ -221,7 +236,7 @@ def read_columns(X: Any, *, min_rows: int = 1) -> list[Column]:
 
     Examples
     --------
-    >>> from bayesknn._validation import read_columns
+    >>> from bayesknn._utils.checks import read_columns
     >>> [column.is_category for column in read_columns([[1.5, "red"], [2.5, "blue"]])]
     [False, True]
     """
@@ -296,7 +311,7 @@ def check_labels(
 
     Examples
     --------
-    >>> from bayesknn._validation import check_labels
+    >>> from bayesknn._utils.checks import check_labels
     >>> classes, labels = check_labels(["b", "a", "b", "a"])
     >>> classes.tolist(), labels.tolist()
     (['a', 'b'], [1, 0, 1, 0])
@@ -438,3 +453,41 @@ def _check_finite(points: np.ndarray, labels: Any) -> None:
         row, j = (int(index) for index in np.argwhere(bad)[0])
         value = "NaN" if np.isnan(points[row, j]) else str(points[row, j])
         refuse_missing(value, row, labels[j])
+
+
+def show(value: Any) -> str:
+    """Return one line that tells a reader which value it was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn._utils.checks import show
+    >>> show(np.float64(2.5)), show(np.zeros((2, 2)))
+    ('2.5', 'an array of shape (2, 2)')
+    """
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def refuse_lazy(X: Any, name: str = "X") -> None:
+    """Refuse a frame that has not been read yet: it has neither rows nor a shape."""
+    if hasattr(X, "collect") and not hasattr(X, "shape"):
+        raise ValueError(f"{name} is a {type(X).__name__}; pass {name}.collect()")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or what NumPy and pandas call NA and NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def refuse_missing(value: str, row: int, label: str | int) -> NoReturn:
+    """Raise the error for a value that is not there, or not finite."""
+    raise ValueError(
+        f"X has {value} in row {row}, column {label!r}; remove the row or fill in the value"
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._extras import require
+from bayesknn._utils.extras import require
 
 
 def is_dask(X: Any) -> bool:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bayesknn._extras import is_installed
+from bayesknn._utils.extras import is_installed
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 DELAY = 2.0
+# Held by the bar that is shown: a terminal has room for one.
+_SCREEN = threading.Lock()
 
 
 @contextmanager
@@ -43,7 +45,7 @@ def progress(
 
     Examples
     --------
-    >>> from bayesknn._progress import progress
+    >>> from bayesknn._utils.progress import progress
     >>> with progress("Counting", total=3, verbose=0) as advance:
     ...     for _ in range(3):
     ...         advance(1)
@@ -74,7 +76,7 @@ class _DelayedBar:
 
     def open(self) -> None:
         with self.lock:
-            if not self.closed and is_installed("rich"):
+            if not self.closed and is_installed("rich") and _SCREEN.acquire(blocking=False):
                 self.bar = _make_bar(self.total)
                 self.task = self.bar.add_task(self.description, total=self.total)
                 self.bar.update(self.task, completed=self.done)
@@ -92,6 +94,8 @@ class _DelayedBar:
             self.closed = True
             if self.bar is not None:
                 self.bar.stop()
+                self.bar = None
+                _SCREEN.release()
 
 
 def _make_bar(total: float | None) -> Progress:

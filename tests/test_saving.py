@@ -14,8 +14,8 @@ from bayesknn import (
     ClassicalKNeighborsClassifier,
     ColumnSelector,
     PooledNeighborsClassifier,
-    _written_by,
 )
+from bayesknn._utils import saving
 from bayesknn.cli import main
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import path_table
@@ -24,7 +24,7 @@ from bayesknn.posterior import load_posterior, metropolis, save_posterior
 
 NEWER = "999.0.1"
 TOLD = r"was written by bayesknn 999\.0\.1, which is newer than this one \("
-MODULES = ("_written_by", "posterior.trees", "posterior.checkpoint", "log_z.table")
+MODULES = ("_utils.saving", "posterior.trees", "posterior.checkpoint", "log_z.table")
 
 
 def data(n=40):
@@ -54,7 +54,7 @@ def by_newer(monkeypatch):
     ],
 )  # fmt: skip
 def test_versions_are_put_in_order(older, newer):
-    assert _written_by._order(older) < _written_by._order(newer)
+    assert saving._order(older) < saving._order(newer)
 
 
 ESTIMATORS = [

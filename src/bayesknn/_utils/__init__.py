@@ -1,0 +1,1 @@
+"""Private helpers that know nothing of neighbours: kernels, checks, progress, saving."""

@@ -1,0 +1,65 @@
+"""Machine code does not outlive the helpers that were compiled into it."""
+
+import os
+import subprocess
+import sys
+
+from campaigns.stale_kernels import forget_stale_kernels
+
+HELPER = """
+from numba import njit
+STEP = {step}
+@njit
+def _move(x):
+    return x + {move}
+"""
+PROBE = """
+from bayesknn import _inner
+from bayesknn._between import _move, STEP
+from numba import njit
+@njit(cache=True)
+def _probe(x):
+    return STEP * _move(x) + _inner.OFFSET
+if __name__ == "__main__":
+    print(_probe(10), sum(_probe.stats.cache_hits.values()))
+"""
+
+
+def test_an_edit_of_an_imported_module_is_noticed(tmp_path):
+    package = tmp_path / "bayesknn"
+    package.mkdir()
+    (package / "__init__.py").touch()
+
+    def write(step, move, offset, other=0):
+        # _probe imports _between, which imports _helper: two steps away.
+        (package / "_helper.py").write_text(HELPER.format(step=step, move=move))
+        between = "from bayesknn._helper import (\n    _move, STEP,\n)\n"
+        (package / "_between.py").write_text(between)
+        (package / "_inner.py").write_text(f"OFFSET = {offset}\n")
+        (package / "_other.py").write_text(f"NOTHING = {other}\n")
+        (package / "_probe.py").write_text(PROBE)
+        # numba takes a file for new by its time: here only what it imports is.
+        os.utime(package / "_probe.py", (1, 1))
+        return forget_stale_kernels(package)
+
+    def run():
+        done = subprocess.run(
+            [sys.executable, "-m", "bayesknn._probe"],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        )
+        assert done.returncode == 0, done.stderr
+        return [int(word) for word in done.stdout.split()]
+
+    write(1, 1, 0)
+    assert run() == [11, 0]
+    assert write(1, 1, 0, other=1) == ["_other.py"]
+    assert run() == [11, 1], "a module that the kernel does not import is no reason to compile"
+    write(1, 2, 0)
+    assert run() == [12, 0]
+    write(3, 2, 0)
+    assert run() == [36, 0]
+    write(3, 2, 1)
+    assert run() == [37, 0]

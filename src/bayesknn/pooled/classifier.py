@@ -23,7 +23,7 @@ from bayesknn._utils.saving import VersionMixin, pack, unpack
 from bayesknn.graph import describe_search
 from bayesknn.labels.random import as_seed_sequence
 from bayesknn.pooled.columns import Columns
-from bayesknn.pooled.features import Neighborhoods
+from bayesknn.pooled.features import Neighborhoods, check_range
 from bayesknn.pooled.folds import assign_folds, honest_features
 from bayesknn.pooled.member import fit_member
 from bayesknn.pooled.metrics import METRICS
@@ -409,6 +409,8 @@ class PooledNeighborsClassifier(
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(unpack(state))
+        if hasattr(self, "_sureness"):
+            check_range("k", self._sureness.k, 1, self._spaces[self._leader].graph.k_max)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

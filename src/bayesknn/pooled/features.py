@@ -90,8 +90,19 @@ class Neighborhoods:
         assert index is not None
         assert index.points is not None
         self.points = index.points
+        self._check()
         if "classes" not in state:
             self.classes = self._index_classes()
+
+    def _check(self) -> None:
+        """Refuse numbers that kernels would take for places outside their arrays."""
+        check_range("labels", self.labels, 0, self.n_classes - 1)
+        check_range("k_values", self.k_values, 1, self.graph.k_max - 1)
+        sizes = [int(np.count_nonzero(self.labels == g)) for g in range(len(self.reach))]
+        for reach, size in zip(self.reach, sizes, strict=True):
+            check_range("reach", reach, 1, max(size - 1, 1))
+        if len(self.labels) != self.graph.n_points or len(self.reach) != self.n_classes:
+            raise ValueError("the saved model was changed: it has not a label for each point")
 
     def training_features(self, n_jobs: int | None = None) -> np.ndarray:
         """Features of the training points, each left out of its own.
@@ -151,6 +162,14 @@ class Neighborhoods:
         found[..., 0] = np.log(1 / self.n_classes + found[..., 0])
         found[..., 1] = -np.log(found[..., 1] + self.epsilon)
         return found
+
+
+def check_range(name: str, values: Any, low: int, high: int) -> None:
+    """Refuse a saved model whose numbers would point outside its arrays."""
+    values = np.asarray(values)
+    is_whole = values.dtype.kind in "iu" and values.size > 0
+    if not is_whole or values.min() < low or values.max() > high:
+        raise ValueError(f"the saved model was changed: its {name} must lie in {low}..{high}")
 
 
 @inline_kernel

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from bayesknn._utils.jit import kernel
 from bayesknn.graph.threads import run_in_threads
-from bayesknn.pooled.newton import minimize
+from bayesknn.predictive.conditional_logit import fit_conditional_logit
 
 # Prior standard deviations of every alpha and of (b_1, b_2).
 _ALPHA_SD = 2.0
@@ -56,19 +55,17 @@ def fit_link(features: np.ndarray, labels: np.ndarray) -> tuple[Link, np.ndarray
         own score out: approximate leave-one-out of alpha and b.
     """
     n_classes = features.shape[1]
-    precision = np.array([_ALPHA_SD**-2] * n_classes + [sd**-2 for sd in _B_SD])
-    labels = labels.astype(np.int64)
-
-    def objective(theta: Any) -> Any:
-        value, gradient, hessian = _lose(theta, features, labels)
-        prior = precision * theta
-        return value + 0.5 * prior @ theta, gradient + prior, hessian + np.diag(precision)
-
-    is_b = np.arange(n_classes + 2) >= n_classes
-    theta = minimize(objective, is_b * 0.5, is_b)
-    link = Link(theta[:n_classes], theta[n_classes:])
-    hessian = objective(theta)[2]
-    free = ~is_b | (theta > 0)
+    found = fit_conditional_logit(
+        features,
+        labels,
+        b_mean=0.0,
+        b_sd=_B_SD,
+        covariate=np.ones(len(labels)),
+        alpha_sd=_ALPHA_SD,
+    )
+    link = Link(found.alpha, found.b)
+    theta, hessian = np.append(link.alpha, link.b), found.hessian
+    free = (np.arange(theta.size) < n_classes) | (theta > 0)
     rest = np.eye(n_classes)[labels] - np.exp(link.log_proba(features))
     scores = np.hstack([rest, np.einsum("ig,igc->ic", rest, features)])
     steps = np.zeros_like(scores)
@@ -76,49 +73,6 @@ def fit_link(features: np.ndarray, labels: np.ndarray) -> tuple[Link, np.ndarray
     moved = theta - steps
     logits = moved[:, :n_classes] + np.einsum("igc,ic->ig", features, moved[:, n_classes:])
     return link, log_softmax(logits, axis=1)
-
-
-@kernel
-def _lose(theta, features, labels):
-    """Minus the log likelihood in (alpha, b), its gradient and its Hessian."""
-    n, n_classes, n_features = features.shape
-    size = n_classes + n_features
-    value = 0.0
-    gradient, hessian = np.zeros(size), np.zeros((size, size))
-    p, mean = np.empty(n_classes), np.empty(n_features)
-    for i in range(n):
-        for g in range(n_classes):
-            p[g] = theta[g]
-            for c in range(n_features):
-                p[g] += features[i, g, c] * theta[n_classes + c]
-        top = p.max()
-        value += top - p[labels[i]]
-        total = 0.0
-        for g in range(n_classes):
-            p[g] = np.exp(p[g] - top)
-            total += p[g]
-        value += np.log(total)
-        gradient[labels[i]] -= 1.0
-        mean[:] = 0.0
-        for g in range(n_classes):
-            p[g] /= total
-            gradient[g] += p[g]
-            for c in range(n_features):
-                mean[c] += p[g] * features[i, g, c]
-        for c in range(n_features):
-            gradient[n_classes + c] += mean[c] - features[i, labels[i], c]
-        for g in range(n_classes):
-            hessian[g, g] += p[g]
-            for h in range(n_classes):
-                hessian[g, h] -= p[g] * p[h]
-            for c in range(n_features):
-                slope = p[g] * (features[i, g, c] - mean[c])
-                hessian[g, n_classes + c] += slope
-                hessian[n_classes + c, g] += slope
-                for d in range(n_features):
-                    around = features[i, g, d] - mean[d]
-                    hessian[n_classes + c, n_classes + d] += slope * around
-    return value, gradient, hessian
 
 
 class Member:

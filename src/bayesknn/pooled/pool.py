@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import log_softmax
 
-from bayesknn.pooled.newton import minimize
+from bayesknn.predictive.conditional_logit import fit_conditional_logit
 
 # Prior standard deviation of the weights about 1 / M.
 _WEIGHT_SD = 0.3
@@ -41,22 +39,9 @@ def fit_weights(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     >>> fit_weights(np.array([good, bad]), np.array([0, 1])).round(2).tolist()
     [0.58, 0.5]
     """
-    logs = _log_floored(probabilities)
-    n_members, n, _ = logs.shape
-    rows = np.arange(n)
-
-    def objective(w: Any) -> Any:
-        log_p = log_softmax(np.tensordot(w, logs, 1), axis=1)
-        p = np.exp(log_p)
-        mean = np.einsum("ig,mig->mi", p, logs)
-        lean = (w - 1 / n_members) / _WEIGHT_SD**2
-        value = 0.5 * lean @ (w - 1 / n_members) - log_p[rows, labels].sum()
-        gradient = lean - (logs[:, rows, labels] - mean).sum(axis=1)
-        around = logs - mean[..., None]
-        hessian = np.einsum("ig,lig,mig->lm", p, around, around, optimize=True)
-        return value, gradient, hessian + np.eye(n_members) / _WEIGHT_SD**2
-
-    return minimize(objective, np.full(n_members, 1 / n_members), np.full(n_members, True))
+    features = np.moveaxis(_log_floored(probabilities), 0, 2)
+    even = 1 / features.shape[2]
+    return fit_conditional_logit(features, labels, b_mean=even, b_sd=_WEIGHT_SD).b
 
 
 def _log_floored(probabilities: np.ndarray) -> np.ndarray:

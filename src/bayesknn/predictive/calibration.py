@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesknn.predictive.conditional_logit import fit_conditional_logit
+
 # Standard deviations of the penalties on (t - 1, s) and on b: weak against a hundred points.
 _SD, _SD_SPREAD = 0.5, 0.25
 # Log distances this many standard deviations off are as far as any: outliers have no leverage.
@@ -186,48 +188,13 @@ def fit_calibration(
     >>> round(calibration.t, 2), calibration.s > 1
     (1.0, True)
     """
-    n, n_classes = loo.shape
-    features = [safe_log(loo), safe_log(share)]
-    score, found = _climb(features, labels, weight)
+    n_classes = loo.shape[1]
+    features = np.stack([safe_log(loo), safe_log(share)], axis=2)
+    prior: dict[str, Any] = {"b_mean": (1.0, 0.0), "b_sd": _SD, "weight": weight}
+    found, spread = fit_conditional_logit(features, labels, **prior), None
     if z is not None and np.any(z):
-        columns = [z[:, None] * np.eye(n_classes)[g] for g in range(n_classes)]
-        richer, with_spread = _climb([*features, *columns], labels, weight)
+        richer = fit_conditional_logit(features, labels, covariate=z, alpha_sd=_SD_SPREAD, **prior)
         # What as many free parameters gain by chance is half of their number.
-        if richer > score + 2 * (n_classes - 1):
-            t, s, *spread = with_spread
-            return Calibration(float(t), float(s)), np.array(spread)
-    return Calibration(float(found[0]), float(found[1])), None
-
-
-def _climb(
-    features: list[np.ndarray], labels: np.ndarray, weight: np.ndarray | None
-) -> tuple[float, np.ndarray]:
-    """Return the largest penalised score and where it is: features 0 and 1 count at least 0."""
-    from scipy.optimize import minimize
-
-    n, n_classes = features[0].shape
-    stack = np.stack(features)
-    case = np.ones(n) if weight is None else weight
-    own = stack[:, np.arange(n), labels]
-    centre = np.zeros(len(stack))
-    centre[0] = 1.0
-    precision = np.full(len(stack), 1.0 / _SD_SPREAD**2)
-    precision[:2] = 1.0 / _SD**2
-
-    def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        fields = np.tensordot(theta, stack, axes=1)
-        top = fields.max(axis=1, keepdims=True)
-        relative = np.exp(fields - top)
-        total = relative.sum(axis=1, keepdims=True)
-        gains = theta @ own - top[:, 0] - np.log(total[:, 0])
-        slope = (own - np.einsum("fng,ng->fn", stack, relative / total)) @ case
-        away = theta - centre
-        value = case @ gains - 0.5 * precision @ away**2
-        return -value, precision * away - slope
-
-    bounds = [(0.0, None)] * 2 + [(None, None)] * (len(stack) - 2)
-    best = minimize(
-        objective, centre, jac=True, method="L-BFGS-B", bounds=bounds,
-        options={"ftol": 1e-14, "gtol": 1e-7 * n, "maxiter": 500},
-    )  # fmt: skip
-    return -float(best.fun), best.x
+        if richer.log_posterior > found.log_posterior + 2 * (n_classes - 1):
+            found, spread = richer, richer.alpha
+    return Calibration(float(found.b[0]), float(found.b[1])), spread

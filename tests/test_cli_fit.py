@@ -121,8 +121,10 @@ def test_messages_and_results_are_told(tmp_path):
         "note: 2 rows have no value in 'y' and are left out (rows 2, 3)",
         "note: column 'unit' is left out: it has the same value in every row",
     ]
-    columns, scores = result.stdout.splitlines()[:2]
+    columns, classes, baseline, scores = result.stdout.splitlines()[:4]
     assert columns == "Columns: numbers: x, z; left out: unit"
+    assert classes == "Classes: 0 59, 1 59"
+    assert baseline == "Baseline: always 0 errs in 50.0 %"
     assert scores.startswith("Leave-one-out: 118 rows, error ")
     assert result.stdout.splitlines()[-1] == f"Report: {tmp_path / 'out' / 'report.html'}"
 
@@ -235,7 +237,7 @@ def test_categories_that_look_like_numbers_stay_categories(tmp_path):
         (b"x,z,y\n1,2,0\n3,4,0\n5,6,0\n", "y holds only one class, 0"),
         (b"x,z,y\n1,1,0\n1,1,0\n1,1,1\n1,1,1\n", "no column is left to classify by"),
         (b"x,z,y\n1,,0\n2,3,0\n3,4,1\n5,6,1\n", "column 'z' has no value in 1 of 4 rows"),
-        (b"x,z,y\n1,2,0.5\n2,3,0\n", "the target 'y' holds 0.5: it measures something"),
+        (b"x,z,y\n1,2,0.5\n2,3,0\n", "the target 'y' holds 0.5, a decimal number"),
     ],
 )
 def test_bad_tables_are_refused_in_a_line(tmp_path, content, message):

@@ -32,9 +32,9 @@ def test_numbers_words_and_what_says_nothing():
     assert {name: reason.split(" (")[0] for name, reason in plan.dropped.items()} == {
         "unit": "it has the same value in every row",
         "empty": "it has no value in any row",
-        "counter": "it counts the rows",
+        "counter": "it is a row number",
         "patient_id": "it is called an identifier and is different in every row",
-        "name": "every row has a word of its own, so it names rows",
+        "name": "its values are all different, so it looks like an identifier",
     }
     assert len(plan.messages) == 5
     assert plan.messages[0] == "column 'unit' is left out: it has the same value in every row"
@@ -147,11 +147,11 @@ def test_rows_without_a_class_keep_their_numbers():
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ([1.5, 2.0, 1.5, 2.0], "holds 1.5: it measures something"),
-        ([np.inf, 1.0, 1.0, 1.0], "holds inf: it measures something"),
+        ([1.5, 2.0, 1.5, 2.0], "holds 1.5, a decimal number: this looks like regression"),
+        ([np.inf, 1.0, 1.0, 1.0], "holds inf, a decimal number"),
         ([1e200, 1e200, 1e300, 1e300], r"holds 1e\+200: a whole number that names a class has at"),
         (np.array([1, 1, 2**63, 2**63], np.uint64), r"holds 9.22337e\+18: a whole number"),
-        (np.arange(100), "has 100 different values in 100 rows"),
+        (np.arange(100), "has 100 different values in 100 rows: this looks like regr"),
         ([None, None], "has no value in any row"),
         (["a", "b", "c"], "is different in every row"),
         (["a", "a", "b"], r"the class 'b' of 'y' has one row; every class needs two \(1 such"),

@@ -15,6 +15,7 @@ from bayesknn.report.columns import (
     ColumnPlan,
     as_measured,
     check_new_rows,
+    find_doubts,
     plan_columns,
     split_target,
 )
@@ -176,12 +177,13 @@ def analyse(
 
     pooled = model == "pooled"
     notes = list(frame.attrs.get("notes", ()))
+    whole = frame
     frame, classes, without = split_target(frame, target)
     options = {**({} if pooled else {"likelihood": "auto"}), **(settings or {})}
     if options.get("metric") == "precomputed":
         raise ValueError("metric 'precomputed' takes distances, not a table of columns")
     plan = plan_columns(
-        frame,
+        whole.set_axis(np.arange(1, len(whole) + 1), axis=0),
         target,
         categorical=categorical,
         drop=drop,
@@ -193,6 +195,7 @@ def analyse(
         plan.check_axes(axes)
     messages = [*notes, *_tell_without_class(without, target), *plan.messages]
     measured = as_measured(frame, plan.kinds)
+    doubts = find_doubts(measured, plan, classes)
     if impute or pooled:
         messages += _tell_missing(measured, "mean" if pooled else "median")
     if not pooled:
@@ -233,7 +236,7 @@ def analyse(
             messages.append("the smallest class has too few rows to compare other classifiers on")
     return Analysis(
         frame, plan, fitted, training, test, test_frame, level, axes, seconds, comparison,
-        messages, _collect_warnings(fitted.classifier, caught),
+        messages, [*doubts, *_collect_warnings(fitted.classifier, caught)],
     )  # fmt: skip
 
 

@@ -4,27 +4,31 @@ A column of numbers is numeric, and so are dates, as days; one of text or truth 
 categorical; and the others say nothing about the classes or cannot be compared:
 
 - a column with one value, or none, is left out;
-- a column that merely counts the rows, that is called an identifier and mostly differs, or in
-  which nearly every row has a word of its own, is an identifier and is left out;
+- a column of row numbers (whole, all different, without a name or in order), one that is called an
+  identifier and mostly differs, or one of words that are almost all different is an identifier
+  and is left out;
 - a column of numbers with a few words in it is refused, as is an infinite or absurdly large one;
 - dates are refused where it is not known which part is the day and which the month;
 - a missing value is refused, unless values are to be filled in.
 
-Rows without a class are left out.
+Rows without a class are left out. What makes results look better than they are is warned about:
+columns that give the class away, classes that differ in spelling, copies of rows.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesknn.report.reading import DATE_OF_ANY_KIND, is_text, split_names
+from bayesknn.report.reading import DATE_OF_ANY_KIND, NUMBER, kind_of, split_names
 from bayesknn.report.short_names import shorten
 
 if TYPE_CHECKING:
@@ -41,6 +45,13 @@ _IDENTIFYING_SHARE = 0.9
 # The same of a column of whole numbers that is called an identifier; some repeat.
 _CALLED_IDENTIFIER = re.compile(r"(?:^|[_ .-])(?i:id)$|^(?i:id)[_ .-]|[a-z](?:Id|ID)$")
 _IDENTIFYING_SHARE_IF_CALLED = 0.5
+# What a column of row numbers is called: nothing, by the writer of a table or by us.
+_CALLED_INDEX = re.compile(
+    r"(?i)column \d+'*|unnamed: \d+|level_0|index|row[_ ]?(?:names?|num(?:ber)?)?"
+)
+# A column that errs in fewer rows, and in a tenth of those that the largest class errs in, gives
+# the class away.
+_TELLTALE_ERROR = 0.01
 # The square of a larger number, summed over a table, overflows.
 _LARGEST = 1e150
 _MAX_SHOWN = 12
@@ -59,6 +70,8 @@ class ColumnPlan:
         ``"text"``.
     dropped : dict of str to str
         The columns left out, and why.
+    identifiers : list of str
+        Those of them that tell rows apart.
     messages : list of str
         What a user should know, in sentences.
     """
@@ -66,6 +79,7 @@ class ColumnPlan:
     target: str
     kinds: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
+    identifiers: list[str] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 
     @property
@@ -110,7 +124,7 @@ def plan_columns(
     Parameters
     ----------
     frame : pandas.DataFrame
-        The training table; every row has a class (:func:`split_target`).
+        The training table. Rows without a class count only where identifiers are looked for.
     target : str
         The column that holds the classes.
     categorical : sequence of str
@@ -150,18 +164,22 @@ def plan_columns(
         if both := [name for name in asked[option] if name in asked["--drop"]]:
             raise ValueError(f"{both[0]!r} is named by --drop and by {option}; take one away")
     plan = ColumnPlan(target)
+    rows = frame[find_column(frame, target).notna()]
     for name in frame.columns:
         if name == target:
             continue
         if name in asked["--drop"]:
             plan.dropped[name] = "as you asked"
             continue
-        column = frame[name]
-        kind = "text" if name in asked["--categorical"] else _kind(column)
+        column = rows[name]
+        kind = "text" if name in asked["--categorical"] else kind_of(column)
         if kind == "text" and name not in asked["--categorical"]:
             _refuse_dates(column)
             _refuse_words(column)
-        reason = _reason_to_drop(column, kind, name in asked["--keep"])
+        reason = _reason_to_drop(column, kind)
+        if not reason and name not in asked["--keep"]:
+            reason = _find_identifier(frame[name], kind)
+            plan.identifiers += [name] * bool(reason)
         if reason:
             plan.dropped[name] = reason
             plan.messages.append(f"column {name!r} is left out: {reason}")
@@ -172,7 +190,7 @@ def plan_columns(
         message = _tell(column, kind, max_categories, name in asked["--categorical"])
         if message and not (name in asked["--keep"] and kind == "number"):
             plan.messages.append(f"column {name!r} {message}")
-    _check_missing(frame[plan.used], impute)
+    _check_missing(rows[plan.used], impute)
     if not plan.used:
         raise ValueError(
             f"no column is left to classify by: {'; '.join(_reasons(plan)) or 'there is no other'}"
@@ -215,7 +233,7 @@ def split_target(
 
 def as_classes(column: pandas.Series, target: str) -> np.ndarray:
     """Return classes as whole numbers or as text; refuse what measures rather than names."""
-    kind = _kind(column)
+    kind = kind_of(column)
     if kind in ("date", "other"):
         held = "dates" if kind == "date" else str(column.dtype)
         raise ValueError(f"the target {target!r} holds {held}, which names no classes")
@@ -226,8 +244,8 @@ def as_classes(column: pandas.Series, target: str) -> np.ndarray:
         if not np.all(np.isfinite(values) & (values == np.floor(values))):
             example = values[~(np.isfinite(values) & (values == np.floor(values)))][0]
             raise ValueError(
-                f"the target {target!r} holds {example:g}: it measures something, while classes "
-                "are words or whole numbers"
+                f"the target {target!r} holds {example:.10g}, a decimal number: this looks like "
+                "regression, and bayesknn classifies; cut the target into classes first"
             )
         too_large = np.abs(values.astype(np.float64)) >= 2.0**63
         if too_large.any():
@@ -239,7 +257,8 @@ def as_classes(column: pandas.Series, target: str) -> np.ndarray:
         if n_classes > max(50, len(values) ** 0.5):
             raise ValueError(
                 f"the target {target!r} has {n_classes:,} different values in {len(values):,} "
-                "rows: it counts or measures something and names no classes"
+                "rows: this looks like regression, and bayesknn classifies; cut the target into "
+                "classes first"
             )
         return values.astype(np.int64)
     texts = column.to_numpy(dtype=object)
@@ -248,9 +267,11 @@ def as_classes(column: pandas.Series, target: str) -> np.ndarray:
         raise ValueError(f"the target {target!r} is different in every row: it names no classes")
     if sizes.min() == 1:
         alone = names[sizes == 1]
+        alike = [group for group in find_spellings(names) if alone[0] in group]
         raise ValueError(
             f"the class {_quote(alone[0])} of {target!r} has one row; every class needs two "
             f"({len(alone)} such class{'es' * (len(alone) > 1)})"
+            + "".join(f"; {_list(group)} differ only in case or spaces" for group in alike)
         )
     return texts.astype(str)
 
@@ -284,8 +305,8 @@ def check_new_rows(
     """
     for name, kind in kinds.items():
         column = find_column(frame, name)
-        if kind in NUMERIC and _kind(column) != kind and column.notna().any():
-            odd = column[_find_words(column)] if is_text(column) else column.dropna()
+        if kind in NUMERIC and kind_of(column) != kind and column.notna().any():
+            odd = column[_find_words(column)] if kind_of(column) == "text" else column.dropna()
             example = odd if len(odd) else column.dropna()
             raise ValueError(
                 f"column {name!r} held {kind}s in training; here it holds "
@@ -318,20 +339,7 @@ def as_measured(frame: pandas.DataFrame, kinds: Mapping[str, str]) -> pandas.Dat
 
 def find_kinds(frame: pandas.DataFrame) -> dict[str, str]:
     """Return the kind of each column, for :func:`read_table` to read the next table by."""
-    return {str(name): _kind(frame[name]) for name in frame.columns}
-
-
-def _kind(column: pandas.Series) -> str:
-    from pandas.api import types
-
-    if types.is_string_dtype(column):
-        return "truth" if set(column.dropna().unique()) <= {"True", "False"} else "text"
-    if types.is_datetime64_any_dtype(column):
-        return "date"
-    # Truth values are text by now; what is left of this kind is not for distances.
-    if types.is_numeric_dtype(column) and not types.is_complex_dtype(column):
-        return "number"
-    return "other"
+    return {str(name): kind_of(frame[name]) for name in frame.columns}
 
 
 def _tell(column: pandas.Series, kind: str, max_categories: int | None, asked: bool) -> str:
@@ -345,7 +353,8 @@ def _tell(column: pandas.Series, kind: str, max_categories: int | None, asked: b
         return ""
     told = ""
     if not asked and kind == "text" and not _find_words(column).any():
-        told = "holds numbers with leading zeros: they are taken as categories"
+        zeros = "with leading zeros" if column.str.match(r"\s*[+-]?0\d").any() else "as text"
+        told = f"holds numbers {zeros}: they are taken as categories"
     if max_categories is not None and n_values > max_categories:
         told += "; it " * bool(told) + (
             f"has {n_values:,} categories: the {max_categories - 1} most common ones keep an "
@@ -354,7 +363,7 @@ def _tell(column: pandas.Series, kind: str, max_categories: int | None, asked: b
     return told
 
 
-def _reason_to_drop(column: pandas.Series, kind: str, keep: bool) -> str:
+def _reason_to_drop(column: pandas.Series, kind: str) -> str:
     if column.isna().all():
         return "it has no value in any row"
     if kind == "other":
@@ -362,30 +371,143 @@ def _reason_to_drop(column: pandas.Series, kind: str, keep: bool) -> str:
             f"column {column.name!r} holds {column.dtype} values, neither numbers nor categories: "
             f"pass --drop {column.name!r} to leave it out"
         )
-    n_values = column.nunique(dropna=False)
-    if n_values == 1:
-        return "it has the same value in every row"
-    if keep or len(column) < _MIN_ROWS_OF_IDENTIFIER:
-        return ""
+    return "it has the same value in every row" if column.nunique(dropna=False) == 1 else ""
+
+
+def _find_identifier(column: pandas.Series, kind: str) -> str:
+    """Say why a column looks like an identifier of rows, or nothing."""
     nevertheless = f"(--keep {column.name!r} uses it nevertheless)"
-    if kind == "text" and n_values > _IDENTIFYING_SHARE * len(column):
-        almost = "" if n_values == len(column) else "nearly "
-        return f"{almost}every row has a word of its own, so it names rows {nevertheless}"
+    n, n_values = len(column), column.nunique()
+    many = n >= _MIN_ROWS_OF_IDENTIFIER
+    if kind == "text" and many and n_values > _IDENTIFYING_SHARE * n:
+        almost = "" if n_values == n else "almost "
+        return (
+            f"its values are {almost}all different, so it looks like an identifier {nevertheless}"
+        )
     if kind != "number":
         return ""
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if n_values == len(column) and np.all(np.diff(values) == 1):
-        return f"it counts the rows {nevertheless}"
-    if (
-        _CALLED_IDENTIFIER.search(str(column.name))
-        and n_values > _IDENTIFYING_SHARE_IF_CALLED * len(column)
-        and np.all(np.floor(values) == values)
-    ):
+    if not np.all(np.floor(values) == values):  # nor is a missing one
+        return ""
+    if n_values == n:
+        # In order, perhaps with gaps where rows were taken out.
+        in_order = np.all(np.diff(values) > 0) and np.ptp(values) < 2 * n
+        if _CALLED_INDEX.fullmatch(str(column.name)) or (many and in_order):
+            return f"it is a row number {nevertheless}"
+    called = _CALLED_IDENTIFIER.search(str(column.name))
+    if called and many and n_values > _IDENTIFYING_SHARE_IF_CALLED * n:
         share = "is different in every row"
-        if n_values < len(column):
-            share = f"has {n_values:,} different values in {len(column):,} rows"
+        if n_values < n:
+            share = f"has {n_values:,} different values in {n:,} rows"
         return f"it is called an identifier and {share} {nevertheless}"
     return ""
+
+
+def find_telltales(
+    frame: pandas.DataFrame, kinds: Mapping[str, str], labels: np.ndarray
+) -> list[str]:
+    """Name the columns each of which alone predicts the class all but perfectly.
+
+    A row is given the most common class among the other rows of the same value or, in a column of
+    numbers where it has no such, of the nearest value.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Its columns, dates as numbers (:func:`as_measured`).
+    kinds : mapping of str to str
+    labels : ndarray of shape (n,)
+        Class numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bayesknn.report.columns import find_telltales
+    >>> table = pd.DataFrame({"x": np.arange(40) % 7, "when": np.arange(40)})
+    >>> find_telltales(table, {"x": "number", "when": "number"}, np.repeat([0, 1], [19, 21]))
+    ['when']
+    """
+    n, sizes = len(labels), np.bincount(labels)
+    allowed = min(max(_TELLTALE_ERROR * n, len(sizes) - 1), 0.1 * (n - sizes.max()))
+    found = []
+    for name in kinds if n >= _MIN_ROWS_OF_IDENTIFIER else ():
+        there = np.flatnonzero(frame[name].notna())
+        values, at = np.unique(frame[name].to_numpy()[there], return_inverse=True)
+        counts = np.zeros((len(values), len(sizes)))
+        np.add.at(counts, (at, labels[there]), 1)
+        others = counts[at]
+        others[np.arange(len(at)), labels[there]] -= 1
+        guess = others.argmax(axis=1)
+        alone = ~others.any(axis=1)
+        if kinds[name] in NUMERIC and len(values) > 1:
+            below = np.diff(values.astype(np.float64), prepend=-np.inf)
+            nearest = np.arange(len(values)) + np.where(
+                below <= np.append(below[1:], np.inf), -1, 1
+            )
+            guess[alone] = counts[nearest[at[alone]]].argmax(axis=1)
+        else:
+            guess[alone] = -1
+        if n - np.sum(guess == labels[there]) <= allowed:
+            found.append(name)
+    return found
+
+
+def find_doubts(frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray) -> list[str]:
+    """Say what of a table makes results look better than they are, or classes more than they are.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The rows with a class, as columns in use (:func:`as_measured`).
+    plan : ColumnPlan
+    classes : ndarray of shape (n,)
+    """
+    names, labels = np.unique(classes, return_inverse=True)
+    doubts = []
+    for alike in find_spellings(map(str, names.tolist())):
+        n = np.isin(classes.astype(str), alike).sum()
+        doubts.append(
+            f"the classes {_list(alike)} of {plan.target!r} differ only in case or spaces: "
+            f"they are taken as {len(alike)} classes; as one it would have {n:,} rows"
+        )
+    if telltales := find_telltales(frame, plan.kinds, labels):
+        one = len(telltales) == 1
+        doubts.append(
+            f"column{'' if one else 's'} {_list(telltales)} {'' if one else 'each '}alone "
+            f"predict{'s' * one} {plan.target!r} all but perfectly: make sure that "
+            f"{'it is' if one else 'they are'} known before the class is, or pass "
+            f"{shlex.join(f'--drop={name}' for name in telltales[:_MAX_SHOWN])}"
+        )
+    n_copies = sum(int(rows.duplicated().sum()) for _, rows in frame.groupby(labels))
+    # Where columns have few values, rows are equal by chance.
+    n_places = math.prod(int(frame[name].nunique()) for name in frame)
+    if n_copies and n_places >= (len(frame) - n_copies) ** 2:
+        doubts.append(
+            f"{n_copies:,} of {len(frame):,} rows {'is a copy' if n_copies == 1 else 'are copies'} "
+            "of another row, class included: leave-one-out results are too good if a row was "
+            "entered more than once"
+        )
+    return doubts
+
+
+def find_spellings(names: Iterable[str]) -> list[list[str]]:
+    """Return the groups of names that differ only in case or spaces.
+
+    Examples
+    --------
+    >>> from bayesknn.report.columns import find_spellings
+    >>> find_spellings(["Yes", "no", "yes ", "YES"])
+    [['Yes', 'yes ', 'YES']]
+    """
+    groups = defaultdict(list)
+    for name in names:
+        groups["".join(name.split()).casefold()].append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_SHOWN:,} more" if len(names) > _MAX_SHOWN else ""
+    return ", ".join(map(_quote, names[:_MAX_SHOWN])) + more
 
 
 def _check_finite(column: pandas.Series) -> None:
@@ -452,10 +574,7 @@ def _refuse_dates(column: pandas.Series) -> None:
 
 def _find_words(column: pandas.Series) -> np.ndarray:
     """Mark the rows that hold a word and not a number."""
-    import pandas
-
-    numbers = pandas.to_numeric(column, errors="coerce")
-    return (column.notna() & numbers.isna()).to_numpy()
+    return (column.notna() & ~column.str.fullmatch(NUMBER, na=True)).to_numpy()
 
 
 def _reasons(plan: ColumnPlan) -> list[str]:

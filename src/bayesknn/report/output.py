@@ -113,7 +113,7 @@ def tell(analysis: Analysis) -> list[str]:
 
     clf = analysis.classifier
     share = analysis.predictions.share_sure
-    lines = [_tell_columns(analysis)]
+    lines = [_tell_columns(analysis), *_tell_classes(analysis)]
     lines += [
         f"{basis.capitalize()}: {found.n:,} rows, error {100 * found.error:.1f} %, log-loss "
         f"{found.log_loss:.3f}, Brier score {found.brier:.3f}"
@@ -168,6 +168,30 @@ def _tell_columns(analysis: Analysis) -> str:
             more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
             parts.append(f"{word}: {', '.join(names[:_MAX_NAMED])}{more}")
     return f"Columns: {'; '.join(parts)}"
+
+
+def _tell_classes(analysis: Analysis) -> list[str]:
+    """Say how many rows each class has, what always saying one errs in, and who is found."""
+    import numpy as np
+
+    from bayesknn.report.per_class import find_rare
+
+    training = analysis.training
+    sizes = np.bincount(training.actual, minlength=len(training.classes))
+    order = np.argsort(-sizes, kind="stable")
+    listed = ", ".join(f"{training.names[g]} {sizes[g]:,}" for g in order[:_MAX_NAMED])
+    more = f" and {len(order) - _MAX_NAMED:,} more" if len(order) > _MAX_NAMED else ""
+    error = 100 * (1 - sizes[order[0]] / sizes.sum())
+    lines = [
+        f"Classes: {listed}{more}",
+        f"Baseline: always {training.names[order[0]]} errs in {error:.1f} %",
+    ]
+    found = np.bincount(training.actual[training.winners == training.actual], minlength=len(sizes))
+    rare = [
+        f"{found[g]:,} of {sizes[g]:,} {training.names[g]} rows found"
+        for g in find_rare(training.actual, len(sizes))[:_MAX_NAMED]
+    ]
+    return lines + [f"Recall: {', '.join(rare)}"] * bool(rare)
 
 
 def _finite(value: float) -> float | None:

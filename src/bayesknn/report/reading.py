@@ -1,15 +1,19 @@
-r"""Tables as people have them: CSV and Parquet files, read into pandas frames or refused in a line.
+r"""Tables as people have them, read into pandas frames or refused in a line.
 
-A CSV file is UTF-8 with or without a byte-order mark; fields are separated by commas, semicolons,
-tabs or bars, whichever cuts its lines into equally many fields. Its first line holds the names of
-the columns, each of them once. An empty cell, ``NA``, ``N/A``, ``NaN``, ``nan``, ``null`` and
-``NULL`` are missing values; ``None`` is a word like any other. Words that stand alone below the
-table, in a column of numbers or as ``Source: ...``, are a footer and no row.
+Files are CSV, also compressed (``.csv.gz``), Excel (``.xlsx``) and Parquet; what a file is, its
+first bytes say. A CSV file is UTF-8 with or without a byte-order mark; its fields are separated by
+commas, semicolons, tabs or bars, whichever cuts its lines into equally many fields. The first line
+holds the names of the columns, each of them once. An empty cell, ``NA``, ``N/A``, ``NaN``,
+``nan``, ``null`` and ``NULL`` are missing values; ``None`` is a word like any other. Words that
+stand alone below the table, in a column of numbers or as ``Source: ...``, are a footer and no row.
 
 Every column is of one of four kinds, by what stands in all of its cells:
 
-- number: whole or decimal. Codes with leading zeros, ``01``, are words;
-- date: the year first, as in ``2024-03-31`` or ``2024-03-31 17:05``; read as pandas' dates;
+- number: ``-1.5``, ``2e-3``, ``12,345.67``, ``1.065,20``, ``$123.45``, ``12.5%`` (read as 12.5).
+  Codes with leading zeros, ``01``, are words. ``1,234`` could be two numbers: it is read as the
+  other columns of the file are, or else as 1234 (as 1.234 between semicolons), and a note says so;
+- date: ``2024-03-31``, ``31.3.2024`` or ``3/31/2024``, with a time or not, where it is clear which
+  part is the day; read as pandas' dates;
 - truth: ``TRUE``, ``true`` or ``True`` and their opposites; read as the words ``True`` and
   ``False``;
 - text: anything else, as it is written.
@@ -21,14 +25,19 @@ happens to be a number stays a category.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import re
 import warnings
+import zipfile
+import zlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesknn._utils.extras import require
+from bayesknn.report.short_names import shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -37,12 +46,27 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 # In order of preference where two of them cut the lines equally well.
 _SEPARATORS = (";", "\t", "|", ",")
 _LINES_TRIED = 100
-_NUMBER = r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[iI]nf(?:inity)?)\s*"
+_MAX_TOLD = 5
 _PADDED = r"\s*[+-]?0\d"
-_DATE = (
-    r"[12]\d{3}(?:[-/.]\d{1,2}){1,2}"
-    r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?\s?(?:Z|[+-]\d{2}:?\d{2})?)?"
-)
+_CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF)"
+# What may stand around the digits of a number, and between its thousands in any style.
+_BEFORE = rf"\s*[+−-]?\s*(?:{_CURRENCY}\s*)?[+−-]?"
+_AFTER = rf"(?:[eE][+-]?\d+)?\s*(?:%|{_CURRENCY})?\s*"
+_GAPS = "'’ \xa0\u2009\u202f"
+
+
+def _number(point: str, thousands: str) -> str:
+    """Return the pattern of a number whose decimals and thousands are set off by these."""
+    whole = rf"\d{{1,3}}(?:[{thousands}{_GAPS}]\d{{3}})+|\d+"
+    return rf"{_BEFORE}(?:(?:{whole})(?:{point}\d*)?|{point}\d+){_AFTER}"
+
+
+_POINT, _COMMA = _number(r"\.", ","), _number(",", ".")
+# A number in any style.
+NUMBER = rf"(?:{_POINT})|(?:{_COMMA})|\s*[+-]?[iI]nf(?:inity)?\s*"
+_TIME = r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?\s?(?:Z|[+-]\d{2}:?\d{2})?)?"
+_DATE = rf"[12]\d{{3}}(?:[-/.]\d{{1,2}}){{1,2}}{_TIME}"
+_YEAR_LAST = rf"(\d{{1,2}})[-/.](\d{{1,2}})[-/.]([12]\d{{3}})({_TIME})"
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 # What a person would call a date, whether or not the order of its parts is known.
 DATE_OF_ANY_KIND = (
@@ -50,6 +74,24 @@ DATE_OF_ANY_KIND = (
     rf"|\d{{1,2}}[- .]{{0,2}}{_MONTH}[- ,]{{0,2}}\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})\b.*"
 )
 _FOOTER = re.compile(r"\s*(?:sources?|notes?|footnotes?|copyright|generated|\*|#|©)\b", re.I)
+# Files of other kinds that people try, by how they begin.
+_OTHER_FILES = {
+    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls)",
+    b"%PDF": "a PDF document",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"SQLite format 3": "an SQLite database",
+    b"\x89HDF": "an HDF5 file",
+    b"ARROW1": "a Feather file",
+    b"RDX": "a file of R's (.RData)",
+    b"\x80\x04": "a Python pickle",
+    b"\x80\x05": "a Python pickle",
+    b"<!doctype html": "a web page (HTML)",
+    b"<html": "a web page (HTML)",
+    b"<?xml": "an XML document",
+    b"{": "JSON",
+    b"[": "JSON",
+}
 
 
 def check_readable(path: Path) -> None:
@@ -79,16 +121,16 @@ def read_table(
     text: Sequence[str] = (),
     kinds: Mapping[str, str] | None = None,
 ) -> pandas.DataFrame:
-    r"""Read a CSV or Parquet file.
+    r"""Read a CSV, Excel or Parquet file.
 
     Parameters
     ----------
     path : str or Path
-        The file; Parquet is known by its first bytes, anything else is CSV.
+        The file. Of an Excel file the first sheet is read.
     encoding : str, optional
         Of a CSV file; UTF-8 by default.
     separator : str, optional
-        Between the fields of a CSV file; found out by default.
+        Between the fields of a CSV file; detected by default.
     text : sequence of str
         Columns to read as text even if they look like numbers, one or several (``"a,b"``) in each
         string; those that are not there are passed over.
@@ -100,7 +142,8 @@ def read_table(
     -------
     pandas.DataFrame
         At least one row; the names of the columns are distinct strings. Its
-        ``attrs["notes"]`` says in sentences what of the file is not in it.
+        ``attrs["notes"]`` says in sentences what of the file is not in it, and how numbers and
+        dates were read that could be read otherwise.
 
     Examples
     --------
@@ -118,17 +161,30 @@ def read_table(
         content = path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error) from None
-    known = dict(kinds or {})
+    if content.startswith(b"\x1f\x8b"):
+        content = _decompress(path, content)
+    _refuse_other_files(path, content)
     notes: list[str] = []
-    if content.startswith(b"PAR1"):
+    typed = content.startswith(b"PAR1")
+    if typed:
         frame = _parse_parquet(path, content)
-        known.update(dict.fromkeys(split_names(text, frame.columns), "text"))
+    elif content.startswith(b"PK\x03\x04"):
+        frame = _parse_excel(path, content, notes)
     else:
-        frame = _parse_csv(path, _decode(path, content, encoding), separator, text, known, notes)
+        decoded = _decode(path, content, encoding)
+        separator = separator or _find_separator(decoded)
+        frame = _parse_csv(path, decoded, separator, notes)
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows")
-    for name in frame.columns:
-        frame[name] = _read_as(frame[name], known.get(name))
+    known = {**(kinds or {}), **dict.fromkeys(split_names(text, frame.columns), "text")}
+    columns = {
+        name: _as_text(column) if _is_category(column) else column for name, column in frame.items()
+    }
+    if not typed:
+        columns |= _read_numbers(columns, known, separator == ";", notes)
+    for name, column in columns.items():
+        columns[name] = _read_as(column, known.get(name), notes)
+    frame = type(frame)(columns)
     frame.attrs["notes"] = notes
     return frame
 
@@ -149,23 +205,31 @@ def split_names(given: Iterable[str], columns: Collection[Any]) -> list[str]:
     return names
 
 
-def _read_as(column: pandas.Series, kind: str | None) -> pandas.Series:
-    """Return a column as what it is, or as what it is known to be."""
-    if kind in ("text", "truth") or _is_category(column):
+def kind_of(column: pandas.Series) -> str:
+    """Return ``"number"``, ``"date"``, ``"truth"``, ``"text"``, or ``"other"`` for what is none."""
+    from pandas.api import types
+
+    if types.is_string_dtype(column):
+        return "truth" if set(column.dropna().unique()) <= {"True", "False"} else "text"
+    if types.is_datetime64_any_dtype(column):
+        return "date"
+    # Truth values are text by now; what is left of this kind is not for distances.
+    if types.is_numeric_dtype(column) and not types.is_complex_dtype(column):
+        return "number"
+    return "other"
+
+
+def _read_as(column: pandas.Series, kind: str | None, notes: list[str]) -> pandas.Series:
+    """Return a column whose numbers have been read as what it is, or is known to be."""
+    if kind in ("text", "truth"):
         column = _as_text(column)
-    if kind == "truth":
+    if kind_of(column) not in ("text", "truth"):
+        return column
+    if kind in (None, "truth"):
         truths = column.str.lower().map({"true": "True", "false": "False"})
-        return truths.fillna(column).astype("str")
-    if kind in (None, "date") and is_text(column):
-        return _as_dates(column)
-    return column
-
-
-def is_text(column: pandas.Series) -> bool:
-    """Whether a column holds words."""
-    import pandas
-
-    return isinstance(column.dtype, pandas.StringDtype)
+        if kind == "truth" or truths.count() == column.count():
+            return truths.fillna(column).astype("str")
+    return _as_dates(column, notes) if kind in (None, "date") else column
 
 
 def _is_category(column: pandas.Series) -> bool:
@@ -174,14 +238,14 @@ def _is_category(column: pandas.Series) -> bool:
     if isinstance(column.dtype, pandas.CategoricalDtype) or pandas.api.types.is_bool_dtype(column):
         return True
     if column.dtype != object:
-        return is_text(column)
+        return isinstance(column.dtype, pandas.StringDtype)
     return all(isinstance(value, str | bool) for value in column[column.notna()])
 
 
 def _as_text(column: pandas.Series) -> pandas.Series:
     import pandas
 
-    if is_text(column):
+    if isinstance(column.dtype, pandas.StringDtype):
         return column.astype("str")
     there = column.notna()
     if column.dtype.kind == "f" and (column[there] % 1 == 0).all():
@@ -191,18 +255,107 @@ def _as_text(column: pandas.Series) -> pandas.Series:
     return words
 
 
-def _as_dates(column: pandas.Series) -> pandas.Series:
+def _read_numbers(
+    columns: Mapping[str, pandas.Series],
+    kinds: Mapping[str, str],
+    semicolons: bool,
+    notes: list[str],
+) -> dict[str, pandas.Series]:
+    """Return the columns of words that are all numbers as numbers, and note how they were read."""
+    # By name: whether all are numbers if decimals follow a point, and if they follow a comma.
+    styles: dict[str, tuple[bool, bool]] = {}
+    for name, column in columns.items():
+        if kinds.get(name, "number") == "number" and kind_of(column) in ("text", "truth"):
+            words = column.dropna()
+            point = not _not_plain(words).any() or words.str.fullmatch(_POINT).all()
+            comma = words.str.fullmatch(_COMMA).all()
+            if (point or comma) and not words.str.match(_PADDED).any():
+                styles[name] = (point, comma)
+    # Columns that can be read in one way say how the others of the file are meant.
+    clear = {comma for point, comma in styles.values() if point != comma}
+    found, told = {}, []
+    for name, (point, comma) in styles.items():
+        words = columns[name]
+        marked = words[words.str.contains("[.,]", na=False)]
+        in_doubt = point and comma and len(marked) > 0
+        if in_doubt:
+            comma = clear == {True} if len(clear) == 1 else semicolons and "," in marked.iloc[0]
+        comma &= not point or in_doubt
+        found[name] = _to_numbers(words, comma)
+        odd = words[_not_plain(words)]
+        if in_doubt and (comma or len(odd)):
+            one, other = (_to_numbers(marked[:1], way).iloc[0] for way in (comma, not comma))
+            notes.append(
+                f"column {name!r} holds numbers such as {marked.iloc[0]!r}: read as {one:.10g}, "
+                f"not as {other:.10g}"
+            )
+        elif len(odd) and not (
+            comma and semicolons and not _not_plain(odd.str.replace(",", ".")).any()
+        ):
+            told.append(f"{name!r} ({odd.iloc[0]!r} as {found[name][odd.index[0]]:.10g})")
+    if told:
+        more = f" and {len(told) - _MAX_TOLD:,} more" if len(told) > _MAX_TOLD else ""
+        many = "s" * (len(told) > 1)
+        notes.append(f"numbers were read in the column{many} {', '.join(told[:_MAX_TOLD])}{more}")
+    return found
+
+
+def _not_plain(words: pandas.Series) -> pandas.Series:
+    """Mark the words that are no numbers as computers write them."""
+    import pandas
+
+    return words.notna() & pandas.to_numeric(words, errors="coerce").isna()
+
+
+def _to_numbers(words: pandas.Series, comma: bool) -> pandas.Series:
+    """Return words that are numbers as such; decimals follow a comma, or a point."""
+    import pandas
+
+    bare = words.str.replace(rf"{_CURRENCY}|[{_GAPS}%{'.' if comma else ','}]", "", regex=True)
+    return pandas.to_numeric(bare.str.replace("−", "-").str.replace(",", "."))
+
+
+def _as_dates(column: pandas.Series, notes: list[str]) -> pandas.Series:
     """Return a column of dates if every word in it is one, or the column as it is."""
     import pandas
 
-    words = column.dropna()
-    if not len(words) or not words.str.fullmatch(_DATE).all():
+    words, plain, first = column.dropna(), column, ""
+    if not len(words):
         return column
-    plain = column.str.replace(r"(?<=\d)[/.](?=\d+(?:\D|$))", "-", n=2, regex=True)
+    if not words.str.fullmatch(_DATE).all():
+        if not words.str.fullmatch(_YEAR_LAST).all():
+            return column
+        large = [(words.str.extract(_YEAR_LAST)[i].astype(int) > 12).any() for i in (0, 1)]
+        if large[0] == large[1]:  # it is not clear, or never right, which is the month
+            return column
+        first, order = ("day", r"\3-\2-\1\4") if large[0] else ("month", r"\3-\1-\2\4")
+        plain = column.str.replace(f"^{_YEAR_LAST}$", order, regex=True)
+    plain = plain.str.replace(r"(?<=\d)[/.](?=\d+(?:\D|$))", "-", n=2, regex=True)
     dates = pandas.to_datetime(plain, format="ISO8601", utc=True, errors="coerce")
-    if dates.isna().sum() > column.isna().sum():
+    if dates.count() < len(words):
         return column
+    if first:
+        notes.append(
+            f"column {column.name!r} holds dates such as {words.iloc[0]!r}: the {first} is first"
+        )
     return dates.dt.tz_localize(None)
+
+
+def _decompress(path: Path, content: bytes) -> bytes:
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be decompressed: {error}") from None
+
+
+def _refuse_other_files(path: Path, content: bytes) -> None:
+    """Refuse a file that is no table of ours by saying what it is."""
+    start = content[:64].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    for magic, called in _OTHER_FILES.items():
+        if start.startswith(magic.lower()):
+            raise ValueError(
+                f"{path} is {called}, which is not read: save the table as .csv, .xlsx or .parquet"
+            )
 
 
 def _decode(path: Path, content: bytes, encoding: str | None) -> str:
@@ -231,67 +384,54 @@ def _decode(path: Path, content: bytes, encoding: str | None) -> str:
     return text
 
 
-def _parse_csv(
-    path: Path,
-    content: str,
-    separator: str | None,
-    text: Sequence[str],
-    kinds: dict[str, str],
-    notes: list[str],
-) -> pandas.DataFrame:
-    """Read a CSV file; columns asked for as text join the kinds, what is left out the notes."""
-    separator = separator or _find_separator(content)
+def _parse_csv(path: Path, content: str, separator: str, notes: list[str]) -> pandas.DataFrame:
+    """Read a CSV file as words; what is left out joins the notes."""
+    import pandas
+
+    for each in _SEPARATORS:
+        _refuse_title(path, _first_records(content, each))
     try:
         header = next(csv.reader(io.StringIO(content), delimiter=separator))
     except csv.Error as error:
         raise ValueError(f"the header of {path} cannot be read: {error}") from None
     names = _check_names(path, header)
-    kinds.update(dict.fromkeys(split_names(text, names), "text"))
     content = _cut_footer(path, content, separator, notes)
-    # A semicolon is mostly chosen because the comma is taken by the decimals.
-    comma = separator == ";" and re.search(r"(?:^|;)-?\d+,\d+\s*(?:;|$)", content, re.MULTILINE)
-    options: dict[str, Any] = {"sep": separator, "decimal": "," if comma else ".", "names": names}
-    as_text = {name for name in names if kinds.get(name) in ("text", "truth")}
-    frame = _parse_fields(path, content, options, as_text)
-    numbers = {name for name in names if name not in kinds and frame[name].dtype.kind in "iuf"}
-    cell = rf"(?:^|{re.escape(separator)})\s*\"?{_PADDED}"
-    if numbers and re.search(cell, content, re.MULTILINE):
-        # Numbers have lost their leading zeros: once more, as they are written.
-        words = _parse_fields(path, content, options, numbers)
-        for name in numbers:
-            if words[name].str.match(_PADDED, na=False).any():
-                frame[name] = words[name]
-                kinds[name] = "text"
-    return frame
-
-
-def _parse_fields(
-    path: Path, content: str, options: Mapping[str, Any], as_text: Collection[str]
-) -> pandas.DataFrame:
-    import pandas
-
     with warnings.catch_warnings():
         # pandas drops the fields that exceed the header with no more than this warning.
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         try:
             return pandas.read_csv(
                 io.StringIO(content),
+                sep=separator,
                 header=0,
+                names=names,
                 index_col=False,
-                dtype=dict.fromkeys(as_text, "str"),
+                dtype="str",
                 keep_default_na=False,
                 na_values=list(MISSING),
-                low_memory=False,
-                **options,
             )
         except pandas.errors.ParserWarning:
             raise ValueError(
-                f"{path} has rows of more fields than the {len(options['names'])} names in its "
-                "header"
+                f"{path} has rows of more fields than the {len(names)} names in its header"
             ) from None
         except pandas.errors.ParserError as error:
             reason = str(error).replace("Error tokenizing data. C error:", "")
             raise ValueError(f"{path} is not a CSV file: {' '.join(reason.split())}") from None
+
+
+def _refuse_title(path: Path, records: Sequence[Sequence[str]]) -> None:
+    """Refuse a table with a title above the names of its columns."""
+    header, *rest = records or [[]]
+    widths = Counter(map(len, rest))
+    width = max(widths, key=lambda each: widths[each], default=0)
+    rows = [[bool(re.fullmatch(NUMBER, cell)) for cell in row] for row in rest if len(row) == width]
+    words = [cell for cell in header if cell.strip()]
+    lone = len(header) < width or (width > 2 and len(words) == 1 and words[0] == header[0])
+    if width > 1 and words and lone and not any(rows[0]) and any(map(any, rows[1:])):
+        raise ValueError(
+            f"{path} begins with a title, {shorten(words[0], 60)!r}, where the names of its "
+            f"{width} columns are expected: delete the lines above them"
+        )
 
 
 def _find_separator(content: str) -> str:
@@ -325,7 +465,7 @@ def _cut_footer(path: Path, content: str, separator: str, notes: list[str]) -> s
     header, *records = _first_records(content, separator)
     rows = [record for record in records if any(cell not in MISSING for cell in record[1:])]
     above = [row[0] for row in rows if row[0] not in MISSING]
-    measured = f"{_NUMBER}|{_DATE}"
+    measured = f"{NUMBER}|{_DATE}|{_YEAR_LAST}"
     no_words = bool(above) and all(re.fullmatch(measured, cell) for cell in above)
     lines = content.rstrip("\n").split("\n")
     footers: list[str] = []
@@ -337,7 +477,7 @@ def _cut_footer(path: Path, content: str, separator: str, notes: list[str]) -> s
         if re.fullmatch(measured, word) or not (no_words or _FOOTER.match(word)):
             break
         footers.append(
-            f"line {len(lines):,} of {path.name} is a footer and left out: {_shorten(word)!r}"
+            f"line {len(lines):,} of {path.name} is a footer and left out: {shorten(word, 60)!r}"
         )
         lines.pop()
         while lines and not lines[-1].strip():
@@ -348,8 +488,39 @@ def _cut_footer(path: Path, content: str, separator: str, notes: list[str]) -> s
     return "\n".join([*lines, ""])
 
 
-def _shorten(word: str, length: int = 60) -> str:
-    return word if len(word) <= length else f"{word[: length - 1]}…"
+def _parse_excel(path: Path, content: bytes, notes: list[str]) -> pandas.DataFrame:
+    """Read the first sheet of an Excel file; cells of several kinds in a column become words."""
+    import pandas
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            is_excel = "xl/workbook.xml" in archive.namelist()
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path} is a damaged Excel file or archive: {error}") from None
+    if not is_excel:
+        raise ValueError(f"{path} is an archive, not a table: unpack it and name the file in it")
+    require("openpyxl", "Excel files need", "excel")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about styles and other things that are not read
+        try:
+            book = pandas.ExcelFile(io.BytesIO(content), engine="openpyxl")
+            sheet = book.parse(
+                0, header=None, dtype=object, keep_default_na=False, na_values=list(MISSING)
+            )
+        except Exception as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise ValueError(f"{path} is not a readable Excel file: {reason}") from None
+    if len(book.sheet_names) > 1:
+        others = ", ".join(map(repr, book.sheet_names[1:]))
+        notes.append(f"the sheet {book.sheet_names[0]!r} of {path.name} is read, not {others}")
+    sheet = sheet.dropna(how="all").dropna(how="all", axis=1)
+    if not len(sheet):
+        raise ValueError(f"{path} is empty")
+    cells = sheet.iloc[:_LINES_TRIED].astype(object).where(sheet.notna(), "")
+    _refuse_title(path, cells.map(str).to_numpy().tolist())
+    names = _check_names(path, ["" if value != value else str(value) for value in sheet.iloc[0]])
+    frame = sheet.iloc[1:].set_axis(names, axis=1).reset_index(drop=True).infer_objects()
+    return frame.apply(lambda each: _as_text(each) if each.dtype == object else each)
 
 
 def _unreadable(path: Path, error: OSError) -> ValueError:

@@ -59,7 +59,7 @@ def assert_same(clf, ref, rows):
     proba = clf.predict_proba(new)
     assert proba.chunks[0] == new.chunks[0]
     np.testing.assert_allclose(proba.compute(), ref.predict_proba(NEW), atol=1e-11)
-    np.testing.assert_array_equal(clf.predict(new).compute(), ref.predict(NEW))
+    assert_close(clf.predict(new).compute(), ref.predict(NEW), ref.predict_proba(NEW))
     for of in ("probability", "parameters"):
         ends = clf.predict_interval(new, level=0.9, of=of).compute()
         np.testing.assert_allclose(ends, ref.predict_interval(NEW, level=0.9, of=of), atol=1e-9)
@@ -118,6 +118,17 @@ def test_a_worker_that_is_killed_changes_nothing(in_memory):
         assert_same(clf, in_memory["pseudo"], 150)
 
 
+def assert_close(found, expected, proba):
+    """Batches of other shapes agree to 1e-10, and in names where the first class leads by more."""
+    if found.dtype.kind == "f":
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+        return
+    second, first = np.sort(proba, axis=1)[:, -2:].T
+    is_clear = first - second > 1e-9
+    assert is_clear.mean() > 0.9
+    np.testing.assert_array_equal(found[is_clear], expected[is_clear])
+
+
 def test_in_memory_classifiers_predict_dask_collections_by_blocks(client, in_memory):
     new = da.from_array(NEW, chunks=(150, P))
     pool = PooledNeighborsClassifier(("robust", "within"), max_neighbors=20, random_state=0)
@@ -127,7 +138,7 @@ def test_in_memory_classifiers_predict_dask_collections_by_blocks(client, in_mem
             found, expected = getattr(clf, name)(new), getattr(clf, name)(NEW)
             assert isinstance(found, da.Array) and found.chunks[0] == (150, 150, 100)
             assert found.shape == expected.shape and found.dtype == expected.dtype
-            np.testing.assert_array_equal(found.compute(), expected)
+            assert_close(found.compute(), expected, clf.predict_proba(NEW))
     bad = da.concatenate([new[:150], da.full((10, P), np.nan, chunks=(10, P))])
     with pytest.raises(ValueError, match="in block 1: X has NaN in row 0, column 0"):
         in_memory["pseudo"].predict_proba(bad).compute()
@@ -140,7 +151,7 @@ def test_in_memory_classifiers_predict_dask_frames():
     new = pd.DataFrame(NEW, columns=list("vwxyz"))
     with dask.config.set(scheduler="synchronous"):
         found = clf.predict_proba(dd.from_pandas(new, npartitions=3)).compute()
-    np.testing.assert_array_equal(found, clf.predict_proba(new))
+    np.testing.assert_allclose(found, clf.predict_proba(new), rtol=0, atol=1e-10)
 
 
 def fit_wrong(points, labels):

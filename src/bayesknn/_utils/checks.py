@@ -61,6 +61,29 @@ def check_count(value: Any, name: str, low: int = 1, high: int | None = None) ->
     raise ValueError(f"{name} must be an integer {expected}, got {show(value)}")
 
 
+def check_indices(values: Any, name: str, high: int, low: int = 0) -> np.ndarray:
+    """Return whole numbers by which arrays are read, all in ``low..high``.
+
+    Compiled code does not look where it reads: a file that was changed would end the process, or
+    give some answer or other.
+
+    Examples
+    --------
+    >>> from bayesknn._utils.checks import check_indices
+    >>> check_indices([0, -1], "labels", 1)
+    Traceback (most recent call last):
+    ...
+    ValueError: labels must hold integers in 0..1, got -1
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers in {low}..{high}, got {array.dtype}")
+    if array.size and not (array.min() >= low and array.max() <= high):
+        bad = array[(array < low) | (array > high)].flat[0]
+        raise ValueError(f"{name} must hold integers in {low}..{high}, got {bad}")
+    return array
+
+
 def check_choice(value: Any, name: str, choices: Iterable[str]) -> str:
     """Return ``value``, which must be one of the words in ``choices``.
 

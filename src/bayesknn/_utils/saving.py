@@ -37,7 +37,6 @@ _HOMES = {
     "Gower": "bayesknn.graph.gower",
     "HNSWSearch": "bayesknn.graph.search.faiss_index",
     "IVFSearch": "bayesknn.graph.search.faiss_index",
-    "KDTree": "bayesknn.graph.kdtree",
     "Link": "bayesknn.pooled.member",
     "Mahalanobis": "bayesknn.graph.mahalanobis",
     "Member": "bayesknn.pooled.member",
@@ -75,7 +74,9 @@ def pack(value: Any) -> Any:
     """
     cls = type(value)
     if _HOMES.get(cls.__name__) == cls.__module__:
-        if hasattr(value, "_asdict"):
+        if hasattr(value, "state_for_file"):
+            state = value.state_for_file()
+        elif hasattr(value, "_asdict"):
             state = value._asdict()
         elif cls.__getstate__ is not object.__getstate__:
             state = value.__getstate__()
@@ -100,16 +101,22 @@ def unpack(value: Any) -> Any:
         return state
     name = value[_CLASS]
     if name not in _HOMES:
-        raise ValueError(f"the saved model holds {name!r}, which is not a class of bayesknn")
+        raise ValueError(
+            f"the saved model holds {name!r}, which is not a class of bayesknn as it is now; fit "
+            "the model again"
+        )
     cls = getattr(import_module(_HOMES[name]), name)
-    if hasattr(cls, "_fields"):
-        return cls(**state)
-    restored = cls.__new__(cls)
-    if hasattr(cls, "__setstate__"):
-        restored.__setstate__(state)
-    else:
-        # Not by setattr, which frozen dataclasses refuse.
-        restored.__dict__.update(state)
+    try:
+        if hasattr(cls, "_fields"):
+            return cls(**state)
+        restored = cls.__new__(cls)
+        if hasattr(cls, "__setstate__"):
+            restored.__setstate__(state)
+        else:
+            # Not by setattr, which frozen dataclasses refuse.
+            restored.__dict__.update(state)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"the saved model's {name} cannot be read: {error!r}") from error
     return restored
 
 

@@ -51,6 +51,7 @@ class Gower(Metric):
     """
 
     name = "gower"
+    _by_feature = ("is_category_", "ranges_", "weights_", "categories_")
 
     def __init__(self, categorical: Any = (), weights: Any = None):
         self.categorical = categorical

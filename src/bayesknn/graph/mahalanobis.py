@@ -36,6 +36,7 @@ class Mahalanobis(Euclidean):
     """
 
     name = "mahalanobis"
+    _by_feature = ("exponents_", "centre_", "whitening_")
 
     def __init__(self, V: Any = None, VI: Any = None):
         if V is not None and VI is not None:
@@ -86,6 +87,9 @@ class Mahalanobis(Euclidean):
                 "overflows in metric 'mahalanobis'; rescale it"
             )
         return white
+
+    def _n_numbers(self) -> int:
+        return self.whitening_.shape[1]
 
     def _names(self) -> list[Any]:
         return self.feature_names_ or list(range(self.n_features_))

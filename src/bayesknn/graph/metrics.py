@@ -44,6 +44,8 @@ class Metric:
     is_euclidean = False
     n_features_: int
     feature_names_: list[str] | None = None
+    # What is fitted with an entry for each feature.
+    _by_feature: tuple[str, ...] = ()
 
     def fit(self, X: Any) -> np.ndarray:
         """Learn from the training points and return them as numbers."""
@@ -70,6 +72,20 @@ class Metric:
     def candidate_tree(self, kind: str, points: np.ndarray) -> Any:
         """Return a scikit-learn tree over the points, or None where the metric has none."""
         return None
+
+    def check_saved(self, points: Any, n_points: int) -> None:
+        """Refuse a fitted metric and points, read from a file, that do not fit each other."""
+        shape, p = (n_points, self._n_numbers()), self.n_features_
+        is_table = isinstance(points, np.ndarray) and points.dtype == np.float64
+        if not is_table or points.shape != shape or not np.isfinite(points).all():
+            raise ValueError(f"the saved points are not {shape[0]} rows of {shape[1]} numbers")
+        for name in self._by_feature:
+            if len(getattr(self, name)) != p:
+                raise ValueError(f"the saved metric {self.name!r} needs {p} entries in {name}")
+
+    def _n_numbers(self) -> int:
+        """Return how many numbers a point becomes."""
+        return self.n_features_
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count, show
+from bayesknn._utils.checks import check_count, check_indices, show
+from bayesknn._utils.progress import progress
 from bayesknn.graph.counts import iterate_counts
 from bayesknn.graph.incidence import Incidence, build_incidence
 from bayesknn.graph.kdtree import build_tree
@@ -61,14 +62,25 @@ class NeighborGraph:
         index: SearchIndex | None = None,
         tied_beyond: np.ndarray | None = None,
     ):
-        self.__setstate__(
-            {
-                "neighbors": neighbors,
-                "distances": distances,
-                "index": index,
-                "tied_beyond": tied_beyond,
-            }
-        )
+        if np.ndim(neighbors) != 2:
+            raise ValueError(f"neighbors must have shape (k_max, n), got {np.shape(neighbors)}")
+        k_max, n = np.shape(neighbors)
+        check_indices(neighbors, "neighbors", n - 1)
+        for name, array, shape in (
+            ("distances", distances, (k_max, n)), ("tied_beyond", tied_beyond, (n,)),
+        ):  # fmt: skip
+            if array is not None and np.shape(array) != shape:
+                raise ValueError(f"{name} must have shape {shape}, got {np.shape(array)}")
+        if index is not None and index.n_points != n:
+            raise ValueError(f"there are lists of {n} points, and {index.n_points} points")
+        self.neighbors: np.ndarray = np.ascontiguousarray(neighbors, np.uint32)
+        self.distances: np.ndarray | None = None
+        self.index = index
+        self.tied_beyond = tied_beyond
+        self.neighbors.flags.writeable = False
+        if distances is not None:
+            self.distances = np.ascontiguousarray(distances, np.float64)
+            self.distances.flags.writeable = False
 
     @classmethod
     def from_points(
@@ -443,28 +455,29 @@ class NeighborGraph:
     def __getstate__(self) -> dict[str, Any]:
         # What is built on demand is left out: it is larger than the graph and quick to rebuild.
         kept = ("neighbors", "distances", "index", "tied_beyond")
-        state = {name: getattr(self, name) for name in kept}
-        if self._is_longer_than_points():
-            state |= {"neighbors": None, "distances": None, "tied_beyond": None}
-            state |= {"k_max": self.k_max, "checksum": self._sum_up()}
-        return state
+        return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.index: SearchIndex | None = state["index"]
+        index = state["index"]
         found = state["neighbors"], state["distances"], state["tied_beyond"]
-        if found[0] is None and self.index is not None:
-            found = search_all(self.index, state["k_max"])
-        self.neighbors: np.ndarray = found[0]
-        self.distances: np.ndarray | None = found[1]
-        self.tied_beyond: np.ndarray | None = found[2]
-        self.neighbors.flags.writeable = False
-        if self.distances is not None:
-            self.distances.flags.writeable = False
+        if found[0] is None and index is not None:
+            k_max = check_count(state["k_max"], "k_max", 1, index.n_points - 1)
+            with progress("Finding neighbours, which the file leaves out", index.n_points) as done:
+                found = search_all(index, k_max, advance=done)
+        NeighborGraph.__init__(self, found[0], found[1], index, found[2])
         if "checksum" in state and state["checksum"] != self._sum_up():
             raise ValueError(
                 "the neighbours found on loading are not those of the fit: the file was changed, "
                 "or this machine measures distances otherwise; fit again"
             )
+
+    def state_for_file(self) -> dict[str, Any]:
+        """Return what a file holds: long lists are left out, and found again on loading."""
+        state = self.__getstate__()
+        if self._is_longer_than_points():
+            state |= {"neighbors": None, "distances": None, "tied_beyond": None}
+            state |= {"k_max": self.k_max, "checksum": self._sum_up()}
+        return state
 
     def _is_longer_than_points(self) -> bool:
         """Whether the lists take more room than the points that they can be found from again."""

@@ -65,6 +65,11 @@ class Precomputed(Metric):
         """Return the rows: they are the distances."""
         return rows
 
+    def check_saved(self, points: Any, n_points: int) -> None:
+        """Refuse a saved number of training points that new distances do not go with."""
+        if self.n_features_ != n_points:
+            raise ValueError(f"there are {n_points} points, and distances to {self.n_features_}")
+
     def _check_entries(self, X: Any) -> Any:
         if not is_sparse(X):
             distances = check_points(X)
@@ -97,7 +102,9 @@ class Precomputed(Metric):
 
 def _as_rows(X: Any) -> Any:
     """Return a sparse matrix as CSR, with entries that are stored twice left as they are."""
+    # scipy looks whether positions are within the matrix only where it is asked to.
     if X.format in ("csr", "csc"):
+        X.check_format(full_check=True)
         return X.tocsr()
     from scipy.sparse import csr_array
 
@@ -105,7 +112,9 @@ def _as_rows(X: Any) -> Any:
     entries = X.tocoo()
     order = np.argsort(entries.row, kind="stable")
     starts = np.searchsorted(entries.row[order], np.arange(X.shape[0] + 1))
-    return csr_array((entries.data[order], entries.col[order], starts), shape=X.shape)
+    graph = csr_array((entries.data[order], entries.col[order], starts), shape=X.shape)
+    graph.check_format(full_check=True)
+    return graph
 
 
 @kernel

@@ -89,7 +89,7 @@ class PrecomputedSearch(BruteSearch):
 
     @property
     def given(self) -> Any:
-        """The distances among training points, until the index is saved."""
+        """The distances among training points; None once saved, since nobody asks for them."""
         return self._points
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
@@ -114,9 +114,6 @@ class PrecomputedSearch(BruteSearch):
 
     def _arrange(self) -> None:
         return None
-
-    # Nothing asks for the training distances once the lists are found.
-    _fleeting = ("_ties", "_points")
 
 
 def rank_some(

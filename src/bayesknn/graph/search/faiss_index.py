@@ -114,7 +114,6 @@ class ApproximateSearch(SearchIndex):
     exact = False
     keeps_points = True
     defaults: ClassVar[dict[str, int]] = {"n_candidates": 0}
-    _fleeting = ("_ties", "_index")
     _points: np.ndarray
     _index: Any
 
@@ -126,7 +125,6 @@ class ApproximateSearch(SearchIndex):
         largest = np.abs(points - self._centre).max()
         self._scale = 1.0 if largest == 0 else float(2.0 ** -np.frexp(largest)[1])
         self._index = None
-        self._bytes: np.ndarray | None = None
 
     @property
     def points(self) -> np.ndarray:
@@ -196,13 +194,10 @@ class ApproximateSearch(SearchIndex):
             return ((rows - self._centre) * self._scale).astype(np.float32)
 
     def _open(self, n_jobs: int | None) -> Any:
-        """Return the index of faiss: built, or as it was saved."""
+        """Return the index of faiss, built on first use."""
         if self._index is None:
             faiss = import_faiss(self.name)
-            if self._bytes is not None:
-                self._index = faiss.deserialize_index(self._bytes)
-            else:
-                self._index = self._fill(faiss, self._round(self._points), n_jobs)
+            self._index = self._fill(faiss, self._round(self._points), n_jobs)
         return self._index
 
     def _fill(self, faiss: Any, single: np.ndarray, n_jobs: int | None) -> Any:
@@ -214,8 +209,17 @@ class ApproximateSearch(SearchIndex):
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         if self._index is not None:
-            state["_bytes"] = import_faiss(self.name).serialize_index(self._index)
+            state["bytes"] = import_faiss(self.name).serialize_index(self._index)
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "bytes" in state:
+            self._index = import_faiss(self.name).deserialize_index(state["bytes"])
+
+    def state_for_file(self) -> dict[str, Any]:
+        """Return what a file holds: faiss does not check what it reads, and builds it again."""
+        return super().__getstate__()
 
 
 class HNSWSearch(ApproximateSearch):

@@ -20,12 +20,12 @@ class TreeSearch(SearchIndex):
     """The package's KD-tree, which also holds the points."""
 
     name = "kd_tree"
-    _fleeting = (*SearchIndex._fleeting, "_rounded")
     _tree: KDTree
     _rounded: Rounded | None = None
 
     def _build(self, points: np.ndarray) -> None:
         self._tree = build_tree(points, self.ties)
+        self._rounded = None
 
     @property
     def tree(self) -> KDTree:

@@ -1,7 +1,6 @@
 """What a search back end is: built from points, asked about all of them and about new ones.
 
-A back end is saved and loaded by its state, as pickle and :mod:`bayesknn._utils.saving` ask: what
-it knows of the points, but nothing that is quickly built again.
+A back end is saved and loaded as the points and their metric; trees are built again.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from bayesknn._utils.checks import check_count
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ties import TieOrder, order_ties
 
@@ -77,8 +77,6 @@ class SearchIndex:
     exact: ClassVar[bool] = True
     keeps_points: ClassVar[bool] = False
     defaults: ClassVar[dict[str, int]] = {}
-    # Left out of files: quickly built again.
-    _fleeting: ClassVar[tuple[str, ...]] = ("_ties",)
     recall: Recall | None = None
 
     def __init__(
@@ -161,10 +159,21 @@ class SearchIndex:
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: part for name, part in vars(self).items() if name not in self._fleeting}
+        # What is quickly built from the points again is left out.
+        kept = ("metric", "tie_order", "params", "n_points", "points", "recall")
+        return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(dict.fromkeys(self._fleeting), **state)
+        if "points" not in state:
+            raise ValueError("the model was saved by an earlier version of bayesknn; fit it again")
+        points = state["points"]
+        self.metric = state["metric"]
+        self.tie_order = check_count(state["tie_order"], "tie_order", 0, 2**32 - 1)
+        self.params, self.recall = state["params"], state["recall"]
+        self.n_points = check_count(state["n_points"], "n_points")
+        self._ties = None
+        self.metric.check_saved(points, self.n_points)
+        self._build(points)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.metric!r}, n_points={self.n_points})"

@@ -17,7 +17,6 @@ from click.testing import CliRunner
 from bayesknn import CoalescenceError
 from bayesknn.cli import fit as cli_fit
 from bayesknn.cli import main
-from bayesknn.graph.search import SEARCHES
 from bayesknn.posterior.trees import load_posterior
 from bayesknn.report.folder import write_folder
 from tests.browser import check_page
@@ -497,7 +496,6 @@ class Absent(MetaPathFinder):
 
 sys.meta_path.insert(0, Absent())
 from bayesknn.cli import main
-from bayesknn.graph.search import SEARCHES
 main(sys.argv[1:])
 """
 
@@ -617,12 +615,11 @@ def test_how_neighbours_are_found_can_be_chosen(tmp_path, model):
 
 
 def test_searches_are_those_of_the_graph(tmp_path, monkeypatch):
-    assert cli_fit.SEARCHES == SEARCHES
     two_columns().to_csv(tmp_path / "t.csv", index=False)
     out = tmp_path / "out"
     assert "'--search'" in fit(tmp_path / "t.csv", out, "--search", "guess").stderr
     monkeypatch.setitem(sys.modules, "faiss", None)
-    result = fit(tmp_path / "t.csv", out, "--search", "faiss-flat", "--quiet")
+    result = fit(tmp_path / "t.csv", out, "--search", "faiss-hnsw", "--quiet")
     assert result.exit_code == 1 and not out.exists()
     assert "pip install 'bayesknn[ann]'" in result.stderr
     assert len(result.stderr.splitlines()) == 1

@@ -33,7 +33,6 @@ _HOMES = {
     "DistanceScale": "bayesknn.predictive.calibration",
     "Euclidean": "bayesknn.graph.metrics",
     "Evidence": "bayesknn.pooled.metrics",
-    "FlatSearch": "bayesknn.graph.search.faiss_index",
     "Gower": "bayesknn.graph.gower",
     "HNSWSearch": "bayesknn.graph.search.faiss_index",
     "IVFSearch": "bayesknn.graph.search.faiss_index",

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from bayesknn._utils.checks import SEARCHES
 from bayesknn.cli.outcome import (
     SEED,
     Jobs,
@@ -24,10 +25,6 @@ FILE = click.Path(path_type=Path)
 _OF_POSTERIOR = (
     "inference", "label_sampler", "metric", "beta_max", "class_prior", "chains", "draws", "warmup",
     "scale",
-)  # fmt: skip
-# As the graph knows them; it is imported later.
-SEARCHES = (
-    "auto", "brute", "kd_tree", "ball_tree", "blocked", "faiss-flat", "faiss-hnsw", "faiss-ivf",
 )  # fmt: skip
 # What a reader of the report need not type again.
 _PASSING = ("force", "quiet", "as_json", "jobs", "debug")

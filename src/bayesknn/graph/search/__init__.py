@@ -5,7 +5,6 @@ come from the metric's one formula (SPEC, notation): exact back ends give the sa
 """
 
 from bayesknn.graph.search.back_ends import (
-    SEARCHES,
     build_index,
     find_joint_neighbors,
     find_neighbors,
@@ -15,7 +14,6 @@ from bayesknn.graph.search.back_ends import (
 from bayesknn.graph.search.search_index import Recall, SearchIndex
 
 __all__ = [
-    "SEARCHES",
     "Recall",
     "SearchIndex",
     "build_index",

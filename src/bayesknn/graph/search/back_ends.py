@@ -6,22 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_choice, check_count, is_sparse, show
+from bayesknn._utils.checks import SEARCHES, check_choice, check_count, is_sparse, show
 from bayesknn._utils.progress import progress
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.precomputed import Precomputed, find_tied_beyond
 from bayesknn.graph.search.blocked import is_worth_products
 from bayesknn.graph.search.borrowed import BallTreeSearch, BorrowedKDTreeSearch
 from bayesknn.graph.search.every_pair import BruteSearch, PrecomputedSearch
-from bayesknn.graph.search.faiss_index import FlatSearch, HNSWSearch, IVFSearch, is_city_block
+from bayesknn.graph.search.faiss_index import HNSWSearch, IVFSearch, is_city_block
 from bayesknn.graph.search.own_tree import ProductSearch, TreeSearch
 from bayesknn.graph.search.search_index import Advance, Lists, SearchIndex
 from bayesknn.graph.ties import TieOrder, order_ties
 
-_EUCLIDEAN = {cls.name: cls for cls in (TreeSearch, ProductSearch, FlatSearch)}
+_EUCLIDEAN = {cls.name: cls for cls in (TreeSearch, ProductSearch)}
 _BORROWED = {cls.name: cls for cls in (BorrowedKDTreeSearch, BallTreeSearch)}
 _APPROXIMATE = {cls.name: cls for cls in (HNSWSearch, IVFSearch)}
-SEARCHES = ("auto", "brute", "kd_tree", "ball_tree", "blocked", "faiss-flat", *_APPROXIMATE)
 # On fewer points than this measuring every pair is faster than walking a tree, or in a plane as
 # fast but for new points, and there is much less to compile on first use. A ball tree skips little
 # in many dimensions, and is asked point by point: measured, it pays only on many points.

@@ -1,11 +1,8 @@
 """Candidates by faiss (extra ``ann``), measured again by the metric's formula.
 
-``"faiss-flat"`` looks at all pairs in single precision, which is off by a known bound
-(:mod:`bayesknn.graph.search.blocked`): rows for which the bound does not show that no other point
-can be among the k nearest are ranked anew, so that its lists are exact. ``"faiss-hnsw"`` (Malkov
-and Yashunin, 2020) and ``"faiss-ivf"`` (an inverted file) look at a part of the points only. What
-they return is ordered by exact distances, but neighbours may be missing; reverse neighbours of a
-new point are looked for among its ``n_candidates`` nearest.
+``"faiss-hnsw"`` (Malkov and Yashunin, 2020) and ``"faiss-ivf"`` (an inverted file) look at a part
+of the points only. What they return is ordered by exact distances, but neighbours may be missing;
+reverse neighbours of a new point are looked for among its ``n_candidates`` nearest.
 """
 
 from __future__ import annotations
@@ -23,9 +20,7 @@ from bayesknn.graph.ordering import _NOBODY
 from bayesknn.graph.precomputed import rank_stored
 from bayesknn.graph.reach import Reach
 from bayesknn.graph.reverse import assemble, reverse_in_sparse
-from bayesknn.graph.search.blocked import find_margin, find_scale, round_points
-from bayesknn.graph.search.every_pair import BruteSearch, rank_some
-from bayesknn.graph.search.own_tree import TreeSearch
+from bayesknn.graph.search.every_pair import BruteSearch
 from bayesknn.graph.search.search_index import Advance, Lists, Recall, Reverse, SearchIndex
 from bayesknn.graph.threads import run_in_threads
 
@@ -33,8 +28,6 @@ from bayesknn.graph.threads import run_in_threads
 _MORE = 16
 # Rows at a time, and in a thread.
 _ROWS, _STRIP = 8192, 256
-# Where single precision cannot tell this part of the points' neighbours apart, a tree is faster.
-_MANY_LEFT = 0.125
 # Points whose neighbours are found exactly to estimate what an approximate search misses: enough
 # for an error of recall below .01 at any k.
 _SAMPLE = 200
@@ -58,47 +51,6 @@ def _threads(faiss: Any, n_jobs: int | None) -> Iterator[None]:
         yield
     finally:
         faiss.omp_set_num_threads(before)
-
-
-class FlatSearch(TreeSearch):
-    """All pairs by faiss in single precision, measured again; the tree for new points."""
-
-    name = "faiss-flat"
-
-    def _build(self, points: np.ndarray) -> None:
-        import_faiss(self.name)
-        super()._build(points)
-
-    def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
-        """Rank candidates; rows that single precision leaves open are measured against all."""
-        faiss, points, tree, n = import_faiss(self.name), self.points, self._tree, self.n_points
-        scale = find_scale(points, tree)
-        if scale is None:
-            return super().neighbors(k, n_jobs, advance)
-        single = round_points(points, *scale)
-        squares = np.einsum("ij,ij->i", single, single, dtype=np.float64)
-        slack = find_margin(points.shape[1]) * (squares + squares.max())
-        neighbors, distances = np.empty((k, n), np.uint32), np.empty((k, n))
-        left = []
-        asked = min(n, k + _MORE)
-        for start in range(0, n, _ROWS):
-            rows = slice(start, min(start + _ROWS, n))
-            with _threads(faiss, n_jobs):
-                reached, found = faiss.knn(single[rows], single, asked)
-            own = np.arange(rows.start, rows.stop, dtype=np.uint32)
-            lists, _ = _order_candidates(self, points, points[rows], found, own, k, n_jobs=n_jobs)
-            neighbors[:, rows], distances[:, rows] = lists
-            # Whoever was not returned is at least as far as the last, but for rounding.
-            farthest = (distances[-1, rows] * scale[1]) ** 2 * (1 + 1e-12)
-            is_open = ~(farthest < reached[:, -1] - slack[rows]) & (asked < n)
-            left.extend(own[is_open].tolist())
-            if len(left) > _MANY_LEFT * n:
-                return super().neighbors(k, n_jobs, advance)
-            if advance is not None:
-                advance(rows.stop - rows.start)
-        which = np.array(left, dtype=np.uint32)
-        rank_some(self.metric, points, self.ties, which, neighbors, distances)
-        return neighbors, distances
 
 
 class ApproximateSearch(SearchIndex):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bayesknn.paper.registry import REGISTRY
+from bayesknn.paper import REGISTRY
 
 
 def run(out: Path) -> dict[str, str]:

@@ -4,8 +4,8 @@ import json
 
 from click.testing import CliRunner
 
+from bayesknn.cli.paper import paper
 from bayesknn.paper import REGISTRY
-from bayesknn.paper.command import paper
 
 
 def call(*arguments):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.paper.comparison import VERDICTS, Row, as_csv, as_json, compare, judge
-from bayesknn.paper.item import Estimate, Item, Quantity, Result, independent
+from bayesknn.paper.item import Estimate, Item, Quantity, Result
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_the_four_verdicts():
 def test_the_spread_of_single_runs_excuses_only_single_runs():
     estimate = Estimate(0.091, error=0.001, spread=0.003)
     assert judge(Quantity("x", 0.087), estimate) == "within error"
-    assert judge(independent("x", 0.087), estimate) == "differs"
+    assert judge(Quantity("x", 0.087, source="independent"), estimate) == "differs"

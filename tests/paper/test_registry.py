@@ -1,9 +1,10 @@
-"""The registry holds everything the paper has, and says what it costs."""
+"""What was published: everything the paper has, said of each what it is and what it costs."""
 
 import pytest
 
 from bayesknn.paper import REGISTRY, find_items
-from bayesknn.paper.budget import BUDGETS, FULL
+from bayesknn.paper.item import make_item, published_rates, read_published
+from bayesknn.paper.setting import BUDGETS, Budget
 
 FIGURES = """ripley leave1 levelset pseudoo constappro1 constappro2 psycho imperfecto perfecto
 pseudoA pseudoB proba-compa perfindian""".split()
@@ -18,23 +19,43 @@ def test_every_item_is_described():
     for item in REGISTRY.values():
         assert item.title and item.where and item.caption and item.quantities
         assert all(quantity.what for quantity in item.quantities.values())
-        assert all(hasattr(FULL, name) for name in item.budget)
+        assert set(item.budget) <= set(Budget.__dataclass_fields__)
 
 
-def test_every_number_that_may_differ_says_why():
-    # Nothing random, or a sentence: then there is nothing to explain away.
+def test_sentences_have_a_condition_and_values_have_none():
     for item in REGISTRY.values():
         for name, quantity in item.quantities.items():
-            if quantity.holds is not None and not quantity.why:
-                assert quantity.source == "paper", (item.id, name)
+            is_sentence = isinstance(quantity.published, str)
+            assert (quantity.holds is not None) == is_sentence, (item.id, name)
+
+
+def test_the_file_has_no_words_that_nobody_reads():
+    known = {"what", "paper", "independent", "decimals", "unit", "why", "remark"}
+    for entry in read_published().values():
+        assert set(entry) == {"id", "title", "where", "caption", "numbers"}
+        for number in entry["numbers"].values():
+            assert set(number) <= known and not {"paper", "independent"} <= set(number)
+
+
+def test_published_tables():
+    assert published_rates("tab:knn-ripley") == {
+        1: 0.150, 3: 0.134, 15: 0.095, 17: 0.087, 31: 0.084, 54: 0.081,
+    }  # fmt: skip
+    assert published_rates("tab:knn-indian")[57] == 0.205
+
+
+def test_a_condition_on_no_number_is_refused():
+    with pytest.raises(ValueError, match="num:glass: there is no number smalller"):
+        make_item("num:glass", lambda setting: None, smalller=lambda rate: True)
 
 
 def test_the_full_budget_has_the_papers_numbers():
-    assert FULL.long_chain == (40_000, 10_000)
-    assert FULL.perfect_chain == FULL.fixed_k_chain == (10_000, 10_000)
-    assert FULL.pima_first_stage == 10_000 and sum(FULL.pima_chain) == 50_000
-    assert FULL.pima_chain[1] == 20_000
-    assert FULL.n_path_betas == 50 and FULL.path_sweeps == (500, 10_000)
+    full = BUDGETS["full"]
+    assert full.long_chain == (40_000, 10_000)
+    assert full.perfect_chain == full.fixed_k_chain == (10_000, 10_000)
+    assert full.pima_first_stage == 10_000 and sum(full.pima_chain) == 50_000
+    assert full.pima_chain[1] == 20_000
+    assert full.n_path_betas == 50 and full.path_sweeps == (500, 10_000)
     assert BUDGETS["quick"].n_partitions >= 100
 
 

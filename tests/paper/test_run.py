@@ -9,7 +9,7 @@ import pytest
 from bayesknn.paper import REGISTRY, run_paper
 from bayesknn.paper.comparison import VERDICTS, Row
 
-# SPEC, 'Numbers that must come out exactly', and everything that is counted, not sampled.
+# Everything that is counted or computed, not sampled.
 EXACT = {
     "fig:ripley": None,
     "tab:knn-ripley": None,

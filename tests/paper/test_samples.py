@@ -6,10 +6,18 @@ from scipy import stats
 
 from bayesknn.labels import spawn_keys
 from bayesknn.likelihood import log_normalizer
-from bayesknn.paper.gibbs_table import BilinearTable, gibbs_table, integrate, true_expectation
-from bayesknn.paper.moller import moller
-from bayesknn.paper.prediction import measure_error, measure_log_loss
-from bayesknn.paper.samples import Draws, FixedK, pseudo_draws, quietly, ripley_posterior
+from bayesknn.paper.gibbs_table import BilinearTable, gibbs_table, integrate
+from bayesknn.paper.path_sampling import true_expectation
+from bayesknn.paper.samples import (
+    Draws,
+    FixedK,
+    measure_error,
+    measure_log_loss,
+    moller,
+    pseudo_draws,
+    quietly,
+    ripley_posterior,
+)
 from bayesknn.paper.setting import Setting
 from tests.statistical import check, rejects
 
@@ -46,9 +54,9 @@ def test_the_table_is_bilinear():
 
 def test_the_papers_table_starts_at_n_log_2_and_rises(setting):
     table = gibbs_table(setting)
-    assert table.heights.shape == (125, setting.budget.n_path_betas)
-    assert np.allclose(table.heights[:, 0], 250 * np.log(2))
-    assert np.all(np.diff(table.heights, axis=1) > 0)
+    assert table.log_normalizers.shape == (125, setting.budget.n_path_betas)
+    assert np.allclose(table.log_normalizers[:, 0], 250 * np.log(2))
+    assert np.all(np.diff(table.log_normalizers, axis=1) > 0)
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -70,7 +78,7 @@ def test_expectations_are_the_slope_of_exact_log_z(setting, k):
 
 def test_the_spread_of_chains_is_seen():
     beta = np.array([[0.5] * 3 + [1.0] * 50, [0.5] * 3 + [3.0] * 50])
-    draws = Draws(beta, np.full(beta.shape, 5), 3, 0.5, 1.0, [])
+    draws = Draws(beta, np.full(beta.shape, 5), 3, 0.5, [])
     mean = draws.mean("beta")
     assert mean.value == 2.0 and np.isclose(mean.spread, 2**0.5) and np.isclose(mean.error, 1.0)
     assert draws.mean("k") == (5.0, 0.0, 0.0)

@@ -13,7 +13,7 @@ COMMANDS = {
     "demo": ("bayesknn.cli.demo", "The whole way on Ripley's data, with nothing to prepare."),
     "fit": ("bayesknn.cli.fit", "Fit a table, and write predictions, model and report."),
     "predict": ("bayesknn.cli.predict", "Classify the rows of a table with a saved model."),
-    "paper": ("bayesknn.paper.command", "Every figure, table and number of the paper."),
+    "paper": ("bayesknn.cli.paper", "Every figure, table and number of the paper."),
 }
 
 

@@ -13,13 +13,10 @@ if TYPE_CHECKING:
     from bayesknn.classical import ClassicalKNeighborsClassifier
     from bayesknn.report import Analysis
 
-# Misclassification rates of classical kNN on the test sets: the paper's Tables 1 and 2.
-PUBLISHED = {
-    "ripley": {1: 0.150, 3: 0.134, 15: 0.095, 17: 0.087, 31: 0.084, 54: 0.081},
-    "pima": {1: 0.316, 3: 0.229, 15: 0.226, 31: 0.211, 57: 0.205, 66: 0.208},
-}
-# Of the Bayesian rule on Ripley's test set, by likelihood: the paper's Section 4.
-PUBLISHED_BAYESIAN = {"pseudo": 0.087, "coherent": 0.084}
+# Of which items of the paper the error rates are shown: of classical kNN by data set, and of the
+# Bayesian rule on Ripley's data by likelihood.
+CLASSICAL = {"ripley": "tab:knn-ripley", "pima": "tab:knn-indian"}
+BAYESIAN = {"pseudo": "num:error-pseudo", "coherent": "num:error-perfect"}
 DEMO_FOLDER = Path("demo-output")
 PICTURES = ("ripley.png", "ripley.svg")
 TABLES = ("train.csv", "test.csv")
@@ -81,11 +78,11 @@ def _compute(
 
     with progress("Fitting Ripley's and the Pima data", total=5, verbose=not quiet) as advance:
         classical = []
-        for name in PUBLISHED:
+        for name in CLASSICAL:
             classical.append(_classify(name))
             advance(1)
         bayesian = {}
-        for likelihood in PUBLISHED_BAYESIAN:
+        for likelihood in BAYESIAN:
             bayesian[likelihood] = _fit(likelihood)
             advance(1)
         command = (
@@ -119,10 +116,11 @@ class _Classical(NamedTuple):
 
 def _classify(name: str) -> _Classical:
     from bayesknn import ClassicalKNeighborsClassifier, datasets
+    from bayesknn.paper.item import published_rates
 
     data = getattr(datasets, f"load_{name}")()
     errors = {}
-    for k in PUBLISHED[name]:
+    for k in published_rates(CLASSICAL[name]):
         clf = ClassicalKNeighborsClassifier(k).fit(data.X_train, data.y_train)
         errors[k] = 1 - clf.score(data.X_test, data.y_test)
     chosen = ClassicalKNeighborsClassifier("loo").fit(data.X_train, data.y_train)
@@ -148,16 +146,16 @@ def _fit(likelihood: str) -> Analysis:
 
 
 def _print_classical(result: _Classical) -> None:
+    from bayesknn.paper.item import published_rates, read_published
     from bayesknn.plots import LeaveOneOutDisplay
 
     curve = LeaveOneOutDisplay(result.clf.loo_errors_)
-    table = list(PUBLISHED).index(result.name) + 1
-    click.echo(
-        f"\n{result.name.capitalize()}: error rate on {result.n_test} test points (Table {table})"
-    )
+    id = CLASSICAL[result.name]
+    table = read_published()[id]["where"].split(",")[0]
+    click.echo(f"\n{result.name.capitalize()}: error rate on {result.n_test} test points ({table})")
     click.echo("    k   published    ours")
     for k, error in result.errors.items():
-        published = PUBLISHED[result.name][k]
+        published = published_rates(id)[k]
         mark = "" if f"{error:.3f}" == f"{published:.3f}" else "   differs"
         click.echo(f"  {k:3d}       {published:.3f}   {error:.3f}{mark}")
     values = ", ".join(map(str, curve.best_k))
@@ -168,13 +166,16 @@ def _print_classical(result: _Classical) -> None:
 
 
 def _print_bayesian(results: dict[str, Analysis]) -> None:
+    from bayesknn.paper.item import read_published
+
     click.echo("\nRipley: Bayesian k-nearest neighbours, k and its strength beta averaged over")
     click.echo("    likelihood   published    ours   log-loss")
     for likelihood, analysis in results.items():
         found = analysis.scores()["test"]
+        published = read_published()[BAYESIAN[likelihood]]["numbers"]["error"]["paper"]
         click.echo(
-            f"    {likelihood:10s}       {PUBLISHED_BAYESIAN[likelihood]:.3f}   "
-            f"{found.error:.3f}      {found.log_loss:.3f}"
+            f"    {likelihood:10s}       {published:.3f}   {found.error:.3f}      "
+            f"{found.log_loss:.3f}"
         )
 
 

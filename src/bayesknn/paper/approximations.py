@@ -1,56 +1,97 @@
-"""The three approximations against each other and the truth (Section 3.5, Figures 10 to 12)."""
+"""The approximations against each other and the exact posterior (Sections 1.3 and 3.5).
+
+Figures 3 and 10 to 12, and what the paper could not show: the exact posterior.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bayesknn.paper.drawing import draw_exact_beta, new_figure, shade
-from bayesknn.paper.item import Estimate, Item, Quantity, Result
-from bayesknn.paper.prediction import predictive
+from bayesknn.likelihood import HolmesAdamsLikelihood
+from bayesknn.model import UniformPrior
+from bayesknn.paper.drawing import new_figure
+from bayesknn.paper.item import Estimate, Result, make_item
 from bayesknn.paper.samples import (
     auxiliary_draws,
+    difference,
     draws_at,
     exact_posterior,
+    measure_error,
+    measure_log_loss,
+    over_runs,
     path_draws,
+    predictive,
     prior_at,
     pseudo_draws,
     ripley_posterior,
 )
-from bayesknn.paper.setting import BETA_MAX, Setting
-from bayesknn.plots import ApproximationDisplay, ProbabilityComparisonDisplay
-from bayesknn.plots.style import COLOURS, tidy
+from bayesknn.paper.setting import Setting
+from bayesknn.plots import ApproximationDisplay, ProbabilityComparisonDisplay, ZoneMapDisplay
+from bayesknn.posterior import GridPosterior, grid_posterior
+from bayesknn.predictive import find_zones
 
-FIXED_K = (1, 10, 70, 125)
-_METHODS = ("pseudo", "path", "perfect")
+_NAMES = {
+    "pseudo": "pseudo-likelihood",
+    "path": "path sampling",
+    "perfect": "perfect draws",
+    "gibbs": "500 Gibbs sweeps",
+}
+
+
+def draw_zones(setting: Setting) -> Result:
+    """Draw the map of Ripley's square from the perfect chain, as the paper's caption says."""
+    study = setting.ripley
+    rule = predictive(study, auxiliary_draws(setting, "perfect"))
+    low, high = study.X_train.min(axis=0) - 0.1, study.X_train.max(axis=0) + 0.1
+    size = setting.budget.resolution
+    x, y = np.linspace(low, high, size).T
+    grid = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])
+    probabilities = rule.probabilities(grid).reshape(size, size, 2)
+    zones = find_zones(rule.intervals(grid, 0.95)).reshape(size, size)
+    figure, axes = new_figure(1, 2, 9.5, 4.0, sharey=True)
+    display = ZoneMapDisplay(x, y, probabilities, zones, ["1", "2"])
+    display.plot(kind="levels", ax=axes[0, 0])
+    display.plot(study.X_train, np.array(["1", "2"])[study.labels], kind="zones", ax=axes[0, 1])
+    axes[0, 0].set_title("P(class 2), level sets")
+    axes[0, 1].set_title("95 % intervals against one half")
+    axes[0, 1].set_ylabel("")
+    at_test = find_zones(rule.intervals(study.X_test, 0.95))
+    wrong = rule.probabilities(study.X_test).argmax(axis=1) != study.test_labels
+    unsure = at_test < 0
+    return Result(
+        {
+            "zones": Estimate(len(np.unique(zones))),
+            "area": Estimate(float(np.mean(zones < 0))),
+            "unsure": Estimate(float(np.mean(unsure))),
+            "error_sure": Estimate(float(np.mean(wrong[~unsure]))),
+            "error_unsure": Estimate(float(np.mean(wrong[unsure])) if unsure.any() else 0.0),
+        },
+        {"": figure},
+    )
 
 
 def fixed_k(setting: Setting) -> Result:
     """Draw the posterior of beta at fixed k (Figure pseudoA)."""
     study = setting.ripley
     figure, axes = new_figure(2, 2, 9.0, 5.6)
-    shifts, path_gaps, errors = {}, [], []
-    for ax, k in zip(axes.flat, FIXED_K, strict=True):
-        found = {method: draws_at(setting, method, k) for method in _METHODS}
-        values = {method: draws.kept[0].ravel() for method, draws in found.items()}
-        low = min(each.min() for each in values.values())
-        high = max(each.max() for each in values.values())
-        edges = np.linspace(max(0, low - 0.1), min(BETA_MAX, high + 0.1), 70)
-        for method, colour in zip(_METHODS, (COLOURS[5], COLOURS[2], COLOURS[1]), strict=True):
-            shade(ax, values[method], edges, colour, method)
+    estimates, path_gaps = {}, []
+    for ax, k in zip(axes.flat, (1, 10, 70, 125), strict=True):
+        found = {name: draws_at(setting, name, k) for name in ("pseudo", "path", "perfect")}
         exact = exact_posterior(setting, study, f"ripley-exact-at-{k}", prior_at(study, k))
-        draw_exact_beta(ax, exact, "exact")
-        ax.set(title=f"k = {k}", xlabel="β", ylabel="density", xlim=(edges[0], edges[-1]))
-        tidy(ax)
-        shift, path = found["pseudo"].mean("beta"), found["path"].mean("beta")
-        shifts[k] = Estimate(shift.value - exact.beta_mean, shift.error)
-        path_gaps.append(abs(path.value - exact.beta_mean))
-        errors.append(path.error)
-    axes[0, 0].legend(frameon=False, fontsize="small", loc="upper right")
-    estimates = {f"shift_{k}": shift for k, shift in shifts.items()}
-    worst = int(np.argmax(path_gaps))
-    estimates["path"] = Estimate(path_gaps[worst], errors[worst])
-    grows = [shift.value for shift in shifts.values()]
-    estimates["grows"] = Estimate([round(float(each), 2) for each in np.abs(grows)])
+        trees = {_NAMES[name]: draws.tree for name, draws in found.items()}
+        ApproximationDisplay.from_posteriors(
+            {**trees, "exact": exact}, parameters=["beta"], axes=ax
+        )
+        ax.set_title(f"k = {k}")
+        truth = Estimate(exact.beta_mean)
+        estimates[f"shift_{k}"] = difference(found["pseudo"].mean("beta"), truth)
+        gap = difference(found["path"].mean("beta"), truth)
+        path_gaps.append(gap._replace(value=abs(gap.value)))
+    for ax in axes.flat[1:]:
+        ax.get_legend().remove()
+    shifts = [round(abs(shift.value), 2) for shift in estimates.values()]
+    estimates["grows"] = Estimate(shifts)
+    estimates["path"] = max(path_gaps)
     return Result(estimates, {"": figure})
 
 
@@ -60,20 +101,14 @@ def all_marginals(setting: Setting) -> Result:
     perfect = auxiliary_draws(setting, "perfect")
     exact = ripley_posterior(setting)
     figure, axes = new_figure(2, 1, 7.5, 5.4)
-    posteriors = {
-        "pseudo-likelihood": pseudo.tree,
-        "path sampling": path.tree,
-        "perfect sampling": perfect.tree,
-        "exact posterior": exact,
+    trees = {"pseudo": pseudo.tree, "path": path.tree, "perfect": perfect.tree}
+    posteriors = {_NAMES[name]: tree for name, tree in trees.items()}
+    ApproximationDisplay.from_posteriors({**posteriors, "exact": exact}, axes=axes.ravel())
+    estimates = {
+        "beta": difference(pseudo.mean("beta"), Estimate(exact.beta_mean)),
+        "k": difference(pseudo.mean("k"), Estimate(exact.k_mean)),
+        "path": difference(path.mean("k"), perfect.mean("k")),
     }
-    ApproximationDisplay.from_posteriors(posteriors, axes=axes.ravel())
-    estimates = {}
-    for name in ("beta", "k"):
-        found, truth = pseudo.mean(name), (exact.beta_mean if name == "beta" else exact.k_mean)
-        estimates[name] = Estimate(found.value - truth, found.error)
-    gap = path.mean("k").value - perfect.mean("k").value
-    error = (path.mean("k").error ** 2 + perfect.mean("k").error ** 2) ** 0.5
-    estimates["path"] = Estimate(gap, error)
     return Result(estimates, {"": figure})
 
 
@@ -99,73 +134,95 @@ def compare_probabilities(setting: Setting) -> Result:
     )
 
 
+def exact_posteriors(setting: Setting) -> Result:
+    """Compute the posterior and the pseudo-likelihood's by quadrature."""
+    study = setting.ripley
+    exact = ripley_posterior(setting)
+    pseudo = grid_posterior(study.pseudo, study.prior)
+    at_14 = float(exact.k_probabilities[13])
+    return Result(
+        {
+            "beta": Estimate(exact.beta_mean, exact.beta_mean_error),
+            "beta_sd": Estimate(exact.beta_sd, exact.beta_mean_error),
+            "k": Estimate(exact.k_mean, exact.k_mean_error),
+            "k_sd": Estimate(exact.k_sd, exact.k_mean_error),
+            "at_14": Estimate(at_14, float(exact.k_probabilities_error[13])),
+            "mode": Estimate(int(exact.k_probabilities.argmax()) + 1),
+            "pseudo_beta": Estimate(pseudo.beta_mean),
+            "pseudo_beta_sd": Estimate(pseudo.beta_sd),
+            "pseudo_k": Estimate(pseudo.k_mean),
+            "pseudo_k_sd": Estimate(pseudo.k_sd),
+        }
+    )
+
+
+def against_exact(setting: Setting) -> Result:
+    """Judge every approximation by the exact posterior, and all of them on the test set."""
+    study = setting.ripley
+    exact = ripley_posterior(setting)
+    holmes_adams = grid_posterior(
+        HolmesAdamsLikelihood(study.graph, study.labels, study.n_classes),
+        # Forward neighbours alone count half as much: a prior up to 4 would cut it off.
+        UniformPrior(study.k_max, 10.0),
+    )
+    chains = {
+        "pseudo": pseudo_draws(setting),
+        "path": path_draws(setting),
+        "perfect": auxiliary_draws(setting, "perfect"),
+        "gibbs": auxiliary_draws(setting, "gibbs"),
+    }
+    figure, axes = new_figure(2, 1, 7.5, 5.6)
+    shown = {_NAMES[name]: draws.tree for name, draws in chains.items()}
+    ApproximationDisplay.from_posteriors(
+        {**shown, "Holmes and Adams": holmes_adams, "exact": exact}, axes=axes.ravel()
+    )
+    estimates = {}
+    for name, draws in chains.items():
+        _, k = draws.kept
+        apart = [_distance(chain, exact) for chain in k]
+        estimates[f"distance_{name}"] = over_runs(apart, _distance(k.ravel(), exact))
+        estimates[f"loss_{name}"] = measure_log_loss(study, draws)
+    forward = predictive(study, holmes_adams, "forward").probabilities(study.X_test)
+    estimates["error_exact"] = measure_error(study, exact)
+    estimates["loss_exact"] = measure_log_loss(study, exact)
+    estimates["error_ha"] = Estimate(study.error_rate(forward))
+    estimates["loss_ha"] = Estimate(study.log_loss(forward))
+    return Result(estimates, {"": figure})
+
+
+def _distance(k: np.ndarray, exact: GridPosterior) -> float:
+    """Return the total variation distance of draws of k from their exact distribution."""
+    found = np.bincount(k, minlength=exact.k_max + 1)[1:] / len(k)
+    return float(0.5 * np.abs(found - exact.k_probabilities).sum())
+
+
+_PERFECT = ("n_chains", "perfect_chain")
+_ALL = (*_PERFECT, "long_chain")
 ITEMS = [
-    Item(
-        "fig:pseudoA", "Posterior of β at fixed k", "Figure 10, Section 3.5", fixed_k,
-        {
-            **{
-                f"shift_{k}": Quantity(
-                    f"pseudo-likelihood mean of β less the exact one at k = {k}",
-                    None, 2, remark="The line in the figure is the exact posterior.")
-                for k in FIXED_K
-            },
-            "grows": Quantity(
-                f"size of those differences at k = {', '.join(map(str, FIXED_K))}",
-                "the larger k is, the worse is this discrepancy", 2,
-                holds=lambda far: far.value == sorted(far.value),
-                why="From k = 10 on it grows; at k = 1 the pseudo-likelihood is off the other "
-                "way."),
-            "path": Quantity("largest distance of the path-sampling mean of β from it",
-                             "path sampling strongly coincides with the perfect sampling", 2,
-                             holds=lambda gap: gap.value < 0.05 + 3 * gap.error,
-                             why="Gibbs chains that have not converged bias log Z where the "
-                             "posterior lies at this k."),
-        },
-        "Approximations to the posterior distribution of β by the pseudo (red), the path (green) "
-        "and the perfect (yellow) schemes for k = 1, 10, 70, 125; 20,000 iterations, 10,000 "
-        "burn-in.",
+    make_item("fig:levelset", draw_zones, (*_PERFECT, "resolution")),
+    make_item(
+        "fig:pseudoA",
+        fixed_k,
         ("n_chains", "fixed_k_chain", "n_path_betas", "path_sweeps"),
+        grows=lambda shifts: shifts.value == sorted(shifts.value),
+        path=lambda gap: gap.value < 0.05 + 3 * gap.error,
     ),
-    Item(
-        "fig:pseudoB", "Posteriors of β and k side by side", "Figure 11, Section 3.5",
+    make_item(
+        "fig:pseudoB",
         all_marginals,
-        {
-            "beta": Quantity("pseudo-likelihood mean of β less the exact one",
-                             "β is significantly overestimated by the pseudo-likelihood", 3,
-                             holds=lambda gap: gap.value > 3 * gap.error),
-            "k": Quantity("pseudo-likelihood mean of k less the exact one",
-                          "k is significantly overestimated by the pseudo-likelihood", 1,
-                          holds=lambda gap: gap.value > 3 * gap.error),
-            "path": Quantity("path-sampling mean of k less the perfect one",
-                             "the correspondence between path and perfect is not absolute for k",
-                             2, holds=lambda gap: abs(gap.value) > 3 * gap.error,
-                             why="Here the two means of k agree within their Monte Carlo "
-                             "errors."),
-        },
-        "Comparison of the posterior distributions of β (top) and k (bottom) for the three "
-        "approximations.",
-        ("n_chains", "long_chain", "perfect_chain"),
+        _ALL,
+        beta=lambda gap: gap.value > 3 * gap.error,
+        k=lambda gap: gap.value > 3 * gap.error,
+        path=lambda gap: abs(gap.value) > 3 * gap.error,
     ),
-    Item(
-        "fig:proba-compa", "Class probabilities of two methods", "Figure 12, Section 3.5",
+    make_item(
+        "fig:proba-compa",
         compare_probabilities,
-        {
-            "different": Quantity("test points of 1000 that are classified differently",
-                                  "a large number of different classifications", 0,
-                                  holds=lambda n: n.value >= 10,
-                                  why="The probabilities differ in the middle of the range, but "
-                                  "hardly any of them on the two sides of one half."),
-            "largest": Quantity("largest difference of P(y = 1)",
-                                "the discrepancy may be substantial", 2,
-                                holds=lambda gap: gap.value > 0.1),
-            "bias": Quantity("mean difference of P(y = 1) where it is between .2 and .8",
-                             "no clear bias direction in using pseudo-likelihood", 3,
-                             holds=lambda gap: abs(gap.value) <= 3 * gap.error,
-                             why="There is a mean difference in the middle of the range, though "
-                             "a small one."),
-        },
-        "Comparison of the class probabilities P(y = 1 | x) estimated at each point of the test "
-        "sample.",
-        ("n_chains", "long_chain", "perfect_chain"),
+        _ALL,
+        different=lambda n: n.value >= 10,
+        largest=lambda gap: gap.value > 0.1,
+        bias=lambda gap: abs(gap.value) <= 3 * gap.error,
     ),
-]  # fmt: skip
+    make_item("ref:posterior", exact_posteriors, ("tolerance",)),
+    make_item("extra:exact-posterior", against_exact, (*_ALL, "tolerance")),
+]

@@ -1,65 +1,50 @@
-"""Metropolis-Hastings on the pseudo-likelihood and on the path-sampling table (Section 3)."""
+"""The paper's chains on (beta, k), one method after the other (Sections 2.1, 3.2 to 3.4 and 4).
+
+Metropolis-Hastings on the pseudo-likelihood and on the path-sampling table; auxiliary variables
+with perfect and with Gibbs draws; the latter on the Pima data.
+"""
 
 from __future__ import annotations
 
 import math
+import time
 from itertools import product
+
+import numpy as np
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import HolmesAdamsLikelihood
-from bayesknn.paper.drawing import draw_chain, new_figure
-from bayesknn.paper.item import Estimate, Item, Quantity, Result, independent
-from bayesknn.paper.prediction import measure_error
+from bayesknn.paper.drawing import draw_chain
+from bayesknn.paper.item import Estimate, Result, make_item
 from bayesknn.paper.samples import (
+    BAD_PLUG_IN,
+    GOOD_PLUG_IN,
     Draws,
+    auxiliary_draws,
+    difference,
+    exact_posterior,
+    measure_error,
+    moller,
+    over_runs,
     path_draws,
+    pima_draws,
     pseudo_draws,
+    quietly,
     ripley_posterior,
 )
 from bayesknn.paper.setting import BETA_MAX, Setting
+from bayesknn.plots.style import COLOURS
 from bayesknn.posterior import GridPosterior, grid_posterior
 
-_NOT_EXACT = (
-    "The chain is the paper's, on a posterior that is not exactly ours: log Z comes from a grid of "
-    "13 values of k with straight lines between, and the posterior lies between two of them."
-)
 
-
-def pseudo_chain(setting: Setting) -> Result:
-    """Draw the chain on the pseudo-likelihood (Figure pseudoo)."""
-    draws = pseudo_draws(setting)
-    exact = grid_posterior(setting.ripley.pseudo, setting.ripley.prior)
-    return _chain(draws, exact, "quadrature")
-
-
-def path_chain(setting: Setting) -> Result:
-    """Draw the chain on the path-sampling table (Figure psycho)."""
-    draws, other = path_draws(setting), pseudo_draws(setting)
-    result = _chain(draws, ripley_posterior(setting), "exact posterior")
-    ratio = draws.effective("k") / other.effective("k")
-    result.estimates["mixing"] = Estimate(ratio)
-    return result
-
-
-def _chain(draws: Draws, exact: GridPosterior, label: str) -> Result:
-    figure, axes = new_figure(2, 2, 8.5, 5.0, width_ratios=(1.4, 1))
-    draw_chain(axes, draws, exact, BETA_MAX, label)
-    estimates = {
-        "beta": draws.mean("beta"),
-        "k": draws.mean("k"),
-        "acceptance": Estimate(draws.acceptance),
-    }
-    return Result(estimates, {"": figure}, draws.messages)
-
-
-def pseudo_error(setting: Setting) -> Result:
-    """Predict with the pseudo-likelihood chain."""
-    return Result({"error": measure_error(setting.ripley, pseudo_draws(setting))})
-
-
-def path_error(setting: Setting) -> Result:
-    """Predict with the path-sampling chain."""
-    return Result({"error": measure_error(setting.ripley, path_draws(setting))})
+def holmes_adams_sum(setting: Setting) -> Result:
+    """Sum the Holmes-Adams product over all labels of two points (Section 2.1)."""
+    pair = NeighborGraph.from_neighbors([[1, 0]])
+    total = math.fsum(
+        math.exp(HolmesAdamsLikelihood(pair, labels, 2).log_density(1.0, 1))
+        for labels in product((0, 1), repeat=2)
+    )
+    return Result({"sum": Estimate(total)})
 
 
 def pseudo_maximum(setting: Setting) -> Result:
@@ -79,86 +64,179 @@ def pseudo_maximum(setting: Setting) -> Result:
     )
 
 
-def holmes_adams_sum(setting: Setting) -> Result:
-    """Sum the Holmes-Adams product over all labels of two points (Section 2.1)."""
-    pair = NeighborGraph.from_neighbors([[1, 0]])
-    total = math.fsum(
-        math.exp(HolmesAdamsLikelihood(pair, labels, 2).log_density(1.0, 1))
-        for labels in product((0, 1), repeat=2)
+def pseudo_chain(setting: Setting) -> Result:
+    """Draw the chain on the pseudo-likelihood (Figure pseudoo)."""
+    exact = grid_posterior(setting.ripley.pseudo, setting.ripley.prior)
+    return _chain(pseudo_draws(setting), exact, "quadrature")
+
+
+def path_chain(setting: Setting) -> Result:
+    """Draw the chain on the path-sampling table (Figure psycho)."""
+    draws, other = path_draws(setting), pseudo_draws(setting)
+    result = _chain(draws, ripley_posterior(setting), "exact posterior")
+    ratio = draws.effective("k") / other.effective("k")
+    result.estimates["mixing"] = Estimate(ratio)
+    return result
+
+
+def _chain(draws: Draws, exact: GridPosterior, label: str) -> Result:
+    figure, _ = draw_chain(draws, exact, label)
+    estimates = {
+        "beta": draws.mean("beta"),
+        "k": draws.mean("k"),
+        "acceptance": Estimate(draws.acceptance),
+    }
+    return Result(estimates, {"": figure}, draws.messages)
+
+
+def bad_chain(setting: Setting) -> Result:
+    """Draw the perfect chain with the pseudo-likelihood plug-in (Figure imperfecto)."""
+    draws = auxiliary_draws(setting, "perfect", BAD_PLUG_IN)
+    figure, _ = draw_chain(draws, ripley_posterior(setting))
+    good = auxiliary_draws(setting, "perfect")
+    estimates = {
+        "rejection": Estimate(1 - draws.acceptance),
+        "good": Estimate(1 - good.acceptance),
+        "k": draws.mean("k"),
+        "beta": draws.mean("beta"),
+    }
+    return Result(estimates, {"": figure}, draws.messages)
+
+
+def good_chains(setting: Setting) -> Result:
+    """Draw the perfect and the Gibbs chains with the better plug-in (Figure perfecto)."""
+    found = {name: auxiliary_draws(setting, name) for name in ("perfect", "gibbs")}
+    figures, notes = {}, []
+    for name, draws in found.items():
+        figures[name], axes = draw_chain(draws, ripley_posterior(setting))
+        axes[0, 0].set_title("perfect draws" if name == "perfect" else "500 Gibbs sweeps")
+        notes += [f"{name}: {message}" for message in draws.messages]
+    means = {name: draws.mean("k") for name, draws in found.items()}
+    return Result(
+        {
+            "beta": found["perfect"].mean("beta"),
+            "k": means["perfect"],
+            "gibbs_beta": found["gibbs"].mean("beta"),
+            "gibbs_k": means["gibbs"],
+            "same": difference(means["gibbs"], means["perfect"]),
+        },
+        figures,
+        notes,
     )
-    return Result({"sum": Estimate(total)})
 
 
+def running_times(setting: Setting) -> Result:
+    """Time one chain of each kind, one thread, and scale to the paper's 50,000 moves."""
+
+    def make() -> dict[str, float]:
+        return {name: _minutes(setting, name) for name in ("gibbs", "perfect")}
+
+    minutes = {name: float(value) for name, value in setting.keep("times", make).items()}
+    return Result(
+        {
+            "gibbs": Estimate(minutes["gibbs"]),
+            "perfect": Estimate(minutes["perfect"]),
+            "ratio": Estimate(minutes["perfect"] / minutes["gibbs"]),
+        }
+    )
+
+
+def _minutes(setting: Setting, label_sampler: str) -> float:
+    study, n_timed = setting.ripley, setting.budget.n_timed
+
+    def sample(n_draws: int) -> None:
+        quietly(
+            lambda: moller(
+                study.coherent, study.prior, label_sampler, GOOD_PLUG_IN, n_chains=1, n_warmup=0,
+                n_draws=n_draws, random_state=setting.seeds(f"time-{label_sampler}"), n_jobs=1,
+            )
+        )  # fmt: skip
+
+    sample(10)  # compiles
+    start = time.perf_counter()
+    sample(n_timed)
+    return (time.perf_counter() - start) * 50_000 / n_timed / 60
+
+
+def pima_chain(setting: Setting) -> Result:
+    """Draw the Gibbs chain on the Pima data (Figure perfindian)."""
+    draws = pima_draws(setting)
+    exact = exact_posterior(setting, setting.pima, "pima-exact")
+    figure, axes = draw_chain(draws, exact)
+    axes[1, 0].set_ylim(0, setting.pima.k_max + 1)
+    axes[1, 0].axhspan(57, 66, color=COLOURS[1], alpha=0.35, linewidth=0, zorder=0.5)
+    axes[1, 0].annotate(
+        "chosen by leave-one-out", (0.01, 61.5), xycoords=("axes fraction", "data"), va="center",
+        fontsize="small",
+    )  # fmt: skip
+    shares = np.mean((draws.kept[1] >= 57) & (draws.kept[1] <= 66), axis=1)
+    return Result(
+        {
+            "avoided": over_runs(shares),
+            "k": draws.mean("k"),
+            "beta": draws.mean("beta"),
+            "exact_k": Estimate(exact.k_mean, exact.k_mean_error),
+            "exact_beta": Estimate(exact.beta_mean, exact.beta_mean_error),
+        },
+        {"": figure},
+        draws.messages,
+    )
+
+
+def pima_error(setting: Setting) -> Result:
+    """Predict with the Gibbs chain, and with the exact posterior."""
+    exact = exact_posterior(setting, setting.pima, "pima-exact")
+    return Result(
+        {
+            "error": measure_error(setting.pima, pima_draws(setting)),
+            "exact": measure_error(setting.pima, exact),
+            "multiple": Estimate([69 / 332, 70 / 332]),
+        }
+    )
+
+
+def _error_of(setting: Setting, draws: Draws) -> Result:
+    return Result({"error": measure_error(setting.ripley, draws)})
+
+
+_LONG = ("n_chains", "long_chain")
+_PATH = (*_LONG, "n_path_betas", "path_sweeps")
+_PERFECT = ("n_chains", "perfect_chain")
+_PIMA = ("n_chains", "pima_first_stage", "pima_chain")
 ITEMS = [
-    Item(
-        "num:holmes-adams", "The Holmes-Adams product is not normalised", "Section 2.1",
-        holmes_adams_sum,
-        {"sum": Quantity("sum of the product over the labels of two points at β = 1, k = 1",
-                         2 * (1 + math.exp(2)) / (1 + math.e) ** 2, decimals=10,
-                         remark="Not one, as the paper says: 2(1 + exp 2β) / (1 + exp β)².")},
-        "For n = 2 and G = 2 the sum is 2(1 + exp(2β/k)) / (1 + exp(β/k))², clearly different "
-        "from 1.",
+    make_item("num:holmes-adams", holmes_adams_sum),
+    make_item("num:pseudo-maximum", pseudo_maximum),
+    make_item("fig:pseudoo", pseudo_chain, _LONG),
+    make_item("num:error-pseudo", lambda setting: _error_of(setting, pseudo_draws(setting)), _LONG),
+    make_item("fig:psycho", path_chain, _PATH, mixing=lambda ratio: ratio.value > 1),
+    make_item("num:error-path", lambda setting: _error_of(setting, path_draws(setting)), _PATH),
+    make_item(
+        "fig:imperfecto",
+        bad_chain,
+        _PERFECT,
+        rejection=lambda rate: rate.value > 0.9,
+        good=lambda rate: rate.value < 0.9,
     ),
-    Item(
-        "num:pseudo-maximum", "Maximum of the pseudo-likelihood", "Section 3.2", pseudo_maximum,
-        {
-            "k": Quantity("k at the maximum, Ripley", 53),
-            "beta": Quantity("β at the maximum, Ripley", 2.28, decimals=2),
-            "more": independent("the same β to more decimals", 2.2805, 4),
-            "value": independent("log pseudo-likelihood there", -71.7523, 4),
-            "pima_k": independent("k at the maximum, Pima", 50),
-            "pima_beta": independent("β at the maximum, Pima", 1.3379, 4),
-            "pima_value": independent("log pseudo-likelihood there", -102.384, 3),
-        },
-        "The pseudo-maximum is achieved for k = 53 and β = 2.28.",
+    make_item(
+        "fig:perfecto", good_chains, _PERFECT, same=lambda gap: abs(gap.value) <= 3 * gap.error
     ),
-    Item(
-        "fig:pseudoo", "Chain on the pseudo-likelihood", "Figure 4, Section 3.2", pseudo_chain,
-        {
-            "beta": independent("posterior mean of β under the pseudo-likelihood", 2.447),
-            "k": independent("posterior mean of k under the pseudo-likelihood", 55.1, 1),
-            "acceptance": Quantity("share of moves accepted", decimals=2),
-        },
-        "Random walk Metropolis-Hastings on the pseudo-likelihood: 50,000 iterations, 40,000 "
-        "burn-in, τ² = 0.05, r = 3, β_max = 4. Sequences and marginals of β (top) and k (bottom).",
-        ("n_chains", "long_chain"),
+    make_item(
+        "num:error-perfect",
+        lambda setting: _error_of(setting, auxiliary_draws(setting, "perfect")),
+        _PERFECT,
     ),
-    Item(
-        "num:error-pseudo", "Error rate with the pseudo-likelihood", "Section 3.2", pseudo_error,
-        {"error": Quantity("test error rate, pseudo-likelihood chain", 0.087,
-                           why="The pseudo-likelihood posterior is known exactly here and its "
-                           "error rate is .085; the paper's last 10,000 iterations of one slow "
-                           "chain are a few effective draws.")},
-        "The error rate on the test set of 1000 points is 8.7 %.",
-        ("n_chains", "long_chain"),
+    make_item(
+        "num:error-gibbs",
+        lambda setting: _error_of(setting, auxiliary_draws(setting, "gibbs")),
+        _PERFECT,
     ),
-    Item(
-        "fig:psycho", "Chain on the path-sampling approximation", "Figure 7, Section 3.3",
-        path_chain,
-        {
-            "beta": independent("posterior mean of β, path sampling", 1.457,
-                             why=_NOT_EXACT),
-            "k": independent("posterior mean of k, path sampling", 15.0, 1,
-                          why=_NOT_EXACT),
-            "acceptance": Quantity("share of moves accepted", decimals=2),
-            "mixing": Quantity(
-                "effective draws of k in an iteration, relative to the pseudo-likelihood chain",
-                "mixes much more rapidly than its pseudo-likelihood counterpart", 1,
-                holds=lambda ratio: ratio.value > 1,
-                why="The chain on the path-sampling table does not mix faster here: the "
-                "posterior of k is narrower, but the fixed steps reject more moves."),
-        },
-        "The same chain with the path sampling approximation of the normalising constant. The "
-        "line is the exact posterior, which the paper did not have.",
-        ("n_chains", "long_chain", "n_path_betas", "path_sweeps"),
+    make_item(
+        "num:times",
+        running_times,
+        ("n_timed",),
+        perfect=lambda minutes: minutes.value > 7 * 24 * 60,
+        ratio=lambda ratio: ratio.value > 10,
     ),
-    Item(
-        "num:error-path", "Error rate with path sampling", "Section 3.3", path_error,
-        {"error": Quantity("test error rate, path-sampling chain", 0.085,
-                           why="The exact posterior's error rate is .092 to .094 by three "
-                           "independent routes, and ours agrees with those; the published .085 "
-                           "is not reproduced.")},
-        "The error rate for Ripley's test set is equal to 8.5 %.",
-        ("n_chains", "long_chain", "n_path_betas", "path_sweeps"),
-    ),
-]  # fmt: skip
+    make_item("fig:perfindian", pima_chain, _PIMA, avoided=lambda rate: rate.value < 10 / 68),
+    make_item("num:error-pima", pima_error, _PIMA),
+]

@@ -9,14 +9,15 @@ chains do not converge at large beta, which is one of the things to see.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import swendsen_wang_labels
-from bayesknn.likelihood import path_table
+from bayesknn.labels import gibbs_chains, spawn_keys
 from bayesknn.model import BoltzmannModel
 from bayesknn.paper.setting import BETA_MAX, Setting
 
@@ -30,17 +31,17 @@ class BilinearTable:
     Attributes
     ----------
     betas : ndarray of shape (n_betas,)
-    heights : ndarray of shape (k_max, n_betas)
-        log Z at every k, those between the paper's already interpolated.
+    log_normalizers : ndarray of shape (k_max, n_betas)
+        At every k, those between the paper's already interpolated.
     """
 
     betas: np.ndarray
-    heights: np.ndarray
+    log_normalizers: np.ndarray
 
     @property
     def k_max(self) -> int:
         """Largest k served."""
-        return len(self.heights)
+        return len(self.log_normalizers)
 
     @property
     def beta_max(self) -> float:
@@ -49,30 +50,78 @@ class BilinearTable:
 
     def log_normalizer(self, beta: Any, k: int) -> Any:
         """Return log Z(beta, k)."""
-        return np.interp(beta, self.betas, self.heights[k - 1])
+        return np.interp(beta, self.betas, self.log_normalizers[k - 1])
 
 
 def gibbs_expectations(setting: Setting) -> dict[str, np.ndarray]:
-    """Estimate E[S_k] / k on the paper's grid.
+    """Estimate E[S_k] / k on the paper's grid of Ripley's graph.
 
     Returns
     -------
     dict
-        ``betas``, ``ks``, and ``mean`` of shape (n_k, n_betas).
+        ``betas``, and ``mean`` of shape (n_k, n_betas).
     """
     study, budget = setting.ripley, setting.budget
-    n_warmup, n_sweeps = budget.path_sweeps
 
     def make() -> dict[str, Any]:
-        table = path_table(
-            study.graph, study.n_classes, beta_max=BETA_MAX, grid="paper",
-            grid_shape=(budget.n_path_betas, None), n_sweeps=n_sweeps, n_warmup=n_warmup,
-            random_state=setting.seeds("gibbs-path"), n_jobs=setting.n_jobs,
+        betas = np.linspace(0.0, BETA_MAX, budget.n_path_betas)
+        mean = gibbs_means(
+            study.graph, study.n_classes, betas, PAPER_K, budget.path_sweeps,
+            setting.seeds("gibbs-path"), setting.n_jobs,
         )  # fmt: skip
-        ks = np.array(PAPER_K)
-        return {"betas": table.betas, "ks": ks, "mean": table.means[0, ks - 1]}
+        return {"betas": betas, "mean": mean}
 
     return setting.keep("gibbs-path", make)
+
+
+def gibbs_means(
+    graph: NeighborGraph,
+    n_classes: int,
+    betas: np.ndarray,
+    ks: Sequence[int],
+    n_sweeps: tuple[int, int],
+    seeds: Any,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Estimate E[S_k] / k by one Gibbs chain for each beta and k.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    n_classes : int
+    betas : ndarray of shape (n_betas,)
+        The first is 0, where the expectation is known.
+    ks : sequence of int
+    n_sweeps : (int, int)
+        Before counting, and counted.
+    seeds : int or SeedSequence
+    n_jobs : int, optional
+        Threads.
+
+    Returns
+    -------
+    ndarray of shape (n_k, n_betas)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.paper.gibbs_table import gibbs_means
+    >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
+    >>> gibbs_means(ring, 2, np.array([0.0, 9.0]), [1], (50, 100), 0).round(1)
+    array([[2.5, 5. ]])
+    """
+    model = BoltzmannModel(graph, n_classes)
+    n_warmup, n_counted = n_sweeps
+
+    def estimate(k: int, key: np.uint64) -> np.ndarray:
+        _, agreement = gibbs_chains(
+            model, betas[1:], k, n_sweeps=n_counted, n_warmup=n_warmup, key=key
+        )
+        return np.concatenate([[graph.n_points / n_classes], agreement.mean(axis=0) / k])
+
+    calls = (delayed(estimate)(*task) for task in zip(ks, spawn_keys(seeds, len(ks)), strict=True))
+    return np.array(Parallel(n_jobs=n_jobs, require="sharedmem")(calls))
 
 
 def gibbs_table(setting: Setting) -> BilinearTable:
@@ -82,8 +131,8 @@ def gibbs_table(setting: Setting) -> BilinearTable:
     at_zero = study.graph.n_points * np.log(study.n_classes)
     rows = at_zero + integrate(found["betas"], found["mean"])
     every_k = np.arange(1, study.k_max + 1)
-    heights = [np.interp(every_k, found["ks"], column) for column in rows.T]
-    return BilinearTable(found["betas"], np.array(heights).T)
+    columns = [np.interp(every_k, PAPER_K, column) for column in rows.T]
+    return BilinearTable(found["betas"], np.array(columns).T)
 
 
 def integrate(betas: np.ndarray, slopes: np.ndarray) -> np.ndarray:
@@ -99,26 +148,3 @@ def integrate(betas: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     steps = np.diff(betas) * (slopes[..., 1:] + slopes[..., :-1]) / 2
     first = np.zeros((*slopes.shape[:-1], 1))
     return np.concatenate([first, np.cumsum(steps, axis=-1)], axis=-1)
-
-
-def true_expectation(
-    graph: NeighborGraph, beta: float, k: int, n_classes: int, key: np.uint64, n_sweeps: int
-) -> tuple[float, float]:
-    """Estimate E[S_k] / k by Swendsen-Wang from the clusters; also return the error.
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels import spawn_keys
-    >>> from bayesknn.paper.gibbs_table import true_expectation
-    >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
-    >>> mean, error = true_expectation(ring, 0.0, 1, 2, spawn_keys(0, 1)[0], 20)
-    >>> mean
-    2.5
-    """
-    model = BoltzmannModel(graph, n_classes)
-    _, info = swendsen_wang_labels(model, beta, k, n_draws=n_sweeps, key=key)
-    values = info.cluster_agreement / k
-    # Autocorrelation is at most a few sweeps: means of 20 batches are nearly independent.
-    batches = np.array([batch.mean() for batch in np.array_split(values, 20)])
-    return float(values.mean()), float(batches.std(ddof=1) / np.sqrt(len(batches)))

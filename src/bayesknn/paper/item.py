@@ -1,14 +1,17 @@
-"""What an entry of the paper is: what was published, and what we found (SPEC, issue 6).
+"""What an entry of the paper is: what was published, and what we found.
 
-An :class:`Item` holds the published values and a function; the function sees only the
+An :class:`Item` holds what ``published.toml`` says of it and a function; the function sees only the
 :class:`~bayesknn.paper.setting.Setting` and returns a :class:`Result`, so that no published value
 can find its way into ours. ``comparison.py`` puts the two side by side.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -72,14 +75,9 @@ class Quantity:
     unit: str = ""
 
 
-def independent(what: str, value: Any, decimals: int = 3, **options: Any) -> Quantity:
-    """Return a quantity whose value was computed independently of the paper and this package."""
-    return Quantity(what, value, decimals, source="independent", **options)
-
-
 @dataclass
 class Result:
-    """What a function of the registry returns.
+    """What the function of an item returns.
 
     Attributes
     ----------
@@ -103,9 +101,7 @@ class Item:
     Attributes
     ----------
     id : str
-        Its LaTeX label, with the prefix ``fig:`` or ``tab:`` where the paper left it out; ``num:``
-        for numbers in the text, ``ref:`` for numbers computed independently, ``extra:`` for what
-        the paper could not show.
+        See ``published.toml``.
     title : str
     where : str
         The place in the paper.
@@ -115,7 +111,7 @@ class Item:
     caption : str
         What the published figure or passage shows.
     budget : tuple of str
-        The fields of :class:`~bayesknn.paper.budget.Budget` that decide how long it takes.
+        The fields of :class:`~bayesknn.paper.setting.Budget` that decide how long it takes.
     """
 
     id: str
@@ -130,3 +126,63 @@ class Item:
     def slug(self) -> str:
         """Its id as a file name."""
         return self.id.replace(":", "-")
+
+
+@cache
+def read_published() -> dict[str, dict[str, Any]]:
+    """Return the entries of ``published.toml`` by id, in the order of the paper.
+
+    Examples
+    --------
+    >>> from bayesknn.paper.item import read_published
+    >>> read_published()["num:error-path"]["numbers"]["error"]["paper"]
+    0.085
+    """
+    with open(Path(__file__).with_name("published.toml"), "rb") as file:
+        return {entry["id"]: entry for entry in tomllib.load(file)["item"]}
+
+
+def published_rates(id: str) -> dict[int, float]:
+    """Return a published table of error rates by k.
+
+    Examples
+    --------
+    >>> from bayesknn.paper.item import published_rates
+    >>> published_rates("tab:knn-ripley")[17]
+    0.087
+    """
+    numbers = read_published()[id]["numbers"]
+    return {int(name.removeprefix("k=")): number["paper"] for name, number in numbers.items()}
+
+
+def make_item(
+    id: str,
+    function: Callable[[Setting], Result],
+    budget: tuple[str, ...] = (),
+    **holds: Callable[[Estimate], bool],
+) -> Item:
+    """Join a function to what was published.
+
+    Parameters
+    ----------
+    id : str
+    function : callable
+    budget : tuple of str
+    **holds : callable
+        For each published sentence, by its name: whether an estimate bears it out.
+
+    Returns
+    -------
+    Item
+    """
+    entry = read_published()[id]
+    quantities = {}
+    for name, number in entry["numbers"].items():
+        words = {key: number[key] for key in number if key not in ("paper", "independent")}
+        source = "independent" if "independent" in number else "paper"
+        quantities[name] = Quantity(
+            published=number.get(source), source=source, holds=holds.pop(name, None), **words
+        )
+    if holds:
+        raise ValueError(f"{id}: there is no number {', '.join(holds)} in published.toml")
+    return Item(id, entry["title"], entry["where"], function, quantities, entry["caption"], budget)

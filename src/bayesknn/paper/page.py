@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from bayesknn._utils.extras import require
 from bayesknn.paper.comparison import NOTHING, VERDICTS, Row, show_number
-from bayesknn.paper.item import Item
-from bayesknn.paper.registry import REGISTRY
+from bayesknn.paper.item import Item, read_published
 
 if TYPE_CHECKING:
     from bayesknn.paper.run import Outcome
 
-# Of a picture, for one of the page: pictures are drawn at 150 dots an inch.
-_PIXELS = 1.4
-_TEMPLATES = Path(__file__).parent / "templates"
+DPI = 150
+"""At which the figures are drawn."""
 
 
 def require_jinja() -> None:
@@ -42,15 +40,14 @@ def make_page(folder: Path, outcomes: list[Outcome], stamp: dict[str, Any]) -> s
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
-    )
+    loader = FileSystemLoader(Path(__file__).parent / "templates")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     verdicts = [row.verdict for outcome in outcomes for row in outcome.rows]
     budget = "" if stamp["budget"] == "quick" else f" --{stamp['budget']}"
     return environment.get_template("paper.html").render(
         outcomes=outcomes,
         stamp=stamp,
-        n_items=len(REGISTRY),
+        n_items=len(read_published()),
         counts={verdict: verdicts.count(verdict) for verdict in VERDICTS},
         minutes=_show_time(sum(outcome.seconds for outcome in outcomes)),
         pictures={name: _embed(folder / name) for each in outcomes for name in each.figures},
@@ -96,10 +93,11 @@ def show_values(item: Item, row: Row) -> dict[str, str]:
 
 def _embed(path: Path) -> dict[str, Any]:
     """Return a PNG as an address, and the width at which its text is as large as the page's."""
+    # 10 points are 15 pixels of a page.
     content = path.read_bytes()
     n_pixels = int.from_bytes(content[16:20], "big")
     address = "data:image/png;base64," + base64.b64encode(content).decode("ascii")
-    return {"address": address, "width": round(n_pixels / _PIXELS)}
+    return {"address": address, "width": round(n_pixels * 107 / DPI)}
 
 
 def _show_time(seconds: float) -> str:

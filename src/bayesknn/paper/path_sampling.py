@@ -1,30 +1,53 @@
-"""E[S] and log Z by Gibbs path sampling, and how far off they are (Section 3.3)."""
+"""E[S] and log Z by Gibbs path sampling, and where it and its rivals break down (Section 3.3)."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from joblib import Parallel, delayed
 
-from bayesknn.labels import find_beta_max, spawn_keys
-from bayesknn.likelihood import log_normalizer
-from bayesknn.paper.drawing import mark_line, new_figure
-from bayesknn.paper.gibbs_table import (
-    PAPER_K,
-    gibbs_expectations,
-    gibbs_table,
-    integrate,
-    true_expectation,
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels import (
+    find_beta_max,
+    gibbs_labels,
+    perfect_labels,
+    spawn_keys,
+    swendsen_wang_labels,
 )
-from bayesknn.paper.item import Estimate, Item, Quantity, Result, independent
+from bayesknn.likelihood import PseudoLikelihood, log_normalizer
+from bayesknn.model import BoltzmannModel
+from bayesknn.paper.drawing import mark_line, new_figure
+from bayesknn.paper.gibbs_table import PAPER_K, gibbs_expectations, gibbs_table, integrate
+from bayesknn.paper.item import Estimate, Result, make_item
 from bayesknn.paper.setting import BETA_MAX, Setting
-from bayesknn.plots.style import COLOURS, INK, tidy
+from bayesknn.plots.style import COLOURS, INK, LINES, tidy
 
-EXACT_LOG_Z = {
-    (1, 1.0): 343.41246357, (1, 2.0): 567.41240750, (1, 4.0): 1055.79773501,
-    (3, 1.0): 320.67087178, (3, 2.0): 521.41875105, (3, 4.0): 1003.37011407,
-    (5, 1.0): 314.17766595, (5, 2.0): 511.46919279, (5, 4.0): 1001.05894886,
-}  # fmt: skip
-"""Independent values on Ripley's training graph, by (k, beta)."""
+_EXACT_AT = [(k, beta) for k in (1, 3, 5) for beta in (1.0, 2.0, 4.0)]
+_BREAKDOWN_K = (10, 50)
+_BREAKDOWN_BETAS = np.arange(0.5, 4.1, 0.5)
+
+
+def true_expectation(
+    graph: NeighborGraph, beta: float, k: int, n_classes: int, key: np.uint64, n_sweeps: int
+) -> tuple[float, float]:
+    """Estimate E[S_k] / k by Swendsen-Wang from the clusters; also return the error.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels import spawn_keys
+    >>> from bayesknn.paper.path_sampling import true_expectation
+    >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
+    >>> mean, error = true_expectation(ring, 0.0, 1, 2, spawn_keys(0, 1)[0], 20)
+    >>> mean
+    2.5
+    """
+    model = BoltzmannModel(graph, n_classes)
+    _, info = swendsen_wang_labels(model, beta, k, n_draws=n_sweeps, key=key)
+    values = info.cluster_agreement / k
+    # Autocorrelation is at most a few sweeps: means of 20 batches are nearly independent.
+    batches = np.array([batch.mean() for batch in np.array_split(values, 20)])
+    return float(values.mean()), float(batches.std(ddof=1) / np.sqrt(len(batches)))
 
 
 def true_expectations(setting: Setting, ks: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -35,20 +58,19 @@ def true_expectations(setting: Setting, ks: tuple[int, ...]) -> dict[str, np.nda
     dict
         ``mean`` and ``error`` of shape (n_k, n_betas).
     """
-    study, budget = setting.ripley, setting.budget
+    study = setting.ripley
     betas = gibbs_expectations(setting)["betas"]
     name = "true-" + "-".join(map(str, ks))
 
     def make() -> dict[str, np.ndarray]:
         tasks = [(float(beta), k) for k in ks for beta in betas]
         keys = spawn_keys(setting.seeds(name), len(tasks))
-        calls = (
-            delayed(true_expectation)(
-                study.graph, beta, k, study.n_classes, key, budget.reference_sweeps
-            )
-            for (beta, k), key in zip(tasks, keys, strict=True)
-        )
-        found = Parallel(n_jobs=setting.n_jobs, require="sharedmem")(calls)
+
+        def estimate(task: tuple[float, int], key: np.uint64) -> tuple[float, float]:
+            n_sweeps = setting.budget.reference_sweeps
+            return true_expectation(study.graph, *task, study.n_classes, key, n_sweeps)
+
+        found = setting.map(estimate, tasks, keys)
         mean, error = np.array(found).T.reshape(2, len(ks), len(betas))
         return {"mean": mean, "error": error}
 
@@ -102,22 +124,20 @@ def draw_surface(setting: Setting) -> Result:
     table = gibbs_table(setting)
     figure, axes = new_figure(1, 2, 9.0, 3.6)
     betas = np.linspace(0, BETA_MAX, 121)
-    heights = np.array([table.log_normalizer(betas, k) for k in range(1, table.k_max + 1)])
-    filled = axes[0, 0].contourf(betas, np.arange(1, table.k_max + 1), heights, 16, cmap="cividis")
+    every_k = np.arange(1, table.k_max + 1)
+    log_z = np.array([table.log_normalizer(betas, int(k)) for k in every_k])
+    filled = axes[0, 0].contourf(betas, every_k, log_z, 16, cmap="cividis")
     figure.colorbar(filled, ax=axes[0, 0], label="log Z")
     axes[0, 0].set(xlabel="β", ylabel="k", title="Gibbs path sampling, bilinear")
     found, truth = gibbs_expectations(setting), true_expectations(setting, PAPER_K)
     bias = integrate(found["betas"], found["mean"] - truth["mean"])
-    for at, (k, colour) in enumerate(zip((1, 10, 50, 125), COLOURS, strict=False)):
-        line = ("-", "--", "-.", ":")[at]
-        axes[0, 1].plot(
-            found["betas"], bias[PAPER_K.index(k)], line, color=colour, label=f"k = {k}"
-        )
+    for at, k in enumerate((1, 10, 50, 125)):
+        style = {"color": COLOURS[at], "linestyle": LINES[at], "label": f"k = {k}"}
+        axes[0, 1].plot(found["betas"], bias[PAPER_K.index(k)], **style)
     axes[0, 1].set(xlabel="β", ylabel="error of log Z", title="Gibbs less Swendsen-Wang")
     axes[0, 1].legend(frameon=False, fontsize="small", loc="lower left")
     tidy(axes[0, 1])
-    by_beta = heights.mean(axis=0)
-    explained = 1 - np.mean((heights - by_beta) ** 2) / np.var(heights)
+    explained = 1 - np.mean((log_z - log_z.mean(axis=0)) ** 2) / np.var(log_z)
     error = np.sqrt(np.sum((truth["error"] * found["betas"][1]) ** 2, axis=1))
     at_zero = study.graph.n_points * np.log(study.n_classes)
     return Result(
@@ -132,13 +152,14 @@ def draw_surface(setting: Setting) -> Result:
 
 
 def exact_constants(setting: Setting) -> Result:
-    """Compute log Z exactly where the graph is narrow enough (SPEC)."""
+    """Compute log Z exactly, by variable elimination, where the graph is narrow enough."""
     study = setting.ripley
-    estimates = {
-        _name(k, beta): Estimate(log_normalizer(study.graph, beta, k, study.n_classes).value)
-        for k, beta in EXACT_LOG_Z
-    }
-    return Result(estimates)
+    return Result(
+        {
+            f"k={k}, beta={beta:g}": Estimate(log_normalizer(study.graph, beta, k, 2).value)
+            for k, beta in _EXACT_AT
+        }
+    )
 
 
 def find_range(setting: Setting) -> Result:
@@ -152,67 +173,116 @@ def find_range(setting: Setting) -> Result:
     return Result({"beta_max": Estimate(float(setting.keep("beta-max", make)["beta_max"]))})
 
 
-def _name(k: int, beta: float) -> str:
-    return f"k={k}, beta={beta:g}"
+def replicate(setting: Setting) -> dict[str, np.ndarray]:
+    """Draw data sets at each (beta, k) and estimate beta from them; draw by 500 Gibbs sweeps.
+
+    Returns
+    -------
+    dict
+        Arrays of shape (n_k, n_betas, n_replicates): ``gibbs``, S_k / k of a draw by Gibbs sampling
+        from random labels; ``pseudo`` and ``likelihood``, the estimates of beta from a perfect
+        draw by the maximum of either, at most 4.
+    """
+    study, size = setting.ripley, setting.budget.n_replicates
+    path_betas = gibbs_expectations(setting)["betas"]
+    curves = true_expectations(setting, PAPER_K)["mean"]
+
+    def run(task: tuple[int, float], pair: np.ndarray) -> tuple[list, list, list]:
+        k, beta = task
+        model = BoltzmannModel(NeighborGraph.from_neighbors(study.graph.neighbors[:k]), 2)
+        gibbs = [
+            gibbs_labels(model, beta, k, n_warmup=499, key=key)[1].agreement[0] / k
+            for key in spawn_keys(int(pair[0]), size)
+        ]
+        labels, info = perfect_labels(model, beta, k, key=pair[1], n_draws=size)
+        pseudo = [
+            min(PseudoLikelihood(model, each).maximize_each_k(BETA_MAX).beta[k - 1], BETA_MAX)
+            for each in labels
+        ]
+        # E[S] grows with beta: the likelihood's maximum is where it meets S.
+        curve = np.maximum.accumulate(curves[PAPER_K.index(k)])
+        likelihood = np.interp(info.agreement / k, curve, path_betas)
+        return gibbs, pseudo, likelihood.tolist()
+
+    def make() -> dict[str, Any]:
+        tasks = [(k, beta) for k in _BREAKDOWN_K for beta in _BREAKDOWN_BETAS.tolist()]
+        keys = spawn_keys(setting.seeds("breakdown"), 2 * len(tasks)).reshape(-1, 2)
+        found = np.array(setting.map(run, tasks, keys)).reshape(len(_BREAKDOWN_K), -1, 3, size)
+        return dict(zip(("gibbs", "pseudo", "likelihood"), np.moveaxis(found, 2, 0), strict=True))
+
+    return setting.keep("breakdown", make)
 
 
+def breakdown(setting: Setting) -> Result:
+    """Draw the three errors against beta."""
+    path, truth = gibbs_expectations(setting), true_expectations(setting, PAPER_K)
+    betas, found = _BREAKDOWN_BETAS, replicate(setting)
+    bias = integrate(path["betas"], path["mean"] - truth["mean"])
+    errors = path["betas"][1] * np.sqrt(np.sum(truth["error"] ** 2, axis=1))
+    figure, axes = new_figure(2, 2, 9.0, 6.6)
+    estimates: dict[str, Estimate] = {}
+    for at, k in enumerate(_BREAKDOWN_K):
+        row, style = PAPER_K.index(k), {"color": COLOURS[at], "linestyle": LINES[at]}
+        mean, error = _mean_of(found["gibbs"][at])
+        expected = np.interp(betas, path["betas"], truth["mean"][row])
+        axes[0, 0].errorbar(
+            betas, mean - expected, 2 * error, marker="o", markersize=4, capsize=2,
+            label=f"k = {k}", **style,
+        )  # fmt: skip
+        axes[0, 1].plot(path["betas"], bias[row], label=f"k = {k}", **style)
+        _draw_estimates(axes[1, at], {name: values[at] for name, values in found.items()})
+        axes[1, at].set_title(f"estimates of β at k = {k}")
+        last = float(truth["mean"][row, -1]), float(truth["error"][row, -1])
+        estimates[f"truth_{k}"] = Estimate(*last)
+        estimates[f"gibbs_{k}"] = Estimate(float(mean[-1]), float(error[-1]))
+        estimates[f"path_{k}"] = Estimate(float(bias[row, -1]), float(errors[row]))
+        mean, error = _mean_of(found["pseudo"][at])
+        estimates[f"pseudo_{k}"] = Estimate(float(mean[2] - betas[2]), float(error[2]))
+    axes[0, 0].set(xlabel="β", ylabel="E[S] less the truth", title="500 Gibbs sweeps")
+    axes[0, 1].set(xlabel="β", ylabel="log Z less the truth", title="Gibbs path sampling")
+    for ax in axes.flat:
+        mark_line(ax, 0.0, "truth")
+        ax.legend(frameon=False, fontsize="small", loc="lower left")
+        tidy(ax)
+    return Result(estimates, {"": figure})
+
+
+def _draw_estimates(ax: Any, found: dict[str, np.ndarray]) -> None:
+    # Side by side, or one would hide the other.
+    for key, line, colour, shift in (
+        ("likelihood", "o-", COLOURS[0], -0.04),
+        ("pseudo", "^--", COLOURS[5], 0.04),
+    ):
+        name = "maximum likelihood" if key == "likelihood" else "maximum pseudo-likelihood"
+        mean, sd = found[key].mean(axis=1), found[key].std(axis=1, ddof=1)
+        ax.errorbar(
+            _BREAKDOWN_BETAS + shift, mean - _BREAKDOWN_BETAS, sd, fmt=line, color=colour,
+            markersize=4, capsize=2, linewidth=1, label=name,
+        )  # fmt: skip
+    ax.set(xlabel="true β", ylabel="estimate less β, mean and sd", ylim=(-1.1, 1.3))
+
+
+def _mean_of(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return values.mean(axis=1), values.std(axis=1, ddof=1) / values.shape[1] ** 0.5
+
+
+_PATH = ("n_path_betas", "path_sweeps", "reference_sweeps")
 ITEMS = [
-    Item(
-        "num:beta-max", "The range of β", "Section 3.2", find_range,
-        {"beta_max": Quantity(
-            "largest β that the prior allows on Ripley's data", 4.0, 1,
-            why="The paper settled on 4 by trial and error; our rule is the smallest β beyond "
-            "which nearly all neighbours agree for every k, which is a little further out.")},
-        "We settled on the value β_max = 4 by trial-and-error.",
+    make_item("num:beta-max", find_range),
+    make_item(
+        "fig:constappro1",
+        draw_expectations,
+        _PATH,
+        limit=lambda found: found.value > 245,
+        worst=lambda gap: abs(gap.value) > 5 * gap.error,
     ),
-    Item(
-        "fig:constappro1", "E[S] against β", "Figure 5, Section 3.3", draw_expectations,
-        {
-            "zero": Quantity("E[S] at β = 0, which is n/2", 125.0, 1),
-            "limit": Quantity("E[S] at β = 4, k = 125, of n = 250 (converged chains)",
-                              "the number of identical neighbours converges to k", 2,
-                              holds=lambda found: found.value > 245),
-            "gap_1": Quantity("Gibbs less truth at β = 4, k = 1", None, 2,
-                              remark="At k = 1 the graph falls apart and Gibbs sampling has "
-                              "little to mix."),
-            "gap_125": Quantity("Gibbs less truth at β = 4, k = 125", None, 2),
-            "worst": Quantity(
-                "largest gap between Gibbs and truth over β at k = 125",
-                "for larger values, it has difficulty in converging (k = 125)", 2,
-                holds=lambda gap: abs(gap.value) > 5 * gap.error,
-                why="These Gibbs runs happened to leave their random starts in time."),
-        },
-        "Approximation of the expectation of S for β equally spaced in [0, 4] and k = 1, 125: "
-        "10,000 iterations with 500 burn-in steps; linear and second-order spline interpolation. "
-        "The converged curve is ours.",
-        ("n_path_betas", "path_sweeps", "reference_sweeps"),
+    make_item("fig:constappro2", draw_surface, _PATH, explained=lambda rate: rate.value > 0.99),
+    make_item("ref:log-z", exact_constants),
+    make_item(
+        "extra:breakdown",
+        breakdown,
+        ("n_replicates", *_PATH),
+        path_10=lambda gap: -18.5 < gap.value < -6.5,
+        path_50=lambda gap: -18.5 < gap.value < -6.5,
     ),
-    Item(
-        "fig:constappro2", "log Z over (β, k)", "Figure 6, Section 3.3", draw_surface,
-        {
-            "explained": Quantity("share of the variance of log Z that β alone explains",
-                                  "Z(β, k) is mainly constant in k", 4,
-                                  holds=lambda share: share.value > 0.99),
-            "zero": Quantity("log Z at β = 0 less n log 2", 0.0, 6),
-            "bias_10": Quantity("error of Gibbs path sampling in log Z at β = 4, k = 10", None, 1,
-                                remark="Gibbs chains from random labels stay below the truth at "
-                                "large β, and their errors add up along the path."),
-            "bias_50": Quantity("error of Gibbs path sampling in log Z at β = 4, k = 50", None, 1,
-                                remark="Gibbs chains from random labels stay below the truth at "
-                                "large β, and their errors add up along the path."),
-        },
-        "Approximation of Z(β, k) for β equally spaced in [0, 4] and k = 1, 10, 20, ..., 110, 125, "
-        "10,000 iterations with 500 burn-in steps, bilinear interpolation. (The text calls it a "
-        "50 × 12 grid; the caption names 13 values of k.) The right panel is ours.",
-        ("n_path_betas", "path_sweeps", "reference_sweeps"),
-    ),
-    Item(
-        "ref:log-z", "Exact log Z on Ripley's training graph", "not in the paper",
-        exact_constants,
-        {
-            _name(k, beta): independent(f"log Z at k = {k}, β = {beta:g}", value, 8)
-            for (k, beta), value in EXACT_LOG_Z.items()
-        },
-        "By variable elimination, which the paper calls intractable and is not for small k.",
-    ),
-]  # fmt: skip
+]

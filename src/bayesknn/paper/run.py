@@ -1,4 +1,7 @@
-"""Compute every item that is not there yet, and write the comparison and the page (issue 6)."""
+"""Every figure, table and number of the paper by its id: compute what is not there yet.
+
+Experiments of one family share a file; the order is that of ``published.toml``, the paper's.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,59 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.progress import progress
-from bayesknn.paper.budget import BUDGETS
+from bayesknn.paper import (
+    approximations,
+    chain_figures,
+    classical_tables,
+    glass,
+    path_sampling,
+    perfect_sampling,
+)
 from bayesknn.paper.comparison import Row, as_csv, as_json, compare
-from bayesknn.paper.item import Estimate, Item, Result
-from bayesknn.paper.page import make_page, require_jinja
-from bayesknn.paper.registry import REGISTRY, find_items
-from bayesknn.paper.setting import Setting
-from bayesknn.paper.store import WORK, Store
+from bayesknn.paper.item import Estimate, Item, Result, read_published
+from bayesknn.paper.page import DPI, make_page, require_jinja
+from bayesknn.paper.setting import BUDGETS, WORK, Setting, Store
 from bayesknn.plots.style import require_matplotlib
 
-PAGE = "index.html"
-_DPI = 150
+_FAMILIES = (
+    classical_tables, chain_figures, path_sampling, perfect_sampling, approximations, glass,
+)  # fmt: skip
+_FOUND = {item.id: item for family in _FAMILIES for item in family.ITEMS}
+REGISTRY = {id: _FOUND[id] for id in read_published()}
+
+
+def find_items(ids: Iterable[str] | None = None) -> list[Item]:
+    """Return items by id, in the order of the paper; all of them if no id is given.
+
+    Parameters
+    ----------
+    ids : iterable of str, optional
+        The paper's own labels, some without a prefix, are understood too: ``pseudoo``.
+
+    Returns
+    -------
+    list of Item
+
+    Examples
+    --------
+    >>> from bayesknn.paper import find_items
+    >>> [item.title for item in find_items(["fig:levelset", "pseudoo"])]
+    ['Level sets and zones', 'Chain on the pseudo-likelihood']
+    """
+    wanted = set()
+    for id in [] if ids is None else ids:
+        known = id if id in REGISTRY else f"fig:{id}"
+        if known not in REGISTRY:
+            close = get_close_matches(id, REGISTRY, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"the ids are {', '.join(REGISTRY)}"
+            raise ValueError(f"there is no {id!r} in the paper; {hint}")
+        wanted.add(known)
+    return [item for item in REGISTRY.values() if not wanted or item.id in wanted]
 
 
 @dataclass(frozen=True)
@@ -55,14 +96,17 @@ class PaperRun:
     Attributes
     ----------
     folder : Path
-    page : Path
     outcomes : list of Outcome
         Everything in the folder that belongs to this version, budget and seed.
     """
 
     folder: Path
-    page: Path
     outcomes: list[Outcome] = field(repr=False)
+
+    @property
+    def page(self) -> Path:
+        """The page that shows them."""
+        return self.folder / "index.html"
 
     @property
     def rows(self) -> list[Row]:
@@ -92,7 +136,7 @@ def run_paper(
     budget : {"quick", "full", "tiny"}, default="quick"
         A couple of minutes on two cores; the paper's own iteration numbers; a test.
     only : iterable of str, optional
-        Ids of :data:`~bayesknn.paper.registry.REGISTRY`; all by default.
+        Ids of :data:`bayesknn.paper.REGISTRY`; all by default.
     seed : int, default=0
     n_jobs : int, optional
         Threads. Nothing but the running times depends on them.
@@ -145,7 +189,7 @@ def run_paper(
             outcomes = [outcome for outcome in recalled if outcome is not None]
             if outcomes:
                 _write(store, outcomes)
-    return PaperRun(folder, folder / PAGE, outcomes)
+    return PaperRun(folder, outcomes)
 
 
 def _check_folder(folder: Path, force: bool) -> None:
@@ -187,7 +231,7 @@ def _save_figures(item: Item, result: Result, store: Store) -> list[str]:
         with mpl.rc_context({"svg.hashsalt": "bayesknn"}):
             for kind, metadata in (("svg", {"Date": None}), ("png", {})):
                 content = io.BytesIO()
-                figure.savefig(content, format=kind, dpi=_DPI, metadata=metadata)
+                figure.savefig(content, format=kind, dpi=DPI, metadata=metadata)
                 store.write(f"{stem}.{kind}", content.getvalue())
         names.append(f"{stem}.png")
     return names
@@ -208,4 +252,4 @@ def _write(store: Store, outcomes: list[Outcome]) -> None:
     store.write("comparison.csv", as_csv(rows).encode())
     store.write("comparison.json", as_json(rows, store.stamp).encode())
     assert store.folder is not None
-    store.write(PAGE, make_page(store.folder, outcomes, store.stamp).encode())
+    store.write("index.html", make_page(store.folder, outcomes, store.stamp).encode())

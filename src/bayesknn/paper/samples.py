@@ -1,31 +1,43 @@
-"""The samples that several figures and numbers share: one chain, or one table, each (Section 3).
+"""The samples that several figures and numbers share, and what they predict (Sections 3 and 4).
 
 All chains are the paper's: joint random-walk moves with tau^2 = .05 and r = 3. The paper ran one
 of each; here a few are run, whose spread tells how far one run may be off.
+
+Its auxiliary-variable chains begin "from the pseudo-likelihood estimate", with auxiliary labels
+drawn there, "using this very value for the plug-in". The package's chains start from dispersed
+points, so that R-hat can tell whether they mix; they refresh the auxiliary labels, which the
+paper's do not, and without that a chain that starts away from its plug-in does not move for tens
+of thousands of iterations.
 """
 
 from __future__ import annotations
 
-import time
+import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bayesknn.exceptions import MixingWarning
+from bayesknn.labels import spawn_keys
+from bayesknn.labels.label_sampler import draw_labels, make_label_sampler
 from bayesknn.likelihood import CoherentLikelihood
-from bayesknn.model import ArrayPrior, UniformPrior
+from bayesknn.model import ArrayPrior, BoltzmannModel, Prior, UniformPrior
 from bayesknn.paper.gibbs_table import gibbs_table
 from bayesknn.paper.item import Estimate
-from bayesknn.paper.moller import moller
 from bayesknn.paper.setting import BETA_MAX, Setting, Study
 from bayesknn.posterior import GridPosterior, exchange, grid_posterior, metropolis
+from bayesknn.posterior.auxiliary_variables import AuxiliarySampler
+from bayesknn.posterior.chains import sample_posterior
 from bayesknn.posterior.diagnostics import effective_sample_size, mean_error
+from bayesknn.posterior.label_chains import State
+from bayesknn.posterior.plug_in import first_plug_in
+from bayesknn.posterior.proposals import plan_walk
 from bayesknn.posterior.trees import make_tree
+from bayesknn.predictive import PosteriorNodes, Predictive
 
-WALK: dict[str, Any] = {"scheme": "joint", "tau": 0.05**0.5, "r": 3}
 BAD_PLUG_IN = (2.28, 53)
 """The paper's first plug-in for Ripley's data, (beta, k): the maximum of the pseudo-likelihood."""
 GOOD_PLUG_IN = (1.45, 13)
@@ -41,9 +53,7 @@ class Draws:
     beta, k : ndarray of shape (n_chains, n_warmup + n_draws)
     n_warmup : int
     acceptance : float
-        Share of the moves accepted after burn-in.
-    seconds : float
-        How long all of them took.
+        Proportion of the moves accepted after burn-in.
     messages : list of str
         What the sampler warned of.
     """
@@ -52,7 +62,6 @@ class Draws:
     k: np.ndarray
     n_warmup: int
     acceptance: float
-    seconds: float
     messages: list[str]
 
     @property
@@ -79,7 +88,7 @@ class Draws:
         return Estimate(float(values.mean()), spread / len(values) ** 0.5, spread)
 
     def effective(self, name: str) -> float:
-        """Return the effective number of draws of one chain, as a share of its draws."""
+        """Return the effective number of draws of one chain, as a proportion."""
         values = self.kept[0 if name == "beta" else 1]
         return effective_sample_size(values) / values.size
 
@@ -179,7 +188,7 @@ def draws_at(setting: Setting, method: str, k: int) -> Draws:
         "n_chains": budget.n_chains,
         "n_warmup": n_warmup,
         "n_draws": n_draws,
-        "tau": WALK["tau"],
+        "tau": 0.05**0.5,
         "random_state": setting.seeds(name),
     }
     prior = prior_at(study, k)
@@ -221,7 +230,6 @@ def keep_draws(setting: Setting, name: str, sample: Callable[[], Any]) -> Draws:
     """Return chains kept under a name, sampled now if they are not there."""
 
     def make() -> dict[str, Any]:
-        start = time.perf_counter()
         tree, messages = quietly(sample)
         parts = [tree[group] for group in ("warmup_posterior", "posterior")]
         return {
@@ -229,7 +237,6 @@ def keep_draws(setting: Setting, name: str, sample: Callable[[], Any]) -> Draws:
             "k": np.concatenate([part["k"].values for part in parts], axis=1),
             "n_warmup": parts[0].sizes["draw"],
             "acceptance": float(tree["sample_stats"]["accepted"].mean()),
-            "seconds": time.perf_counter() - start,
             "messages": np.array(messages, dtype=str),
         }
 
@@ -239,7 +246,6 @@ def keep_draws(setting: Setting, name: str, sample: Callable[[], Any]) -> Draws:
         kept["k"],
         int(kept["n_warmup"]),
         float(kept["acceptance"]),
-        float(kept["seconds"]),
         [str(message) for message in kept["messages"]],
     )
 
@@ -261,6 +267,151 @@ def _long(setting: Setting, name: str, likelihood: Callable[[], Any]) -> Draws:
         name,
         lambda: metropolis(
             likelihood(), setting.ripley.prior, n_chains=budget.n_chains, n_warmup=n_warmup,
-            n_draws=n_draws, random_state=setting.seeds(name), **WALK,
+            n_draws=n_draws, random_state=setting.seeds(name), scheme="joint", tau=0.05**0.5, r=3,
         ),
     )  # fmt: skip
+
+
+class PaperSampler(AuxiliarySampler):
+    """Chains that start at the plug-in."""
+
+    def init(self, key: np.uint64) -> State:
+        """Return the plug-in with labels drawn there."""
+        beta, k = self.plug_in
+        theta = math.log(beta / (self.walk.beta_max - beta))
+        sampler = self.label_sampler.compiled()
+        n_apart = draw_labels(sampler, beta, k, spawn_keys(int(key), 1)[0])
+        state = self.start(theta, k)
+        assert n_apart == 0, "the bonds meet within tens of sweeps at any beta"
+        assert state is not None, "the plug-in is where the prior is positive"
+        return state._replace(labels=sampler.labels.copy())
+
+
+def moller(
+    likelihood: CoherentLikelihood,
+    prior: Prior,
+    label_sampler: str,
+    plug_in: tuple[float, int] | None = None,
+    *,
+    n_first_stage: int = 0,
+    n_warmup: int,
+    **options: Any,
+) -> Any:
+    """Run the paper's chains: joint moves, tau^2 = .05, r = 3, no refreshing.
+
+    Parameters
+    ----------
+    likelihood : CoherentLikelihood
+    prior : Prior
+    label_sampler : {"perfect", "gibbs"}
+        Gibbs draws take 500 sweeps.
+    plug_in : tuple of (beta, k), optional
+        The maximum of the pseudo-likelihood by default.
+    n_first_stage : int
+        Iterations after which the plug-in is replaced by the average over them; 0 for never.
+    n_warmup : int
+    **options
+        ``n_chains``, ``n_draws``, ``random_state``, ``n_jobs``: as in
+        :func:`bayesknn.posterior.auxiliary`.
+
+    Returns
+    -------
+    xarray.DataTree
+        Warm-up includes the first stage.
+
+    Examples
+    --------
+    >>> from bayesknn.paper.samples import moller, quietly
+    >>> from bayesknn.paper.setting import Setting
+    >>> study = Setting().ripley
+    >>> tree, messages = quietly(
+    ...     lambda: moller(study.coherent, study.prior, "perfect", (1.45, 13), n_chains=1,
+    ...                    n_warmup=0, n_draws=20, random_state=0)
+    ... )
+    >>> dict(tree["posterior"].sizes)
+    {'chain': 1, 'draw': 20}
+    """
+    walk, tuning = plan_walk(prior.beta_max, prior.k_max, "joint", n_first_stage + n_warmup)
+    sampler = PaperSampler(
+        prior,
+        walk,
+        tuning,
+        thin=1,
+        likelihood=likelihood,
+        label_sampler=make_label_sampler(likelihood.model, likelihood.labels, label_sampler),
+        plug_in=first_plug_in(likelihood, prior) if plug_in is None else plug_in,
+        updates=(n_first_stage,) if n_first_stage else (),
+        n_refresh=0,
+    )
+    return sample_posterior(sampler, **options)
+
+
+def predictive(
+    study: Study, posterior: Draws | GridPosterior, direction: str = "both"
+) -> Predictive:
+    """Return the rule that averages over a posterior.
+
+    Parameters
+    ----------
+    study : Study
+    posterior : Draws or GridPosterior
+    direction : {"both", "forward"}
+        Forward is the rule of Holmes and Adams.
+    """
+    if isinstance(posterior, GridPosterior):
+        nodes = PosteriorNodes.from_grid(posterior)
+    else:
+        nodes = PosteriorNodes.from_draws(*posterior.kept)
+    model = BoltzmannModel(study.graph, study.n_classes)
+    return Predictive(model, study.labels, nodes, direction=direction)
+
+
+def measure_error(study: Study, posterior: Draws | GridPosterior) -> Estimate:
+    """Return the error rate on the test points.
+
+    With chains, the spread is that of the rules of single chains; with a grid, the error is the
+    spread of the rules of replicates of log Z.
+    """
+    return _measure(study, posterior, study.error_rate)
+
+
+def measure_log_loss(study: Study, posterior: Draws | GridPosterior) -> Estimate:
+    """Return the mean of minus the log probability of the test points' classes, likewise."""
+    return _measure(study, posterior, study.log_loss)
+
+
+def _measure(
+    study: Study, posterior: Draws | GridPosterior, score: Callable[[np.ndarray], float]
+) -> Estimate:
+    def judge(law: Draws | GridPosterior) -> float:
+        return score(predictive(study, law).probabilities(study.X_test))
+
+    if isinstance(posterior, GridPosterior):
+        none = posterior.replicates[:0]
+        # Sixteen of them tell the spread well enough.
+        some = [replace(posterior, weights=w, replicates=none) for w in posterior.replicates[1:17]]
+        return Estimate(judge(posterior), over_runs(map(judge, some)).spread)
+    pairs = zip(posterior.beta[:, None], posterior.k[:, None], strict=True)
+    chains = [replace(posterior, beta=beta, k=k) for beta, k in pairs]
+    return over_runs(map(judge, chains), judge(posterior))
+
+
+def over_runs(values: Iterable[float], value: float | None = None) -> Estimate:
+    """Return the mean over runs, or ``value`` in its place, with the error and spread of runs.
+
+    Examples
+    --------
+    >>> from bayesknn.paper.samples import over_runs
+    >>> over_runs([1.0, 3.0, 2.0, 2.0]).value
+    2.0
+    """
+    runs = np.array(list(values))
+    spread = float(runs.std(ddof=1)) if len(runs) > 1 else 0.0
+    return Estimate(
+        float(runs.mean()) if value is None else value, spread / len(runs) ** 0.5, spread
+    )
+
+
+def difference(first: Estimate, second: Estimate) -> Estimate:
+    """Return first less second, which are independent."""
+    return Estimate(first.value - second.value, math.hypot(first.error, second.error))

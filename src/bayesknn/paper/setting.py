@@ -1,30 +1,114 @@
 """What every experiment of the paper is given: data, budget, seed, threads (Sections 1.2 and 4).
 
 The seed of each sample is made from the run's seed and the sample's name, so that neither the
-order in which items are asked for nor ``--only`` changes a result.
+order in which items are asked for nor ``--only`` changes a result. What is finished is kept in the
+folder of the run, stamped with the version, the budget and the seed, and the next run goes on from
+there; what bears another stamp counts as not there.
 """
 
 from __future__ import annotations
 
+import io
+import json
+import os
+import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from bayesknn import datasets
+from bayesknn._version import __version__
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, PseudoLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.model.prior import default_max_neighbors
-from bayesknn.paper.budget import BUDGETS, Budget
-from bayesknn.paper.store import Store
 
 BETA_MAX = 4.0
 """The paper's, settled on by trial and error."""
+WORK = "paper-work"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The numbers that decide how long each item takes.
+
+    Attributes
+    ----------
+    name : str
+    n_chains : int
+        Chains like each of the paper's, which ran one; their spread is the error of its values.
+    long_chain, perfect_chain, pima_chain, fixed_k_chain : tuple of (int, int)
+        Burn-in and draws kept: of the chains on the pseudo-likelihood and the path table, of the
+        auxiliary-variable chains on Ripley's data, of those on Pima (where the burn-in comes
+        after the first stage), of the chains at fixed k.
+    pima_first_stage : int
+        Iterations after which the plug-in is replaced.
+    n_path_betas : int
+        Values of beta of the path-sampling grid.
+    path_sweeps : tuple of (int, int)
+        Gibbs sweeps at each grid point, burn-in and counted.
+    reference_sweeps : int
+        Swendsen-Wang sweeps wherever a true expectation is needed.
+    tolerance : float
+        Monte Carlo error asked of the exact posterior.
+    n_partitions : int
+        Random partitions of the glass data.
+    n_timed : int
+        Moves that are timed.
+    resolution : int
+        Points a side of the maps.
+    n_replicates : int
+        Data sets drawn for each beta where estimators are studied.
+    n_perfect : int
+        Perfect draws of the four-class experiment at each beta.
+    """
+
+    name: str
+    n_chains: int
+    long_chain: tuple[int, int]
+    perfect_chain: tuple[int, int]
+    fixed_k_chain: tuple[int, int]
+    pima_first_stage: int
+    pima_chain: tuple[int, int]
+    n_path_betas: int
+    path_sweeps: tuple[int, int]
+    reference_sweeps: int
+    tolerance: float
+    n_partitions: int
+    n_timed: int
+    resolution: int
+    n_replicates: int
+    n_perfect: int
+
+
+_NUMBERS: dict[str, tuple[Any, Any, Any]] = {
+    # tiny: shows that everything runs; quick: minutes on two cores; full: the paper's own
+    "n_chains": (2, 4, 4),
+    "long_chain": ((200, 200), (4000, 10_000), (40_000, 10_000)),
+    "perfect_chain": ((50, 100), (1000, 4000), (10_000, 10_000)),
+    "fixed_k_chain": ((50, 100), (500, 2000), (10_000, 10_000)),
+    "pima_first_stage": (50, 2000, 10_000),
+    "pima_chain": ((50, 100), (2000, 4000), (30_000, 20_000)),
+    "n_path_betas": (9, 50, 50),
+    "path_sweeps": ((20, 60), (500, 1000), (500, 10_000)),
+    "reference_sweeps": (60, 1000, 4000),
+    "tolerance": (0.3, 0.05, 0.02),
+    "n_partitions": (3, 100, 200),
+    "n_timed": (20, 1000, 50_000),
+    "resolution": (20, 120, 200),
+    "n_replicates": (4, 40, 200),
+    "n_perfect": (20, 400, 2000),
+}
+BUDGETS = {
+    name: Budget(name, **{field: values[at] for field, values in _NUMBERS.items()})
+    for at, name in enumerate(("tiny", "quick", "full"))
+}
 
 
 @dataclass(frozen=True)
@@ -76,21 +160,21 @@ class Study:
         return UniformPrior(self.k_max, BETA_MAX)
 
     def error_rate(self, probabilities: np.ndarray) -> float:
-        """Share of the test points whose most probable class is not theirs."""
+        """Return the proportion of test points whose most probable class is not theirs."""
         return float(np.mean(probabilities.argmax(axis=1) != self.test_labels))
 
     def log_loss(self, probabilities: np.ndarray) -> float:
-        """Mean of minus the log probability of the test points' classes."""
+        """Return the mean of minus the log probability of the test points' classes."""
         own = probabilities[np.arange(len(self.test_labels)), self.test_labels]
         return float(-np.mean(np.log(own)))
 
 
 class Setting:
-    """What a function of the registry is given.
+    """What the function of an item is given.
 
     Parameters
     ----------
-    budget : str or Budget, default="tiny"
+    budget : {"tiny", "quick", "full"}
     seed : int, default=0
     n_jobs : int, optional
         Threads; no result depends on them but the running times.
@@ -107,12 +191,12 @@ class Setting:
 
     def __init__(
         self,
-        budget: str | Budget = "tiny",
+        budget: str = "tiny",
         seed: int = 0,
         n_jobs: int | None = None,
         folder: Path | None = None,
     ):
-        self.budget = BUDGETS[budget] if isinstance(budget, str) else budget
+        self.budget = BUDGETS[budget]
         self.seed = seed
         self.n_jobs = n_jobs
         self.store = Store(folder, self.budget, seed)
@@ -124,6 +208,11 @@ class Setting:
     def keep(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, np.ndarray]:
         """Return the arrays kept under a name, made now if they are not there."""
         return self.store.keep(name, make)
+
+    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        """Call a function for each of the arguments, in threads; return what it returned."""
+        calls = (delayed(function)(*each) for each in zip(*arguments, strict=True))
+        return Parallel(n_jobs=self.n_jobs, require="sharedmem")(calls)
 
     @cached_property
     def ripley(self) -> Study:
@@ -154,3 +243,87 @@ def make_study(data: Any) -> Study:
         np.searchsorted(classes, data.y_test),
         [str(name) for name in classes],
     )
+
+
+class Store:
+    """The folder of a run.
+
+    Parameters
+    ----------
+    folder : Path or None
+        ``None`` keeps everything in memory.
+    budget : Budget
+    seed : int
+    """
+
+    def __init__(self, folder: Path | None, budget: Budget, seed: int):
+        self.folder = folder
+        self.stamp: dict[str, Any] = {
+            "version": __version__,
+            "budget": budget.name,
+            # What the name stands for may change between versions under development.
+            "numbers": f"{zlib.crc32(repr(budget).encode()):08x}",
+            "seed": seed,
+        }
+        self._arrays: dict[str, dict[str, np.ndarray]] = {}
+
+    def keep(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, np.ndarray]:
+        """Return the arrays kept under a name, made now if they are not there."""
+        if name not in self._arrays:
+            found = self._load_arrays(name)
+            if found is None:
+                found = {key: np.asarray(value) for key, value in make().items()}
+                self._save_arrays(name, found)
+            self._arrays[name] = found
+        return self._arrays[name]
+
+    def load_result(self, slug: str) -> dict[str, Any] | None:
+        """Return what was kept of a finished item, or None."""
+        if self.folder is None:
+            return None
+        try:
+            kept = json.loads((self.folder / WORK / f"{slug}.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(kept, dict) or kept.get("stamp") != self.stamp:
+            return None
+        return kept if all((self.folder / path).is_file() for path in kept["figures"]) else None
+
+    def save_result(self, slug: str, kept: dict[str, Any]) -> None:
+        """Keep a finished item."""
+        if self.folder is not None:
+            text = json.dumps({"stamp": self.stamp, **kept}, indent=1)
+            self.write(f"{WORK}/{slug}.json", text.encode())
+
+    def forget(self, slugs: list[str]) -> None:
+        """Delete what was kept of some items, and all samples, which they may share."""
+        if self.folder is not None:
+            work = self.folder / WORK
+            for path in [work / f"{slug}.json" for slug in slugs] + list(work.glob("*.npz")):
+                path.unlink(missing_ok=True)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file of the folder, whole or not at all."""
+        assert self.folder is not None
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        part.write_bytes(content)
+        os.replace(part, path)
+
+    def _load_arrays(self, name: str) -> dict[str, np.ndarray] | None:
+        if self.folder is None:
+            return None
+        try:
+            with np.load(self.folder / WORK / f"{name}.npz", allow_pickle=False) as archive:
+                arrays = {key: archive[key] for key in archive.files}
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+            return None
+        stamp = str(arrays.pop("stamp", ""))
+        return arrays if stamp == json.dumps(self.stamp) else None
+
+    def _save_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        if self.folder is not None:
+            content = io.BytesIO()
+            np.savez_compressed(content, allow_pickle=False, stamp=json.dumps(self.stamp), **arrays)
+            self.write(f"{WORK}/{name}.npz", content.getvalue())

@@ -1,4 +1,4 @@
-"""The command ``bayesknn paper``. Heavy imports wait until something is computed."""
+"""``bayesknn paper``: every figure, table and number of the paper beside ours."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bayesknn.cli.outcome import Refusal
+
 if TYPE_CHECKING:
     from bayesknn.paper.run import Outcome
-
-
-class _Refusal(click.ClickException):
-    """One line on why a command will not run, and exit code 2 as for any other misuse."""
-
-    exit_code = 2
 
 
 @click.command("paper", short_help="Reproduce every figure, table and number of the paper.")
@@ -56,8 +52,7 @@ def paper(
         return
     if jobs == 0:
         raise click.UsageError("--jobs must not be 0; pass -1 for all cores")
-    from bayesknn.paper.registry import find_items
-    from bayesknn.paper.run import run_paper
+    from bayesknn.paper.run import find_items, run_paper
 
     try:
         items = find_items(ids or None)
@@ -68,7 +63,7 @@ def paper(
             report=None if quiet else _print_outcome,
         )  # fmt: skip
     except ValueError as error:
-        raise _Refusal(str(error)) from None
+        raise Refusal(str(error)) from None
     except ModuleNotFoundError as error:
         raise click.ClickException(str(error)) from None
     if not quiet:
@@ -76,8 +71,8 @@ def paper(
 
 
 def _print_list(budget: str) -> None:
-    from bayesknn.paper.budget import BUDGETS
-    from bayesknn.paper.registry import find_items
+    from bayesknn.paper.run import find_items
+    from bayesknn.paper.setting import BUDGETS
 
     for item in find_items():
         numbers = ", ".join(f"{name} {getattr(BUDGETS[budget], name)}" for name in item.budget)
@@ -92,8 +87,10 @@ def _print_outcome(outcome: Outcome) -> None:
 
 
 def _print_summary(found: Any) -> None:
+    from bayesknn.paper.comparison import VERDICTS
+
     verdicts = [row.verdict for row in found.rows]
-    for verdict in ("exact", "within error", "differs", "not published"):
+    for verdict in VERDICTS:
         click.echo(f"{verdicts.count(verdict):4d} {verdict}")
     for row in found.rows:
         if row.verdict == "differs":

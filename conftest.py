@@ -1,15 +1,11 @@
 """What holds for every test and doctest."""
 
-import fcntl
 import os
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from numba.core.caching import NullCache
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.dispatcher import Dispatcher
 
 import bayesknn
 from campaigns.stale_kernels import forget_stale_kernels
@@ -20,23 +16,9 @@ settings.load_profile("bayesknn")
 
 
 def pytest_configure(config):
-    """Let each kernel be compiled by one worker, and be read from the cache by the other."""
+    """Forget machine code with old helpers inside, once, before the workers begin."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         forget_stale_kernels(Path(bayesknn.__file__).parent)
-        return
-    compile_or_read = Dispatcher.compile
-
-    def compile_or_wait(self, signature):
-        if isinstance(self._cache, NullCache):
-            return compile_or_read(self, signature)
-        name = f"{self.py_func.__module__}.{self.__name__}.lock"
-        path = os.path.join(self._cache.cache_path, name)
-        # Kernels that it calls are compiled within: calls form no circle, so neither do waits.
-        with global_compiler_lock, open(path, "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            return compile_or_read(self, signature)
-
-    Dispatcher.compile = compile_or_wait
 
 
 @pytest.hookimpl(wrapper=True)

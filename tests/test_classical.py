@@ -1,4 +1,4 @@
-"""Classical kNN: the paper's numbers, scikit-learn's checks, ties, and what bad input is told."""
+"""Classical kNN: the paper's numbers, ties, and what bad input is told."""
 
 import re
 import warnings
@@ -10,26 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesknn import ClassicalKNeighborsClassifier
 from bayesknn.classical import _tally_votes, find_loo_errors
 from bayesknn.datasets import load_pima, load_ripley
 from bayesknn.graph import NeighborGraph
-
-
-@parametrize_with_checks(
-    [
-        ClassicalKNeighborsClassifier(),
-        ClassicalKNeighborsClassifier(n_neighbors=1),
-        ClassicalKNeighborsClassifier(n_neighbors=4),
-        ClassicalKNeighborsClassifier(n_neighbors="loo", max_neighbors=3),
-    ]
-)
-def test_scikit_learn_checks(estimator, check, monkeypatch):
-    # Without it the check of array-API input (of NumPy arrays, here) skips itself.
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    check(estimator)
 
 
 def decide_slowly(votes):

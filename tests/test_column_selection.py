@@ -6,19 +6,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bayesknn import ClassicalKNeighborsClassifier, ColumnSelector
 from bayesknn.datasets import load_ripley
 from bayesknn.plots import ColumnPathDisplay
 
 RIPLEY = load_ripley()
-
-
-@parametrize_with_checks([ColumnSelector("pseudo-evidence", max_columns=1)])
-def test_scikit_learn_checks(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    check(estimator)
 
 
 def with_noise(n_noise, seed, rows=slice(None)):

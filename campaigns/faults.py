@@ -287,86 +287,12 @@ class FitFaults:
             self.moments["pairs at once"] += 1
 
 
-class ChainFaults:
-    """Chains with a checkpoint in trouble: the same draws in the end, whatever happened."""
-
-    def __init__(self, folder: Path, rng: np.random.Generator):
-        from bayesknn.graph import NeighborGraph
-        from bayesknn.likelihood import PseudoLikelihood
-        from bayesknn.posterior import chains
-
-        self.folder, self.rng = folder, rng
-        self.faults: list[str] = []
-        self.moments: Counter[str] = Counter()
-        chains._ROUND_SECONDS = 0.05  # many rounds, hence many checkpoints
-        points = np.random.default_rng(0).normal(size=(40, 2))
-        labels = np.arange(40) % 2
-        graph = NeighborGraph.from_points(points + labels[:, None], k_max=8)
-        self.likelihood = PseudoLikelihood(graph, labels)
-        self.file = folder / "chains.npz"
-        self.log = folder.parent / "log"
-        began = time.monotonic()
-        self.whole = self.sample()
-        self.seconds = time.monotonic() - began
-        self.file.unlink()
-
-    def sample(self) -> bytes:
-        """Run to the end, from the checkpoint if there is one; return the draws."""
-        import warnings
-
-        from bayesknn.posterior import metropolis
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = metropolis(
-                self.likelihood, beta_max=4.0, n_chains=2, n_draws=160, n_warmup=40,
-                random_state=0, checkpoint=self.file,
-            )  # fmt: skip
-        return b"".join(tree["posterior"][name].values.tobytes() for name in ("beta", "k"))
-
-    def _work(self) -> int:
-        from bayesknn.exceptions import SamplingInterrupted
-
-        try:
-            return 0 if self.sample() == self.whole else 3
-        except (KeyboardInterrupt, SamplingInterrupted):
-            return 130
-        except OSError:
-            return 1
-
-    def interrupt(self, name: str, n: int, act: Any) -> None:
-        """Stop a run n times, by a signal at a random time or by trouble at a random event."""
-        self.file.unlink(missing_ok=True)
-        for _ in range(n):
-            trouble = Trouble() if isinstance(act, int) else Trouble(act, self.rng.integers(1, 12))
-            child = start(self._work, self.log, trouble, self.folder)
-            if isinstance(act, int):
-                trouble.wait()
-                time.sleep(self.rng.random() * 0.3 * self.seconds)
-                os.kill(child, act)
-            code = finish(child)
-            self.moments[name] += 1
-            if code not in (0, 1, 130, -signal.SIGKILL):
-                self.faults.append(f"{name}: exit code {code}: {self.log.read_text()[-300:]}")
-            if code >= 0:
-                left = sorted(entry.name for entry in self.folder.iterdir())
-                if left not in ([], [self.file.name]):
-                    self.faults.append(f"{name}: left behind: {left}")
-            if code == 0:
-                self.file.unlink()
-        if self.sample() != self.whole:
-            self.faults.append(f"{name}: other draws in the end")
-        for entry in self.folder.iterdir():
-            entry.unlink()
-
-
 def run(seed: int = 0, share: float = 1.0, show: Callable[[str], None] = print) -> dict[str, Any]:
     """Run all of it, or a share; return how often what happened, and the faults."""
     rng = np.random.default_rng(seed)
     few = max(round(25 * share), 1)
     with tempfile.TemporaryDirectory(prefix="faults-") as place:
         (Path(place) / "fit").mkdir()
-        (Path(place) / "chains").mkdir()
         fits = FitFaults(Path(place) / "fit", rng)
         sizes = _SIZES if share == 1 else _SIZES[2:5:2]
         for work in (
@@ -379,14 +305,4 @@ def run(seed: int = 0, share: float = 1.0, show: Callable[[str], None] = print) 
         ):
             work()
             show(f"{dict(fits.moments)}; faults: {fits.faults or 'none'}")
-        chains = ChainFaults(Path(place) / "chains", rng)
-        chains.interrupt("kills of chains at any time", few, signal.SIGKILL)
-        chains.interrupt("kills of chains as they write", few, kill)
-        chains.interrupt("interrupts of chains", few, signal.SIGINT)
-        chains.interrupt("full disks of chains", few, fill_disk)
-        show(f"{dict(chains.moments)}; faults: {chains.faults or 'none'}")
-    return {
-        "seed": seed,
-        "moments": {**fits.moments, **chains.moments},
-        "faults": sorted({*fits.faults, *chains.faults}),
-    }
+    return {"seed": seed, "moments": dict(fits.moments), "faults": sorted(set(fits.faults))}

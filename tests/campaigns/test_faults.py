@@ -12,23 +12,6 @@ from campaigns.faults import FitFaults
 ROOT = Path(__file__).parents[2]
 
 
-def run_alone(folder, work):
-    """Make trouble from a process of its own: a browser's event loop would hear Ctrl-C, too."""
-    script = f"""
-import signal, sys
-from pathlib import Path
-import numpy as np
-from campaigns.faults import ChainFaults, FitFaults, fill_disk, kill
-folder, rng = Path(sys.argv[1]), np.random.default_rng(0)
-{work}
-print(made.faults, sum(made.moments.values()))
-"""
-    folder.mkdir()
-    command = [sys.executable, "-c", script, str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.splitlines()[-1:] or done.stderr
-
-
 @pytest.fixture(scope="module")
 def fits(tmp_path_factory):
     folder = tmp_path_factory.mktemp("faults") / "fit"
@@ -39,15 +22,9 @@ def fits(tmp_path_factory):
         yield FitFaults(folder, np.random.default_rng(0))
 
 
-def test_fits_in_trouble_leave_all_or_nothing(tmp_path):
-    work = """
-made = FitFaults(folder, rng)
-made.kill_at_events(1)
-made.signal_at_times("interrupts", signal.SIGINT, 1)
-made.fill_at_sizes((4_097,))
-made.two_at_once(1)
-"""
-    assert run_alone(tmp_path / "fit", work) == ["[] 4"]
+def test_a_full_disk_leaves_the_earlier_result(fits):
+    fits.fill_at_sizes((4_097,))
+    assert fits.faults == []
 
 
 def test_a_result_that_is_written_in_place_would_be_noticed(fits, monkeypatch):
@@ -65,12 +42,24 @@ def test_a_result_that_is_written_in_place_would_be_noticed(fits, monkeypatch):
     assert any("neither old nor new" in fault for fault in fits.faults)
 
 
-def test_chains_in_trouble_give_the_same_draws(tmp_path):
-    work = """
-made = ChainFaults(folder, rng)
-made.interrupt("kills", 2, signal.SIGKILL)
-made.interrupt("kills as they write", 2, kill)
-made.interrupt("interrupts", 2, signal.SIGINT)
-made.interrupt("full disks", 2, fill_disk)
+# The mutant above is noticed every day; kills and pairs meet the same code at other moments.
+@pytest.mark.slow
+def test_fits_in_trouble_leave_all_or_nothing(tmp_path):
+    """In a process of its own: a browser's event loop would hear Ctrl-C, too."""
+    script = """
+import signal, sys
+from pathlib import Path
+import numpy as np
+from campaigns.faults import FitFaults
+made = FitFaults(Path(sys.argv[1]), np.random.default_rng(0))
+made.kill_at_events(1)
+made.signal_at_times("interrupts", signal.SIGINT, 1)
+made.fill_at_sizes((4_097,))
+made.two_at_once(1)
+print(made.faults, sum(made.moments.values()))
 """
-    assert run_alone(tmp_path / "chains", work) == ["[] 8"]
+    folder = tmp_path / "fit"
+    folder.mkdir()
+    command = [sys.executable, "-c", script, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == ["[] 4"], done.stderr

@@ -82,8 +82,8 @@ def test_crashes_and_hangs_are_verdicts(monkeypatch):
     look = fuzz.Judge()
     try:
         assert look(Case("csv", ("crash",)))[0].startswith("crash: the process ended with")
-        assert look(Case("csv", ("hang",)), timeout=3.0) == ["hang: nothing for 3 s"]
-        assert look(Case("csv", ("loop",)), timeout=2.0) == ["hang: nothing for 2 s"]
+        assert look(Case("csv", ("hang",)), timeout=1.0) == ["hang: nothing for 1 s"]
+        assert look(Case("csv", ("loop",)), timeout=1.0) == ["hang: nothing for 1 s"]
         assert look(Case("csv", ("starved",)), timeout=3.0) == []
     finally:
         look.close()

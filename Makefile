@@ -7,11 +7,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What may be installed: these versions, or for `make fresh` the lowest or the newest.
+VERSIONS ?= -c constraints.txt
+# Where HOME cannot be written, uv keeps what it downloads here.
+ifeq ($(UV_CACHE_DIR)$(shell mkdir -p "$${XDG_CACHE_HOME:-$$HOME/.cache}" 2>/dev/null && echo yes),)
+export UV_CACHE_DIR := $(CURDIR)/.tools/cache
+endif
 # `uv --version`, not `command -v uv`: a pyenv shim may exist and still not run.
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo paper test test-full lint format bench fuzz faults mutants coverage wheel-test docs clean
+.PHONY: help setup demo paper test test-full lint format bench fresh fuzz faults mutants coverage wheel-test docs clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,7 +28,7 @@ help: ## what can be made
 
 $(READY): pyproject.toml constraints.txt $(filter-out uv,$(UV))
 	$(UV) venv --quiet --allow-existing --python "$$(cat .python-version)" $(VENV)
-	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]'
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python $(VERSIONS) -e '.[dev]'
 	@touch $@
 
 setup: $(READY) ## the virtual environment in .venv
@@ -51,6 +57,9 @@ format: setup ## let ruff rewrite what it can
 
 bench: setup ## every speed target as a ratio, measured in one run
 	$(BIN)/python -m benchmarks
+
+fresh: ## the tests in a clean clone that differs from this machine; RECIPE=elsewhere
+	$(PYTHON) .ci/fresh.py $(or $(RECIPE),elsewhere) $(PYTEST)
 
 fuzz: setup ## an hour of files and arguments that nobody meant; FUZZ="--minutes 5 --seed 7"
 	$(BIN)/python -m campaigns fuzz $(FUZZ)

@@ -32,6 +32,16 @@ def test_intervals_hold_the_probabilities_and_widen_with_the_level(ripley):
         ripley.predict_interval(new, level=1.5)
 
 
+def test_intervals_of_training_rows_that_are_left_out(ripley):
+    left_out = ripley.loo_interval()
+    proba = ripley.loo_proba_
+    assert (left_out[..., 0] <= proba).all() and (proba <= left_out[..., 1]).all()
+    # A copy of a row is one of its own neighbours: left out, less is known about its place.
+    known = ripley.predict_interval(RIPLEY.X_train)
+    assert np.ptp(left_out, axis=2).mean() > np.ptp(known, axis=2).mean()
+    assert (np.ptp(ripley.loo_interval(0.99), axis=2) >= np.ptp(left_out, axis=2)).all()
+
+
 def test_zones_and_typicality(ripley):
     zones = ripley.predict_zone([[0.4, 0.9], [-0.4, 0.1], [50.0, 50.0]], uncertain="?")
     assert zones.tolist() == [1, 0, "?"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesknn._estimator import (
     CallbackSupportMixin,
@@ -178,7 +178,7 @@ class PooledNeighborsClassifier(
         search = {"search": self.search, "search_params": self.search_params}
         # Errors are judged on so many folds: all of them, on a table of ordinary size.
         judged = folds < -(-n_folds * _JUDGED_ROWS // len(labels))
-        fitted, spaces, members, loo, apart = {}, {}, {}, [], []
+        fitted, spaces, members, loo, apart, spreads = {}, {}, {}, [], [], {}
         with (
             follow_stages(self, X, y, n_stages=len(names)) as stage,
             progress("Pooling neighbours", len(names), verbose=self.verbose) as advance,
@@ -198,10 +198,12 @@ class PooledNeighborsClassifier(
                     if kind.sees_labels:
                         member, proba = fit_member(in_folds, labels, self.n_jobs)
                         apart.append(proba[judged])
+                        spreads[name] = member.proba(in_folds)[1]
                     else:
                         features = space.training_features(self.n_jobs)
                         member, proba = fit_member(features, labels, self.n_jobs)
                         apart.append(member.proba(in_folds)[0])
+                        spreads[name] = member.proba(features)[1]
                     fitted[name], spaces[name], members[name] = metric, space, member
                     loo.append(proba)
                 advance(1)
@@ -216,6 +218,8 @@ class PooledNeighborsClassifier(
             judged,
             self.n_jobs,
         )
+        reached = spaces[leader].graph.distances
+        assert reached is not None
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
@@ -223,6 +227,7 @@ class PooledNeighborsClassifier(
         self._columns, self._metrics, self._spaces = columns, fitted, spaces
         self._members, self._weights = members, weights
         self._leader, self._sureness = leader, sureness
+        self._left_out = (spreads[leader], reached[sureness.k - 1])
         self.residual_correlation_ = sureness.correlation
         self.k_values_ = k_values
         self.pool_weights_ = dict(zip(names, weights.tolist(), strict=True))
@@ -298,6 +303,24 @@ class PooledNeighborsClassifier(
         probabilities, variances, distances = self._look_around(X)
         intervals = self._sureness.intervals(probabilities, variances, distances, level)
         return Summary(probabilities, intervals, self._sureness.scale.typicality(distances))
+
+    def loo_interval(self, level: float = 0.95, of: str = "probability") -> np.ndarray:
+        """Return an interval of each true class probability of the training points, left out.
+
+        Parameters
+        ----------
+        level, of
+            As in :meth:`predict_interval`.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes, 2)
+            Lower and upper ends, around ``loo_proba_``.
+        """
+        check_is_fitted(self)
+        check_choice(of, "of", ("probability",))
+        variances, distances = self._left_out
+        return self._sureness.intervals(self.loo_proba_, variances, distances, check_level(level))
 
     @by_blocks
     def predict_zone(

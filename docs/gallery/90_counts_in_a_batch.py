@@ -1,11 +1,12 @@
 """
-How many in a batch
-===================
+Estimating class counts in a batch
+==================================
 
 A field is to be mapped, a shipment to be sampled: the question is not which class this point has,
 but how many of them all have it. Adding up probabilities takes the points for independent. They
 are not: where the few labelled points nearby mislead, all new points there are wrong together.
-``sample_labels`` draws the labels of the whole batch at once, and ``predict_counts`` counts them.
+``predict_counts`` takes that into account, and ``sample_labels`` draws the labels of the whole
+batch at once.
 """
 
 # %%
@@ -55,7 +56,7 @@ from scipy import stats
 
 
 def count_alone(clf, X, level=0.9):
-    """Return an interval of the count of independent points, by the normal law."""
+    """Return an interval of the count of independent points, by the normal distribution."""
     p = clf.predict_proba(X)[:, 1]
     half = stats.norm.ppf((1 + level) / 2) * np.sqrt((p * (1 - p)).sum())
     return p.sum() - half - 0.5, p.sum() + half + 0.5
@@ -80,14 +81,14 @@ ends = {"points taken one by one": (low_alone, high_alone), "predict_counts": (l
 for ax, (name, (lower, upper)) in zip(axes, ends.items(), strict=True):
     holds = (lower <= truth) & (truth <= upper)
     for held, colour, line in (
-        (holds, COLOURS[0], "holds the truth"),
+        (holds, COLOURS[0], "covers the truth"),
         (~holds, COLOURS[5], "misses it"),
     ):
         at = np.flatnonzero(held)
         ends_of = (lower - truth)[at], (upper - truth)[at]
         ax.vlines(at + 1, *ends_of, colors=colour, lw=4, label=line)
     ax.axhline(0, color=INK, lw=1)
-    ax.set_title(f"{name}: {holds.sum()} of 12 hold the truth", fontsize=10)
+    ax.set_title(f"{name}: {holds.sum()} of 12 cover the truth", fontsize=10)
     ax.set_xlabel("split")
     tidy(ax)
 axes[0].set_ylabel("interval of the count, less the true count")
@@ -95,14 +96,28 @@ axes[0].set_xticks([1, 4, 8, 12])
 axes[0].legend(frameon=False, fontsize="small", loc="lower left")
 
 # %%
-# Twelve splits are few: ``test_intervals_of_counts_cover`` in ``tests/predictive/test_joint.py``
-# takes 150. With many labels and a small batch there is little between the two. What remains
-# outside of both is a shift: if the classes are mixed otherwise than in training, ``class_prior``
-# must say how.
+# Twelve splits are few: ``tests/predictive/test_joint.py`` takes hundreds. With many labels and a
+# small batch there is little between the two.
 #
-# Below one labelled point in five the joint law says more about the model than about the data, and
-# at a large beta the batch may freeze: chains that start from different labels do not agree on the
-# counts. Both are said in a ``MixingWarning``:
+# A batch with other class frequencies
+# ------------------------------------
+# By default ``predict_counts`` assumes that the batch has the class frequencies of the training
+# points. If it has not, and ``class_prior`` cannot say which it has, ``prevalence="free"`` counts
+# in joint draws, in which neighbouring new points inform each other. Here class 1 makes up half of
+# the training points and a fifth of the batch.
+
+shifted = np.append(np.flatnonzero(ripley.y_test == 0), np.flatnonzero(ripley.y_test == 1)[:125])
+clf = BayesianKNeighborsClassifier("pseudo", random_state=0).fit(X, y)
+for prevalence in ("training", "free"):
+    found = clf.predict_counts(ripley.X_test[shifted], prevalence=prevalence, random_state=0)
+    mean, low, high = found[1]
+    print(f"{prevalence:9} {mean:5.0f}, with probability .9 from {low:.0f} to {high:.0f}")
+print(f"in truth  {125:5} of {len(shifted)}")
+
+# %%
+# Joint draws have limits of their own. Below one labelled point in five they say more about the
+# model than about the data, and at a large beta the batch may freeze: chains that start from
+# different labels do not agree on the counts. Both are said in a ``MixingWarning``:
 
 import warnings
 
@@ -116,5 +131,5 @@ def draw(n):
 clf = BayesianKNeighborsClassifier("pseudo", beta_max=4.0, random_state=0).fit(*draw(60))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    clf.predict_counts(draw(400)[0], random_state=0)
+    clf.predict_counts(draw(400)[0], prevalence="free", random_state=0)
 print(caught[-1].message)

@@ -58,8 +58,9 @@ from bayesknn.predictive import (
     Sureness,
     average_descriptions,
     check_level,
+    counts_of_draws,
+    counts_of_probabilities,
     draw_jointly,
-    find_counts,
     hull,
     log_score,
     shift_intervals,
@@ -538,18 +539,25 @@ class BayesianKNeighborsClassifier(
         """
         return self.classes_[self._draw_jointly(X, n_draws, random_state)]
 
-    def predict_counts(self, X: Any, level: float = 0.9, random_state: Any = None) -> np.ndarray:
+    def predict_counts(
+        self, X: Any, level: float = 0.9, prevalence: str = "training", random_state: Any = None
+    ) -> np.ndarray:
         """Return how many points of a batch belong to each class: mean and interval.
-
-        From 1000 draws of :meth:`sample_labels`, which says when it warns. Sums over
-        :meth:`predict_proba` would take the points for independent, and be too sure.
 
         Parameters
         ----------
         X : array-like or frame of shape (m, p)
         level : float, default=0.9
             Probability inside the interval, half of the rest on either side.
+        prevalence : {"training", "free"}, default="training"
+            ``"training"`` takes the batch to have the class frequencies of the training points, or
+            of ``class_prior``: under the pseudo-likelihood and that of Holmes and Adams the sum of
+            :meth:`predict_proba`, corrected by the mean leave-one-out residual, which says how far
+            such sums are off; under the coherent likelihood 1000 draws of :meth:`sample_labels`.
+            ``"free"`` takes these draws for every likelihood: they follow a batch whose class
+            frequencies differ, and are less exact where they do not.
         random_state : None, int, SeedSequence, Generator or RandomState
+            For the draws.
 
         Returns
         -------
@@ -564,13 +572,19 @@ class BayesianKNeighborsClassifier(
         >>> ripley = load_ripley()
         >>> clf = BayesianKNeighborsClassifier("pseudo", random_state=0)
         >>> clf = clf.fit(ripley.X_train, ripley.y_train)
-        >>> mean, low, high = clf.predict_counts(ripley.X_test[::10], random_state=0)[1]
+        >>> mean, low, high = clf.predict_counts(ripley.X_test[::10])[1]
         >>> bool(low < 50 < high), int(sum(ripley.y_test[::10]))
         (True, 50)
         """
+        check_is_fitted(self)
         level = check_level(level)
-        draws = self._draw_jointly(X, _DRAWS_OF_COUNTS, random_state)
-        return find_counts(draws, len(self.classes_), level)
+        check_choice(prevalence, "prevalence", ("training", "free"))
+        if prevalence == "free" or self.diagnostics_["likelihood"] == "coherent":
+            draws = self._draw_jointly(X, _DRAWS_OF_COUNTS, random_state)
+            return counts_of_draws(draws, len(self.classes_), level)
+        weight = None if self.class_weight_ is None else self.class_weight_[self._labels]
+        found = self.predict_proba(X)
+        return counts_of_probabilities(found, self.loo_proba_, self._labels, level, weight)
 
     def loo_interval(self, level: float = 0.95, of: str = "probability") -> np.ndarray:
         """Return an interval of each class probability of the training points, left out.

@@ -15,7 +15,7 @@ learned from leave-one-out, ``frequencies`` moves them to other class frequencie
 from bayesknn.predictive.calibration import Calibration, DistanceScale
 from bayesknn.predictive.decisions import decide, find_zones, log_score, name_actions, name_zones
 from bayesknn.predictive.frequencies import shift_intervals, shift_probabilities
-from bayesknn.predictive.joint import draw_jointly, find_counts
+from bayesknn.predictive.joint import counts_of_draws, counts_of_probabilities, draw_jointly
 from bayesknn.predictive.nodes import PosteriorNodes
 from bayesknn.predictive.predictive import Predictive, check_level, join_descriptions
 from bayesknn.predictive.rule import PredictiveRule
@@ -40,9 +40,10 @@ __all__ = [
     "Sureness",
     "average_descriptions",
     "check_level",
+    "counts_of_draws",
+    "counts_of_probabilities",
     "decide",
     "draw_jointly",
-    "find_counts",
     "find_zones",
     "hull",
     "join_descriptions",

@@ -1,4 +1,4 @@
-"""The labels of a whole batch of new points, drawn together (SURENESS, joint draws of a batch).
+"""The labels of a whole batch of new points: joint draws, and the number of each class.
 
 ``Predictive`` gives each new point its law as if it came alone. Together they are one random field
 on the neighbour graph of training and new points, the training labels fixed, and Swendsen-Wang
@@ -108,21 +108,79 @@ def draw_jointly(
     return draws[rng.permutation(len(draws))[:n_draws]]
 
 
-def find_counts(draws: np.ndarray, n_classes: int, level: float) -> np.ndarray:
+def counts_of_draws(draws: np.ndarray, n_classes: int, level: float) -> np.ndarray:
     """Return mean, low and high of the number of each class in joint draws, (n_classes, 3).
 
     The interval is equal-tailed, and its ends are numbers that were drawn.
 
     Examples
     --------
-    >>> from bayesknn.predictive.joint import find_counts
-    >>> find_counts([[0, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 1]], n_classes=2, level=0.5).tolist()
+    >>> from bayesknn.predictive.joint import counts_of_draws
+    >>> draws = [[0, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 1]]
+    >>> counts_of_draws(draws, n_classes=2, level=0.5).tolist()
     [[2.0, 1.0, 2.0], [1.0, 0.0, 1.0]]
     """
     counts = count_classes(np.asarray(draws), n_classes)
     tails = [(1.0 - level) / 2, (1.0 + level) / 2]
     ends = np.quantile(counts, tails, axis=0, method="inverted_cdf")
     return np.column_stack([counts.mean(axis=0), *ends])
+
+
+def counts_of_probabilities(
+    probabilities: np.ndarray,
+    loo: np.ndarray,
+    labels: np.ndarray,
+    level: float,
+    weight: np.ndarray | None = None,
+) -> np.ndarray:
+    """Estimate the number of each class in a batch that has the class frequencies of training.
+
+    The sum of the probabilities p is corrected by the mean r of the leave-one-out residuals, as in
+    the difference estimator of survey sampling. For m new and n training points the variance is
+    ``sum p (1 - p)``, of the labels given p, and ``m^2 mean(residual^2) / n``, of r.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (m, n_classes)
+        Of the new points.
+    loo : ndarray of shape (n, n_classes)
+        Of the training points, each left out.
+    labels : ndarray of shape (n,)
+        Class numbers of the training points.
+    level : float
+        Of the interval, from the normal distribution; its ends are whole numbers.
+    weight : ndarray of shape (n,), optional
+        How much each training point counts, where the batch has other class frequencies.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, 3)
+        Mean, low and high.
+
+    Examples
+    --------
+    Leave-one-out is right on average, so that the mean is the sum of the probabilities:
+
+    >>> import numpy as np
+    >>> from bayesknn.predictive.joint import counts_of_probabilities
+    >>> loo, labels = np.tile([0.75, 0.25], (100, 1)), np.arange(100) % 4 == 0
+    >>> counts_of_probabilities(np.full((50, 2), 0.5), loo, labels.astype(int), 0.9).tolist()
+    [[25.0, 18.0, 32.0], [25.0, 18.0, 32.0]]
+    """
+    from scipy.special import ndtri
+
+    m, n_classes = probabilities.shape
+    share = np.full(len(labels), 1.0) if weight is None else weight
+    share = (share / share.sum())[:, None]
+    residuals = np.eye(n_classes)[labels] - loo
+    mean = probabilities.sum(axis=0) + m * (share * residuals).sum(axis=0)
+    mean = np.clip(mean, 0.0, m)
+    variance = (probabilities * (1.0 - probabilities)).sum(axis=0)
+    variance += m**2 * ((share * residuals) ** 2).sum(axis=0)
+    half = ndtri((1.0 + level) / 2) * np.sqrt(variance)
+    low = np.minimum(np.rint(mean - half), np.floor(mean))
+    high = np.maximum(np.rint(mean + half), np.ceil(mean))
+    return np.column_stack([mean, np.clip([low, high], 0.0, m).T])
 
 
 def count_classes(draws: np.ndarray, n_classes: int) -> np.ndarray:

@@ -79,6 +79,16 @@ def test_some_of_many_points_find_the_same_place(monkeypatch, n_features, n_clas
     assert abs(some.beta_max - whole.beta_max) < 0.35
 
 
+def test_k_values_may_be_an_iterator_on_many_points_too():
+    graph = NeighborGraph.from_points(np.random.default_rng(0).normal(size=(2100, 2)), k_max=3)
+    from_list, from_iterator = (
+        find_beta_max(graph, 2, k_values=k_values, n_betas=0, random_state=0)
+        for k_values in ([1, 3], iter([1, 3]))
+    )
+    np.testing.assert_array_equal(from_iterator.k_values, [1, 3])
+    np.testing.assert_array_equal(from_iterator.agreement, from_list.agreement)
+
+
 def test_beta_max_does_not_depend_on_the_points_made_for_plotting():
     with_curve, without = (
         find_beta_max(ripley_graph(), 3, n_betas=n_betas, random_state=0) for n_betas in (12, 0)

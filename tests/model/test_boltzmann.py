@@ -26,6 +26,18 @@ def test_statistic_and_conditional_are_those_of_the_functions(case):
     np.testing.assert_array_equal(model.conditional(labels[0], beta, k), expected)
 
 
+# numpy 2.0 makes a number of an array of one entry unless its warning is an error, as in tests.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("k_max", [1, 2])
+def test_the_statistic_has_an_axis_for_k_however_many_there_are(k_max):
+    model = BoltzmannModel(random_graph(np.random.default_rng(3), n=5, k_max=k_max), 2)
+    labels = np.array([0, 1, 1, 0, 1])
+    assert model.agreement(labels).shape == (k_max,)
+    assert model.agreement(labels[None]).shape == (1, k_max)
+    assert model.agreement(labels[None], 1).shape == (1,)
+    assert isinstance(model.agreement(labels, 1), float)
+
+
 def test_conditional_is_that_of_the_exact_law():
     graph = random_graph(np.random.default_rng(2), n=4, k_max=2)
     model = BoltzmannModel(graph, 3, [0.5, 1.0, 2.0])

@@ -87,6 +87,7 @@ def find_beta_max(
     True
     """
     model = as_model(graph, n_classes, class_weight)
+    k_values = None if k_values is None else list(k_values)
     rows = choose_rows(model.n_points, random_state)
     if rows is not None:
         k_max = min(model.k_max, ENOUGH_NEIGHBORS) if k_values is None else max(k_values)

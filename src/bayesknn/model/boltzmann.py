@@ -148,7 +148,9 @@ class BoltzmannModel:
         float, or ndarray of shape (n_draws,), (k_max,) or (n_draws, k_max), dtype float64
         """
         labels = check_label_draws(labels, self.n_points, self.n_classes)
-        return np.float64(agreement(self.graph, labels, k, self.class_weight))
+        found = agreement(self.graph, labels, k, self.class_weight)
+        # float64(...) of an array of one entry is a number in some versions of numpy.
+        return np.asarray(found, dtype=np.float64)[()]
 
     def class_counts(self, labels: Any, k: int, direction: str = "both") -> np.ndarray:
         """Count each class around each point; see :meth:`bayesknn.graph.NeighborGraph.counts`."""

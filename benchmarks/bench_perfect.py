@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import perfect_labels
-from bayesknn.labels.random import spawn_keys
 from bayesknn.model import BoltzmannModel
 from benchmarks.harness import Report, interleave
 

@@ -5,10 +5,10 @@ import time
 
 import numpy as np
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.label_sampler import make_label_sampler
-from bayesknn.labels.random import spawn_keys
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior.auxiliary_variables import AuxiliarySampler

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.bonds import new_scratch
 from bayesknn.labels.clamped import clamped_labels, free_edges
 from bayesknn.labels.layout import local_layout
-from bayesknn.labels.random import spawn_keys
 from bayesknn.labels.sampling import sample_labels
 from bayesknn.labels.swendsen_wang import _run, swendsen_wang_labels
 from bayesknn.model import BoltzmannModel

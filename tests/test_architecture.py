@@ -101,7 +101,7 @@ def notices(rule, source, name="posterior/file.py"):
 
 def test_private_names_do_not_cross_the_borders_of_folders():
     assert find(crossings) == []
-    mutant = "from bayesknn.labels.random import _mix"
+    mutant = "from bayesknn.labels.swendsen_wang import _recolour"
     assert notices(crossings, mutant)
     assert not notices(crossings, mutant, "labels/file.py")
 

@@ -33,11 +33,11 @@ from bayesknn._utils.checks import (
     is_sparse,
     show,
 )
+from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin, pack, unpack
 from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
-from bayesknn.labels.random import as_seed_sequence
 from bayesknn.model import BoltzmannModel, Prior, as_prior, class_weights
 from bayesknn.posterior.routes import (
     LABEL_SAMPLERS,

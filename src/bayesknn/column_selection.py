@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayesknn._estimator import check_new_points, check_training
 from bayesknn._utils.checks import check_choice, check_count, check_verbose
 from bayesknn._utils.progress import progress
+from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.classifier import BayesianKNeighborsClassifier
-from bayesknn.labels.random import as_seed_sequence
 from bayesknn.pooled.columns import Columns
 
 _SCORES = ("evidence", "pseudo-evidence", "loo")

@@ -10,9 +10,9 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
+from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.connectivity import _new_forest
-from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
 
 
 def uniform(key, draw, sweep, site) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesknn.labels.random import spawn_keys
+from bayesknn._utils.random import spawn_keys
 from tests.labels.exact import enumerate_law, index_of, random_graph, ring
 from tests.labels.samplers import gibbs_chains, gibbs_labels
 from tests.statistical import check, p_value_of_counts, p_value_of_z, rejects

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits, spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import gibbs
-from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits, spawn_keys
 from bayesknn.model import expected_agreement_exact
 from tests.labels.exact import (
     enumerate_law,

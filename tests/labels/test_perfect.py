@@ -5,12 +5,12 @@ import pickle
 import numpy as np
 import pytest
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import layout
 from bayesknn.labels.perfect_bonds import _run_bonds, bond_scratch
-from bayesknn.labels.random import spawn_keys
 from bayesknn.model import agreement
 from tests.labels.samplers import perfect_labels
 from tests.model.enumeration import exact_law, state_index

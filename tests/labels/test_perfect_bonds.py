@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bayesknn._utils.random import key_of_sweep
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.bonds import _open_probability
@@ -22,7 +23,6 @@ from bayesknn.labels.perfect_bonds import (
     bond_scratch,
     bond_strengths,
 )
-from bayesknn.labels.random import key_of_sweep
 from bayesknn.model import BoltzmannModel
 from tests.labels.perfect_twins import BondTwin, clusters, small_graphs
 from tests.model.enumeration import exact_law, state_index

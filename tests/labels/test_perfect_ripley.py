@@ -12,9 +12,9 @@ import math
 import numpy as np
 import pytest
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.random import spawn_keys
 from bayesknn.model import expected_agreement_exact
 from tests.labels.samplers import perfect_labels, swendsen_wang_labels
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bayesknn._utils.random import key_of_sweep
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.perfect_sites import (
@@ -15,7 +16,6 @@ from bayesknn.labels.perfect_sites import (
     site_scratch,
     site_tables,
 )
-from bayesknn.labels.random import key_of_sweep
 from bayesknn.model import BoltzmannModel
 from tests.labels.perfect_twins import SiteTwin, small_graphs
 from tests.model.enumeration import exact_law, state_index

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import layout as layout_module
 from bayesknn.labels import slices
 from bayesknn.labels.bonds import new_scratch
 from bayesknn.labels.cluster_estimator import estimate_agreement
 from bayesknn.labels.clusters import _flatten, _isolate, _join
-from bayesknn.labels.random import spawn_keys
 from bayesknn.labels.swendsen_wang import sweep_clusters
 from bayesknn.model import agreement
 from tests.labels import swendsen_wang_twin as twin

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bayesknn._utils.random import key_of_sweep, spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.bonds import _place_events, _poisson, new_scratch
-from bayesknn.labels.random import key_of_sweep, spawn_keys
 from bayesknn.model import expected_agreement_exact
 from tests.labels import swendsen_wang_twin as twin
 from tests.labels.samplers import swendsen_wang_labels

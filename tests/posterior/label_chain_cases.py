@@ -5,9 +5,9 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
+from bayesknn._utils.random import seeds_for, spawn_keys
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.label_sampler import make_label_sampler
-from bayesknn.labels.random import seeds_for, spawn_keys
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior.auxiliary_variables import AuxiliarySampler

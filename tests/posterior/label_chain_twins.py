@@ -5,8 +5,8 @@ Each takes its log acceptance ratio as an argument, so that a mutant is a twin w
 
 import numpy as np
 
+from bayesknn._utils.random import random_bits
 from bayesknn.labels.label_sampler import draw_labels
-from bayesknn.labels.random import random_bits
 from bayesknn.labels.swendsen_wang import sweep_clusters
 from bayesknn.posterior.label_chains import DRAW_SLOT, REFRESH_SLOT
 from bayesknn.posterior.proposals import (

@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.exceptions import MixingWarning
-from bayesknn.labels.random import spawn_keys
 from bayesknn.likelihood import PseudoLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior import auxiliary

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.exceptions import CoalescenceError, MixingWarning
-from bayesknn.labels.random import spawn_keys
 from bayesknn.likelihood import PseudoLikelihood
 from bayesknn.model import ArrayPrior, FunctionPrior, UniformPrior
 from bayesknn.posterior import exchange

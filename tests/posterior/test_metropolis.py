@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.exceptions import MixingWarning
-from bayesknn.labels.random import spawn_keys
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
 from bayesknn.model import ArrayPrior, UniformPrior
 from bayesknn.posterior import grid_posterior, metropolis, metropolis_hastings

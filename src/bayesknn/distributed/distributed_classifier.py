@@ -26,6 +26,7 @@ from bayesknn._utils.checks import (
     show,
 )
 from bayesknn._utils.progress import progress
+from bayesknn._utils.random import as_seed_sequence
 from bayesknn.distributed.block_counts import (
     Visit,
     add_tables,
@@ -45,7 +46,6 @@ from bayesknn.distributed.block_lists import (
 )
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
-from bayesknn.labels.random import as_seed_sequence
 from bayesknn.labels.transition import ENOUGH_NEIGHBORS, choose_rows
 from bayesknn.likelihood.summed import SummedProduct
 from bayesknn.model import Prior, as_prior

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import as_uniform, random_bits
 from bayesknn.labels.clusters import _drop_joined, _flatten, _isolate, _join
-from bayesknn.labels.random import as_uniform, random_bits
 
 _BLOCK = 1024
 # Measured: beyond so many events an edge, drawing edge by edge is cheaper.

@@ -26,9 +26,9 @@ import numpy as np
 
 from bayesknn._utils.checks import check_choice
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.labels.bonds import _THIN, _poisson
 from bayesknn.labels.clusters import _isolate, _join_pair
-from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_betas, check_label_vector, label_dtype
 
@@ -146,7 +146,7 @@ def clamped_labels(
     beta, k, n_sweeps : array-like of shape (n_draws,)
         Draw t is kept after ``n_sweeps[t]`` sweeps at ``(beta[t], k[t])`` from the one before.
     key : numpy.uint64
-        One key of :func:`bayesknn.labels.random.spawn_keys`; the draws are a function of it.
+        One key of :func:`bayesknn._utils.random.spawn_keys`; the draws are a function of it.
     initial : array-like of shape (m,)
         Labels of the free points to start from.
     field : ndarray of shape (m, n_classes), optional

@@ -17,10 +17,10 @@ import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits, spawn_keys
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.couplings import list_couplings
 from bayesknn.labels.gibbs_two import prefers_rows, run_two_classes
-from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits, spawn_keys
 from bayesknn.labels.slices import cut_run
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta, check_betas
@@ -72,7 +72,7 @@ def gibbs_labels(
     beta : float
     k : int
     key : numpy.uint64
-        From :func:`bayesknn.labels.random.spawn_keys`; the same key gives the same draws.
+        From :func:`bayesknn._utils.random.spawn_keys`; the same key gives the same draws.
     n_draws : int
     n_warmup : int
         Sweeps before the first ``thin`` sweeps that count; the paper's 500 by default. They do
@@ -93,7 +93,7 @@ def gibbs_labels(
     --------
     >>> from bayesknn.graph import NeighborGraph
     >>> from bayesknn.labels.gibbs import gibbs_labels
-    >>> from bayesknn.labels.random import spawn_keys
+    >>> from bayesknn._utils.random import spawn_keys
     >>> from bayesknn.model import BoltzmannModel
     >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), n_classes=3)
     >>> labels, info = gibbs_labels(ring, 1.0, 1, n_draws=4, key=spawn_keys(0, 1)[0])

@@ -9,8 +9,8 @@ added to all slots at once. Both give the same labels.
 import numpy as np
 
 from bayesknn._utils.jit import inline_kernel, kernel
+from bayesknn._utils.random import key_of_sweep, random_bits
 from bayesknn.labels.couplings import _dense_rows
-from bayesknn.labels.random import key_of_sweep, random_bits
 
 _ONE = np.uint64(1)
 _FULL = np.uint64(2**64 - 1)

@@ -10,6 +10,7 @@ lists of neighbours.
 import numpy as np
 
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import key_of_sweep
 from bayesknn.labels.bonds import (
     _BLOCK,
     _join_pending,
@@ -19,7 +20,6 @@ from bayesknn.labels.bonds import (
     _set_bond_law,
 )
 from bayesknn.labels.clusters import _isolate
-from bayesknn.labels.random import key_of_sweep
 from bayesknn.labels.swendsen_wang import _recolour
 
 

@@ -83,7 +83,7 @@ def perfect_labels(
     beta : float
     k : int
     key : numpy.uint64
-        From :func:`bayesknn.labels.random.spawn_keys`. Draw d is a function of the key and d alone.
+        From :func:`bayesknn._utils.random.spawn_keys`. Draw d is a function of the key and d alone.
     n_draws : int
     algorithm : {"auto", "bonds", "sites"}
         "bonds" couples the bonds of the random-cluster form, "sites" the labels themselves (two

@@ -31,9 +31,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.labels.bonds import _open_probability, bond_rate
 from bayesknn.labels.connectivity import _connect, _connected, _new_forest, _part_all, _root
-from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.model import BoltzmannModel
 
 _ZERO = np.uint64(0)

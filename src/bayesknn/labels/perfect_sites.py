@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import key_of_sweep, random_bits
 from bayesknn.labels.couplings import list_couplings
 from bayesknn.labels.gibbs_two import _threshold_table
-from bayesknn.labels.random import key_of_sweep, random_bits
 from bayesknn.model import BoltzmannModel
 
 _ONE = np.uint64(1)

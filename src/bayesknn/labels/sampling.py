@@ -15,12 +15,12 @@ import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.progress import progress
+from bayesknn._utils.random import spawn_keys
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.gibbs import gibbs_labels
 from bayesknn.labels.perfect import perfect_labels
-from bayesknn.labels.random import spawn_keys
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 from bayesknn.model import BoltzmannModel, as_model
 from bayesknn.model.checks import check_beta

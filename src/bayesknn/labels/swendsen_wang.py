@@ -21,11 +21,11 @@ import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.bonds import _bind, new_scratch
 from bayesknn.labels.cluster_estimator import estimate_agreement
 from bayesknn.labels.layout import local_layout
-from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.labels.slices import cut_run
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
@@ -81,7 +81,7 @@ def swendsen_wang_labels(
     k : int
         Number of neighbours, at most ``model.k_max``.
     key : numpy.uint64
-        One key of :func:`bayesknn.labels.random.spawn_keys`; the result is a function of it.
+        One key of :func:`bayesknn._utils.random.spawn_keys`; the result is a function of it.
     n_draws : int
         Label vectors to keep.
     n_warmup : int

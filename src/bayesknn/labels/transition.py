@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn._utils.random import seeds_for
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.random import seeds_for
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 from bayesknn.model import (
     BoltzmannModel,

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import key_of_sweep
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.bonds import new_scratch
 from bayesknn.labels.cluster_estimator import estimate_agreement
 from bayesknn.labels.layers import sweep_layers
 from bayesknn.labels.layout import Layout
-from bayesknn.labels.random import key_of_sweep
 from bayesknn.labels.swendsen_wang import colour_points, sweep_clusters
 from bayesknn.log_z.resampling import N_REPLICATES, join, resample
 from bayesknn.log_z.reweighting import (

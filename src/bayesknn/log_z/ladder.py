@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
+from bayesknn._utils.random import Purpose
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.log_z.bridge import ENOUGH, add_up, bridge, bridge_all
 from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window, find_inflation
@@ -461,7 +462,7 @@ def log_z_at(
     simulation: Simulation, pair: ChainPair, beta_max: float, tolerance: float, max_sweeps: float
 ) -> np.ndarray:
     """Return log Z at a pair of chains: from beta = 0, or from both ends past a transition."""
-    found = log_z_from_zero(simulation, pair, tolerance, max_sweeps, (7000,))
+    found = log_z_from_zero(simulation, pair, tolerance, max_sweeps, (Purpose.LOG_Z,))
     if found is not None:
         return found
     before = simulation.n_sweeps

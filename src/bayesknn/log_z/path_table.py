@@ -17,9 +17,9 @@ from scipy.special import logsumexp
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.progress import progress
+from bayesknn._utils.random import seeds_for
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import seeds_for
 from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.log_z.ladder import TOP, Ladder, place_pilots
 from bayesknn.log_z.paper_table import run_paper_grid

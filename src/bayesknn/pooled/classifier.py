@@ -19,9 +19,9 @@ from bayesknn._estimator import (
 from bayesknn._utils.blocks import by_blocks
 from bayesknn._utils.checks import check_choice, check_count, check_n_jobs, check_verbose, show
 from bayesknn._utils.progress import progress
+from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin, pack, unpack
 from bayesknn.graph import describe_search
-from bayesknn.labels.random import as_seed_sequence
 from bayesknn.pooled.columns import Columns
 from bayesknn.pooled.features import Neighborhoods, check_range
 from bayesknn.pooled.folds import assign_folds, honest_features

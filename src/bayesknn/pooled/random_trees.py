@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesknn._utils.jit import kernel
-from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
+from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 
 _MIN_LEAF = 3
 

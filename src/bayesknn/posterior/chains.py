@@ -27,8 +27,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.extras import require
 from bayesknn._utils.progress import progress
+from bayesknn._utils.random import seeds_for, spawn_keys
 from bayesknn.exceptions import MixingWarning, SamplingInterrupted
-from bayesknn.labels import seeds_for, spawn_keys
 from bayesknn.model import Prior
 from bayesknn.model.boltzmann import fingerprint
 from bayesknn.posterior.checkpoint import (

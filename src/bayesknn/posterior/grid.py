@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesknn._utils.progress import progress
+from bayesknn._utils.random import as_seed_sequence, seeds_for
 from bayesknn.exceptions import PhaseTransitionWarning
-from bayesknn.labels import as_seed_sequence, seeds_for
 from bayesknn.likelihood.protocol import Likelihood
 from bayesknn.log_z.ladder import log_z_at
 from bayesknn.log_z.simulation import Simulation

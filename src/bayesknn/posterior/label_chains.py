@@ -17,6 +17,7 @@ import numpy as np
 
 from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import random_bits
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels.bonds import bond_rate
 from bayesknn.labels.label_sampler import (
@@ -27,7 +28,6 @@ from bayesknn.labels.label_sampler import (
     make_label_sampler,
     sweep_labels,
 )
-from bayesknn.labels.random import random_bits
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.model import as_prior
 from bayesknn.posterior.chains import Sampler

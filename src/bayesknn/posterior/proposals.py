@@ -29,7 +29,7 @@ import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
-from bayesknn.labels.random import as_uniform, key_of_sweep, random_bits
+from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 
 JOINT, ALTERNATING, BETA_ONLY = 0, 1, 2
 _BETA, _BOTH, _RIDGE, _LEAP = 0, 1, 2, 3

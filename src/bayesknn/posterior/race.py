@@ -26,6 +26,7 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator, UnivariateSpline
 from scipy.special import entr, logsumexp
 
+from bayesknn._utils.random import Purpose
 from bayesknn.log_z.bridge import add_up, add_up_doubt, bridge
 from bayesknn.log_z.chains import ChainPair, Setting, Window
 from bayesknn.log_z.curve import Curve
@@ -43,8 +44,6 @@ _COARSE_RATIO, _WIDE_RATIO = 1.35, 2.0
 _MAX_APART = 2.0
 # Steps of the search for the ridge: records taken at each.
 _SEARCH: tuple[int, ...] = (4, 4, 8)
-# The name, among stages, of a search at one k before all others.
-_FIRST = 900
 _MAX_SEARCH, _MAX_STEP, _SETTLE = 16, 0.5, 10
 # A pilot further from the ridge than this, in posterior standard deviations and in beta, is made
 # anew, so often at most.
@@ -176,7 +175,9 @@ def run_race(
     search, stage, start = _SEARCH, 0, 1.0
     if simulation.is_large:
         # The ridge lies at much the same beta for all k.
-        start = find_ridge(simulation, target, search, _FIRST, (int(ks[len(ks) // 2]), start))
+        start = find_ridge(
+            simulation, target, search, Purpose.FIRST_SEARCH, (int(ks[len(ks) // 2]), start)
+        )
         search = search[-1:]
     new, guesses, reach = ks, np.full(len(ks), start), _MAX_MOVE
     while True:
@@ -323,8 +324,8 @@ def _look(
         if division is not None:
             pilots = tuple(
                 simulation.pilot(
-                    Setting.at(beta, k), columns, (stage, k, 200 + phase), whole=columns,
-                    window=window,
+                    Setting.at(beta, k), columns, (stage, k, Purpose.PILOT_OF_PHASE + phase),
+                    whole=columns, window=window,
                 )
                 for phase, window in enumerate(division.windows)
             )  # fmt: skip
@@ -335,7 +336,11 @@ def _look(
         low, high = target.limits[k]
         for turn in range(_MAX_TURNS):
             pilot = simulation.pilot(
-                Setting.at(beta, k), columns, (stage, k, 100 + turn), whole=columns, **begin(k)
+                Setting.at(beta, k),
+                columns,
+                (stage, k, Purpose.PILOT + turn),
+                whole=columns,
+                **begin(k),
             )
             _, mean, variance = (part[:, [column]] for part in pilot.pair.reweighted)
             sd = float(1 / np.sqrt(max(variance[0, 0], 1e-12)))
@@ -440,7 +445,9 @@ def _find_bounds(
         top = placed[0] if placed else int(stretch[np.argmax(score[0])])
         k = looks[top].k
         if (k,) not in known:
-            known[k,] = log_z_from_zero(simulation, looks[top].pair, _ROUGH, _MAX_SWEEPS, (k, 1000))
+            known[k,] = log_z_from_zero(
+                simulation, looks[top].pair, _ROUGH, _MAX_SWEEPS, (k, Purpose.LOG_Z_ROUGHLY)
+            )
         if known[k,] is None:
             continue
         absolute = score + (stand.masses[:, top] - known[k,] - stand.score[:, top])[:, None]

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
+from bayesknn._utils.random import Purpose
 from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, between, bridge_all, bridge_along
 from bayesknn.log_z.chains import WARMUP, ChainPair, Setting, find_inflation
 from bayesknn.log_z.curve import Curve
@@ -329,7 +330,7 @@ class Anchors:
         thin = 1 + int(anchor.columns[-1]) // 16
         options, n_records = self._plan(anchor.pilot.memory, thin, sweeps, warmup)
         pair = self.simulation.pair(
-            Setting.at(beta, anchor.k), anchor.columns, (5000, anchor.k, self._n_made),
+            Setting.at(beta, anchor.k), anchor.columns, (Purpose.RIDGE, anchor.k, self._n_made),
             whole=anchor.whole, initial=initial, window=anchor.pilot.pair.window, **options,
         )  # fmt: skip
         return pair, n_records
@@ -388,7 +389,7 @@ class Anchors:
         for setting in between(before.centre.setting, after.centre.setting, n_parts):
             self._n_made += 1
             pair = self.simulation.pair(
-                setting, ks, (5000, after.k, self._n_made), initial=before.centre.labels,
+                setting, ks, (Purpose.RIDGE, after.k, self._n_made), initial=before.centre.labels,
                 window=after.pilot.pair.window, **options,
             )  # fmt: skip
             made.append((pair, n_records))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn._utils.checks import check_choice
-from bayesknn.labels import seeds_for
+from bayesknn._utils.random import seeds_for
 from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.holmes_adams import HolmesAdamsLikelihood

@@ -20,9 +20,9 @@ import numpy as np
 
 from bayesknn._utils.checks import check_count, count_rows
 from bayesknn._utils.progress import progress
+from bayesknn._utils.random import as_seed_sequence, spawn_keys
 from bayesknn.exceptions import MixingWarning
 from bayesknn.labels.clamped import FreeEdges, clamped_labels, free_edges
-from bayesknn.labels.random import as_seed_sequence, spawn_keys
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.boltzmann import FREE
 from bayesknn.predictive.predictive import Predictive

@@ -1,13 +1,15 @@
-"""Random numbers as a pure function of (key, sweep, site).
+"""Seeds, and random numbers as a pure function of (key, sweep, site).
 
 Nothing is stored: the past of a coupling can be replayed, and no result depends on threads.
 ``key_of_sweep`` gives each sweep a splitmix64 stream of its own; ``random_bits`` reads one entry.
-Keys are never chained from one another: each comes from a ``SeedSequence`` or from counters,
-because chaining in two places reuses streams without any small test noticing.
+A key comes from a ``SeedSequence``, or is itself a random number: the bits at a counter that is
+read for nothing else. No key is used for two purposes, nor computed from another by adding to it:
+streams that overlap are not noticed by any small test.
 """
 
 import hashlib
 import json
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,20 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SWEEP = np.uint64(0xD1342543DE82EF95)
 _ONE = np.uint64(1)
 _UNIT = 2.0**-53
+
+
+class Purpose(IntEnum):
+    """What chains of labels are run for, in the keys that tell their streams apart.
+
+    A turn or a phase may be added to the first two, of which there are fewer than a hundred.
+    """
+
+    PILOT = 100
+    PILOT_OF_PHASE = 200
+    FIRST_SEARCH = 900
+    LOG_Z_ROUGHLY = 1000
+    RIDGE = 5000
+    LOG_Z = 7000
 
 
 @inline_kernel
@@ -62,7 +78,7 @@ def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
 
     Examples
     --------
-    >>> from bayesknn.labels.random import as_seed_sequence
+    >>> from bayesknn._utils.random import as_seed_sequence
     >>> as_seed_sequence(7).entropy
     7
     """
@@ -106,7 +122,7 @@ def seeds_for(random_state: Any, *data: str) -> np.random.SeedSequence:
 
     Examples
     --------
-    >>> from bayesknn.labels.random import seeds_for
+    >>> from bayesknn._utils.random import seeds_for
     >>> one, other = (seeds_for(0, "beta_max", data).generate_state(1) for data in ("a", "b"))
     >>> bool(one == other)
     False
@@ -135,7 +151,7 @@ def spawn_keys(random_state: Any, n_keys: int) -> np.ndarray:
 
     Examples
     --------
-    >>> from bayesknn.labels.random import spawn_keys
+    >>> from bayesknn._utils.random import spawn_keys
     >>> spawn_keys(0, 2).shape
     (2,)
     """

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn._utils.jit import kernel
-from bayesknn.labels.random import (
+from bayesknn._utils.random import (
     _mix,
     as_seed_sequence,
     as_uniform,

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.random import as_seed_sequence
 from bayesknn.classical import ClassicalKNeighborsClassifier
 from bayesknn.datasets import load_glass
 from bayesknn.paper.drawing import new_figure

@@ -154,6 +154,33 @@ def test_in_memory_classifiers_predict_dask_frames():
     np.testing.assert_allclose(found, clf.predict_proba(new), rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("kind", ["frame", "codes"])
+def test_gower_predicts_dask_collections_with_categories(kind):
+    # A made-up row, by which shapes are known at once, must hold categories that training has.
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(size=90),
+            "sex": rng.choice(["f", "m"], size=90),
+            "town": pd.Categorical(rng.choice(["x", "y"], size=90)),
+        }
+    )
+    params = None
+    if kind == "codes":
+        table, params = np.column_stack([table["age"], 3 + np.arange(90) % 4]), {"categorical": [1]}
+    clf = BayesianKNeighborsClassifier(
+        "pseudo", metric="gower", metric_params=params, max_neighbors=9, beta_max=4.0, n_draws=50
+    ).fit(table, np.arange(90) % 2)
+    if kind == "codes":
+        new = da.from_array(table[:20], chunks=(7, 2))
+    else:
+        new = dd.from_pandas(table.iloc[:20], npartitions=3)
+    with dask.config.set(scheduler="synchronous"):
+        for name in ("predict_proba", "predict"):
+            found = getattr(clf, name)(new).compute()
+            assert_close(found, getattr(clf, name)(table[:20]), clf.predict_proba(table[:20]))
+
+
 def fit_wrong(points, labels):
     with dask.config.set(scheduler="synchronous"):
         DistributedNeighborsClassifier(max_neighbors=5, beta_max=4.0).fit(points, labels)

@@ -1,14 +1,18 @@
 """Queries about new points: forward and reverse neighbours, counts for every k."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
-from sklearn.neighbors import KNeighborsTransformer
+from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
 from bayesknn.graph import NeighborGraph
+from bayesknn.graph.counter import NeighborCounter
 from tests.graph import twins
 
 
@@ -163,12 +167,61 @@ def test_sparse_queries_count_what_is_stored():
     transformer = KNeighborsTransformer(mode="distance", n_neighbors=20, algorithm="kd_tree")
     stored = transformer.fit_transform(points)
     graph = NeighborGraph.from_points(stored, 15, metric="precomputed")
-    query = graph.query(transformer.transform(new))
+    with pytest.warns(UserWarning, match="are likely not stored"):
+        query = graph.query(transformer.transform(new))
     whole = NeighborGraph.from_points(points, 15).query(new)
     np.testing.assert_array_equal(query.neighbors, whole.neighbors)
     np.testing.assert_allclose(query.distances, whole.distances, rtol=0, atol=1e-10)
     for some, full in zip(pairs_of(query), pairs_of(whole), strict=True):
         assert set(some) <= set(full)
+
+
+@pytest.mark.parametrize("p", [2, 6])
+@pytest.mark.parametrize("stored", [30, 60, 150])
+def test_a_warning_says_how_many_reverse_neighbours_sparse_rows_lack(p, stored):
+    rng = np.random.default_rng([p, stored])
+    points, new = rng.normal(size=(3000, p)), rng.normal(size=(300, p))
+    graph = NeighborGraph.from_points(points, 30)
+    whole = graph.query(new)
+    near = NearestNeighbors(n_neighbors=stored, algorithm="kd_tree").fit(points)
+    given = NeighborGraph.from_points(
+        near.kneighbors_graph(mode="distance"), 30, metric="precomputed"
+    )
+    rows = near.kneighbors_graph(new, mode="distance")
+    for ask in (given.query, NeighborCounter(given, np.zeros(3000, int), 1).count):
+        with pytest.warns(UserWarning, match="likely not stored") as caught:
+            ask(rows)
+        # Of all, and not stored: the error of the mean over 300 new points is about a tenth.
+        every, lacking = map(
+            float, re.findall(r"(\d+\.\d)(?= training| are)", str(caught[0].message))
+        )
+        assert len(caught) == 1
+    truth = len(whole.reverse_points) / 300
+    missing = truth - len(given_reverse(given, rows)) / 300
+    assert abs(lacking - missing) < 0.25 * missing + 0.1
+    assert abs(every - truth) < 0.1 * truth
+
+
+def given_reverse(graph, rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return graph.query(rows).reverse_points
+
+
+def test_rows_that_store_all_that_counts_are_not_warned_of():
+    rng = np.random.default_rng(7)
+    points, new = rng.normal(size=(500, 2)), rng.normal(size=(20, 2))
+    graph = NeighborGraph.from_points(points, 10)
+    rows = twins.euclidean(new, points)
+    given = NeighborGraph.from_points(twins.euclidean(points, points), 10, metric="precomputed")
+    farthest = np.sort(rows, axis=1)[:, 9].max()
+    kept = sparse.csr_array(np.where(rows <= max(graph.distances.max(), farthest), rows, 0.0))
+    assert kept.nnz < rows.size
+    assert pairs_of(given.query(kept)) == pairs_of(graph.query(new))
+    few = sparse.csr_array(np.where(rows <= np.sort(rows, axis=1)[:, 9:10], rows, 0.0))
+    given.query(few, direction="forward")
+    with pytest.warns(UserWarning, match="likely not stored"):
+        given.query(few)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed", "sparse"])

@@ -65,7 +65,7 @@ def by_blocks(method: Callable) -> Callable:
             return method(self, X, *args, **kwargs)
         dask = import_dask("predicting a Dask collection")
         # On a made-up row: shapes, and what is wrong with the arguments, are known at once.
-        like = np.asarray(method(self, _make_row(X), *args, **kwargs))
+        like = np.asarray(method(self, _make_row(self, X), *args, **kwargs))
         model = dask.delayed(self, traverse=False)
         call = dask.delayed(_call, pure=False)
         blocks = enumerate(as_blocks(X))
@@ -82,8 +82,25 @@ def _call(model: Any, name: str, b: int, block: Any, args: tuple, kwargs: dict) 
         raise ValueError(f"in block {b}: {error}") from None
 
 
-def _make_row(X: Any) -> Any:
-    """Return a row that looks like those of X, without computing any."""
+def _make_row(model: Any, X: Any) -> Any:
+    """Return a row that looks like those of X, without computing any: one of training if known."""
+    graph = getattr(model, "graph_", None)
+    known = None if graph is None else graph.example_row()
     if hasattr(X, "chunks"):
-        return np.zeros((1, X.shape[1]), X.dtype)
-    return X._meta_nonempty.iloc[:1]
+        is_alike = known is not None and len(known) == X.shape[1]
+        return np.array([known] if is_alike else np.zeros((1, X.shape[1])), X.dtype)
+    import pandas as pd
+
+    if known is not None and len(known) == len(X.columns):
+        return pd.DataFrame([known], columns=X.columns)
+    columns = {
+        name: pd.Series([_example_of(dtype)], dtype=dtype) for name, dtype in X.dtypes.items()
+    }
+    return pd.DataFrame(columns)
+
+
+def _example_of(dtype: Any) -> Any:
+    categories = getattr(dtype, "categories", None)
+    if categories is not None and len(categories) > 0:
+        return categories[0]
+    return 0 if getattr(dtype, "kind", "O") in "biufM" else "a"

@@ -97,7 +97,7 @@ class NeighborCounter:
         -------
         ndarray of shape (n_k, m, n_classes), dtype int32
         """
-        return self._count_rows(check_query(self.graph, X), n_jobs)[0]
+        return self._count_rows(self._check(X), n_jobs)[0]
 
     def count_chunks(
         self, X: Any, chunk_size: int, n_jobs: int | None = None
@@ -117,9 +117,12 @@ class NeighborCounter:
         distances : ndarray of shape (size,)
             From the new points to their neighbours at ``rank``.
         """
-        rows = check_query(self.graph, X)
+        rows = self._check(X)
         parts = cut_queries(rows.shape[0], chunk_size)
         return ((part, *self._count_rows(rows[part], n_jobs)) for part in parts)
+
+    def _check(self, X: Any) -> Any:
+        return check_query(self.graph, X, self.direction, int(self.k_values.max()))
 
     @cached_property
     def _reach(self) -> Reach:

@@ -101,6 +101,15 @@ class Gower(Metric):
         """Distances of shape (m, n) from new rows to arranged training points."""
         return _gower(rows, arranged, self.is_category_, self.ranges_, self.weights_)
 
+    def decode(self, numbers: np.ndarray) -> list:
+        """Return numbers, and categories in place of their codes."""
+        return [
+            categories[int(number)] if is_category else float(number)
+            for number, categories, is_category in zip(
+                numbers, self.categories_, self.is_category_, strict=True
+            )
+        ]
+
     def _encode(self, columns: list[Column]) -> np.ndarray:
         points = np.empty((len(columns[0].values), self.n_features_))
         for j, column in enumerate(columns):

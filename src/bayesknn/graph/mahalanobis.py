@@ -88,6 +88,10 @@ class Mahalanobis(Euclidean):
             )
         return white
 
+    def decode(self, numbers: np.ndarray) -> list:
+        """Return the centre, which stands for any point."""
+        return np.ldexp(self.centre_, self.exponents_).tolist()
+
     def _n_numbers(self) -> int:
         return self.whitening_.shape[1]
 

@@ -73,6 +73,10 @@ class Metric:
         """Return a scikit-learn tree over the points, or None where the metric has none."""
         return None
 
+    def decode(self, numbers: np.ndarray) -> list:
+        """Return a row that ``transform`` takes, from the numbers of a point."""
+        return numbers.tolist()
+
     def check_saved(self, points: Any, n_points: int) -> None:
         """Refuse a fitted metric and points, read from a file, that do not fit each other."""
         shape, p = (n_points, self._n_numbers()), self.n_features_

@@ -257,7 +257,7 @@ class NeighborGraph:
             their distances to the training points, (m, n), dense or sparse. In a sparse matrix
             what is not stored is unknown: a training point counts as a reverse neighbour only
             where its distance is stored, so store every distance below the training point's own
-            ``k_max``-th for exact counts.
+            ``k_max``-th for exact counts; where many are likely missing, a warning says how many.
         n_jobs : int, optional
             Threads, as in joblib. The result does not depend on it.
         direction : {"both", "forward"}
@@ -274,7 +274,7 @@ class NeighborGraph:
         >>> graph.query([[4.0], [0.0]]).neighbors.T.tolist()
         [[2, 1], [0, 1]]
         """
-        rows = check_query(self, X)
+        rows = check_query(self, X, direction)
         return query_rows(self, rows, n_jobs, direction)
 
     def query_chunks(
@@ -312,7 +312,7 @@ class NeighborGraph:
         slice(0, 2, None) [[2, 0]]
         slice(2, 3, None) [[1]]
         """
-        rows = check_query(self, X)
+        rows = check_query(self, X, direction)
         return iterate_queries(self, rows, chunk_size, n_jobs, direction)
 
     def join(self, X: Any, k_max: int, n_jobs: int | None = None) -> NeighborGraph:
@@ -451,6 +451,11 @@ class NeighborGraph:
         if self.index is not None and self.index.points is not None:
             return build_tree(self.index.points).order.astype(np.int64)
         return order_by_links(self.neighbors)
+
+    def example_row(self) -> list | None:
+        """Return a row that :meth:`query` takes, None where there are no columns to speak of."""
+        points = None if self.index is None else self.index.points
+        return None if points is None or self.metric is None else self.metric.decode(points[0])
 
     def __getstate__(self) -> dict[str, Any]:
         # What is built on demand is left out: it is larger than the graph and quick to rebuild.

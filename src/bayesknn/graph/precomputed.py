@@ -19,6 +19,11 @@ from bayesknn.graph.ordering import _NOBODY, _select, _sort
 from bayesknn.graph.ties import TieOrder
 
 _ASYMMETRY = 1e-8
+# Reverse neighbours that may be missing without a warning, as a part of k: they move a probability
+# by less than a thousandth.
+_FEW_MISSING = 0.002
+# Edges and rows that the number of missing ones is estimated from.
+_MANY_EDGES, _MANY_ROWS = 10**6, 1000
 
 
 class Precomputed(Metric):
@@ -223,6 +228,54 @@ def rank_sparse(graph: Any, k: int, ties: TieOrder, is_self: bool) -> tuple[np.n
             f"{' besides the point itself' if is_self else ''}, k_max={k} needs at least {k}"
         )
     return neighbors, distances
+
+
+def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray, k: int) -> None:
+    """Warn where sparse rows of new points likely lack reverse neighbours.
+
+    A training point i has the new point x among its k nearest where ``d(i, x) < d_(k)(i)``, and is
+    counted only if ``d(i, x)`` is stored. In the training graph, whose edges i to j are all known,
+    a part of them is longer than t times ``d_(k)(j)``; a row that stores distances up to t times
+    its own k-th lacks about the same part of its reverse neighbours.
+
+    Parameters
+    ----------
+    rows : CSR array of shape (m, n)
+    neighbors, distances : ndarray of shape (k_max, n)
+        The lists of the training points.
+    k : int
+        Largest k that is asked about.
+    """
+    radii = distances[k - 1]
+    n, some = len(radii), slice(None, None, -(-distances[:k].size // _MANY_EDGES))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lengths = distances[:k, some] / radii[neighbors[:k, some]]
+    lengths = np.sort(np.nan_to_num(lengths, posinf=np.inf), axis=None)
+    sorted_radii = np.sort(radii)
+    found, missing = 0.0, 0.0
+    sample = range(0, rows.shape[0], -(-rows.shape[0] // _MANY_ROWS))
+    for q in sample:
+        stored = slice(rows.indptr[q], rows.indptr[q + 1])
+        row, members = rows.data[stored], radii[rows.indices[stored]]
+        if len(row) < k:
+            return  # Too few for the lists themselves, which says so.
+        own, last = np.partition(row, k - 1)[k - 1], row.max()
+        reach = last / own if own > 0 else np.inf
+        beyond = 1 - np.searchsorted(lengths, reach, side="right") / lengths.size
+        n_found = np.count_nonzero(row < members)
+        at_most = n - np.searchsorted(sorted_radii, last, side="right") - np.sum(members > last)
+        missing += min(n_found * beyond / (1 - beyond), at_most) if beyond < 1 else at_most
+        found += n_found
+    if missing > _FEW_MISSING * k * len(sample):
+        missing, found = missing / len(sample), found / len(sample)
+        warnings.warn(
+            f"sparse rows store {np.diff(rows.indptr).mean():.0f} distances of a new point: of "
+            f"about {found + missing:.1f} training points that would have it among their {k} "
+            f"nearest, {missing:.1f} are likely not stored, and are not counted; store every "
+            f"distance below {sorted_radii[-1]:.4g}, or as many as fit, to count them",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def find_tied_beyond(graph: Any, distances: np.ndarray) -> np.ndarray:

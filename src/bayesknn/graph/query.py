@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count, show
+from bayesknn._utils.checks import check_count, is_sparse, show
 from bayesknn._utils.jit import kernel
 from bayesknn.graph.arguments import check_class_numbers, check_direction, check_k_values
+from bayesknn.graph.precomputed import warn_of_missing
 
 if TYPE_CHECKING:
     from bayesknn.graph.neighbor_graph import NeighborGraph
@@ -140,14 +141,21 @@ def _nobody(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.zeros(m + 1, np.int64), nothing, nothing
 
 
-def check_query(graph: NeighborGraph, X: Any) -> Any:
-    """Return new points as the numbers of the graph's metric, or say what is wrong with them."""
+def check_query(graph: NeighborGraph, X: Any, direction: str, k: int | None = None) -> Any:
+    """Return new points as the numbers of the graph's metric, or say what is wrong with them.
+
+    k is the largest one that is asked about, that of the graph by default.
+    """
+    check_query_direction(direction)
     if graph.index is None:
         raise ValueError(
             "this graph was given by its lists and has no points that new ones could be measured "
             "from; build it with NeighborGraph.from_points"
         )
-    return graph.index.metric.transform(X)
+    rows = graph.index.metric.transform(X)
+    if direction == "both" and is_sparse(rows) and graph.distances is not None:
+        warn_of_missing(rows, graph.neighbors, graph.distances, k or graph.k_max)
+    return rows
 
 
 def iterate_queries(
@@ -162,7 +170,6 @@ def iterate_queries(
         # Forward and reverse lists take about 12 + 8 bytes a neighbour.
         chunk_size = max(_CHUNK_BYTES // (20 * graph.k_max), 64)
     slices = cut_queries(rows.shape[0], chunk_size)
-    check_query_direction(direction)
     return ((part, query_rows(graph, rows[part], n_jobs, direction)) for part in slices)
 
 
@@ -184,7 +191,6 @@ def query_rows(
     graph: NeighborGraph, rows: Any, n_jobs: int | None, direction: str = "both"
 ) -> NeighborQuery:
     """Answer about points that ``check_query`` has passed."""
-    check_query_direction(direction)
     assert graph.index is not None
     reach = graph.reach if direction == "both" else None
     forward, reverse = graph.index.query(rows, graph.k_max, reach, n_jobs)

@@ -430,7 +430,6 @@ _ESTIMATORS: dict[str, dict[str, tuple[Any, ...]]] = {
                         [np.nan, 1], [-1, 2], {0: 0.5}, [0, 0], 0.5),
         "class_prior_as": ("offset", "weights", "x", None),
         "calibrate": (True, False, "yes", None, 1),
-        "tie_orders": (1, 2, 0, "x", 1.5),
         "n_chains": (1, 2, 0, "x", 1.5),
         "n_draws": (1, 20, 0, None, -3),
         "n_warmup": (0, 10, -1, None),

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesknn._utils.blocks import by_blocks
 from bayesknn._utils.checks import (
+    check_count,
     check_labels,
     check_n_features,
     check_points,
@@ -21,6 +22,7 @@ from bayesknn._utils.checks import (
 )
 from bayesknn._utils.jit import is_first_use
 from bayesknn._utils.progress import progress
+from bayesknn.model import Prior, as_prior
 from bayesknn.predictive import Summary, decide, find_zones, name_actions, name_zones
 
 try:
@@ -41,6 +43,8 @@ __all__ = [
     "affordable_neighbors",
     "check_new_points",
     "check_training",
+    "choose_k_max",
+    "choose_prior",
     "follow_stages",
     "with_callbacks",
 ]
@@ -49,6 +53,9 @@ __all__ = [
 _MAX_ENTRIES = 20_000_000
 # Nor are longer lists: the share of a class among so many is known to two per cent or better.
 _MAX_NEIGHBORS = 500
+# Holmes and Adams count k neighbours where the coherent model counts 2k on average, so that the
+# same strength of agreement is a beta twice as large.
+_HOLMES_ADAMS_SCALE = 2.0
 
 
 def check_training(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -157,6 +164,29 @@ def affordable_neighbors(class_sizes: np.ndarray) -> int:
     """Return the paper's K, the size of the smallest class, kept to n - 1, 500 and 2e7 / n."""
     n = int(class_sizes.sum())
     return min(int(class_sizes.min()), n - 1, _MAX_NEIGHBORS, max(1, _MAX_ENTRIES // n))
+
+
+def choose_k_max(max_neighbors: Any, prior: Any, class_sizes: np.ndarray) -> int:
+    """Return K: as asked for, as the prior has it, or as many as the data afford."""
+    most = int(class_sizes.sum()) - 1
+    if max_neighbors is not None:
+        return check_count(max_neighbors, "max_neighbors", 1, most)
+    if isinstance(prior, Prior):
+        return check_count(prior.k_max, "k_max of the prior", 1, most)
+    return affordable_neighbors(class_sizes)
+
+
+def choose_prior(
+    prior: Any, beta_max: Any, k_max: int, likelihood: str, find_beta_max: Callable[[], float]
+) -> Prior:
+    """Return the prior on (beta, k); ``find_beta_max`` is asked for ``beta_max="auto"``."""
+    if isinstance(prior, Prior):
+        return as_prior(prior, k_max, prior.beta_max)
+    if isinstance(beta_max, str):
+        if beta_max != "auto":
+            raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
+        beta_max = find_beta_max() * (_HOLMES_ADAMS_SCALE if likelihood == "holmes-adams" else 1.0)
+    return as_prior(prior, k_max, beta_max)
 
 
 @contextmanager

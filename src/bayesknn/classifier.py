@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayesknn._estimator import (
     CallbackSupportMixin,
     DecisionMixin,
-    affordable_neighbors,
     check_new_points,
     check_training,
+    choose_k_max,
+    choose_prior,
     follow_stages,
     with_callbacks,
 )
@@ -38,7 +39,7 @@ from bayesknn._utils.saving import VersionMixin, pack, unpack
 from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
-from bayesknn.model import BoltzmannModel, Prior, as_prior, class_weights
+from bayesknn.model import BoltzmannModel, Prior, class_weights
 from bayesknn.posterior.routes import (
     LABEL_SAMPLERS,
     FittedPosterior,
@@ -56,12 +57,10 @@ from bayesknn.predictive import (
     Predictive,
     Summary,
     Sureness,
-    average_descriptions,
     check_level,
     counts_of_draws,
     counts_of_probabilities,
     draw_jointly,
-    hull,
     log_score,
     shift_intervals,
     shift_probabilities,
@@ -70,9 +69,6 @@ from bayesknn.predictive import (
 if TYPE_CHECKING:
     import xarray
 
-# Holmes and Adams count k neighbours where the coherent model counts 2k on average, so that the
-# same strength of agreement is a beta twice as large.
-_HOLMES_ADAMS_SCALE = 2.0
 # Ties are worth a word where they leave more than this part of the lists to the keys of the rows.
 _MANY_TIES = 0.1
 # Joint draws of which the intervals of counts are cut.
@@ -136,9 +132,6 @@ class BayesianKNeighborsClassifier(
         Pool the probabilities with the share of each class among the neighbours, by exponents
         that leave-one-out chooses (``calibration_``). The model's own link is fixed, so that its
         probabilities need not tend to the true ones; the pooled ones are nearer as a rule.
-    tie_orders : int, default=1
-        Orders of the rows, by which equal distances are settled, to average over. One is enough
-        unless many points are tied: ``diagnostics_`` says how many. Each costs a fit of its own.
     n_chains, n_draws, n_warmup : int, default=4, 5000, 1000
         Chains, draws of each that are kept, and draws before them that are not. From a grid as
         many independent draws are made for ``posterior_``; predictions use the grid itself.
@@ -180,10 +173,9 @@ class BayesianKNeighborsClassifier(
     diagnostics_ : dict
         ``inference`` and ``reason``; ``ess``, ``rhat`` and ``mcse`` of beta and k;
         ``acceptance`` of each chain; ``log_normalizer_error``; ``boundary_ties``: points whose
-        last neighbour, at the most probable k, is no nearer than one left out; ``tie_orders``:
-        means of beta and k in each order; ``search``: ``name``, ``exact`` and, of an approximate
-        search, ``recall``, the part of the neighbours that it found on a sample, with
-        ``recall_error``; ``warnings`` in words.
+        last neighbour, at the most probable k, is no nearer than one left out; ``search``:
+        ``name``, ``exact`` and, of an approximate search, ``recall``, the part of the neighbours
+        that it found on a sample, with ``recall_error``; ``warnings`` in words.
     loo_proba_ : ndarray of shape (n, n_classes)
         Class probabilities of each training point given the labels of all others: the posterior
         is reweighted to what it were without the point's own label, exactly for the coherent
@@ -242,7 +234,6 @@ class BayesianKNeighborsClassifier(
         class_prior: Any = None,
         class_prior_as: str = "offset",
         calibrate: bool = False,
-        tie_orders: int = 1,
         n_chains: int = 4,
         n_draws: int = 5000,
         n_warmup: int = 1000,
@@ -263,7 +254,6 @@ class BayesianKNeighborsClassifier(
         self.class_prior = class_prior
         self.class_prior_as = class_prior_as
         self.calibrate = calibrate
-        self.tie_orders = tie_orders
         self.n_chains = n_chains
         self.n_draws = n_draws
         self.n_warmup = n_warmup
@@ -271,8 +261,6 @@ class BayesianKNeighborsClassifier(
         self.random_state = random_state
         self.verbose = verbose
 
-    # Which order of the rows settles equal distances; another only in the fits that are averaged.
-    _tie_order = 0
     _left_out: Description
 
     @with_callbacks
@@ -295,8 +283,7 @@ class BayesianKNeighborsClassifier(
         schedule = self._check_settings()
         classes, labels = check_training(X, y)
         choose_inference(self.likelihood, self.inference, len(labels))
-        n_orders = check_count(self.tie_orders, "tie_orders")
-        seeds = as_seed_sequence(self.random_state).spawn(1 + n_orders)
+        seeds = as_seed_sequence(self.random_state).spawn(2)
         with follow_stages(self, X, y, n_stages=4) as stage:
             with stage("neighbours"):
                 graph = NeighborGraph.from_points(
@@ -307,7 +294,6 @@ class BayesianKNeighborsClassifier(
                     search=self.search,
                     search_params=self.search_params,
                     n_jobs=self.n_jobs,
-                    tie_order=self._tie_order,
                     verbose=self.verbose,
                 )
             ratios = None
@@ -331,8 +317,6 @@ class BayesianKNeighborsClassifier(
             with stage("leave-one-out"):
                 predictive = self._connect(self.likelihood, model, labels, _find_nodes(route))
                 left_out, shares = predictive.leave_one_out()
-        others = [self._fit_order(t, prior, seeds[1 + t], X, y) for t in range(1, n_orders)]
-        left_out = average_descriptions([left_out, *(each._left_out for each in others)])
         sureness = predictive.find_sureness(left_out) if self.calibrate else None
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
@@ -349,9 +333,6 @@ class BayesianKNeighborsClassifier(
         self.diagnostics_["search"], doubts = describe_search(graph)
         self.diagnostics_["warnings"] += doubts
         self._count_ties()
-        self._others = others
-        if others:
-            self._average_orders()
         self.loo_proba_ = self._finish(left_out)
         self.loo_log_score_ = log_score(self.loo_proba_, labels)
         return self
@@ -369,7 +350,7 @@ class BayesianKNeighborsClassifier(
         ndarray of shape (m, n_classes)
         """
         check_is_fitted(self)
-        if self._is_calibrated or self._others:
+        if self._is_calibrated:
             return self._finish(self._look_around(X))
         own = self._check_and_connect(X).probabilities(X)
         return shift_probabilities(own, self._odds_ratio)
@@ -389,7 +370,7 @@ class BayesianKNeighborsClassifier(
             and the smoothing leave unknown; it holds the pooled probability (``calibrate=True``),
             and is [0, 1] where the neighbours are farther than any training point's.
             ``"parameters"`` is the paper's credible interval, which carries the uncertainty about
-            beta and k alone; with ``tie_orders`` above 1 it holds the interval of every order.
+            beta and k alone.
 
         Returns
         -------
@@ -605,8 +586,7 @@ class BayesianKNeighborsClassifier(
         level = check_level(level)
         found = self._left_out
         if of == "parameters":
-            ends = [each._predictive.loo_intervals(level) for each in (self, *self._others)]
-            found = found._replace(intervals=hull(ends))
+            found = found._replace(intervals=self._predictive.loo_intervals(level))
         return self._find_intervals(found, level)
 
     @property
@@ -640,19 +620,11 @@ class BayesianKNeighborsClassifier(
 
     def _with_log_likelihood(self) -> dict[str, Any]:
         """Return the draws with the log probability of each label given the others."""
-        posterior, fits = self._draws["groups"]["posterior"], (self, *self._others)
+        posterior = self._draws["groups"]["posterior"]
         step = -(-posterior["k"].size * len(self._labels) // _MOST_LOG_LIKELIHOODS)
-        # Each order of ties has chains of its own.
-        values = [
-            each._predictive.log_likelihood(beta.ravel(), k.ravel()).reshape(*k.shape, -1)
-            for each, beta, k in zip(
-                fits,
-                np.split(posterior["beta"][:, ::step], len(fits)),
-                np.split(posterior["k"][:, ::step], len(fits)),
-                strict=True,
-            )
-        ]
-        group = {"labels": np.concatenate(values)}
+        beta, k = posterior["beta"][:, ::step], posterior["k"][:, ::step]
+        found = self._predictive.log_likelihood(beta.ravel(), k.ravel())
+        group = {"labels": found.reshape(*k.shape, -1)}
         return self._draws | {"groups": self._draws["groups"] | {"log_likelihood": group}}
 
     @property
@@ -685,45 +657,17 @@ class BayesianKNeighborsClassifier(
         self._predictive.verbose = check_verbose(self.verbose)
         return self._predictive
 
-    def _connect_orders(self, X: Any) -> list[Predictive]:
-        """Return what predicts in each order of ties."""
-        first = self._check_and_connect(X)
-        others = [each._predictive for each in self._others]
-        for each in others:
-            each.n_jobs, each.verbose = first.n_jobs, first.verbose
-        return [first, *others]
-
     def _look_around(self, X: Any, level: float | None = None) -> Description:
-        """Describe new points, on average over the orders of ties."""
-        orders = self._connect_orders(X)
-        return average_descriptions([each.describe(X, level) for each in orders])
+        """Describe new points."""
+        return self._check_and_connect(X).describe(X, level)
 
     def _draw_jointly(self, X: Any, n_draws: int, random_state: Any) -> np.ndarray:
-        """Draw class numbers of a batch, as many in each order of ties."""
-        n_draws, orders = check_count(n_draws, "n_draws"), self._connect_orders(X)
-        seeds = as_seed_sequence(random_state).spawn(len(orders))
-        n_each = -(-n_draws // len(orders))
+        """Draw class numbers of a batch."""
+        n_draws, predictive = check_count(n_draws, "n_draws"), self._check_and_connect(X)
         field = None
         if self._odds_ratio is not None:
             field = np.tile(np.log(self._odds_ratio), (count_rows(X), 1))
-        parts = [
-            draw_jointly(each, X, n_each, seed, field)
-            for each, seed in zip(orders, seeds, strict=True)
-        ]
-        return np.stack(parts, axis=1).reshape(-1, parts[0].shape[1])[:n_draws]
-
-    def _fit_order(
-        self, tie_order: int, prior: Prior, seed: Any, X: Any, y: Any
-    ) -> BayesianKNeighborsClassifier:
-        """Fit with ties in another order, under the same prior."""
-        other = type(self)(**self.get_params(deep=False))
-        changes = {"prior": prior, "beta_max": "auto", "max_neighbors": None, "calibrate": False}
-        other.set_params(**changes, tie_orders=1, random_state=seed)
-        other._tie_order = tie_order
-        other.fit(X, y)
-        # As far as files go: a seed sequence and a prior of any kind need not fit into one.
-        other.set_params(random_state=None, prior=self.prior)
-        return other
+        return draw_jointly(predictive, X, n_draws, random_state, field)
 
     def _count_ties(self) -> None:
         """Count the lists that end among equals at the most probable k; say so if they are many."""
@@ -732,42 +676,11 @@ class BayesianKNeighborsClassifier(
         n_tied = self.diagnostics_["boundary_ties"] = self.graph_.count_boundary_ties(k)
         if n_tied > _MANY_TIES * n:
             self.diagnostics_["warnings"].append(
-                f"at k = {k}, the most probable one, {n_tied} of {n} points have neighbours that "
-                "are no nearer than points left out: which of them count is settled by "
-                "pseudo-random keys of the rows; tie_orders=10 averages over ten such orders"
+                f"{n_tied:,} of {n:,} rows have tied neighbours (equal distances) at k = {k}. Ties "
+                "were broken at random; results could change slightly with another order. Use a "
+                "metric that ties less, or average over shuffled rows with scikit-learn's "
+                "VotingClassifier"
             )
-
-    def _average_orders(self) -> None:
-        """Average what sums the posterior up over the orders of ties."""
-        fits: list[Any] = [self, *self._others]
-        means = np.array([each.beta_mean_ for each in fits])
-        laws = np.array([each.k_probabilities_ for each in fits])
-        errors = np.array([each.k_probabilities_error_ for each in fits])
-        self.diagnostics_["tie_orders"] = {
-            "beta_mean": means.tolist(),
-            "k_mean": (laws @ self.k_values_).tolist(),
-        }
-        for other in self._others:
-            new = (w for w in other.diagnostics_["warnings"] if "tie_orders" not in w)
-            self.diagnostics_["warnings"] += [f"tie order {other._tie_order}: {w}" for w in new]
-        squares = np.array([each.beta_sd_**2 + each.beta_mean_**2 for each in fits])
-        self.beta_mean_ = float(means.mean())
-        self.beta_sd_ = float(np.sqrt(max(squares.mean() - self.beta_mean_**2, 0.0)))
-        self.k_probabilities_ = laws.mean(axis=0)
-        self.k_probabilities_error_ = np.sqrt((errors**2).sum(axis=0)) / len(fits)
-        if hasattr(self, "log_evidence_"):
-            logs = np.array([each.log_evidence_ for each in fits])
-            shares = np.exp(logs - np.logaddexp.reduce(logs))
-            errors = shares * [each.log_evidence_error_ for each in fits]
-            self.log_evidence_ = float(np.logaddexp.reduce(logs) - np.log(len(fits)))
-            self.log_evidence_error_ = float(np.sqrt((errors**2).sum()))
-        groups = {name: dict(group) for name, group in self._draws["groups"].items()}
-        for name, group in groups.items():
-            if name != "observed_data":
-                for variable in group:
-                    parts = [each._draws["groups"][name][variable] for each in fits]
-                    group[variable] = np.concatenate(parts)
-        self._draws = {**self._draws, "groups": groups}
 
     def _check_settings(self) -> Schedule:
         """Return how long chains run, and refuse settings that need no data to be wrong."""
@@ -777,7 +690,8 @@ class BayesianKNeighborsClassifier(
         check_choice(self.class_prior_as, "class_prior_as", ("offset", "weights"))
         if not isinstance(self.calibrate, bool | np.bool_):
             raise ValueError(f"calibrate must be True or False, got {show(self.calibrate)}")
-        if isinstance(self.prior, Prior) and not _is_auto(self.beta_max):
+        is_auto = isinstance(self.beta_max, str) and self.beta_max == "auto"
+        if isinstance(self.prior, Prior) and not is_auto:
             if self.beta_max != self.prior.beta_max:
                 raise ValueError(
                     f"beta_max={show(self.beta_max)} contradicts the prior, which has "
@@ -791,30 +705,23 @@ class BayesianKNeighborsClassifier(
 
     def _choose_k_max(self, X: Any, labels: np.ndarray) -> int:
         """Return K: as asked for, as the prior has it, or as many as the data afford."""
-        if self.max_neighbors is not None:
-            return check_count(self.max_neighbors, "max_neighbors", 1, len(labels) - 1)
-        if isinstance(self.prior, Prior):
-            return check_count(self.prior.k_max, "k_max of the prior", 1, len(labels) - 1)
-        k_max = affordable_neighbors(np.bincount(labels))
+        k_max = choose_k_max(self.max_neighbors, self.prior, np.bincount(labels))
+        if self.max_neighbors is not None or isinstance(self.prior, Prior):
+            return k_max
         if is_sparse(X) and X.shape[0] == X.shape[1]:
             k_max = max(1, min(k_max, count_stored(X)))
         return k_max
 
     def _choose_prior(self, model: BoltzmannModel, seed: np.random.SeedSequence) -> Prior:
         """Return the prior on (beta, k), with ``beta_max="auto"`` looked for on the graph."""
-        if isinstance(self.prior, Prior):
-            return as_prior(self.prior, model.k_max, self.prior.beta_max)
-        beta_max = self.beta_max
-        if _is_auto(beta_max):
-            found = find_beta_max(
+
+        def find() -> float:
+            return find_beta_max(
                 model.graph, model.n_classes, class_weight=model.class_weight, n_betas=0,
                 random_state=seed,
-            )  # fmt: skip
-            scale = _HOLMES_ADAMS_SCALE if self.likelihood == "holmes-adams" else 1.0
-            beta_max = scale * found.beta_max
-        elif isinstance(beta_max, str):
-            raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
-        return as_prior(self.prior, model.k_max, beta_max)
+            ).beta_max  # fmt: skip
+
+        return choose_prior(self.prior, self.beta_max, model.k_max, self.likelihood, find)
 
     def _connect(
         self, likelihood: str, model: BoltzmannModel, labels: np.ndarray, nodes: PosteriorNodes
@@ -866,10 +773,6 @@ class BayesianKNeighborsClassifier(
         tags.input_tags.pairwise = is_precomputed
         tags.input_tags.sparse = is_precomputed
         return tags
-
-
-def _is_auto(beta_max: Any) -> bool:
-    return isinstance(beta_max, str) and beta_max == "auto"
 
 
 def _find_nodes(route: FittedPosterior) -> PosteriorNodes:

@@ -3,7 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.ensemble import VotingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
+from sklearn.utils import shuffle
 
 from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_glass, load_ripley
@@ -13,6 +17,7 @@ from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
 from bayesknn.model import BoltzmannModel, UniformPrior, class_weights
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive
+from tests.graph.titanic import expand_titanic
 
 RIPLEY = load_ripley()
 # Several times the Monte Carlo error of a log P(k) that is known to .05: see test_same_answer.
@@ -360,6 +365,35 @@ def test_duplicates_are_neighbours_at_distance_zero():
     order = np.random.default_rng(0).permutation(len(y))
     clf.fit(X[order], y[order])
     np.testing.assert_allclose(clf.predict_proba(RIPLEY.X_test), expected, atol=1e-9)
+
+
+def test_ties_are_counted_and_told():
+    X, y = expand_titanic()
+    settings = {"likelihood": "pseudo", "max_neighbors": 20, "beta_max": 4.0, "n_draws": 50}
+    clf = BayesianKNeighborsClassifier(**settings).fit(X, y)
+    k = int(np.argmax(clf.k_probabilities_)) + 1
+    n_tied = clf.graph_.count_boundary_ties(k)
+    assert clf.diagnostics_["boundary_ties"] == n_tied > 2000
+    (told,) = (w for w in clf.diagnostics_["warnings"] if "tied" in w)
+    assert told.startswith(f"{n_tied:,} of 2,201 rows have tied neighbours (equal distances)")
+    assert "metric that ties less" in told and "VotingClassifier" in told
+    free = BayesianKNeighborsClassifier(**settings).fit(RIPLEY.X_train, RIPLEY.y_train)
+    assert free.diagnostics_["boundary_ties"] == 0
+    assert not any("tied" in words for words in free.diagnostics_["warnings"])
+
+
+def test_shuffled_rows_are_averaged_by_a_voting_classifier():
+    """What the warning about ties advises, as the documentation writes it."""
+    X, y = expand_titanic()
+    X, y = X[::5], y[::5]
+    clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=20, beta_max=4.0, n_draws=50)
+    fits = [clone(clf).fit(*shuffle(X, y, random_state=seed)) for seed in range(4)]
+    votes = [(f"order {seed}", FrozenEstimator(fit)) for seed, fit in enumerate(fits)]
+    average = VotingClassifier(votes, voting="soft").fit(X, y)
+    kinds = np.unique(X, axis=0)
+    each = [fit.predict_proba(kinds) for fit in fits]
+    assert np.abs(each[0] - each[1]).max() > 1e-3
+    np.testing.assert_allclose(average.predict_proba(kinds), np.mean(each, axis=0))
 
 
 def test_contradicting_duplicates_are_uncertain():

@@ -258,19 +258,6 @@ def test_class_frequencies_enter_the_draws():
     assert rejects(lambda n_draws, seed: p_value(n_draws, seed, plain), 2_000)
 
 
-def test_every_order_of_ties_has_its_share_of_the_draws():
-    X, y, new = small_sample("ties", n_classes=2)
-    options = dict(max_neighbors=4, beta_max=3.0, random_state=0)
-    clf = BayesianKNeighborsClassifier("pseudo", tie_orders=3, **options).fit(X, y)
-
-    def p_value(n_draws, seed):
-        draws = clf.sample_labels(new[:1], n_draws, seed)
-        return p_value_of_counts(np.bincount(draws[:, 0], minlength=2), clf.predict_proba(new)[0])
-
-    check(p_value, 3_000)
-    assert clf.sample_labels(new, n_draws=100).shape == (100, 5)
-
-
 def test_precomputed_distances_are_refused_in_words():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 2))

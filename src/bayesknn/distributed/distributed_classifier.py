@@ -14,11 +14,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesknn._estimator import affordable_neighbors
+from bayesknn._estimator import choose_k_max, choose_prior
 from bayesknn._utils.blocks import as_blocks, block_sizes, import_dask, is_dask, stack_blocks
 from bayesknn._utils.checks import (
     check_choice,
-    check_count,
     check_labels,
     check_n_features,
     check_points,
@@ -48,7 +47,6 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.transition import ENOUGH_NEIGHBORS, choose_rows
 from bayesknn.likelihood.summed import SummedProduct
-from bayesknn.model import Prior, as_prior
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import (
     KINDS_OF_INTERVAL,
@@ -63,8 +61,6 @@ from bayesknn.predictive import (
 if TYPE_CHECKING:
     import xarray
 
-# What the same strength of agreement is under each likelihood, see the in-memory classifier.
-_BETA_SCALE = {"pseudo": 1.0, "holmes-adams": 2.0}
 # Neighbours whose residuals intervals are made of, at most.
 _FIRST_RANKS = 15
 # Tables of so many blocks are added up at a time.
@@ -165,13 +161,13 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
             Itself.
         """
         dask = import_dask("DistributedNeighborsClassifier")
-        check_choice(self.likelihood, "likelihood", _BETA_SCALE)
+        check_choice(self.likelihood, "likelihood", ("pseudo", "holmes-adams"))
         check_verbose(self.verbose)
         both = self.likelihood == "pseudo"
         points, labels, found = self._look_at_blocks(dask, X, y)
         classes, sizes = _find_classes(found)
         n_classes, n = len(classes), int(sizes.sum())
-        k_max = self._choose_k_max(sizes)
+        k_max = choose_k_max(self.max_neighbors, self.prior, sizes)
         firsts = np.append(0, np.cumsum([each.n_points for each in found]))[:-1]
         later = _Delayed(dask)
         blocks = [
@@ -203,7 +199,12 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
             groups = [tables[i : i + _FAN_IN] for i in range(0, len(tables), _FAN_IN)]
             tables = [later(add_tables, group) for group in groups]
         seeds = as_seed_sequence(self.random_state).spawn(2)
-        prior = self._choose_prior(dask, later, blocks, firsts, n, n_classes, k_max, seeds[0])
+        prior = choose_prior(
+            self.prior, self.beta_max, k_max, self.likelihood,
+            lambda: self._find_beta_max(
+                dask, later, blocks, firsts, n, n_classes, k_max, seeds[0]
+            ),
+        )  # fmt: skip
         (table,) = dask.compute(*self._run(dask, tables, "Counting classes"))
         grid = grid_posterior(SummedProduct(table, n, n_classes), prior)
         rule = PredictiveRule(PosteriorNodes.from_grid(grid))
@@ -333,46 +334,23 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
             )
         return points, labels, list(found)
 
-    def _choose_k_max(self, sizes: np.ndarray) -> int:
-        n = int(sizes.sum())
-        if self.max_neighbors is not None:
-            return check_count(self.max_neighbors, "max_neighbors", 1, n - 1)
-        if isinstance(self.prior, Prior):
-            return check_count(self.prior.k_max, "k_max of the prior", 1, n - 1)
-        return affordable_neighbors(sizes)
-
-    def _choose_prior(
-        self,
-        dask: Any,
-        later: Any,
-        blocks: list,
-        firsts: np.ndarray,
-        n: int,
-        n_classes: int,
-        k_max: int,
-        seed: Any,
-    ) -> Prior:
-        if isinstance(self.prior, Prior):
-            return as_prior(self.prior, k_max, self.prior.beta_max)
-        beta_max = self.beta_max
-        if isinstance(beta_max, str):
-            if beta_max != "auto":
-                raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
-            # All of them where they are few, so that the answer is the one in memory.
-            rows = choose_rows(n, seed)
-            k_look = k_max if rows is None else min(k_max, ENOUGH_NEIGHBORS)
-            rows = np.arange(n) if rows is None else rows
-            parts = np.split(rows, np.searchsorted(rows, firsts[1:]))
-            taken = dask.compute(
-                *(
-                    later(_take_points, block, part - first)
-                    for block, part, first in zip(blocks, parts, firsts, strict=True)
-                )
+    def _find_beta_max(
+        self, dask: Any, later: Any, blocks: list, firsts: np.ndarray, n: int, n_classes: int,
+        k_max: int, seed: Any,
+    ) -> float:  # fmt: skip
+        # All of them where they are few, so that the answer is the one in memory.
+        rows = choose_rows(n, seed)
+        k_look = k_max if rows is None else min(k_max, ENOUGH_NEIGHBORS)
+        rows = np.arange(n) if rows is None else rows
+        parts = np.split(rows, np.searchsorted(rows, firsts[1:]))
+        taken = dask.compute(
+            *(
+                later(_take_points, block, part - first)
+                for block, part, first in zip(blocks, parts, firsts, strict=True)
             )
-            graph = NeighborGraph.from_points(np.concatenate(taken), k_look)
-            found = find_beta_max(graph, n_classes, n_betas=0, random_state=seed)
-            beta_max = _BETA_SCALE[self.likelihood] * found.beta_max
-        return as_prior(self.prior, k_max, beta_max)
+        )
+        graph = NeighborGraph.from_points(np.concatenate(taken), k_look)
+        return find_beta_max(graph, n_classes, n_betas=0, random_state=seed).beta_max
 
     def _say(self, X: Any, take: Any, *arguments: Any, level: float | None = None) -> Any:
         """Describe new points block by block, and take what is wanted of the descriptions."""

@@ -24,8 +24,6 @@ from bayesknn.predictive.sureness import (
     Description,
     Summary,
     Sureness,
-    average_descriptions,
-    hull,
 )
 
 __all__ = [
@@ -38,14 +36,12 @@ __all__ = [
     "PredictiveRule",
     "Summary",
     "Sureness",
-    "average_descriptions",
     "check_level",
     "counts_of_draws",
     "counts_of_probabilities",
     "decide",
     "draw_jointly",
     "find_zones",
-    "hull",
     "join_descriptions",
     "log_score",
     "name_actions",

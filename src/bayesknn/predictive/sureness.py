@@ -55,42 +55,6 @@ class Description(NamedTuple):
     intervals: np.ndarray | None = None
 
 
-def average_descriptions(parts: list[Description]) -> Description:
-    """Average what several rules say about the same points, such as those of orders of ties.
-
-    Variances include that between the rules; intervals hold those of every rule.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.predictive import Description, average_descriptions
-    >>> votes, distances = np.ones((1, 2)), np.ones(1)
-    >>> parts = [Description(np.array([[p, 1 - p]]), np.zeros((1, 2)), votes, distances)
-    ...          for p in (0.25, 0.75)]
-    >>> average_descriptions(parts).variances.tolist()
-    [[0.0625, 0.0625]]
-    """
-    if len(parts) == 1:
-        return parts[0]
-    probabilities, variances, votes, distances = (
-        np.array([part[field] for part in parts]) for field in range(4)
-    )
-    ends = [part.intervals for part in parts if part.intervals is not None]
-    return Description(
-        probabilities.mean(axis=0),
-        variances.mean(axis=0) + probabilities.var(axis=0),
-        votes.mean(axis=0),
-        distances.mean(axis=0),
-        hull(ends) if ends else None,
-    )
-
-
-def hull(intervals: list[np.ndarray]) -> np.ndarray:
-    """Return the least intervals that hold all of these; lower and upper ends come last."""
-    lower, upper = np.moveaxis(np.array(intervals), -1, 0)
-    return np.stack([lower.min(axis=0), upper.max(axis=0)], axis=-1)
-
-
 class Summary(NamedTuple):
     """What users are told about m points.
 

@@ -19,6 +19,10 @@ class Chains:
     def __init__(self, memory, is_split):
         self.memory, self.is_split, self.n_records = memory, is_split, 0
 
+    @property
+    def n_made(self):
+        return self.n_records
+
     def advance(self, n_records, run_all):
         self.n_records += n_records
 

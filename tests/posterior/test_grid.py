@@ -5,14 +5,15 @@ import functools
 import numpy as np
 import pytest
 from scipy.special import comb, logsumexp
+from scipy.stats import chisquare
 
 from bayesknn.datasets import load_glass, load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import sample_labels
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, PseudoLikelihood
-from bayesknn.model import ArrayPrior, UniformPrior
+from bayesknn.model import ArrayPrior, BoltzmannModel, UniformPrior
 from bayesknn.posterior import GridPosterior, grid_posterior
-from bayesknn.posterior.routes import _largest_error
+from bayesknn.posterior.routes import Target, _largest_error, find_posterior
 from tests.model.graphs import ripley_graph
 from tests.statistical import check, p_value_of_z, rejects
 
@@ -299,10 +300,11 @@ def test_a_table_hands_on_its_monte_carlo_error():
     assert np.array_equal(runs[0].replicates, runs[1].replicates)
     assert np.allclose(runs[0].k_probabilities, exact.k_probabilities)
     shares = exact.k_probabilities * np.exp(-offsets)
-    shares /= shares.sum(axis=1, keepdims=True)
+    # The estimate, row 0, is not one of those that were resampled.
+    shares = shares[1:] / shares[1:].sum(axis=1, keepdims=True)
     assert np.allclose(runs[0].k_probabilities_error, shares.std(axis=0))
     assert np.isclose(runs[0].k_mean_error, (shares @ np.arange(1, 5)).std())
-    evidence = np.log((exact.k_probabilities * np.exp(-offsets)).sum(axis=1))
+    evidence = np.log((exact.k_probabilities * np.exp(-offsets[1:])).sum(axis=1))
     assert np.isclose(runs[0].log_evidence_error, evidence.std())
     assert exact.log_evidence_error == 0.0
 
@@ -322,6 +324,57 @@ def test_many_points_with_a_posterior_narrower_than_the_first_grid():
     posterior = grid_posterior(Narrow(), beta_max=4.0)
     assert np.allclose(posterior.k_probabilities[[0, 2]], [0.25, 0.75], atol=1e-4)
     assert np.isclose(posterior.beta_mean, 0.25 * 1.012 + 0.75 * 2.013, atol=1e-3)
+
+
+def cut_posterior():
+    """Return a posterior that beta_max cuts in the middle, and its density."""
+    graph, labels, *_ = small_data()
+    likelihood = PseudoLikelihood(graph, labels)
+    prior = UniformPrior(likelihood.k_max, 0.8)
+    posterior = grid_posterior(likelihood, prior)
+    assert posterior.cells.max() == 0.8
+
+    def log_density(beta, k):
+        return likelihood.log_density(beta, k) + prior.log_density(beta, k) - posterior.log_evidence
+
+    return posterior, log_density
+
+
+def test_draws_near_a_cut_end_are_as_many_as_they_should():
+    """Weights of a rule with ends of its own were taken for masses: .62, 1.40, .62, 1.24 of it."""
+    posterior, log_density = cut_posterior()
+    edges = np.append(np.linspace(0.0, 0.78, 5), np.linspace(0.78, 0.8, 9)[1:])
+    fine = np.linspace(edges[:-1], edges[1:], 2001, axis=1)
+    density = np.exp(sum_over_k(posterior, log_density, fine))
+    expected = np.trapezoid(density, fine, axis=1)
+    assert expected.sum() == pytest.approx(1.0, abs=1e-6)
+
+    def p_value(n_draws, seed):
+        beta, _ = posterior.sample(n_draws, random_state=seed)
+        counts, _ = np.histogram(beta, edges)
+        return chisquare(counts, n_draws * expected / expected.sum()).pvalue
+
+    check(p_value, 200_000)
+
+
+def sum_over_k(posterior, log_density, beta):
+    return logsumexp([log_density(beta, k) for k in posterior.k_values.tolist()], axis=0)
+
+
+def test_the_log_posterior_of_draws_is_the_density():
+    """In the last half cell it was too low by log 2."""
+    posterior, log_density = cut_posterior()
+    graph, labels, *_ = small_data()
+    target = Target("pseudo", BoltzmannModel(graph, 2), labels, UniformPrior(graph.k_max, 0.8))
+    draws = find_posterior(target, "grid", random_state=0).draws["groups"]
+    beta, k = draws["posterior"]["beta"].ravel(), draws["posterior"]["k"].ravel()
+    found = draws["sample_stats"]["log_posterior"].ravel()
+    # Within a cell the density is taken to be the same.
+    off = np.abs(found - log_density(beta, k))
+    assert off.max() < 0.15
+    assert off[beta > 0.795].max() < 0.05 and np.sum(beta > 0.795) > 100
+    outside = posterior.log_density(np.array([0.9, 0.5]), np.array([1, 99]))
+    assert np.all(outside == -np.inf)
 
 
 def test_draws_as_a_tree():

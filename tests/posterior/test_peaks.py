@@ -1,4 +1,4 @@
-"""Products of conditionals by their peaks: against a dense grid over all of beta and k."""
+"""Products of conditionals, by their peaks where the prior is flat: against a dense grid."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,9 @@ from scipy.special import logsumexp
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
 from bayesknn.model import ArrayPrior, FunctionPrior, UniformPrior
-from bayesknn.posterior.peaks import even_weights, weigh_peaks
+from bayesknn.model.prior import find_prior_mass
+from bayesknn.posterior import grid_posterior
+from bayesknn.posterior.peaks import weigh_peaks
 
 K = 12
 PRIORS = {
@@ -35,16 +37,10 @@ def sum_densely(likelihood, prior, n_betas=20001):
     table = likelihood.log_density_grid(betas)
     table += prior.log_density(betas, np.arange(1, K + 1)[:, None]) + np.log(betas[1])
     table[:, [0, -1]] -= np.log(2)
-    return sum_up(np.arange(1, K + 1), np.broadcast_to(betas, table.shape), table)
-
-
-def sum_up(ks, betas, log_mass):
-    mass = np.exp(log_mass - log_mass.max())
-    mass /= mass.sum()
-    of_k = np.zeros(K)
-    of_k[ks - 1] = mass.sum(axis=1)
-    mean = (mass * betas).sum()
-    return np.array([logsumexp(log_mass), *of_k, mean, np.sqrt((mass * (betas - mean) ** 2).sum())])
+    mass = np.exp(table - logsumexp(table))
+    mean = (mass @ betas).sum()
+    sd = np.sqrt((mass @ (betas - mean) ** 2).sum())
+    return np.array([logsumexp(table), *mass.sum(axis=1), mean, sd])
 
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
@@ -52,7 +48,11 @@ def sum_up(ks, betas, log_mass):
 @pytest.mark.parametrize(("n_classes", "weighted"), [(2, False), (4, False), (3, True)])
 def test_the_posterior_is_that_of_a_dense_grid(product, n_classes, weighted, prior):
     likelihood = make(product, n_classes, weighted)
-    found = sum_up(*weigh_peaks(likelihood, prior))
+    posterior = grid_posterior(likelihood, prior)
+    assert posterior.info["route"] == ("values" if isinstance(prior, FunctionPrior) else "peaks")
+    found = np.array(
+        [posterior.log_evidence, *posterior.k_probabilities, posterior.beta_mean, posterior.beta_sd]
+    )
     np.testing.assert_allclose(found, sum_densely(likelihood, prior), atol=1e-6, rtol=1e-8)
 
 
@@ -60,7 +60,7 @@ def test_a_k_that_cannot_matter_is_given_up_and_a_rough_peak_would_show():
     likelihood = make(PseudoLikelihood, 2, False, n=2000)
     prior = UniformPrior(K, 4.0)
     heights = likelihood.maximize_each_k(prior.beta_max).log_value
-    ks, _, log_mass = weigh_peaks(likelihood, prior)
+    ks, _, log_mass = weigh_peaks(likelihood, find_prior_mass(prior))
     best = logsumexp(log_mass, axis=1).max()
     left_out = np.setdiff1d(np.arange(1, K + 1), ks)
     assert left_out.size > 0
@@ -72,10 +72,3 @@ def test_a_k_that_cannot_matter_is_given_up_and_a_rough_peak_would_show():
         # What is reached is not given up; what is far above any tangent is.
         assert likelihood.climb(k, 1.0, 4.0, 0.01, height - 0.01)[1] == height
         assert likelihood.climb(k, 1.0, 4.0, 0.01, height + 1e6)[1] == -np.inf
-
-
-def test_even_weights_integrate_polynomials_of_the_fifth_degree():
-    x = np.linspace(0.0, 1.0, 41)
-    assert np.all(even_weights(41) > 0)
-    for degree in range(6):
-        assert even_weights(41) @ x**degree / 40 == pytest.approx(1 / (degree + 1), abs=1e-12)

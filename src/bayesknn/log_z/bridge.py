@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit
 
 from bayesknn.log_z.chains import ChainPair, Setting
-from bayesknn.log_z.resampling import N_REPLICATES
+from bayesknn.log_z.resampling import N_REPLICATES, find_error
 
 # Overlap (1/4 for equal laws, .04 for normal ones with a variance of D of 9) that is enough.
 ENOUGH = 0.04
@@ -82,9 +82,9 @@ def bridge(before: ChainPair, after: ChainPair) -> Step:
     overlap = float(slope[0]) / 2
     if not is_found or overlap < ENOUGH:
         defect = mean1 - mean0 - (variance0 + variance1) / 2
-        beyond_noise = max(abs(defect[0]) - 3 * defect.std(), 0.0)
+        beyond_noise = max(abs(defect[0]) - 3 * find_error(defect), 0.0)
         # What is noise in the correction is noise in the value, too.
-        doubt = max(abs(correction[0]) - 2 * correction.std(), beyond_noise / 8)
+        doubt = max(abs(correction[0]) - 2 * find_error(correction), beyond_noise / 8)
         return Step(trapezium, min(overlap, ENOUGH / 2), float(doubt), variance)
     value = c + (of_shares[0][0] - of_shares[1][0]) / np.maximum(slope, slope[0] / 4)
     return Step(value - (surplus[0] + surplus[1]) / 2, overlap, 0.0, variance)
@@ -108,7 +108,7 @@ def bridge_along(path: list[ChainPair]) -> Step:
         value = (means[0] + 4 * means[1] + means[2]) / 6
         # From the trapezium rule with the same three.
         change = (means[0] - 2 * means[1] + means[2]) / 12
-        doubt = max(abs(float(change[0])) - 2 * float(change.std()), 0.0)
+        doubt = max(abs(float(change[0])) - 2 * float(find_error(change)), 0.0)
     return Step(value, overlap, doubt, variance)
 
 

@@ -185,6 +185,11 @@ class ChainPair:
         """Records of each chain."""
         return self.of_labels.shape[1]
 
+    @property
+    def n_made(self) -> int:
+        """Sweeps that each chain has made, with those before the first record."""
+        return self.n_sweeps if self.n_records else 0
+
     def advance(self, n_records: int, run_all: Callable[..., Iterable] = map) -> None:
         """Add so many records to each chain, or a few more so that they fill batches."""
         self.add(list(run_all(partial(self.run, n_records=n_records), range(N_CHAINS))))

@@ -30,7 +30,7 @@ from bayesknn.log_z.bridge import ENOUGH, add_up, bridge, bridge_all
 from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window, find_inflation
 from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.log_z.ends import clusters_too_many, find_components, log_z_from_plain
-from bayesknn.log_z.resampling import N_REPLICATES
+from bayesknn.log_z.resampling import N_REPLICATES, find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 
 # Pilots stand on a lattice of which so many places reach beta_max; each k starts with so few.
@@ -161,7 +161,7 @@ class Ladder:
         branch, model = self.branches[0], self.simulation.model
         missing = log_z_from_plain(branch[-1].pair) - self._bridge(branch)[:, -1]
         missing = missing - model.n_points * np.log(model.n_classes)
-        return float(missing[0] / max(missing[1:].std(), 1e-12))
+        return float(missing[0] / max(find_error(missing), 1e-12))
 
     def curve(self) -> Curve | Coexistence:
         """Return log Z of every column, of leading shape (n_replicates, n_columns)."""
@@ -208,14 +208,14 @@ class Ladder:
             matters = np.flatnonzero(np.isfinite(limits))
             if len(matters) == 0:
                 continue
-            own = curve.select((slice(1, None), int(np.searchsorted(self.columns, self.k))))
-            excess = float(np.max(own(betas).std(axis=0) / limits)) ** 2
+            own = curve.select((slice(None), int(np.searchsorted(self.columns, self.k))))
+            excess = float(np.max(find_error(own(betas)) / limits)) ** 2
             counts = np.array([float(rung.pair.n_records) for rung in branch])
             wanted = counts.copy()
             if excess > 1.0:
                 wanted = self._share_out(branch, counts, excess, matters)
             for at, rung in enumerate(branch):
-                ratios = rung.pair.reweighted.log_ratio[1:].var(axis=0)
+                ratios = find_error(rung.pair.reweighted.log_ratio) ** 2
                 columns = np.searchsorted(rung.pair.columns, self.columns)
                 link = counts[at] * ratios[columns].max() / (_LINK_SHARE * limits[at]) ** 2
                 most = min(max(wanted[at], link), _MAX_GROWTH * counts[at], _MAX_RECORDS)
@@ -393,7 +393,6 @@ def log_z_from_zero(
     start = model.n_points * np.log(model.n_classes)
     if last.beta == 0.0:
         return np.full(N_REPLICATES, start)
-    before = simulation.n_sweeps
 
     def run(beta: float) -> Pilot:
         return simulation.pilot(Setting.at(beta, k), [k], (*key, k, _name(beta)), length=4)
@@ -406,7 +405,7 @@ def log_z_from_zero(
         pairs = [*(pilot.pair for pilot in path), last]
         steps = bridge_all(pairs)
         total = start + np.sum([step.value for step in steps], axis=0)
-        error = float(total.std())
+        error = float(find_error(total))
         # The rule is off by about a tenth of its correction.
         allowed = max(tolerance, error) * 10 / 4
         bent = [at for at, step in enumerate(steps) if step.doubt > allowed]
@@ -422,11 +421,12 @@ def log_z_from_zero(
     most = max(max_sweeps / (2 * len(path)), _PATH_SWEEPS)
     pairs = [_settle(simulation, pilot, np.array([k]), most=most).pair for pilot in path]
     n_records = [max(int(most / 2 / pair.thin), pair.length) for pair in pairs]
+    before = simulation.n_sweeps
     while True:
         simulation.advance(zip(pairs, n_records, strict=True))
         steps = bridge_all([*pairs, last])
         total = start + np.sum([step.value for step in steps], axis=0)
-        excess = (total.std() / tolerance) ** 2
+        excess = (find_error(total) / tolerance) ** 2
         spent = simulation.n_sweeps - before
         if excess <= 1.0 or 2 * spent > max_sweeps:
             return total
@@ -465,8 +465,8 @@ def log_z_at(
     found = log_z_from_zero(simulation, pair, tolerance, max_sweeps, (Purpose.LOG_Z,))
     if found is not None:
         return found
-    before = simulation.n_sweeps
     pilots = place_pilots(simulation, pair.k, pair.k, beta_max)
+    before = simulation.n_sweeps
     ladder = Ladder(simulation, pilots, [pair.k], beta_max, max_sweeps)
     work = ladder.first_work()
     while work and simulation.n_sweeps - before < max_sweeps:

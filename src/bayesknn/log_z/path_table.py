@@ -10,6 +10,7 @@ neighbours by reweighting. They run on until the error is small enough where it 
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.log_z.ladder import TOP, Ladder, place_pilots
 from bayesknn.log_z.paper_table import run_paper_grid
-from bayesknn.log_z.resampling import N_REPLICATES
+from bayesknn.log_z.resampling import N_REPLICATES, find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.log_z.table import PathTable, take_fingerprint
 from bayesknn.model import (
@@ -37,6 +38,8 @@ from bayesknn.model import (
     plan_elimination,
 )
 from bayesknn.model.checks import check_beta, check_betas
+from bayesknn.model.integration import N_PANELS, find_panels, integrate
+from bayesknn.model.prior import find_prior_mass
 
 # Terms that elimination may add up for each point at one beta.
 _MAX_ENTRIES_PER_POINT = 2000
@@ -51,7 +54,6 @@ _AIM, _SLACK = 0.9, 1.2
 # A value of beta this far below the best of its k in log posterior does not matter; from this far
 # behind the best k on, larger errors are allowed.
 _DEPTH, _BEHIND = 8.0, 5.0
-_N_BETAS = 201
 
 
 def path_table(
@@ -182,7 +184,7 @@ def path_table(
         scores = sampler.weigh(observed, prior)[0]
         probabilities = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
         shared["k_probabilities"] = probabilities[0]
-        shared["k_probabilities_error"] = probabilities[1:].std(axis=0)
+        shared["k_probabilities_error"] = find_error(probabilities)
     closure = np.full(k_max, np.nan)
     for k, ladder in sampler.ladders.items():
         closure[k - 1] = ladder.closure()
@@ -257,7 +259,7 @@ def log_normalizer_path(
                 warnings.warn(sentence, MixingWarning, stacklevel=2)
         replicates = sampler.derivatives(k, betas.ravel(), 1)[0]
         values = replicates[0].reshape(betas.shape)
-        errors = replicates[1:].std(axis=0).reshape(betas.shape)
+        errors = find_error(replicates).reshape(betas.shape)
     return (float(values), float(errors)) if betas.ndim == 0 else (values, errors)
 
 
@@ -342,22 +344,26 @@ class PathSampler:
 
     def weigh(self, observed: np.ndarray, prior: Prior) -> tuple[np.ndarray, ...]:
         """Return log P(k | y) up to a constant, (n_replicates, n_k), and where its beta lies."""
-        scores, lows, highs = [], [], []
-        for k in range(1, len(self.known) + sum(self._covers()) + 1):
-            betas = np.linspace(0.0, self.beta_max, _N_BETAS)
-            for _ in range(3):
-                # Each time a finer grid over the cells that hold the mass.
-                weight = observed[k - 1] / k * betas + prior.log_density(betas, k)
-                height = weight - self.derivatives(k, betas, 1, slice(1))[0][0]
-                heavy = np.flatnonzero(height >= height.max() - _DEPTH)
-                low, high = betas[max(heavy[0] - 1, 0)], betas[min(heavy[-1] + 1, _N_BETAS - 1)]
-                betas = np.linspace(low, high, _N_BETAS)
-            weight = observed[k - 1] / k * betas + prior.log_density(betas, k)
-            height = weight - self.derivatives(k, betas, 1)[0]
-            scores.append(logsumexp(height, axis=1) + np.log(betas[1] - betas[0]))
-            lows.append(low)
-            highs.append(high)
-        return np.array(scores).T, np.array(lows), np.array(highs)
+        n_k = len(self.known) + sum(self._covers())
+        scores = np.full((N_REPLICATES, n_k), -np.inf)
+        low, high = np.zeros(n_k), np.full(n_k, self.beta_max)
+        for k, mass in find_prior_mass(prior).items():
+            log_posterior = partial(self._log_posterior, observed[k - 1] / k, prior, k)
+            panels = find_panels(partial(log_posterior, rows=0), mass.panels(N_PANELS))
+            nodes, log_masses = integrate(log_posterior, panels)
+            scores[:, k - 1] = logsumexp(log_masses, axis=1)
+            heights = log_posterior(nodes, rows=0)
+            heavy = np.flatnonzero(heights >= heights.max() - _DEPTH)
+            low[k - 1], high[k - 1] = nodes[heavy[0]], nodes[heavy[-1]]
+        return scores, low, high
+
+    def _log_posterior(
+        self, slope: float, prior: Prior, k: int, beta: np.ndarray, rows: Any = slice(None)
+    ) -> np.ndarray:
+        """Return the log posterior at k, not normalised, in some replicates."""
+        log_z = self.derivatives(k, beta, 1, slice(0, 1) if rows == 0 else rows)[0]
+        log_posterior = slope * beta + prior.log_density(beta, k) - log_z
+        return log_posterior[0] if rows == 0 else log_posterior
 
     def _covers(self) -> list[int]:
         feet = list(self.ladders)
@@ -400,7 +406,7 @@ class PathSampler:
         worst, words = _SLACK / _AIM, []
         betas = self.betas
         for k in self.ladders:
-            excess = self.derivatives(k, betas, 1)[0][1:].std(axis=0) / allowed[k](betas)
+            excess = find_error(self.derivatives(k, betas, 1)[0]) / allowed[k](betas)
             at = int(np.argmax(excess))
             if excess[at] > worst:
                 worst, limit = excess[at], allowed[k](betas)[at]

@@ -57,6 +57,22 @@ def resample(batches: np.ndarray, key: int | tuple[int, ...]) -> np.ndarray:
     return batches.mean(axis=(0, 1)) + changes
 
 
+def find_error(replicates: np.ndarray) -> np.ndarray:
+    """Return the Monte Carlo error of an estimate, from its replicates along the first axis.
+
+    The spread of those that were resampled; the estimate itself, row 0, is not one of them. Where
+    there is no other row, the estimate has no error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.log_z.resampling import find_error
+    >>> float(find_error(np.array([9.0, 1.0, 3.0])))
+    1.0
+    """
+    return replicates[1:].std(axis=0) if len(replicates) > 1 else np.zeros_like(replicates[0])
+
+
 @lru_cache(maxsize=512)
 def _shares(key: int | tuple[int, ...], m: int) -> np.ndarray:
     """Return by how much the share of each of m batches is changed in every replicate."""

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from bayesknn.labels.layout import local_layout
-from bayesknn.log_z.chains import N_CHAINS, WARMUP, ChainPair, Setting
+from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting
 from bayesknn.model import BoltzmannModel
 
 # A pilot goes on until it is so many times as long as the memory of its chains, within bounds: a
 # few hundredths of a second on small data, a second on large.
 _PILOT_SWEEPS, _PILOT_MEMORIES = 64, 20.0
 _MAX_PILOT_SWEEPS, _MIN_PILOT_SWEEPS, _MAX_PILOT_WORK = 16_384, 512, 1.5e6
-# Beyond so many points first runs are shorter, for sweeps take long and each tells more: by the
-# square root of the points, but not below this share.
-_MANY, _LEAST_EFFORT = 20_000, 0.35
 
 
 class Pilot(NamedTuple):
@@ -73,21 +71,12 @@ class Simulation:
     ):
         self.model, self.seeds, self.report = model, seeds, report
         self.layout = local_layout(model.graph, model.k_max)
-        self.effort = float(np.clip(np.sqrt(_MANY / model.n_points), _LEAST_EFFORT, 1.0))
+        # Sweeps of all chains, whatever they were for.
         self.n_sweeps = 0
+        self._count_lock = Lock()
         n_threads = effective_n_jobs(n_jobs)
         self.pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
         self._is_busy = False
-
-    @property
-    def is_large(self) -> bool:
-        """Whether there are so many points that less is done than usual."""
-        return self.effort < 1.0
-
-    @property
-    def short_warmup(self) -> int:
-        """Sweeps before the first record of chains that start from labels of much the same law."""
-        return int(self.effort * WARMUP)
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +105,13 @@ class Simulation:
 
     def run(self, pair: ChainPair, n_records: int) -> None:
         """Add so many records to a pair: both chains at once, unless the threads are busy."""
+        before = pair.n_made
         pair.advance(n_records, map if self.pool is None or self._is_busy else self.pool.map)
+        self._count(pair, before)
+
+    def _count(self, pair: ChainPair, before: int) -> None:
+        with self._count_lock:
+            self.n_sweeps += N_CHAINS * (pair.n_made - before)
 
     def pair(
         self,
@@ -142,18 +137,16 @@ class Simulation:
         if self.model.n_classes == 2 and self.model.class_weight is None:
             # The transition is continuous: near it chains on many points are slow, but they cross.
             most = max(most, 2 * _MIN_PILOT_SWEEPS)
-        most *= self.effort
-        memories = self.effort * _PILOT_MEMORIES
-        n_records = max(int(np.ceil(self.effort * _PILOT_SWEEPS / pair.thin)), 16)
+        n_records = max(int(np.ceil(_PILOT_SWEEPS / pair.thin)), 16)
         while True:
             self.run(pair, n_records)
             memory, n_sweeps = pair.memory, pair.n_records * pair.thin
             is_split = pair.is_split
-            is_slow = is_split or n_sweeps < memories * memory
+            is_slow = is_split or n_sweeps < _PILOT_MEMORIES * memory
             if n_sweeps >= most or not is_slow:
                 return Pilot(pair, memory, is_split, is_slow)
             # What is missing, as far as the memory is known by now.
-            missing = (memories * memory if not is_split else most) - n_sweeps
+            missing = (_PILOT_MEMORIES * memory if not is_split else most) - n_sweeps
             missing = min(max(missing, n_sweeps / 4), most - n_sweeps)
             n_records = min(3 * pair.n_records, int(np.ceil(missing / pair.thin)))
 
@@ -163,6 +156,6 @@ class Simulation:
         tasks = [(pair, n, chain) for pair, n in work for chain in range(N_CHAINS)]
         done = self.each(lambda task: task[0].run(task[2], task[1]), tasks)
         for at, (pair, _) in enumerate(work):
-            before = pair.n_sweeps
+            before = pair.n_made
             pair.add(done[N_CHAINS * at : N_CHAINS * (at + 1)])
-            self.n_sweeps += N_CHAINS * (pair.n_sweeps - before)
+            self._count(pair, before)

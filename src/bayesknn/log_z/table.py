@@ -18,6 +18,7 @@ from bayesknn._utils.checks import check_count
 from bayesknn._utils.saving import reading
 from bayesknn._version import __version__
 from bayesknn.graph import NeighborGraph
+from bayesknn.log_z.resampling import find_error
 from bayesknn.model.checks import check_betas, check_class_weight
 
 _FORMAT = "bayesknn path table 1"
@@ -53,8 +54,8 @@ class PathTable:
     n_sweeps : int
         Sweeps made in all.
     k_probabilities, k_probabilities_error : ndarray of shape (k_max,), or of length 0
-        P(k | y) of the labels for which the table was made, if any, under a uniform prior, and
-        its Monte Carlo error.
+        P(k | y) of the labels for which the table was made, if any, under the prior that was given
+        with them, and its Monte Carlo error.
     warnings : tuple of str
     """
 
@@ -148,7 +149,7 @@ class PathTable:
         -------
         float, or ndarray of the shape of ``beta``
         """
-        return _unwrap(self.replicates(beta, k)[1:].std(axis=0))
+        return _unwrap(find_error(self.replicates(beta, k)))
 
     def expected_agreement(self, beta: Any, k: int) -> Any:
         """Return E[S_k] / k at (beta, k), the slope of log Z.
@@ -261,6 +262,7 @@ def take_fingerprint(
     Examples
     --------
     >>> from bayesknn.graph import NeighborGraph
+    from bayesknn.log_z.resampling import find_error
     >>> from bayesknn.log_z.table import take_fingerprint
     >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 0], [2, 3, 0, 1]])
     >>> other = NeighborGraph.from_neighbors([[1, 2, 3, 0], [3, 0, 1, 2]])

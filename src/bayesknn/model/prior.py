@@ -3,23 +3,36 @@
 Section 3: K is at most the smallest class size, and beta_max keeps the model away from the phase
 transition (see ``phase.py``). A prior is anything with ``k_max``, ``beta_max`` and a vectorised
 ``log_density(beta, k)``; :func:`as_prior` makes one from ``None``, an array or a function. All
-densities here are normalised, so that the evidence means the same under each.
+densities here are normalised, so that the evidence means the same under each. Where a prior has its
+mass is found from its values (:func:`find_mass`), and every integral over beta begins there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from functools import partial
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 
 from bayesknn._utils.checks import check_count
 from bayesknn.model.checks import check_label_vector, check_n_classes
+from bayesknn.model.integration import (
+    N_NODES,
+    N_PANELS,
+    find_panels,
+    integrate,
+    place_cells,
+    place_nodes,
+)
 
-# Panels of [0, beta_max], and Gauss-Legendre points in each, that normalise a given function.
-_N_PANELS = 64
-_N_NODES = 8
+# Panels of [0, beta_max] on which a prior is looked at, and where that finds nothing at a k: a
+# narrower prior than an eighth of a panel may be missed, and each panel is eight calls.
+_N_PANELS, _N_FINE_PANELS = 64, 512
+# By which the ends of a prior are known to rounding.
+_N_HALVINGS = 50
 
 
 @runtime_checkable
@@ -125,6 +138,15 @@ class ArrayPrior:
             density = self.values[row, column] * (1 - share) + self.values[row, column + 1] * share
         return _log(np.where(inside, density, 0.0))
 
+    @property
+    def ends(self) -> np.ndarray:
+        """The beta between which the density is positive, at any k."""
+        if self.values.ndim == 1:
+            return np.empty(0)
+        zero = np.pad(self.values == 0, ((0, 0), (1, 1)))
+        is_end = zero[:, 1:-1] & ~(zero[:, :-2] & zero[:, 2:])
+        return np.linspace(0.0, self.beta_max, self.values.shape[1])[is_end.any(axis=0)]
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, ArrayPrior)
@@ -166,31 +188,32 @@ class FunctionPrior:
 
     def __post_init__(self) -> None:
         _check_range(self)
-        nodes, weights = np.polynomial.legendre.leggauss(_N_NODES)
-        panel = self.beta_max / _N_PANELS
-        beta = (panel * (np.arange(_N_PANELS)[:, None] + (nodes + 1) / 2)).ravel()
-        k = np.arange(1, self.k_max + 1)[:, None]
-        density = self._call(*np.broadcast_arrays(beta, k))
-        _check_density(density, lambda where: f"k={where[0] + 1}, beta={beta[where[1]]:.4g}")
-        mass = (density @ np.tile(weights, _N_PANELS)).sum() * panel / 2
-        object.__setattr__(self, "log_mass", float(np.log(mass)))
+        masses = find_mass(self._log_values, self.k_max, self.beta_max).values()
+        if not masses:
+            raise ValueError(
+                f"prior is zero everywhere, as far as {N_NODES * _N_FINE_PANELS} values of beta "
+                f"in [0, {self.beta_max:g}] tell"
+            )
+        log_mass = logsumexp([mass.log_mass for mass in masses])
+        object.__setattr__(self, "log_mass", float(log_mass))
 
     def log_density(self, beta: Any, k: Any) -> np.ndarray:
         """Return the log density at (beta, k), broadcast; minus infinity outside the range."""
         inside = np.atleast_1d(_is_inside(self, beta, k))
         beta, k = np.broadcast_arrays(np.asarray(beta, dtype=np.float64), np.asarray(k))
-        beta_inside = np.atleast_1d(beta)[inside]
-        k_inside = np.atleast_1d(k)[inside].astype(np.int64)
-        density = np.zeros(inside.shape)
+        values = np.full(inside.shape, -np.inf)
         if inside.any():
-            values = self._call(beta_inside, k_inside)
-            _check_density(
-                values,
-                lambda where: f"k={k_inside[where]}, beta={beta_inside[where]:.4g}",
-                may_vanish=True,
-            )
-            density[inside] = values
-        return (_log(density) - self.log_mass).reshape(beta.shape)
+            k_inside = np.atleast_1d(k)[inside].astype(np.int64)
+            values[inside] = self._log_values(np.atleast_1d(beta)[inside], k_inside)
+        return (values - self.log_mass).reshape(beta.shape)
+
+    def _log_values(self, beta: np.ndarray, k: Any) -> np.ndarray:
+        beta, k = np.broadcast_arrays(beta, k)
+        values = self._call(beta, k)
+        _check_density(
+            values, lambda where: f"k={k[where]}, beta={beta[where]:.4g}", may_vanish=True
+        )
+        return _log(values)
 
     def _call(self, beta: np.ndarray, k: np.ndarray) -> np.ndarray:
         try:
@@ -249,6 +272,173 @@ def as_prior(prior: Any, k_max: int, beta_max: float | None = None) -> Prior:
             f"prior must have {k_max} rows, one for each k in 1..{k_max}, got {made.k_max}"
         )
     return made
+
+
+class Mass(NamedTuple):
+    """Where the prior of beta at one k has its mass.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends of its support.
+    breaks : ndarray
+        Ends of panels around what is narrow or jumps; empty where the prior is smooth.
+    log_mass, log_top : float
+        Log of its integral, and of its largest value.
+    is_flat : bool
+        The same for all beta up to beta_max.
+    shape : int
+        The same number at two k where the prior is the same but for a factor.
+    """
+
+    low: float
+    high: float
+    breaks: np.ndarray
+    log_mass: float
+    log_top: float
+    is_flat: bool
+    shape: int = 0
+
+    def panels(self, n_panels: int) -> np.ndarray:
+        """Return the ends of panels on which to begin an integral with this prior."""
+        return np.union1d(np.linspace(self.low, self.high, n_panels + 1), self.breaks)
+
+
+def find_mass(
+    log_density: Callable, k_max: int, beta_max: float, ends: Any = ()
+) -> dict[int, Mass]:
+    """Find where a prior has its mass, from its values.
+
+    Parameters
+    ----------
+    log_density : callable
+        ``log_density(beta, k)``, broadcast. It need not be normalised.
+    k_max : int
+    beta_max : float
+    ends : array-like
+        Where it is known to begin and to end; the rest is found.
+
+    Returns
+    -------
+    dict of int to Mass
+        By k, for those k at which the prior is positive anywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.model.prior import find_mass
+    >>> def log_density(beta, k):
+    ...     return np.where((beta >= 1.03) & (beta <= 1.045) & (k == 2), 0.0, -np.inf)
+    >>> found = find_mass(log_density, k_max=3, beta_max=4.0)
+    >>> list(found), round(found[2].low, 9), round(found[2].high, 9)
+    ([2], 1.03, 1.045)
+    """
+    ks = np.arange(1, k_max + 1)
+    edges, fine = (
+        np.union1d(np.linspace(0.0, beta_max, n + 1), ends) for n in (_N_PANELS, _N_FINE_PANELS)
+    )
+    looks = log_density(place_nodes(edges)[0], ks[:, None])
+    found: dict[int, Mass] = {}
+    alike: dict[bytes, tuple[Mass, float]] = {}
+    for k, look in zip(ks.tolist(), looks, strict=True):
+        where = edges
+        if not np.isfinite(look).any():
+            where = fine
+            look = log_density(place_nodes(fine)[0], k)
+        if not np.isfinite(look).any():
+            continue
+        # Most priors are the same at every k but for a factor.
+        top = look[np.isfinite(look)].max()
+        key = np.round(look - top, 9).tobytes()
+        if key not in alike:
+            mass = _find_mass_at(lambda beta, k=k: log_density(beta, k), where, look)
+            alike[key] = mass._replace(shape=len(alike)), top
+        mass, first_top = alike[key]
+        more = top - first_top
+        found[k] = mass._replace(log_mass=mass.log_mass + more, log_top=mass.log_top + more)
+    return found
+
+
+def find_prior_mass(prior: Prior) -> dict[int, Mass]:
+    """Return :func:`find_mass` of a prior; it is an error if there is none.
+
+    Examples
+    --------
+    >>> from bayesknn.model import UniformPrior
+    >>> from bayesknn.model.prior import find_prior_mass
+    >>> find_prior_mass(UniformPrior(k_max=3, beta_max=4.0))[3].high
+    4.0
+    """
+    found = _find_mass_of(prior)
+    if not found:
+        raise ValueError(
+            "the prior is zero or not a number wherever it was looked at in "
+            f"k=1..{prior.k_max}, beta in [0, {prior.beta_max:g}]; check it"
+        )
+    return found
+
+
+def draw_from_prior(
+    prior: Prior, n_draws: int, rng: np.random.Generator
+) -> list[tuple[float, int]]:
+    """Draw (beta, k) from a prior; nothing if it has no mass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.model import UniformPrior
+    >>> from bayesknn.model.prior import draw_from_prior
+    >>> (beta, k), = draw_from_prior(UniformPrior(3, 4.0), 1, np.random.default_rng(0))
+    >>> 0 < beta < 4 and 1 <= k <= 3
+    True
+    """
+    masses = _find_mass_of(prior)
+    if not masses:
+        return []
+    chances = softmax([mass.log_mass for mass in masses.values()])
+    draws = []
+    for k, n in zip(masses, rng.multinomial(n_draws, chances), strict=True):
+        at_k = partial(prior.log_density, k=k)
+        panels = find_panels(at_k, masses[k].panels(N_PANELS))
+        cells, log_masses = place_cells(panels), integrate(at_k, panels)[1]
+        at = rng.choice(len(log_masses), size=n, p=softmax(log_masses))
+        draws += [(beta, k) for beta in rng.uniform(cells[at], cells[at + 1]).tolist()]
+    rng.shuffle(draws)
+    return draws
+
+
+def _find_mass_of(prior: Prior) -> dict[int, Mass]:
+    ends = getattr(prior, "ends", ())
+    return find_mass(prior.log_density, prior.k_max, prior.beta_max, ends)
+
+
+def _find_mass_at(log_density: Callable, edges: np.ndarray, look: np.ndarray) -> Mass:
+    if np.all(look == look[0]):
+        height = float(look[0])
+        log_mass = height + float(np.log(edges[-1]))
+        return Mass(0.0, float(edges[-1]), np.empty(0), log_mass, height, is_flat=True)
+    nodes, inside = place_nodes(edges)[0], np.isfinite(look)
+    at = np.flatnonzero(inside[1:] != inside[:-1])
+    inner, outer = at + inside[at + 1], at + inside[at]
+    jumps = _bisect(log_density, nodes[inner], nodes[outer])
+    low = 0.0 if inside[0] else float(jumps[0])
+    high = float(edges[-1] if inside[-1] else jumps[-1])
+    even = np.linspace(0.0, edges[-1], _N_PANELS + 1)
+    between = edges[(edges > low) & (edges < high)]
+    panels = find_panels(log_density, np.unique([low, *jumps, *between, high]))
+    breaks = np.union1d(jumps, np.setdiff1d(panels, even))
+    at_nodes, log_masses = integrate(log_density, panels)
+    log_top = float(np.nanmax(log_density(at_nodes)))
+    return Mass(low, high, breaks, float(logsumexp(log_masses)), log_top, is_flat=False)
+
+
+def _bisect(log_density: Callable, inner: np.ndarray, outer: np.ndarray) -> np.ndarray:
+    """Move points of the support out to its edges, each of which lies between two points."""
+    for _ in range(_N_HALVINGS if len(inner) else 0):
+        middle = (inner + outer) / 2
+        is_inside = np.isfinite(log_density(middle))
+        inner, outer = np.where(is_inside, middle, inner), np.where(is_inside, outer, middle)
+    return inner
 
 
 def default_max_neighbors(labels: Any, n_classes: int) -> int:

@@ -158,13 +158,14 @@ def exact_posterior(setting: Setting, study: Study, name: str, prior: Any = None
         )
         return {
             each: getattr(found, each)
-            for each in ("k_values", "betas", "weights", "replicates", "k_max")
+            for each in ("k_values", "betas", "weights", "replicates", "k_max", "cells")
         }
 
     kept = setting.keep(name, make)
     return GridPosterior(
-        kept["k_values"], kept["betas"], kept["weights"], kept["replicates"], int(kept["k_max"])
-    )
+        kept["k_values"], kept["betas"], kept["weights"], kept["replicates"], int(kept["k_max"]),
+        cells=kept["cells"],
+    )  # fmt: skip
 
 
 def ripley_posterior(setting: Setting) -> GridPosterior:

@@ -116,14 +116,10 @@ def _beta_mass(posterior: Any, edges: np.ndarray) -> np.ndarray:
     if not is_grid(posterior):
         beta, _ = find_draws(posterior)
         return np.histogram(beta, bins=edges)[0] / beta.size
-    # The weights are those of the trapezium rule: each k has a density that is linear between
-    # the points of its grid.
     mass = np.zeros(len(edges) - 1)
-    for beta, weights in zip(posterior.betas, posterior.weights, strict=True):
-        halves = weights.copy()
-        halves[1:-1] /= 2
-        below = np.concatenate([[0.0], np.cumsum(halves[1:] + halves[:-1])])
-        mass += np.diff(np.interp(edges, beta, below))
+    for cells, weights in zip(posterior.cells, posterior.weights, strict=True):
+        below = np.append(0.0, np.cumsum(weights))
+        mass += np.diff(np.interp(edges, cells, below))
     return mass
 
 

@@ -31,6 +31,7 @@ from bayesknn._utils.random import seeds_for, spawn_keys
 from bayesknn.exceptions import MixingWarning, SamplingInterrupted
 from bayesknn.model import Prior
 from bayesknn.model.boltzmann import fingerprint
+from bayesknn.model.prior import draw_from_prior
 from bayesknn.posterior.checkpoint import (
     Checkpoint,
     check_identity,
@@ -113,9 +114,16 @@ class Sampler:
         raise NotImplementedError
 
     def init(self, key: np.uint64) -> Any:
-        """Return the first of the dispersed starts where the target is positive."""
+        """Return the first of the dispersed starts where the target is positive.
+
+        Spread over all (beta, k), or over the prior's mass where that is narrow.
+        """
         for attempt in range(_MAX_STARTS):
             state = self.start(*disperse(self.walk, key, attempt))
+            if state is not None:
+                return state
+        for beta, k in draw_from_prior(self.prior, _MAX_STARTS, np.random.default_rng(int(key))):
+            state = self.start(math.log(beta / (self.walk.beta_max - beta)), k)
             if state is not None:
                 return state
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The posterior of (beta, k) by quadrature, with no Markov chain on them (SPEC; Section 3).
+"""The posterior of (beta, k) by quadrature, with no Markov chain on them (Section 3).
 
 (beta, k) is two-dimensional: given log f(y | beta, k) on a grid the posterior is a sum, and the
 evidence comes with it. For the coherent model log Z comes from the ridge
@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,18 @@ from bayesknn._utils.random import as_seed_sequence, seeds_for
 from bayesknn.exceptions import PhaseTransitionWarning
 from bayesknn.likelihood.protocol import Likelihood
 from bayesknn.log_z.ladder import log_z_at
+from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
+from bayesknn.model.integration import (
+    N_PANELS,
+    find_panels,
+    integrate,
+    make_equal,
+    place_cells,
+    place_nodes,
+)
+from bayesknn.model.prior import Mass, find_prior_mass
 from bayesknn.posterior.peaks import weigh_peaks
 from bayesknn.posterior.race import run_race
 from bayesknn.posterior.ridge import Anchors
@@ -33,15 +44,13 @@ from bayesknn.posterior.trees import make_tree
 if TYPE_CHECKING:
     import xarray
 
-_N_BETAS = 161
 # Errors allowed on log P(k) by default, and from how many points on the second one.
 _TOLERANCE, _LARGE_TOLERANCE, _MANY = 0.05, 0.1, 5_000
 # Sweeps, and points times sweeps, that are made by default: a few seconds on hundreds of points,
 # about a minute on thousands.
 _MAX_SWEEPS, _MAX_WORK = 3e5, 4e9
-# The grid is narrowed until so many betas of the best k carry its mass.
-_MIN_HEAVY = 24
-_MAX_FOCUS = 4
+# Values of k this far behind the best in log posterior are left out.
+_BEHIND = 30.0
 # The evidence is not a ratio of near things: it is asked for this much less precisely.
 _EVIDENCE = 4.0
 # Errors are themselves estimated: a little above what was asked for is not worth a word.
@@ -65,7 +74,11 @@ class GridPosterior:
     log_evidence, log_evidence_error : float
         The log of the integral of the likelihood under the prior; NaN where it was not asked for.
     info : dict
-        What was done: ``n_sweeps``, ``tolerance``, ``warnings``.
+        What was done: ``n_sweeps`` of all chains, first looks included, ``tolerance``,
+        ``warnings``.
+    cells : ndarray of shape (n_k, n_betas + 1)
+        Where the cells begin and end of which the weights are the masses, each with its beta in
+        it. By default they meet half-way between two beta and end at the first and the last.
     """
 
     k_values: np.ndarray
@@ -76,6 +89,13 @@ class GridPosterior:
     log_evidence: float = float("nan")
     log_evidence_error: float = float("nan")
     info: dict[str, Any] = field(default_factory=dict)
+    cells: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        if self.cells.size == 0:
+            inner = (self.betas[:, 1:] + self.betas[:, :-1]) / 2
+            cells = np.column_stack([self.betas[:, 0], inner, self.betas[:, -1]])
+            object.__setattr__(self, "cells", cells)
 
     def mean(self, values: Any) -> tuple[Any, Any]:
         """Return the posterior mean of a quantity and its Monte Carlo error.
@@ -145,7 +165,7 @@ class GridPosterior:
     def sample(self, n_draws: int, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Draw (beta, k) independently from the posterior.
 
-        beta is uniform within the cell of its grid point, so that draws are not tied to the grid.
+        beta is uniform within its cell, so that draws are not tied to the grid.
 
         Returns
         -------
@@ -155,12 +175,31 @@ class GridPosterior:
         if n_draws < 1:
             raise ValueError(f"n_draws must be at least 1, got {n_draws}")
         rng = np.random.default_rng(as_seed_sequence(random_state))
-        cells = rng.choice(self.weights.size, size=n_draws, p=self.weights.ravel())
-        row, column = np.divmod(cells, self.betas.shape[1])
-        edges = (self.betas[:, 1:] + self.betas[:, :-1]) / 2
-        edges = np.column_stack([self.betas[:, 0], edges, self.betas[:, -1]])
-        low, high = edges[row, column], edges[row, column + 1]
+        chosen = rng.choice(self.weights.size, size=n_draws, p=self.weights.ravel())
+        row, column = np.divmod(chosen, self.betas.shape[1])
+        low, high = self.cells[row, column], self.cells[row, column + 1]
         return low + (high - low) * rng.random(n_draws), self.k_values[row]
+
+    def log_density(self, beta: np.ndarray, k: np.ndarray) -> np.ndarray:
+        """Return the log of the posterior's density at some (beta, k): that of their cells.
+
+        Parameters
+        ----------
+        beta, k : ndarray of shape (m,)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            Minus infinity outside the cells.
+        """
+        with np.errstate(divide="ignore"):
+            table = np.log(self.weights / np.diff(self.cells, axis=1))
+        values = np.full(len(beta), -np.inf)
+        for row, cells in enumerate(self.cells):
+            where = (k == self.k_values[row]) & (beta >= cells[0]) & (beta <= cells[-1])
+            column = np.searchsorted(cells, beta[where], side="right") - 1
+            values[where] = table[row, np.minimum(column, table.shape[1] - 1)]
+        return values
 
     def to_tree(
         self,
@@ -220,8 +259,9 @@ def grid_posterior(
         Needed unless ``prior`` is a :class:`~bayesknn.model.Prior`, which knows it.
     tolerance : float, optional
         Monte Carlo error allowed on the log posterior of the k that matter: by default .05, and
-        .1 from 5,000 points on, or what about a minute on one core gives if that is more; then
-        ``info["warnings"]`` says so. A number is met however long it takes.
+        .1 from 5,000 points on, or what about a minute on one core gives if that is more. For a
+        number there is no such limit, but for one of twelve rounds, each of which may double what
+        was done. ``info["warnings"]`` says where the error is larger than asked for.
     evidence : bool
         Whether to compute the evidence too. Along the ridge it takes a path from beta = 0, of
         which the error is brought to four times ``tolerance``, or as low as an eighth of all
@@ -302,11 +342,11 @@ def _from_ridge(
         # The race has a part of the sweeps, but never all.
         most = max(max_sweeps, simulation.n_sweeps + max_sweeps / 3)
         ridge = Anchors(simulation, target, looks, most, division).measure(tolerance)
-        betas, log_posterior = [], []
-        for at, profile in enumerate(ridge.profiles):
-            beta, log_mass = profile.weigh(target, ridge.spans[at], _N_BETAS)
-            betas.append(beta)
-            log_posterior.append(log_mass - ridge.offsets[:, at, None])
+        edges = make_equal([profile.find_panels(target, N_PANELS) for profile in ridge.profiles])
+        log_posterior = [
+            profile.weigh(target, row) - ridge.offsets[:, at, None]
+            for at, (profile, row) in enumerate(zip(ridge.profiles, edges, strict=True))
+        ]
         weights, totals = _normalize(np.stack(log_posterior, axis=1))
         log_evidence, error = float("nan"), float("nan")
         if evidence and not ridge.is_divided:
@@ -316,7 +356,7 @@ def _from_ridge(
             )  # fmt: skip
             totals -= log_z - ridge.reference_height
         if evidence or ridge.is_divided:
-            log_evidence, error = float(totals[0]), float(totals.std())
+            log_evidence, error = float(totals[0]), float(find_error(totals))
     words = []
     if ridge.is_divided:
         words.append(
@@ -339,79 +379,50 @@ def _from_ridge(
     }
     ks = np.array([profile.k for profile in ridge.profiles])
     return GridPosterior(
-        ks, np.array(betas), weights[0], weights, prior.k_max, log_evidence, error, info
-    )
+        ks, place_nodes(edges)[0], weights[0], weights[1:], prior.k_max, log_evidence, error, info,
+        place_cells(edges),
+    )  # fmt: skip
 
 
 def _from_values(likelihood: Any, prior: Prior) -> GridPosterior:
     """Evaluate the likelihood where each k has its mass."""
-    if getattr(likelihood, "log_z_source", "exact") == "none":
+    masses = find_prior_mass(prior)
+    log_z_source = getattr(likelihood, "log_z_source", "exact")
+    if log_z_source == "none" and all(mass.is_flat for mass in masses.values()):
         route = "peaks"
-        ks, fine, table = weigh_peaks(likelihood, prior)
+        ks, edges, table = weigh_peaks(likelihood, masses)
     else:
         route = "values"
-        ks, fine, table = _search_mass(likelihood, prior)
+        ks, edges, table = _weigh_values(likelihood, prior, masses)
+    betas = place_nodes(edges)[0]
     # The estimate first, then the same under every replicate of log Z.
     noise = getattr(likelihood, "log_z_noise", lambda beta, k: np.zeros((1, len(beta))))
-    tables = table - np.stack([noise(b, k) for k, b in zip(ks.tolist(), fine, strict=True)], axis=1)
-    weights, totals = _normalize(tables)
+    noises = [noise(beta, k) for k, beta in zip(ks.tolist(), betas, strict=True)]
+    weights, totals = _normalize(table - np.stack(noises, axis=1))
     return GridPosterior(
-        ks, fine, weights[0], weights[:0] if len(weights) == 1 else weights, prior.k_max,
-        float(totals[0]), float(totals.std()), {"route": route, "warnings": []},
+        ks, betas, weights[0], weights[1:], prior.k_max, float(totals[0]),
+        float(find_error(totals)), {"route": route, "warnings": []}, place_cells(edges),
     )  # fmt: skip
 
 
-def _search_mass(likelihood: Likelihood, prior: Prior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Look everywhere first, then where each k has its mass."""
-    ks = np.arange(1, prior.k_max + 1)
-    coarse = np.broadcast_to(np.linspace(0, prior.beta_max, _N_BETAS), (len(ks), _N_BETAS))
-    table = _evaluate(likelihood, prior, ks, coarse)
-    # With many points a top may lie between two betas, higher by an eighth of the bend at most.
-    score = logsumexp(table, axis=1)
-    kept = score + _bend(table) / 8 > score.max() - 30.0
-    ks, fine, table = ks[kept], coarse[kept], table[kept]
-    for _ in range(_MAX_FOCUS):
-        fine = np.array([_focus(beta, row) for beta, row in zip(fine, table, strict=True)])
-        table = _evaluate(likelihood, prior, ks, fine)
-        best = table[np.argmax(logsumexp(table, axis=1))]
-        if np.sum(best > best.max() - 8.0) >= _MIN_HEAVY:
-            break
-    return ks, fine, table
+def _weigh_values(
+    likelihood: Likelihood, prior: Prior, masses: dict[int, Mass]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Put panels where each k has its mass; return those k, the panels, and the log masses."""
 
+    def log_posterior(k: int, beta: np.ndarray) -> np.ndarray:
+        return likelihood.log_density(beta, np.full(len(beta), k)) + prior.log_density(beta, k)
 
-def _evaluate(
-    likelihood: Likelihood, prior: Prior, ks: np.ndarray, betas: np.ndarray
-) -> np.ndarray:
+    panels, scores = {}, {}
+    for k, mass in masses.items():
+        panels[k] = find_panels(partial(log_posterior, k), mass.panels(N_PANELS), N_PANELS)
+        scores[k] = logsumexp(integrate(partial(log_posterior, k), panels[k])[1])
+    kept = [k for k in masses if scores[k] > max(scores.values()) - _BEHIND]
+    edges = make_equal([panels[k] for k in kept])
     rows = [
-        likelihood.log_density(beta, np.full(len(beta), k))
-        + prior.log_density(beta, k)
-        + _log_trapezium(beta)
-        for k, beta in zip(ks.tolist(), betas, strict=True)
+        integrate(partial(log_posterior, k), row)[1] for k, row in zip(kept, edges, strict=True)
     ]
-    return np.array(rows)
-
-
-def _bend(table: np.ndarray) -> np.ndarray:
-    """Return by how much the step of each row changes at its largest entry."""
-    top = np.clip(np.argmax(table, axis=1), 1, table.shape[1] - 2)
-    rows = np.arange(len(table))
-    with np.errstate(invalid="ignore"):
-        change = 2 * table[rows, top] - table[rows, top - 1] - table[rows, top + 1]
-    return np.nan_to_num(change, nan=0.0, posinf=0.0, neginf=0.0).clip(min=0.0)
-
-
-def _focus(beta: np.ndarray, log_posterior: np.ndarray) -> np.ndarray:
-    """Lay a finer grid over the cells that hold all but a negligible part of the mass."""
-    heavy = np.flatnonzero(log_posterior > log_posterior.max() - 40.0)
-    low, high = max(heavy[0] - 1, 0), min(heavy[-1] + 1, len(beta) - 1)
-    return np.linspace(beta[low], beta[high], len(beta))
-
-
-def _log_trapezium(beta: np.ndarray) -> np.ndarray:
-    """Log weights of the trapezium rule on an even grid."""
-    weights = np.full(len(beta), np.log(beta[1] - beta[0]))
-    weights[[0, -1]] -= np.log(2)
-    return weights
+    return np.array(kept), edges, np.array(rows)
 
 
 def _normalize(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """The posterior of (beta, k) where log f(y | beta, k) is concave in beta (eqs. jointHA and psudoL).
 
 A product of conditionals has one peak in beta for each k, found in a few steps of Newton's method.
-Around it log f is so smooth that a polynomial gives it on any grid: one that has its value, slope
+Around it log f is so smooth that a polynomial gives it at any node: one that has its value, slope
 and curvature at a handful of Chebyshev points, twice as many until the last coefficients vanish. A
 k costs five or nine looks at the likelihood, and none but the climb where the height of its peak,
 times all of the prior's mass, is still too small to matter.
@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from math import comb
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebder, chebval, chebvander
+from numpy.polynomial.chebyshev import chebder, chebvander
 
 from bayesknn.likelihood.products import ConditionalProduct
-from bayesknn.model import Prior
+from bayesknn.model.integration import N_PANELS, place_nodes
+from bayesknn.model.prior import Mass
 
 # What is left out, in all, beside the best k: exp(-22) for each k, and as much for the tails.
 _NEGLIGIBLE = 22.0
@@ -31,29 +31,24 @@ _BATCH = 64
 _FEWEST, _MOST = 4, 32
 # Every so many k are looked at first, so that the others may be left early.
 _STRIDE = 16
-# Gregory's coefficients of the differences at the ends, of order 0, 1, ...
-_GREGORY = (1 / 2, 1 / 12, 1 / 24, 19 / 720, 3 / 160, 863 / 60480)
-# The grid is narrowed until this many points carry a k's mass.
-_MIN_HEAVY = 24
 
 
 def weigh_peaks(
-    likelihood: ConditionalProduct, prior: Prior, n_betas: int = 161
+    likelihood: ConditionalProduct, masses: dict[int, Mass]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return each k that matters, an even grid of beta over its mass, and the log masses there.
+    """Return each k that matters, panels over its mass, and the log masses at their nodes.
 
     Parameters
     ----------
     likelihood : ConditionalProduct
-    prior : Prior
-    n_betas : int
-        Points of each grid.
+    masses : dict of int to Mass
+        Of a prior that is flat in beta at every k.
 
     Returns
     -------
     k_values : ndarray of shape (n_k,)
-    betas, log_mass : ndarray of shape (n_k, n_betas)
-        Log likelihood plus log prior plus the log weight of the rule of :func:`even_weights`.
+    edges : ndarray of shape (n_k, n_panels + 1)
+    log_mass : ndarray of shape (n_k, 8 * n_panels)
 
     Examples
     --------
@@ -62,67 +57,52 @@ def weigh_peaks(
     >>> from bayesknn.graph import NeighborGraph
     >>> from bayesknn.likelihood import PseudoLikelihood
     >>> from bayesknn.model import UniformPrior
+    >>> from bayesknn.model.prior import find_mass
+    >>> from bayesknn.model.integration import place_nodes
     >>> from bayesknn.posterior.peaks import weigh_peaks
     >>> ripley = load_ripley()
     >>> graph = NeighborGraph.from_points(ripley.X_train, k_max=125)
-    >>> likelihood = PseudoLikelihood(graph, ripley.y_train)
-    >>> k, beta, log_mass = weigh_peaks(likelihood, UniformPrior(125, 4.0))
+    >>> masses = find_mass(UniformPrior(125, 4.0).log_density, 125, 4.0)
+    >>> k, edges, log_mass = weigh_peaks(PseudoLikelihood(graph, ripley.y_train), masses)
     >>> mass = np.exp(log_mass)
-    >>> round(float((beta * mass).sum() / mass.sum()), 3)
+    >>> round(float((place_nodes(edges)[0] * mass).sum() / mass.sum()), 3)
     2.447
     """
-    ks = np.arange(1, prior.k_max + 1)
-    log_prior = prior.log_density(np.linspace(0.0, prior.beta_max, n_betas), ks[:, None])
-    # Between two points of this grid a prior may rise a little above both.
-    top = log_prior.max(axis=1) + np.log(prior.beta_max) + 1.0
-    # Where log f has fallen by this the prior cannot make up for it.
-    with np.errstate(invalid="ignore"):
-        slopes = np.where(np.isfinite(top), log_prior.max(axis=1) - log_prior.min(axis=1), 0.0)
-    flat = log_prior[:, 0] if np.all(slopes == 0.0) else None
-    ascent = _Ascent(likelihood, prior, top, _NEGLIGIBLE + slopes.max(), n_betas, flat)
-    possible = ks[np.isfinite(top)]
-    for k in possible[::_STRIDE].tolist():
+    ascent = _Ascent(likelihood, masses)
+    for k in list(masses)[::_STRIDE]:
         ascent.climb(k)
     ascent.weigh([max(ascent.heights, key=ascent.bound)])
-    for k in possible.tolist():
+    for k in masses:
         if k not in ascent.heights:
             ascent.climb(k)
     promising = sorted(ascent.heights, key=ascent.bound, reverse=True)
     for first in range(0, len(promising), _BATCH):
         ascent.weigh(promising[first : first + _BATCH])
     kept = sorted(ascent.found)
-    betas, log_masses = zip(*(ascent.found[k] for k in kept), strict=True)
-    return np.array(kept), np.array(betas), np.array(log_masses)
+    edges, log_masses = zip(*(ascent.found[k] for k in kept), strict=True)
+    return np.array(kept), np.array(edges), np.array(log_masses)
 
 
 class _Ascent:
     """The peaks found so far, and the log masses of those that were weighed."""
 
-    def __init__(
-        self,
-        likelihood: ConditionalProduct,
-        prior: Prior,
-        top: np.ndarray,
-        drop: float,
-        n_betas: int,
-        flat: np.ndarray | None,
-    ):
-        self.likelihood, self.prior, self.top = likelihood, prior, top
-        self.drop, self.n_betas, self.flat = drop, n_betas, flat
+    def __init__(self, likelihood: ConditionalProduct, masses: dict[int, Mass]):
+        self.likelihood, self.masses = likelihood, masses
+        self.beta_max = next(iter(masses.values())).high
         self.heights: dict[int, float] = {}
         self.peaks: dict[int, tuple[float, float]] = {}
         self.found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.best = -np.inf
-        self._start = min(1.0, prior.beta_max / 2)
+        self._start = min(1.0, self.beta_max / 2)
 
     def bound(self, k: int) -> float:
         """Return what the log mass of k cannot exceed."""
-        return self.heights[k] + self.top[k - 1]
+        return self.heights[k] + self.masses[k].log_mass
 
     def climb(self, k: int) -> None:
-        floor = self.best - _NEGLIGIBLE - self.top[k - 1]
+        floor = self.best - _NEGLIGIBLE - self.masses[k].log_mass
         beta, self.heights[k], width = self.likelihood.climb(
-            k, self._start, self.prior.beta_max, _PRECISION, floor
+            k, self._start, self.beta_max, _PRECISION, floor
         )
         self.peaks[k] = beta, width
         if beta > 0.0:
@@ -133,11 +113,11 @@ class _Ascent:
         ks = [k for k in ks if self.matters(k) and k not in self.found]
         found = {}
         for low, high, coefficients, at in self._fit(np.array(ks, dtype=np.int64)):
-            betas = np.linspace(low, high, self.n_betas, axis=1)
-            curves = coefficients @ _even_basis(coefficients.shape[1], self.n_betas)
-            log_masses = self._add_prior(curves, betas, np.array(ks)[at])
+            edges = np.linspace(low, high, N_PANELS + 1, axis=1)
+            curves = coefficients @ _basis(coefficients.shape[1])
+            log_masses = curves + np.log(place_nodes(edges)[1])
             for i, k in enumerate(np.array(ks)[at].tolist()):
-                found[k] = self._narrow(k, betas[i], log_masses[i], coefficients[i])
+                found[k] = edges[i], log_masses[i] + self.masses[k].log_top
         for k in ks:
             if not self.matters(k):
                 break
@@ -147,43 +127,20 @@ class _Ascent:
     def matters(self, k: int) -> bool:
         return bool(self.bound(k) >= self.best - _NEGLIGIBLE)
 
-    def _narrow(
-        self, k: int, betas: np.ndarray, log_mass: np.ndarray, coefficients: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Take a finer grid where the prior moves the mass: the polynomial serves for it, too."""
-        low, high = betas[0], betas[-1]
-        while True:
-            heavy = (log_mass > log_mass.max() - _NEGLIGIBLE).nonzero()[0]
-            first, last = max(heavy[0] - 1, 0), min(heavy[-1] + 1, self.n_betas - 1)
-            if last - first >= _MIN_HEAVY:
-                return betas, log_mass
-            betas = np.linspace(betas[first], betas[last], self.n_betas)
-            curve = chebval((2 * betas - low - high) / (high - low), coefficients)
-            log_mass = self._add_prior(curve[None], betas[None], np.array([k]))[0]
-
-    def _add_prior(self, curves: np.ndarray, betas: np.ndarray, ks: np.ndarray) -> np.ndarray:
-        """Return log masses: log f plus log prior plus the log weight of each point."""
-        if self.flat is not None:
-            log_prior = self.flat[ks - 1][:, None]
-        else:
-            log_prior = self.prior.log_density(betas, ks[:, None])
-        steps = betas[:, 1] - betas[:, 0]
-        return curves + log_prior + np.log(steps[:, None] * even_weights(self.n_betas))
-
     def _fit(
         self, ks: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
         """Yield ranges of beta, Chebyshev coefficients of log f there, and of which k they are.
 
-        The ranges reach to where log f is below its peak by ``drop``. Those k of which as many
-        coefficients are enough come together.
+        The ranges reach to where log f is far below its peak. Those k of which as many coefficients
+        are enough come together.
         """
-        upper, expand = self.prior.beta_max, self.likelihood.expand
+        upper, expand = self.beta_max, self.likelihood.expand
         peaks, widths = np.array([self.peaks[k] for k in ks.tolist()]).reshape(-1, 2).T
         heights = np.array([self.heights[k] for k in ks.tolist()])
-        enough = -_SLACK * self.drop
+        enough = -_SLACK * _NEGLIGIBLE
         # By the curvature at the peak; a tail that falls more slowly is followed further.
-        below = np.minimum(np.sqrt(2 * self.drop) * widths, upper)
+        below = np.minimum(np.sqrt(2 * _NEGLIGIBLE) * widths, upper)
         above = below.copy()
         # Of each k, log f beside its peak and two derivatives at each point.
         looks = np.empty((len(ks), 3, _FEWEST + 1))
@@ -219,31 +176,6 @@ class _Ascent:
 
 
 @cache
-def even_weights(n: int) -> np.ndarray:
-    """Return the weights of Gregory's rule on n even points one apart.
-
-    The trapezium rule, of which the ends are corrected by differences up to the fifth. It is no
-    better than that where the mass lies inside, and is needed where beta_max or 0 cuts it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.posterior.peaks import even_weights
-    >>> x = np.linspace(0.0, 1.0, 41)
-    >>> round(float(even_weights(41) @ np.exp(-8 * x) / 40 / (1 - np.exp(-8.0)) * 8), 6)
-    1.0
-    """
-    weights = np.ones(n)
-    ends = np.zeros(len(_GREGORY) + 1)
-    for order, coefficient in enumerate(_GREGORY):
-        for at in range(order + 1):
-            ends[at] -= coefficient * (-1) ** at * comb(order, at)
-    weights[: len(ends)] += ends
-    weights[-len(ends) :] += ends[::-1]
-    return weights
-
-
-@cache
 def _chebyshev(n: int) -> np.ndarray:
     """Chebyshev's points of the second kind on [0, 1], rising; those of n are among those of 2n."""
     points = (1 - np.cos(np.pi * np.arange(n + 1) / n)) / 2
@@ -264,6 +196,6 @@ def _fit_matrix(n: int) -> np.ndarray:
 
 
 @cache
-def _even_basis(size: int, n_betas: int) -> np.ndarray:
-    """Return Chebyshev's polynomials, a row each, at even points of [-1, 1]."""
-    return chebvander(np.linspace(-1.0, 1.0, n_betas), size - 1).T
+def _basis(size: int) -> np.ndarray:
+    """Return Chebyshev's polynomials, a row each, at the nodes of even panels of [-1, 1]."""
+    return chebvander(place_nodes(np.linspace(-1.0, 1.0, N_PANELS + 1))[0], size - 1).T

@@ -31,15 +31,15 @@ from bayesknn.log_z.bridge import add_up, add_up_doubt, bridge
 from bayesknn.log_z.chains import ChainPair, Setting, Window
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.ladder import Ladder, log_z_from_zero, place_pilots
-from bayesknn.log_z.resampling import N_REPLICATES
+from bayesknn.log_z.resampling import N_REPLICATES, find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
+from bayesknn.model.integration import N_PANELS, find_panels, integrate
 from bayesknn.posterior.ridge_target import Profile, Target
 
 # Values of k this far behind in log posterior are dropped.
 BEHIND = 12.0
-# From one k of the first looks to the next; on many points k differ more, looks take long, and
-# gaps are halved as long as what is next to them matters.
-_COARSE_RATIO, _WIDE_RATIO = 1.35, 2.0
+# From one k of the first looks to the next: fewer looks against a best k that hides between two.
+_COARSE_RATIO = 1.35
 # Variance of D from one anchor to the next up to which reweighting speaks for the k between them.
 _MAX_APART = 2.0
 # Steps of the search for the ridge: records taken at each.
@@ -50,7 +50,8 @@ _MAX_SEARCH, _MAX_STEP, _SETTLE = 16, 0.5, 10
 _NEAR, _CLOSE, _MAX_TURNS = 2.0, 0.03, 8
 # Where labels freeze, E[S] changes over about one unit of beta.
 MAX_REACH = 1.0
-_N_BOUND = 801
+# Log posterior, below its top, up to which log Z is to be known where labels are divided.
+_DEPTH = 18.0
 # Of log Z at the k that the others are compared with, the error that will do, and the sweeps that
 # may be made for it.
 _ROUGH, _MAX_SWEEPS = 1.0, 4e4
@@ -171,25 +172,18 @@ def run_race(
     looks: dict[int, Look] = {}
     # Bridges and masses by the names of their pairs, and log Z itself by k.
     known: dict[tuple, Any] = {}
-    ks = _thin_out(every, _WIDE_RATIO if simulation.is_large else _COARSE_RATIO)
-    search, stage, start = _SEARCH, 0, 1.0
-    if simulation.is_large:
-        # The ridge lies at much the same beta for all k.
-        start = find_ridge(
-            simulation, target, search, Purpose.FIRST_SEARCH, (int(ks[len(ks) // 2]), start)
-        )
-        search = search[-1:]
-    new, guesses, reach = ks, np.full(len(ks), start), _MAX_MOVE
+    ks = _thin_out(every, _COARSE_RATIO)
+    search, stage = _SEARCH, 0
+    new, guesses, reach = ks, np.ones(len(ks)), _MAX_MOVE
     while True:
-        # On many points what the looks beside a k say of its ridge will do.
-        if division is None and not (simulation.is_large and looks):
+        if division is None:
             guesses = np.array(
                 simulation.each(
                     partial(find_ridge, simulation, target, search, stage),
                     zip(new.tolist(), guesses.tolist(), strict=True),
                 )
             )
-        looks |= _look(simulation, target, new, guesses, ks, stage, division, looks)
+        looks |= _look(simulation, target, new, guesses, ks, stage, division)
         here = [looks[k] for k in ks.tolist()]
         stand = _compare(target, here, division, known)
         if division is not None:
@@ -233,21 +227,12 @@ def run_race(
             pairs = tuple(pilot.pair for pilot in here[at].pilots)
             division = division._replace(pairs=pairs, log_z=stand.heights[:, :, at])
         apart = [_distance(*ends) for ends in pairwise(kept)]
-        choices: list[Any] = [np.inf]
-        if simulation.is_large:
-            score, is_near = stand.score[0, first : last + 1], behind[first : last + 1] < BEHIND
-            choices = [np.where(gaps, 2, 1) for gaps in _choose_gaps(score, is_near)]
-        for parts in choices:
-            wanted = _fill_in(ks, apart, every, max_apart, parts)
-            new = wanted[~np.isin(wanted, ks)]
-            if len(new):
-                break
+        wanted = _fill_in(ks, apart, every, max_apart)
+        new = wanted[~np.isin(wanted, ks)]
         if len(new) == 0:
             return [k._replace(top=top) for k, top in zip(kept, tops, strict=True)], division
         guesses = _interpolate(ks, tops, new)
         looks = {look.k: look for look in kept}
-        # On many points the labels of those that are dropped take memory.
-        del here
         ks, search = wanted, _SEARCH[-1:]
 
 
@@ -266,28 +251,18 @@ def find_ridge(
     k, beta = k_and_beta
     low, high = target.limits[k]
     beta, initial = float(np.clip(beta, low, high)), target.labels[simulation.layout.order]
-    # On many points the sweeps between records are saved.
-    thin = 1 if simulation.is_large else None
-    before = None
     for turn in range(_MAX_SEARCH if low < high else 0):
         pair = simulation.pair(
-            Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE, thin=thin
+            Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE
         )
         simulation.run(pair, search[min(turn, len(search) - 1)])
         mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
         margin = 0.5 / np.sqrt(variance)
-        wanted = target.mean_wanted(k, beta)
-        if mean < wanted:
+        step = target.find_step(k, beta, mean, variance)
+        if step > 0:
             low = max(low, beta - margin)
         else:
             high = min(high, beta + margin)
-        slope = variance
-        if simulation.is_large and before and abs(beta - before[0]) > 8 * margin:
-            # Two means are then known better than a variance.
-            rise = (mean - before[1]) / (beta - before[0])
-            slope = rise if rise > 0 else variance
-        before = beta, mean
-        step = (wanted - mean) / slope
         proposal = beta + float(np.clip(step, -_MAX_STEP, _MAX_STEP))
         beta = proposal if low <= proposal <= high else (low + high) / 2
         initial = pair.labels
@@ -305,17 +280,9 @@ def _look(
     ks: np.ndarray,
     stage: int,
     division: Division | None,
-    known: dict[int, Look],
 ) -> dict[int, Look]:
     """Look at the k that are new among ``ks``, near their ridges."""
     before, after = np.append(ks[0], ks[:-1]), np.append(ks[1:], ks[-1])
-
-    def begin(k: int) -> dict[str, Any]:
-        if not (simulation.is_large and known):
-            return {}
-        # Each chain goes on where one at the nearest k ended, so that two that are split stay so.
-        nearest = min(known, key=lambda other: abs(np.log(other / k)))
-        return {"initial": known[nearest].pair.labels, "n_warmup": simulation.short_warmup}
 
     def run(k_and_beta: tuple[int, float]) -> Look:
         k, beta = k_and_beta
@@ -336,30 +303,24 @@ def _look(
         low, high = target.limits[k]
         for turn in range(_MAX_TURNS):
             pilot = simulation.pilot(
-                Setting.at(beta, k),
-                columns,
-                (stage, k, Purpose.PILOT + turn),
-                whole=columns,
-                **begin(k),
+                Setting.at(beta, k), columns, (stage, k, Purpose.PILOT + turn), whole=columns
             )
             _, mean, variance = (part[:, [column]] for part in pilot.pair.reweighted)
             sd = float(1 / np.sqrt(max(variance[0, 0], 1e-12)))
-            away = (target.mean_wanted(k, beta) - mean[0, 0]) * sd
-            # On many points a deviation is short, and sweeps are long.
-            reach = min(max(3 * sd, _MAX_MOVE if simulation.is_large else _CLOSE), MAX_REACH)
-            top = float(np.clip(beta + np.clip(away * sd, -reach, reach), *target.limits[k]))
-            is_near = abs(away) < _NEAR or abs(away * sd) < _CLOSE
+            step = target.find_step(k, beta, mean[0, 0], 1 / sd**2)
+            reach = min(max(3 * sd, _CLOSE), MAX_REACH)
+            top = float(np.clip(beta + np.clip(step, -reach, reach), *target.limits[k]))
+            is_near = abs(step) < max(_NEAR * sd, _CLOSE)
             if pilot.is_split or is_near or abs(top - beta) < sd / 4:
                 break
             # The search was too short to tell, as it is next to a transition.
-            low, high = (beta, high) if away > 0 else (low, beta)
+            low, high = (beta, high) if step > 0 else (low, beta)
             beta = top if low < top < high else (low + high) / 2
         # A third of a posterior standard deviation does not matter.
-        return Look((pilot,), top, sd * float(np.hypot(0.3, mean.std() * sd)))
+        return Look((pilot,), top, sd * float(np.hypot(0.3, find_error(mean[:, 0]) * sd)))
 
     # The longest, those of the largest k, first.
     found = simulation.each(run, zip(new[::-1].tolist(), betas[::-1].tolist(), strict=True))
-    simulation.n_sweeps += sum(2 * pilot.pair.n_sweeps for look in found for pilot in look.pilots)
     return {look.k: look for look in found}
 
 
@@ -386,9 +347,9 @@ def _compare(
         key = ("mass", int(look.pair.keys[-1]))
         if division is not None or key not in known:
             profile = look.profile(tuple(heights[:, :, at] - heights[0, :, at]))
-            span = profile.find_span(target)
-            top = look.top if division is None else profile.find_top(target, span)
-            known[key] = profile.log_total(target, span), top
+            panels = profile.find_panels(target)
+            top = look.top if division is None else profile.find_range(target, panels)[0]
+            known[key] = profile.log_total(target, panels), top
         mass, top = known[key]
         masses.append(mass)
         tops.append(top)
@@ -417,7 +378,7 @@ def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.n
     [0.0, 3.0]
     """
     best = int(np.argmax(score[0]))
-    error = (score - score[:, [best]]).std(axis=0)
+    error = find_error(score - score[:, [best]])
     return score[0, best] - score[0] - n_errors * error - np.abs(doubt - doubt[best])
 
 
@@ -451,7 +412,7 @@ def _find_bounds(
         if known[k,] is None:
             continue
         absolute = score + (stand.masses[:, top] - known[k,] - stand.score[:, top])[:, None]
-        error = 4 * absolute.std(axis=0) + np.abs(stand.doubt[stretch] - stand.doubt[top])
+        error = 4 * find_error(absolute) + np.abs(stand.doubt[stretch] - stand.doubt[top])
         most[stretch] = np.minimum(most[stretch], absolute[0] + error)
         if np.max(absolute[0] - error) > best:
             best, at = float(np.max(absolute[0] - error)), int(np.argmax(absolute[0] - error))
@@ -470,24 +431,24 @@ def _divide(
     best : float
         A lower bound on the log posterior of this k.
     """
-    k, before = look.k, simulation.n_sweeps
-    most = min(max_sweeps / _LADDER_SHARE, _MAX_LADDER)
+    k, most = look.k, min(max_sweeps / _LADDER_SHARE, _MAX_LADDER)
     pilots = place_pilots(simulation, k, k, target.beta_max)
+    before = simulation.n_sweeps
     ladder = Ladder(simulation, pilots, [k], target.beta_max, most, divide=True)
     work = ladder.first_work()
     while work:
         simulation.advance(work)
         curve = ladder.curve().select((slice(None), 0))
         profile = Profile(k, ((curve,),), (1.0,), (np.zeros(N_REPLICATES),), look.top, look.error)
-        low, high = profile.find_span(target)
+        panels = profile.find_panels(target)
+        top, low, high = profile.find_range(target, panels, _DEPTH)
         if simulation.n_sweeps - before > most:
             break
         work = ladder.plan(partial(_allow_within, low, high))
-    total = profile.log_total(target, (low, high))
-    best = float(total[0] - 4 * total.std())
+    total = profile.log_total(target, panels)
+    best = float(total[0] - 4 * find_error(total))
     if isinstance(curve, Curve):
         return None, best
-    top = profile.find_top(target, (low, high))
     pairs, log_z = [], []
     for rungs, part in zip(ladder.branches, curve.branches, strict=True):
         # Far from the transition a branch goes on with all labels, the other phase being nothing.
@@ -506,18 +467,19 @@ def bound_posterior(target: Target, k: int) -> float:
     """Return an upper bound on the log of the posterior of k, not normalised."""
     model = target.model
     weights, n_classes = model.weights, model.n_classes
-    beta = np.linspace(*target.limits[k], _N_BOUND)
     # One class, the heaviest, has probability p, and the others share the rest.
     p = np.linspace(1 / n_classes, 1.0, 200)[:, None]
     rest = (1 - p) / (n_classes - 1)
     heaviest = int(np.argmax(weights))
     entropy = entr(p) + (n_classes - 1) * entr(rest)
     energy = weights[heaviest] * p**2 + (weights.sum() - weights[heaviest]) * rest**2
-    log_z = model.n_points * np.max(entropy + beta * energy, axis=0)
-    log_posterior = target.log_weight(k)(beta) - log_z
-    if beta[0] == beta[-1]:
-        return float(log_posterior[0])
-    return float(logsumexp(log_posterior) + np.log(beta[1] - beta[0]))
+
+    def log_posterior(beta: np.ndarray) -> np.ndarray:
+        log_z = model.n_points * np.max(entropy + beta * energy, axis=0)
+        return target.log_weight(k)(beta) - log_z
+
+    panels = find_panels(log_posterior, target.masses[k].panels(N_PANELS))
+    return float(logsumexp(integrate(log_posterior, panels)[1]))
 
 
 def _distance(before: Look, after: Look) -> float:
@@ -548,37 +510,21 @@ def _thin_out(ks: np.ndarray, ratio: float) -> np.ndarray:
     return ks[np.unique(np.minimum(places, len(ks) - 1))]
 
 
-def _choose_gaps(score: np.ndarray, is_near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Say which gaps to look into first, and which if those hold nothing new.
-
-    Beside the best k and between those near to it; then beside these. Each look moves the best.
-    """
-    is_best = np.arange(len(score)) == np.argmax(score)
-    ends = is_near[:-1], is_near[1:]
-    return ends[0] & ends[1] | is_best[:-1] | is_best[1:], ends[0] | ends[1]
-
-
 def _fill_in(
     ks: np.ndarray,
     apart: list[float],
     every: np.ndarray,
     max_apart: float,
-    most: np.ndarray | float = np.inf,
 ) -> np.ndarray:
-    """Put more k between those that are further apart than allowed, as variances of D.
-
-    Every gap is cut in ``most`` parts at most.
-    """
+    """Put more k between those that are further apart than allowed, as variances of D."""
     places = np.searchsorted(every, ks)
     filled = [places[:1]]
-    most = np.broadcast_to(most, len(apart))
-    for before, after, variance, parts in zip(places, places[1:], apart, most, strict=False):
+    for before, after, variance in zip(places, places[1:], apart, strict=False):
         n_between = after - before
         if max_apart > 0:
             # The variance of D grows at least as fast as the distance, at most as its square, and
             # is zero where labels are frozen.
             n_between = min(n_between, max(int(np.ceil(np.sqrt(variance / max_apart))), 1))
-        n_between = int(min(n_between, parts))
         filled.append(np.linspace(before, after, n_between + 1)[1:].round().astype(np.int64))
     return every[np.concatenate(filled)]
 

@@ -27,10 +27,10 @@ from bayesknn._utils.random import Purpose
 from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, between, bridge_all, bridge_along
 from bayesknn.log_z.chains import WARMUP, ChainPair, Setting, find_inflation
 from bayesknn.log_z.curve import Curve
+from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.posterior.race import BEHIND, MAX_REACH, Division, Look, find_behind
 from bayesknn.posterior.ridge_target import Profile, Target
-from bayesknn.posterior.support import Limits
 
 # Recorded sweeps of a pair on the ridge, and of the others, before the first judgement; sweeps of a
 # batch, at least, and in memories of the chain.
@@ -51,8 +51,6 @@ _STOPPING = 1.05
 # Growth of the records from one round to the next.
 _GROWTH = (0.25, 1.0)
 _MAX_ROUNDS, _MAX_TURNS, _MAX_PARTS = 12, 10, 16
-# From so many points on beta is known so well that a parabola carries log Z across its posterior.
-_PARABOLA_FROM = 200_000
 
 
 @dataclass
@@ -99,8 +97,8 @@ class State(NamedTuple):
 
     Attributes
     ----------
-    profiles, spans : list
-        log Z of each k, and where the posterior of beta lies there.
+    profiles : list of Profile
+        log Z of each k.
     score : ndarray of shape (n_replicates, n_k)
         The log posterior of each k, up to a constant.
     heights : ndarray of shape (n_phases, n_replicates, n_anchors)
@@ -112,7 +110,6 @@ class State(NamedTuple):
     """
 
     profiles: list[Profile]
-    spans: list[Limits]
     score: np.ndarray
     heights: np.ndarray
     doubt: np.ndarray
@@ -130,8 +127,6 @@ class Ridge(NamedTuple):
     ----------
     profiles : list of Profile
         log Z(beta, k) for each of them, less the average of log Z at the anchors it came from.
-    spans : list of (float, float)
-        Where the posterior of beta lies at each of them.
     offsets : ndarray of shape (n_replicates, n_k)
         That average, up to a common constant; row 0 is the estimate.
     excess : float
@@ -145,7 +140,6 @@ class Ridge(NamedTuple):
     """
 
     profiles: list[Profile]
-    spans: list[Limits]
     offsets: np.ndarray
     excess: float
     reference: ChainPair
@@ -227,8 +221,8 @@ class Anchors:
         heights = state.heights[0]
         at = int(np.argmax(self.shares[:, np.argmax(state.score[0])]))
         return Ridge(
-            state.profiles, state.spans, heights @ self.shares, excess, self.rows[0][at].centre,
-            heights[:, at], self.division is not None,
+            state.profiles, heights @ self.shares, excess, self.rows[0][at].centre, heights[:, at],
+            self.division is not None,
         )  # fmt: skip
 
     def _serving(self, which: np.ndarray | list[int]) -> list[int]:
@@ -275,10 +269,10 @@ class Anchors:
                     partial(self._profile, at, k, serving, curves, rises),
                 )
             )  # fmt: skip
-        profiles, spans, masses = (list(part) for part in zip(*found, strict=True))
+        profiles, masses = (list(part) for part in zip(*found, strict=True))
         doubt = add_up_doubt(steps)
         score = np.column_stack(masses) - heights[0] @ self.shares
-        return State(profiles, spans, score, heights, doubt, steps)
+        return State(profiles, score, heights, doubt, steps)
 
     def _profile(
         self,
@@ -287,7 +281,7 @@ class Anchors:
         serving: list[int],
         curves: list[list[Curve]],
         rises: tuple[np.ndarray, ...],
-    ) -> tuple[Profile, Limits, np.ndarray]:
+    ) -> tuple[Profile, np.ndarray]:
         shares = tuple(self.shares[serving, at].tolist())
         phases = []
         for row, of_row in zip(self.rows, curves, strict=True):
@@ -298,16 +292,14 @@ class Anchors:
         )
         sd = min(self.rows[0][p].sd for p in serving)
         profile = Profile(k, tuple(phases), shares, rises, centre, sd)
-        span = profile.find_span(self.target)
-        return profile, span, profile.log_total(self.target, span)
+        return profile, profile.log_total(self.target, profile.find_panels(self.target))
 
-    def _plan(self, memory: float, thin: int, sweeps: int, warmup: int) -> tuple[dict, int]:
+    def _plan(self, memory: float, thin: int, sweeps: int) -> tuple[dict, int]:
         """Return how to record chains of this memory, and how many records to begin with.
 
         No more than a share of the sweeps that may be made in all, even if batches are then
         shorter than they should be.
         """
-        sweeps = int(self.simulation.effort * sweeps)
         length = max(_MIN_BATCH_SWEEPS, _MEMORIES_PER_BATCH * memory)
         n_anchors = len(self.rows) * len(self.own)
         most = max(sweeps, self.max_sweeps / (_FIRST_SHARE * n_anchors))
@@ -315,7 +307,7 @@ class Anchors:
         options = {
             "length": length,
             "inflation": _STOPPING * find_inflation(memory, length * thin),
-            "n_warmup": int(np.clip(4 * memory, warmup, max(warmup, most / 4))),
+            "n_warmup": int(np.clip(4 * memory, WARMUP, max(WARMUP, most / 4))),
         }
         return options, max(-(-sweeps // thin), _FEWEST_BATCHES * length)
 
@@ -324,11 +316,9 @@ class Anchors:
     ) -> tuple[ChainPair, int]:
         """Make a pair at an anchor's k, and say how many records to begin with."""
         self._n_made += 1
-        sweeps, warmup = _OTHER_SWEEPS, WARMUP
-        if initial is not None:
-            sweeps, warmup = _RIDGE_SWEEPS, self.simulation.short_warmup
+        sweeps = _OTHER_SWEEPS if initial is None else _RIDGE_SWEEPS
         thin = 1 + int(anchor.columns[-1]) // 16
-        options, n_records = self._plan(anchor.pilot.memory, thin, sweeps, warmup)
+        options, n_records = self._plan(anchor.pilot.memory, thin, sweeps)
         pair = self.simulation.pair(
             Setting.at(beta, anchor.k), anchor.columns, (Purpose.RIDGE, anchor.k, self._n_made),
             whole=anchor.whole, initial=initial, window=anchor.pilot.pair.window, **options,
@@ -349,8 +339,6 @@ class Anchors:
         simulation.advance(work)
 
     def _beside(self, anchor: Anchor, beta: float, sd: float) -> list[float]:
-        if self.simulation.model.n_points >= _PARABOLA_FROM:
-            return []
         limits = self.target.limits[anchor.k]
         step = min(_SPACING * sd, (limits[1] - limits[0]) / 2, MAX_REACH)
         outer = np.clip([beta - step, beta + step], *limits)
@@ -368,8 +356,7 @@ class Anchors:
             for at in range(places[0] + 1, places[-1] + 1):
                 before, after = row[at - 1 : at + 1]
                 n_parts = len(after.between) + 1
-                most = 2 if self.simulation.is_large else _MAX_PARTS
-                wanted = min(n_parts * state.steps[phase][at - 1].n_parts, most)
+                wanted = min(n_parts * state.steps[phase][at - 1].n_parts, _MAX_PARTS)
                 if wanted > n_parts:
                     made = self._make_between(before, after, wanted)
                     after.between = [pair for pair, _ in made]
@@ -382,9 +369,7 @@ class Anchors:
     ) -> list[tuple[ChainPair, int]]:
         ks = [before.k, after.k]
         memory = max(before.pilot.memory, after.pilot.memory)
-        options, n_records = self._plan(
-            memory, 1 + ks[-1] // 16, _RIDGE_SWEEPS, self.simulation.short_warmup
-        )
+        options, n_records = self._plan(memory, 1 + ks[-1] // 16, _RIDGE_SWEEPS)
         made = []
         for setting in between(before.centre.setting, after.centre.setting, n_parts):
             self._n_made += 1
@@ -412,7 +397,7 @@ class Anchors:
         profile = Profile(
             anchor.k, tuple((c,) for c in own), (1.0,), rises, anchor.centre.beta, anchor.sd
         )
-        low, high = profile.find_span(self.target, _DEPTH)
+        _, low, high = profile.find_range(self.target, profile.find_panels(self.target), _DEPTH)
         betas, slopes = own[phase].betas, np.maximum(own[phase].slopes[0], 1e-12)
         reach = np.minimum(_SPACING / np.sqrt(slopes), MAX_REACH)
         steps = np.diff(betas)
@@ -452,10 +437,10 @@ def judge(ks: np.ndarray, score: np.ndarray, tolerance: float) -> tuple[float, n
     shares = softmax(score, axis=1)
     share = shares[0]
     # An error common to all k changes nothing, and one on a small share little.
-    error = (score - score @ share[:, None]).std(axis=0) * np.sqrt(share / share.max())
+    error = find_error(score - score @ share[:, None]) * np.sqrt(share / share.max())
     means = shares @ ks
     sd = np.sqrt(share @ (ks - means[0]) ** 2)
-    of_mean = means.std() / (max(sd, 1.0) / 3)
+    of_mean = find_error(means) / (max(sd, 1.0) / 3)
     imprecise = error > tolerance / 2
     if of_mean > tolerance:
         # A long tail moves the mean more than its share tells.

@@ -13,16 +13,14 @@ import numpy as np
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.model import Prior
-from bayesknn.posterior.support import Limits, find_limits
+from bayesknn.model.integration import find_panels, integrate, place_nodes
+from bayesknn.model.prior import find_prior_mass
 
-# The step, as a share of beta_max, over which the prior's slope is taken.
-_NUDGE = 1e-3
-# Values of beta at which priors of two k are compared, and at which a posterior is looked for.
-_N_COMPARED, _N_LOOK, _MAX_LOOKS = 33, 61, 4
-# So many of them are to lie where the posterior is, unless that is narrower than this.
-_MIN_HEAVY, _NARROW = 8, 1e-9
-# Log posterior, below its top, at which the grid of a k ends.
-_DEPTH = 18.0
+Limits = tuple[float, float]
+
+# Panels over the prior's range on which a posterior is looked for first, and their ends beside
+# where it should be, in its standard deviations.
+_N_PANELS, _BESIDE = 6, np.array([-8.0, -4.0, -2.0, 0.0, 2.0, 4.0, 8.0])
 
 
 class Target:
@@ -38,29 +36,45 @@ class Target:
         self.labels, self.observed = likelihood.labels, likelihood.agreement
         self.model, self.log_prior = likelihood.model, prior.log_density
         self.beta_max = prior.beta_max
-        self.limits: dict[int, Limits] = find_limits(prior.log_density, prior.k_max, prior.beta_max)
-        self.ks = np.array(list(self.limits))
+        self.masses = find_prior_mass(prior)
+        self.limits: dict[int, Limits] = {k: (m.low, m.high) for k, m in self.masses.items()}
+        self.ks = np.array(list(self.masses))
 
     def log_weight(self, k: int) -> Callable:
         """Return the log posterior at k, but for log Z, as a function of beta."""
         return lambda beta: beta / k * self.observed[k - 1] + self.log_prior(beta, k)
 
-    def mean_wanted(self, k: int, beta: float) -> float:
-        """Return what E[S_k] / k is where the posterior at k has its top, as seen from beta."""
-        nudge = _NUDGE * self.beta_max
-        ends = np.clip([beta - nudge, beta + nudge], *self.limits[k])
-        heights = self.log_prior(ends, k)
-        is_flat = ends[0] == ends[1] or not np.isfinite(heights).all()
-        pull = 0.0 if is_flat else np.diff(heights)[0] / np.diff(ends)[0]
-        return float(self.observed[k - 1] / k + pull)
+    def find_panels(
+        self, k: int, log_z: Callable, centre: float, sd: float, n_panels: int = 1
+    ) -> np.ndarray:
+        """Put panels where the posterior of beta at k is, given log Z.
+
+        ``centre`` and ``sd`` say about where that is.
+        """
+        log_weight, mass = self.log_weight(k), self.masses[k]
+        beside = np.clip(centre + sd * _BESIDE, mass.low, mass.high)
+        start = np.union1d(mass.panels(_N_PANELS), beside)
+        return find_panels(lambda beta: log_weight(beta) - log_z(beta), start, n_panels)
+
+    def find_step(self, k: int, beta: float, mean: float, variance: float) -> float:
+        """Return how far from beta the posterior at k has its top, as a parabola of log Z has it.
+
+        ``mean`` and ``variance`` are those of S_k / k at beta.
+        """
+        newton = (self.observed[k - 1] / k - mean) / variance
+        if self.masses[k].is_flat:
+            return float(newton)
+
+        def log_z(at: np.ndarray) -> np.ndarray:
+            return (at - beta) * (mean + (at - beta) / 2 * variance)
+
+        sd = 1 / np.sqrt(variance)
+        nodes, _ = place_nodes(self.find_panels(k, log_z, beta + newton, sd))
+        return float(nodes[np.argmax(self.log_weight(k)(nodes) - log_z(nodes))] - beta)
 
     def is_product(self) -> bool:
         """Whether the prior of beta is the same at every k, so that neighbours are alike."""
-        if len(set(self.limits.values())) > 1:
-            return False
-        beta = np.linspace(*self.limits[self.ks[0]], _N_COMPARED)
-        heights = self.log_prior(beta, self.ks[:, None])
-        return np.allclose(heights - heights[:, :1], heights[0] - heights[0, 0], atol=1e-6)
+        return len({mass.shape for mass in self.masses.values()}) == 1
 
 
 class Profile(NamedTuple):
@@ -104,54 +118,30 @@ class Profile(NamedTuple):
         phases = tuple(tuple(curve.select(one) for curve in curves) for curves in self.phases)
         return self._replace(phases=phases, rises=tuple(rise[one] for rise in self.rises))
 
-    def find_span(self, target: Target, depth: float = _DEPTH) -> Limits:
-        """Find where the log posterior is within ``depth`` of its top."""
-        limits, log_weight = target.limits[self.k], target.log_weight(self.k)
-        if limits[0] == limits[1]:
-            return limits
+    def find_panels(self, target: Target, n_panels: int = 1) -> np.ndarray:
+        """Put panels where the posterior of beta is."""
         first = self._first()
-        centre, sd = self.centre, min(self.sd, limits[1])
-        for _ in range(_MAX_LOOKS):
-            near = np.clip(centre + np.linspace(-9, 9, _N_LOOK) * sd, *limits)
-            beta = np.unique(np.append(near, np.linspace(*limits, _N_LOOK)))
-            log_posterior = log_weight(beta) - first.log_z(beta)[0]
-            top = beta[np.argmax(log_posterior)]
-            if abs(top - centre) <= 3 * sd:
-                break
-            # With a prior far from the ridge the first look may miss a narrow top.
-            centre = top
-        while True:
-            heavy = np.flatnonzero(log_posterior > log_posterior.max() - depth)
-            low, high = beta[max(heavy[0] - 1, 0)], beta[min(heavy[-1] + 1, len(beta) - 1)]
-            if len(heavy) >= _MIN_HEAVY or high - low < _NARROW * high:
-                return low, high
-            # At a transition the top is a spike between two slopes.
-            beta = np.linspace(low, high, _N_LOOK)
-            log_posterior = log_weight(beta) - first.log_z(beta)[0]
-
-    def weigh(self, target: Target, span: Limits, n_betas: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return a grid over the posterior of beta and the log mass of its cells in each replicate.
-
-        By the trapezium rule, which is all but exact on a smooth bell. A prior on one beta alone
-        is a sum of one term.
-        """
-        beta = np.linspace(*span, n_betas)
-        log_mass = target.log_weight(self.k)(beta) - self.log_z(beta)
-        if span[0] == span[1]:
-            return beta, log_mass - np.log(n_betas)
-        log_mass += np.log(beta[1] - beta[0])
-        log_mass[:, [0, -1]] -= np.log(2)
-        return beta, log_mass
-
-    def find_top(self, target: Target, span: Limits) -> float:
-        """Find where the posterior of beta is largest within a span."""
-        beta = np.linspace(*span, _N_LOOK)
-        return float(
-            beta[np.argmax(target.log_weight(self.k)(beta) - self._first().log_z(beta)[0])]
+        return target.find_panels(
+            self.k, lambda beta: first.log_z(beta)[0], self.centre, self.sd, n_panels
         )
 
-    def log_total(self, target: Target, span: Limits, n_betas: int = 41) -> np.ndarray:
+    def weigh(self, target: Target, panels: np.ndarray) -> np.ndarray:
+        """Return the log masses at the nodes of panels in each replicate."""
+        log_weight = target.log_weight(self.k)
+        return integrate(lambda beta: log_weight(beta) - self.log_z(beta), panels)[1]
+
+    def log_total(self, target: Target, panels: np.ndarray) -> np.ndarray:
         """Return the log of the posterior's mass at k in every replicate, up to a constant."""
-        log_mass = self.weigh(target, span, n_betas)[1]
+        log_mass = self.weigh(target, panels)
         top = log_mass.max(axis=1)
         return top + np.log(np.exp(log_mass - top[:, None]).sum(axis=1))
+
+    def find_range(
+        self, target: Target, panels: np.ndarray, depth: float = 0.0
+    ) -> tuple[float, float, float]:
+        """Return where the posterior of beta has its top, and ends within ``depth`` of that."""
+        nodes, _ = place_nodes(panels)
+        heights = target.log_weight(self.k)(nodes) - self._first().log_z(nodes)[0]
+        heavy = np.flatnonzero(heights >= heights.max() - depth)
+        ends = np.concatenate([panels[:1], nodes, panels[-1:]])
+        return float(nodes[np.argmax(heights)]), float(ends[heavy[0]]), float(ends[heavy[-1] + 2])

@@ -21,7 +21,6 @@ from bayesknn.likelihood.holmes_adams import HolmesAdamsLikelihood
 from bayesknn.likelihood.pseudo import PseudoLikelihood
 from bayesknn.model import BoltzmannModel, Prior
 from bayesknn.posterior.grid import GridPosterior, choose_tolerance, grid_posterior
-from bayesknn.posterior.peaks import even_weights
 from bayesknn.posterior.trees import flatten_tree, lay_out_draws
 
 LIKELIHOODS = {
@@ -235,29 +234,13 @@ def _on_grid(target: Target, schedule: Schedule, how: dict[str, Any]) -> FittedP
         "log_normalizer_error": _largest_error(grid),
         "warnings": [str(sentence) for sentence in grid.info.get("warnings", [])],
     }
-    log_posterior = _log_density(grid, beta, k)
+    log_posterior = grid.log_density(beta, k)
     draws = {
         name: values.reshape(shape)
         for name, values in {"beta": beta, "k": k, "log_posterior": log_posterior}.items()
     }
     laid_out = lay_out_draws(draws, labels=target.labels, attrs=attrs)
     return FittedPosterior(laid_out, grid, report)
-
-
-def _log_density(grid: GridPosterior, beta: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """Return the log of the posterior's density at some (beta, k), from the nearest grid points."""
-    steps = np.gradient(grid.betas, axis=1)
-    if grid.info.get("route") == "peaks":
-        steps *= even_weights(steps.shape[1])
-    with np.errstate(divide="ignore"):
-        table = np.log(grid.weights / steps)
-    values = np.empty(beta.size)
-    order = np.argsort(k, kind="stable")
-    ends = np.searchsorted(k[order], grid.k_values, side="right")
-    for row, where in enumerate(np.split(order, ends[:-1])):
-        edges = (grid.betas[row, 1:] + grid.betas[row, :-1]) / 2
-        values[where] = table[row, np.searchsorted(edges, beta[where])]
-    return values
 
 
 def _largest_error(grid: GridPosterior) -> float:
@@ -328,9 +311,7 @@ def _make_table(target: Target, how: dict[str, Any]) -> Any:
 
 def _error_of(table: Any, likelihood: Any, prior: Prior) -> float:
     """Return the standard error of log Z where the posterior has its mode."""
-    betas = np.linspace(0.0, prior.beta_max, 401)
-    ks = np.arange(1, prior.k_max + 1)
-    heights = likelihood.log_density_grid(betas)[: len(ks)]
-    heights = heights + prior.log_density(betas, ks[:, None])
-    at, column = np.unravel_index(np.argmax(heights), heights.shape)
-    return float(table.error(betas[column], int(ks[at])))
+    grid = grid_posterior(likelihood, prior)
+    density = grid.weights / np.diff(grid.cells, axis=1)
+    row, column = np.unravel_index(np.argmax(density), density.shape)
+    return float(table.error(grid.betas[row, column], int(grid.k_values[row])))

@@ -30,7 +30,6 @@ class Purpose(IntEnum):
 
     PILOT = 100
     PILOT_OF_PHASE = 200
-    FIRST_SEARCH = 900
     LOG_Z_ROUGHLY = 1000
     RIDGE = 5000
     LOG_Z = 7000

@@ -32,7 +32,7 @@ def test_sentences_have_a_condition_and_values_have_none():
 def test_the_file_has_no_words_that_nobody_reads():
     known = {"what", "paper", "independent", "decimals", "unit", "why", "remark"}
     for entry in read_published().values():
-        assert set(entry) == {"id", "title", "where", "caption", "numbers"}
+        assert set(entry) - {"budget"} == {"id", "title", "where", "caption", "numbers"}
         for number in entry["numbers"].values():
             assert set(number) <= known and not {"paper", "independent"} <= set(number)
 

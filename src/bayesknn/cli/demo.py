@@ -180,21 +180,15 @@ def _print_bayesian(results: dict[str, Analysis]) -> None:
 
 
 def _draw(clf: ClassicalKNeighborsClassifier, pictures: list[Path]) -> None:
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     from bayesknn.datasets import load_ripley
     from bayesknn.plots import DecisionRegionDisplay, LeaveOneOutDisplay
+    from bayesknn.plots.style import new_figure, render
 
     ripley = load_ripley()
-    # A fixed salt and no date: the same data give the same bytes.
-    with mpl.rc_context({"font.size": 10, "svg.hashsalt": "bayesknn"}):
-        figure = Figure(figsize=(9.0, 3.9), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        DecisionRegionDisplay.from_estimator(clf, ripley.X_train, ripley.y_train, ax=left)
-        left.set_title(f"Ripley's training points, {clf.n_neighbors_} nearest neighbours")
-        LeaveOneOutDisplay.from_estimator(clf, ax=right)
-        right.set_title("Leave-one-out leaves k undecided")
-        for picture in pictures:
-            metadata: dict[str, Any] = {"Date": None} if picture.suffix == ".svg" else {}
-            figure.savefig(picture, dpi=130, metadata=metadata)
+    figure, ((left, right),) = new_figure(1, 2, 9.0, 3.9)
+    DecisionRegionDisplay.from_estimator(clf, ripley.X_train, ripley.y_train, ax=left)
+    left.set_title(f"Ripley's training points, {clf.n_neighbors_} nearest neighbours")
+    LeaveOneOutDisplay.from_estimator(clf, ax=right)
+    right.set_title("Leave-one-out leaves k undecided")
+    for picture in pictures:
+        picture.write_bytes(render(figure, picture.suffix[1:], dpi=130))

@@ -169,10 +169,10 @@ def pima_chain(setting: Setting) -> Result:
         "chosen by leave-one-out", (0.01, 61.5), xycoords=("axes fraction", "data"), va="center",
         fontsize="small",
     )  # fmt: skip
-    shares = np.mean((draws.kept[1] >= 57) & (draws.kept[1] <= 66), axis=1)
+    chosen = np.mean((draws.kept[1] >= 57) & (draws.kept[1] <= 66), axis=1)
     return Result(
         {
-            "avoided": over_runs(shares),
+            "avoided": over_runs(chosen),
             "k": draws.mean("k"),
             "beta": draws.mean("beta"),
             "exact_k": Estimate(exact.k_mean, exact.k_mean_error),
@@ -199,44 +199,33 @@ def _error_of(setting: Setting, draws: Draws) -> Result:
     return Result({"error": measure_error(setting.ripley, draws)})
 
 
-_LONG = ("n_chains", "long_chain")
-_PATH = (*_LONG, "n_path_betas", "path_sweeps")
-_PERFECT = ("n_chains", "perfect_chain")
-_PIMA = ("n_chains", "pima_first_stage", "pima_chain")
 ITEMS = [
     make_item("num:holmes-adams", holmes_adams_sum),
     make_item("num:pseudo-maximum", pseudo_maximum),
-    make_item("fig:pseudoo", pseudo_chain, _LONG),
-    make_item("num:error-pseudo", lambda setting: _error_of(setting, pseudo_draws(setting)), _LONG),
-    make_item("fig:psycho", path_chain, _PATH, mixing=lambda ratio: ratio.value > 1),
-    make_item("num:error-path", lambda setting: _error_of(setting, path_draws(setting)), _PATH),
+    make_item("fig:pseudoo", pseudo_chain),
+    make_item("num:error-pseudo", lambda setting: _error_of(setting, pseudo_draws(setting))),
+    make_item("fig:psycho", path_chain, mixing=lambda ratio: ratio.value > 1),
+    make_item("num:error-path", lambda setting: _error_of(setting, path_draws(setting))),
     make_item(
         "fig:imperfecto",
         bad_chain,
-        _PERFECT,
         rejection=lambda rate: rate.value > 0.9,
         good=lambda rate: rate.value < 0.9,
     ),
-    make_item(
-        "fig:perfecto", good_chains, _PERFECT, same=lambda gap: abs(gap.value) <= 3 * gap.error
-    ),
+    make_item("fig:perfecto", good_chains, same=lambda gap: abs(gap.value) <= 3 * gap.error),
     make_item(
         "num:error-perfect",
         lambda setting: _error_of(setting, auxiliary_draws(setting, "perfect")),
-        _PERFECT,
     ),
     make_item(
-        "num:error-gibbs",
-        lambda setting: _error_of(setting, auxiliary_draws(setting, "gibbs")),
-        _PERFECT,
+        "num:error-gibbs", lambda setting: _error_of(setting, auxiliary_draws(setting, "gibbs"))
     ),
     make_item(
         "num:times",
         running_times,
-        ("n_timed",),
         perfect=lambda minutes: minutes.value > 7 * 24 * 60,
         ratio=lambda ratio: ratio.value > 10,
     ),
-    make_item("fig:perfindian", pima_chain, _PIMA, avoided=lambda rate: rate.value < 10 / 68),
-    make_item("num:error-pima", pima_error, _PIMA),
+    make_item("fig:perfindian", pima_chain, avoided=lambda rate: rate.value < 10 / 68),
+    make_item("num:error-pima", pima_error),
 ]

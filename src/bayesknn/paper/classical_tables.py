@@ -9,12 +9,11 @@ import numpy as np
 
 from bayesknn.classical import ClassicalKNeighborsClassifier
 from bayesknn.datasets import load_glass
-from bayesknn.paper.drawing import new_figure
 from bayesknn.paper.item import Estimate, Result, make_item, published_rates
 from bayesknn.paper.setting import Setting, Study
 from bayesknn.plots import LeaveOneOutDisplay
 from bayesknn.plots.plane import draw_points
-from bayesknn.plots.style import COLOURS, INK, tidy
+from bayesknn.plots.style import COLOURS, INK, new_figure, tidy
 
 
 def draw_data(setting: Setting) -> Result:

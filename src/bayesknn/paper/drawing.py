@@ -7,16 +7,8 @@ from typing import Any
 from bayesknn.paper.samples import Draws
 from bayesknn.plots import PosteriorDisplay
 from bayesknn.plots.marginals import find_marginals
-from bayesknn.plots.style import GREY, INK
+from bayesknn.plots.style import GREY, INK, new_figure
 from bayesknn.posterior import GridPosterior
-
-
-def new_figure(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> Any:
-    """Return a figure without a window, and its axes as an array of that shape."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False, **options)
 
 
 def draw_chain(draws: Draws, exact: GridPosterior, label: str = "exact posterior") -> Any:

@@ -8,11 +8,10 @@ import numpy as np
 
 from bayesknn.classical import ClassicalKNeighborsClassifier
 from bayesknn.datasets import load_glass
-from bayesknn.paper.drawing import new_figure
 from bayesknn.paper.item import Estimate, Result, make_item, read_published
 from bayesknn.paper.samples import over_runs, predictive
 from bayesknn.paper.setting import Setting, make_study
-from bayesknn.plots.style import COLOURS, INK, LINES, tidy
+from bayesknn.plots.style import COLOURS, INK, LINES, new_figure, tidy
 from bayesknn.posterior import grid_posterior
 
 
@@ -97,6 +96,4 @@ def _draw(found: dict[str, np.ndarray]) -> Any:
     return figure
 
 
-ITEMS = [
-    make_item("num:glass", glass_errors, ("n_partitions",), smaller=lambda rate: rate.value > 0.95)
-]
+ITEMS = [make_item("num:glass", glass_errors, smaller=lambda rate: rate.value > 0.95)]

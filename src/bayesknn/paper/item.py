@@ -158,7 +158,6 @@ def published_rates(id: str) -> dict[int, float]:
 def make_item(
     id: str,
     function: Callable[[Setting], Result],
-    budget: tuple[str, ...] = (),
     **holds: Callable[[Estimate], bool],
 ) -> Item:
     """Join a function to what was published.
@@ -167,7 +166,6 @@ def make_item(
     ----------
     id : str
     function : callable
-    budget : tuple of str
     **holds : callable
         For each published sentence, by its name: whether an estimate bears it out.
 
@@ -185,4 +183,6 @@ def make_item(
         )
     if holds:
         raise ValueError(f"{id}: there is no number {', '.join(holds)} in published.toml")
-    return Item(id, entry["title"], entry["where"], function, quantities, entry["caption"], budget)
+    words = {key: entry[key] for key in ("id", "title", "where", "caption")}
+    budget = tuple(entry.get("budget", ()))
+    return Item(function=function, quantities=quantities, budget=budget, **words)

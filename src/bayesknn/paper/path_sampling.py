@@ -16,13 +16,12 @@ from bayesknn.labels import (
 )
 from bayesknn.likelihood import PseudoLikelihood, log_normalizer
 from bayesknn.model import BoltzmannModel
-from bayesknn.paper.drawing import mark_line, new_figure
+from bayesknn.paper.drawing import mark_line
 from bayesknn.paper.gibbs_table import PAPER_K, gibbs_expectations, gibbs_table, integrate
 from bayesknn.paper.item import Estimate, Result, make_item
 from bayesknn.paper.setting import BETA_MAX, Setting
-from bayesknn.plots.style import COLOURS, INK, LINES, tidy
+from bayesknn.plots.style import COLOURS, INK, LINES, new_figure, tidy
 
-_EXACT_AT = [(k, beta) for k in (1, 3, 5) for beta in (1.0, 2.0, 4.0)]
 _BREAKDOWN_K = (10, 50)
 _BREAKDOWN_BETAS = np.arange(0.5, 4.1, 0.5)
 
@@ -157,7 +156,8 @@ def exact_constants(setting: Setting) -> Result:
     return Result(
         {
             f"k={k}, beta={beta:g}": Estimate(log_normalizer(study.graph, beta, k, 2).value)
-            for k, beta in _EXACT_AT
+            for k in (1, 3, 5)
+            for beta in (1.0, 2.0, 4.0)
         }
     )
 
@@ -266,22 +266,19 @@ def _mean_of(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values.mean(axis=1), values.std(axis=1, ddof=1) / values.shape[1] ** 0.5
 
 
-_PATH = ("n_path_betas", "path_sweeps", "reference_sweeps")
 ITEMS = [
     make_item("num:beta-max", find_range),
     make_item(
         "fig:constappro1",
         draw_expectations,
-        _PATH,
         limit=lambda found: found.value > 245,
         worst=lambda gap: abs(gap.value) > 5 * gap.error,
     ),
-    make_item("fig:constappro2", draw_surface, _PATH, explained=lambda rate: rate.value > 0.99),
+    make_item("fig:constappro2", draw_surface, explained=lambda rate: rate.value > 0.99),
     make_item("ref:log-z", exact_constants),
     make_item(
         "extra:breakdown",
         breakdown,
-        ("n_replicates", *_PATH),
         path_10=lambda gap: -18.5 < gap.value < -6.5,
         path_50=lambda gap: -18.5 < gap.value < -6.5,
     ),

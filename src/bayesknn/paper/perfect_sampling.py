@@ -10,10 +10,9 @@ from bayesknn.datasets import load_glass
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels import perfect_labels, spawn_keys
 from bayesknn.model import BoltzmannModel, expected_agreement_exact
-from bayesknn.paper.drawing import new_figure
 from bayesknn.paper.item import Estimate, Result, make_item
 from bayesknn.paper.setting import Setting, make_study
-from bayesknn.plots.style import COLOURS, INK, tidy
+from bayesknn.plots.style import COLOURS, INK, new_figure, tidy
 
 _K = 3
 _BETAS = np.arange(0.5, 4.1, 0.5)
@@ -78,7 +77,7 @@ def _draw(found: dict[str, np.ndarray], truth: np.ndarray) -> Any:
     label = "labels, G = 2 (the paper's)"
     right.semilogy(_BETAS, found["two"], "^--", color=COLOURS[1], label=label)
     right.set(xlabel="β", ylabel="sweeps until the chains meet, median", title="cost of a draw")
-    right.legend(frameon=False, fontsize="small", loc="upper left")
+    right.legend(frameon=False, fontsize="small", loc="center right")
     met = np.flatnonzero(np.isfinite(found["two"]))
     if 0 < len(met) < len(_BETAS):
         right.annotate(
@@ -90,6 +89,4 @@ def _draw(found: dict[str, np.ndarray], truth: np.ndarray) -> Any:
     return figure
 
 
-ITEMS = [
-    make_item("extra:perfect-four", perfect_four, ("n_perfect",), classes=lambda n: n.value <= 2)
-]
+ITEMS = [make_item("extra:perfect-four", perfect_four, classes=lambda n: n.value <= 2)]

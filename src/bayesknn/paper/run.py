@@ -5,7 +5,6 @@ Experiments of one family share a file; the order is that of ``published.toml``,
 
 from __future__ import annotations
 
-import io
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -27,12 +26,15 @@ from bayesknn.paper.comparison import Row, as_csv, as_json, compare
 from bayesknn.paper.item import Estimate, Item, Result, read_published
 from bayesknn.paper.page import DPI, make_page, require_jinja
 from bayesknn.paper.setting import BUDGETS, WORK, Setting, Store
-from bayesknn.plots.style import require_matplotlib
+from bayesknn.plots.style import render, require_matplotlib
 
-_FAMILIES = (
-    classical_tables, chain_figures, path_sampling, perfect_sampling, approximations, glass,
-)  # fmt: skip
-_FOUND = {item.id: item for family in _FAMILIES for item in family.ITEMS}
+_FOUND = {
+    item.id: item
+    for family in (
+        classical_tables, chain_figures, path_sampling, perfect_sampling, approximations, glass,
+    )
+    for item in family.ITEMS
+}  # fmt: skip
 REGISTRY = {id: _FOUND[id] for id in read_published()}
 
 
@@ -222,17 +224,11 @@ def _compute(item: Item, setting: Setting) -> Outcome:
 
 
 def _save_figures(item: Item, result: Result, store: Store) -> list[str]:
-    import matplotlib as mpl
-
     names = []
     for suffix, figure in result.figures.items():
         stem = f"figures/{item.slug}{'-' * bool(suffix)}{suffix}"
-        # A fixed salt and no date: the same numbers give the same bytes.
-        with mpl.rc_context({"svg.hashsalt": "bayesknn"}):
-            for kind, metadata in (("svg", {"Date": None}), ("png", {})):
-                content = io.BytesIO()
-                figure.savefig(content, format=kind, dpi=DPI, metadata=metadata)
-                store.write(f"{stem}.{kind}", content.getvalue())
+        for kind in ("svg", "png"):
+            store.write(f"{stem}.{kind}", render(figure, kind, DPI))
         names.append(f"{stem}.png")
     return names
 

@@ -384,14 +384,15 @@ def measure_log_loss(study: Study, posterior: Draws | GridPosterior) -> Estimate
 def _measure(
     study: Study, posterior: Draws | GridPosterior, score: Callable[[np.ndarray], float]
 ) -> Estimate:
-    def judge(law: Draws | GridPosterior) -> float:
-        return score(predictive(study, law).probabilities(study.X_test))
+    def judge(posterior: Draws | GridPosterior) -> float:
+        return score(predictive(study, posterior).probabilities(study.X_test))
 
     if isinstance(posterior, GridPosterior):
         none = posterior.replicates[:0]
         # Sixteen of them tell the spread well enough.
         some = [replace(posterior, weights=w, replicates=none) for w in posterior.replicates[1:17]]
-        return Estimate(judge(posterior), over_runs(map(judge, some)).spread)
+        found = over_runs(map(judge, some), judge(posterior))
+        return Estimate(found.value, found.spread)
     pairs = zip(posterior.beta[:, None], posterior.k[:, None], strict=True)
     chains = [replace(posterior, beta=beta, k=k) for beta, k in pairs]
     return over_runs(map(judge, chains), judge(posterior))
@@ -407,10 +408,11 @@ def over_runs(values: Iterable[float], value: float | None = None) -> Estimate:
     2.0
     """
     runs = np.array(list(values))
-    spread = float(runs.std(ddof=1)) if len(runs) > 1 else 0.0
-    return Estimate(
-        float(runs.mean()) if value is None else value, spread / len(runs) ** 0.5, spread
-    )
+    value = float(runs.mean()) if value is None else value
+    if len(runs) < 2:
+        return Estimate(value)
+    spread = float(runs.std(ddof=1))
+    return Estimate(value, spread / len(runs) ** 0.5, spread)
 
 
 def difference(first: Estimate, second: Estimate) -> Estimate:

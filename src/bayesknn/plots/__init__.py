@@ -6,12 +6,11 @@ drawn, not before.
 
 from bayesknn.plots.approximation import ApproximationDisplay
 from bayesknn.plots.column_path import ColumnPathDisplay
-from bayesknn.plots.decision_region import DecisionRegionDisplay
 from bayesknn.plots.leave_one_out import LeaveOneOutDisplay
+from bayesknn.plots.maps import DecisionRegionDisplay, ZoneMapDisplay
 from bayesknn.plots.posterior import PosteriorDisplay
 from bayesknn.plots.probability_comparison import ProbabilityComparisonDisplay
 from bayesknn.plots.reliability import ReliabilityDisplay
-from bayesknn.plots.zone_map import ZoneMapDisplay
 
 __all__ = [
     "ApproximationDisplay",

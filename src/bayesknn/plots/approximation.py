@@ -10,11 +10,6 @@ import numpy as np
 from bayesknn.plots.marginals import beta_range, find_marginals
 from bayesknn.plots.style import COLOURS, LINES, new_grid, tidy
 
-_N_BINS = 80
-_PARAMETERS = ("beta", "k")
-# Values with less than this share of the highest are not drawn.
-_WORTH_A_LINE = 1e-3
-
 
 class ApproximationDisplay:
     """Marginals of beta and of k under several posteriors.
@@ -82,8 +77,8 @@ class ApproximationDisplay:
         cls,
         posteriors: Mapping[str, Any],
         *,
-        parameters: Sequence[str] = _PARAMETERS,
-        n_bins: int = _N_BINS,
+        parameters: Sequence[str] = ("beta", "k"),
+        n_bins: int = 80,
         axes: Any = None,
     ) -> ApproximationDisplay:
         """Draw posteriors by name.
@@ -118,7 +113,7 @@ class ApproximationDisplay:
         return display.plot(parameters=parameters, axes=axes)
 
     def plot(
-        self, *, parameters: Sequence[str] = _PARAMETERS, axes: Any = None
+        self, *, parameters: Sequence[str] = ("beta", "k"), axes: Any = None
     ) -> ApproximationDisplay:
         """Draw the marginals.
 
@@ -134,8 +129,9 @@ class ApproximationDisplay:
         ApproximationDisplay
             Itself.
         """
-        if not parameters or not set(parameters) <= set(_PARAMETERS):
-            raise ValueError(f"parameters must be taken from {_PARAMETERS}, got {parameters!r}")
+        known = ("beta", "k")
+        if not parameters or not set(parameters) <= set(known):
+            raise ValueError(f"parameters must be taken from {known}, got {parameters!r}")
         height = 2.4 * len(parameters)
         self.figure_, grid = new_grid(axes, len(parameters), 1, figsize=(6.4, height))
         self.axes_ = grid[:, 0]
@@ -155,7 +151,7 @@ class ApproximationDisplay:
     def _draw(self, ax: Any, rows: Mapping[str, np.ndarray], x: np.ndarray) -> None:
         for at, (name, row) in enumerate(rows.items()):
             # From the last empty value to the next: a line along the axis says nothing.
-            heavy = np.flatnonzero(row > _WORTH_A_LINE * row.max())
+            heavy = np.flatnonzero(row > 1e-3 * row.max())
             part = slice(max(heavy[0] - 1, 0), heavy[-1] + 2)
             ax.fill_between(x[part], row[part], color=COLOURS[at], alpha=0.18, linewidth=0)
             ax.plot(

@@ -1,4 +1,4 @@
-"""Marginal laws of beta and of k, whatever form the posterior of (beta, k) has.
+"""Marginal distributions of beta and of k, whatever form the posterior of (beta, k) has.
 
 A posterior is a :class:`~bayesknn.posterior.GridPosterior`, or a DataTree with ``posterior/beta``
 and ``posterior/k`` over (chain, draw), or a classifier that has the latter as ``posterior_``.
@@ -10,12 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# The part of the posterior of beta that a picture may leave out on either side.
-_TAIL = 1e-4
-_MAX_BINS = 60
-# A grid has no noise to smooth: so many that the steps are not seen.
-_GRID_BINS = 300
-
 
 class Marginals(NamedTuple):
     """The two marginals.
@@ -24,7 +18,7 @@ class Marginals(NamedTuple):
     ----------
     beta_edges : ndarray of shape (n_bins + 1,)
     beta_density : ndarray of shape (n_bins,)
-        Posterior share of each bin over its width.
+        Posterior probability of each bin over its width.
     k_values, k_probabilities : ndarray of shape (n_k,)
     k_errors : ndarray of shape (n_k,) or None
         Monte Carlo error of the probabilities, where it is known.
@@ -68,11 +62,11 @@ def find_marginals(posterior: Any, beta_edges: Any = None) -> Marginals:
 
 
 def beta_range(posterior: Any) -> tuple[float, float]:
-    """Return the range of beta that holds all but a negligible part of the posterior."""
+    """Return the range of beta that holds all but 1e-4 of the posterior on either side."""
     if is_grid(posterior):
         order = np.argsort(posterior.betas, axis=None)
         betas, below = posterior.betas.ravel()[order], np.cumsum(posterior.weights.ravel()[order])
-        low, high = np.searchsorted(below, [_TAIL, 1 - _TAIL])
+        low, high = np.searchsorted(below, [1e-4, 1 - 1e-4])
         return float(betas[max(low - 1, 0)]), float(betas[min(high + 1, len(betas) - 1)])
     beta, _ = find_draws(posterior)
     return float(beta.min()), float(beta.max())
@@ -104,12 +98,13 @@ def is_grid(posterior: Any) -> bool:
 def _choose_edges(posterior: Any) -> np.ndarray:
     low, high = beta_range(posterior)
     if is_grid(posterior):
-        return np.linspace(low, high, _GRID_BINS + 1)
+        # There is no noise to smooth: so many that the steps are not seen.
+        return np.linspace(low, high, 301)
     beta, _ = find_draws(posterior)
     if low == high:
         return np.array([low - 0.05, low + 0.05])
     edges = np.histogram_bin_edges(beta, bins="fd")
-    return edges if len(edges) <= _MAX_BINS + 1 else np.linspace(low, high, _MAX_BINS + 1)
+    return edges if len(edges) <= 61 else np.linspace(low, high, 61)
 
 
 def _beta_mass(posterior: Any, edges: np.ndarray) -> np.ndarray:

@@ -82,6 +82,11 @@ def extent(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float]:
     return x[0] - half_x, x[-1] + half_x, y[0] - half_y, y[-1] + half_y
 
 
+def draw_shades(ax: Any, x: np.ndarray, y: np.ndarray, shades: np.ndarray) -> None:
+    """Fill the cells around the points of a grid with colours."""
+    ax.imshow(shades, extent=extent(x, y), origin="lower", aspect="auto", interpolation="nearest")
+
+
 def draw_points(ax: Any, points: Any, labels: Any, classes: np.ndarray) -> None:
     """Draw points with the marker and the colour of their class."""
     points, labels = np.asarray(points, dtype=float), check_known(labels, classes)

@@ -10,9 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from bayesknn.plots.marginals import find_draws, find_marginals, is_grid
 from bayesknn.plots.style import COLOURS, INK, new_grid, tidy, tint
 
-# Values of k with less than this share of the highest bar are beyond the edge of the picture.
-_WORTH_A_BAR = 2e-3
-
 
 class PosteriorDisplay:
     """Marginals of beta and k, beside the traces of the chains if there are any.
@@ -165,7 +162,8 @@ class PosteriorDisplay:
             error_kw={"elinewidth": 0.9, "ecolor": INK, "capsize": 0},
             **{errors: self.k_errors},
         )
-        drawn = self.k_values[self.k_probabilities > _WORTH_A_BAR * self.k_probabilities.max()]
+        # Bars that would hardly be seen are beyond the edge of the picture.
+        drawn = self.k_values[self.k_probabilities > 2e-3 * self.k_probabilities.max()]
         limits = (drawn[0] - 1.0, drawn[-1] + 1.0)
         for ax, highest in ((beta_ax, self.beta_density.max()), (k_ax, self._highest_bar())):
             (ax.set_ylim if upright else ax.set_xlim)(0.0, 1.05 * highest)

@@ -20,8 +20,6 @@ from bayesknn.plots.style import (
     tint,
 )
 
-_KINDS = ("auto", "top", "each")
-
 
 class ReliabilityDisplay:
     """Observed frequency over mean stated probability, bin by bin, with the number of points.
@@ -225,8 +223,9 @@ class ReliabilityDisplay:
 
 def _events(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, kind: str) -> Any:
     """Return (stated probability, whether it came true) for each curve, and the curves' names."""
-    if kind not in _KINDS:
-        raise ValueError(f"kind must be one of {_KINDS}, got {kind!r}")
+    kinds = ("auto", "top", "each")
+    if kind not in kinds:
+        raise ValueError(f"kind must be one of {kinds}, got {kind!r}")
     if probabilities.shape != (len(y), len(classes)):
         raise ValueError(
             f"{len(y)} labels and {len(classes)} classes do not fit probabilities of shape "

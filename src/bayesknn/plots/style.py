@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,14 @@ def new_grid(axes: Any, n_rows: int, n_columns: int, **options: Any) -> tuple[An
     return axes[0, 0].figure, axes
 
 
+def new_figure(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> Any:
+    """Return a figure without a window, and its axes as an array of that shape."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False, **options)
+
+
 def tidy(ax: Any) -> None:
     """Finish axes: no frame on the two sides that carry no scale, and fonts for any script."""
     from matplotlib.font_manager import fontManager
@@ -83,6 +92,20 @@ def tidy(ax: Any) -> None:
         if not text.get_text().isascii():
             families = (*text.get_fontfamily(), *FONTS)
             text.set_fontfamily([name for name in families if name in there or name not in FONTS])
+
+
+def render(figure: Any, kind: str, dpi: int) -> bytes:
+    """Return a figure as the content of a "png" or "svg" file.
+
+    Without a date and with a fixed salt, so that the same numbers give the same bytes.
+    """
+    import matplotlib as mpl
+
+    content = io.BytesIO()
+    metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {}
+    with mpl.rc_context({"svg.hashsalt": "bayesknn"}):
+        figure.savefig(content, format=kind, dpi=dpi, metadata=metadata)
+    return content.getvalue()
 
 
 def tint(strength: Any) -> np.ndarray:

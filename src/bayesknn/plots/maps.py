@@ -1,8 +1,8 @@
-"""Where a classifier is sure and where it is not: level sets and zones (Figure 'levelset').
+"""A classifier of two features as a map: which class wins where, and where it is sure.
 
-A point belongs to the zone of a class if the credible interval of that class's probability lies
-above those of all others (for two classes: does not contain 0.5), and to the zone of uncertainty
-if there is no such class.
+A point belongs to the zone of a class if the interval of that class's probability lies above those
+of all others (for two classes: does not contain 0.5), and to the zone of uncertainty if there is no
+such class: the paper's Figure 'levelset'.
 """
 
 from __future__ import annotations
@@ -13,13 +13,106 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesknn.plots.plane import draw_borders, draw_points, extent, plane_around
+from bayesknn.plots.plane import draw_borders, draw_points, draw_shades, plane_around
 from bayesknn.plots.style import COLOURS, GREY, INK, check_classes, new_axes, tidy, tint
 
-_KINDS = ("both", "levels", "zones")
-_PALE, _HATCH = "#E4E4E4", "////"
-_LEVELS_OF_TWO = (0.1, 0.25, 0.5, 0.75, 0.9)
-_LEVELS_OF_MORE = (0.6, 0.9)
+
+class DecisionRegionDisplay:
+    """The class a classifier of two features predicts at each point of a grid.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (resolution,)
+        The grid's coordinates.
+    winners : ndarray of shape (resolution, resolution)
+        Number of the class at ``(x[j], y[i])``.
+    classes : ndarray of shape (n_classes,)
+        The labels the numbers stand for; at most eight.
+    feature_names : sequence of two str
+        Names of the axes.
+
+    Attributes
+    ----------
+    figure_, ax_ : matplotlib objects
+        Set by :meth:`plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.plots import DecisionRegionDisplay
+    >>> grid = np.linspace(0, 1, 5)
+    >>> display = DecisionRegionDisplay(grid, grid, np.eye(5, dtype=int), np.array(["a", "b"]))
+    >>> display.winners.shape
+    (5, 5)
+    """
+
+    def __init__(
+        self, x: Any, y: Any, winners: Any, classes: Any, feature_names: Any = ("x1", "x2")
+    ) -> None:
+        self.x = x
+        self.y = y
+        self.winners = winners
+        self.classes = check_classes(classes)
+        self.feature_names = feature_names
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any = None, *, resolution: int = 200, ax: Any = None
+    ) -> DecisionRegionDisplay:
+        """Predict on a grid around the points, and draw.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted on two features.
+        X : array-like or frame of shape (n, 2)
+            The points the grid must cover.
+        y : array-like of shape (n,), optional
+            Their labels; the points are drawn if given.
+        resolution : int, default=200
+            Grid points a side.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        DecisionRegionDisplay
+        """
+        check_is_fitted(estimator)
+        plane = plane_around(estimator, X, resolution, "a decision region")
+        predicted = estimator.predict(plane.grid)
+        winners = np.searchsorted(estimator.classes_, predicted).reshape(resolution, resolution)
+        display = cls(plane.x, plane.y, winners, estimator.classes_, plane.names)
+        return display.plot(plane.points, y, ax=ax)
+
+    def plot(
+        self, points: Any = None, labels: Any = None, *, ax: Any = None
+    ) -> DecisionRegionDisplay:
+        """Draw the regions, their borders, and the points if both arguments are given.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n, 2), optional
+            Points to draw.
+        labels : array-like of shape (n,), optional
+            Their classes.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        DecisionRegionDisplay
+            Itself.
+        """
+        self.figure_, self.ax_ = new_axes(ax)
+        draw_shades(self.ax_, self.x, self.y, tint(0.25)[self.winners])
+        draw_borders(self.ax_, self.x, self.y, self.winners, len(self.classes))
+        if points is not None and labels is not None:
+            draw_points(self.ax_, points, labels, self.classes)
+            self.ax_.legend(frameon=True, framealpha=0.85, edgecolor="none", loc="lower right")
+        self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
+        tidy(self.ax_)
+        return self
 
 
 class ZoneMapDisplay:
@@ -162,8 +255,9 @@ class ZoneMapDisplay:
         ZoneMapDisplay
             Itself.
         """
-        if kind not in _KINDS:
-            raise ValueError(f"kind must be one of {_KINDS}, got {kind!r}")
+        kinds = ("both", "levels", "zones")
+        if kind not in kinds:
+            raise ValueError(f"kind must be one of {kinds}, got {kind!r}")
         self.figure_, self.ax_ = new_axes(ax)
         handles: list[Any] = []
         self._shade(kind)
@@ -177,16 +271,9 @@ class ZoneMapDisplay:
         else:
             handles = self._patches() + handles
         self.ax_.legend(
-            handles=handles,
-            frameon=True,
-            framealpha=0.85,
-            edgecolor="none",
-            fontsize="small",
-            handlelength=1.4,
-            borderpad=0.3,
-            labelspacing=0.3,
+            handles=handles, framealpha=0.85, edgecolor="none", fontsize="small", borderpad=0.3,
             loc="lower right",
-        )
+        )  # fmt: skip
         self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
         tidy(self.ax_)
         return self
@@ -202,36 +289,31 @@ class ZoneMapDisplay:
             shades = np.take_along_axis(tint(0.6 * sureness), winners[..., None, None], axis=2)[
                 :, :, 0
             ]
-        self.ax_.imshow(
-            shades,
-            extent=extent(self.x, self.y),
-            origin="lower",
-            aspect="auto",
-            interpolation="nearest",
-        )
+        draw_shades(self.ax_, self.x, self.y, shades)
         if len(self.classes) > 2 and kind != "zones":
             draw_borders(self.ax_, self.x, self.y, winners, len(self.classes))
 
     def _hatch(self) -> list[Any]:
         from matplotlib.patches import Patch
 
+        pale, hatch = "#E4E4E4", "////"
         uncertain = (self.zones < 0).astype(float)
         if uncertain.any():
             areas = self.ax_.contourf(
-                self.x, self.y, uncertain, [0.5, 1.5], colors=[_PALE], hatches=[_HATCH]
+                self.x, self.y, uncertain, [0.5, 1.5], colors=[pale], hatches=[hatch]
             )
             areas.set(edgecolor=GREY, linewidth=0.0)
-        return [Patch(facecolor=_PALE, edgecolor=GREY, hatch=_HATCH, lw=0.0, label="uncertain")]
+        return [Patch(facecolor=pale, edgecolor=GREY, hatch=hatch, lw=0.0, label="uncertain")]
 
     def _draw_levels(self, levels: Sequence[float] | None) -> list[Any]:
         from matplotlib.lines import Line2D
 
         if len(self.classes) == 2:
             surface, what = self.probabilities[..., 1], f"P(class {self.classes[1]})"
-            levels = _LEVELS_OF_TWO if levels is None else levels
+            levels = (0.1, 0.25, 0.5, 0.75, 0.9) if levels is None else levels
         else:
             surface, what = self.probabilities.max(axis=2), "highest probability"
-            levels = _LEVELS_OF_MORE if levels is None else levels
+            levels = (0.6, 0.9) if levels is None else levels
         inside = sorted(each for each in levels if surface.min() < each < surface.max())
         if inside:
             widths = [1.3 if len(self.classes) == 2 and each == 0.5 else 0.7 for each in inside]

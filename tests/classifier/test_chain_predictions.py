@@ -66,7 +66,9 @@ def compare_with_grid(predicted, by_chain, seed):
     return p_value_of_z(stats.norm.isf(stats.t.sf(t, N_CHAINS - 1)))
 
 
-@pytest.mark.parametrize("inference", ["exchange", "auxiliary"])
+@pytest.mark.parametrize(
+    "inference", ["exchange", pytest.param("auxiliary", marks=pytest.mark.slow)]
+)
 def test_chains_predict_what_the_grid_predicts(inference):
     def p_value(n_draws, seed):
         clf = fit(inference, seed, n_draws)
@@ -86,6 +88,7 @@ def test_mutants_without_reverse_neighbours_or_five_percent_off_are_rejected(mut
     assert rejects(p_value, N_DRAWS)
 
 
+@pytest.mark.slow
 def test_the_mutant_whose_labels_remember_their_start_is_rejected():
     graph = NeighborGraph.from_points(RIPLEY.X_train, K_MAX)
     likelihood = CoherentLikelihood(graph, RIPLEY.y_train)

@@ -84,12 +84,12 @@ def twin_draws(**mutant):
     return draw
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_exchange_with_perfect_draws_is_calibrated(n_classes):
     check(calibration(chain_draws(), n_classes=n_classes), 600)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_auxiliary_with_perfect_draws_is_calibrated(n_classes):
     # The plug-in is replaced by what the chain has seen of these data, as it is in use.
     draw = chain_draws(plug_in=(1.0, 2), updates=(36, 72, 144))
@@ -102,12 +102,9 @@ def test_the_grid_is_calibrated():
     check(calibration(grid_draws(CoherentLikelihood, table=exact), LARGER), 600)
 
 
-def test_the_grid_along_the_ridge_is_calibrated():
-    check(calibration(grid_draws(CoherentLikelihood)), 100)
-
-
+# Every day the ridge is compared with exact values of log Z in test_grid.
 @pytest.mark.slow
-def test_the_grid_along_the_ridge_is_calibrated_with_more_replicates():
+def test_the_grid_along_the_ridge_is_calibrated():
     check(calibration(grid_draws(CoherentLikelihood)), 1000)
 
 

@@ -59,7 +59,7 @@ bench: setup ## every speed target as a ratio, measured in one run
 	$(BIN)/python -m benchmarks
 
 fresh: ## the tests in a clean clone that differs from this machine; RECIPE=elsewhere
-	$(PYTHON) .ci/fresh.py $(or $(RECIPE),elsewhere) $(PYTEST)
+	$(PYTHON) -m campaigns.fresh $(or $(RECIPE),elsewhere) $(PYTEST)
 
 fuzz: setup ## an hour of files and arguments that nobody meant; FUZZ="--minutes 5 --seed 7"
 	$(BIN)/python -m campaigns fuzz $(FUZZ)

@@ -6,7 +6,7 @@ another Python, the lowest versions of every dependency and so on; ``RECIPE=gene
 one together. Each failure is run again under one difference at a time, and the differences that
 bring it about are named. What is not committed is not in a clone.
 
-    python3 .ci/fresh.py RECIPE [arguments of pytest]
+    python3 -m campaigns.fresh RECIPE [arguments of pytest]
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The version in everything that is saved, and what is said of a newer one."""
 
-import json
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -20,11 +18,11 @@ from bayesknn.cli import main
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import path_table
 from bayesknn.log_z.table import PathTable
-from bayesknn.posterior import load_posterior, metropolis, save_posterior
+from bayesknn.posterior import load_posterior, save_posterior
 
 NEWER = "999.0.1"
 TOLD = r"was written by bayesknn 999\.0\.1, which is newer than this one \("
-MODULES = ("_utils.saving", "posterior.trees", "posterior.checkpoint", "log_z.table")
+MODULES = ("_utils.saving", "posterior.trees", "log_z.table")
 
 
 def data(n=40):
@@ -98,43 +96,6 @@ def test_what_a_newer_version_wrote_and_this_one_cannot_read_is_an_error():
     state["_bayesknn_version"] = NEWER
     with pytest.raises(ValueError, match=TOLD + r".*\), and cannot be read: update bayesknn"):
         BayesianKNeighborsClassifier().__setstate__(state)
-
-
-class Ridge:
-    """A likelihood in closed form."""
-
-    k_max = 5
-
-    def log_density(self, beta, k):
-        return -8 * (beta - 1 - 0.2 * k) ** 2
-
-
-def run_chain(checkpoint, n_draws=20):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=bayesknn.MixingWarning)
-        return metropolis(
-            Ridge(), beta_max=4.0, n_chains=2, n_draws=n_draws, n_warmup=5, random_state=0,
-            checkpoint=checkpoint,
-        )  # fmt: skip
-
-
-def test_a_checkpoint_says_who_wrote_it(tmp_path, by_newer):
-    path = tmp_path / "chains.npz"
-    run_chain(path)
-    with np.load(path) as archive:
-        header = json.loads(str(archive["header"]))
-    assert header["version"] == bayesknn.__version__
-    path.unlink()
-    by_newer(run_chain, path)
-    with pytest.warns(UserWarning, match=f"checkpoint .*{TOLD}"):
-        tree = run_chain(path, 30)
-    assert tree["posterior"].sizes["draw"] == 30
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    header |= {"version": NEWER, "format": "bayesknn chains 2"}
-    np.savez(path, **arrays | {"header": np.array(json.dumps(header))})
-    with pytest.raises(ValueError, match=TOLD + r".*\), and cannot be read"):
-        run_chain(path)
 
 
 def test_a_posterior_says_who_wrote_it(tmp_path, by_newer):

@@ -69,7 +69,7 @@ def make_sampler(
 
 def first_key(sampler, seed):
     """Return the key of the first chain of a run with this random_state."""
-    return spawn_keys(seeds_for(seed, sampler.name, sampler.identity()["data"]), 1)[0]
+    return spawn_keys(seeds_for(seed, sampler.name, sampler.describe_data()), 1)[0]
 
 
 @cache

@@ -119,24 +119,6 @@ def test_rounds_and_workers_do_not_matter(label_sampler):
         assert_same_chains(run_chains(sampler, 3, 120, random_state=0, **options), whole)
 
 
-@pytest.mark.parametrize("n_first", [10, 110, 300])
-def test_resumed_equals_uninterrupted(tmp_path, n_first):
-    # In the first stage, in warm-up and after it.
-    path = tmp_path / "run.npz"
-    sampler = make_sampler(thin=3, **ADAPTED)
-    whole = run_chains(sampler, 2, 400, random_state=0)
-    run_chains(sampler, 2, n_first, random_state=0, checkpoint=path)
-    assert_same_chains(run_chains(sampler, 2, 400, checkpoint=path), whole)
-
-
-@pytest.mark.parametrize("change", [{"plug_in": (1.0, 2)}, {"updates": (25, 50)}, {"n_refresh": 0}])
-def test_a_checkpoint_with_another_plug_in_is_refused(tmp_path, change):
-    path = tmp_path / "run.npz"
-    run_chains(make_sampler(**ADAPTED), 2, 20, random_state=0, checkpoint=path)
-    with pytest.raises(ValueError, match="made with other settings"):
-        run_chains(make_sampler(**{**ADAPTED, **change}), 2, 20, random_state=0, checkpoint=path)
-
-
 def test_a_state_is_left_as_it_was():
     sampler = make_sampler(**ADAPTED)
     state = sampler.init(KEY)
@@ -157,10 +139,12 @@ def test_the_plug_in_starts_at_the_pseudo_likelihood_and_moves_in_the_first_stag
     start = first_plug_in(likelihood, PRIOR)
     best = PseudoLikelihood(likelihood.graph, likelihood.labels).maximize(PRIOR.beta_max)
     assert start == (best.beta, best.k)
-    tree = run_auxiliary(likelihood, thin=4, n_plug_ins=2)
+    # So many draws that the chains mix with any seed.
+    options = {"thin": 4, "n_plug_ins": 2, "n_draws": 1200}
+    tree = run_auxiliary(likelihood, **options)
     warmup, stats = tree["warmup_sample_stats"], tree["sample_stats"]
     assert dict(tree["warmup_posterior"].sizes) == {"chain": 4, "draw": 160}
-    assert dict(tree["posterior"].sizes) == {"chain": 4, "draw": 600}
+    assert dict(tree["posterior"].sizes) == {"chain": 4, "draw": 1200}
     for chain in range(4):
         found = np.column_stack(
             [warmup[name].values[chain] for name in ("plug_in_beta", "plug_in_k")]
@@ -171,7 +155,7 @@ def test_the_plug_in_starts_at_the_pseudo_likelihood_and_moves_in_the_first_stag
         assert tuple(found[0]) == start
         final = np.unique(stats["plug_in_beta"].values[chain])
         assert final.tolist() == [found[-1, 0]]
-    assert tree.identical(run_auxiliary(likelihood, thin=4, n_plug_ins=2, n_jobs=2))
+    assert tree.identical(run_auxiliary(likelihood, **options, n_jobs=2))
 
 
 def test_a_prior_that_stops_short_bounds_the_plug_in():

@@ -1,4 +1,4 @@
-"""What the three chains have in common as functions: priors, bad input, checkpoints, Ctrl-C."""
+"""What the three chains have in common as functions: priors, bad input, Ctrl-C."""
 
 import inspect
 import pickle
@@ -79,18 +79,8 @@ def test_bad_input_is_refused_in_one_line(function, options, message):
 
 
 @quiet
-@every_chain
-def test_a_checkpoint_of_another_data_set_is_refused(function, tmp_path):
-    path = tmp_path / "run.npz"
-    whole = run(function, checkpoint=path)
-    assert whole.identical(run(function, checkpoint=path))
-    with pytest.raises(ValueError, match="is from another data set; remove it or pass another"):
-        run(function, data_for(function, seed=4), checkpoint=path)
-
-
-@quiet
 @pytest.mark.parametrize("function", LABEL_CHAINS)
-def test_ctrl_c_keeps_what_is_finished_and_the_run_goes_on(function, monkeypatch, tmp_path):
+def test_ctrl_c_keeps_what_is_finished(function, monkeypatch):
     whole = run(function)
     advance = LabelChain.advance
 
@@ -106,12 +96,11 @@ def test_ctrl_c_keeps_what_is_finished_and_the_run_goes_on(function, monkeypatch
         n_kept = 50 - whole["warmup_posterior"].sizes["draw"]
         message = f"interrupted: each chain has {n_kept} of 60 draws"
         with pytest.raises(SamplingInterrupted, match=message) as stopped:
-            run(function, checkpoint=tmp_path / "run.npz")
+            run(function)
         cut = stopped.value.posterior
     for name in ("beta", "k"):
         kept = whole["posterior"][name].values[:, :n_kept]
         np.testing.assert_array_equal(cut["posterior"][name].values, kept)
-    assert whole.identical(run(function, checkpoint=tmp_path / "run.npz"))
 
 
 def test_no_function_hides_a_module():
@@ -140,10 +129,12 @@ def test_a_seed_sequence_may_be_used_twice():
 def test_shared_arguments_are_described_and_have_the_same_defaults():
     defaults = {}
     for function in FUNCTIONS:
+        # Without the indentation, which Python 3.13 takes out of docstrings.
+        described = inspect.getdoc(function)
         for name, parameter in inspect.signature(function).parameters.items():
-            assert f"\n    {name} : " in function.__doc__, (function.__name__, name)
+            assert f"\n{name} : " in described, (function.__name__, name)
             defaults.setdefault(name, set()).add(parameter.default)
-        assert "<" not in function.__doc__.replace("<class", "").replace(" < ", "")
+        assert "<" not in described.replace("<class", "").replace(" < ", "")
     assert all(len(values) == 1 for values in defaults.values()), defaults
 
 

@@ -196,10 +196,6 @@ class LabelSampler:
                 ]
         return []
 
-    def describe(self) -> str:
-        """Say which sampler this is, for checkpoints."""
-        return f"label_sampler={self.method}, n_sweeps={self.n_sweeps}"
-
 
 def make_label_sampler(
     model: BoltzmannModel, observed: np.ndarray, method: str, n_sweeps: Any = None

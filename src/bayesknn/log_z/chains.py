@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bayesknn._utils.interrupts import hold_interrupts
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import key_of_sweep
 from bayesknn.labels.autocorrelation import autocorrelation_time
@@ -69,6 +70,33 @@ class Window(NamedTuple):
     rank: int = 0
     low: float = 0.0
     high: float = 0.0
+
+
+class Law(NamedTuple):
+    """What sweeps leave as it is, for compiled code: the model at (beta, k)."""
+
+    neighbors: np.ndarray
+    k: int
+    beta: float
+    n_classes: int
+
+
+class Sweeps(NamedTuple):
+    """The number of the first sweep, those before the first record, those from one to the next."""
+
+    first: np.uint64
+    n_warmup: int
+    thin: int
+
+
+class Records(NamedTuple):
+    """What is noted, and the arrays for it; see :meth:`ChainPair.run`."""
+
+    columns: np.ndarray
+    of_labels: np.ndarray
+    of_clusters: np.ndarray
+    components: np.ndarray
+    plain: np.ndarray
 
 
 def find_inflation(memory: float, n_sweeps: float) -> float:
@@ -213,8 +241,9 @@ class ChainPair:
     ) -> tuple[np.ndarray, np.ndarray]:
         model, setting = self.model, self.setting
         weight, unit = model.unequal_weight, model.common_weight
-        records = np.empty((2, n_records, len(self.columns)))
         plain = np.empty((n_records if self.components.size else 0, 2))
+        noted = np.empty((2, n_records, len(self.columns)))
+        records = Records(self.columns, noted[0], noted[1], self.components, plain)
         labels = self.labels[chain]
         # Room for the candidates of a sweep, about rate * n of them and n * k at most.
         rate = setting.beta * unit * (1.0 if weight is None else weight.max())
@@ -223,13 +252,13 @@ class ChainPair:
         layers = None
         if len(setting.ks) > 1:
             layers = (np.array(setting.ks), unit * np.array(setting.rates))
-        _advance(
-            self.layout.neighbors, self.columns, self.k, setting.beta * unit, layers,
-            model.n_classes, weight, self.keys[chain], np.uint64(sweep), n_warmup,
-            self.thin, self.window.rank, self.window.low / unit, self.window.high / unit,
-            self.components, labels, scratch, records[0], records[1], plain,
-        )  # fmt: skip
-        return unit * records, plain
+        law = Law(self.layout.neighbors, self.k, setting.beta * unit, model.n_classes)
+        window = Window(self.window.rank, self.window.low / unit, self.window.high / unit)
+        sweeps = Sweeps(np.uint64(sweep), n_warmup, self.thin)
+        key = self.keys[chain]
+        with hold_interrupts():
+            _advance(law, layers, weight, key, sweeps, window, labels, scratch, records)
+        return unit * noted, plain
 
     def add(self, chains: list[tuple[np.ndarray, np.ndarray]]) -> None:
         """Append what :meth:`run` returned for each chain to the records."""
@@ -335,18 +364,17 @@ class ChainPair:
 
 
 @kernel
-def _advance(
-    neighbors, columns, k, beta, layers, n_classes, class_weight, key, sweep, n_warmup, thin,
-    window_rank, window_low, window_high, components, labels, scratch, of_labels, of_clusters,
-    plain,
-):  # fmt: skip
+def _advance(law, layers, class_weight, key, sweeps, window, labels, scratch, records):
+    """Make sweeps and note what they leave; layers and weights are None or not when compiled."""
+    neighbors, k, beta, n_classes = law
+    columns = records.columns
     n_ranks = columns[-1]
     agreement, cluster_agreement = np.empty(n_ranks), np.empty(n_ranks)
     of_window, of_window_clusters = np.empty(1), np.empty(1)
     before = labels.copy()
-    n_sweeps = n_warmup
+    sweep, n_sweeps = sweeps.first, sweeps.n_warmup
     # The warm-up, then one more round of sweeps for each record.
-    for t in range(-1, of_labels.shape[0]):
+    for t in range(-1, records.of_labels.shape[0]):
         for _ in range(n_sweeps):
             if layers is None:
                 sweep_clusters(
@@ -358,32 +386,34 @@ def _advance(
                     labels, scratch,
                 )  # fmt: skip
             sweep += np.uint64(1)
-            if window_rank > 0:
+            if window.rank > 0:
                 estimate_agreement(
-                    neighbors, window_rank, n_classes, class_weight, labels, scratch,
+                    neighbors, window.rank, n_classes, class_weight, labels, scratch,
                     of_window, of_window_clusters,
                 )  # fmt: skip
-                is_inside = window_low <= of_window[0] < window_high
+                is_inside = window.low <= of_window[0] < window.high
                 # Not as slices, whose checks take long to compile.
                 for i in range(labels.size):
                     if is_inside:
                         before[i] = labels[i]
                     else:
                         labels[i] = before[i]
-        n_sweeps = thin
+        n_sweeps = sweeps.thin
         if t < 0:
             continue
         estimate_agreement(
             neighbors, n_ranks, n_classes, class_weight, labels, scratch,
             agreement, cluster_agreement,
         )  # fmt: skip
+        # Given the clusters and the window colours are not independent.
+        source = agreement if window.rank > 0 else cluster_agreement
         for c in range(columns.size):
-            of_labels[t, c] = agreement[columns[c] - 1]
-            # Given the clusters and the window colours are not independent.
-            source = agreement if window_rank > 0 else cluster_agreement
-            of_clusters[t, c] = source[columns[c] - 1]
-        if components.size > 0:
-            _note_plain(n_classes, class_weight, components, labels, scratch, plain[t])
+            records.of_labels[t, c] = agreement[columns[c] - 1]
+            records.of_clusters[t, c] = source[columns[c] - 1]
+        if records.components.size > 0:
+            _note_plain(
+                n_classes, class_weight, records.components, labels, scratch, records.plain[t]
+            )
 
 
 @kernel

@@ -4,7 +4,7 @@
 likelihood that can be computed, and for the coherent model, whose constant Z is not known,
 ``exchange`` and ``auxiliary``, which draw labels in every move. They are built from the same
 parts: ``proposals`` (the moves and their tuning), one file an algorithm, ``label_chains`` (what the
-latter two share), ``chains`` (many chains, interrupted and resumed), ``checkpoint``, ``trees``
+latter two share), ``chains`` (many chains, interrupted or not), ``trees``
 (the DataTree) and ``diagnostics``.
 """
 

@@ -18,7 +18,6 @@ chain; without them (``n_refresh=0``) the scheme is the one of the paper.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,15 +78,6 @@ class AuxiliarySampler(LabelChain):
         """Say what may be wrong with the draws."""
         return _find_stands(tree) + super().doubts(tree)
 
-    def settings(self) -> str:
-        """Describe what a checkpoint must agree in."""
-        beta, k = self.plug_in
-        updates = " ".join(map(str, self.updates))
-        return (
-            f"{super().settings()}, plug_in=({beta:.9g}, {k}), updates=[{updates}], "
-            f"n_refresh={self.n_refresh}"
-        )
-
 
 @describe_arguments
 def auxiliary(
@@ -110,7 +100,6 @@ def auxiliary(
     r: int | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
-    checkpoint: str | os.PathLike | None = None,
     verbose: int = 0,
 ) -> xarray.DataTree:
     """Sample (beta, k) by the auxiliary-variable scheme of Moller et al.
@@ -181,7 +170,6 @@ def auxiliary(
         n_draws=n_draws,
         random_state=random_state,
         n_jobs=n_jobs,
-        checkpoint=checkpoint,
         verbose=verbose,
     )
 

@@ -44,8 +44,6 @@ _RUN = """\
         The data are mixed in: two data sets never share their random numbers.
     n_jobs : int, optional
         As in joblib; the result is the same for any number.
-    checkpoint : path, optional
-        Where to keep what is finished; a run with the same arguments goes on from there.
     verbose : int, default=0
         0 for silence.
 

@@ -12,7 +12,6 @@ Moller et al. (``auxiliary_variables.py``) it has no plug-in estimate to choose.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +48,6 @@ def exchange(
     r: int | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
-    checkpoint: str | os.PathLike | None = None,
     verbose: int = 0,
 ) -> xarray.DataTree:
     """Sample (beta, k) by the exchange algorithm.
@@ -96,6 +94,5 @@ def exchange(
         n_draws=n_draws,
         random_state=random_state,
         n_jobs=n_jobs,
-        checkpoint=checkpoint,
         verbose=verbose,
     )

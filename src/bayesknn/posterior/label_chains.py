@@ -182,11 +182,7 @@ class LabelChain(Sampler):
             n_apart,
         )
 
-    def settings(self) -> str:
-        """Describe what a checkpoint must agree in."""
-        return f"{super().settings()}, {self.label_sampler.describe()}"
-
-    def describe_data(self, points: list[tuple[float, int]]) -> str:
+    def describe_data(self) -> str:
         """Return a text that stands for the model and the labels."""
         return self.likelihood.fingerprint
 

@@ -12,7 +12,6 @@ on beta. The acceptance probability is that of the paper,
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -39,6 +38,9 @@ from bayesknn.posterior.proposals import (
 
 if TYPE_CHECKING:
     import xarray
+
+# Values of the likelihood that tell one data set from another.
+_N_PROBES = 64
 
 
 class LogDensity(Protocol):
@@ -158,11 +160,17 @@ class MetropolisSampler(Sampler):
         columns = zip(Info._fields, zip(*infos, strict=True), strict=True)
         return state, {name: np.array(values) for name, values in columns}
 
-    def describe_data(self, points: list[tuple[float, int]]) -> str:
-        """Return a text that stands for the likelihood: some of its values, to nine digits."""
-        return fingerprint(
-            [f"{float(self.likelihood.log_density(*point)):.9g}" for point in points]
-        )
+    def describe_data(self) -> str:
+        """Return a text that stands for the likelihood.
+
+        Functions have nothing in common but their values, so some of those do: to nine digits,
+        because machines differ in the last ones.
+        """
+        rng = np.random.default_rng(0)
+        betas = rng.uniform(0, self.walk.beta_max, _N_PROBES).tolist()
+        ks = rng.integers(1, self.walk.k_max, _N_PROBES, endpoint=True).tolist()
+        values = [self.likelihood.log_density(*at) for at in zip(betas, ks, strict=True)]
+        return fingerprint([f"{float(value):.9g}" for value in values])
 
 
 @describe_arguments
@@ -179,7 +187,6 @@ def metropolis(
     r: int | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
-    checkpoint: str | os.PathLike | None = None,
     verbose: int = 0,
 ) -> xarray.DataTree:
     """Sample (beta, k) by Metropolis-Hastings.
@@ -224,7 +231,6 @@ def metropolis(
         n_draws=n_draws,
         random_state=random_state,
         n_jobs=n_jobs,
-        checkpoint=checkpoint,
         verbose=verbose,
     )
 

@@ -5,8 +5,8 @@ import pytest
 
 from bayesknn.report import analyse
 from bayesknn.report.columns import as_measured
-from bayesknn.report.explanation import MAX_IMPORTANCE_COLUMNS, find_speakers, rank_columns
-from bayesknn.report.sections import make_speakers
+from bayesknn.report.explanation import MAX_IMPORTANCE_COLUMNS, find_influential, rank_columns
+from bayesknn.report.sections import make_influential
 from tests.report.tables import QUICK, mixed_table, two_columns
 
 SETTINGS = {"bayesian": QUICK, "pooled": {"metrics": ("robust", "within"), "random_state": 0}}
@@ -40,7 +40,7 @@ def test_those_who_speak_are_those_of_predict_influence(fitted, test):
     points = analysis.model.transform(as_measured(frame, analysis.plan.kinds))
     n = len(analysis.training.rows)
     rows, influence = analysis.classifier.predict_influence(points, n)
-    found = find_speakers(analysis, at, 3)
+    found = find_influential(analysis, at, 3)
     assert len(found) == 8
     own_seen = 0
     for i, sides in zip(at, found, strict=True):
@@ -96,8 +96,8 @@ def test_rows_are_numbered_as_in_their_file():
     plain = analyse(table.drop(index=0), "y", settings=QUICK)
     shifted = analyse(lacking, "y", settings=QUICK)
     numbers = [
-        [int(s["number"]) for row in make_speakers(a, [{}, {}])["rows"]
-         for side in row["sides"] for s in side["speakers"]]
+        [int(s["number"]) for row in make_influential(a, [{}, {}])["rows"]
+         for side in row["sides"] for s in side["influential"]]
         for a in (plain, shifted)
     ]  # fmt: skip
     assert numbers[0]

@@ -96,7 +96,7 @@ def _compute(
             source=TABLES[0],
             command=command,
             files={name: digest(target / name) for name in TABLES},
-            model=str(folder / "model.skops"),
+            predict_command=f"bayesknn predict {folder / 'model.skops'} NEW.csv --out new.csv",
         )
         write_results(target, bayesian["coherent"], page)
         _draw(classical[0].clf, [target / name for name in PICTURES])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -214,13 +215,14 @@ def run_fit(
         from bayesknn.report.output import write_results
         from bayesknn.report.page import render_report
 
+        model, where = (out / "model.skops").as_posix(), ["--out", "predictions.csv"]
         with progress("Writing the report", verbose=verbose):
             page = render_report(
                 analysis,
                 source=train.name,
                 command=command,
                 files={path.name: digest(path) for path in (train, test) if path},
-                model=(out / "model.skops").as_posix(),
+                predict_command=shlex.join(["bayesknn", "predict", model, "NEW.csv", *where]),
             )
             write_results(folder, analysis, page)
         stop_if_interrupted()

@@ -17,6 +17,7 @@ from bayesknn._utils.extras import require
 if TYPE_CHECKING:
     from bayesknn.report.analysis import Analysis, analyse
     from bayesknn.report.columns import ColumnPlan, plan_columns
+    from bayesknn.report.page import write_report
     from bayesknn.report.pipeline import Model, build_pipeline, load_model, save_model
     from bayesknn.report.reading import read_table
 
@@ -30,11 +31,13 @@ __all__ = [
     "plan_columns",
     "read_table",
     "save_model",
+    "write_report",
 ]
 
 _HOMES = {
     "analysis": ("Analysis", "analyse"),
     "columns": ("ColumnPlan", "plan_columns"),
+    "page": ("write_report",),
     "pipeline": ("Model", "build_pipeline", "load_model", "save_model"),
     "reading": ("read_table",),
 }

@@ -9,17 +9,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
+from bayesknn._utils.checks import check_points, column_names
 from bayesknn.report.columns import (
     MAX_CATEGORIES,
     ColumnPlan,
     as_measured,
     check_new_rows,
     find_doubts,
+    find_kinds,
     plan_columns,
     split_target,
 )
-from bayesknn.report.nested_folds import Comparison, compare
+from bayesknn.report.comparison import Comparison, compare
 from bayesknn.report.pipeline import Model, as_model, build_pipeline
 from bayesknn.report.predictions import (
     NO_CLASS,
@@ -108,6 +111,20 @@ class Analysis:
         total = np.cumsum(clf.k_probabilities_) / clf.k_probabilities_.sum()
         low, high = np.searchsorted(total, [0.025, 0.975])
         return int(clf.k_values_[low]), int(clf.k_values_[min(high, len(total) - 1)])
+
+    def evaluated(self) -> tuple[np.ndarray, np.ndarray, str]:
+        """Return probabilities, class numbers and the words for the rows to judge them on.
+
+        These are the test rows of a known class if there are any, else the training rows, each
+        left out in turn.
+        """
+        if self.test is not None and len(rows := self.test.judged):
+            rows = rows[self.test.actual[rows] >= 0]
+            if len(rows):
+                words = f"the {len(rows):,} test rows"
+                return self.test.probabilities[rows], self.test.actual[rows], words
+        words = f"the {len(self.training.rows):,} training rows, each left out in turn"
+        return self.training.probabilities, self.training.actual, words
 
     def scores(self) -> dict[str, Scores]:
         """Score the leave-one-out probabilities and, if their classes are known, the test's."""
@@ -230,7 +247,14 @@ def analyse(
         seed, n_jobs = options.get("random_state"), options.get("n_jobs")
         likelihood = options.get("likelihood", "pseudo")
         comparison = compare(
-            measured, classes, plan, likelihood, scale=scale, seed=seed, n_jobs=n_jobs
+            measured,
+            classes,
+            plan,
+            kind(**options),
+            likelihood,
+            scale=scale,
+            seed=seed,
+            n_jobs=n_jobs,
         )
         if comparison is None:
             messages.append("the smallest class has too few rows to compare other classifiers on")
@@ -238,6 +262,102 @@ def analyse(
         frame, plan, fitted, training, test, test_frame, level, axes, seconds, comparison,
         messages, [*doubts, *_collect_warnings(fitted.classifier, caught)],
     )  # fmt: skip
+
+
+def analyse_fitted(
+    classifier: Any,
+    X: Any,
+    y: Any,
+    X_test: Any = None,
+    y_test: Any = None,
+    *,
+    level: float = 0.95,
+    compared: bool = True,
+) -> Analysis:
+    """Describe a classifier that was fitted from Python.
+
+    Parameters
+    ----------
+    classifier : BayesianKNeighborsClassifier, PooledNeighborsClassifier or Pipeline
+        Fitted to X and y; a pipeline ends with one of the two.
+    X : array-like or frame of shape (n, p)
+    y : array-like of shape (n,)
+    X_test : array-like or frame of shape (m, p), optional
+        Rows to predict.
+    y_test : array-like of shape (m,), optional
+        Their classes.
+    level : float, default=0.95
+        Of the intervals.
+    compared : bool, default=True
+        Whether to compare it with other classifiers.
+
+    Returns
+    -------
+    Analysis
+    """
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import FunctionTransformer
+    from sklearn.utils.validation import check_is_fitted
+
+    from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+
+    last = classifier[-1] if isinstance(classifier, Pipeline) else classifier
+    if not isinstance(last, BayesianKNeighborsClassifier | PooledNeighborsClassifier):
+        raise ValueError(
+            "the report is about a BayesianKNeighborsClassifier or a PooledNeighborsClassifier, or "
+            f"a pipeline that ends with one; got a {type(last).__name__}"
+        )
+    check_is_fitted(last)
+    classes = np.asarray(y)
+    target = str(getattr(y, "name", None) or "class")
+    frame = _as_frame(X, "X", len(classes))
+    while target in frame.columns:
+        target = f"{target}_"
+    plan = ColumnPlan(target, find_kinds(frame))
+    pipeline = classifier
+    if not isinstance(classifier, Pipeline):
+        given = hasattr(classifier, "feature_names_in_")
+        as_given = FunctionTransformer(None if given else np.asarray)
+        pipeline = Pipeline([("columns", as_given), ("classifier", classifier)])
+    model = Model(pipeline, plan.kinds, impute=True)
+    labels = np.searchsorted(last.classes_, classes)
+    training = predict_left_out(last, frame.index.to_numpy(), labels, level)
+    test = test_frame = None
+    if X_test is not None:
+        test_frame = _as_frame(X_test, "X_test", None if y_test is None else len(y_test))
+        test = predict_new(model, test_frame, level)
+        if y_test is not None:
+            import pandas
+
+            column = pandas.Series(np.asarray(y_test), test_frame.index)
+            test.actual, test.actual_names = _match(column, training.names)
+    comparison = None
+    if compared:
+        seed, likelihood = last.random_state, getattr(last, "likelihood", "pseudo")
+        comparison = compare(
+            frame, classes, plan, clone(last), likelihood, scale=True,
+            seed=seed if isinstance(seed, int) else 0, n_jobs=last.n_jobs,
+        )  # fmt: skip
+    return Analysis(
+        frame.assign(**{target: classes}), plan, model, training, test, test_frame, level, None,
+        0.0, comparison, [], _collect_warnings(last, ()),
+    )  # fmt: skip
+
+
+def _as_frame(X: Any, name: str, n: int | None) -> pandas.DataFrame:
+    """Return a table of one's own as a frame whose index counts the rows from 1."""
+    import pandas
+
+    columns = column_names(X)
+    if columns is None:
+        X = check_points(X)
+        columns = [f"x{j}" for j in range(X.shape[1])]
+        frame = pandas.DataFrame(X, columns=columns)
+    else:
+        frame = pandas.DataFrame({each: np.asarray(X[each]) for each in columns})
+    if n is not None and n != len(frame):
+        raise ValueError(f"{name} has {len(frame):,} rows and its classes are {n:,}")
+    return frame.set_axis(np.arange(1, len(frame) + 1), axis=0)
 
 
 def _choose_likelihood(n: int, options: Mapping[str, Any]) -> tuple[str, list[str]]:

@@ -1,14 +1,17 @@
-"""Why: the training rows that speak for each class, and what each column is worth."""
+"""Why: the most influential training rows, and what each column contributes."""
 
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bayesknn.report.analysis import Analysis
-from bayesknn.report.columns import as_measured
+from bayesknn.report.columns import NUMERIC, as_measured
+
+if TYPE_CHECKING:
+    import pandas
 
 # Of the most influential rows, those among which each class's are looked for.
 _MAX_INFLUENTIAL = 1000
@@ -19,9 +22,12 @@ _MAX_COMPARED, _MAX_COMPARED_POOLED = 24_000_000, 2_400_000
 _FEWEST_REPEATS, _MOST_REPEATS = 3, 5
 # Above this many columns each permutation says next to nothing, and all of them take long.
 MAX_IMPORTANCE_COLUMNS = 60
+# Values of a column at which its effect is looked at, and rows it is averaged over.
+_MAX_NUMBERS, _MAX_WORDS = 15, 8
+_MAX_EFFECT_ROWS = 100
 
 
-class Speakers(NamedTuple):
+class InfluentialRows(NamedTuple):
     """The training rows that add most to the log odds of a class at a row.
 
     Attributes
@@ -39,20 +45,22 @@ class Speakers(NamedTuple):
     influence: np.ndarray
 
 
-def find_speakers(analysis: Analysis, at: np.ndarray, n_speakers: int) -> list[list[Speakers]]:
-    """Find who speaks for the two likeliest classes of some of the predicted rows.
+def find_influential(
+    analysis: Analysis, at: np.ndarray, n_rows: int
+) -> list[list[InfluentialRows]]:
+    """Find the most influential rows of the two likeliest classes, for some predicted rows.
 
     Parameters
     ----------
     analysis : Analysis
     at : ndarray of shape (m,)
-        Positions in ``analysis.predictions``. A training row does not speak for itself.
-    n_speakers : int
+        Positions in ``analysis.predictions``. A training row does not count for itself.
+    n_rows : int
         At most how many rows for each class.
 
     Returns
     -------
-    list of m lists of two Speakers
+    list of m lists of two InfluentialRows
         The likelier class first.
     """
     left_out = analysis.test is None
@@ -61,14 +69,14 @@ def find_speakers(analysis: Analysis, at: np.ndarray, n_speakers: int) -> list[l
     points = analysis.model.transform(as_measured(frame.iloc[at], analysis.plan.kinds))
     n_neighbors = min(len(labels), _MAX_INFLUENTIAL + left_out)
     found = analysis.classifier.predict_influence(points, n_neighbors)
-    speakers = []
+    influential = []
     for i, rows, influence in zip(at, *found, strict=True):
         others = (rows >= 0) & ~(left_out & (rows == i))
         rows, influence = rows[others], influence[others]
         likeliest = np.argsort(-analysis.predictions.probabilities[i], kind="stable")[:2]
-        mine = [(int(g), np.flatnonzero(labels[rows] == g)[:n_speakers]) for g in likeliest]
-        speakers.append([Speakers(g, rows[which], influence[which]) for g, which in mine])
-    return speakers
+        mine = [(int(g), np.flatnonzero(labels[rows] == g)[:n_rows]) for g in likeliest]
+        influential.append([InfluentialRows(g, rows[at], influence[at]) for g, at in mine])
+    return influential
 
 
 class Importance(NamedTuple):
@@ -134,3 +142,59 @@ def rank_columns(analysis: Analysis) -> Importance | None:
     order = np.argsort(-mean, kind="stable")
     names = list(measured.columns)
     return Importance([names[j] for j in order], mean[order], error[order], len(rows), on_test)
+
+
+class Effect(NamedTuple):
+    """Partial dependence: mean class probabilities if all rows had a value in one column.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    values : list
+        Numbers or days in order, or the most common categories.
+    is_number : bool
+    probabilities : ndarray of shape (len(values), n_classes)
+        Means over some of the training rows.
+    n_rows : int
+        How many rows those are.
+    """
+
+    name: str
+    values: list
+    is_number: bool
+    probabilities: np.ndarray
+    n_rows: int
+
+
+def find_effects(analysis: Analysis, names: list[str]) -> list[Effect]:
+    """Find the partial dependence of the class probabilities on some columns."""
+    import pandas
+
+    kinds = analysis.plan.kinds
+    measured = as_measured(analysis.frame, kinds)
+    n, n_each = len(measured), _MAX_NUMBERS * len(names)
+    compared = _MAX_COMPARED_POOLED if analysis.is_pooled else _MAX_COMPARED
+    n_rows = min(n, max(compared // (n_each * n), _FEWEST_ROWS), _MAX_EFFECT_ROWS)
+    rows = measured.iloc[np.random.default_rng(0).choice(n, n_rows, replace=False)]
+    grids = {name: _find_values(measured[name], kinds[name] in NUMERIC) for name in names}
+    tables = [rows.assign(**{name: value}) for name, grid in grids.items() for value in grid]
+    words = {name: dtype for name, dtype in rows.dtypes.items() if kinds[str(name)] not in NUMERIC}
+    table = pandas.concat(tables, ignore_index=True).astype(words)
+    found = analysis.model.pipeline.predict_proba(table)
+    means = iter(found.reshape(len(tables), n_rows, -1).mean(axis=1))
+    effects = []
+    for name, grid in grids.items():
+        mean = np.array([next(means) for _ in grid])
+        if kinds[name] == "date":
+            grid = list(np.datetime64(0, "D") + np.round(grid).astype("timedelta64[D]"))
+        effects.append(Effect(name, grid, kinds[name] in NUMERIC, mean, n_rows))
+    return effects
+
+
+def _find_values(column: pandas.Series, is_number: bool) -> list:
+    there = column.dropna()
+    if not is_number:
+        return there.value_counts().index[:_MAX_WORDS].tolist()
+    inner = np.linspace(0.02, 0.98, _MAX_NUMBERS)
+    return np.unique(np.quantile(there.to_numpy(dtype=np.float64), inner)).tolist()

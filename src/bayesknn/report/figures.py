@@ -24,6 +24,8 @@ MAX_POINTS = 2000
 # The same shapes as text, for legends.
 GLYPHS = ("●", "▲", "■", "◆", "▼", "✚", "✖", "★")
 _SIZE = (4.6, 3.3)
+# Rows in a bin of the reliability diagram: an interval of fewer says nothing.
+_MIN_IN_BIN = 10
 # Of a name along an axis, as many letters as there is room for.
 _LABEL = 46
 # Text of the data is never mathematics; a fixed salt keeps the bytes the same.
@@ -76,8 +78,8 @@ def draw_posterior(classifier: Any) -> tuple[str, str]:
     k_ax.set(xlabel="number of neighbours k", ylabel="posterior probability")
     k_ax.xaxis.get_major_locator().set_params(integer=True)
     return (
-        _finish(k_figure, "k", "Bars: the posterior probability of each number of neighbours k"),
-        _finish(beta_figure, "beta", "Histogram: the posterior of the strength beta"),
+        _as_svg(k_figure, "k", "Bars: the posterior probability of each number of neighbours k"),
+        _as_svg(beta_figure, "beta", "Histogram: the posterior of the strength beta"),
     )
 
 
@@ -144,7 +146,7 @@ def draw_zones(
                 rasterized=len(shown) > 600,
             )
     ax.set(xlabel=shorten(names[0], _LABEL), ylabel=shorten(names[1], _LABEL))
-    return _finish(figure, "zones", f"Rows by class over {names[0]} and {names[1]}")
+    return _as_svg(figure, "zones", f"Rows by class over {names[0]} and {names[1]}")
 
 
 @_styled
@@ -163,13 +165,91 @@ def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
     figure, axes = _new(n_rows=2, sharex=True, height_ratios=(3, 1))
     # No class of G is the likeliest with a probability below 1/G.
     edges = np.linspace(np.floor(10 / len(classes)) / 10, 1.0, 11)
+    edges = merge_bins(probabilities[known].max(axis=1), edges)
     ReliabilityDisplay.from_predictions(
         labels[known], probabilities[known], classes, kind="top", edges=edges, axes=axes
     )
     axes[0].get_legend().remove()
-    axes[0].set(ylabel="how often it was right")
-    axes[1].set(xlabel="probability of the likeliest class", ylabel="rows")
-    return _finish(figure, "reliability", "How often the likeliest class was right, by probability")
+    axes[0].set(ylabel="observed accuracy")
+    axes[1].set(xlabel="predicted probability of the predicted class", ylabel="rows")
+    return _as_svg(figure, "reliability", "How often the likeliest class was right, by probability")
+
+
+@_styled
+def draw_curves(
+    false_rate: np.ndarray,
+    recall: np.ndarray,
+    recalled: np.ndarray,
+    precision: np.ndarray,
+    base_rate: float,
+) -> tuple[str, str]:
+    """Draw a ROC curve and a precision-recall curve, each beside what guessing gives."""
+    curves = []
+    for name, x, y, guess, x_label, y_label in (
+        ("roc", false_rate, recall, (0, 1), "false positive rate", "recall"),
+        ("pr", recalled, precision, (base_rate, base_rate), "recall", "precision"),
+    ):
+        figure, ax = _new()
+        ax.plot((0, 1), guess, "--", color=INK, linewidth=1, alpha=0.6)
+        ax.step(x, y, color=COLOURS[0], where="post" if name == "roc" else "pre")
+        ax.set(xlabel=x_label, ylabel=y_label, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        curves.append(_as_svg(figure, name, f"Curve of {y_label} over {x_label}"))
+    return curves[0], curves[1]
+
+
+@_styled
+def draw_learning(sizes: Sequence[int], log_loss: Sequence[float], error: Sequence[float]) -> str:
+    """Draw the log-loss and its standard error over the number of training rows."""
+    figure, ax = _new()
+    ax.errorbar(sizes, log_loss, error, fmt="o-", color=COLOURS[0], elinewidth=1)
+    ax.set(xlabel="training rows", ylabel="log-loss", xlim=(0, None))
+    return _as_svg(figure, "learning", "Log-loss over the number of training rows")
+
+
+@_styled
+def draw_effect(effect: Any, classes: Sequence[int], colours: Sequence[str], number: int) -> str:
+    """Draw mean class probabilities over the values of a column.
+
+    Parameters
+    ----------
+    effect : Effect
+    classes : sequence of int
+        The classes to draw.
+    colours : sequence of str
+        One for each class there is.
+    number : int
+        Of the figure in its section.
+    """
+    figure, ax = _new()
+    at = effect.values if effect.is_number else np.arange(len(effect.values))
+    for g in classes:
+        line = "-" if effect.is_number else ""
+        marker = MARKERS[g % len(MARKERS)]
+        ax.plot(at, effect.probabilities[:, g], f"{marker}{line}", color=colours[g], markersize=4.5)
+    if not effect.is_number:
+        names = [shorten(str(value), 12) for value in effect.values]
+        ax.set_xticks(at, names, rotation=30 if len(names) > 4 else 0)
+    ax.set(xlabel=shorten(effect.name, _LABEL), ylabel="mean probability", ylim=(-0.02, 1.02))
+    return _as_svg(figure, f"effect{number}", f"Mean class probabilities over {effect.name}")
+
+
+def merge_bins(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return edges between which there are at least ten values, or all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.report.figures import merge_bins
+    >>> merge_bins(np.repeat([0.1, 0.6, 0.9], [3, 9, 20]), np.array([0, 0.25, 0.5, 0.75, 1]))
+    array([0.  , 0.75, 1.  ])
+    """
+    kept = [edges[0]]
+    for edge in edges[1:-1]:
+        if np.count_nonzero((values >= kept[-1]) & (values < edge)) >= _MIN_IN_BIN:
+            kept.append(edge)
+    while len(kept) > 1 and np.count_nonzero(values >= kept[-1]) < _MIN_IN_BIN:
+        kept.pop()
+    return np.array([*kept, edges[-1]])
 
 
 def _new(size: tuple[float, float] = _SIZE, n_rows: int = 1, **options: Any) -> tuple[Any, Any]:
@@ -189,7 +269,7 @@ def _new(size: tuple[float, float] = _SIZE, n_rows: int = 1, **options: Any) -> 
     return figure, axes if n_rows > 1 else axes[0]
 
 
-def _finish(figure: Any, name: str, description: str) -> str:
+def _as_svg(figure: Any, name: str, description: str) -> str:
     """Return the figure as an SVG element to stand in a page.
 
     Its text is text, in the page's font; its ink is the page's, light or dark; and its ids carry

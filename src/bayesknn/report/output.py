@@ -97,8 +97,8 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "comparison": {}
         if analysis.comparison is None
         else {
-            name: {each: _finite(value) for each, value in found._asdict().items()}
-            for name, found in analysis.comparison.scores.items()
+            name: {each: _finite(value) for each, value in found.scores._asdict().items()}
+            for name, found in analysis.comparison.found.items()
         },
         "settled": analysis.predictions.share_sure,
         "messages": analysis.messages,

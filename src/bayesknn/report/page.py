@@ -9,19 +9,84 @@ from __future__ import annotations
 
 import platform
 import re
-import shlex
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from bayesknn._version import __version__
 from bayesknn.report import per_class, sections
-from bayesknn.report.analysis import Analysis
+from bayesknn.report.analysis import Analysis, analyse_fitted
 from bayesknn.report.figures import class_colours
 from bayesknn.report.plane import find_view
 from bayesknn.report.short_names import shorten
+from bayesknn.report.thresholds import make_thresholds
 
 _TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    X_test: Any = None,
+    y_test: Any = None,
+    *,
+    out: str | Path = "report.html",
+    level: float = 0.95,
+    compare: bool = True,
+) -> Path:
+    """Write the report that ``bayesknn fit`` writes, about a classifier fitted from Python.
+
+    Parameters
+    ----------
+    model : BayesianKNeighborsClassifier, PooledNeighborsClassifier or Pipeline
+        Fitted to X and y; a pipeline ends with one of the two.
+    X : array-like or frame of shape (n, p)
+        The training rows.
+    y : array-like of shape (n,)
+        Their classes.
+    X_test, y_test : array-like or frame, optional
+        Further rows, and their classes if these are known.
+    out : str or Path, default="report.html"
+        The file to write; an earlier one is replaced.
+    level : float, default=0.95
+        Of the intervals.
+    compare : bool, default=True
+        Whether to compare with other classifiers, in cross-validation.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from bayesknn import BayesianKNeighborsClassifier
+    >>> from bayesknn.datasets import load_ripley
+    >>> from bayesknn.report import write_report
+    >>> ripley = load_ripley(as_frame=True)
+    >>> clf = BayesianKNeighborsClassifier("pseudo", random_state=0)
+    >>> clf = clf.fit(ripley.X_train, ripley.y_train)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_report(clf, ripley.X_train, ripley.y_train,
+    ...                         out=pathlib.Path(folder) / "report.html", compare=False)
+    ...     "Confusion matrix" in path.read_text(encoding="utf-8")
+    True
+    """
+    analysis = analyse_fitted(model, X, y, X_test, y_test, level=level, compared=compare)
+    source = f"{len(analysis.frame):,} rows of {type(X).__name__}"
+    page = render_report(
+        analysis,
+        source=source,
+        command=f"model = {model!r}.fit(X, y)\nwrite_report(model, X, y)",
+        predict_command="model.predict_summary(X_new)",
+        files={},
+    )
+    path = Path(out)
+    path.write_text(page, encoding="utf-8", newline="")
+    return path
 
 
 def render_report(
@@ -30,7 +95,7 @@ def render_report(
     source: str,
     command: str,
     files: Mapping[str, str],
-    model: str = "model.skops",
+    predict_command: str = "bayesknn predict model.skops NEW.csv --out predictions.csv",
 ) -> str:
     """Write the report of an analysis.
 
@@ -43,8 +108,8 @@ def render_report(
         The command that does it again.
     files : mapping of str to str
         Tables that were read, and the SHA-256 of each.
-    model : str
-        Where the model is.
+    predict_command : str
+        What predicts new rows.
 
     Returns
     -------
@@ -73,11 +138,12 @@ def render_report(
         "zones": zones if zones["known"] else None,
         "rows": None if zones["known"] else zones,
         "confusion": per_class.make_confusion(analysis, classes),
+        "thresholds": make_thresholds(analysis, classes),
         "scores": sections.make_scores(analysis),
         "comparison": sections.make_comparison(analysis),
         "pool": sections.make_pool(analysis),
         "uncertain": sections.make_cases(analysis, classes),
-        "importance": sections.make_importance(analysis),
+        "importance": sections.make_importance(analysis, classes),
         "posterior": sections.make_posterior(analysis),
     }
     return environment.get_template("report.html.jinja").render(
@@ -97,7 +163,7 @@ def render_report(
         target=analysis.plan.target,
         lead=sections.tell_lead(analysis, rare),
         cards=sections.make_cards(analysis, rare),
-        speakers=sections.make_speakers(analysis, classes),
+        influential=sections.make_influential(analysis, classes),
         names=classes,
         classes=per_class.make_classes(analysis, classes),
         columns=sections.describe_columns(analysis),
@@ -106,8 +172,6 @@ def render_report(
         warnings=analysis.warnings,
         diagnostics=sections.tell_diagnostics(analysis),
         command=command,
-        predict_command=shlex.join(
-            ["bayesknn", "predict", model, "NEW.csv", "--out", "predictions.csv"]
-        ),
+        predict_command=predict_command,
         files=[{"name": name, "digest": digest} for name, digest in files.items()],
     )

@@ -1,4 +1,4 @@
-"""What is found of each class: the rare ones first, all of them, and who is taken for whom."""
+"""Recall of each class, the rare ones first, and confusion matrices."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def tell_majority(analysis: Analysis, labels: np.ndarray) -> str:
 
 
 def tell_rare(analysis: Analysis) -> dict[str, str] | None:
-    """Say in words and in one number what is found of the rare classes, if there are any."""
+    """Give recall and precision of the rare classes, if there are any."""
     training = analysis.training
     labels, names = training.actual, shorten_all(training.names)
     rare = find_rare(labels, len(names))
@@ -78,16 +78,19 @@ def tell_rare(analysis: Analysis) -> dict[str, str] | None:
     else:
         who = f"{len(rare)} of {len(names)} classes are rare, with {share} in all."
         name, rows = "one of them", f"rows of {len(rare)} rare classes"
-    words = f"{who} Each row left out in turn, {found:,} of these {n:,} are found"
+    words = f"{who} Each row left out in turn, {found:,} of these {n:,} are found (recall "
+    words += f"{percent(found / n)})"
     if called.any():
-        right = percent(np.mean(training.winners[called] == labels[called]))
-        words += f", and {right} of the {called.sum():,} rows called {name} are so rightly"
-    words += f". For comparison: {tell_majority(analysis, labels)} of all rows."
-    return {"words": words, "value": percent(found / n), "label": f"of the {n:,} {rows} are found"}
+        right, n_called = int(np.sum(training.winners[called] == labels[called])), called.sum()
+        predicted = f"{n_called:,} row{'s' * bool(n_called > 1)} predicted as {name}"
+        words += f"; {right or 'none'} of the {predicted} {'are' if right != 1 else 'is'} right "
+        words += f"(precision {percent(right / n_called)})"
+    words += f". Baseline: {tell_majority(analysis, labels)} of all rows."
+    return {"words": words, "value": percent(found / n), "label": f"recall of the {n:,} {rows}"}
 
 
 def make_rare(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Show for each rare class what is found, and how far down a list its rows are."""
+    """Show recall of each rare class, and how many rows to inspect for more of it."""
     training = analysis.training
     rare = find_rare(training.actual, len(classes))
     if not len(rare):
@@ -109,9 +112,9 @@ def make_rare(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, An
         )
     left = len(rare) - len(rows)
     return {
-        "words": "If the training rows are sorted by the probability that each gets for a class "
-        "when left out, half of its rows are among so many at the top, and nine in ten among so "
-        "many." + (f" {left} further rare classes are not listed." if left else ""),
+        "words": "The last two columns: if the training rows are sorted by the probability of the "
+        "class when left out, the number of rows from the top that contain 50\xa0% and 90\xa0% of "
+        "the class." + (f" {left} further rare classes are not listed." if left else ""),
         "rows": rows,
     }
 
@@ -137,20 +140,33 @@ def make_classes(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str,
     if len(rows) <= _MAX_CLASSES:
         return {"rows": rows, "more": [], "words": ""}
     rows = [rows[g] for g in np.argsort(shares, kind="stable")]
-    words = "The classes of which least is found come first. "
+    words = "The classes with the lowest recall come first. "
     return {"rows": rows[:_WORST], "more": rows[_WORST:], "words": words}
 
 
-def make_confusion(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Count actual against predicted classes: all of them, or of many the largest confusions."""
-    training = analysis.training
+def make_confusion(analysis: Analysis, classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Count actual against predicted classes, of the test rows if there are any, and left out."""
+    training, tables = analysis.training, []
+    if analysis.test is not None and len(rows := analysis.test.judged):
+        known = rows[analysis.test.actual[rows] >= 0]
+        actual, winners = analysis.test.actual[known], analysis.test.winners[known]
+        tables.append(_count_pairs(f"{len(known):,} test rows", actual, winners, classes))
+    about = f"{len(training.rows):,} training rows, each left out in turn"
+    tables.append(_count_pairs(about, training.actual, training.winners, classes))
+    return tables
+
+
+def _count_pairs(
+    about: str, actual: np.ndarray, winners: np.ndarray, classes: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the whole matrix or, of many classes, the largest confusions."""
     n = len(classes)
     counts = np.zeros((n, n), dtype=np.int64)
-    np.add.at(counts, (training.actual, training.winners), 1)
+    np.add.at(counts, (actual, winners), 1)
+    about = f"{about[:1].upper()}{about[1:]}"
     if n <= _MAX_MATRIX:
         return {
-            "words": "Each row of the table is an actual class, each column what its rows are "
-            "taken for when they are left out.",
+            "words": f"{about}. Rows of the table are actual classes, columns are predicted ones.",
             "matrix": [[f"{count:,}" if count else "·" for count in row] for row in counts],
             "pairs": [],
         }
@@ -159,16 +175,15 @@ def make_confusion(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[st
     pairs = [(*divmod(int(at), n), int(wrong.flat[at])) for at in order if wrong.flat[at]]
     total = int(wrong.sum())
     return {
-        "words": f"The {len(pairs)} most frequent confusions of rows that are left out hold "
-        f"{sum(pair[2] for pair in pairs):,} of the {total:,} rows that are taken for another "
-        "class."
+        "words": f"{about}. The {len(pairs)} most frequent confusions are "
+        f"{sum(pair[2] for pair in pairs):,} of the {total:,} misclassified rows."
         if total
-        else "No row is taken for another class when it is left out.",
+        else f"{about}. No row is misclassified.",
         "matrix": None,
         "pairs": [
             {
                 "actual": classes[g],
-                "taken": classes[h],
+                "predicted": classes[h],
                 "n": f"{count:,}",
                 "share": percent(count / counts[g].sum()),
             }

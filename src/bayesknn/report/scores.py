@@ -73,16 +73,32 @@ def score(probabilities: np.ndarray, labels: np.ndarray) -> Scores:
     >>> found.error, round(found.log_loss, 3), round(found.brier, 3)
     (0.5, 0.57, 0.4)
     """
+    each = score_rows(probabilities, labels)
     known = labels >= 0
-    rows = np.flatnonzero(known)
-    own = probabilities[rows, labels[rows]]
+    log_loss, brier = each[known, 1:].mean(axis=0) if known.any() else (np.nan, np.nan)
+    return Scores(len(labels), float(each[:, 0].mean()), float(log_loss), float(brier))
+
+
+def standard_errors(probabilities: np.ndarray, labels: np.ndarray) -> Scores:
+    """Return the standard errors of :func:`score` over the rows; NaN where a loss is infinite."""
+    with np.errstate(invalid="ignore"):
+        spread = score_rows(probabilities, labels).std(axis=0, ddof=1) / np.sqrt(len(labels))
+    return Scores(len(labels), *map(float, spread))
+
+
+def score_rows(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Score each row: whether it is wrong, its log-loss and its Brier score.
+
+    Returns
+    -------
+    ndarray of shape (n, 3)
+        The last two are NaN for rows with -1, a class that training did not see.
+    """
+    found = np.full((len(labels), 3), np.nan)
+    found[:, 0] = probabilities.argmax(axis=1) != labels
+    rows = np.flatnonzero(labels >= 0)
     with np.errstate(divide="ignore"):
-        log_loss = float(-np.log(own).mean()) if len(rows) else float("nan")
+        found[rows, 1] = -np.log(probabilities[rows, labels[rows]])
     indicator = np.eye(probabilities.shape[1])[labels[rows]]
-    squared = ((probabilities[rows] - indicator) ** 2).sum(axis=1)
-    return Scores(
-        len(labels),
-        float(np.mean(probabilities.argmax(axis=1) != labels)),
-        log_loss,
-        float(squared.mean()) if len(rows) else float("nan"),
-    )
+    found[rows, 2] = ((probabilities[rows] - indicator) ** 2).sum(axis=1)
+    return found

@@ -12,8 +12,8 @@ from bayesknn.plots.style import COLOURS
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import MAX_CATEGORIES
-from bayesknn.report.explanation import find_speakers, rank_columns
-from bayesknn.report.nested_folds import PAPER, POOL
+from bayesknn.report.comparison import PAPER, POOL, LearningCurve
+from bayesknn.report.explanation import find_effects, find_influential, rank_columns
 from bayesknn.report.per_class import tell_majority
 from bayesknn.report.plane import View
 from bayesknn.report.predictions import LEAVE_ONE_OUT
@@ -23,82 +23,92 @@ from bayesknn.report.short_names import shorten, shorten_all
 _MAX_CASES = 12
 _MAX_CASE_COLUMNS = 6
 _MAX_EXPLAINED = 8
-_MAX_SPEAKERS = 3
+_MAX_INFLUENTIAL = 3
 _MAX_IMPORTANT = 30
 _MAX_RELEVANT = 15
+_MAX_EFFECTS = 3
+_MAX_EFFECT_CLASSES = 5
 # Classes whose colours can be told apart in a picture, and parts of a bar that can be seen.
 _MAX_COLOURED = 20
 _MAX_PARTS = 8
 # Columns and remarks that stand open; the others unfold.
 MAX_OPEN = 30
-_METRICS = {
-    "robust": "every column alike, by ranks",
-    "within": "Euclidean after whitening within the classes",
-    "discriminant": "the same, stretched along the class means",
-    "relevance": "columns weighted by what they say about the class",
-    "evidence": "class shares along each column",
+_MEMBERS = {
+    "robust": "neighbours: every column alike, by ranks",
+    "within": "neighbours: Euclidean after whitening within the classes",
+    "discriminant": "neighbours: the same, stretched along the class means",
+    "relevance": "neighbours: columns weighted by their relevance to the class",
+    "evidence": "neighbours: each column replaced by its estimated class probabilities",
+    "additive": "no neighbours: logistic regression on these estimated class probabilities",
+    "boosted": "no neighbours: gradient-boosted trees",
 }
 # The title of each section, and what a reader should do with it.
 SECTIONS = {
     "rare": (
-        "What is found of the rare classes",
-        "Do not judge by the error: decide how many rows you can look at, take those where the "
-        "rare class is likeliest, or say what a miss costs with bayesknn predict --loss.",
+        "Rare classes: recall and precision",
+        "Do not judge by the error. Decide how many rows you can inspect and take those with the "
+        "highest probability of the rare class, or state what a miss costs: bayesknn predict "
+        "--loss.",
     ),
     "zones": (
-        "Where one class leads for sure",
-        "Act on the class where it is settled which one leads, and have a person look at the "
-        "other rows.",
+        "Rows with a clear leading class",
+        "To choose an action, weigh the probabilities by what each error costs (bayesknn predict "
+        "--loss, or predict_decision in Python): a decided row can still be wrong.",
     ),
     "rows": (
-        "The rows",
-        "See whether the wrong ones lie together: there, a further column may tell the classes "
-        "apart.",
+        "Data overview",
+        "Check whether the misclassified rows lie together: a further column may separate the "
+        "classes there.",
     ),
     "confusion": (
-        "Who is taken for whom",
-        "Ask of the largest confusions whether they matter; if they do, look for a column that "
-        "tells those two classes apart.",
+        "Confusion matrix",
+        "Check whether the largest confusions matter; if they do, look for a column that "
+        "separates those two classes.",
+    ),
+    "thresholds": (
+        "ROC and precision-recall curves",
+        "Choose the threshold by what you need: high recall finds more of the class, high "
+        "precision raises fewer false alarms.",
     ),
     "scores": (
-        "How far to trust the probabilities",
-        "Where the bars cross the line, take the probabilities at their word; elsewhere trust "
-        "their order more than their size.",
+        "Calibration (reliability diagram)",
+        "Where the bars cross the line, the probabilities can be taken literally; elsewhere "
+        "trust their order more than their size.",
     ),
     "comparison": (
-        "How it compares",
+        "Comparison with other classifiers (cross-validation)",
         "If another classifier has a clearly smaller log-loss here, use that one.",
     ),
     "pool": (
-        "Which metric and which columns matter",
-        "Check that the columns at the top will be known when you predict, and none of them "
-        "gives the class away.",
+        "Weights of the members, feature relevance",
+        "Check that the columns at the top will be known when you predict, and that none of them "
+        "reveals the class.",
     ),
     "uncertain": (
-        "The most uncertain cases",
-        "Look at these rows first: check their values and their class, and decide them by hand.",
+        "Most uncertain rows",
+        "Look at these rows first: check their values and their class.",
     ),
     "importance": (
-        "What each column is worth",
-        "Be suspicious of a column that is worth more than you expected, and try to leave out "
-        "those that are worth nothing (--drop).",
+        "Permutation importance and partial dependence",
+        "Be suspicious of a column that is more important than you expected; try to leave out "
+        "those of no importance (--drop).",
     ),
     "posterior": (
-        "Neighbours and their strength",
-        "See that neither piles up at the largest value that was allowed; if k does, raise "
-        "--max-neighbors.",
+        "Posterior of k and β",
+        "Check that neither has much probability at the largest value of the prior; if k does, "
+        "raise --max-neighbors.",
     ),
     "data": (
-        "The data",
-        "Check that every column was taken for what it is; --categorical, --drop and --keep "
+        "Data and columns",
+        "Check that every column was read as what it is; --categorical, --drop and --keep "
         "change it.",
     ),
     "diagnostics": (
         "How it was computed",
-        "Cite this where the numbers are used, and settle first what it calls doubtful.",
+        "Quote this in a methods section; resolve any warning first.",
     ),
     "repeat": (
-        "To do it again",
+        "Reproduce this result",
         "Keep these commands with the results.",
     ),
 }
@@ -111,8 +121,8 @@ _LIKELIHOODS = {
     "log-loss of --likelihood pseudo.",
     "pseudo": "The product of each row's probability given all others stands for the likelihood "
     "(the pseudo-likelihood), which is the leave-one-out log score of the rule.",
-    "holmes-adams": "The likelihood is Holmes and Adams' product, which no joint law of the "
-    "labels has.",
+    "holmes-adams": "The likelihood is Holmes and Adams' product, which is not the "
+    "joint distribution of the labels under any model.",
 }
 
 
@@ -129,10 +139,11 @@ def tell_lead(analysis: Analysis, rare: dict[str, str] | None) -> str:
     if training.zones is None:
         return text
     sure = training.zones >= 0
-    text += f" Which class leads is settled for {percent(sure.mean())} of them"
+    level = f"{100 * analysis.level:g}\xa0%"
+    text += f" At the {level} level, {percent(sure.mean())} of them are decided"
     if sure.any():
-        right = np.mean(training.winners[sure] == training.actual[sure])
-        text += f", and {percent(right, 1)} of these are right"
+        wrong = np.mean(training.winners[sure] != training.actual[sure])
+        text += f", that is, have a clear leading class; {percent(wrong, 1)} of these are wrong"
     return f"{text}."
 
 
@@ -150,18 +161,18 @@ def make_cards(analysis: Analysis, rare: dict[str, str] | None) -> list[dict[str
     ]
     if analysis.training.share_sure is not None:
         share = percent(analysis.training.share_sure)
-        cards.append({"value": share, "label": "rows where the lead is settled"})
-    if analysis.is_pooled:
-        name, weight = max(clf.pool_weights_.items(), key=lambda item: item[1])
-        cards.append({"value": name, "label": f"metric that counts most, weight {weight:.2f}"})
-    else:
+        level = f"{100 * analysis.level:g}\xa0%"
+        cards.append({"value": share, "label": f"of the rows are decided at the {level} level"})
+    if analysis.comparison is not None:
+        cards.append(_card_of_rival(analysis))
+    if not analysis.is_pooled:
         low, high = analysis.k_interval
         cards += [
             {
                 "value": f"{analysis.k_mean:.1f}",
-                "label": f"neighbours k on average; {low} to {high} hold 95\xa0%",
+                "label": f"mean of k; 95\xa0% credible interval {low}–{high}",
             },
-            {"value": f"{clf.beta_mean_:.2f}", "label": f"strength β, ± {clf.beta_sd_:.2f}"},
+            {"value": f"{clf.beta_mean_:.2f}", "label": f"mean of β, ± {clf.beta_sd_:.2f}"},
         ]
     if analysis.test is not None and "test" in scores:
         test, actual = scores["test"], analysis.test.actual[analysis.test.judged]
@@ -175,21 +186,38 @@ def make_cards(analysis: Analysis, rare: dict[str, str] | None) -> list[dict[str
     return [{"value": rare["value"], "label": rare["label"]}, *cards] if rare else cards
 
 
+def _card_of_rival(analysis: Analysis) -> dict[str, str]:
+    """Name the best of the other classifiers, and give both log-losses in the same folds."""
+    assert analysis.comparison is not None
+    found, own = analysis.comparison.found, _own_name(analysis)
+    mine = next(each for name, each in found.items() if name.startswith(own))
+    others = [name for name in found if not name.startswith(own)]
+    best = min(others, key=lambda name: found[name].scores.log_loss)
+    return {
+        "value": f"{found[best].scores.log_loss:.3f}",
+        "label": f"log-loss of the best other classifier ({best}); this one has "
+        f"{mine.scores.log_loss:.3f} in the same {analysis.comparison.n_folds} folds",
+    }
+
+
+def _own_name(analysis: Analysis) -> str:
+    return POOL if analysis.is_pooled else PAPER
+
+
 def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, Any]:
-    """Show the rows in a plane and where it is settled which class leads."""
+    """Show the rows in a plane, and which of them have a clear leading class."""
     training = analysis.training
     share, level = training.share_sure, f"{100 * analysis.level:g}\xa0%"
-    zones, filled = training.zones, "rows for which it is settled, when left out, which class leads"
+    zones, filled = training.zones, "decided rows"
     if zones is None or share is None:
         zones = np.where(training.winners == training.actual, training.winners, -1)
         filled = "rows that are classified right when left out"
-        words = "What the rows look like, and for which of them the likeliest class is wrong."
+        words = "The rows in two dimensions, and which of them are misclassified when left out."
     else:
         words = (
-            f"A class leads for sure where the {level} interval of its probability lies above "
-            f"that of every other class, as it does for {percent(share)} of the training rows. It "
-            "is then settled which class is the most probable; how probable it is, is another "
-            "matter."
+            f"A row is decided if the {level} interval for the true probability of one class lies "
+            f"above the intervals of all others: {percent(share)} of the training rows, each left "
+            f"out in turn. {_tell_decided(training)}"
         )
     labels, few = training.actual, len(colours) <= _MAX_COLOURED
     tinted = view.plane is not None and few
@@ -198,14 +226,12 @@ def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, 
     caption = f"Training rows over {view.names[0]} and {view.names[1]}. " if tinted else ""
     caption += view.words
     if tinted:
-        caption += (
-            " The plane is tinted where it is settled which class leads, and clear where it is not."
-        )
+        caption += " Tinted: one class leads clearly. Clear: undecided."
     else:
         caption += f" Filled: {filled}; hollow: the others."
     if not few:
         caption += (
-            f" The colours of {len(training.classes)} classes could not be told apart: blue "
+            f" There are too many classes ({len(training.classes)}) for a colour each: blue "
             "triangles are rows that are classified right when left out, orange circles those "
             "that are not."
         )
@@ -229,8 +255,22 @@ def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, 
     }
 
 
+def _tell_decided(training: Any) -> str:
+    """Say what decided means, with the error among these rows as expected and as observed."""
+    decided = training.zones >= 0
+    words = "This says which class is the most probable one, not that the prediction is right"
+    if not decided.any():
+        return f"{words}."
+    expected = training.expected_loss[decided].mean()
+    observed = np.mean(training.winners[decided] != training.actual[decided])
+    return (
+        f"{words}: of the {decided.sum():,} decided rows {percent(expected, 1)} are expected to be "
+        f"wrong, and {percent(observed, 1)} were."
+    )
+
+
 def make_scores(analysis: Analysis) -> dict[str, Any]:
-    """Judge the probabilities, beside the classical rule and the most common class."""
+    """Judge the probabilities, beside the classical rule and the class frequencies."""
     training = analysis.training
     labels = training.actual
     table = [
@@ -243,19 +283,18 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
         table += _classical_rows(analysis)
     shares = np.bincount(labels, minlength=len(training.classes)) / len(labels)
     everywhere = np.broadcast_to(shares, training.probabilities.shape)
-    table.append(_score_row("the classes' shares", "training rows", score(everywhere, labels)))
-    probabilities, basis = training.probabilities, "left out one by one"
-    if analysis.test is not None and len(rows := analysis.test.judged):
-        probabilities, labels = analysis.test.probabilities[rows], analysis.test.actual[rows]
-        basis = "of the test table"
+    baseline = score(everywhere, labels)
+    table.append(_score_row("baseline: class frequencies", "training rows", baseline))
+    probabilities, labels, basis = analysis.evaluated()
     return {
-        "words": "Error is the share of rows classified wrong; log-loss and the Brier score also "
-        "ask whether the probabilities were right. Smaller is better in all of them.",
+        "words": "Error is the proportion of rows classified wrong; log-loss and the Brier score "
+        "also judge the probabilities. Smaller is better for all three.",
         "table": table,
         "reliability": Markup(figures.draw_reliability(probabilities, labels)),
-        "reliability_caption": f"Rows {basis}, grouped by the probability of their likeliest "
-        "class; how many there are stands below. On the line the prediction is right as often as "
-        "it says; bars are 95\xa0% intervals.",
+        "reliability_caption": f"{basis[:1].upper()}{basis[1:]}, grouped by the probability of "
+        "the predicted class, at least ten rows a group; the histogram shows the number of rows. "
+        "On the line, predictions are right as often as their probability says; bars are 95\xa0% "
+        "intervals.",
     }
 
 
@@ -310,17 +349,17 @@ def make_cases(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, A
     }
 
 
-def make_speakers(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Show which training rows speak for the two likeliest classes of the most uncertain rows."""
+def make_influential(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Show the most influential training rows of the most uncertain rows."""
     found, training = analysis.predictions, analysis.training
     at = found.find_uncertain(_MAX_EXPLAINED)
     rows = []
-    for i, sides in zip(at, find_speakers(analysis, at, _MAX_SPEAKERS), strict=True):
+    for i, sides in zip(at, find_influential(analysis, at, _MAX_INFLUENTIAL), strict=True):
         told = [
             classes[side.label]
             | {
                 "probability": percent(found.probabilities[i, side.label]),
-                "speakers": [
+                "influential": [
                     {"number": f"{training.rows[j]:,}", "influence": f"{influence:.2g}"}
                     for j, influence in zip(side.rows, side.influence, strict=True)
                 ],
@@ -329,11 +368,11 @@ def make_speakers(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str
         ]
         rows.append({"number": f"{found.rows[i]:,}", "sides": told})
     return {
-        "words": "The training rows of its two likeliest classes that move each of these rows "
-        "most: each is followed by what it adds to the log odds of its own class."
+        "words": "For each uncertain row, the training rows that most increase the log odds of its "
+        "two likeliest classes, with the increase in brackets."
         + (
-            " A row does not speak for itself and is left out here; what the others add is what "
-            "they would add at a new row in its place, of which it would be a neighbour."
+            " The row itself is left out; the increases are those at a new row with the same "
+            "values."
             if found.basis == LEAVE_ONE_OUT
             else ""
         ),
@@ -341,22 +380,21 @@ def make_speakers(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str
     }
 
 
-def make_importance(analysis: Analysis) -> dict[str, Any] | None:
-    """Show by how much the log-loss grows when a column is permuted."""
+def make_importance(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Show how much the log-loss grows when a column is permuted, and effects of the first ones."""
     found = rank_columns(analysis)
     if found is None:
         return None
     words = (
-        "How much the log-loss grows when the values of a column change places among "
+        "How much the log-loss grows when the values of a column are permuted among "
         f"{found.n_rows:,} {'test' if found.on_test else 'training'} rows; ± is the standard error "
-        "over the permutations. Columns that say the same stand in for each other, and then "
-        "neither seems to matter."
+        "over the permutations. Correlated columns can replace each other, and then neither seems "
+        "important."
     )
     if not found.on_test:
         words += (
-            " Each training row knows its own class until a column is permuted, so these numbers "
-            "are optimistic, more so where few neighbours count; with test rows of known class "
-            "they are not."
+            " These rows were used for training, so the numbers are optimistic; test rows of "
+            "known class (--test) avoid this."
         )
     if len(found.names) > _MAX_IMPORTANT:
         words += f" {len(found.names) - _MAX_IMPORTANT} less important columns are not listed."
@@ -373,6 +411,31 @@ def make_importance(analysis: Analysis) -> dict[str, Any] | None:
                 shorten_all(found.names), found.mean, found.error, strict=True
             )
         ][:_MAX_IMPORTANT],
+        **_make_effects(analysis, found.names[:_MAX_EFFECTS], classes),
+    }
+
+
+def _make_effects(
+    analysis: Analysis, names: list[str], classes: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Draw the partial dependence of the probabilities on some columns."""
+    effects = find_effects(analysis, names)
+    colours = [c["colour"] for c in classes]
+    if len(classes) == 2:
+        shown = [int(np.bincount(analysis.training.actual)[1] <= len(analysis.training.rows) / 2)]
+    else:
+        # Those that the columns change most.
+        ranges = sum(np.ptp(effect.probabilities, axis=0) for effect in effects)
+        shown = np.sort(np.argsort(-ranges, kind="stable")[:_MAX_EFFECT_CLASSES]).tolist()
+    return {
+        "effects": [
+            {"figure": Markup(figures.draw_effect(effect, shown, colours, i)), "name": effect.name}
+            for i, effect in enumerate(effects)
+        ],
+        "effect_classes": [classes[g] for g in shown],
+        "effects_words": "Partial dependence: the mean predicted probability of a class if all of "
+        f"{effects[0].n_rows:,} training rows had the value on the axis in one column, their other "
+        "columns unchanged.",
     }
 
 
@@ -380,25 +443,51 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
     """Show how the classifier fares beside others on the same rows."""
     if analysis.comparison is None:
         return None
-    found, n_folds = analysis.comparison
-    own = POOL if analysis.is_pooled else PAPER
-    n, n_rows = next(iter(found.values())).n, len(analysis.training.rows)
+    found, n_folds, curve = analysis.comparison
+    n, n_rows = next(iter(found.values())).scores.n, len(analysis.training.rows)
     some = "" if n == n_rows else f", chosen at random from {n_rows:,},"
+    best, own = analysis.comparison.best, _own_name(analysis)
+    rows = [
+        _score_row(name, "", each.scores, name.startswith(own), each.standard_errors)
+        | {"best": name == best}
+        for name, each in found.items()
+    ]
     return {
         "words": f"{n:,} rows{some} in {n_folds} folds: each classifier is fitted without a fold, "
-        "makes all its choices there, and predicts the fold.",
-        "table": [
-            _score_row(name, "", scores, own=name.startswith(own)) for name, scores in found.items()
-        ],
+        "with its settings chosen there, and predicts the fold. ± is the standard error over the "
+        "rows. The scores differ from leave-one-out because each fit has "
+        f"{percent(1 - 1 / n_folds)} of the rows"
+        + (f", and fewer than the {n_rows:,} of the table." if some else "."),
+        "table": rows,
+        "infinite": any(row["log_loss"] == "∞" for row in rows),
+        "learning": Markup(figures.draw_learning(*curve[:3])),
+        "learning_caption": _tell_learning(curve),
     }
 
 
+def _tell_learning(curve: LearningCurve) -> str:
+    """Say whether more rows would help, as far as the last increase tells."""
+    gain, error = curve.last_gain, curve.last_gain_error
+    if gain > 2 * error:
+        verdict = "More rows are likely to help."
+    elif gain > error:
+        verdict = "More rows may help."
+    else:
+        verdict = "More rows of the same kind are unlikely to help much."
+    return (
+        "Log-loss of this classifier in the same folds when fitted to fewer rows, ± one standard "
+        "error. From "
+        f"{curve.sizes[-2]:,} to {curve.sizes[-1]:,} rows it changed by {-gain:+.3f} ± "
+        f"{error:.3f}. {verdict}"
+    )
+
+
 def make_pool(analysis: Analysis) -> dict[str, Any] | None:
-    """Show which metric and which columns matter to the pool."""
+    """Show the weights of the pool's members, and the relevance of the columns."""
     if not analysis.is_pooled:
         return None
     clf = analysis.classifier
-    metrics = sorted(clf.pool_weights_, key=lambda name: -clf.pool_weights_[name])
+    members = sorted(clf.pool_weights_, key=lambda name: -clf.pool_weights_[name])
     columns = []
     if hasattr(clf, "feature_relevance_"):
         found = zip(shorten_all(list(analysis.model.kinds)), clf.feature_relevance_, strict=True)
@@ -409,26 +498,31 @@ def make_pool(analysis: Analysis) -> dict[str, Any] | None:
             if share > 0
         ]
     return {
-        "words": "Each metric measures distances in its own way and gives class probabilities of "
-        "its own; they are multiplied with these weights, which leave-one-out chose.",
-        "metrics": [
+        "words": "The pool is an ensemble of neighbours in several metrics and two companions that "
+        "use no neighbours. Each member gives class probabilities; they are multiplied with these "
+        "weights as exponents, which leave-one-out chose and which need not add up to 1.",
+        "members": [
             {
                 "name": name,
-                "about": _METRICS.get(name, ""),
+                "about": _MEMBERS.get(name, ""),
                 "weight": f"{clf.pool_weights_[name]:.2f}",
                 "log_loss": f"{-clf.member_log_scores_[name]:.3f}",
             }
-            for name in metrics
+            for name in members
         ],
         "columns": columns[:_MAX_RELEVANT],
-        "columns_words": "How much each column says about the class to randomised trees; columns "
-        "that do not beat permuted ones are not listed."
-        + (f" {len(columns) - _MAX_RELEVANT} more are." if len(columns) > _MAX_RELEVANT else ""),
+        "columns_words": "Relative relevance of the columns, by randomised trees; columns that are "
+        "no more relevant than permuted ones are not listed."
+        + (
+            f" {len(columns) - _MAX_RELEVANT} further columns are relevant but not shown."
+            if len(columns) > _MAX_RELEVANT
+            else ""
+        ),
     }
 
 
 def make_posterior(analysis: Analysis) -> dict[str, Any] | None:
-    """Show the law of k and beta, where there is one."""
+    """Show the posterior of k and beta, where there is one."""
     if analysis.is_pooled:
         return None
     clf = analysis.classifier
@@ -439,26 +533,26 @@ def make_posterior(analysis: Analysis) -> dict[str, Any] | None:
     k_figure, beta_figure = figures.draw_posterior(clf)
     return {
         "words": "k is the number of neighbours that a row's class depends on, and β how strongly: "
-        "at β = 0 it does not depend on them at all. Neither is chosen: every prediction is "
-        "averaged over both, as the data weigh them.",
+        "at β = 0 it does not depend on them at all. Neither is chosen: predictions are averaged "
+        "over both, weighted by this posterior.",
         "k": Markup(k_figure),
         "k_caption": f"Most probable: k = {mode} "
-        f"(probability {clf.k_probabilities_.max():.2f}); {ends[0]} to {ends[1]} hold 95\xa0%; "
-        f"up to {clf.k_values_[-1]:,} was allowed.",
+        f"(probability {clf.k_probabilities_.max():.2f}); 95\xa0% credible interval {ends[0]}–"
+        f"{ends[1]}; prior range 1–{clf.k_values_[-1]:,}.",
         "beta": Markup(beta_figure),
         "beta_caption": f"Mean {clf.beta_mean_:.3f}, standard deviation {clf.beta_sd_:.3f}; "
-        f"{low:.2f} to {high:.2f} hold 95\xa0%; up to {clf.beta_max_:.3g} was allowed.",
+        f"95\xa0% credible interval {low:.2f}–{high:.2f}; prior range 0–{clf.beta_max_:.3g}.",
     }
 
 
 def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
     """Tell what each column holds and what became of it."""
     plan, frame = analysis.plan, analysis.frame
-    steps = analysis.model.pipeline[0].named_transformers_
+    steps = getattr(analysis.model.pipeline[0], "named_transformers_", {})
     gower = getattr(analysis.classifier, "metric", None) == "gower"
     use = "divided by its range (Gower)" if gower else "as it is"
     if analysis.is_pooled:
-        use = "as each metric takes it"
+        use = "rank-transformed or whitened, depending on the member"
     if "standardise" in getattr(steps.get("numbers"), "named_steps", {}):
         use = "standardised"
     found = []
@@ -487,18 +581,19 @@ def tell_diagnostics(analysis: Analysis) -> list[str]:
     """Say in words how the result was computed and whether to trust it."""
     if analysis.is_pooled:
         return [
-            "Class probabilities from neighbours in several metrics, each linked to the classes by "
-            "a regression and averaged over the number of neighbours k, are multiplied with "
-            "weights that maximise the leave-one-out log score (PooledNeighborsClassifier).",
-            "Leave-one-out is honest: metrics that see the labels, and the weights, come from "
-            "folds without the row.",
+            "Class probabilities from neighbours in several metrics, each calibrated by a "
+            "regression and averaged over the number of neighbours k, from an additive logistic "
+            "regression and from boosted trees are multiplied with exponents that maximise the "
+            "leave-one-out log score (PooledNeighborsClassifier).",
+            "For leave-one-out probabilities, whatever is fitted to the labels is fitted without "
+            "the row's fold.",
             *tell_search(analysis),
-            *([] if analysis.warnings else ["Nothing was found that speaks against the result."]),
+            *([] if analysis.warnings else ["No problems were detected."]),
         ]
     clf, report = analysis.classifier, analysis.classifier.diagnostics_
     sentences = [
         _LIKELIHOODS[clf.likelihood],
-        f"The posterior of (β, k) was reached by {report['inference']}"
+        f"The posterior of (β, k) was computed by {report['inference']}"
         + (", as asked for." if report["reason"] == "asked for" else f": {report['reason']}."),
         f"{_tell_prior(clf)} Distances are {clf.metric}.",
         *tell_search(analysis),
@@ -536,7 +631,7 @@ def tell_diagnostics(analysis: Analysis) -> list[str]:
             + (f" ± {clf.log_evidence_error_:.2f}." if clf.log_evidence_error_ else ".")
         )
     if not analysis.warnings:
-        sentences.append("Nothing was found that speaks against the computation.")
+        sentences.append("No problems were detected.")
     return sentences
 
 
@@ -598,16 +693,24 @@ def _classical_rows(analysis: Analysis) -> list[dict[str, Any]]:
     return rows
 
 
-def _score_row(name: str, basis: str, found: Scores, own: bool = False) -> dict[str, Any]:
+def _score_row(
+    name: str, basis: str, found: Scores, own: bool = False, error: Scores | None = None
+) -> dict[str, Any]:
+    def show(value: float, spread: float | None) -> str:
+        if not np.isfinite(value):
+            return "" if np.isnan(value) else "∞"
+        return f"{value:.3f}" + ("" if spread is None else f" ± {spread:.3f}")
+
+    spread = (None,) * len(found) if error is None else error
+    wrong = percent(found.error, 1)
     return {
         "name": name,
         "basis": basis,
         "own": own,
         "n": f"{found.n:,}",
-        "error": f"{percent(found.error, 1)}",
-        # A vote that says never of what then happens has lost everything.
-        "log_loss": "" if np.isnan(found.log_loss) else f"{found.log_loss:.3f}".replace("inf", "∞"),
-        "brier": "" if np.isnan(found.brier) else f"{found.brier:.3f}",
+        "error": wrong if error is None else f"{wrong} ± {100 * error.error:.1f}",
+        "log_loss": show(found.log_loss, spread[2]),
+        "brier": show(found.brier, spread[3]),
     }
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesknn.report import nested_folds, plan_columns
-from bayesknn.report.nested_folds import POOL, compare
+from bayesknn.report import comparison, plan_columns
+from bayesknn.report.comparison import POOL, compare
 
 N = 120
 RNG = np.random.default_rng(0)
@@ -20,7 +20,7 @@ def compared(labels=Y, rows=slice(None)):
 
 
 def test_on_large_tables_some_rows_are_enough(monkeypatch):
-    monkeypatch.setattr(nested_folds, "MAX_ROWS", 60)
+    monkeypatch.setattr(comparison, "MAX_ROWS", 60)
     rows = np.random.default_rng(0).choice(N, 60, replace=False)
     some = compared()
     assert len(some.scores) == 5
@@ -32,9 +32,9 @@ def test_on_large_tables_some_rows_are_enough(monkeypatch):
 
 @pytest.mark.parametrize("limit", [N, 60])
 def test_classes_of_few_rows_are_not_compared(monkeypatch, limit):
-    monkeypatch.setattr(nested_folds, "MAX_ROWS", limit)
+    monkeypatch.setattr(comparison, "MAX_ROWS", limit)
     # Enough of the rare class in the table, none among the rows that are chosen.
     left_out = np.setdiff1d(np.arange(N), np.random.default_rng(0).choice(N, 60, replace=False))
     labels = np.zeros(N, int)
-    labels[left_out[: nested_folds.MIN_CLASS - (limit == N)]] = 1
+    labels[left_out[: comparison.MIN_CLASS - (limit == N)]] = 1
     assert compared(labels) is None

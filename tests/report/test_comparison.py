@@ -1,9 +1,11 @@
-"""The comparison with what users would pick instead: on which rows, and when there is none."""
+"""The comparison with other classifiers: on which rows, when there is none, and its errors."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import log_loss
 
+from bayesknn import PooledNeighborsClassifier
 from bayesknn.report import comparison, plan_columns
 from bayesknn.report.comparison import POOL, compare
 
@@ -16,18 +18,19 @@ PLAN = plan_columns(FRAME, "y")
 
 def compared(labels=Y, rows=slice(None)):
     frame = FRAME[["x", "z"]].iloc[rows]
-    return compare(frame, np.asarray(labels)[rows], PLAN, "pseudo", scale=True, seed=0)
+    own = PooledNeighborsClassifier(random_state=0)
+    return compare(frame, np.asarray(labels)[rows], PLAN, own, "pseudo", scale=True, seed=0)
 
 
 def test_on_large_tables_some_rows_are_enough(monkeypatch):
     monkeypatch.setattr(comparison, "MAX_ROWS", 60)
     rows = np.random.default_rng(0).choice(N, 60, replace=False)
     some = compared()
-    assert len(some.scores) == 5
-    assert some.scores[POOL].error < 0.2
+    assert len(some.found) == 7
+    assert some.found[POOL].scores.error < 0.2
     # The same rows without a limit give the same scores.
     monkeypatch.undo()
-    assert compared(rows=rows).scores[POOL] == some.scores[POOL]
+    assert compared(rows=rows).found[POOL] == some.found[POOL]
 
 
 @pytest.mark.parametrize("limit", [N, 60])
@@ -38,3 +41,44 @@ def test_classes_of_few_rows_are_not_compared(monkeypatch, limit):
     labels = np.zeros(N, int)
     labels[left_out[: comparison.MIN_CLASS - (limit == N)]] = 1
     assert compared(labels) is None
+
+
+def test_the_best_has_the_smallest_log_loss_and_errors_are_those_of_the_rows():
+    found = compared()
+    losses = {name: each.scores.log_loss for name, each in found.found.items()}
+    assert losses[found.best] == min(losses.values())
+    # Class frequencies: every row has probability 1/2, so its loss does not vary.
+    baseline = found.found["baseline: class frequencies"]
+    assert baseline.scores.log_loss == pytest.approx(np.log(2))
+    assert baseline.standard_errors.log_loss == pytest.approx(0.0, abs=1e-12)
+    own = found.found[POOL]
+    p = own.scores.error
+    assert own.standard_errors.error == pytest.approx(np.sqrt(p * (1 - p) / (N - 1)))
+
+
+def test_the_learning_curve_falls_where_classes_must_be_learnt():
+    found = compared()
+    sizes, losses, _, gain, error = found.curve
+    assert sizes == [24, 48, 96]
+    assert losses[-1] == pytest.approx(found.found[POOL].scores.log_loss)
+    assert gain == pytest.approx(losses[-2] - losses[-1])
+    assert 0 < error < 0.2
+    # More rows teach it: from a quarter of them it is clearly worse on harder data.
+    table = FRAME.assign(x=FRAME["x"] * np.where(np.arange(N) % 4 < 2, 1, -1))
+    own = PooledNeighborsClassifier(random_state=0)
+    hard = compare(table[["x", "z"]], Y, PLAN, own, "pseudo", scale=True, seed=0).curve
+    assert hard.log_loss[0] > hard.log_loss[-1]
+
+
+def test_parts_of_the_rows_keep_every_class():
+    labels = np.repeat([0, 1], [40, 4])
+    kept = comparison._thin(labels, np.arange(44), 0.25)
+    assert np.bincount(labels[kept]).tolist() == [10, 2]
+    assert len(set(kept)) == len(kept)
+
+
+def test_standard_errors_agree_with_scikit_learn_scores():
+    p = np.random.default_rng(1).dirichlet([1, 1, 1], size=50)
+    labels = np.arange(50) % 3
+    found = comparison.score(p, labels)
+    assert found.log_loss == pytest.approx(log_loss(labels, p))

@@ -5,7 +5,12 @@ import pytest
 
 from bayesknn.report import analyse
 from bayesknn.report.columns import as_measured
-from bayesknn.report.explanation import MAX_IMPORTANCE_COLUMNS, find_influential, rank_columns
+from bayesknn.report.explanation import (
+    MAX_IMPORTANCE_COLUMNS,
+    find_effects,
+    find_influential,
+    rank_columns,
+)
 from bayesknn.report.sections import make_influential
 from tests.report.tables import QUICK, mixed_table, two_columns
 
@@ -111,3 +116,25 @@ def test_very_many_columns_are_not_ranked():
         type(two_columns())(rng.normal(size=(30, n)), columns=[f"c{j}" for j in range(n)])
     )
     assert rank_columns(analyse(table, "y", settings=QUICK)) is None
+
+
+@pytest.mark.parametrize("kind", ["bayesian", "pooled"])
+def test_effects_are_means_over_rows_with_one_value_in_a_column(kind):
+    table = mixed_table()
+    analysis = analyse(table, "kind", model=kind, settings=SETTINGS[kind])
+    names = [analysis.plan.numeric[0], analysis.plan.categorical[0]]
+    number, words = find_effects(analysis, names)
+    assert number.is_number and not words.is_number
+    n = len(table)
+    rows = as_measured(analysis.frame, analysis.plan.kinds)
+    rows = rows.iloc[np.random.default_rng(0).choice(n, number.n_rows, replace=False)]
+    for effect in (number, words):
+        assert len(effect.values) == len(set(effect.values)) > 1
+        for value, mean in zip(effect.values, effect.probabilities, strict=True):
+            moved = rows.copy()
+            moved[effect.name] = value
+            moved[effect.name] = moved[effect.name].astype(
+                float if effect.is_number else rows[effect.name].dtype
+            )
+            wanted = analysis.model.pipeline.predict_proba(moved).mean(axis=0)
+            np.testing.assert_allclose(mean, wanted, atol=1e-10)

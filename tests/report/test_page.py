@@ -42,7 +42,8 @@ def test_the_report_in_a_browser(page, tmp_path, width):
     path.write_text(page, encoding="utf-8")
     found = check_page(path, width)
     if found is not None:
-        assert len(found.figures) == 4
+        # Rows, calibration, posterior of k and beta, three effects.
+        assert len(found.figures) == 7
         assert found.scripts == 0
         # Names are read as they were written.
         for text in (SCRIPT, "<b>width</b>", "$\\frac{a", "a <i>b</i>.csv", "<img src=x onerror"):
@@ -78,8 +79,8 @@ def test_two_columns_show_the_plane(tmp_path):
     text = render(analysis)
     assert "Training rows over z and x." in text
     assert "<image" in text  # the tinted plane
-    assert "Rows of the test table" in text
-    assert "Nothing was found that speaks against the computation." in text
+    assert f"The {len(table)} test rows, grouped by the probability" in text
+    assert "No problems were detected." in text
 
 
 def test_numbers_too_large_to_be_added_are_told_without_a_warning():
@@ -183,7 +184,7 @@ def test_a_rare_class_comes_first_and_the_majority_stands_beside_the_error(poole
     assert lead.startswith('<p class="lead">Only 3 of 300 rows (1.0\xa0%) are fraud. Each row ')
     card = lead[lead.index('class="card"') :]
     assert re.match(r'class="card"><span class="value">\d+\xa0%</span>', card)
-    assert card.index("of the 3 rows of fraud are found") < card.index("leave-one-out error")
+    assert card.index("recall of the 3 rows of fraud") < card.index("leave-one-out error")
     assert "leave-one-out error; always saying ordinary errs in 1.0\xa0%" in pooled_page
     assert pooled_page.index('id="rare"') < pooled_page.index('id="rows"')
     assert 'id="rare"' not in page

@@ -1,4 +1,4 @@
-"""What is found of each class, counted by hand."""
+"""Recall and confusions of each class, counted by hand."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ from bayesknn.report.per_class import (
     tell_majority,
     tell_rare,
 )
-from bayesknn.report.predictions import LEAVE_ONE_OUT, Predictions
+from bayesknn.report.predictions import LEAVE_ONE_OUT, NO_CLASS, Predictions
 
 
 def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
@@ -28,7 +28,7 @@ def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
         np.arange(1, len(actual) + 1), names, probabilities, None, zones, LEAVE_ONE_OUT,
         actual, names[actual],
     )  # fmt: skip
-    return SimpleNamespace(training=training)
+    return SimpleNamespace(training=training, test=None)
 
 
 def named(analysis):
@@ -48,11 +48,11 @@ def test_one_rare_class():
     analysis = left_out(actual, winners, 2)
     told = tell_rare(analysis)
     assert told["value"] == "40\xa0%"
-    assert told["label"] == "of the 10 rows of class 1 are found"
+    assert told["label"] == "recall of the 10 rows of class 1"
     assert told["words"] == (
         "Only 10 of 100 rows (10.0\xa0%) are class 1. Each row left out in turn, 4 of these 10 are "
-        "found, and 67\xa0% of the 6 rows called class 1 are so rightly. For comparison: always "
-        "saying class 0 errs in 10.0\xa0% of all rows."
+        "found (recall 40\xa0%); 4 of the 6 rows predicted as class 1 are right (precision "
+        "67\xa0%). Baseline: always saying class 0 errs in 10.0\xa0% of all rows."
     )
     [row] = make_rare(analysis, named(analysis))["rows"]
     assert (row["name"], row["n"], row["found"], row["called"]) == ("class 1", "10", "4", "6")
@@ -66,7 +66,7 @@ def test_several_rare_classes_and_none_called_so():
     told = tell_rare(analysis)
     assert told["words"].startswith(
         "2 of 3 classes are rare, with 5 of 100 rows (5.0\xa0%) in all. Each row left out in turn, "
-        "0 of these 5 are found. For comparison"
+        "0 of these 5 are found (recall 0\xa0%). Baseline: "
     )
     assert [row["name"] for row in make_rare(analysis, named(analysis))["rows"]] == [
         "class 1", "class 2",
@@ -90,8 +90,17 @@ def test_the_majority_is_that_of_the_training_rows():
 
 def test_few_classes_have_a_matrix():
     analysis = left_out([0, 0, 1, 2, 2], [0, 1, 1, 2, 0], 3)
-    found = make_confusion(analysis, named(analysis))
+    [found] = make_confusion(analysis, named(analysis))
     assert found["matrix"] == [["1", "1", "·"], ["·", "1", "·"], ["1", "·", "1"]]
+    assert found["words"].startswith("5 training rows, each left out in turn. ")
+    # Test rows come first; those of no known class or of one that training did not see are out.
+    test = left_out([0, 0, 1, 2, 2], [1, 1, 1, 2, 0], 3).training
+    test.actual = np.array([0, NO_CLASS, 1, -1, 2])
+    analysis.test = test
+    on_test, again = make_confusion(analysis, named(analysis))
+    assert on_test["matrix"] == [["·", "1", "·"], ["·", "1", "·"], ["1", "·", "·"]]
+    assert on_test["words"].startswith("3 test rows. ")
+    assert again == found
 
 
 @pytest.mark.parametrize("n_classes", [13, 200])
@@ -102,10 +111,10 @@ def test_many_classes_have_their_largest_confusions(n_classes):
     winners[15] = winners[16] = 2  # two of class 3 for class 2
     winners[20:23] = 5, 6, 6
     analysis = left_out(actual, winners, n_classes)
-    found = make_confusion(analysis, named(analysis))
+    [found] = make_confusion(analysis, named(analysis))
     assert found["matrix"] is None
     pairs = [
-        (pair["actual"]["name"], pair["taken"]["name"], pair["n"], pair["share"])
+        (pair["actual"]["name"], pair["predicted"]["name"], pair["n"], pair["share"])
         for pair in found["pairs"]
     ]
     assert pairs == [
@@ -114,9 +123,9 @@ def test_many_classes_have_their_largest_confusions(n_classes):
         ("class 4", "class 6", "2", "40\xa0%"),
         ("class 4", "class 5", "1", "20\xa0%"),
     ]
-    assert "hold 9 of the 9 rows" in found["words"]
+    assert "are 9 of the 9 misclassified rows" in found["words"]
     right = left_out(actual, actual, n_classes)
-    assert make_confusion(right, named(right))["pairs"] == []
+    assert make_confusion(right, named(right))[0]["pairs"] == []
 
 
 def test_of_many_classes_those_come_first_of_which_least_is_found():

@@ -46,8 +46,8 @@ _MEMBERS = {
 SECTIONS = {
     "rare": (
         "Rare classes: recall and precision",
-        "Do not judge by the error. Decide how many rows you can inspect and take those with the "
-        "highest probability of the rare class, or state what a miss costs: bayesknn predict "
+        "Do not judge by the error: inspect as many rows as you can, those with the highest "
+        "probability of the rare class first, or state what a miss costs with bayesknn predict "
         "--loss.",
     ),
     "zones": (

@@ -14,9 +14,6 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-# How neighbours are found. Here, because the command line lists them before it imports the graph.
-SEARCHES = ("auto", "brute", "kd_tree", "ball_tree", "blocked", "faiss-hnsw", "faiss-ivf")
-
 
 class Column(NamedTuple):
     """One column of a table.

@@ -6,6 +6,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+# How neighbours are found; those of faiss need the extra ann. Here, because the command line lists
+# them before it imports NumPy.
+SEARCHES = ("auto", "brute", "kd_tree", "ball_tree", "blocked", "faiss-hnsw", "faiss-ivf")
+
 
 def require(module: str, needing: str, extra: str, name: str | None = None) -> Any:
     """Import and return a module, or say which extra brings it.

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bayesknn._utils.checks import SEARCHES
+from bayesknn._utils.extras import SEARCHES
 from bayesknn.cli.outcome import (
     SEED,
     Jobs,

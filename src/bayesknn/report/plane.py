@@ -76,7 +76,7 @@ def _find_zones(analysis: Analysis, grid: Any) -> np.ndarray:
     from bayesknn.predictive import find_zones
 
     intervals = analysis.classifier.predict_interval(
-        analysis.model.transform(grid), analysis.level, of="parameters"
+        analysis.model.transform(grid), analysis.level, of="probability"
     )
     return find_zones(intervals).reshape(_RESOLUTION, _RESOLUTION)
 

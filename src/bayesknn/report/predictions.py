@@ -168,7 +168,7 @@ def predict_new(
         probabilities = classifier.predict_proba(points)
         intervals = classifier.predict_interval(points, level)
     else:
-        found = classifier.predict_summary(points, level, of="parameters")
+        found = classifier.predict_summary(points, level, of="probability")
         probabilities, intervals = found.probabilities, found.intervals
     if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
         raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")
@@ -207,7 +207,7 @@ def predict_left_out(
 
     intervals = None
     if hasattr(classifier, "loo_interval"):
-        intervals = classifier.loo_interval(level, of="parameters")
+        intervals = classifier.loo_interval(level, of="probability")
     names = np.array([str(name) for name in classifier.classes_.tolist()], dtype=object)
     return Predictions(
         rows,

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import SEARCHES, check_choice, check_count, is_sparse, show
+from bayesknn._utils.checks import check_choice, check_count, is_sparse, show
+from bayesknn._utils.extras import SEARCHES
 from bayesknn._utils.progress import progress
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.precomputed import Precomputed, find_tied_beyond

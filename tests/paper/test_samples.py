@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bayesknn.graph import NeighborGraph
 from bayesknn.labels import spawn_keys
 from bayesknn.likelihood import log_normalizer
-from bayesknn.paper.gibbs_table import BilinearTable, gibbs_table, integrate
+from bayesknn.model import expected_agreement_exact
+from bayesknn.paper.gibbs_table import BilinearTable, gibbs_means, gibbs_table, integrate
 from bayesknn.paper.path_sampling import true_expectation
 from bayesknn.paper.samples import (
     Draws,
@@ -57,6 +59,33 @@ def test_the_papers_table_starts_at_n_log_2_and_rises(setting):
     assert table.log_normalizers.shape == (125, setting.budget.n_path_betas)
     assert np.allclose(table.log_normalizers[:, 0], 250 * np.log(2))
     assert np.all(np.diff(table.log_normalizers, axis=1) > 0)
+
+
+def p_value_of_gibbs_means(n_classes, divide_twice=False):
+    graph = NeighborGraph.from_points(np.random.default_rng(1).normal(size=(30, 2)), k_max=3)
+    betas, ks = np.linspace(0, 1, 5), np.array([1, 3])
+    exact = np.array([expected_agreement_exact(graph, betas, k, n_classes) / k for k in ks])
+    if divide_twice:
+        exact /= ks[:, None]
+
+    def p_value(n_runs, seed):
+        seeds = np.random.SeedSequence(seed).spawn(n_runs)
+        runs = np.array([gibbs_means(graph, n_classes, betas, ks, (100, 300), s) for s in seeds])
+        assert np.all(runs[:, :, 0] == 30 / n_classes)
+        errors = runs[..., 1:].std(axis=0, ddof=1) / n_runs**0.5
+        scores = (runs.mean(axis=0) - exact)[:, 1:] / errors
+        return min(1.0, scores.size * 2 * stats.t.sf(np.abs(scores).max(), n_runs - 1))
+
+    return p_value
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_gibbs_means_are_the_expectations(n_classes):
+    check(p_value_of_gibbs_means(n_classes), 40)
+
+
+def test_dividing_by_k_twice_is_rejected():
+    assert rejects(p_value_of_gibbs_means(2, divide_twice=True), 40)
 
 
 @pytest.mark.parametrize("k", [1, 3])

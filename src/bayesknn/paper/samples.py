@@ -156,16 +156,11 @@ def exact_posterior(setting: Setting, study: Study, name: str, prior: Any = None
             random_state=setting.seeds(name),
             n_jobs=setting.n_jobs,
         )
-        return {
-            each: getattr(found, each)
-            for each in ("k_values", "betas", "weights", "replicates", "k_max", "cells")
-        }
+        fields = ("k_values", "betas", "weights", "replicates", "k_max", "cells")
+        return {field: getattr(found, field) for field in fields}
 
-    kept = setting.keep(name, make)
-    return GridPosterior(
-        kept["k_values"], kept["betas"], kept["weights"], kept["replicates"], int(kept["k_max"]),
-        cells=kept["cells"],
-    )  # fmt: skip
+    kept: dict[str, Any] = {**setting.keep(name, make)}
+    return GridPosterior(**{**kept, "k_max": int(kept["k_max"])})
 
 
 def ripley_posterior(setting: Setting) -> GridPosterior:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
@@ -28,6 +27,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, PseudoLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.model.prior import default_max_neighbors
+from bayesknn.report.folder import write_file
 
 BETA_MAX = 4.0
 """The paper's, settled on by trial and error."""
@@ -305,11 +305,8 @@ class Store:
     def write(self, name: str, content: bytes) -> None:
         """Write a file of the folder, whole or not at all."""
         assert self.folder is not None
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
-        part.write_bytes(content)
-        os.replace(part, path)
+        with write_file(self.folder / name, force=True) as path:
+            path.write_bytes(content)
 
     def _load_arrays(self, name: str) -> dict[str, np.ndarray] | None:
         if self.folder is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 
 class Marginals(NamedTuple):
@@ -111,10 +112,12 @@ def _beta_mass(posterior: Any, edges: np.ndarray) -> np.ndarray:
     if not is_grid(posterior):
         beta, _ = find_draws(posterior)
         return np.histogram(beta, bins=edges)[0] / beta.size
+    # The weights are the masses of cells. In a cell the density is not taken as constant: bins
+    # that are narrower would show its steps.
     mass = np.zeros(len(edges) - 1)
     for cells, weights in zip(posterior.cells, posterior.weights, strict=True):
-        below = np.append(0.0, np.cumsum(weights))
-        mass += np.diff(np.interp(edges, cells, below))
+        below = PchipInterpolator(cells, np.append(0.0, np.cumsum(weights)))
+        mass += np.diff(below(np.clip(edges, cells[0], cells[-1])))
     return mass
 
 

@@ -35,12 +35,8 @@ def require_matplotlib() -> None:
 
 def new_axes(ax: Any = None, **options: Any) -> tuple[Any, Any]:
     """Return a figure and axes, new ones if ``ax`` is None; ``options`` are for ``subplots``."""
-    require_matplotlib()
-    if ax is not None:
-        return ax.figure, ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained", **options)
+    figure, axes = new_grid(None if ax is None else [ax], 1, 1, **options)
+    return figure, axes[0, 0]
 
 
 def new_grid(axes: Any, n_rows: int, n_columns: int, **options: Any) -> tuple[Any, np.ndarray]:

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.gower import Gower
-from bayesknn.graph.mahalanobis import Mahalanobis
+from bayesknn.graph.metrics import Gower, Mahalanobis
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 

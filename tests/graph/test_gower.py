@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.gower import Gower
+from bayesknn.graph.metrics import Gower
 from tests.graph import twins
 
 COLOURS = ["red", "green", "blue"]

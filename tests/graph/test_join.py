@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.kdtree import build_tree
+from bayesknn.graph.search.kd_tree import build_tree
 from bayesknn.graph.ties import order_ties
 
 

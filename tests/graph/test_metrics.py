@@ -6,8 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import pairwise_distances
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.mahalanobis import Mahalanobis
-from bayesknn.graph.metrics import Euclidean, ScikitLearnMetric, make_metric
+from bayesknn.graph.metrics import Euclidean, Mahalanobis, ScikitLearnMetric, make_metric
 from bayesknn.graph.precomputed import Precomputed
 from bayesknn.graph.search.back_ends import _choose
 from tests.graph import twins

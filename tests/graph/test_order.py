@@ -106,7 +106,7 @@ def test_threads_do_not_change_the_lists(search):
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "canberra", "hamming"])
-def test_borrowed_trees_agree_with_brute_force(metric):
+def test_trees_of_scikit_learn_agree_with_brute_force(metric):
     rng = np.random.default_rng(11)
     points = rng.integers(0, 4, size=(200, 3)) * 0.1
     brute = NeighborGraph.from_points(points, 20, metric=metric, search="brute")

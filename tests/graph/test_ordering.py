@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesknn.graph.ordering import _NOBODY, _cut
+from bayesknn.graph.ties import _NOBODY, _cut
 
 
 def order(keys, points):

@@ -12,7 +12,8 @@ from scipy import sparse
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.counter import NeighborCounter
+from bayesknn.graph.queries import NeighborCounter
+from bayesknn.graph.search.brute import _enter
 from tests.graph import twins
 
 
@@ -224,6 +225,21 @@ def test_rows_that_store_all_that_counts_are_not_warned_of():
         given.query(few)
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 140))
+def test_places_are_those_of_a_plain_search(seed, width):
+    rng = np.random.default_rng(seed)
+    lists = np.sort(rng.integers(0, 2 * width, size=(20, width)), axis=1).astype(float)
+    members = rng.integers(0, 20, size=70).astype(np.uint64)
+    distances = rng.integers(-1, 2 * width + 1, size=70).astype(float)
+    places = np.empty(70, np.uint64)
+    _enter(lists, members, distances, 70, places)
+    expected = [
+        np.searchsorted(lists[i], d, side="right") for i, d in zip(members, distances, strict=True)
+    ]
+    np.testing.assert_array_equal(places, expected)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed", "sparse"])
 def test_forward_alone_is_the_forward_half(metric):
     rng = np.random.default_rng(6)
@@ -235,7 +251,7 @@ def test_forward_alone_is_the_forward_half(metric):
         metric = "precomputed"
     graph = NeighborGraph.from_points(points, 7, metric=metric)
     forward = graph.query(new, direction="forward")
-    assert "reach" not in vars(graph)
+    assert "radii" not in vars(graph)
     both = graph.query(new)
     np.testing.assert_array_equal(forward.neighbors, both.neighbors)
     np.testing.assert_array_equal(forward.distances, both.distances)

@@ -26,22 +26,21 @@ from bayesknn._utils.checks import (
 )
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
-from bayesknn.distributed.block_counts import (
-    Visit,
+from bayesknn.distributed.blocks import (
+    Block,
+    BlockLists,
+    NewLists,
+    add_radii,
     add_tables,
+    cast_labels,
     count_around,
-    make_station,
+    make_block,
+    own_queries,
+    search_block,
     send_edges,
     tabulate_block,
     visit_block,
     walk_counts,
-)
-from bayesknn.distributed.block_lists import (
-    Block,
-    BlockLists,
-    cast_labels,
-    make_block,
-    search_block,
 )
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
@@ -209,19 +208,19 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         grid = grid_posterior(SummedProduct(table, n, n_classes), prior)
         rule = PredictiveRule(PosteriorNodes.from_grid(grid))
         about = later.hold(rule)
-        stations = [
-            later(make_station, block, near, rule.k_values)
+        known = [
+            later(add_radii, block, near, rule.k_values)
             for block, near in zip(blocks, lists, strict=True)
         ]
         left_out = [
             later(_leave_out, block, near, edges, n_classes, about)
             for block, near, edges in zip(blocks, lists, received, strict=True)
         ]
-        done = self._run(dask, [*stations, *left_out], "Leaving one out")
+        done = self._run(dask, [*known, *left_out], "Leaving one out")
         # Last, so that a fitted classifier is still whole when its next fit is refused.
         self.classes_, self.n_features_in_ = classes, found[0].n_features
         self._both, self._rule, self._grid = both, rule, grid
-        self._stations, self._left_out = done[: len(blocks)], done[len(blocks) :]
+        self._blocks, self._left_out = done[: len(blocks)], done[len(blocks) :]
         self._sizes = [each.n_points for each in found]
         self._seed, self._sureness = seeds[1], None
         self.beta_max_ = float(prior.beta_max)
@@ -367,10 +366,10 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         parts = []
         for b, block in enumerate(as_blocks(X)):
             rows = later(_check_new, b, block, self.n_features_in_)
-            visit: Any = None
-            for station in self._stations:
-                visit = later(visit_block, rows, station, ks, n_classes, self._both, visit)
-            described = later(_describe, visit, rule, n_classes, level)
+            near: Any = None
+            for known in self._blocks:
+                near = later(visit_block, rows, known, ks, n_classes, self._both, near)
+            described = later(_describe, near, rule, n_classes, level)
             parts.append(later(take, described, *held))
         nobody = Description(*(np.zeros((1, n_classes)),) * 3, np.zeros(1))
         like = np.zeros((1, n_classes, 2))
@@ -489,7 +488,7 @@ def _search_own(own: Block, k: int) -> BlockLists:
 
 
 def _search_other(own: Block, other: Block, k: int, lists: BlockLists) -> BlockLists:
-    return search_block(own.tree, other, k, lists)
+    return search_block(own_queries(own), other, k, lists)
 
 
 def _send(block: Block, lists: BlockLists, firsts: np.ndarray) -> list:
@@ -524,10 +523,10 @@ def _check_new(b: int, x: Any, n_features: int) -> np.ndarray:
 
 
 def _describe(
-    visit: Visit, rule: PredictiveRule, n_classes: int, level: float | None
+    near: NewLists, rule: PredictiveRule, n_classes: int, level: float | None
 ) -> Description:
-    counts = count_around(visit, rule.k_values, n_classes)
-    return rule.describe(counts, visit.lists.distances[rule.rank - 1], level)
+    counts = count_around(near, rule.k_values, n_classes)
+    return rule.describe(counts, near.lists.distances[rule.rank - 1], level)
 
 
 def _take_probabilities(found: Description) -> np.ndarray:

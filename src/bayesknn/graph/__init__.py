@@ -1,7 +1,6 @@
 """The neighbour graph: metrics, search, every k as a prefix, queries about new points."""
 
-from bayesknn.graph.incidence import Incidence
-from bayesknn.graph.neighbor_graph import NeighborGraph, describe_search
-from bayesknn.graph.query import NeighborQuery
+from bayesknn.graph.neighbor_graph import Incidence, NeighborGraph, describe_search
+from bayesknn.graph.queries import NeighborQuery
 
 __all__ = ["Incidence", "NeighborGraph", "NeighborQuery", "describe_search"]

@@ -9,13 +9,25 @@ bits do not depend on which other points it is computed along with.
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_n_features, check_names, check_points, column_names, show
+from bayesknn._utils.checks import (
+    Column,
+    as_numbers,
+    check_n_features,
+    check_names,
+    check_points,
+    column_names,
+    is_missing,
+    read_columns,
+    refuse_missing,
+    show,
+)
 from bayesknn._utils.jit import kernel
 
 # scikit-learn's ball tree also takes distances that break the triangle inequality (Bray-Curtis,
@@ -123,6 +135,255 @@ class Euclidean(Metric):
         from sklearn.neighbors import BallTree
 
         return BallTree(points)
+
+
+class Mahalanobis(Euclidean):
+    """Euclidean distance after whitening by the covariance of the training points.
+
+    Columns are first divided by a power of two near their largest value. That changes no bit of the
+    result, and keeps squares from overflowing or vanishing where the units are extreme.
+
+    Parameters
+    ----------
+    V : array of shape (p, p), optional
+        A covariance to use in place of the training points' own.
+    VI : array of shape (p, p), optional
+        The inverse of a covariance, as scikit-learn takes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph.metrics import Mahalanobis
+    >>> metric = Mahalanobis(V=np.diag([4.0, 1.0]))
+    >>> points = metric.fit([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    >>> metric.distances(points[:1], metric.arrange(points))
+    array([[0., 1., 1.]])
+    """
+
+    name = "mahalanobis"
+    _by_feature = ("exponents_", "centre_", "whitening_")
+
+    def __init__(self, V: Any = None, VI: Any = None):
+        if V is not None and VI is not None:
+            raise ValueError("metric 'mahalanobis' takes V or VI, not both")
+        self.V = V
+        self.VI = VI
+
+    def fit(self, X: Any) -> np.ndarray:
+        """Learn the whitening and return the whitened points."""
+        points = super().fit(X)
+        p = points.shape[1]
+        is_own = self.V is None and self.VI is None
+        # A given V or VI is in the units of the points, which are then left as they are.
+        self.exponents_ = _exponents(points) if is_own else np.zeros(p, dtype=np.int64)
+        scaled = np.ldexp(points, -self.exponents_)
+        is_constant = (scaled == scaled[0]).all(axis=0)
+        with np.errstate(over="ignore"):
+            centre = scaled.mean(axis=0)
+        # The mean of equal numbers may be off by a rounding, and that of huge ones overflow.
+        self.centre_ = np.where(is_constant | ~np.isfinite(centre), scaled[0], centre)
+        if self.VI is not None:
+            values, axes = np.linalg.eigh(_check_form(self.VI, "VI", p))
+            keep = values > values.max(initial=0.0) * p * np.finfo(float).eps
+            self.whitening_ = axes[:, keep] * np.sqrt(values[keep])
+        elif self.V is not None:
+            self.whitening_ = self._invert_root(_check_form(self.V, "V", p), "the covariance V")
+        else:
+            if len(points) < 2:
+                raise ValueError("metric 'mahalanobis' needs at least 2 points for a covariance")
+            covariance = np.atleast_2d(np.cov(scaled, rowvar=False))
+            covariance[is_constant] = covariance[:, is_constant] = 0.0
+            self.whitening_ = self._invert_root(covariance, "the covariance of the training points")
+        return self._whiten(points)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Whiten new points as the training points were."""
+        return self._whiten(super().transform(X))
+
+    def _whiten(self, points: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            scaled = np.ldexp(points, -self.exponents_)
+        white = _whiten(scaled, self.centre_, self.whitening_)
+        if not np.isfinite(white).all():
+            row = int(np.argwhere(~np.isfinite(white))[0][0])
+            j = int(np.argmax(np.abs(scaled[row])))
+            raise ValueError(
+                f"X has {points[row, j]} in row {row}, column {self._names()[j]!r}, which "
+                "overflows in metric 'mahalanobis'; rescale it"
+            )
+        return white
+
+    def decode(self, numbers: np.ndarray) -> list:
+        """Return the centre, which stands for any point."""
+        return np.ldexp(self.centre_, self.exponents_).tolist()
+
+    def _n_numbers(self) -> int:
+        return self.whitening_.shape[1]
+
+    def _names(self) -> list[Any]:
+        return self.feature_names_ or list(range(self.n_features_))
+
+    def _invert_root(self, covariance: np.ndarray, what: str) -> np.ndarray:
+        p = len(covariance)
+        smallest = p * np.finfo(float).eps
+        scale = np.sqrt(np.diag(covariance))
+        # Rank is judged on the correlations, which do not change with the units of a column.
+        if np.all(scale > 0):
+            values, axes = np.linalg.eigh(covariance / np.outer(scale, scale))
+            if values.min() > smallest:
+                return axes / scale[:, None] / np.sqrt(values)
+        # The pseudo-inverse does depend on the units: all columns get one power of two.
+        exponents = self.exponents_ - self.exponents_[scale > 0].max(initial=-(2**20))
+        exponents[scale == 0] = 0
+        values, axes = np.linalg.eigh(np.ldexp(covariance, exponents[:, None] + exponents))
+        keep = values > values.max(initial=0.0) * max(smallest, 1e-14)
+        constant = np.flatnonzero(scale == 0)
+        why = f"; column {self._names()[constant[0]]!r} is constant" if len(constant) else ""
+        if not keep.any():
+            raise ValueError(f"{what} is zero: all points are equal{why}")
+        warnings.warn(
+            f"{what} is singular (rank {int(keep.sum())} of {p}){why}; "
+            "the pseudo-inverse is used in place of the inverse",
+            UserWarning,
+            stacklevel=2,
+        )
+        axes[constant] = 0.0
+        return np.ldexp(axes[:, keep] / np.sqrt(values[keep]), exponents[:, None])
+
+
+class Gower(Metric):
+    """Gower's distance for mixed columns.
+
+    A numeric column contributes ``|x - y| / range``, with the range of the training points; a
+    category contributes 0 where the two are equal and 1 where they differ; the distance is the
+    (weighted) mean over the columns. A numeric column that is constant in training contributes 0.
+
+    Frames of pandas and polars say themselves which columns are categories: category dtypes,
+    strings and truth values are. In an unnamed table a column of strings or truth values is one.
+    A new point with a category that training did not see is refused; a category that the dtype
+    declares counts as seen.
+
+    Parameters
+    ----------
+    categorical : sequence of str or int, optional
+        Further columns, by name or position, whose numbers are mere codes.
+    weights : array of shape (p,), optional
+        Weight of each column in the mean; finite, >= 0, not all 0.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bayesknn.graph.metrics import Gower
+    >>> metric = Gower()
+    >>> points = metric.fit(pd.DataFrame({"age": [20.0, 30.0, 60.0], "sex": ["f", "m", "m"]}))
+    >>> metric.distances(points[:1], metric.arrange(points))
+    array([[0.   , 0.625, 1.   ]])
+    """
+
+    name = "gower"
+    _by_feature = ("is_category_", "ranges_", "weights_", "categories_")
+
+    def __init__(self, categorical: Any = (), weights: Any = None):
+        self.categorical = categorical
+        self.weights = weights
+
+    def fit(self, X: Any) -> np.ndarray:
+        """Learn ranges and categories; return numbers and category codes."""
+        columns = read_columns(X)
+        self.n_features_ = p = len(columns)
+        self.feature_names_ = column_names(X)
+        said = {self._position(label) for label in self.categorical}
+        self.is_category_ = np.array([c.is_category or j in said for j, c in enumerate(columns)])
+        self.categories_: list[list] = [
+            _find_categories(column) if is_category else []
+            for column, is_category in zip(columns, self.is_category_, strict=True)
+        ]
+        self.weights_ = self._check_weights(p)
+        points = self._encode(columns)
+        # A range is used as a divisor: 0 would be a constant column, which inf makes count nothing.
+        with np.errstate(over="ignore"):
+            spread = np.ptp(points, axis=0)
+        for j in np.flatnonzero(np.isinf(spread)):
+            column = points[:, j]
+            raise ValueError(
+                f"column {columns[j].label!r} reaches from {column.min()} to {column.max()}, a "
+                "range that overflows; rescale it"
+            )
+        self.ranges_ = np.where(spread > 0, spread, np.inf)
+        return points
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Encode new points by the categories of training."""
+        check_names(X, self.feature_names_, "NeighborGraph")
+        columns = read_columns(X)
+        check_n_features(len(columns), self.n_features_, "NeighborGraph")
+        if self.feature_names_ is not None:
+            columns = [
+                c._replace(label=n) for c, n in zip(columns, self.feature_names_, strict=True)
+            ]
+        return self._encode(columns)
+
+    def arrange(self, points: np.ndarray) -> np.ndarray:
+        """Column by column."""
+        return np.ascontiguousarray(points.T)
+
+    def distances(self, rows: np.ndarray, arranged: np.ndarray) -> np.ndarray:
+        """Distances of shape (m, n) from new rows to arranged training points."""
+        return _gower(rows, arranged, self.is_category_, self.ranges_, self.weights_)
+
+    def decode(self, numbers: np.ndarray) -> list:
+        """Return numbers, and categories in place of their codes."""
+        return [
+            categories[int(number)] if is_category else float(number)
+            for number, categories, is_category in zip(
+                numbers, self.categories_, self.is_category_, strict=True
+            )
+        ]
+
+    def _encode(self, columns: list[Column]) -> np.ndarray:
+        points = np.empty((len(columns[0].values), self.n_features_))
+        for j, column in enumerate(columns):
+            if self.is_category_[j]:
+                codes = {category: code for code, category in enumerate(self.categories_[j])}
+                points[:, j] = [
+                    _code_of(value, codes, row, column.label)
+                    for row, value in enumerate(column.values.tolist())
+                ]
+            else:
+                points[:, j] = as_numbers(column)
+                bad = np.flatnonzero(~np.isfinite(points[:, j]))
+                if len(bad):
+                    value = points[bad[0], j]
+                    refuse_missing(
+                        "NaN" if np.isnan(value) else str(value), int(bad[0]), column.label
+                    )
+        return points
+
+    def _position(self, label: Any) -> int:
+        names = self.feature_names_ or []
+        if isinstance(label, str) and label in names:
+            return names.index(label)
+        if isinstance(label, int | np.integer) and 0 <= label < self.n_features_:
+            return int(label)
+        raise ValueError(f"metric 'gower': there is no column {label!r} to take as categorical")
+
+    def _check_weights(self, p: int) -> np.ndarray:
+        if self.weights is None:
+            return np.ones(p)
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.shape != (p,):
+            raise ValueError(f"metric 'gower': {p} columns need {p} weights, got {weights.shape}")
+        bad = ~(np.isfinite(weights) & (weights >= 0))
+        if bad.any():
+            j = int(np.argmax(bad))
+            raise ValueError(f"metric 'gower': weight {j} is {weights[j]}, must be finite and >= 0")
+        with np.errstate(over="ignore"):
+            total = weights.sum()
+        if total == 0:
+            raise ValueError("metric 'gower': all weights are 0")
+        if np.isinf(total):
+            raise ValueError("metric 'gower': the sum of the weights overflows; rescale them")
+        return weights
 
 
 class ScikitLearnMetric(Metric):
@@ -234,8 +495,6 @@ def make_metric(metric: str | Callable | Metric, metric_params: dict | None = No
     ...
     ValueError: unknown metric 'euclidian'; known are braycurtis, canberra, chebyshev, ...
     """
-    from bayesknn.graph.gower import Gower
-    from bayesknn.graph.mahalanobis import Mahalanobis
     from bayesknn.graph.precomputed import Precomputed
 
     if not isinstance(metric_params, dict | None):
@@ -275,6 +534,11 @@ def make_metric(metric: str | Callable | Metric, metric_params: dict | None = No
     return ScikitLearnMetric(metric, **params)
 
 
+def is_city_block(metric: Metric) -> bool:
+    """Whether a metric is the city-block distance, which some searches know beside Euclid's."""
+    return getattr(metric, "metric", None) in ("manhattan", "cityblock", "l1")
+
+
 @cache
 def _names(algorithm: str) -> frozenset[str]:
     from sklearn.neighbors import VALID_METRICS
@@ -282,6 +546,65 @@ def _names(algorithm: str) -> frozenset[str]:
     # Missing values are refused, and these names stand for something else here.
     other = {"nan_euclidean", "precomputed", "pyfunc", "mahalanobis"}
     return frozenset(VALID_METRICS[algorithm]) - other
+
+
+def _exponents(points: np.ndarray) -> np.ndarray:
+    """Return, by column, the power of two that lies just above the largest magnitude."""
+    return np.frexp(np.abs(points).max(axis=0))[1].astype(np.int64)
+
+
+def _check_form(matrix: Any, name: str, p: int) -> np.ndarray:
+    name = f"metric 'mahalanobis': {name}"
+    try:
+        form = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not a matrix of numbers: {error}") from None
+    if form.shape != (p, p):
+        raise ValueError(f"{name} has shape {form.shape}, the points have {p} features")
+    if not np.isfinite(form).all():
+        row, column = np.argwhere(~np.isfinite(form))[0]
+        raise ValueError(f"{name} has {form[row, column]} at [{row}, {column}]")
+    if not np.allclose(form, form.T, rtol=1e-8, atol=1e-12 * np.abs(form).max()):
+        row, column = np.unravel_index(np.argmax(np.abs(form - form.T)), form.shape)
+        raise ValueError(
+            f"{name} is not symmetric: {form[row, column]} at [{row}, {column}] but "
+            f"{form[column, row]} at [{column}, {row}]"
+        )
+    lowest = float(np.linalg.eigvalsh(form).min())
+    if lowest < -1e-10 * np.abs(form).max():
+        raise ValueError(f"{name} is not positive semi-definite: it has the eigenvalue {lowest:g}")
+    return form
+
+
+def _find_categories(column: Column) -> list:
+    """Return the column's categories, sorted where they can be."""
+    values = column.values.tolist()
+    for row, value in enumerate(values):
+        if is_missing(value):
+            refuse_missing("NaN", row, column.label)
+    texts = [isinstance(value, str | bytes) for value in values]
+    if any(texts) and not all(texts):
+        row = texts.index(True)
+        raise ValueError(
+            f"column {column.label!r} mixes numbers and strings: {values[row]!r} in row {row}; "
+            "make it all numbers or all strings"
+        )
+    seen = {*values, *column.declared}
+    try:
+        return sorted(seen)
+    except TypeError:
+        return sorted(seen, key=repr)
+
+
+def _code_of(value: Any, codes: dict, row: int, label: str | int) -> int:
+    if is_missing(value):
+        refuse_missing("NaN", row, label)
+    if value not in codes:
+        raise ValueError(
+            f"column {label!r} holds the category {value!r} in row {row}, which is not among the "
+            "training points"
+        )
+    return codes[value]
 
 
 @kernel
@@ -298,4 +621,77 @@ def _euclidean(rows, columns):
                 row[i] += (x - column[i]) * (x - column[i])
         for i in range(n):
             row[i] = np.sqrt(row[i])
+    return found
+
+
+@kernel
+def _measure_listed(rows, q, points, members, size, is_city_block, found):
+    """Distances from row q to some points, each summed over the features in their order.
+
+    Four sums at a time, which do not wait for each other.
+    """
+    p = np.uint64(points.shape[1])
+    last = size - 1
+    for r in range(0, size, 4):
+        a, b = np.uint64(members[r]), np.uint64(members[min(r + 1, last)])
+        c, d = np.uint64(members[min(r + 2, last)]), np.uint64(members[min(r + 3, last)])
+        to_a, to_b, to_c, to_d = 0.0, 0.0, 0.0, 0.0
+        if is_city_block:
+            for f in range(p):
+                x = rows[q, f]
+                to_a += abs(x - points[a, f])
+                to_b += abs(x - points[b, f])
+                to_c += abs(x - points[c, f])
+                to_d += abs(x - points[d, f])
+        else:
+            for f in range(p):
+                x = rows[q, f]
+                to_a += (x - points[a, f]) * (x - points[a, f])
+                to_b += (x - points[b, f]) * (x - points[b, f])
+                to_c += (x - points[c, f]) * (x - points[c, f])
+                to_d += (x - points[d, f]) * (x - points[d, f])
+            to_a, to_b, to_c, to_d = np.sqrt(to_a), np.sqrt(to_b), np.sqrt(to_c), np.sqrt(to_d)
+        found[r], found[min(r + 1, last)] = to_a, to_b
+        found[min(r + 2, last)], found[min(r + 3, last)] = to_c, to_d
+
+
+@kernel
+def _whiten(points, centre, whitening):
+    """``(points - centre) @ whitening``, each row by itself.
+
+    A matrix product may add in another order for another number of rows, and a training point
+    that is asked about again would then not be at distance 0 from itself.
+    """
+    n, p = points.shape
+    rank = whitening.shape[1]
+    white = np.zeros((n, rank))
+    for i in range(n):
+        for f in range(p):
+            x = points[i, f] - centre[f]
+            for c in range(rank):
+                white[i, c] += x * whitening[f, c]
+    return white
+
+
+@kernel
+def _gower(rows, columns, is_category, ranges, weights):
+    m, p = rows.shape
+    n = columns.shape[1]
+    total = weights.sum()
+    found = np.empty((m, n))
+    for q in range(m):
+        row = found[q]
+        row[:] = 0.0
+        for f in range(p):
+            x, column, weight, spread = rows[q, f], columns[f], weights[f], ranges[f]
+            if weight == 0.0 or spread == np.inf and not is_category[f]:
+                continue  # Where the difference overflows, 0 times it would not be 0.
+            if is_category[f]:
+                for i in range(n):
+                    row[i] += weight if x != column[i] else 0.0
+            else:
+                for i in range(n):
+                    row[i] += weight * (abs(x - column[i]) / spread)
+        for i in range(n):
+            row[i] /= total
     return found

@@ -11,19 +11,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesknn._utils.checks import check_count, check_indices, show
+from bayesknn._utils.jit import kernel
 from bayesknn._utils.progress import progress
-from bayesknn.graph.counts import iterate_counts
-from bayesknn.graph.incidence import Incidence, build_incidence
-from bayesknn.graph.kdtree import build_tree
-from bayesknn.graph.lists import check_lists, order_by_links
 from bayesknn.graph.metrics import Metric, make_metric
-from bayesknn.graph.query import NeighborQuery, check_query, iterate_queries, query_rows
-from bayesknn.graph.reach import Reach
+from bayesknn.graph.queries import (
+    NeighborQuery,
+    check_class_numbers,
+    check_direction,
+    check_k_values,
+    check_query,
+    iterate_queries,
+    query_rows,
+)
 from bayesknn.graph.search import (
     Recall,
     SearchIndex,
@@ -32,9 +36,34 @@ from bayesknn.graph.search import (
     find_neighbors_among,
     search_all,
 )
+from bayesknn.graph.search.kd_tree import TreeSearch, arrange_queries
 
 # Lists are kept in files while they take no more room than the points and this.
 _FEW_BYTES = 2**17
+
+
+class Incidence(NamedTuple):
+    """Directed edges that touch each point, in either direction, sorted by rank.
+
+    They are the weights of the model (Section 2.2): ``w_ij`` counts the directed edges between i
+    and j, so mutual neighbours have weight 2.
+
+    The edges of point i in the graph of k are the entries
+    ``starts[i] : starts[i] + k + in_degree[k - 1, i]`` of ``points``; a mutual neighbour stands
+    there twice, which is its weight 2.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n + 1,), dtype int64
+    points : ndarray of shape (2 * n * k_max,), dtype uint32
+        The other end of each edge.
+    in_degree : ndarray of shape (k_max, n), dtype uint32
+        Entry [k - 1, i]: how many points have i among their k nearest.
+    """
+
+    starts: np.ndarray
+    points: np.ndarray
+    in_degree: np.ndarray
 
 
 class NeighborGraph:
@@ -174,7 +203,7 @@ class NeighborGraph:
         >>> ring.n_points, ring.k_max
         (4, 1)
         """
-        return cls(*check_lists(neighbors, distances))
+        return cls(*_check_lists(neighbors, distances))
 
     @property
     def metric(self) -> Metric | None:
@@ -238,14 +267,17 @@ class NeighborGraph:
     @cached_property
     def incidence(self) -> Incidence:
         """The symmetrised graph of every k, built on first use."""
-        return build_incidence(self.neighbors)
+        in_degree = _count_in_degrees(self.neighbors)
+        degrees = self.k_max + in_degree[-1].astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum(degrees)])
+        return Incidence(starts, _list_incident(self.neighbors, starts), in_degree)
 
     @cached_property
-    def reach(self) -> Reach:
-        """How far every point's list reaches, built on the first query."""
+    def radii(self) -> Any:
+        """How far every point's list reaches, as the search wants it; built on first use."""
         if self.index is None or self.distances is None:
             raise ValueError("a graph given by its lists does not know how far they reach")
-        return Reach(self.distances, self.index.tree)
+        return self.index.arrange_radii(self.distances)
 
     def query(self, X: Any, n_jobs: int | None = None, direction: str = "both") -> NeighborQuery:
         """Find the neighbours of new points, and the training points they would join.
@@ -397,7 +429,7 @@ class NeighborGraph:
         [[0, 2], [2, 1], [0, 1]]
         """
         k = self.check_k(k)
-        return next(iterate_counts(self, labels, n_classes, [k], direction))[1]
+        return next(self.iterate_counts(labels, n_classes, [k], direction))[1]
 
     def iterate_counts(
         self, labels: Any, n_classes: int, k_values: Any = None, direction: str = "both"
@@ -426,7 +458,10 @@ class NeighborGraph:
         >>> [(k, int(counts.sum())) for k, counts in graph.iterate_counts([0, 1, 1], 2)]
         [(1, 6), (2, 12)]
         """
-        return iterate_counts(self, labels, n_classes, k_values, direction)
+        labels = check_class_numbers(labels, self.n_points, n_classes)
+        wanted = np.sort(check_k_values(k_values, self.k_max))
+        check_direction(direction)
+        return _walk_counts(self.neighbors, labels, n_classes, wanted.tolist(), direction)
 
     def locality_order(self) -> np.ndarray:
         """Return a permutation that puts near points near each other.
@@ -446,11 +481,11 @@ class NeighborGraph:
         >>> sorted(graph.locality_order().tolist())
         [0, 1, 2, 3]
         """
-        if self.index is not None and self.index.tree is not None:
+        if isinstance(self.index, TreeSearch):
             return self.index.tree.order.astype(np.int64)
         if self.index is not None and self.index.points is not None:
-            return build_tree(self.index.points).order.astype(np.int64)
-        return order_by_links(self.neighbors)
+            return arrange_queries(self.index.points).order.astype(np.int64)
+        return _order_by_links(self.neighbors)
 
     def example_row(self) -> list | None:
         """Return a row that :meth:`query` takes, None where there are no columns to speak of."""
@@ -519,3 +554,129 @@ def describe_search(graph: NeighborGraph) -> tuple[dict[str, Any], list[str]]:
         f"the search {graph.index.name} is approximate: it found {100 * recall.value:.1f} % of the "
         f"neighbours of {recall.n_queries} points that were also searched for exactly"
     ]
+
+
+def _walk_counts(
+    neighbors: np.ndarray, labels: np.ndarray, n_classes: int, k_values: list[int], direction: str
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield (k, class counts around each training point) for rising k.
+
+    They are the sums of the full conditionals (Section 2.2): the members of each class among the k
+    nearest of a point, and those that have the point among their k nearest.
+    """
+    counts = np.zeros((neighbors.shape[1], n_classes), np.int32)
+    is_forward, is_reverse = direction != "reverse", direction != "forward"
+    reached = 0
+    for k in k_values:
+        _add_ranks(neighbors, labels, reached, k, is_forward, is_reverse, counts)
+        reached = k
+        yield k, counts
+
+
+def _check_lists(neighbors: Any, distances: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Check rank-major lists and return them as a graph stores them."""
+    given = np.asarray(neighbors)
+    if given.ndim != 2 or given.size == 0:
+        raise ValueError(f"neighbors must have shape (k_max, n), got {given.shape}")
+    k_max, n = given.shape
+    if k_max >= n:
+        raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, neighbors has {n}")
+    if given.dtype.kind not in "iu":
+        raise ValueError(f"neighbors must be integers, got {given.dtype}")
+    outside = (given < 0) | (given >= n)
+    if outside.any():
+        r, i = np.argwhere(outside)[0]
+        raise ValueError(
+            f"point {i} has the neighbour {given[r, i]} at rank {r + 1}, points are 0..{n - 1}"
+        )
+    lists = np.array(given, dtype=np.uint32, order="C")
+    i, r = _find_repeat(lists)
+    if i >= 0:
+        if lists[r, i] == i:
+            raise ValueError(f"point {i} stands in its own list, at rank {r + 1}")
+        raise ValueError(f"point {i} has the neighbour {lists[r, i]} twice, again at rank {r + 1}")
+    if distances is None:
+        return lists, None
+    lengths = np.array(distances, dtype=np.float64, order="C")
+    if lengths.shape != lists.shape:
+        raise ValueError(f"neighbors has shape {lists.shape} but distances {lengths.shape}")
+    bad = ~(lengths >= 0)
+    bad[1:] |= lengths[1:] < lengths[:-1]
+    if bad.any():
+        r, i = np.argwhere(bad)[0]
+        raise ValueError(
+            f"point {i} has the distance {lengths[r, i]} at rank {r + 1}; distances must be >= 0 "
+            "and not fall with the rank"
+        )
+    return lists, lengths
+
+
+def _order_by_links(neighbors: np.ndarray) -> np.ndarray:
+    """Return a permutation that puts linked points near each other (reverse Cuthill-McKee)."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    # The first few ranks shape the order; more would cost time and change little.
+    few = neighbors[:5]
+    k, n = few.shape
+    starts = np.arange(0, k * n + 1, k)
+    links = csr_array((np.ones(k * n, np.int8), few.T.ravel().astype(np.int32), starts), (n, n))
+    both = (links + links.T).tocsr()
+    return reverse_cuthill_mckee(both, symmetric_mode=True).astype(np.int64)
+
+
+@kernel
+def _find_repeat(neighbors):
+    """Return the point and rank of the first entry that is the point itself or stands twice."""
+    k_max, n = neighbors.shape
+    seen_by = np.full(n, -1)
+    for i in range(n):
+        seen_by[i] = i
+        for r in range(k_max):
+            j = neighbors[r, i]
+            if seen_by[j] == i:
+                return i, r
+            seen_by[j] = i
+    return -1, -1
+
+
+@kernel
+def _add_ranks(neighbors, labels, start, stop, is_forward, is_reverse, counts):
+    """Add the edges at ranks start + 1 .. stop to both of their ends."""
+    n = neighbors.shape[1]
+    for r in range(start, stop):
+        row = neighbors[r]
+        if is_forward:
+            for i in range(n):
+                counts[i, labels[row[i]]] += np.int32(1)
+        if is_reverse:
+            for i in range(n):
+                counts[row[i], labels[i]] += np.int32(1)
+
+
+@kernel
+def _count_in_degrees(neighbors):
+    k_max, n = neighbors.shape
+    counts = np.zeros((k_max, n), np.uint32)
+    for r in range(k_max):
+        if r > 0:
+            counts[r] = counts[r - 1]
+        for i in range(n):
+            counts[r, neighbors[r, i]] += np.uint32(1)
+    return counts
+
+
+@kernel
+def _list_incident(neighbors, starts):
+    k_max, n = neighbors.shape
+    points = np.empty(starts[n], np.uint32)
+    ends = starts[:n].copy()
+    # Rank by rank, so that every prefix of a point's list is the list of a smaller k.
+    for r in range(k_max):
+        for i in range(n):
+            j = neighbors[r, i]
+            points[ends[i]] = j
+            ends[i] += 1
+            points[ends[j]] = np.uint32(i)
+            ends[j] += 1
+    return points

@@ -15,8 +15,7 @@ import numpy as np
 from bayesknn._utils.checks import check_n_features, check_points, is_sparse
 from bayesknn._utils.jit import kernel
 from bayesknn.graph.metrics import Metric
-from bayesknn.graph.ordering import _NOBODY, _select, _sort
-from bayesknn.graph.ties import TieOrder
+from bayesknn.graph.ties import _NOBODY, TieOrder, _make_spare, _select, _sort
 
 _ASYMMETRY = 1e-8
 # Reverse neighbours that may be missing without a warning, as a part of k: they move a probability
@@ -305,8 +304,7 @@ def _rank_stored(starts, indices, data, ties, is_self, neighbors, distances):
         longest = max(longest, starts[q + 1] - starts[q])
     keys = np.empty(longest)
     points = np.empty(longest, np.uint32)
-    spare_keys, spare_points = np.empty(k), np.empty(k, np.uint32)
-    slots = np.empty(k + 1, np.int64)
+    spare = _make_spare(k)
     for q in range(m):
         own = np.uint32(q) if is_self else _NOBODY
         found = 0
@@ -318,7 +316,7 @@ def _rank_stored(starts, indices, data, ties, is_self, neighbors, distances):
             return q
         if found > k:
             _select(keys, points, 0, found, k - 1)
-        _sort(keys, points, k, spare_keys, spare_points, slots)
+        _sort(keys, points, k, spare)
         neighbors[:, q] = rows[points[:k]]
         distances[:, q] = keys[:k]
     return -1

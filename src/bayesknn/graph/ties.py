@@ -1,8 +1,10 @@
-"""Who comes first at equal distance: the row with the smaller key (SPEC, notation).
+"""The order of neighbours: by distance, and at equal distance by the key of the row.
 
 The key of a row is a fixed pseudo-random function of its index, splitmix64, so that the way a
 file is sorted favours no class, the lists do not depend on the search structure, and rows that
-are added at the end leave the order of the others as it was.
+are added at the end leave the order of the others as it was. Kernels know a point by its rank
+among ties, its place in the order of keys. No two are equal, so that the result cannot depend on
+the search structure or on the number of threads.
 """
 
 from __future__ import annotations
@@ -11,6 +13,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+
+from bayesknn._utils.jit import kernel
+
+_NOBODY = np.uint32(0xFFFFFFFF)
 
 
 class TieOrder(NamedTuple):
@@ -66,3 +72,190 @@ def _mix(counters: np.ndarray) -> np.ndarray:
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
+
+
+@kernel
+def _partition(keys, points, low, high):
+    """Hoare's partition of ``low..high`` (inclusive) around the median of three."""
+    middle = (low + high) >> 1
+    if keys[middle] < keys[low] or (keys[middle] == keys[low] and points[middle] < points[low]):
+        keys[middle], keys[low] = keys[low], keys[middle]
+        points[middle], points[low] = points[low], points[middle]
+    if keys[high] < keys[low] or (keys[high] == keys[low] and points[high] < points[low]):
+        keys[high], keys[low] = keys[low], keys[high]
+        points[high], points[low] = points[low], points[high]
+    if keys[high] < keys[middle] or (keys[high] == keys[middle] and points[high] < points[middle]):
+        keys[high], keys[middle] = keys[middle], keys[high]
+        points[high], points[middle] = points[middle], points[high]
+    key, point = keys[middle], points[middle]
+    i, j = low, high
+    while i <= j:
+        while keys[i] < key or (keys[i] == key and points[i] < point):
+            i += 1
+        while keys[j] > key or (keys[j] == key and points[j] > point):
+            j -= 1
+        if i <= j:
+            keys[i], keys[j] = keys[j], keys[i]
+            points[i], points[j] = points[j], points[i]
+            i += 1
+            j -= 1
+    return i, j
+
+
+@kernel
+def _select(keys, points, start, stop, nth):
+    """Reorder ``start:stop`` so that entry ``nth`` is in place and no later one comes before it."""
+    low, high = start, stop - 1
+    while low < high:
+        i, j = _partition(keys, points, low, high)
+        if nth <= j:
+            high = j
+        elif nth >= i:
+            low = i
+        else:
+            return
+
+
+@kernel
+def _cut(keys, points, n, k):
+    """Cut n pairs back to about k; return how many are left, and the limit for further ones.
+
+    The k best are among those left, and k of these come before or at the limit, a pair of key and
+    point. Most often a few whole passes find a key with about k others below: they only count,
+    which is quick, and there is no branch to guess wrong. Where keys crowd, as with many ties,
+    exactly the k best are left.
+    """
+    size, wanted = np.uint64(n), np.uint64(k)
+    enough = wanted + np.uint64((n - k) // 4)
+    # The limit is sought between a key that is too low and, once one is found, one too high.
+    low, high, limit = 0.0, np.inf, keys[0]
+    # A handful of tries is enough where keys are spread at all.
+    for _ in range(12):
+        n_below = np.uint64(0)
+        for t in range(size):
+            n_below += np.uint64(keys[t] <= limit)
+        if wanted <= n_below <= enough:
+            kept = np.uint64(0)
+            for t in range(size):
+                # Written in any case, and written over by the next if it is not to stay.
+                key, point = keys[t], points[t]
+                keys[kept], points[kept] = key, point
+                kept += np.uint64(key <= limit)
+            return np.int64(kept), limit, _NOBODY
+        if n_below < wanted:
+            low = limit
+            limit = 2 * limit if high == np.inf else low + (high - low) / 2
+        else:
+            high = limit
+            limit = low + (high - low) / 2
+    _select(keys, points, 0, n, k - 1)
+    return np.int64(k), keys[k - 1], points[k - 1]
+
+
+@kernel
+def _split(keys, points, n):
+    """Quicksort down to runs that are short enough for insertion."""
+    lows = np.empty(64, np.int64)
+    highs = np.empty(64, np.int64)
+    top = 0
+    low, high = 0, n - 1
+    while True:
+        while high - low > 12:
+            i, j = _partition(keys, points, low, high)
+            # The longer part waits, which bounds the stack by log2(n).
+            if j - low < high - i:
+                lows[top], highs[top] = i, high
+                high = j
+            else:
+                lows[top], highs[top] = low, j
+                low = i
+            top += 1
+        if top == 0:
+            break
+        top -= 1
+        low, high = lows[top], highs[top]
+
+
+class Spare(NamedTuple):
+    """Room in which n pairs are sorted."""
+
+    keys: np.ndarray
+    points: np.ndarray
+    slots: np.ndarray
+
+
+@kernel
+def _make_spare(n):
+    return Spare(np.empty(n), np.empty(n, np.uint32), np.empty(n + 1, np.int64))
+
+
+@kernel
+def _sort(keys, points, n, spare):
+    """Sort the first n pairs.
+
+    Distances of neighbours are spread out well enough that a slot by value nearly sorts them, and
+    insertion does the rest. Where they are not, as with many ties, quicksort takes its place.
+    """
+    spare_keys, spare_points, slots = spare
+    lowest, highest = keys[0], keys[0]
+    for t in range(1, n):
+        lowest, highest = min(lowest, keys[t]), max(highest, keys[t])
+    scale = (n - 1) / (highest - lowest) if lowest < highest < np.inf else 0.0
+    is_spread = 0.0 < scale < np.inf
+    if is_spread:
+        for t in range(n + 1):
+            slots[t] = 0
+        for t in range(n):
+            slot = np.uint64((keys[t] - lowest) * scale) + np.uint64(1)
+            slots[slot] += 1
+            is_spread &= slots[slot] <= 24
+    if not is_spread:
+        _split(keys, points, n)
+    else:
+        for t in range(1, n):
+            slots[t] += slots[t - 1]
+        for t in range(n):
+            slot = np.uint64((keys[t] - lowest) * scale)
+            spare_keys[slots[slot]], spare_points[slots[slot]] = keys[t], points[t]
+            slots[slot] += 1
+        # Not as slices, whose checks take long to compile.
+        for t in range(n):
+            keys[t], points[t] = spare_keys[t], spare_points[t]
+    for t in range(1, n):
+        key, point = keys[t], points[t]
+        s = t - 1
+        while s >= 0 and (keys[s] > key or (keys[s] == key and points[s] > point)):
+            keys[s + 1], points[s + 1] = keys[s], points[s]
+            s -= 1
+        keys[s + 1], points[s + 1] = key, point
+
+
+@kernel
+def _rank_rows(distances, ties, own, start, neighbors, ranked):
+    """Write the smallest entries of each row of ``distances``, in order, to columns from ``start``.
+
+    ``own[q]`` is the point that row q belongs to and that is left out; ``_NOBODY`` for none.
+    """
+    n_rows, n = distances.shape
+    rows, ranks = ties
+    k = neighbors.shape[0]
+    capacity = k + 64 + k // 4
+    keys = np.empty(capacity)
+    points = np.empty(capacity, np.uint32)
+    spare = _make_spare(capacity)
+    for q in range(n_rows):
+        row, skip = distances[q], own[q]
+        found = 0
+        limit, limit_point = np.inf, _NOBODY
+        for i in range(np.uint32(n)):
+            if row[i] > limit or (row[i] == limit and ranks[i] > limit_point) or i == skip:
+                continue
+            keys[found] = row[i]
+            points[found] = ranks[i]
+            found += 1
+            if found == capacity:
+                found, limit, limit_point = _cut(keys, points, found, k)
+        _sort(keys, points, found, spare)
+        for r in range(k):
+            neighbors[r, start + q] = rows[points[r]]
+            ranked[r, start + q] = keys[r]

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn._utils.jit import kernel
-from bayesknn.graph.threads import run_in_threads
+from bayesknn._utils.threads import run_in_threads
 from bayesknn.model import BoltzmannModel
 
 # Directed edges below which threads would cost more than they save.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from bayesknn.graph.threads import run_in_threads
+from bayesknn._utils.threads import run_in_threads
 from bayesknn.predictive.conditional_logit import fit_conditional_logit
 
 # Prior standard deviations of every alpha and of (b_1, b_2).

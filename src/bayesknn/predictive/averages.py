@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from bayesknn._utils.jit import kernel
-from bayesknn.graph.threads import run_in_threads
+from bayesknn._utils.threads import run_in_threads
 from bayesknn.predictive.nodes import PosteriorNodes
 
 # Points at a time in a thread.

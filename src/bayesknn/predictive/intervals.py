@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from bayesknn._utils.jit import kernel
-from bayesknn.graph.threads import run_in_threads
+from bayesknn._utils.threads import run_in_threads
 from bayesknn.predictive.averages import (
     POINTS_A_TASK,
     _rank_classes,

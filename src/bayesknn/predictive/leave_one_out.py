@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from bayesknn._utils.jit import kernel
-from bayesknn.graph.threads import run_in_threads
+from bayesknn._utils.threads import run_in_threads
 from bayesknn.predictive.averages import POINTS_A_TASK, _rank_classes, weights_or_ones
 from bayesknn.predictive.nodes import PosteriorNodes
 

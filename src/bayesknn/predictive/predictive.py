@@ -19,7 +19,7 @@ import numpy as np
 from bayesknn._utils.checks import check_choice, count_rows
 from bayesknn._utils.progress import progress
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.counter import NeighborCounter
+from bayesknn.graph.queries import NeighborCounter
 from bayesknn.model import BoltzmannModel
 from bayesknn.predictive.influence import find_influence
 from bayesknn.predictive.nodes import PosteriorNodes

@@ -9,18 +9,18 @@ import numpy as np
 from bayesknn._utils.checks import check_choice, check_count, is_sparse, show
 from bayesknn._utils.extras import SEARCHES
 from bayesknn._utils.progress import progress
-from bayesknn.graph.metrics import Metric
+from bayesknn.graph.metrics import Metric, is_city_block
 from bayesknn.graph.precomputed import Precomputed, find_tied_beyond
-from bayesknn.graph.search.blocked import is_worth_products
-from bayesknn.graph.search.borrowed import BallTreeSearch, BorrowedKDTreeSearch
-from bayesknn.graph.search.every_pair import BruteSearch, PrecomputedSearch
-from bayesknn.graph.search.faiss_index import HNSWSearch, IVFSearch, is_city_block
-from bayesknn.graph.search.own_tree import ProductSearch, TreeSearch
+from bayesknn.graph.search.brute import BruteSearch, PrecomputedSearch
+from bayesknn.graph.search.faiss_index import HNSWSearch, IVFSearch
+from bayesknn.graph.search.kd_tree import TreeSearch
+from bayesknn.graph.search.products import ProductSearch, is_worth_products
+from bayesknn.graph.search.scikit_learn_trees import BallTreeSearch, ScikitLearnKDTreeSearch
 from bayesknn.graph.search.search_index import Advance, Lists, SearchIndex
 from bayesknn.graph.ties import TieOrder, order_ties
 
 _EUCLIDEAN = {cls.name: cls for cls in (TreeSearch, ProductSearch)}
-_BORROWED = {cls.name: cls for cls in (BorrowedKDTreeSearch, BallTreeSearch)}
+_OF_SCIKIT_LEARN = {cls.name: cls for cls in (ScikitLearnKDTreeSearch, BallTreeSearch)}
 _APPROXIMATE = {cls.name: cls for cls in (HNSWSearch, IVFSearch)}
 # On fewer points than this measuring every pair is faster than walking a tree, or in a plane as
 # fast but for new points, and there is much less to compile on first use. A ball tree skips little
@@ -83,7 +83,7 @@ def find_neighbors(
         raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, X has n_samples = {n}")
     if search == "auto" and isinstance(index, TreeSearch):
         if is_worth_products(index.tree, min(k_max + 1, n - 1)):
-            index = index.by_products()
+            index = ProductSearch.from_tree(index)
     with progress("Finding neighbours", n, verbose=verbose) as advance:
         neighbors, distances, tied_beyond = search_all(index, k_max, n_jobs, advance)
     return neighbors, distances, index, tied_beyond
@@ -140,7 +140,7 @@ def build_index(
     >>> from bayesknn.graph.metrics import Euclidean
     >>> from bayesknn.graph.search import build_index
     >>> index = build_index([[0.0], [1.0], [3.0]], Euclidean())
-    >>> (_, distances), _ = index.query(np.array([[2.5]]), k=2, reach=None)
+    >>> (_, distances), _ = index.query(np.array([[2.5]]), k=2, radii=None)
     >>> distances.tolist()
     [[0.5], [1.5]]
     """
@@ -211,9 +211,9 @@ def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:
         return _APPROXIMATE[search]
     if metric.is_euclidean and search in _EUCLIDEAN:
         return _EUCLIDEAN[search]
-    if search not in _BORROWED:
+    if search not in _OF_SCIKIT_LEARN:
         raise ValueError(f"search={search!r} does not serve metric {metric.name!r}; use 'brute'")
-    return _BORROWED[search]
+    return _OF_SCIKIT_LEARN[search]
 
 
 def _check_params(kind: type[SearchIndex], params: Any) -> dict[str, int]:

@@ -15,14 +15,12 @@ import numpy as np
 
 from bayesknn._utils.extras import require
 from bayesknn._utils.jit import kernel
-from bayesknn.graph.metrics import Metric
-from bayesknn.graph.ordering import _NOBODY
+from bayesknn._utils.threads import run_in_threads
+from bayesknn.graph.metrics import _measure_listed, is_city_block
 from bayesknn.graph.precomputed import rank_stored
-from bayesknn.graph.reach import Reach
-from bayesknn.graph.reverse import assemble, reverse_in_sparse
-from bayesknn.graph.search.every_pair import BruteSearch
+from bayesknn.graph.search.brute import BruteSearch, assemble, reverse_among_stored
 from bayesknn.graph.search.search_index import Advance, Lists, Recall, Reverse, SearchIndex
-from bayesknn.graph.threads import run_in_threads
+from bayesknn.graph.ties import _NOBODY
 
 # Candidates beyond k: the point itself is one, and others show where ties end.
 _MORE = 16
@@ -33,7 +31,6 @@ _ROWS, _STRIP = 8192, 256
 _SAMPLE = 200
 # faiss warns of fewer points than this to a centroid.
 _POINTS_A_LIST = 39
-_NAMES_OF_L1 = ("manhattan", "cityblock", "l1")
 
 
 def import_faiss(name: str) -> Any:
@@ -91,23 +88,23 @@ class ApproximateSearch(SearchIndex):
         return neighbors, distances
 
     def query(
-        self, rows: Any, k: int, reach: Reach | None, n_jobs: int | None = None
+        self, rows: Any, k: int, radii: Any, n_jobs: int | None = None
     ) -> tuple[Lists, Reverse | None]:
         """Search for new points; reverse neighbours are looked for among more of the nearest."""
-        return self._search(rows, np.full(len(rows), _NOBODY), k, reach, n_jobs)
+        return self._search(rows, np.full(len(rows), _NOBODY), k, radii, n_jobs)
 
     def _search(
         self,
         rows: np.ndarray,
         own: np.ndarray,
         k: int,
-        reach: Reach | None,
+        radii: Any,
         n_jobs: int | None,
         advance: Advance | None = None,
     ) -> tuple[Lists, Reverse | None]:
         faiss, index, m, n = import_faiss(self.name), self._open(n_jobs), len(rows), self.n_points
         asked = k + _MORE
-        if reach is not None:
+        if radii is not None:
             asked = max(asked, self.params["n_candidates"] or 4 * k)
         neighbors, distances = np.empty((k, m), np.uint32), np.empty((k, m))
         parts: list[Any] = []
@@ -117,7 +114,7 @@ class ApproximateSearch(SearchIndex):
             with _threads(faiss, n_jobs):
                 _, found = index.search(self._round(rows[part]), min(asked, n))
             lists, some = _order_candidates(
-                self, self._points, rows[part], found, own[part], k, reach, n_jobs
+                self, self._points, rows[part], found, own[part], k, radii, n_jobs
             )
             neighbors[:, part], distances[:, part] = lists
             left.extend((np.flatnonzero(np.isinf(lists[1][-1])) + start).tolist())
@@ -129,7 +126,7 @@ class ApproximateSearch(SearchIndex):
             brute = BruteSearch(self._points, self.metric, self.tie_order, self._ties)
             near, _ = brute.rank(rows[left], own[left], k, None, n_jobs)
             neighbors[:, left], distances[:, left] = near
-        reverse = None if reach is None else assemble(parts, np.arange(m))
+        reverse = None if radii is None else assemble(parts, np.arange(m))
         return (neighbors, distances), reverse
 
     def _judge(self, distances: np.ndarray, n_jobs: int | None) -> None:
@@ -222,11 +219,6 @@ class IVFSearch(ApproximateSearch):
         return index
 
 
-def is_city_block(metric: Metric) -> bool:
-    """Whether a metric is the city-block distance, the other one that faiss knows."""
-    return getattr(metric, "metric", None) in _NAMES_OF_L1
-
-
 def _order_candidates(
     index: SearchIndex,
     points: np.ndarray,
@@ -234,7 +226,7 @@ def _order_candidates(
     candidates: np.ndarray,
     own: np.ndarray,
     k: int,
-    reach: Reach | None = None,
+    radii: Any = None,
     n_jobs: int | None = None,
 ) -> tuple[Lists, list[Any]]:
     """Order the candidates of some rows by (distance, rank among ties) and keep k.
@@ -250,8 +242,8 @@ def _order_candidates(
     own : ndarray of shape (m,), dtype uint32
         The point that each row is, which is left out.
     k : int
-    reach : Reach, optional
-        To look for reverse neighbours among the candidates.
+    radii : ndarray of shape (n, n_k), optional
+        How far the lists reach, to look for reverse neighbours among the candidates.
     n_jobs : int, optional
 
     Returns
@@ -259,7 +251,7 @@ def _order_candidates(
     neighbors, distances : ndarray of shape (k, m)
         Infinitely far where there are fewer than k.
     parts : list
-        For :func:`bayesknn.graph.reverse.assemble`.
+        For :func:`bayesknn.graph.search.brute.assemble`.
     """
     m, ties, is_l1 = len(rows), index.ties, is_city_block(index.metric)
     neighbors, distances = np.zeros((k, m), np.uint32), np.full((k, m), np.inf)
@@ -267,16 +259,16 @@ def _order_candidates(
 
     def order(start: int, stop: int) -> None:
         strip = candidates[start:stop]
-        lengths = _measure(points, rows[start:stop], strip, is_l1)
+        lengths = _measure(points, rows[start:stop], np.maximum(strip, 0), is_l1)
         is_there = (strip >= 0) & (strip != own[start:stop, None])
         enough = is_there.sum(axis=1) >= k
         is_ranked = is_there & enough[:, None]
         neighbors[:, start:stop][:, enough], distances[:, start:stop][:, enough] = rank_stored(
             *_as_rows(strip[enough], lengths[enough], is_ranked[enough]), k, ties
         )
-        if reach is not None:
+        if radii is not None:
             stored = _as_rows(strip, lengths, is_there)
-            parts[start // _STRIP] = reverse_in_sparse(*stored, reach.lists)
+            parts[start // _STRIP] = reverse_among_stored(*stored, radii)
 
     run_in_threads(order, m, _STRIP, n_jobs)
     return (neighbors, distances), parts
@@ -291,16 +283,10 @@ def _as_rows(
 
 
 @kernel
-def _measure(points, rows, candidates, is_l1):
-    """Distances to candidates, summed over the features in their order."""
+def _measure(points, rows, candidates, is_city_block):
+    """Distances from each row to its candidates."""
     m, size = candidates.shape
     found = np.empty((m, size))
     for q in range(m):
-        for c in range(size):
-            i = max(candidates[q, c], 0)
-            total = 0.0
-            for f in range(points.shape[1]):
-                gap = rows[q, f] - points[i, f]
-                total += abs(gap) if is_l1 else gap * gap
-            found[q, c] = total if is_l1 else np.sqrt(total)
+        _measure_listed(rows, q, points, candidates[q], size, is_city_block, found[q])
     return found

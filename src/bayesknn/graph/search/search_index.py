@@ -6,18 +6,13 @@ A back end is saved and loaded as the points and their metric; trees are built a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ties import TieOrder, order_ties
-
-if TYPE_CHECKING:
-    from bayesknn.graph.kdtree import KDTree
-    from bayesknn.graph.reach import Reach
-    from bayesknn.graph.rounded import Rounded
 
 # Lists of shape (k, m): neighbours, uint32, and distances.
 Lists = tuple[np.ndarray, np.ndarray]
@@ -104,15 +99,14 @@ class SearchIndex:
         """The training points as the metric's numbers; None for precomputed distances."""
         raise NotImplementedError
 
-    @property
-    def tree(self) -> KDTree | None:
-        """The package's own tree, where there is one."""
-        return None
+    def arrange_radii(self, distances: np.ndarray) -> Any:
+        """Arrange the distances of training points to their neighbours for :meth:`query`.
 
-    @property
-    def rounded(self) -> Rounded | None:
-        """The tree's points in single precision."""
-        return None
+        Parameters
+        ----------
+        distances : ndarray of shape (n_k, n)
+        """
+        return np.ascontiguousarray(distances.T)
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
         """Find every training point's k nearest others.
@@ -134,7 +128,7 @@ class SearchIndex:
         raise NotImplementedError
 
     def query(
-        self, rows: Any, k: int, reach: Reach | None, n_jobs: int | None = None
+        self, rows: Any, k: int, radii: Any, n_jobs: int | None = None
     ) -> tuple[Lists, Reverse | None]:
         """Find the k nearest training points of new ones, and those that reach them.
 
@@ -143,8 +137,9 @@ class SearchIndex:
         rows : ndarray of shape (m, p)
             New points as the metric's numbers.
         k : int
-        reach : Reach or None
-            How far the training points' lists reach; None where reverse neighbours are not wanted.
+        radii : object or None
+            How far the training points' lists reach, as :meth:`arrange_radii` returns it; None
+            where reverse neighbours are not wanted.
         n_jobs : int, optional
 
         Returns

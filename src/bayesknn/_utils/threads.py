@@ -27,7 +27,7 @@ def run_in_threads(
 
     Examples
     --------
-    >>> from bayesknn.graph.threads import run_in_threads
+    >>> from bayesknn._utils.threads import run_in_threads
     >>> squares = [0] * 5
     >>> def fill(start, stop):
     ...     squares[start:stop] = [i * i for i in range(start, stop)]

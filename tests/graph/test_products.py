@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.kdtree import build_tree
-from bayesknn.graph.search import blocked
+from bayesknn.graph.search import products
+from bayesknn.graph.search.kd_tree import build_tree
 from bayesknn.graph.ties import order_ties
 from tests.graph import twins
 
@@ -15,8 +15,8 @@ from tests.graph import twins
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Many tiles and strips, at a size where everything can be checked."""
-    monkeypatch.setattr(blocked, "_TILE", 48)
-    monkeypatch.setattr(blocked, "_STRIP", 20)
+    monkeypatch.setattr(products, "_TILE", 48)
+    monkeypatch.setattr(products, "_STRIP", 20)
 
 
 def draw_points(rng, n, p, kind):
@@ -84,30 +84,29 @@ def test_without_the_margin_neighbours_are_lost(monkeypatch):
     points = np.zeros((400, 300))
     points[:, :8] = rng.integers(0, 3, size=(400, 8))
     expected = twins.rank(twins.euclidean(points, points), 20, is_self=True)[0]
-    rounded = blocked.round_points
+    tree = build_tree(points, order_ties(400))
 
-    def round_worse(*arguments):
-        single = rounded(*arguments)
+    def round_worse(tree):
+        single = tree.single_in_order()
         errors = 32 * 2.0**-24 * rng.choice([-1.0, 1.0], size=single.shape)
         return (single * (1.0 + errors)).astype(np.float32)
 
-    monkeypatch.setattr(blocked, "round_points", round_worse)
-    tree = build_tree(points, order_ties(400))
-    found, _, left = blocked.nearest_by_products(tree, 20)
+    monkeypatch.setattr(products, "_single_points", round_worse)
+    found, _, left = products.nearest_by_products(tree, 20)
     assert len(left) == 0
     np.testing.assert_array_equal(found, expected)
-    monkeypatch.setattr(blocked, "find_margin", lambda p: 0.0)
-    assert np.any(blocked.nearest_by_products(tree, 20)[0] != expected)
+    monkeypatch.setattr(products, "find_margin", lambda p: 0.0)
+    assert np.any(products.nearest_by_products(tree, 20)[0] != expected)
 
 
 def test_points_that_cannot_be_told_apart_are_left_to_others():
     crowd = np.ones((600, 3))
     crowd[:40] = np.random.default_rng(4).normal(size=(40, 3))
     tree = build_tree(crowd, order_ties(600))
-    assert len(blocked.nearest_by_products(tree, 5)[2]) == 600
+    assert len(products.nearest_by_products(tree, 5)[2]) == 600
     few = np.random.default_rng(5).normal(size=(2500, 3))
     few[:250] = few[0]
-    left = blocked.nearest_by_products(build_tree(few, order_ties(2500)), 5)[2]
+    left = products.nearest_by_products(build_tree(few, order_ties(2500)), 5)[2]
     assert set(range(250)) <= set(left.tolist()) and len(left) < 312
     for points in (crowd, few):
         graph = NeighborGraph.from_points(points, 5, search="blocked")

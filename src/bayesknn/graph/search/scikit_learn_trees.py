@@ -9,15 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from bayesknn.graph.metrics import Metric
-from bayesknn.graph.ordering import _NOBODY, _rank_rows
-from bayesknn.graph.search.every_pair import CHUNK, BruteSearch, rank_some
+from bayesknn.graph.search.brute import CHUNK, BruteSearch, rank_some
 from bayesknn.graph.search.search_index import Advance, Lists
-from bayesknn.graph.ties import TieOrder
+from bayesknn.graph.ties import _NOBODY, TieOrder, _rank_rows
 
-# Rounding in a borrowed tree's arithmetic is far below this.
+# Rounding in a tree's own arithmetic is far below this.
 _SLACK = 1e-9
 _MORE = 8
-# A borrowed tree is trusted with distances whose powers are at least as large and at most as small.
+# A tree is trusted with distances whose powers are at least as large and at most as small.
 _SMALLEST, _LARGEST = 1e-280, 1e280
 
 
@@ -31,7 +30,7 @@ class BallTreeSearch(BruteSearch):
         return _rank_candidates(self.metric, self.points, self.ties, k, self.name, advance)
 
 
-class BorrowedKDTreeSearch(BallTreeSearch):
+class ScikitLearnKDTreeSearch(BallTreeSearch):
     """scikit-learn's KD-tree, for distances that grow with every coordinate's difference."""
 
     name = "kd_tree"

@@ -15,14 +15,17 @@ order of a KD-tree, and tiles of near ones first, so that few others remain cand
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesknn._utils.jit import kernel
-from bayesknn.graph.kdtree import KDTree
-from bayesknn.graph.ordering import _select, _sort
-from bayesknn.graph.threads import run_in_threads
+from bayesknn._utils.threads import run_in_threads
+from bayesknn.graph.metrics import _measure_listed
+from bayesknn.graph.search.brute import rank_some
+from bayesknn.graph.search.kd_tree import _UNIT, KDTree, TreeSearch
+from bayesknn.graph.search.search_index import Advance, Lists
+from bayesknn.graph.ties import _make_spare, _select, _sort
 
 # Points in a tile and in what a thread takes of it: 16 MB of products, and enough to multiply fast.
 _TILE, _STRIP = 2048, 256
@@ -35,9 +38,6 @@ _SAMPLE = 16
 _TREE, _PRODUCT = (0.0, 0.17), (2.5, 0.021)
 # Where single precision cannot tell this part of the points' neighbours apart, a tree is faster.
 _MANY_LEFT = 0.125
-# Squares of what is much smaller or larger under- or overflow in double precision, too.
-_SMALLEST, _LARGEST = 1e-130, 1e150
-_UNIT = 2.0**-24
 # Far more than what single precision loses by underflow, far less than what it can tell.
 _TINY = 2.0**-100
 
@@ -72,28 +72,19 @@ def nearest_by_products(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.graph.search.blocked import nearest_by_products
-    >>> from bayesknn.graph.kdtree import build_tree
+    >>> from bayesknn.graph.search.products import nearest_by_products
+    >>> from bayesknn.graph.search.kd_tree import build_tree
     >>> from bayesknn.graph.ties import order_ties
     >>> points = np.array([[0.0], [1.0], [1.0], [5.0]])
     >>> nearest_by_products(build_tree(points, order_ties(4)), 2)[0].T.tolist()
     [[2, 1], [2, 0], [1, 0], [2, 1]]
     """
     points = tree.in_order()
-    n, p = points.shape
-    scale = find_scale(points, tree)
-    if scale is None:
+    n = len(points)
+    if tree.scale == 0.0:
         return np.empty((k, 0), np.uint32), np.empty((k, 0)), np.arange(n)
-    single = round_points(points, *scale)
-    halves = 0.5 * np.einsum("ij,ij->i", single, single, dtype=np.float64)
-    margin = find_margin(p)
-    lowered = ((1 - margin) * halves).astype(np.float32)
-    capacity = _capacity(k)
-    keys = np.empty((n, capacity), np.float32)
-    members = np.empty((n, capacity), np.uint32)
-    n_found = np.zeros(n, np.int64)
-    limits = np.full(n, np.inf, np.float32)
-    held = (lowered, halves, margin, k, keys, members, n_found, limits)
+    single = _single_points(tree)
+    held = _make_candidates(single, k)
     products = np.empty((min(_TILE, n), min(_TILE, n)), np.float32)
 
     def visit(first: Any, second: Any) -> None:
@@ -104,37 +95,32 @@ def nearest_by_products(
             np.matmul(
                 single[first + start : first + stop], single[second : second + columns].T, out=strip
             )
-            _collect_rows(strip, first + start, second, *held)
+            _collect_rows(strip, first + start, second, k, held)
 
         def by_columns(start: Any, stop: Any) -> None:
-            _collect_columns(products, rows, start, stop, first, second, *held)
+            _collect_columns(products, rows, start, stop, first, second, k, held)
 
         run_in_threads(by_rows, rows, _STRIP, n_jobs)
         if first != second:
             run_in_threads(by_columns, columns, _STRIP, n_jobs)
 
     neighbors, distances = np.empty((k, n), np.uint32), np.empty((k, n))
-    rows = np.empty_like(tree.order)
-    rows[tree.ranks] = tree.order
 
     def finish(start: Any, stop: Any) -> None:
-        _rank(
-            points, tree.order, tree.ranks, rows, start, stop, halves, margin, k,
-            keys, members, n_found, neighbors, distances,
-        )  # fmt: skip
+        _rank(points, tree, start, stop, held, neighbors, distances)
 
     tiles = range(0, n, _TILE)
     with _one_thread_a_product():
         for apart in range(len(tiles)):
             for first, second in zip(tiles, tiles[apart:], strict=False):
                 visit(first, second)
-            if np.count_nonzero(n_found < 0) > _MANY_LEFT * n:
+            if np.count_nonzero(held.n_found < 0) > _MANY_LEFT * n:
                 return neighbors, distances, np.arange(n)
             if advance is not None:
                 # The pairs that are this far apart, as a part of all.
                 advance(n * 2 * (len(tiles) - apart) / (len(tiles) * (len(tiles) + 1)))
     run_in_threads(finish, n, _STRIP, n_jobs)
-    return neighbors, distances, tree.order[n_found < 0].astype(np.int64)
+    return neighbors, distances, tree.order[held.n_found < 0].astype(np.int64)
 
 
 def find_margin(p: int) -> float:
@@ -151,8 +137,8 @@ def is_worth_products(tree: KDTree, k: int) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.graph.search.blocked import is_worth_products
-    >>> from bayesknn.graph.kdtree import build_tree
+    >>> from bayesknn.graph.search.products import is_worth_products
+    >>> from bayesknn.graph.search.kd_tree import build_tree
     >>> rng = np.random.default_rng(0)
     >>> points = {p: rng.normal(size=(3000, p)) for p in (2, 100)}
     >>> [is_worth_products(build_tree(points[p]), 10) for p in (2, 100)]
@@ -161,18 +147,39 @@ def is_worth_products(tree: KDTree, k: int) -> bool:
     n, p = len(tree.order), tree.blocks.shape[1]
     if n < _FEW_POINTS or p < _FEW_FEATURES or n * _capacity(k) > _MANY_CANDIDATES:
         return False
-    sample = tree.blocks[:: -(-len(tree.blocks) // _SAMPLE), :, 0]
-    squares = (tree.blocks**2).sum(axis=1)[:, None] - 2 * sample @ tree.blocks
+    sample = tree.single[:: -(-len(tree.single) // _SAMPLE), :, 0]
+    squares = (tree.single**2).sum(axis=1)[:, None] - 2 * sample @ tree.single
     squares = squares.transpose(1, 0, 2).reshape(len(sample), -1)
-    reach = np.partition(squares, k, axis=1)[:, k] + (sample**2).sum(axis=1)
-    is_leaf = tree.n_leaves == 1
-    low, high = tree.low[is_leaf], tree.high[is_leaf]
+    nearest = np.partition(squares, k, axis=1)[:, k] + (sample**2).sum(axis=1)
     is_near = [
-        (np.maximum(np.maximum(low - x, x - high), 0.0) ** 2).sum(axis=1) <= square
-        for x, square in zip(sample, reach, strict=True)
+        (np.maximum(np.maximum(tree.low.T - x, x - tree.high.T), 0.0) ** 2).sum(axis=1) <= square
+        for x, square in zip(sample, nearest, strict=True)
     ]
     tree_cost, product_cost = (pair + p * feature for pair, feature in (_TREE, _PRODUCT))
     return bool(np.mean(is_near) * tree_cost > product_cost)
+
+
+class ProductSearch(TreeSearch):
+    """Matrix products among all points, where a tree can skip nothing; the tree for new ones."""
+
+    name = "blocked"
+
+    @classmethod
+    def from_tree(cls, search: TreeSearch) -> ProductSearch:
+        """Take over a tree that is built."""
+        other = cls.__new__(cls)
+        other.__dict__.update(vars(search))
+        return other
+
+    def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
+        """Measure candidates from products, or walk the tree where they tell too few apart."""
+        neighbors, distances, left = nearest_by_products(self.tree, k, n_jobs, advance)
+        if len(left) == self.n_points:
+            return super().neighbors(k, n_jobs, advance)
+        if len(left) > 0:
+            rows = left.astype(np.uint32)
+            rank_some(self.metric, self.points, self.ties, rows, neighbors, distances)
+        return neighbors, distances
 
 
 def _capacity(k: int) -> int:
@@ -180,25 +187,52 @@ def _capacity(k: int) -> int:
     return k + 128 + k // 2
 
 
-def find_scale(points: np.ndarray, tree: KDTree) -> tuple[np.ndarray, float] | None:
-    """Return the centre and a power of two by which squares neither over- nor underflow.
+def _single_points(tree: KDTree) -> np.ndarray:
+    return tree.single_in_order()
 
-    None where they do so in double precision, too.
+
+class Candidates(NamedTuple):
+    """What all points hold while products are looked through.
+
+    Attributes
+    ----------
+    halves : ndarray of shape (n,)
+        Half of the points' squares.
+    lowered : ndarray of shape (n,), dtype float32
+        The same less the margin.
+    margin : float
+        See ``find_margin``.
+    keys, members : ndarray of shape (n, capacity)
+        Candidates of each point and lower bounds of half their squared distances, less what is the
+        same for the whole list.
+    n_found : ndarray of shape (n,), dtype int64
+        How many they are; -1 where too many cannot be told apart.
+    limits : ndarray of shape (n,), dtype float32
+        Keys beyond which nobody is a candidate.
     """
-    if not _SMALLEST < (tree.high[0] - tree.low[0]).max() < _LARGEST:
-        return None
-    centre = points.mean(axis=0)
-    largest = max((tree.high[0] - centre).max(), (centre - tree.low[0]).max())
-    return centre, float(2.0 ** -np.frexp(largest)[1])
+
+    halves: np.ndarray
+    lowered: np.ndarray
+    margin: float
+    keys: np.ndarray
+    members: np.ndarray
+    n_found: np.ndarray
+    limits: np.ndarray
 
 
-def round_points(points: np.ndarray, centre: np.ndarray, scale: float) -> np.ndarray:
-    """Centre, scale and round to single precision."""
-    single = np.empty(points.shape, np.float32)
-    for start in range(0, len(points), _STRIP):
-        strip = slice(start, start + _STRIP)
-        single[strip] = (points[strip] - centre) * scale
-    return single
+def _make_candidates(single: np.ndarray, k: int) -> Candidates:
+    n, p = single.shape
+    margin, capacity = find_margin(p), _capacity(k)
+    halves = 0.5 * np.einsum("ij,ij->i", single, single, dtype=np.float64)
+    return Candidates(
+        halves,
+        ((1 - margin) * halves).astype(np.float32),
+        margin,
+        np.empty((n, capacity), np.float32),
+        np.empty((n, capacity), np.uint32),
+        np.zeros(n, np.int64),
+        np.full(n, np.inf, np.float32),
+    )
 
 
 def _one_thread_a_product() -> Any:
@@ -209,26 +243,22 @@ def _one_thread_a_product() -> Any:
 
 
 @kernel
-def _collect_rows(
-    products, first, second, lowered, halves, margin, k, keys, members, n_found, limits
-):
-    """Add to each row of a strip those of its columns that may be among its k nearest.
-
-    A key is a lower bound of half a squared distance, less what is the same for the whole list.
-    """
+def _collect_rows(products, first, second, k, held):
+    """Add to each row of a strip those of its columns that may be among its k nearest."""
+    lowered, limits = held.lowered, held.limits
     n_columns = np.uint64(products.shape[1])
     start, width = np.uint64(second), np.uint64(64)
-    largest = halves[second : second + products.shape[1]].max()
+    largest = held.halves[second : second + products.shape[1]].max()
     hits = np.empty(65, np.uint64)
     for q in range(np.uint64(products.shape[0])):
         i = np.uint64(first) + q
         if limits[i] == np.inf and products.shape[1] > k + 1:
             limits[i] = _round_up(
                 _find_first_limit(products, q, lowered, start, k + 1)
-                + 2 * margin * (halves[i] + largest)
+                + 2 * held.margin * (held.halves[i] + largest)
             )
         block = np.uint64(0)
-        while block < n_columns and n_found[i] >= 0:
+        while block < n_columns and held.n_found[i] >= 0:
             size, there = min(width, n_columns - block), start + block
             limit = limits[i]
             n_hits = np.uint32(0)
@@ -242,7 +272,7 @@ def _collect_rows(
                 for h in range(at):
                     j = hits[h]
                     key = lowered[there + j] - products[q, block + j]
-                    _add(i, there + j, key, halves, margin, k, keys, members, n_found, limits)
+                    _add(i, there + j, key, k, held)
             block += width
 
 
@@ -279,32 +309,31 @@ def _round_up(limit):
 
 
 @kernel
-def _collect_columns(
-    products, n_rows, start, stop, first, second,
-    lowered, halves, margin, k, keys, members, n_found, limits,
-):  # fmt: skip
+def _collect_columns(products, n_rows, start, stop, first, second, k, held):
     """Add to columns ``start:stop`` those rows of a tile that may be among their k nearest."""
+    limits = held.limits
     width = np.uint64(64)
     block, last = np.uint64(start), np.uint64(stop)
     while block < last:
         size, there = min(width, last - block), np.uint64(second) + block
         for q in range(np.uint64(n_rows)):
             i = np.uint64(first) + q
-            low = lowered[i]
+            low = held.lowered[i]
             n_hits = np.uint32(0)
             for j in range(size):
                 n_hits += np.uint32(low - products[q, block + j] <= limits[there + j])
             if n_hits > np.uint32(0):
                 for j in range(size):
                     key = low - products[q, block + j]
-                    if key <= limits[there + j] and n_found[there + j] >= 0:
-                        _add(there + j, i, key, halves, margin, k, keys, members, n_found, limits)
+                    if key <= limits[there + j] and held.n_found[there + j] >= 0:
+                        _add(there + j, i, key, k, held)
         block += width
 
 
 @kernel
-def _add(i, j, key, halves, margin, k, keys, members, n_found, limits):
+def _add(i, j, key, k, held):
     """Make point j a candidate of point i; give up on i where too many cannot be told apart."""
+    keys, members, n_found, limits = held.keys, held.members, held.n_found, held.limits
     if i == j or n_found[i] < 0 or key > limits[i]:
         return
     at, capacity = n_found[i], keys.shape[1]
@@ -312,19 +341,20 @@ def _add(i, j, key, halves, margin, k, keys, members, n_found, limits):
     members[i, np.uint64(at)] = np.uint32(j)
     at += 1
     if at == capacity:
-        at, limits[i] = _cut_back(keys[i], members[i], at, halves, margin, i, k)
+        at, limits[i] = _cut_back(i, at, k, held)
         if at > capacity - capacity // 8:
             at, limits[i] = -1, -np.inf
     n_found[i] = at
 
 
 @kernel
-def _cut_back(keys, points, n, halves, margin, own, k):
+def _cut_back(i, n, k, held):
     """Keep those that may be among the k nearest; return their number and the limit for others."""
+    keys, points, halves = held.keys[i], held.members[i], held.halves
     _select(keys, points, 0, n, k - 1)
     limit = -np.inf
     for r in range(k):
-        limit = max(limit, keys[r] + 2 * margin * (halves[own] + halves[points[r]]))
+        limit = max(limit, keys[r] + 2 * held.margin * (halves[i] + halves[points[r]]))
     limit = _round_up(limit)
     left = 0
     for r in range(n):
@@ -335,50 +365,21 @@ def _cut_back(keys, points, n, halves, margin, own, k):
 
 
 @kernel
-def _rank(
-    points, order, ranks, rows, start, stop, halves, margin, k,
-    keys, members, n_found, neighbors, distances,
-):  # fmt: skip
+def _rank(points, tree, start, stop, held, neighbors, distances):
     """Measure the candidates of points ``start:stop`` and write the k nearest, in order."""
-    capacity = keys.shape[1]
-    lengths = np.empty(capacity)
-    places = np.empty(capacity, np.uint32)
-    spare_keys, spare_points = np.empty(capacity), np.empty(capacity, np.uint32)
-    slots = np.empty(capacity + 1, np.int64)
-    for i in range(start, stop):
-        size = n_found[i]
+    k, capacity = neighbors.shape[0], held.keys.shape[1]
+    lengths, places = np.empty(capacity), np.empty(capacity, np.uint32)
+    spare = _make_spare(capacity)
+    for t in range(start, stop):
+        i, size = np.uint64(t), held.n_found[t]
         if size < 0:
             continue
         if size > k:
-            size, _ = _cut_back(keys[i], members[i], size, halves, margin, np.uint64(i), k)
-        _measure(points, np.uint64(i), members[i], size, lengths)
+            size, _ = _cut_back(i, size, k, held)
+        _measure_listed(points, i, points, held.members[i], size, False, lengths)
         for r in range(size):
-            places[r] = ranks[members[i, r]]
-        _sort(lengths, places, size, spare_keys, spare_points, slots)
+            places[r] = tree.ranks[held.members[i, r]]
+        _sort(lengths, places, size, spare)
         for r in range(k):
-            neighbors[r, order[i]] = rows[places[r]]
-            distances[r, order[i]] = lengths[r]
-
-
-@kernel
-def _measure(coordinates, i, members, size, found):
-    """Distances from point i to members, each summed over the features in their order.
-
-    Four sums at a time, which do not wait for each other.
-    """
-    p = np.uint64(coordinates.shape[1])
-    last = size - 1
-    for r in range(0, size, 4):
-        a, b = np.uint64(members[r]), np.uint64(members[min(r + 1, last)])
-        c, d = np.uint64(members[min(r + 2, last)]), np.uint64(members[min(r + 3, last)])
-        to_a, to_b, to_c, to_d = 0.0, 0.0, 0.0, 0.0
-        for f in range(p):
-            x = coordinates[i, f]
-            to_a += (x - coordinates[a, f]) * (x - coordinates[a, f])
-            to_b += (x - coordinates[b, f]) * (x - coordinates[b, f])
-            to_c += (x - coordinates[c, f]) * (x - coordinates[c, f])
-            to_d += (x - coordinates[d, f]) * (x - coordinates[d, f])
-        found[r] = np.sqrt(to_a)
-        found[min(r + 1, last)] = np.sqrt(to_b)
-        found[min(r + 2, last)] = np.sqrt(to_c)
-        found[min(r + 3, last)] = np.sqrt(to_d)
+            neighbors[r, tree.order[i]] = tree.rows[places[r]]
+            distances[r, tree.order[i]] = lengths[r]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.counter import NeighborCounter
+from bayesknn.graph.queries import NeighborCounter
 from tests.graph import twins
 from tests.graph.test_query import training_and_new
 
@@ -117,13 +117,13 @@ def test_only_the_wanted_distances_are_kept_and_none_for_forward_neighbours():
     graph = NeighborGraph.from_points(points, 30)
     forward = NeighborCounter(graph, labels, 2, [4, 20], "forward")
     forward.count(points)
-    assert "_reach" not in vars(forward)
+    assert "_radii" not in vars(forward)
     both = NeighborCounter(graph, labels, 2, [4, 20])
     expected = both.count(points)
-    assert both._reach.lists.shape == (90, 2)
-    assert "reach" not in vars(graph)
+    assert both._radii.shape == (90, 2)
+    assert "radii" not in vars(graph)
     again = pickle.loads(pickle.dumps(both))
-    assert "_reach" not in vars(again)
+    assert "_radii" not in vars(again)
     np.testing.assert_array_equal(again.count(points), expected)
 
 

@@ -1,0 +1,339 @@
+"""Neighbours and class counts among points that lie in several blocks.
+
+The lists of a block's points start with those among themselves; then every other block is
+searched for nearer ones, and the two lists are merged by (distance, key of the row in the whole
+table), so that the result is that of one search over all points to the bit (Section 1.1).
+
+The edge from i to its neighbour j at rank r counts for i, whose block has the list, and for j: it
+is sent to the block of j as (j, r, label of i). A block that has received its edges knows the
+counts around its points for every k, in both directions (Section 2.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesknn._utils.jit import kernel
+from bayesknn.graph.search.kd_tree import (
+    KDTree,
+    Queries,
+    TreeRadii,
+    arrange_queries,
+    build_tree,
+    measure_radii,
+    nearest_in_tree,
+    reverse_in_tree,
+)
+from bayesknn.graph.ties import key_of_rows, order_ties
+from bayesknn.likelihood.deficits import Deficits, add_deficits, count_deficits
+
+
+class Block(NamedTuple):
+    """Some of the training points, ready to be searched.
+
+    Attributes
+    ----------
+    first : int
+        Number of its first row in the whole table.
+    tree : KDTree
+        Holds the points; ties are settled as in the whole table.
+    labels : ndarray of shape (n,), unsigned
+        Class numbers.
+    """
+
+    first: int
+    tree: KDTree
+    labels: np.ndarray
+
+
+class BlockLists(NamedTuple):
+    """The nearest points of some rows, as far as blocks were searched.
+
+    Attributes
+    ----------
+    neighbors : ndarray of shape (k, m), dtype uint32
+        Rows of the whole table.
+    distances : ndarray of shape (k, m)
+        Infinite where fewer than k points were seen.
+    labels : ndarray of shape (k, m), unsigned
+        The neighbours' class numbers.
+    """
+
+    neighbors: np.ndarray
+    distances: np.ndarray
+    labels: np.ndarray
+
+
+def make_block(points: np.ndarray, labels: np.ndarray, first: int) -> Block:
+    """Build the tree of a block.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, p), dtype float64
+    labels : ndarray of shape (n,), unsigned
+    first : int
+    """
+    return Block(first, build_tree(points, order_ties(len(points), 0, first)), labels)
+
+
+def search_block(
+    queries: Queries | None, block: Block, k: int, lists: BlockLists | None = None
+) -> BlockLists:
+    """Add what a block holds to the lists of some points.
+
+    Parameters
+    ----------
+    queries : Queries or None
+        The points whose neighbours are wanted; None for the block's own points, each without
+        itself.
+    block : Block
+    k : int
+    lists : BlockLists, optional
+        What other blocks gave.
+
+    Returns
+    -------
+    BlockLists
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.distributed.blocks import make_block, own_queries, search_block
+    >>> labels = np.zeros(2, np.uint8)
+    >>> left = make_block(np.array([[0.0], [1.0]]), labels, first=0)
+    >>> right = make_block(np.array([[1.5], [9.0]]), labels, first=2)
+    >>> lists = search_block(None, left, 1)
+    >>> search_block(own_queries(left), right, 1, lists).neighbors.tolist()
+    [[1, 2]]
+    """
+    m = len((block.tree if queries is None else queries).order)
+    limits = np.full(m, np.inf) if lists is None else lists.distances[-1]
+    limits = np.ascontiguousarray(limits)
+    rows, distances = nearest_in_tree(block.tree, queries, k, limits=limits)
+    found = BlockLists(rows + np.uint32(block.first), distances, block.labels[rows])
+    return found if lists is None else merge_lists(lists, found)
+
+
+def own_queries(block: Block) -> Queries:
+    """Return a block's points as queries to other blocks."""
+    return Queries(block.tree.order, block.tree.blocks)
+
+
+def merge_lists(one: BlockLists, other: BlockLists) -> BlockLists:
+    """Return the k nearest of both, by (distance, key of the row)."""
+    merged = BlockLists(*(np.empty_like(part) for part in one))
+    _merge(one, key_of_rows(one.neighbors), other, key_of_rows(other.neighbors), merged)
+    return merged
+
+
+def cast_labels(n_classes: int) -> Any:
+    """Return the narrowest type that holds class numbers."""
+    return np.uint8 if n_classes <= 2**8 else np.uint16 if n_classes <= 2**16 else np.uint32
+
+
+class Edges(NamedTuple):
+    """Edges that end in one block, sorted by rank.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (k + 1,), dtype int64
+        Those of rank r + 1 are ``starts[r] : starts[r + 1]``.
+    targets : ndarray, dtype uint32
+        Rows of the block.
+    labels : ndarray, unsigned
+        Of the points that they come from.
+    """
+
+    starts: np.ndarray
+    targets: np.ndarray
+    labels: np.ndarray
+
+
+def send_edges(lists: BlockLists, labels: np.ndarray, firsts: np.ndarray) -> list[Edges]:
+    """Sort a block's edges by the block that they end in.
+
+    Parameters
+    ----------
+    lists : BlockLists
+        Of the block's points.
+    labels : ndarray of shape (m,)
+        Their labels.
+    firsts : ndarray of shape (n_blocks,)
+        First rows of all blocks.
+
+    Returns
+    -------
+    list of Edges
+        One for each block.
+    """
+    k, m = lists.neighbors.shape
+    target = np.searchsorted(firsts, lists.neighbors, side="right") - 1
+    ranks = np.broadcast_to(np.arange(k)[:, None], (k, m))
+    sources = np.broadcast_to(labels, (k, m))
+    sent = []
+    for b, first in enumerate(firsts):
+        here = target == b
+        starts = np.searchsorted(ranks[here], np.arange(k + 1))
+        rows = lists.neighbors[here] - np.uint32(first)
+        sent.append(Edges(starts.astype(np.int64), rows, sources[here]))
+    return sent
+
+
+def walk_counts(
+    lists: BlockLists, received: Sequence[Edges], n_classes: int, k_values: Sequence[int]
+) -> Iterator[np.ndarray]:
+    """Yield the class counts around a block's points for rising k.
+
+    Parameters
+    ----------
+    lists : BlockLists
+    received : sequence of Edges
+        From every block; none where reverse neighbours do not count.
+    n_classes : int
+    k_values : sequence of int
+        Rising.
+
+    Yields
+    ------
+    ndarray of shape (m, n_classes), dtype int32
+        One array, updated in place.
+    """
+    counts = np.zeros((lists.neighbors.shape[1], n_classes), np.int32)
+    reached = 0
+    for k in k_values:
+        _add_forward(lists.labels, reached, k, counts)
+        for edges in received:
+            start, stop = edges.starts[reached], edges.starts[k]
+            _add_reverse(edges.targets, edges.labels, start, stop, counts)
+        reached = k
+        yield counts
+
+
+def tabulate_block(
+    lists: BlockLists, labels: np.ndarray, received: Sequence[Edges], n_classes: int
+) -> list[Deficits]:
+    """Return what a block adds to the likelihood of every k."""
+    walk = walk_counts(lists, received, n_classes, range(1, len(lists.neighbors) + 1))
+    return list(count_deficits(walk, labels, n_classes))
+
+
+def add_tables(parts: Sequence[list[Deficits]]) -> list[Deficits]:
+    """Add up what several blocks add to the likelihood of every k."""
+    return [add_deficits(at_k) for at_k in zip(*parts, strict=True)]
+
+
+class BlockWithRadii(NamedTuple):
+    """A block that new points are taken to.
+
+    Attributes
+    ----------
+    block : Block
+    radii : TreeRadii
+        How far its points' lists reach, at the k that are wanted.
+    """
+
+    block: Block
+    radii: TreeRadii
+
+
+class NewLists(NamedTuple):
+    """What new points know of the blocks that they have been to.
+
+    Attributes
+    ----------
+    lists : BlockLists
+    reverse : ndarray of shape (n_k, m, n_classes), dtype int32
+        Counts of the training points that would have the new point among their k nearest.
+    """
+
+    lists: BlockLists
+    reverse: np.ndarray
+
+
+def add_radii(block: Block, lists: BlockLists, k_values: np.ndarray) -> BlockWithRadii:
+    """Keep of a block what new points ask for."""
+    return BlockWithRadii(block, measure_radii(block.tree, lists.distances[k_values - 1]))
+
+
+def visit_block(
+    points: np.ndarray, known: BlockWithRadii, k_values: np.ndarray, n_classes: int, both: bool,
+    before: NewLists | None,
+) -> NewLists:  # fmt: skip
+    """Take new points to one more block.
+
+    Parameters
+    ----------
+    points : ndarray of shape (m, p), dtype float64
+    known : BlockWithRadii
+    k_values : ndarray of int
+        Rising.
+    n_classes : int
+    both : bool
+        Whether reverse neighbours count.
+    before : NewLists or None
+        What they know already.
+
+    Returns
+    -------
+    NewLists
+    """
+    queries = arrange_queries(points)
+    k = int(k_values[-1])
+    lists = search_block(queries, known.block, k, None if before is None else before.lists)
+    reverse = np.zeros((len(k_values), len(points), n_classes), np.int32)
+    if both:
+        starts, members, places = reverse_in_tree(known.block.tree, known.radii, queries)
+        _add_members(starts, members, places, known.block.labels, reverse)
+        np.cumsum(reverse, axis=0, out=reverse)
+        if before is not None:
+            reverse += before.reverse
+    return NewLists(lists, reverse)
+
+
+def count_around(found: NewLists, k_values: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the counts of both directions, of shape (n_k, m, n_classes)."""
+    walk = walk_counts(found.lists, (), n_classes, k_values.tolist())
+    return np.stack([forward + reverse for forward, reverse in zip(walk, found.reverse)])  # noqa: B905
+
+
+@kernel
+def _merge(one, one_keys, other, other_keys, merged):
+    k, m = merged.neighbors.shape
+    for q in range(m):
+        a = b = 0
+        for r in range(k):
+            near, far = one.distances[a, q], other.distances[b, q]
+            if near < far or (near == far and one_keys[a, q] <= other_keys[b, q]):
+                merged.neighbors[r, q] = one.neighbors[a, q]
+                merged.distances[r, q] = near
+                merged.labels[r, q] = one.labels[a, q]
+                a += 1
+            else:
+                merged.neighbors[r, q] = other.neighbors[b, q]
+                merged.distances[r, q] = far
+                merged.labels[r, q] = other.labels[b, q]
+                b += 1
+
+
+@kernel
+def _add_forward(labels, start, stop, counts):
+    for r in range(start, stop):
+        for i in range(labels.shape[1]):
+            counts[i, labels[r, i]] += np.int32(1)
+
+
+@kernel
+def _add_reverse(targets, labels, start, stop, counts):
+    for e in range(start, stop):
+        counts[targets[e], labels[e]] += np.int32(1)
+
+
+@kernel
+def _add_members(starts, members, places, labels, counts):
+    """Count members at the first k that they belong to."""
+    for q in range(starts.shape[0] - 1):
+        for e in range(starts[q], starts[q + 1]):
+            counts[np.int64(places[e]) - 1, q, labels[members[e]]] += np.int32(1)

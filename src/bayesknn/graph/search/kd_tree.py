@@ -1,0 +1,973 @@
+"""Euclidean neighbours by a KD-tree, forward and reverse: a way to skip points, and no more.
+
+Leaves are blocks of 64 points, laid out feature by feature. Queries come in groups of a few blocks
+of 64 that lie together, so that a leaf that is fetched from memory serves them all. Leaves are
+visited from the nearest on. Each query keeps a buffer of candidates and a limit, a (distance, rank
+among ties) that k of them do not exceed; when the buffer is full it is cut back to about the k best
+and the limit falls. A squared distance is the sum over features, in order, of squared differences:
+order and distances are those of measuring every pair, to the bit.
+
+Single precision sees that most points are too far. With u = 2^-24 and coordinates, less a centre,
+scaled to at most 1, a coordinate is rounded by at most u, the difference of two by u more of
+itself, and a sum of p squares by (p + 1) u: where the distance is at most D, the computed square is
+at most ``(D (1 + 2 u) + 2 u (|x| + sqrt p))^2 (1 + (p + 2) u)``, x the query. Whoever is above that
+is not looked at again; all others are measured in double precision. Rounding is monotone, so the
+box around rounded points is the rounded box, and the same holds for the gaps between a query and a
+box.
+
+A reverse neighbour of a new point is a training point that would have it among its own k nearest
+(Section 2.3). It is found by leaves that know how far the lists of their points reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesknn._utils.jit import kernel
+from bayesknn._utils.threads import run_in_threads
+from bayesknn.graph.search.brute import _SHIFT, _enter, _grow, assemble
+from bayesknn.graph.search.search_index import Advance, Lists, Reverse, SearchIndex
+from bayesknn.graph.ties import _NOBODY, Spare, TieOrder, _cut, _make_spare, _select, _sort
+
+_LEAF = 64
+# Blocks of queries in a group: more share what is fetched, and need room in the processor's cache.
+_GROUP = 4
+# Blocks of queries that a thread takes at a time.
+_TASK = 16
+_UNIT = 2.0**-24
+# Squares of what is much smaller or larger under- or overflow, in double precision, too.
+_SMALLEST, _LARGEST = 1e-130, 1e150
+# Distances are compared after the square root, which may send neighbouring squares to one value:
+# those above a square by at most this factor must still be looked at.
+_SAME_ROOT = 1.0 + 2.0**-50
+# With more hits than this in a leaf all of its points are measured: whole leaves are quicker.
+_MANY_HITS = 12
+# Pairs of a new point and one that reaches it that are dealt with at a time; a leaf may add this
+# many at most.
+_FULL = _GROUP * _LEAF * _LEAF
+
+
+class KDTree(NamedTuple):
+    """Points in leaves of 64; every leaf but the last is full.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n,), dtype uint32
+        Original index of each point in tree order: leaf b holds entries ``64 * b : 64 * (b + 1)``.
+    ranks : ndarray of shape (n,), dtype uint32
+        Place of each point in the order of ties, in tree order; rising within a leaf.
+    rows : ndarray of shape (n,), dtype uint32
+        Original index of the point at each place in the order of ties.
+    blocks : ndarray of shape (n_leaves, p, 64)
+        Coordinates by leaf and feature; what is missing from the last leaf repeats its last point.
+    single : ndarray of shape (n_leaves, p, 64), dtype float32
+        The same less the centre, scaled and rounded.
+    low, high : ndarray of shape (p, n_leaves), dtype float32
+        The boxes around them.
+    centre : ndarray of shape (p,)
+    scale : float
+        A power of two; 0 where squares leave the range, so that all distances are to be measured.
+    """
+
+    order: np.ndarray
+    ranks: np.ndarray
+    rows: np.ndarray
+    blocks: np.ndarray
+    single: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    centre: np.ndarray
+    scale: float
+
+    def in_order(self) -> np.ndarray:
+        """Return the points in tree order, (n, p)."""
+        return _by_row(self.blocks, len(self.order))
+
+    def single_in_order(self) -> np.ndarray:
+        """Return the rounded points in tree order, (n, p), float32."""
+        return np.ascontiguousarray(_by_row(self.single, len(self.order)))
+
+    def points(self) -> np.ndarray:
+        """Return the points the tree was built from, in their own order, (n, p)."""
+        found = np.empty((len(self.order), self.blocks.shape[1]))
+        found[self.order] = self.in_order()
+        return found
+
+
+class Queries(NamedTuple):
+    """New points in the order of a tree of their own; attributes as in :class:`KDTree`."""
+
+    order: np.ndarray
+    blocks: np.ndarray
+
+
+class TreeRadii(NamedTuple):
+    """How far the lists of a tree's points reach, for finding reverse neighbours.
+
+    Attributes
+    ----------
+    lists : ndarray of shape (n, n_k)
+        Each point's sorted distances to its neighbours, in tree order.
+    squares : ndarray of shape (n_leaves, 64)
+        Squares beyond which a point cannot be reached, by leaf; -1 for what pads the last.
+    single : ndarray of shape (n_leaves, 64), dtype float32
+        The largest distances, scaled and rounded up.
+    """
+
+    lists: np.ndarray
+    squares: np.ndarray
+    single: np.ndarray
+
+
+def _by_row(blocks: np.ndarray, n: int) -> np.ndarray:
+    return blocks.transpose(0, 2, 1).reshape(-1, blocks.shape[1])[:n]
+
+
+def build_tree(points: np.ndarray, ties: TieOrder | None = None) -> KDTree:
+    """Split at the median of the widest feature, down to leaves of 64 points.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, p), dtype float64
+    ties : TieOrder, optional
+        Which of two points comes first at equal distance; by default the lower index.
+
+    Returns
+    -------
+    KDTree
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph.search.kd_tree import build_tree
+    >>> tree = build_tree(np.arange(100.0)[::-1, None])
+    >>> tree.blocks.shape, int(tree.order[0]), int(tree.order[99])
+    ((2, 1, 64), 36, 35)
+    >>> tree = build_tree(np.array([[1.0], [2.0], [5.0]]))
+    >>> tree.single[0, 0, :3].tolist(), tree.centre.tolist(), tree.scale
+    ([-0.5, -0.25, 0.5], [3.0], 0.25)
+    """
+    rows = np.arange(len(points), dtype=np.uint32) if ties is None else ties.rows
+    rows.flags.writeable = False
+    ranks, blocks = _arrange(points[rows])
+    least, most = blocks.min(axis=(0, 2)), blocks.max(axis=(0, 2))
+    centre = least + (most - least) / 2
+    largest = np.maximum(most - centre, centre - least).max()
+    is_within = _SMALLEST < largest < _LARGEST
+    scale = float(2.0 ** -np.frexp(largest)[1]) if is_within else 0.0
+    single = np.zeros(blocks.shape, np.float32)
+    for start in range(0, len(blocks) if is_within else 0, 256):
+        part = slice(start, start + 256)
+        single[part] = (blocks[part] - centre[:, None]) * scale
+    low, high = (np.ascontiguousarray(end(axis=2).T) for end in (single.min, single.max))
+    return KDTree(rows[ranks], ranks, rows, blocks, single, low, high, centre, scale)
+
+
+def arrange_queries(points: np.ndarray) -> Queries:
+    """Bring new points into the order of a tree of their own."""
+    return Queries(*_arrange(points))
+
+
+def measure_radii(tree: KDTree, distances: np.ndarray) -> TreeRadii:
+    """Arrange the distances of a tree's points to their neighbours, of shape (n_k, n)."""
+    lists = np.ascontiguousarray(distances.T[tree.order])
+    squares = np.full((len(tree.blocks), _LEAF), -1.0)
+    squares.ravel()[: len(lists)] = lists[:, -1] * lists[:, -1] * _SAME_ROOT
+    single = np.full(squares.shape, np.inf, np.float32)
+    if tree.scale > 0.0:
+        single[:] = np.sqrt(np.maximum(squares, 0.0)) * tree.scale * (1 + 8 * _UNIT)
+    return TreeRadii(lists, squares, single)
+
+
+def nearest_in_tree(
+    tree: KDTree,
+    queries: Queries | None,
+    k: int,
+    n_jobs: int | None = None,
+    advance: Callable[[float], object] | None = None,
+    limits: np.ndarray | None = None,
+) -> Lists:
+    """Find the k nearest points of a tree, ordered by (distance, rank among ties).
+
+    Parameters
+    ----------
+    tree : KDTree
+        The points searched.
+    queries : Queries or None
+        The points searched for; None for the points of ``tree`` themselves, each without itself.
+    k : int
+        At most the number of points, or one less when ``queries`` is None.
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+    advance : callable, optional
+        Is told how many points are done.
+    limits : ndarray of shape (m,), optional
+        Distances beyond which nobody is wanted, infinite ones included; there may then be fewer
+        than k points to find.
+
+    Returns
+    -------
+    neighbors : ndarray of shape (k, m), dtype uint32
+    distances : ndarray of shape (k, m)
+        Infinite where fewer than k points are within the limit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph.search.kd_tree import build_tree, nearest_in_tree
+    >>> from bayesknn.graph.ties import order_ties
+    >>> tree = build_tree(np.array([[0.0], [1.0], [1.0], [5.0]]), order_ties(4))
+    >>> nearest_in_tree(tree, None, 2)[0].T.tolist()
+    [[2, 1], [2, 0], [1, 0], [2, 1]]
+    """
+    asked = Queries(tree.order, tree.blocks) if queries is None else queries
+    m = len(asked.order)
+    neighbors, distances = np.empty((k, m), np.uint32), np.empty((k, m))
+    limits = np.empty(0) if limits is None else limits
+
+    def search(start: Any, stop: Any) -> None:
+        _search(tree, asked, queries is None, limits, start, stop, neighbors, distances)
+
+    def count(leaves: float) -> None:
+        if advance is not None:
+            advance(_LEAF * leaves)
+
+    run_in_threads(search, len(asked.blocks), _TASK, n_jobs, count)
+    return neighbors, distances
+
+
+def reverse_in_tree(
+    tree: KDTree, radii: TreeRadii, queries: Queries, n_jobs: int | None = None
+) -> Reverse:
+    """Find the training points that would have a new point among their nearest.
+
+    A new point x takes rank ``r = 1 + #{neighbours j of l : d(l, j) <= d(l, x)}`` in training point
+    l's list: at equal distance the training point keeps its place. x is then among the k nearest of
+    l for every k >= r, which is the condition ``d(l, x) < d_(k)(l)``.
+
+    Returns
+    -------
+    starts : ndarray of shape (m + 1,), dtype int64
+        New point q's entries are ``starts[q] : starts[q + 1]``.
+    points : ndarray, dtype uint32
+        Training points, by (rank, index), so that those of any k are a prefix.
+    ranks : ndarray, dtype uint32
+        Rank, from 1, that the new point takes in their lists.
+    """
+    parts: list[Any] = [None] * -(-len(queries.blocks) // _TASK)
+
+    def search(start: Any, stop: Any) -> None:
+        parts[start // _TASK] = _search_reverse(tree, radii, queries, start, stop)
+
+    run_in_threads(search, len(queries.blocks), _TASK, n_jobs)
+    return assemble(parts, queries.order)
+
+
+class Tally(NamedTuple):
+    """What is counted around new points.
+
+    Attributes
+    ----------
+    by_rank, in_tree : ndarray of shape (n,)
+        Class numbers of the training points in the order of ties and of the tree.
+    k_values : ndarray of shape (n_k,), dtype int64
+        Rising.
+    columns : ndarray of shape (n_k,), dtype int64
+        Where the counts at each k go.
+    rank : int
+        Of the neighbour whose distance is wanted.
+    is_reverse : bool
+        Whether reverse neighbours count.
+    """
+
+    by_rank: np.ndarray
+    in_tree: np.ndarray
+    k_values: np.ndarray
+    columns: np.ndarray
+    rank: int
+    is_reverse: bool
+
+
+class TreeSearch(SearchIndex):
+    """The package's KD-tree, which also holds the points."""
+
+    name = "kd_tree"
+    tree: KDTree
+
+    def _build(self, points: np.ndarray) -> None:
+        self.tree = build_tree(points, self.ties)
+
+    @property
+    def points(self) -> np.ndarray:
+        """The training points, taken out of the tree."""
+        return self.tree.points()
+
+    def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
+        """Walk the tree, a group of points that lie together at a time."""
+        return nearest_in_tree(self.tree, None, k, n_jobs, advance)
+
+    def arrange_radii(self, distances: np.ndarray) -> TreeRadii:
+        """Arrange the distances of the training points to their neighbours by leaf."""
+        return measure_radii(self.tree, distances)
+
+    def query(
+        self, rows: Any, k: int, radii: Any, n_jobs: int | None = None
+    ) -> tuple[Lists, Reverse | None]:
+        """Walk the tree for new points, which come in the order of a tree of their own."""
+        queries = arrange_queries(rows)
+        forward = nearest_in_tree(self.tree, queries, k, n_jobs)
+        if radii is None:
+            return forward, None
+        return forward, reverse_in_tree(self.tree, radii, queries, n_jobs)
+
+    def count(
+        self,
+        rows: np.ndarray,
+        labels: np.ndarray,
+        n_classes: int,
+        k_values: np.ndarray,
+        rank: int,
+        radii: TreeRadii | None,
+        n_jobs: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Count each class around new points without keeping their lists.
+
+        What the search finds is tallied at once, by the first k that it belongs to, and forgotten;
+        the counts are running sums of the tally. A reverse neighbour is looked up in the distances
+        at these k alone, and never sorted.
+
+        Returns
+        -------
+        counts : ndarray of shape (n_k, m, n_classes), dtype int32
+        distances : ndarray of shape (m,)
+            To the neighbours at ``rank``.
+        """
+        tree, queries = self.tree, arrange_queries(rows)
+        columns = np.argsort(k_values, kind="stable")
+        found = np.empty((len(columns), len(rows), n_classes), np.int32)
+        distances = np.empty(len(rows))
+        about = Tally(
+            labels[tree.rows], labels[tree.order], k_values[columns], columns, rank,
+            radii is not None,
+        )  # fmt: skip
+        reaching = _nobody_reaches() if radii is None else radii
+
+        def search(start: Any, stop: Any) -> None:
+            _count(tree, reaching, queries, start, stop, about, found, distances)
+
+        run_in_threads(search, len(queries.blocks), _TASK, n_jobs)
+        return found, distances
+
+
+def _nobody_reaches() -> TreeRadii:
+    return TreeRadii(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0), np.float32))
+
+
+@kernel
+def _arrange(points):
+    """Return the points' order in a tree over them, and their blocks; they come in tie order."""
+    n, p = points.shape
+    n_blocks = (n + _LEAF - 1) // _LEAF
+    order = np.arange(n).astype(np.uint32)
+    keys = np.empty(n)
+    below, above = np.empty(p), np.empty(p)
+    # Nodes that wait to be split: their first leaf and how many they have.
+    first_leaf, n_leaves = np.zeros(64, np.int64), np.full(64, n_blocks)
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        first, size = first_leaf[waiting], n_leaves[waiting]
+        start, stop = first * _LEAF, min(n, (first + size) * _LEAF)
+        if size == 1:
+            order[start:stop] = np.sort(order[start:stop])
+            continue
+        below[:] = np.inf
+        above[:] = -np.inf
+        for t in range(start, stop):
+            for f in range(p):
+                value = points[order[t], f]
+                below[f], above[f] = min(below[f], value), max(above[f], value)
+        widest = 0
+        for f in range(1, p):
+            if above[f] - below[f] > above[widest] - below[widest]:
+                widest = f
+        for t in range(start, stop):
+            keys[t] = points[order[t], widest]
+        # Equal coordinates are split by the order of ties: with many duplicates the left child
+        # then holds the earlier ones, which are those a search wants first.
+        n_left = (size + 1) // 2
+        _select(keys, order, start, stop, start + n_left * _LEAF)
+        first_leaf[waiting], n_leaves[waiting] = first, n_left
+        first_leaf[waiting + 1], n_leaves[waiting + 1] = first + n_left, size - n_left
+        waiting += 2
+    blocks = np.empty((n_blocks, p, _LEAF))
+    for b in range(n_blocks):
+        for f in range(p):
+            for j in range(_LEAF):
+                blocks[b, f, j] = points[order[min(b * _LEAF + j, n - 1)], f]
+    return order, blocks
+
+
+# The kernels below take whole arrays and a position: a slice would count references, and threads
+# that share an array would wait for each other's counting.
+
+
+@kernel
+def _square_leaf(blocks, leaf, coordinates, q, squares):
+    """Squared distances from query q to the 64 points of a leaf.
+
+    Four features a pass, added in their order, so that the sum is the one of a plain loop.
+    """
+    b, one, two, three = np.uint64(leaf), np.uint64(1), np.uint64(2), np.uint64(3)
+    p, size = np.uint64(blocks.shape[1]), np.uint64(_LEAF)
+    for j in range(size):
+        squares[j] = 0.0
+    f = np.uint64(0)
+    while f < p & three:
+        x0 = coordinates[q, f]
+        for j in range(size):
+            d0 = x0 - blocks[b, f, j]
+            squares[j] = squares[j] + d0 * d0
+        f = f + one
+    while f < p:
+        f1, f2, f3 = f + one, f + two, f + three
+        x0, x1 = coordinates[q, f], coordinates[q, f1]
+        x2, x3 = coordinates[q, f2], coordinates[q, f3]
+        for j in range(size):
+            d0, d1 = x0 - blocks[b, f, j], x1 - blocks[b, f1, j]
+            d2, d3 = x2 - blocks[b, f2, j], x3 - blocks[b, f3, j]
+            squares[j] = squares[j] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+        f = f + np.uint64(4)
+
+
+@kernel
+def _square_point(blocks, leaf, j, coordinates, q):
+    """Squared distance from query q to one point of a leaf: the sum of ``_square_leaf``."""
+    b = np.uint64(leaf)
+    total = 0.0
+    for f in range(np.uint64(blocks.shape[1])):
+        gap = coordinates[q, f] - blocks[b, f, j]
+        total += gap * gap
+    return total
+
+
+# Products may be added without rounding first: the bound holds all the more.
+@kernel(fastmath={"contract"})  # type: ignore[call-arg]
+def _square_singles(blocks, leaf, single, q, squares):  # type: ignore[no-untyped-def]
+    """Squares from query q to the 64 points of a leaf in single precision, two features a pass."""
+    b, one, size = np.uint64(leaf), np.uint64(1), np.uint64(_LEAF)
+    p = np.uint64(blocks.shape[1])
+    f = p & one
+    if f == one:
+        x0 = single[q, 0]
+        for j in range(size):
+            d0 = x0 - blocks[b, 0, j]
+            squares[j] = d0 * d0
+    else:
+        for j in range(size):
+            squares[j] = np.float32(0.0)
+    while f < p:
+        g = f + one
+        x0, x1 = single[q, f], single[q, g]
+        for j in range(size):
+            d0, d1 = x0 - blocks[b, f, j], x1 - blocks[b, g, j]
+            squares[j] = squares[j] + d0 * d0 + d1 * d1
+        f = g + one
+
+
+class Group(NamedTuple):
+    """Queries of up to ``_GROUP`` neighbouring blocks.
+
+    Attributes
+    ----------
+    coordinates : ndarray of shape (n_queries, p)
+    single : ndarray of shape (n_queries, p), dtype float32
+        As the rounded points are.
+    blocks : ndarray of shape (n_blocks, p, 64), dtype float32
+        The same by block and feature.
+    slack : ndarray of shape (n_queries,)
+        What rounding may add to a scaled distance.
+    bounds : ndarray of shape (n_blocks, n_leaves), dtype float32
+        Lower bounds of the squares from a block's queries to the points of a leaf.
+    """
+
+    coordinates: np.ndarray
+    single: np.ndarray
+    blocks: np.ndarray
+    slack: np.ndarray
+    bounds: np.ndarray
+
+
+@kernel
+def _make_group(tree):
+    n_leaves, p = tree.blocks.shape[0], tree.blocks.shape[1]
+    size = _GROUP * _LEAF
+    return Group(
+        np.empty((size, p)),
+        np.empty((size, p), np.float32),
+        np.empty((_GROUP, p, _LEAF), np.float32),
+        np.empty(size),
+        np.empty((_GROUP, n_leaves), np.float32),
+    )
+
+
+@kernel
+def _load(tree, queries, first, stop, group):
+    """Fill in the queries of the blocks from ``first`` on; return how many they are."""
+    coordinates, single, blocks, slack, bounds = group
+    p = coordinates.shape[1]
+    size = min(_LEAF * min(_GROUP, stop - first), queries.order.shape[0] - first * _LEAF)
+    n_blocks = (size + _LEAF - 1) // _LEAF
+    for s in range(n_blocks):
+        for f in range(p):
+            for j in range(_LEAF):
+                # What is missing from the last block repeats its last query.
+                x = queries.blocks[first + s, f, j]
+                coordinates[s * _LEAF + j, f] = x
+                blocks[s, f, j] = (x - tree.centre[f]) * tree.scale
+                single[s * _LEAF + j, f] = blocks[s, f, j]
+        _bound_leaves(tree.low, tree.high, blocks, s, bounds)
+    for q in range(n_blocks * _LEAF):
+        length = 0.0
+        for f in range(p):
+            scaled = (coordinates[q, f] - tree.centre[f]) * tree.scale
+            length += scaled * scaled
+        slack[q] = 2 * _UNIT * (np.sqrt(length) + np.sqrt(p))
+    return size
+
+
+@kernel
+def _bound_leaves(low, high, query_blocks, s, bounds):
+    """Lower bounds of the squares from the box of block s to those of all leaves."""
+    n_leaves, zero = np.uint64(low.shape[1]), np.float32(0.0)
+    for leaf in range(n_leaves):
+        bounds[s, leaf] = zero
+    for f in range(low.shape[0]):
+        below = above = query_blocks[s, f, 0]
+        for j in range(1, _LEAF):
+            x = query_blocks[s, f, j]
+            below, above = min(below, x), max(above, x)
+        for leaf in range(n_leaves):
+            gap = max(max(low[f, leaf] - above, below - high[f, leaf]), zero)
+            bounds[s, leaf] += gap * gap
+
+
+@kernel
+def _bound_points(query_blocks, s, low, high, leaf, bounds):
+    """Lower bounds of the squares from the 64 queries of block s to the box of a leaf."""
+    size, zero = np.uint64(_LEAF), np.float32(0.0)
+    for j in range(size):
+        bounds[j] = zero
+    for f in range(np.uint64(low.shape[0])):
+        below, above = low[f, leaf], high[f, leaf]
+        for j in range(size):
+            gap = max(max(below - query_blocks[s, f, j], query_blocks[s, f, j] - above), zero)
+            bounds[j] += gap * gap
+
+
+class Candidates(NamedTuple):
+    """What a group of queries holds while it is searched for.
+
+    Attributes
+    ----------
+    keys, points : ndarray of shape (n_queries, capacity)
+        Distances of the candidates of each query and their ranks among ties, in no order.
+    n_found : ndarray of shape (n_queries,), dtype int64
+        How many they are.
+    limit_key, limit_point, limit_square : ndarray of shape (n_queries,)
+        A pair that k candidates do not exceed, and the largest square that may still do so.
+    limit_single : ndarray of shape (n_queries,), dtype float32
+        The largest square in single precision that may still be within the limit.
+    widest : ndarray of shape (n_blocks,), dtype float32
+        The largest of these in each block.
+    """
+
+    keys: np.ndarray
+    points: np.ndarray
+    n_found: np.ndarray
+    limit_key: np.ndarray
+    limit_point: np.ndarray
+    limit_square: np.ndarray
+    limit_single: np.ndarray
+    widest: np.ndarray
+
+
+class Room(NamedTuple):
+    """Room for one leaf and for the order of all leaves, used again and again."""
+
+    squares: np.ndarray
+    singles: np.ndarray
+    bounds: np.ndarray
+    near: np.ndarray
+    hits: np.ndarray
+    gaps: np.ndarray
+    leaves: np.ndarray
+    spare: Spare
+
+
+@kernel
+def _make_candidates(k):
+    size, capacity = _GROUP * _LEAF, k + 64 + k // 4
+    return Candidates(
+        np.empty((size, capacity)),
+        np.empty((size, capacity), np.uint32),
+        np.empty(size, np.int64),
+        np.empty(size),
+        np.empty(size, np.uint32),
+        np.empty(size),
+        np.empty(size, np.float32),
+        np.empty(_GROUP, np.float32),
+    )
+
+
+@kernel
+def _make_room(n_leaves):
+    return Room(
+        np.empty(_LEAF),
+        np.empty(_LEAF, np.float32),
+        np.empty(_LEAF, np.float32),
+        np.empty(_LEAF + 1, np.uint64),
+        np.empty(_LEAF + 1, np.uint64),
+        np.empty(n_leaves),
+        np.empty(n_leaves + 1, np.uint32),
+        _make_spare(n_leaves),
+    )
+
+
+@kernel
+def _search(tree, queries, is_self, limits, start, stop, neighbors, distances):
+    k = neighbors.shape[0]
+    group, held, room = _make_group(tree), _make_candidates(k), _make_room(tree.blocks.shape[0])
+    spare = _make_spare(held.keys.shape[1])
+    for b in range(start, stop, _GROUP):
+        first, size = b * _LEAF, _load(tree, queries, b, stop, group)
+        _set_limits(tree, queries.order, limits, first, size, group, held)
+        _gather(tree, is_self, first, size, k, group, held, room)
+        for q in range(size):
+            n_found = min(k, held.n_found[q])
+            _sort(held.keys[q], held.points[q], held.n_found[q], spare)
+            i = queries.order[first + q]
+            for r in range(n_found):
+                neighbors[r, i] = tree.rows[held.points[q, r]]
+                distances[r, i] = held.keys[q, r]
+            for r in range(n_found, k):
+                neighbors[r, i] = 0
+                distances[r, i] = np.inf
+
+
+@kernel
+def _set_limits(tree, order, limits, first, size, group, held):
+    """Start with no candidates, and with the given limits where there are any."""
+    held.n_found[:] = 0
+    held.limit_key[:] = np.inf
+    held.limit_point[:] = _NOBODY
+    held.limit_square[:] = np.inf
+    # Nobody comes in for queries that are not there.
+    held.limit_single[:] = -1.0
+    held.widest[:] = -1.0
+    for q in range(size):
+        if limits.shape[0] > 0:
+            held.limit_key[q] = limits[order[first + q]]
+        _find_limits(tree, group, held, q)
+        s = q // _LEAF
+        held.widest[s] = max(held.widest[s], held.limit_single[q])
+
+
+@kernel
+def _find_limits(tree, group, held, q):
+    """Find the squares that belong to the limit of query q, in double and in single precision."""
+    square = held.limit_key[q] * held.limit_key[q] * _SAME_ROOT
+    held.limit_square[q] = square
+    if tree.scale == 0.0:
+        held.limit_single[q] = np.float32(np.inf)
+    else:
+        longest = np.sqrt(square) * tree.scale * (1 + 4 * _UNIT) + group.slack[q]
+        stretch = 1 + (tree.blocks.shape[1] + 4) * _UNIT
+        held.limit_single[q] = np.float32(longest * longest * stretch)
+
+
+@kernel
+def _gather(tree, is_self, first, size, k, group, held, room):
+    """Fill ``held`` with candidates of a group of queries, the k nearest of each among them.
+
+    Where they are the tree's own points, ``first`` is the place of the first of them.
+    """
+    n_blocks = (size + _LEAF - 1) // _LEAF
+    if is_self:
+        # Their own leaves first: the limit falls at once.
+        for s in range(n_blocks):
+            held.widest[s] = -1.0
+            for t in range(s * _LEAF, min(size, (s + 1) * _LEAF)):
+                q, own = np.uint64(t), tree.ranks[first + t]
+                _scan(tree, first // _LEAF + s, own, q, k, np.uint32(_LEAF), group, held, room)
+                if held.n_found[q] > k:
+                    _lower(tree, q, k, group, held)
+                held.widest[s] = max(held.widest[s], held.limit_single[q])
+    for t in range(_sort_leaves(tree, group, n_blocks, held, room)):
+        leaf = np.int64(room.leaves[t])
+        lowest = tree.ranks[leaf * _LEAF]
+        for s in range(n_blocks):
+            if group.bounds[s, leaf] > held.widest[s]:
+                continue
+            if is_self and leaf == first // _LEAF + s:
+                continue
+            _bound_points(group.blocks, s, tree.low, tree.high, leaf, room.bounds)
+            start, n_near = np.uint64(s * _LEAF), np.uint64(0)
+            for j in range(np.uint64(_LEAF)):
+                room.near[n_near] = start + j
+                n_near += np.uint64(room.bounds[j] <= held.limit_single[start + j])
+            for e in range(n_near):
+                q = room.near[e]
+                # Among duplicates only a lower rank gets in, and a leaf's first is its lowest.
+                if held.limit_key[q] == 0.0 and lowest > held.limit_point[q]:
+                    continue
+                _square_singles(tree.single, leaf, group.single, q, room.singles)
+                n_hits = np.uint32(0)
+                for j in range(np.uint64(_LEAF)):
+                    n_hits += np.uint32(room.singles[j] <= held.limit_single[q])
+                if n_hits > np.uint32(0):
+                    _scan(tree, leaf, _NOBODY, q, k, n_hits, group, held, room)
+            if n_near > np.uint64(0):
+                held.widest[s] = -1.0
+                for j in range(np.uint64(_LEAF)):
+                    held.widest[s] = max(held.widest[s], held.limit_single[start + j])
+
+
+@kernel
+def _sort_leaves(tree, group, n_blocks, held, room):
+    """Fill in the leaves that some block of queries may need, the nearest first."""
+    leaves, gaps = room.leaves, room.gaps
+    n_near = np.uint64(0)
+    for leaf in range(np.uint32(tree.low.shape[1])):
+        is_near = False
+        for s in range(n_blocks):
+            is_near |= group.bounds[s, leaf] <= held.widest[s]
+        leaves[n_near] = leaf
+        n_near += np.uint64(is_near)
+    for t in range(n_near):
+        gaps[t] = 0.0
+    size = n_blocks * _LEAF
+    for f in range(tree.low.shape[0]):
+        middle = 0.0
+        for q in range(size):
+            middle += 2 * group.single[q, f] / size
+        for t in range(n_near):
+            gap = tree.low[f, leaves[t]] + tree.high[f, leaves[t]] - middle
+            gaps[t] += gap * gap
+    if n_near > np.uint64(0):
+        _sort(gaps, leaves, np.int64(n_near), room.spare)
+    return n_near
+
+
+@kernel
+def _lower(tree, q, k, group, held):
+    """Cut query q's candidates back to about the k best."""
+    left, key, point = _cut(held.keys[q], held.points[q], held.n_found[q], k)
+    held.n_found[q], held.limit_key[q], held.limit_point[q] = left, key, point
+    _find_limits(tree, group, held, q)
+
+
+@kernel
+def _scan(tree, leaf, own, q, k, n_near, group, held, room):
+    """Add to query q's candidates what a leaf offers within its limit, but for ``own``.
+
+    ``n_near`` is how many of its points single precision leaves; ``room.singles`` has their squares
+    where these are few.
+    """
+    squares, hits = room.squares, room.hits
+    size = np.uint64(min(_LEAF, tree.ranks.shape[0] - leaf * _LEAF))
+    n_hits = np.uint64(0)
+    if n_near <= np.uint32(_MANY_HITS):
+        bound = held.limit_single[q]
+        for j in range(size):
+            hits[n_hits] = j
+            n_hits += np.uint64(room.singles[j] <= bound)
+        for h in range(n_hits):
+            squares[hits[h]] = _square_point(tree.blocks, leaf, hits[h], group.coordinates, q)
+    else:
+        _square_leaf(tree.blocks, leaf, group.coordinates, q, squares)
+        limit = held.limit_square[q]
+        for j in range(size):
+            hits[n_hits] = j
+            n_hits += np.uint64(squares[j] <= limit)
+    first = np.uint64(leaf * _LEAF)
+    found = np.uint64(held.n_found[q])
+    for h in range(n_hits):
+        i = tree.ranks[first + hits[h]]
+        if i == own:
+            continue
+        key = np.sqrt(squares[hits[h]])
+        if key > held.limit_key[q] or (key == held.limit_key[q] and i > held.limit_point[q]):
+            continue
+        held.keys[q, found] = key
+        held.points[q, found] = i
+        found += np.uint64(1)
+        if found == np.uint64(held.keys.shape[1]):
+            held.n_found[q] = np.int64(found)
+            _lower(tree, q, k, group, held)
+            found = np.uint64(held.n_found[q])
+    held.n_found[q] = np.int64(found)
+
+
+class Reached(NamedTuple):
+    """Pairs of a query of a group and a training point whose list reaches it.
+
+    Attributes
+    ----------
+    queries : ndarray of shape (2 * _FULL,), dtype int64
+    members : ndarray of shape (2 * _FULL,), dtype uint64
+        Training points by their place in the tree.
+    distances : ndarray of shape (2 * _FULL,)
+        Those between them.
+    places : ndarray of shape (2 * _FULL,), dtype uint64
+        How many of the members' lists come before the query.
+    """
+
+    queries: np.ndarray
+    members: np.ndarray
+    distances: np.ndarray
+    places: np.ndarray
+
+
+@kernel
+def _make_reached():
+    size = 2 * _FULL
+    return Reached(
+        np.empty(size, np.int64),
+        np.empty(size, np.uint64),
+        np.empty(size),
+        np.empty(size, np.uint64),
+    )
+
+
+@kernel
+def _find_reached(tree, radii, group, size, leaf, room, reached):
+    """Fill in who reaches the first ``size`` queries of a group, from a leaf on, and their places.
+
+    Returns how many they are and the leaf to go on from. A place at the end of the list is
+    possible: the square let it pass and the distance did not.
+    """
+    n_leaves, p = tree.blocks.shape[0], tree.blocks.shape[1]
+    slacks = np.zeros(_GROUP, np.float32)
+    for q in range(size):
+        slack = np.float32(group.slack[q] * (1 + 8 * _UNIT))
+        slacks[q // _LEAF] = max(slacks[q // _LEAF], slack)
+    stretch = np.float32(1 + (p + 16) * _UNIT)
+    limits = np.empty(_LEAF, np.float32)
+    found = np.uint64(0)
+    while leaf < n_leaves and found <= np.uint64(_FULL):
+        at = np.uint64(leaf)
+        width = np.uint64(min(_LEAF, tree.ranks.shape[0] - leaf * _LEAF))
+        furthest = np.float32(0.0)
+        for j in range(width):
+            furthest = max(furthest, radii.single[at, j])
+        for s in range((size + _LEAF - 1) // _LEAF):
+            widest = (furthest + slacks[s]) * (furthest + slacks[s]) * stretch
+            if group.bounds[s, at] > widest:
+                continue
+            _bound_points(group.blocks, s, tree.low, tree.high, leaf, room.bounds)
+            n_near = np.uint64(0)
+            for j in range(np.uint64(min(_LEAF, size - s * _LEAF))):
+                room.near[n_near] = j
+                n_near += np.uint64(room.bounds[j] <= widest)
+            for j in range(np.uint64(_LEAF)):
+                longest = radii.single[at, j] + slacks[s]
+                limits[j] = longest * longest * stretch
+            for e in range(n_near):
+                q = np.uint64(s * _LEAF) + room.near[e]
+                _square_singles(tree.single, leaf, group.single, q, room.singles)
+                n_hits = np.uint32(0)
+                for j in range(np.uint64(_LEAF)):
+                    n_hits += np.uint32(room.singles[j] <= limits[j])
+                if n_hits == np.uint32(0):
+                    continue
+                for j in range(width):
+                    if room.singles[j] <= limits[j]:
+                        square = _square_point(tree.blocks, leaf, j, group.coordinates, q)
+                        reached.queries[found] = q
+                        reached.members[found] = at * np.uint64(_LEAF) + j
+                        reached.distances[found] = np.sqrt(square)
+                        found += np.uint64(square <= radii.squares[at, j])
+        leaf += 1
+    _enter(radii.lists, reached.members, reached.distances, found, reached.places)
+    return np.int64(found), leaf
+
+
+@kernel
+def _search_reverse(tree, radii, queries, start, stop):
+    k_max, n_leaves = radii.lists.shape[1], tree.blocks.shape[0]
+    counts = np.zeros(min(stop * _LEAF, queries.order.shape[0]) - start * _LEAF, np.int64)
+    entries = np.empty(counts.shape[0] * k_max, np.uint64)
+    group, room, reached = _make_group(tree), _make_room(n_leaves), _make_reached()
+    # Of a group, as they are found: the entries and the queries that they belong to.
+    found, whose = np.empty(4096, np.uint64), np.empty(4096, np.uint64)
+    ends = np.empty(_GROUP * _LEAF + 1, np.int64)
+    total = 0
+    for b in range(start, stop, _GROUP):
+        size = _load(tree, queries, b, stop, group)
+        n_found, leaf = 0, 0
+        ends[:] = 0
+        while leaf < n_leaves:
+            n_hits, leaf = _find_reached(tree, radii, group, size, leaf, room, reached)
+            found, whose = _grow(found, n_found + n_hits), _grow(whose, n_found + n_hits)
+            for h in range(n_hits):
+                # Beyond the list, where the square alone let it pass.
+                if reached.places[h] < np.uint64(k_max):
+                    rank = reached.places[h] + np.uint64(1)
+                    point = np.uint64(tree.order[reached.members[h]])
+                    found[n_found] = (rank << _SHIFT) | point
+                    whose[n_found] = np.uint64(reached.queries[h])
+                    ends[reached.queries[h] + 1] += 1
+                    n_found += 1
+        entries = _grow(entries, total + n_found)
+        first = (b - start) * _LEAF
+        for q in range(size):
+            counts[first + q] = ends[q + 1]
+            ends[q + 1] += ends[q]
+        for e in range(n_found):
+            entries[total + ends[whose[e]]] = found[e]
+            ends[whose[e]] += 1
+        for q in range(size):
+            entries[total : total + counts[first + q]].sort()
+            total += counts[first + q]
+    return counts, entries[:total].copy()
+
+
+@kernel
+def _count(tree, radii, queries, start, stop, about, found, distances):
+    """Write the counts of queries, and the distances to their neighbours at ``about.rank``."""
+    ks, n_leaves, n_classes = about.k_values, tree.blocks.shape[0], found.shape[2]
+    n_k, k = ks.shape[0], ks[-1]
+    group, held, room = _make_group(tree), _make_candidates(k), _make_room(n_leaves)
+    spare, reached = _make_spare(held.keys.shape[1]), _make_reached()
+    # The last row takes who turns out to be beyond the largest k.
+    tally = np.empty((_GROUP * _LEAF, n_k + 1, n_classes), np.int32)
+    no_limits = np.empty(0)
+    for b in range(start, stop, _GROUP):
+        first, size = b * _LEAF, _load(tree, queries, b, stop, group)
+        _set_limits(tree, queries.order, no_limits, first, size, group, held)
+        _gather(tree, False, first, size, k, group, held, room)
+        tally[:] = 0
+        for q in range(size):
+            _sort(held.keys[q], held.points[q], held.n_found[q], spare)
+            distances[queries.order[first + q]] = held.keys[q, about.rank - 1]
+            r = 0
+            for t in range(n_k):
+                while r < ks[t]:
+                    tally[q, t, about.by_rank[held.points[q, r]]] += np.int32(1)
+                    r += 1
+        leaf = 0 if about.is_reverse else n_leaves
+        while leaf < n_leaves:
+            n_hits, leaf = _find_reached(tree, radii, group, size, leaf, room, reached)
+            for h in range(n_hits):
+                label = about.in_tree[reached.members[h]]
+                tally[reached.queries[h], reached.places[h], label] += np.int32(1)
+        for q in range(size):
+            for g in range(n_classes):
+                total = np.int32(0)
+                for t in range(n_k):
+                    total += tally[q, t, g]
+                    found[about.columns[t], queries.order[first + q], g] = total

@@ -85,8 +85,6 @@ MUTANTS = (
     Mutant("ties by row number", "graph/ties.py",
            "rows = np.argsort(keys).astype(np.uint32)", "rows = np.arange(n, dtype=np.uint32)",
            _TIES),
-    Mutant("orders of ties are all the same", "graph/ties.py",
-           "np.uint64(tie_order << 32)", "np.uint64(0)", _TIES),
     Mutant("a new point enters a list at equal distance", "graph/search/brute.py",
            "is_before = lists[members[h], further - one] <= distances[h]",
            "is_before = lists[members[h], further - one] < distances[h]", _QUERY),

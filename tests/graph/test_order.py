@@ -24,9 +24,9 @@ def tied_points(draw, max_points=30):
     return points * draw(st.sampled_from([1.0, 0.1, 1e-3, 1e150, 1e-170]))
 
 
-def assert_same(graph, points, k, tie_order=0):
+def assert_same(graph, points, k):
     matrix = twins.euclidean(points, points)
-    neighbors, distances = twins.rank(matrix, k, is_self=True, tie_order=tie_order)
+    neighbors, distances = twins.rank(matrix, k, is_self=True)
     np.testing.assert_array_equal(graph.neighbors, neighbors)
     np.testing.assert_array_equal(graph.distances, distances)
 
@@ -35,13 +35,12 @@ def assert_same(graph, points, k, tie_order=0):
 @given(tied_points(), st.data())
 def test_every_structure_sorts_by_distance_and_key(points, data):
     k = data.draw(st.integers(1, len(points) - 1))
-    order = data.draw(st.sampled_from([0, 1, 2**32 - 1]))
     for search in SEARCHES:
-        graph = NeighborGraph.from_points(points, k, search=search, tie_order=order)
-        assert_same(graph, points, k, order)
+        graph = NeighborGraph.from_points(points, k, search=search)
+        assert_same(graph, points, k)
     matrix = twins.euclidean(points, points)
-    graph = NeighborGraph.from_points(matrix, k, metric="precomputed", tie_order=order)
-    assert_same(graph, points, k, order)
+    graph = NeighborGraph.from_points(matrix, k, metric="precomputed")
+    assert_same(graph, points, k)
 
 
 @settings(max_examples=25, deadline=None)

@@ -12,19 +12,19 @@ def euclidean(rows, points):
     return np.sqrt(squares)
 
 
-def key(row, tie_order=0):
+def key(row):
     """Key of a row, splitmix64, by which equal distances are settled; in plain integers."""
-    bits = (row + tie_order * 2**32 + 1) * 0x9E3779B97F4A7C15 % 2**64
+    bits = (row + 1) * 0x9E3779B97F4A7C15 % 2**64
     bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB % 2**64
     return bits ^ (bits >> 31)
 
 
-def rank(distances, k, is_self=False, tie_order=0):
+def rank(distances, k, is_self=False):
     """Find the k nearest of every row: sort the whole row by (distance, key)."""
     distances = np.array(distances, dtype=float)
     n = distances.shape[1]
-    by_key = np.array(sorted(range(n), key=lambda j: key(j, tie_order)))
+    by_key = np.array(sorted(range(n), key=key))
     lists = []
     for q, row in enumerate(distances):
         order = by_key[np.argsort(row[by_key], kind="stable")]

@@ -76,7 +76,7 @@ def make_block(points: np.ndarray, labels: np.ndarray, first: int) -> Block:
     labels : ndarray of shape (n,), unsigned
     first : int
     """
-    return Block(first, build_tree(points, order_ties(len(points), 0, first)), labels)
+    return Block(first, build_tree(points, order_ties(len(points), first)), labels)
 
 
 def search_block(

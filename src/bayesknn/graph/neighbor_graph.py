@@ -120,11 +120,13 @@ class NeighborGraph:
         metric_params: dict | None = None,
         search: str = "auto",
         n_jobs: int | None = None,
-        tie_order: int = 0,
         search_params: dict | None = None,
         verbose: int = 0,
     ) -> NeighborGraph:
         """Find every point's ``k_max`` nearest others, ordered by (distance, key of the row).
+
+        Equal distances are settled by a fixed pseudo-random key of the row, so that the order of
+        the rows in a file favours no class.
 
         Parameters
         ----------
@@ -153,9 +155,6 @@ class NeighborGraph:
             takes products where it could not.
         n_jobs : int, optional
             Threads, as in joblib. The lists are the same whatever it is.
-        tie_order : int
-            Equal distances are settled by a fixed pseudo-random key of the row, so that the order
-            of the rows in a file favours no class. Each value is another such order.
         search_params : dict, optional
             Of the approximate searches. ``"faiss-hnsw"``: ``n_links``, ``ef_construction`` and
             ``ef_search``; ``"faiss-ivf"``: ``n_lists`` and ``n_probes``; both: ``n_candidates``,
@@ -177,7 +176,7 @@ class NeighborGraph:
         [[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [4.0, 4.0]]
         """
         fitted = make_metric(metric, metric_params)
-        found = find_neighbors(X, k_max, fitted, search, n_jobs, tie_order, search_params, verbose)
+        found = find_neighbors(X, k_max, fitted, search, n_jobs, search_params, verbose)
         return cls(*found)
 
     @classmethod

@@ -35,15 +35,13 @@ class TieOrder(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def order_ties(n: int, tie_order: int = 0, first: int = 0) -> TieOrder:
+def order_ties(n: int, first: int = 0) -> TieOrder:
     """Sort the rows 0..n-1 by their keys.
 
     Parameters
     ----------
     n : int
         Below 2**32.
-    tie_order : int
-        In 0..2**32 - 1; each value is another order.
     first : int
         Number of the first row where these are a block of more: the order is that of the whole.
 
@@ -53,7 +51,7 @@ def order_ties(n: int, tie_order: int = 0, first: int = 0) -> TieOrder:
     >>> order_ties(5).rows.tolist(), order_ties(4).rows.tolist()
     ([2, 4, 1, 0, 3], [2, 1, 0, 3])
     """
-    keys = key_of_rows(np.arange(first, first + n, dtype=np.uint64), tie_order)
+    keys = key_of_rows(np.arange(first, first + n))
     rows = np.argsort(keys).astype(np.uint32)
     ranks = np.empty(n, np.uint32)
     ranks[rows] = np.arange(n, dtype=np.uint32)
@@ -61,14 +59,12 @@ def order_ties(n: int, tie_order: int = 0, first: int = 0) -> TieOrder:
     return TieOrder(rows, ranks)
 
 
-def key_of_rows(rows: np.ndarray, tie_order: int = 0) -> np.ndarray:
-    """Return the keys, uint64, of rows given by their numbers."""
-    return _mix(rows.astype(np.uint64) + np.uint64(tie_order << 32))
+def key_of_rows(rows: np.ndarray) -> np.ndarray:
+    """Return the keys, uint64, of rows given by their numbers.
 
-
-def _mix(counters: np.ndarray) -> np.ndarray:
-    """Entry of splitmix64's stream at each counter: a bijection, so that no two keys are equal."""
-    bits = (counters + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    Row i has entry i of splitmix64's stream: a bijection, so that no two keys are equal.
+    """
+    bits = (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))

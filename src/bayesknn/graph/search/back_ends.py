@@ -34,7 +34,6 @@ def find_neighbors(
     metric: Metric,
     search: str = "auto",
     n_jobs: int | None = None,
-    tie_order: int = 0,
     search_params: dict[str, Any] | None = None,
     verbose: int = 0,
 ) -> tuple[np.ndarray, np.ndarray, SearchIndex, np.ndarray]:
@@ -52,8 +51,6 @@ def find_neighbors(
         One of ``SEARCHES``.
     n_jobs : int, optional
         Threads, as in joblib.
-    tie_order : int
-        Which order of the rows settles equal distances.
     search_params : dict, optional
         Of the back end, see :class:`SearchIndex`.
     verbose : int
@@ -77,7 +74,7 @@ def find_neighbors(
     ([[1, 0, 1, 2]], 'brute', [False, False, True, False])
     """
     k_max = check_count(k_max, "k_max")
-    index = build_index(X, metric, search, tie_order, search_params)
+    index = build_index(X, metric, search, search_params)
     n = index.n_points
     if k_max >= n:
         raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, X has n_samples = {n}")
@@ -120,14 +117,13 @@ def build_index(
     X: Any,
     metric: Metric,
     search: str = "auto",
-    tie_order: int = 0,
     search_params: dict[str, Any] | None = None,
 ) -> SearchIndex:
     """Make points searchable, without searching for their own neighbours.
 
     Parameters
     ----------
-    X, metric, search, tie_order, search_params
+    X, metric, search, search_params
         As in :func:`find_neighbors`.
 
     Returns
@@ -145,13 +141,12 @@ def build_index(
     [[0.5], [1.5]]
     """
     check_choice(search, "search", SEARCHES)
-    tie_order = check_count(tie_order, "tie_order", 0, 2**32 - 1)
     points = metric.fit(X)
     kind = _find_kind(search, metric, points)
     params = _check_params(kind, search_params)
     if kind.keeps_points and isinstance(X, np.ndarray) and np.may_share_memory(points, X):
         points = points.copy()  # The caller may write to X later.
-    return kind(points, metric, tie_order, params=params)
+    return kind(points, metric, params=params)
 
 
 def find_joint_neighbors(
@@ -171,14 +166,14 @@ def find_joint_neighbors(
     rows = metric.transform(X)
     n, m = len(known), len(rows)
     k_max = check_count(k_max, "k_max", 1, n + m - 1)
-    first, last = order_ties(n, index.tie_order), order_ties(m, index.tie_order)
+    first, last = order_ties(n), order_ties(m)
     ties = TieOrder(np.append(first.rows, n + last.rows), np.append(first.ranks, n + last.ranks))
     ties.rows.flags.writeable = ties.ranks.flags.writeable = False
     points = np.concatenate([known, rows])
     # Exact lists do not depend on who finds them.
     kind = _find_kind("auto", metric, points) if index.exact else type(index)
     params = None if index.exact else index.params
-    return kind(points, metric, 0, ties, params).neighbors(k_max, n_jobs)
+    return kind(points, metric, ties, params).neighbors(k_max, n_jobs)
 
 
 def find_neighbors_among(index: SearchIndex, rows: np.ndarray, k_max: int) -> Lists | None:
@@ -190,7 +185,7 @@ def find_neighbors_among(index: SearchIndex, rows: np.ndarray, k_max: int) -> Li
     if points is None:
         return None
     some = np.ascontiguousarray(points[rows])
-    return _find_kind("auto", metric, some)(some, metric, index.tie_order).neighbors(k_max)
+    return _find_kind("auto", metric, some)(some, metric).neighbors(k_max)
 
 
 def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:

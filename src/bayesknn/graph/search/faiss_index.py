@@ -123,7 +123,7 @@ class ApproximateSearch(SearchIndex):
                 advance(part.stop - part.start)
         if left:
             # Too few lists of an inverted file were opened, so that k points were not even seen.
-            brute = BruteSearch(self._points, self.metric, self.tie_order, self._ties)
+            brute = BruteSearch(self._points, self.metric, self._ties)
             near, _ = brute.rank(rows[left], own[left], k, None, n_jobs)
             neighbors[:, left], distances[:, left] = near
         reverse = None if radii is None else assemble(parts, np.arange(m))
@@ -132,7 +132,7 @@ class ApproximateSearch(SearchIndex):
     def _judge(self, distances: np.ndarray, n_jobs: int | None) -> None:
         """Estimate what part of the neighbours was found, ties counted as found."""
         sample = self.ties.rows[:_SAMPLE]
-        brute = BruteSearch(self._points, self.metric, self.tie_order, self._ties)
+        brute = BruteSearch(self._points, self.metric, self._ties)
         near, _ = brute.rank(self._points[sample], sample, len(distances), None, n_jobs)
         shares = (distances[:, sample] <= near[1][-1]).mean(axis=0)
         error = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0

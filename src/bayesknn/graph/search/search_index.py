@@ -46,10 +46,8 @@ class SearchIndex:
         Training points as the metric's numbers.
     metric : Metric
         Fitted to them.
-    tie_order : int
-        Which order of the rows settles equal distances.
     ties : TieOrder, optional
-        That order where it is not the usual one of ``tie_order``.
+        Who comes first at equal distance, where it is not the usual order.
     params : dict, optional
         ``search_params`` as users give them; see ``defaults``.
 
@@ -78,12 +76,10 @@ class SearchIndex:
         self,
         points: np.ndarray,
         metric: Metric,
-        tie_order: int = 0,
         ties: TieOrder | None = None,
         params: dict[str, Any] | None = None,
     ):
         self.metric = metric
-        self.tie_order = tie_order
         self.params = {**self.defaults, **(params or {})}
         self.n_points = points.shape[0]
         self._ties = ties
@@ -92,7 +88,7 @@ class SearchIndex:
     @property
     def ties(self) -> TieOrder:
         """Who comes first at equal distance."""
-        return order_ties(self.n_points, self.tie_order) if self._ties is None else self._ties
+        return order_ties(self.n_points) if self._ties is None else self._ties
 
     @property
     def points(self) -> np.ndarray | None:
@@ -155,7 +151,7 @@ class SearchIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         # What is quickly built from the points again is left out.
-        kept = ("metric", "tie_order", "params", "n_points", "points", "recall")
+        kept = ("metric", "params", "n_points", "points", "recall")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -163,7 +159,6 @@ class SearchIndex:
             raise ValueError("the model was saved by an earlier version of bayesknn; fit it again")
         points = state["points"]
         self.metric = state["metric"]
-        self.tie_order = check_count(state["tie_order"], "tie_order", 0, 2**32 - 1)
         self.params, self.recall = state["params"], state["recall"]
         self.n_points = check_count(state["n_points"], "n_points")
         self._ties = None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesknn.graph import NeighborGraph
+from bayesknn.graph import NeighborGraph, find_components
 from bayesknn.labels.layout import local_layout
 from bayesknn.log_z import ends
 from bayesknn.log_z.chains import ChainPair, Setting
@@ -20,7 +20,7 @@ WEIGHTS = [None, np.array([1.2, 1.2, 1.2]), np.array([0.6, 1.0, 1.4])]
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_weight_over_chance_is_the_constant(weights):
     layout = local_layout(GRAPH, 2)
-    components = ends.find_components(layout, 2)
+    components = find_components(layout.neighbors[:2])
     states, law = exact_law(GRAPH, BETA, 2, 3, weights)
     of_points = np.empty(8, int)
     of_points[layout.order] = components
@@ -40,7 +40,7 @@ def p_value_of_ends(weights):
         for at in range(n_ends):
             pair = ChainPair(
                 model, layout, Setting.at(BETA, 2), [2], np.random.SeedSequence([seed, at]),
-                length=20, components=ends.find_components(layout, 2),
+                length=20, components=find_components(layout.neighbors[:2]),
             )  # fmt: skip
             pair.advance(2000)
             values = ends.log_z_from_plain(pair)

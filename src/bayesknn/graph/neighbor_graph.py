@@ -555,6 +555,40 @@ def describe_search(graph: NeighborGraph) -> tuple[dict[str, Any], list[str]]:
     ]
 
 
+def find_components(neighbors: np.ndarray) -> np.ndarray:
+    """Return which connected component of the symmetrised graph each point is in.
+
+    Parameters
+    ----------
+    neighbors : ndarray of shape (k, n)
+        The first k ranks of a graph.
+
+    Returns
+    -------
+    ndarray of shape (n,), dtype int32
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph, find_components
+    >>> find_components(NeighborGraph.from_neighbors([[1, 0, 3, 2]]).neighbors)
+    array([0, 0, 1, 1], dtype=int32)
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    return connected_components(_as_links(neighbors), directed=False)[1]
+
+
+def _as_links(neighbors: np.ndarray) -> Any:
+    """Return the directed edges as a sparse matrix of ones."""
+    from scipy.sparse import csr_array
+
+    k, n = neighbors.shape
+    starts = np.arange(0, k * n + 1, k)
+    return csr_array(
+        (np.ones(k * n, np.int8), neighbors.T.ravel().astype(np.int32), starts), (n, n)
+    )
+
+
 def _walk_counts(
     neighbors: np.ndarray, labels: np.ndarray, n_classes: int, k_values: list[int], direction: str
 ) -> Iterator[tuple[int, np.ndarray]]:
@@ -612,14 +646,10 @@ def _check_lists(neighbors: Any, distances: Any = None) -> tuple[np.ndarray, np.
 
 def _order_by_links(neighbors: np.ndarray) -> np.ndarray:
     """Return a permutation that puts linked points near each other (reverse Cuthill-McKee)."""
-    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     # The first few ranks shape the order; more would cost time and change little.
-    few = neighbors[:5]
-    k, n = few.shape
-    starts = np.arange(0, k * n + 1, k)
-    links = csr_array((np.ones(k * n, np.int8), few.T.ravel().astype(np.int32), starts), (n, n))
+    links = _as_links(neighbors[:5])
     both = (links + links.T).tocsr()
     return reverse_cuthill_mckee(both, symmetric_mode=True).astype(np.int64)
 

@@ -12,31 +12,11 @@ can therefore stop there: no tail is cut off.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
-from bayesknn.labels.layout import Layout
 from bayesknn.log_z.chains import N_CHAINS, ChainPair
 from bayesknn.log_z.resampling import N_REPLICATES, join
 from bayesknn.model import BoltzmannModel
-
-
-def find_components(layout: Layout, k: int) -> np.ndarray:
-    """Return which connected component of the graph of k each position is in.
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels.layout import local_layout
-    >>> from bayesknn.log_z.ends import find_components
-    >>> find_components(local_layout(NeighborGraph.from_neighbors([[1, 0, 3, 2]]), 1), k=1)
-    array([0, 0, 1, 1], dtype=int32)
-    """
-    n = layout.neighbors.shape[1]
-    ends = (np.tile(np.arange(n), k), layout.neighbors[:k].ravel())
-    edges = coo_array((np.ones(n * k, np.int8), ends), shape=(n, n))
-    return connected_components(edges, directed=False)[1]
 
 
 def log_plain_weight(model: BoltzmannModel, components: np.ndarray, beta: float) -> float:

@@ -25,11 +25,12 @@ import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from bayesknn._utils.random import Purpose
+from bayesknn.graph import find_components
 from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.log_z.bridge import ENOUGH, add_up, bridge, bridge_all
 from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window, find_inflation
 from bayesknn.log_z.curve import Coexistence, Curve
-from bayesknn.log_z.ends import clusters_too_many, find_components, log_z_from_plain
+from bayesknn.log_z.ends import clusters_too_many, log_z_from_plain
 from bayesknn.log_z.resampling import N_REPLICATES, find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 
@@ -259,7 +260,7 @@ def place_pilots(simulation: Simulation, k: int, k_last: int, beta_max: float) -
 
     Pilots look at k and at those up to ``k_last``.
     """
-    components = find_components(simulation.layout, k)
+    components = find_components(simulation.layout.neighbors[:k])
     rank = min(k, _WINDOW_RANK)
     columns = np.unique([rank, *range(k, k_last + 1)])
 

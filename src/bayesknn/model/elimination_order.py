@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesknn._utils.jit import inline_kernel, kernel
-from bayesknn.graph import NeighborGraph
+from bayesknn.graph import NeighborGraph, find_components
 
 # Ways of breaking ties that are tried, where a better order saves more time than it costs.
 _N_TRIES = 8
@@ -43,14 +43,15 @@ def order_elimination(
 
     Examples
     --------
-    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.graph import NeighborGraph, find_components
     >>> from bayesknn.model.elimination_order import order_elimination
     >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
     >>> order_elimination(ring, k=1, n_classes=2, max_width=20)[1]
     2
     """
     starts, points, _ = symmetrise(graph, k)
-    components = _list_components(starts.tolist(), points.tolist())
+    which = find_components(graph.neighbors[:k])
+    components = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
     largest = max(map(len, components))
     if largest > _MAX_COMPONENT:
         raise ValueError(
@@ -61,9 +62,7 @@ def order_elimination(
     orders, widths = [], []
     for component in components:
         local[component] = np.arange(len(component))
-        order, width = _order_component(
-            starts, points, np.array(component), local, n_classes, max_width
-        )
+        order, width = _order_component(starts, points, component, local, n_classes, max_width)
         orders.append(order)
         widths.append(width)
     return np.concatenate(orders), max(widths)
@@ -82,7 +81,7 @@ def symmetrise(graph: NeighborGraph, k: int) -> tuple[np.ndarray, np.ndarray, np
 
     Examples
     --------
-    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.graph import NeighborGraph, find_components
     >>> from bayesknn.model.elimination_order import symmetrise
     >>> graph = NeighborGraph.from_neighbors([[1, 0, 1]])
     >>> starts, points, weights = symmetrise(graph, k=1)
@@ -96,25 +95,6 @@ def symmetrise(graph: NeighborGraph, k: int) -> tuple[np.ndarray, np.ndarray, np
     codes, weights = np.unique(codes, return_counts=True)
     starts = np.searchsorted(codes, np.arange(n + 1) * n)
     return starts, codes % n, weights
-
-
-def _list_components(starts: list[int], points: list[int]) -> list[list[int]]:
-    """Points grouped by connected component."""
-    seen = [False] * (len(starts) - 1)
-    components = []
-    for root, is_seen in enumerate(seen):
-        if is_seen:
-            continue
-        seen[root] = True
-        members = [root]
-        # The list grows while it is read.
-        for i in members:
-            for j in points[starts[i] : starts[i + 1]]:
-                if not seen[j]:
-                    seen[j] = True
-                    members.append(j)
-        components.append(members)
-    return components
 
 
 def _order_component(

@@ -417,7 +417,7 @@ def _arrange(points):
 
 @kernel
 def _square_leaf(blocks, leaf, coordinates, q, squares):
-    """Squared distances from query q to the 64 points of a leaf.
+    """Squared distances from query q to the 64 points of a leaf, in either precision.
 
     Four features a pass, added in their order, so that the sum is the one of a plain loop.
     """
@@ -452,30 +452,6 @@ def _square_point(blocks, leaf, j, coordinates, q):
         gap = coordinates[q, f] - blocks[b, f, j]
         total += gap * gap
     return total
-
-
-# Products may be added without rounding first: the bound holds all the more.
-@kernel(fastmath={"contract"})  # type: ignore[call-arg]
-def _square_singles(blocks, leaf, single, q, squares):  # type: ignore[no-untyped-def]
-    """Squares from query q to the 64 points of a leaf in single precision, two features a pass."""
-    b, one, size = np.uint64(leaf), np.uint64(1), np.uint64(_LEAF)
-    p = np.uint64(blocks.shape[1])
-    f = p & one
-    if f == one:
-        x0 = single[q, 0]
-        for j in range(size):
-            d0 = x0 - blocks[b, 0, j]
-            squares[j] = d0 * d0
-    else:
-        for j in range(size):
-            squares[j] = np.float32(0.0)
-    while f < p:
-        g = f + one
-        x0, x1 = single[q, f], single[q, g]
-        for j in range(size):
-            d0, d1 = x0 - blocks[b, f, j], x1 - blocks[b, g, j]
-            squares[j] = squares[j] + d0 * d0 + d1 * d1
-        f = g + one
 
 
 class Group(NamedTuple):
@@ -724,7 +700,7 @@ def _gather(tree, is_self, first, size, k, group, held, room):
                 # Among duplicates only a lower rank gets in, and a leaf's first is its lowest.
                 if held.limit_key[q] == 0.0 and lowest > held.limit_point[q]:
                     continue
-                _square_singles(tree.single, leaf, group.single, q, room.singles)
+                _square_leaf(tree.single, leaf, group.single, q, room.singles)
                 n_hits = np.uint32(0)
                 for j in range(np.uint64(_LEAF)):
                     n_hits += np.uint32(room.singles[j] <= held.limit_single[q])
@@ -878,7 +854,7 @@ def _find_reached(tree, radii, group, size, leaf, room, reached):
                 limits[j] = longest * longest * stretch
             for e in range(n_near):
                 q = np.uint64(s * _LEAF) + room.near[e]
-                _square_singles(tree.single, leaf, group.single, q, room.singles)
+                _square_leaf(tree.single, leaf, group.single, q, room.singles)
                 n_hits = np.uint32(0)
                 for j in range(np.uint64(_LEAF)):
                     n_hits += np.uint32(room.singles[j] <= limits[j])

@@ -107,7 +107,7 @@ def test_a_worker_that_is_killed_changes_nothing(in_memory):
             killed.append(victim)
 
         clf = DistributedNeighborsClassifier(max_neighbors=K, random_state=0)
-        thread = threading.Thread(target=kill, args=("_search_own",))
+        thread = threading.Thread(target=kill, args=("search_block",))
         thread.start()
         clf.fit(*as_dask())
         thread.join()

@@ -1,4 +1,4 @@
-"""Order, ties and duplicates are the same for every search structure (SPEC, notation)."""
+"""Order, ties and duplicates are the same for every search structure."""
 
 import numpy as np
 import pytest

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def euclidean(rows, points):
-    """Sum in the order of the features, as SPEC fixes it."""
+    """Sum in the order of the features."""
     rows, points = np.asarray(rows, float), np.asarray(points, float)
     squares = np.zeros((len(rows), len(points)))
     for f in range(points.shape[1]):
@@ -34,7 +34,7 @@ def rank(distances, k, is_self=False):
 
 
 def reverse(training, rows, k_max):
-    """For each new point the (rank, training point) pairs, by SPEC's condition for every k."""
+    """For each new point the (rank, training point) pairs, by the condition for every k."""
     near = rank(training, k_max, is_self=True)[1]
     found = []
     for row in rows:

@@ -101,12 +101,12 @@ def search_block(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.distributed.blocks import make_block, own_queries, search_block
+    >>> from bayesknn.distributed.blocks import make_block, search_block, search_other
     >>> labels = np.zeros(2, np.uint8)
     >>> left = make_block(np.array([[0.0], [1.0]]), labels, first=0)
     >>> right = make_block(np.array([[1.5], [9.0]]), labels, first=2)
     >>> lists = search_block(None, left, 1)
-    >>> search_block(own_queries(left), right, 1, lists).neighbors.tolist()
+    >>> search_other(left, right, 1, lists).neighbors.tolist()
     [[1, 2]]
     """
     m = len((block.tree if queries is None else queries).order)
@@ -117,9 +117,9 @@ def search_block(
     return found if lists is None else merge_lists(lists, found)
 
 
-def own_queries(block: Block) -> Queries:
-    """Return a block's points as queries to other blocks."""
-    return Queries(block.tree.order, block.tree.blocks)
+def search_other(own: Block, other: Block, k: int, lists: BlockLists) -> BlockLists:
+    """Add what another block holds to the lists of a block's own points."""
+    return search_block(Queries(own.tree.order, own.tree.blocks), other, k, lists)
 
 
 def merge_lists(one: BlockLists, other: BlockLists) -> BlockLists:
@@ -152,15 +152,14 @@ class Edges(NamedTuple):
     labels: np.ndarray
 
 
-def send_edges(lists: BlockLists, labels: np.ndarray, firsts: np.ndarray) -> list[Edges]:
+def send_edges(block: Block, lists: BlockLists, firsts: np.ndarray) -> list[Edges]:
     """Sort a block's edges by the block that they end in.
 
     Parameters
     ----------
+    block : Block
     lists : BlockLists
         Of the block's points.
-    labels : ndarray of shape (m,)
-        Their labels.
     firsts : ndarray of shape (n_blocks,)
         First rows of all blocks.
 
@@ -172,7 +171,7 @@ def send_edges(lists: BlockLists, labels: np.ndarray, firsts: np.ndarray) -> lis
     k, m = lists.neighbors.shape
     target = np.searchsorted(firsts, lists.neighbors, side="right") - 1
     ranks = np.broadcast_to(np.arange(k)[:, None], (k, m))
-    sources = np.broadcast_to(labels, (k, m))
+    sources = np.broadcast_to(block.labels, (k, m))
     sent = []
     for b, first in enumerate(firsts):
         here = target == b
@@ -213,11 +212,11 @@ def walk_counts(
 
 
 def tabulate_block(
-    lists: BlockLists, labels: np.ndarray, received: Sequence[Edges], n_classes: int
+    block: Block, lists: BlockLists, received: Sequence[Edges], n_classes: int
 ) -> list[Deficits]:
     """Return what a block adds to the likelihood of every k."""
     walk = walk_counts(lists, received, n_classes, range(1, len(lists.neighbors) + 1))
-    return list(count_deficits(walk, labels, n_classes))
+    return list(count_deficits(walk, block.labels, n_classes))
 
 
 def add_tables(parts: Sequence[list[Deficits]]) -> list[Deficits]:
@@ -301,20 +300,19 @@ def count_around(found: NewLists, k_values: np.ndarray, n_classes: int) -> np.nd
 
 @kernel
 def _merge(one, one_keys, other, other_keys, merged):
-    k, m = merged.neighbors.shape
+    near_rows, near, near_labels = one
+    far_rows, far, far_labels = other
+    rows, distances, labels = merged
+    k, m = rows.shape
     for q in range(m):
         a = b = 0
         for r in range(k):
-            near, far = one.distances[a, q], other.distances[b, q]
-            if near < far or (near == far and one_keys[a, q] <= other_keys[b, q]):
-                merged.neighbors[r, q] = one.neighbors[a, q]
-                merged.distances[r, q] = near
-                merged.labels[r, q] = one.labels[a, q]
+            x, y = near[a, q], far[b, q]
+            if x < y or (x == y and one_keys[a, q] <= other_keys[b, q]):
+                rows[r, q], distances[r, q], labels[r, q] = near_rows[a, q], x, near_labels[a, q]
                 a += 1
             else:
-                merged.neighbors[r, q] = other.neighbors[b, q]
-                merged.distances[r, q] = far
-                merged.labels[r, q] = other.labels[b, q]
+                rows[r, q], distances[r, q], labels[r, q] = far_rows[b, q], y, far_labels[b, q]
                 b += 1
 
 

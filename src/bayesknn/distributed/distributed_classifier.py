@@ -35,8 +35,8 @@ from bayesknn.distributed.blocks import (
     cast_labels,
     count_around,
     make_block,
-    own_queries,
     search_block,
+    search_other,
     send_edges,
     tabulate_block,
     visit_block,
@@ -174,26 +174,14 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
             for x, y_of, first in zip(points, labels, firsts, strict=True)
         ]
         blocks = self._run(dask, blocks, "Building trees")
-        lists = []
-        for own in blocks:
-            # Its own points first, which sets a limit to how far the others are searched.
-            near = later(_search_own, own, k_max)
-            for other in blocks:
-                if other is not own:
-                    near = later(_search_other, own, other, k_max, near)
-            lists.append(near)
-        lists = self._run(dask, lists, "Finding neighbours")
+        lists = self._find_lists(dask, later, blocks, k_max)
         received: list[list[Any]] = [[] for _ in blocks]
         if both:
-            sent = [
-                later(_send, block, near, firsts) for block, near in zip(blocks, lists, strict=True)
-            ]
+            sent = [later(send_edges, *each, firsts) for each in zip(blocks, lists, strict=True)]
             sent = self._run(dask, sent, "Sending edges")
             received = [[each[b] for each in sent] for b in range(len(blocks))]
-        tables = [
-            later(_tabulate, block, near, edges, n_classes)
-            for block, near, edges in zip(blocks, lists, received, strict=True)
-        ]
+        known = list(zip(blocks, lists, received, strict=True))
+        tables = [later(tabulate_block, *each, n_classes) for each in known]
         while len(tables) > 1:
             groups = [tables[i : i + _FAN_IN] for i in range(0, len(tables), _FAN_IN)]
             tables = [later(add_tables, group) for group in groups]
@@ -208,15 +196,9 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         grid = grid_posterior(SummedProduct(table, n, n_classes), prior)
         rule = PredictiveRule(PosteriorNodes.from_grid(grid))
         about = later.hold(rule)
-        known = [
-            later(add_radii, block, near, rule.k_values)
-            for block, near in zip(blocks, lists, strict=True)
-        ]
-        left_out = [
-            later(_leave_out, block, near, edges, n_classes, about)
-            for block, near, edges in zip(blocks, lists, received, strict=True)
-        ]
-        done = self._run(dask, [*known, *left_out], "Leaving one out")
+        searched = [later(add_radii, block, near, rule.k_values) for block, near, _ in known]
+        left_out = [later(_leave_out, *each, n_classes, about) for each in known]
+        done = self._run(dask, [*searched, *left_out], "Leaving one out")
         # Last, so that a fitted classifier is still whole when its next fit is refused.
         self.classes_, self.n_features_in_ = classes, found[0].n_features
         self._both, self._rule, self._grid = both, rule, grid
@@ -332,6 +314,17 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
                 f"{found[0].n_features}"
             )
         return points, labels, list(found)
+
+    def _find_lists(self, dask: Any, later: Any, blocks: list, k: int) -> list[Any]:
+        lists = []
+        for own in blocks:
+            # Its own points first, which sets a limit to how far the others are searched.
+            near = later(search_block, None, own, k)
+            for other in blocks:
+                if other is not own:
+                    near = later(search_other, own, other, k, near)
+            lists.append(near)
+        return self._run(dask, lists, "Finding neighbours")
 
     def _find_beta_max(
         self, dask: Any, later: Any, blocks: list, firsts: np.ndarray, n: int, n_classes: int,
@@ -481,22 +474,6 @@ def _prepare(x: Any, y: Any, classes: np.ndarray, first: int) -> Block:
     own, labels = check_labels(y, min_class_size=1)
     numbers = np.searchsorted(classes, own)[labels]
     return make_block(check_points(x), numbers.astype(cast_labels(len(classes))), first)
-
-
-def _search_own(own: Block, k: int) -> BlockLists:
-    return search_block(None, own, k)
-
-
-def _search_other(own: Block, other: Block, k: int, lists: BlockLists) -> BlockLists:
-    return search_block(own_queries(own), other, k, lists)
-
-
-def _send(block: Block, lists: BlockLists, firsts: np.ndarray) -> list:
-    return send_edges(lists, block.labels, firsts)
-
-
-def _tabulate(block: Block, lists: BlockLists, received: list, n_classes: int) -> list:
-    return tabulate_block(lists, block.labels, received, n_classes)
 
 
 def _leave_out(

@@ -28,18 +28,14 @@ from bayesknn.graph.queries import (
     iterate_queries,
     query_rows,
 )
-from bayesknn.graph.search import (
-    Recall,
-    SearchIndex,
+from bayesknn.graph.search.back_ends import (
     find_joint_neighbors,
     find_neighbors,
     find_neighbors_among,
     search_all,
 )
 from bayesknn.graph.search.kd_tree import TreeSearch, arrange_queries
-
-# Lists are kept in files while they take no more room than the points and this.
-_FEW_BYTES = 2**17
+from bayesknn.graph.search.search_index import Recall, SearchIndex
 
 
 class Incidence(NamedTuple):
@@ -525,7 +521,8 @@ class NeighborGraph:
         points = self.index.points
         if points is None:
             return False
-        return self.neighbors.nbytes + self.distances.nbytes > _FEW_BYTES + points.nbytes
+        # Short lists are kept in any case: 128 kB are no burden to a file.
+        return self.neighbors.nbytes + self.distances.nbytes > 2**17 + points.nbytes
 
     def _sum_up(self) -> str:
         """Return a digest of the lists."""

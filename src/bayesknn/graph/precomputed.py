@@ -21,8 +21,6 @@ _ASYMMETRY = 1e-8
 # Reverse neighbours that may be missing without a warning, as a part of k: they move a probability
 # by less than a thousandth.
 _FEW_MISSING = 0.002
-# Edges and rows that the number of missing ones is estimated from.
-_MANY_EDGES, _MANY_ROWS = 10**6, 1000
 
 
 class Precomputed(Metric):
@@ -246,13 +244,14 @@ def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray, k: 
         Largest k that is asked about.
     """
     radii = distances[k - 1]
-    n, some = len(radii), slice(None, None, -(-distances[:k].size // _MANY_EDGES))
+    # A million edges and a thousand rows are enough for an estimate.
+    n, some = len(radii), slice(None, None, -(-distances[:k].size // 10**6))
     with np.errstate(divide="ignore", invalid="ignore"):
         lengths = distances[:k, some] / radii[neighbors[:k, some]]
     lengths = np.sort(np.nan_to_num(lengths, posinf=np.inf), axis=None)
     sorted_radii = np.sort(radii)
     found, missing = 0.0, 0.0
-    sample = range(0, rows.shape[0], -(-rows.shape[0] // _MANY_ROWS))
+    sample = range(0, rows.shape[0], -(-rows.shape[0] // 1000))
     for q in sample:
         stored = slice(rows.indptr[q], rows.indptr[q + 1])
         row, members = rows.data[stored], radii[rows.indices[stored]]

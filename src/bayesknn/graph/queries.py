@@ -21,8 +21,6 @@ from bayesknn.graph.search.kd_tree import TreeSearch
 if TYPE_CHECKING:
     from bayesknn.graph.neighbor_graph import NeighborGraph
 
-# Bytes of a chunk of queries.
-_CHUNK_BYTES = 2**26
 DIRECTIONS = ("both", "forward", "reverse")
 
 
@@ -330,8 +328,8 @@ def iterate_queries(
 ) -> Iterator[tuple[slice, NeighborQuery]]:
     """Yield the answers about ``chunk_size`` checked points at a time."""
     if chunk_size is None:
-        # Forward and reverse lists take about 12 + 8 bytes a neighbour.
-        chunk_size = max(_CHUNK_BYTES // (20 * graph.k_max), 64)
+        # 64 MB: forward and reverse lists take about 12 + 8 bytes a neighbour.
+        chunk_size = max(2**26 // (20 * graph.k_max), 64)
     slices = cut_queries(rows.shape[0], chunk_size)
     return ((part, query_rows(graph, rows[part], n_jobs, direction)) for part in slices)
 

@@ -19,9 +19,6 @@ from bayesknn.graph.search.scikit_learn_trees import BallTreeSearch, ScikitLearn
 from bayesknn.graph.search.search_index import Advance, Lists, SearchIndex
 from bayesknn.graph.ties import TieOrder, order_ties
 
-_EUCLIDEAN = {cls.name: cls for cls in (TreeSearch, ProductSearch)}
-_OF_SCIKIT_LEARN = {cls.name: cls for cls in (ScikitLearnKDTreeSearch, BallTreeSearch)}
-_APPROXIMATE = {cls.name: cls for cls in (HNSWSearch, IVFSearch)}
 # On fewer points than this measuring every pair is faster than walking a tree, or in a plane as
 # fast but for new points, and there is much less to compile on first use. A ball tree skips little
 # in many dimensions, and is asked point by point: measured, it pays only on many points.
@@ -67,7 +64,7 @@ def find_neighbors(
     Examples
     --------
     >>> from bayesknn.graph.metrics import Euclidean
-    >>> from bayesknn.graph.search import find_neighbors
+    >>> from bayesknn.graph.search.back_ends import find_neighbors
     >>> points = [[0.0], [1.0], [3.0], [5.0]]
     >>> neighbors, _, index, tied_beyond = find_neighbors(points, 1, Euclidean())
     >>> neighbors.tolist(), index.name, tied_beyond.tolist()
@@ -195,20 +192,22 @@ def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:
         return PrecomputedSearch
     if search == "auto":
         search = _choose(metric, points)
-    if search == "brute":
-        return BruteSearch
-    if search in _APPROXIMATE:
+    if search.startswith("faiss"):
         if not (metric.is_euclidean or is_city_block(metric)):
             raise ValueError(
                 f"search={search!r} is for Euclidean and city-block distances, not for metric "
                 f"{metric.name!r}"
             )
-        return _APPROXIMATE[search]
-    if metric.is_euclidean and search in _EUCLIDEAN:
-        return _EUCLIDEAN[search]
-    if search not in _OF_SCIKIT_LEARN:
+        return HNSWSearch if search == HNSWSearch.name else IVFSearch
+    if search == "blocked" and not metric.is_euclidean:
         raise ValueError(f"search={search!r} does not serve metric {metric.name!r}; use 'brute'")
-    return _OF_SCIKIT_LEARN[search]
+    kinds: dict[str, type[SearchIndex]] = {
+        "brute": BruteSearch,
+        "ball_tree": BallTreeSearch,
+        "blocked": ProductSearch,
+        "kd_tree": TreeSearch if metric.is_euclidean else ScikitLearnKDTreeSearch,
+    }
+    return kinds[search]
 
 
 def _check_params(kind: type[SearchIndex], params: Any) -> dict[str, int]:

@@ -26,11 +26,6 @@ from bayesknn.graph.ties import _NOBODY
 _MORE = 16
 # Rows at a time, and in a thread.
 _ROWS, _STRIP = 8192, 256
-# Points whose neighbours are found exactly to estimate what an approximate search misses: enough
-# for an error of recall below .01 at any k.
-_SAMPLE = 200
-# faiss warns of fewer points than this to a centroid.
-_POINTS_A_LIST = 39
 
 
 def import_faiss(name: str) -> Any:
@@ -131,7 +126,8 @@ class ApproximateSearch(SearchIndex):
 
     def _judge(self, distances: np.ndarray, n_jobs: int | None) -> None:
         """Estimate what part of the neighbours was found, ties counted as found."""
-        sample = self.ties.rows[:_SAMPLE]
+        # Enough points for an error of recall below .01 at any k.
+        sample = self.ties.rows[:200]
         brute = BruteSearch(self._points, self.metric, self._ties)
         near, _ = brute.rank(self._points[sample], sample, len(distances), None, n_jobs)
         shares = (distances[:, sample] <= near[1][-1]).mean(axis=0)
@@ -205,7 +201,8 @@ class IVFSearch(ApproximateSearch):
     def _fill(self, faiss: Any, single: np.ndarray, n_jobs: int | None) -> Any:
         n, p = single.shape
         n_lists = self.params["n_lists"] or int(4 * np.sqrt(n))
-        n_lists = max(1, min(n_lists, n // _POINTS_A_LIST))
+        # faiss warns of fewer than 39 points to a centroid.
+        n_lists = max(1, min(n_lists, n // 39))
         norm = self._norm(faiss)
         centroids = faiss.IndexFlat(p, norm)
         index = faiss.IndexIVFFlat(centroids, p, n_lists, norm)

@@ -38,13 +38,9 @@ _GROUP = 4
 # Blocks of queries that a thread takes at a time.
 _TASK = 16
 _UNIT = 2.0**-24
-# Squares of what is much smaller or larger under- or overflow, in double precision, too.
-_SMALLEST, _LARGEST = 1e-130, 1e150
 # Distances are compared after the square root, which may send neighbouring squares to one value:
 # those above a square by at most this factor must still be looked at.
 _SAME_ROOT = 1.0 + 2.0**-50
-# With more hits than this in a leaf all of its points are measured: whole leaves are quicker.
-_MANY_HITS = 12
 # Pairs of a new point and one that reaches it that are dealt with at a time; a leaf may add this
 # many at most.
 _FULL = _GROUP * _LEAF * _LEAF
@@ -156,7 +152,8 @@ def build_tree(points: np.ndarray, ties: TieOrder | None = None) -> KDTree:
     least, most = blocks.min(axis=(0, 2)), blocks.max(axis=(0, 2))
     centre = least + (most - least) / 2
     largest = np.maximum(most - centre, centre - least).max()
-    is_within = _SMALLEST < largest < _LARGEST
+    # Squares of what is much smaller or larger under- or overflow, in double precision, too.
+    is_within = 1e-130 < largest < 1e150
     scale = float(2.0 ** -np.frexp(largest)[1]) if is_within else 0.0
     single = np.zeros(blocks.shape, np.float32)
     for start in range(0, len(blocks) if is_within else 0, 256):
@@ -682,56 +679,61 @@ def _gather(tree, is_self, first, size, k, group, held, room):
                 if held.n_found[q] > k:
                     _lower(tree, q, k, group, held)
                 held.widest[s] = max(held.widest[s], held.limit_single[q])
+    # Fields that loops read are taken out of their tuples first, which counts references once.
+    limit_key, limit_point, limit_single, widest = held[3], held[4], held[6], held[7]
+    singles, bounds, near, leaves = room.singles, room.bounds, room.near, room.leaves
+    blocks, rounded, of_queries, box_bounds = tree.single, group.single, group.blocks, group.bounds
+    ranks, low, high = tree.ranks, tree.low, tree.high
     for t in range(_sort_leaves(tree, group, n_blocks, held, room)):
-        leaf = np.int64(room.leaves[t])
-        lowest = tree.ranks[leaf * _LEAF]
+        leaf = np.int64(leaves[t])
+        lowest = ranks[leaf * _LEAF]
         for s in range(n_blocks):
-            if group.bounds[s, leaf] > held.widest[s]:
+            if box_bounds[s, leaf] > widest[s] or (is_self and leaf == first // _LEAF + s):
                 continue
-            if is_self and leaf == first // _LEAF + s:
-                continue
-            _bound_points(group.blocks, s, tree.low, tree.high, leaf, room.bounds)
+            _bound_points(of_queries, s, low, high, leaf, bounds)
             start, n_near = np.uint64(s * _LEAF), np.uint64(0)
             for j in range(np.uint64(_LEAF)):
-                room.near[n_near] = start + j
-                n_near += np.uint64(room.bounds[j] <= held.limit_single[start + j])
+                near[n_near] = start + j
+                n_near += np.uint64(bounds[j] <= limit_single[start + j])
             for e in range(n_near):
-                q = room.near[e]
+                q = near[e]
                 # Among duplicates only a lower rank gets in, and a leaf's first is its lowest.
-                if held.limit_key[q] == 0.0 and lowest > held.limit_point[q]:
+                if limit_key[q] == 0.0 and lowest > limit_point[q]:
                     continue
-                _square_leaf(tree.single, leaf, group.single, q, room.singles)
+                _square_leaf(blocks, leaf, rounded, q, singles)
                 n_hits = np.uint32(0)
+                limit = limit_single[q]
                 for j in range(np.uint64(_LEAF)):
-                    n_hits += np.uint32(room.singles[j] <= held.limit_single[q])
+                    n_hits += np.uint32(singles[j] <= limit)
                 if n_hits > np.uint32(0):
                     _scan(tree, leaf, _NOBODY, q, k, n_hits, group, held, room)
             if n_near > np.uint64(0):
-                held.widest[s] = -1.0
+                widest[s] = -1.0
                 for j in range(np.uint64(_LEAF)):
-                    held.widest[s] = max(held.widest[s], held.limit_single[start + j])
+                    widest[s] = max(widest[s], limit_single[start + j])
 
 
 @kernel
 def _sort_leaves(tree, group, n_blocks, held, room):
     """Fill in the leaves that some block of queries may need, the nearest first."""
-    leaves, gaps = room.leaves, room.gaps
+    leaves, gaps, low, high = room.leaves, room.gaps, tree.low, tree.high
+    bounds, single, widest = group.bounds, group.single, held.widest
     n_near = np.uint64(0)
-    for leaf in range(np.uint32(tree.low.shape[1])):
+    for leaf in range(np.uint32(low.shape[1])):
         is_near = False
         for s in range(n_blocks):
-            is_near |= group.bounds[s, leaf] <= held.widest[s]
+            is_near |= bounds[s, leaf] <= widest[s]
         leaves[n_near] = leaf
         n_near += np.uint64(is_near)
     for t in range(n_near):
         gaps[t] = 0.0
     size = n_blocks * _LEAF
-    for f in range(tree.low.shape[0]):
+    for f in range(low.shape[0]):
         middle = 0.0
         for q in range(size):
-            middle += 2 * group.single[q, f] / size
+            middle += 2 * single[q, f] / size
         for t in range(n_near):
-            gap = tree.low[f, leaves[t]] + tree.high[f, leaves[t]] - middle
+            gap = low[f, leaves[t]] + high[f, leaves[t]] - middle
             gaps[t] += gap * gap
     if n_near > np.uint64(0):
         _sort(gaps, leaves, np.int64(n_near), room.spare)
@@ -753,39 +755,41 @@ def _scan(tree, leaf, own, q, k, n_near, group, held, room):
     ``n_near`` is how many of its points single precision leaves; ``room.singles`` has their squares
     where these are few.
     """
-    squares, hits = room.squares, room.hits
-    size = np.uint64(min(_LEAF, tree.ranks.shape[0] - leaf * _LEAF))
+    keys, points, n_found, limit_key, limit_point, limit_square, limit_single = held[:7]
+    squares, singles, hits, ranks = room.squares, room.singles, room.hits, tree.ranks
+    size = np.uint64(min(_LEAF, ranks.shape[0] - leaf * _LEAF))
     n_hits = np.uint64(0)
-    if n_near <= np.uint32(_MANY_HITS):
-        bound = held.limit_single[q]
+    # With more hits than a few all points of the leaf are measured: whole leaves are quicker.
+    if n_near <= np.uint32(12):
+        bound = limit_single[q]
         for j in range(size):
             hits[n_hits] = j
-            n_hits += np.uint64(room.singles[j] <= bound)
+            n_hits += np.uint64(singles[j] <= bound)
         for h in range(n_hits):
             squares[hits[h]] = _square_point(tree.blocks, leaf, hits[h], group.coordinates, q)
     else:
         _square_leaf(tree.blocks, leaf, group.coordinates, q, squares)
-        limit = held.limit_square[q]
+        limit = limit_square[q]
         for j in range(size):
             hits[n_hits] = j
             n_hits += np.uint64(squares[j] <= limit)
     first = np.uint64(leaf * _LEAF)
-    found = np.uint64(held.n_found[q])
+    found = np.uint64(n_found[q])
     for h in range(n_hits):
-        i = tree.ranks[first + hits[h]]
+        i = ranks[first + hits[h]]
         if i == own:
             continue
         key = np.sqrt(squares[hits[h]])
-        if key > held.limit_key[q] or (key == held.limit_key[q] and i > held.limit_point[q]):
+        if key > limit_key[q] or (key == limit_key[q] and i > limit_point[q]):
             continue
-        held.keys[q, found] = key
-        held.points[q, found] = i
+        keys[q, found] = key
+        points[q, found] = i
         found += np.uint64(1)
-        if found == np.uint64(held.keys.shape[1]):
-            held.n_found[q] = np.int64(found)
+        if found == np.uint64(keys.shape[1]):
+            n_found[q] = np.int64(found)
             _lower(tree, q, k, group, held)
-            found = np.uint64(held.n_found[q])
-    held.n_found[q] = np.int64(found)
+            found = np.uint64(n_found[q])
+    n_found[q] = np.int64(found)
 
 
 class Reached(NamedTuple):
@@ -833,42 +837,48 @@ def _find_reached(tree, radii, group, size, leaf, room, reached):
         slacks[q // _LEAF] = max(slacks[q // _LEAF], slack)
     stretch = np.float32(1 + (p + 16) * _UNIT)
     limits = np.empty(_LEAF, np.float32)
+    singles, bounds, near = room.singles, room.bounds, room.near
+    lists, reach, longest = radii
+    queries, members, distances, places = reached
+    blocks, rounded, low, high = tree.blocks, tree.single, tree.low, tree.high
+    coordinates, single, of_queries, box_bounds = (
+        group.coordinates, group.single, group.blocks, group.bounds,
+    )  # fmt: skip
     found = np.uint64(0)
     while leaf < n_leaves and found <= np.uint64(_FULL):
         at = np.uint64(leaf)
         width = np.uint64(min(_LEAF, tree.ranks.shape[0] - leaf * _LEAF))
         furthest = np.float32(0.0)
         for j in range(width):
-            furthest = max(furthest, radii.single[at, j])
+            furthest = max(furthest, longest[at, j])
         for s in range((size + _LEAF - 1) // _LEAF):
             widest = (furthest + slacks[s]) * (furthest + slacks[s]) * stretch
-            if group.bounds[s, at] > widest:
+            if box_bounds[s, at] > widest:
                 continue
-            _bound_points(group.blocks, s, tree.low, tree.high, leaf, room.bounds)
+            _bound_points(of_queries, s, low, high, leaf, bounds)
             n_near = np.uint64(0)
             for j in range(np.uint64(min(_LEAF, size - s * _LEAF))):
-                room.near[n_near] = j
-                n_near += np.uint64(room.bounds[j] <= widest)
+                near[n_near] = j
+                n_near += np.uint64(bounds[j] <= widest)
             for j in range(np.uint64(_LEAF)):
-                longest = radii.single[at, j] + slacks[s]
-                limits[j] = longest * longest * stretch
+                limits[j] = (longest[at, j] + slacks[s]) * (longest[at, j] + slacks[s]) * stretch
             for e in range(n_near):
-                q = np.uint64(s * _LEAF) + room.near[e]
-                _square_leaf(tree.single, leaf, group.single, q, room.singles)
+                q = np.uint64(s * _LEAF) + near[e]
+                _square_leaf(rounded, leaf, single, q, singles)
                 n_hits = np.uint32(0)
                 for j in range(np.uint64(_LEAF)):
-                    n_hits += np.uint32(room.singles[j] <= limits[j])
+                    n_hits += np.uint32(singles[j] <= limits[j])
                 if n_hits == np.uint32(0):
                     continue
                 for j in range(width):
-                    if room.singles[j] <= limits[j]:
-                        square = _square_point(tree.blocks, leaf, j, group.coordinates, q)
-                        reached.queries[found] = q
-                        reached.members[found] = at * np.uint64(_LEAF) + j
-                        reached.distances[found] = np.sqrt(square)
-                        found += np.uint64(square <= radii.squares[at, j])
+                    if singles[j] <= limits[j]:
+                        square = _square_point(blocks, leaf, j, coordinates, q)
+                        queries[found] = q
+                        members[found] = at * np.uint64(_LEAF) + j
+                        distances[found] = np.sqrt(square)
+                        found += np.uint64(square <= reach[at, j])
         leaf += 1
-    _enter(radii.lists, reached.members, reached.distances, found, reached.places)
+    _enter(lists, members, distances, found, places)
     return np.int64(found), leaf
 
 

@@ -29,17 +29,8 @@ from bayesknn.graph.ties import _make_spare, _select, _sort
 
 # Points in a tile and in what a thread takes of it: 16 MB of products, and enough to multiply fast.
 _TILE, _STRIP = 2048, 256
-# Below these a tree is fast enough; above this number candidates would take a gigabyte.
-_FEW_POINTS, _FEW_FEATURES, _MANY_CANDIDATES = 2000, 16, 2**27
-# Points by which is measured how much a tree can skip.
-_SAMPLE = 16
-# Nanoseconds for a pair of points that are compared, and more for each feature: by the tree, which
-# skips some, and by products. Timed at n = 1e4, 3e4 and 6e4 with 20 to 784 features.
-_TREE, _PRODUCT = (0.0, 0.17), (2.5, 0.021)
 # Where single precision cannot tell this part of the points' neighbours apart, a tree is faster.
 _MANY_LEFT = 0.125
-# Far more than what single precision loses by underflow, far less than what it can tell.
-_TINY = 2.0**-100
 
 
 def nearest_by_products(
@@ -145,9 +136,10 @@ def is_worth_products(tree: KDTree, k: int) -> bool:
     [False, True]
     """
     n, p = len(tree.order), tree.blocks.shape[1]
-    if n < _FEW_POINTS or p < _FEW_FEATURES or n * _capacity(k) > _MANY_CANDIDATES:
+    # On few points or features a tree is fast enough; so many candidates would take a gigabyte.
+    if n < 2000 or p < 16 or n * _capacity(k) > 2**27:
         return False
-    sample = tree.single[:: -(-len(tree.single) // _SAMPLE), :, 0]
+    sample = tree.single[:: -(-len(tree.single) // 16), :, 0]
     squares = (tree.single**2).sum(axis=1)[:, None] - 2 * sample @ tree.single
     squares = squares.transpose(1, 0, 2).reshape(len(sample), -1)
     nearest = np.partition(squares, k, axis=1)[:, k] + (sample**2).sum(axis=1)
@@ -155,8 +147,9 @@ def is_worth_products(tree: KDTree, k: int) -> bool:
         (np.maximum(np.maximum(tree.low.T - x, x - tree.high.T), 0.0) ** 2).sum(axis=1) <= square
         for x, square in zip(sample, nearest, strict=True)
     ]
-    tree_cost, product_cost = (pair + p * feature for pair, feature in (_TREE, _PRODUCT))
-    return bool(np.mean(is_near) * tree_cost > product_cost)
+    # Nanoseconds for a pair of points, by the tree, which skips some, and by products. Timed at
+    # n = 1e4, 3e4 and 6e4 with 20 to 784 features.
+    return bool(np.mean(is_near) * 0.17 * p > 2.5 + 0.021 * p)
 
 
 class ProductSearch(TreeSearch):
@@ -304,8 +297,11 @@ def _find_first_limit(products, q, lowered, start, wanted):
 
 @kernel
 def _round_up(limit):
-    """Round to single precision, and up."""
-    return np.float32(limit + abs(limit) * (4 * _UNIT) + _TINY)
+    """Round to single precision, and up.
+
+    2^-100 is far more than what single precision loses by underflow, and less than it can tell.
+    """
+    return np.float32(limit + abs(limit) * (4 * _UNIT) + 2.0**-100)
 
 
 @kernel

@@ -15,9 +15,6 @@ from bayesknn.graph.ties import _NOBODY, TieOrder, _rank_rows
 
 # Rounding in a tree's own arithmetic is far below this.
 _SLACK = 1e-9
-_MORE = 8
-# A tree is trusted with distances whose powers are at least as large and at most as small.
-_SMALLEST, _LARGEST = 1e-280, 1e280
 
 
 class BallTreeSearch(BruteSearch):
@@ -52,7 +49,7 @@ def _rank_candidates(
     left = []
     # The point itself is one of the k + 1. All that lie as far as the last are wanted, since the
     # tree settles ties in an order of its own; a few more show where the ties end.
-    asked = min(n, k + 1 + _MORE)
+    asked = min(n, k + 1 + 8)
     for start in range(0, n, CHUNK // asked + 1):
         rows = points[start : start + CHUNK // asked + 1]
         reached, proposed = tree.query(rows, asked)
@@ -94,4 +91,4 @@ def _is_trusted(metric: Metric, radius: np.ndarray) -> np.ndarray:
     p = float(getattr(metric, "params", {}).get("p", 2))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         power = radius ** (max(p, 2.0) if np.isfinite(p) else 2.0)
-    return (power > _SMALLEST) & (power < _LARGEST)
+    return (power > 1e-280) & (power < 1e280)

@@ -8,6 +8,7 @@ blocks together are those of the in-memory classifier.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -224,7 +225,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         dask.array.Array of shape (m, n_classes)
             Not computed yet; a block for each of X.
         """
-        return self._say(X, _take_probabilities)
+        return self._say(X, attrgetter("probabilities"))
 
     def predict(self, X: Any) -> Any:
         """Return the most probable class, the first in ``classes_`` where several are.
@@ -260,7 +261,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         check_choice(of, "of", KINDS_OF_INTERVAL)
         level = check_level(level)
         if of == "parameters":
-            return self._say(X, _take_intervals, level=level)
+            return self._say(X, attrgetter("intervals"), level=level)
         return self._say(X, _find_intervals, self._how_sure(), level)
 
     @property
@@ -268,7 +269,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         """Class probabilities of the training points, each left out, as a Dask array."""
         check_is_fitted(self)
         later = _Delayed(import_dask("loo_proba_"))
-        parts = [later(_take_left_out, part) for part in self._left_out]
+        parts = [later(attrgetter("description.probabilities"), part) for part in self._left_out]
         return stack_blocks(parts, self._sizes, np.empty((0, len(self.classes_))))
 
     @property
@@ -506,22 +507,9 @@ def _describe(
     return rule.describe(counts, near.lists.distances[rule.rank - 1], level)
 
 
-def _take_probabilities(found: Description) -> np.ndarray:
-    return found.probabilities
-
-
 def _take_winners(found: Description, classes: np.ndarray) -> np.ndarray:
     return classes[np.argmax(found.probabilities, axis=1)]
 
 
-def _take_intervals(found: Description) -> np.ndarray:
-    assert found.intervals is not None
-    return found.intervals
-
-
 def _find_intervals(found: Description, sureness: Sureness, level: float) -> np.ndarray:
     return sureness.intervals(found, level)[0]
-
-
-def _take_left_out(found: _LeftOut) -> np.ndarray:
-    return found.description.probabilities

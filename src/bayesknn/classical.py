@@ -22,6 +22,7 @@ from bayesknn._utils.checks import check_count, check_n_jobs
 from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph
+from bayesknn.model.checks import check_label_vector
 
 
 class ClassicalKNeighborsClassifier(VersionMixin, ClassifierMixin, BaseEstimator):
@@ -191,6 +192,12 @@ class ClassicalKNeighborsClassifier(VersionMixin, ClassifierMixin, BaseEstimator
             return k_max or k
         return k_max or affordable_neighbors(np.bincount(labels))
 
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        if hasattr(self, "graph_"):
+            labels = check_label_vector(self._labels, self.graph_.n_points, len(self.classes_))
+            self._labels = labels.astype(np.uint32)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
@@ -217,6 +224,7 @@ def find_loo_errors(graph: NeighborGraph, labels: np.ndarray, n_classes: int) ->
     >>> import numpy as np
     >>> from bayesknn.classical import find_loo_errors
     >>> from bayesknn.graph import NeighborGraph
+    from bayesknn.model.checks import check_label_vector
     >>> graph = NeighborGraph.from_points([[0.0], [1.0], [2.1], [9.0]], k_max=3)
     >>> find_loo_errors(graph, np.array([0, 0, 0, 1]), n_classes=2).tolist()
     [0.25, 0.25, 0.25]

@@ -8,6 +8,7 @@ averaged over their posterior. This module turns parameters into parts and conne
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from bayesknn._utils.checks import (
     show,
 )
 from bayesknn._utils.random import as_seed_sequence
-from bayesknn._utils.saving import VersionMixin, pack, unpack
+from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
@@ -749,15 +750,14 @@ class BayesianKNeighborsClassifier(
             self.log_evidence_error_ = route.grid.log_evidence_error
         self.diagnostics_: dict[str, Any] = {"likelihood": self.likelihood, **route.report}
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
+    def _state(self) -> dict[str, Any]:
+        state = super()._state()
         if "_predictive" in state:
             state["_nodes"] = state.pop("_predictive").nodes
-            state["_tree"] = state["_sureness"] = None
-        return pack(state)
+            state["_tree"] = None
+        return state
 
     def _restore(self, state: dict[str, Any]) -> None:
-        state = unpack(state)
         nodes = state.pop("_nodes", None)
         super()._restore(state)
         if nodes is not None:
@@ -765,6 +765,8 @@ class BayesianKNeighborsClassifier(
             likelihood = self.diagnostics_["likelihood"]
             weight = None if self._is_offset else self.class_weight_
             model = BoltzmannModel(self.graph_, len(self.classes_), weight)
+            # Made anew, so that numbers which were changed in a file are refused.
+            nodes = replace(nodes)
             self._predictive = self._connect(likelihood, model, self._labels, nodes)
 
     def __sklearn_tags__(self) -> Any:

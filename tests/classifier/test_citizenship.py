@@ -1,7 +1,7 @@
 """The Bayesian classifier among others: frames, pipelines, searches, callbacks and files."""
 
+import copy
 import pickle
-from copy import deepcopy
 
 import joblib
 import numpy as np
@@ -18,8 +18,13 @@ from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bayesknn import BayesianKNeighborsClassifier
+from bayesknn import (
+    BayesianKNeighborsClassifier,
+    ClassicalKNeighborsClassifier,
+    PooledNeighborsClassifier,
+)
 from bayesknn.datasets import load_glass, load_pima, load_ripley
+from bayesknn.graph import neighbor_graph
 from bayesknn.model import UniformPrior
 
 RIPLEY = load_ripley()
@@ -191,16 +196,16 @@ def test_files_bring_back_the_same_classifier(clf, train, labels, new):
     clf = clone(clf).fit(train, labels)
     blob = skops.io.dumps(clf)
     assert skops.io.get_untrusted_types(data=blob) == [TYPE]
-    for copy in (skops.io.loads(blob, trusted=[TYPE]), pickle.loads(pickle.dumps(clf))):
-        np.testing.assert_array_equal(copy.predict_proba(new), clf.predict_proba(new))
+    for loaded in (skops.io.loads(blob, trusted=[TYPE]), pickle.loads(pickle.dumps(clf))):
+        np.testing.assert_array_equal(loaded.predict_proba(new), clf.predict_proba(new))
         for of in ("probability", "parameters"):
             np.testing.assert_array_equal(
-                copy.predict_interval(new, of=of), clf.predict_interval(new, of=of)
+                loaded.predict_interval(new, of=of), clf.predict_interval(new, of=of)
             )
-        assert copy.predict_zone(new).tolist() == clf.predict_zone(new).tolist()
-        assert copy.posterior_.identical(clf.posterior_)
-        assert copy.diagnostics_ == clf.diagnostics_
-        np.testing.assert_array_equal(copy.loo_proba_, clf.loo_proba_)
+        assert loaded.predict_zone(new).tolist() == clf.predict_zone(new).tolist()
+        assert loaded.posterior_.identical(clf.posterior_)
+        assert loaded.diagnostics_ == clf.diagnostics_
+        np.testing.assert_array_equal(loaded.loo_proba_, clf.loo_proba_)
 
 
 @pytest.mark.parametrize("likelihood", ["pseudo", "holmes-adams"])
@@ -209,14 +214,66 @@ def test_parameters_set_after_the_fit_do_not_change_what_is_saved(likelihood):
     expected = clf.predict_proba(NEW)
     other = {"pseudo": "holmes-adams", "holmes-adams": "coherent"}[likelihood]
     clf.set_params(likelihood=other, metric="manhattan")
-    for again in (clf, deepcopy(clf), skops.io.loads(skops.io.dumps(clf), trusted=[TYPE])):
+    for again in (clf, copy.deepcopy(clf), skops.io.loads(skops.io.dumps(clf), trusted=[TYPE])):
         np.testing.assert_array_equal(again.predict_proba(NEW), expected)
+
+
+def send_by_joblib(clf):
+    return joblib.Parallel(n_jobs=2)(joblib.delayed(copy.copy)(clf) for _ in range(2))[1]
+
+
+@pytest.mark.parametrize(
+    "clf",
+    [make(), PooledNeighborsClassifier(random_state=0), ClassicalKNeighborsClassifier(30)],
+    ids=lambda clf: type(clf).__name__,
+)
+@pytest.mark.parametrize(
+    "send", [copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf)), send_by_joblib]
+)
+def test_copies_and_workers_do_not_search_the_neighbours_again(clf, send, monkeypatch):
+    """Lists that are longer than the points are left out of files, and of nothing else."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(3000, 2))
+    labels = (points[:, 0] + rng.normal(size=3000) > 0).astype(int)
+    clf = clone(clf).fit(points, labels)
+    if hasattr(clf, "calibration_"):
+        expected = clf.calibration_
+
+    def refuse(*_, **__):
+        raise AssertionError("the neighbours were searched for again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(neighbor_graph, "search_all", refuse)
+        other = send(clf)
+    np.testing.assert_array_equal(other.predict_proba(NEW), clf.predict_proba(NEW))
+    if hasattr(clf, "calibration_"):
+        assert other._sureness is not None and other.calibration_ == expected
+    # A file does leave them out.
+    assert len(pickle.dumps(clf.__getstate__())) < len(pickle.dumps(clf))
+
+
+def test_numbers_that_were_changed_in_a_file_are_refused():
+    state = make().fit(X, Y).__getstate__()
+    nodes = state["_nodes"]
+    for name, value, message in (
+        ("k", nodes["k"] - 3, "k must hold integers of at least 1"),
+        ("k", nodes["k"] + 10**6, "k must be an integer in 1..12"),
+        ("weight", -nodes["weight"], "must not be negative"),
+    ):
+        changed = state | {"_nodes": nodes | {name: value}}
+        with pytest.raises(ValueError, match=message):
+            BayesianKNeighborsClassifier().__setstate__(changed)
+    with pytest.raises(ValueError, match="labels must lie in 0..1"):
+        BayesianKNeighborsClassifier().__setstate__(state | {"_labels": state["_labels"] + 7})
+    state = ClassicalKNeighborsClassifier(3).fit(X, Y).__getstate__()
+    with pytest.raises(ValueError, match="labels must lie in 0..1"):
+        ClassicalKNeighborsClassifier().__setstate__(state | {"_labels": state["_labels"] + 7})
 
 
 def test_unfitted_classifiers_are_saved_too():
     clf = make(inference="grid")
-    copy = skops.io.loads(skops.io.dumps(clf), trusted=[TYPE])
-    assert copy.get_params() == clf.get_params()
+    loaded = skops.io.loads(skops.io.dumps(clf), trusted=[TYPE])
+    assert loaded.get_params() == clf.get_params()
 
 
 def test_a_file_cannot_name_any_other_class():

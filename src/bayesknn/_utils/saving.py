@@ -27,6 +27,7 @@ _HOMES = {
     "BayesianKNeighborsClassifier": "bayesknn.classifier",
     "ScikitLearnKDTreeSearch": "bayesknn.graph.search.scikit_learn_trees",
     "BruteSearch": "bayesknn.graph.search.brute",
+    "Calibration": "bayesknn.predictive.calibration",
     "Columns": "bayesknn.pooled.columns",
     "Description": "bayesknn.predictive.sureness",
     "Discriminant": "bayesknn.pooled.metrics",
@@ -52,6 +53,7 @@ _HOMES = {
     "ResidualCorrelation": "bayesknn.predictive.true_probability",
     "Robust": "bayesknn.pooled.metrics",
     "ScikitLearnMetric": "bayesknn.graph.metrics",
+    "Sureness": "bayesknn.predictive.sureness",
     "TreeSearch": "bayesknn.graph.search.kd_tree",
     "UniformPrior": "bayesknn.model.prior",
     "Within": "bayesknn.pooled.metrics",
@@ -157,16 +159,31 @@ def _order(version: str) -> tuple[list[int], bool]:
 
 
 class VersionMixin:
-    """An estimator whose saved state, by pickle or skops, says which version wrote it."""
+    """An estimator whose saved state, by pickle or skops, says which version wrote it.
+
+    Files, by skops, hold what ``__getstate__`` returns: plain dictionaries, from which long lists
+    of neighbours are left out. Pickle, copies and the workers of joblib and Dask take everything.
+    """
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), _KEY: __version__}  # type: ignore[dict-item]
+        return {**pack(self._state()), _KEY: __version__}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _make_empty, (type(self),), {**self._state(), _KEY: __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         with reading(f"the {type(self).__name__}", state.pop(_KEY, None)):
-            self._restore(state)
+            self._restore(unpack(state))
+
+    def _state(self) -> dict[str, Any]:
+        """Return what is kept."""
+        return {**super().__getstate__()}  # type: ignore[dict-item]
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Take a state of this version over."""
         super().__setstate__(state)  # type: ignore[misc]
+
+
+def _make_empty(cls: Any) -> Any:
+    return cls.__new__(cls)

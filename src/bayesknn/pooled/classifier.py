@@ -20,7 +20,7 @@ from bayesknn._utils.blocks import by_blocks
 from bayesknn._utils.checks import check_choice, check_count, check_n_jobs, check_verbose, show
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
-from bayesknn._utils.saving import VersionMixin, pack, unpack
+from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import describe_search
 from bayesknn.pooled.columns import Columns
 from bayesknn.pooled.features import Neighborhoods, check_range
@@ -427,11 +427,8 @@ class PooledNeighborsClassifier(
         spread = np.geomspace(min(2, top), top, _N_K)
         return np.unique(np.round(spread).astype(np.int64))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return pack(dict(super().__getstate__()))
-
     def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(unpack(state))
+        super()._restore(state)
         if hasattr(self, "_sureness"):
             check_range("k", self._sureness.k, 1, self._spaces[self._leader].graph.k_max)
 

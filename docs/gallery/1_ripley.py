@@ -44,20 +44,20 @@ for x, p in zip(ripley.X_test[:3], chances[:3], strict=True):
     print(f"at ({x[0]:.2f}, {x[1]:.2f}): P(class 1) = {p[1]:.3f}")
 
 # %%
-# Where it is sure
-# ----------------
-# A point is sure of a class if the 95 % credible interval of that class's probability lies above
-# those of the others; for two classes, above one half. The rest is the zone of uncertainty, the
-# hatched one. It carries the uncertainty about beta and k, and no other: see
-# :doc:`/intervals` for what that leaves out.
+# Where the data show which class is likelier
+# ------------------------------------------
+# A class is named where the 95 % interval of its true probability lies above those of the others;
+# for two classes, above one half. The rest is the zone of uncertainty, the hatched one. The paper's
+# zone, ``of="parameters"``, carries the uncertainty about beta and k and no other, and is far
+# narrower: see :doc:`/intervals` for what it leaves out.
 
 from bayesknn.plots import ZoneMapDisplay
 
 ZoneMapDisplay.from_estimator(clf, ripley.X_train, ripley.y_train, resolution=100)
 
 # %%
-# The zone is narrow, because 250 labels say much about two parameters. Points near the border
-# are wrong often whichever side they lie on, which is what their probabilities tell.
+# Points near the border are wrong often whichever side they lie on, which is what their
+# probabilities tell.
 
 zones = clf.predict_zone(ripley.X_test)
 wrong = clf.predict(ripley.X_test) != ripley.y_test

@@ -26,11 +26,11 @@ PosteriorDisplay.from_estimator(clf)
 # %%
 # Probabilities, intervals and zones
 # ----------------------------------
-# Each class has a probability and an interval. A point is sure of a class if its interval lies
-# above those of all three others.
+# Each class has a probability and an interval. A class is named where its interval lies above
+# those of all three others.
 
 chances = clf.predict_proba(glass.X_test)
-intervals = clf.predict_interval(glass.X_test, of="parameters")
+intervals = clf.predict_interval(glass.X_test)
 zones = clf.predict_zone(glass.X_test)
 for row in (0, 30, 90):
     parts = [

@@ -29,7 +29,9 @@ def run(out: Path) -> dict[str, str]:
     PosteriorDisplay.from_estimator(clf).figure_.savefig(out / "posterior.png")
     figure = Figure(figsize=(9.0, 3.9), layout="constrained")
     for ax, kind in zip(figure.subplots(1, 2), ("levels", "zones"), strict=True):
-        ZoneMapDisplay.from_estimator(clf, ripley.X_train, ripley.y_train, kind=kind, ax=ax)
+        ZoneMapDisplay.from_estimator(
+            clf, ripley.X_train, ripley.y_train, of="parameters", kind=kind, ax=ax
+        )
     figure.savefig(out / "zones.png")
     return {
         "model_k": str(K),

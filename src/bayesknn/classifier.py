@@ -407,13 +407,13 @@ class BayesianKNeighborsClassifier(
         X: Any,
         level: float = 0.95,
         uncertain: Any = "uncertain",
-        of: str = "parameters",
+        of: str = "probability",
         unfamiliar: float = 0.0,
     ) -> np.ndarray:
         """Return the class whose interval lies above that of every other, or ``uncertain``.
 
-        With two classes and intervals of parameters this is the paper's rule: a class is sure
-        where the interval of its probability lies above one half.
+        Where a class is named, the data show that it is the likeliest there, not that a decision
+        for it will be right: that is its probability.
 
         Parameters
         ----------
@@ -421,9 +421,10 @@ class BayesianKNeighborsClassifier(
         level : float, default=0.95
             Of the intervals.
         uncertain : object, default="uncertain"
-            What to say where no class is sure; none of ``classes_``.
-        of : {"parameters", "probability"}, default="parameters"
-            Of what the intervals are, see :meth:`predict_interval`.
+            What to say where no class leads; none of ``classes_``.
+        of : {"probability", "parameters"}, default="probability"
+            Of what the intervals are, see :meth:`predict_interval`. ``"parameters"`` is the
+            paper's rule, which is decided far more often and less often right.
         unfamiliar : float, default=0.0
             Points with a typicality below it are ``"unfamiliar"``, see
             :meth:`predict_typicality`; at 0 no point is.

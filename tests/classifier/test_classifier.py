@@ -100,14 +100,14 @@ def test_probabilities_intervals_and_zones_fit_together(coherent):
     assert interval.shape == (1000, 2, 2)
     assert np.all(interval[..., 0] <= proba) and np.all(proba <= interval[..., 1])
     assert np.all(interval >= 0) and np.all(interval <= 1)
-    zones = coherent.predict_zone(X)
+    zones = coherent.predict_zone(X, of="parameters")
     # The paper's rule: sure where the interval of P(y = 1) does not contain one half.
     sure_of_one, sure_of_zero = interval[:, 1, 0] > 0.5, interval[:, 1, 1] < 0.5
     np.testing.assert_array_equal(zones == 1, sure_of_one)
     np.testing.assert_array_equal(zones == 0, sure_of_zero)
     assert 0 < np.mean(zones == "uncertain") < 0.5
     np.testing.assert_array_equal(zones[sure_of_one], coherent.predict(X)[sure_of_one])
-    assert set(coherent.predict_zone(X, uncertain=-1)) == {0, 1, -1}
+    assert set(coherent.predict_zone(X, uncertain=-1, of="parameters")) == {0, 1, -1}
 
 
 @pytest.mark.parametrize("of", ["probability", "parameters"])
@@ -127,7 +127,7 @@ def test_zones_of_four_classes():
         glass.X_train, glass.y_train
     )
     interval = clf.predict_interval(glass.X_test, of="parameters")
-    zones = clf.predict_zone(glass.X_test)
+    zones = clf.predict_zone(glass.X_test, of="parameters")
     for ends, zone in zip(interval, zones, strict=True):
         above = [
             g for g in range(4) if all(ends[g, 0] > ends[h, 1] for h in range(4) if h != g)
@@ -402,7 +402,8 @@ def test_contradicting_duplicates_are_uncertain():
     for place in (0, 1):
         y[place + 2 * np.argsort(order_ties(20).ranks[place::2])] = [0, 1] * 5
     clf = BayesianKNeighborsClassifier(random_state=0, max_neighbors=4, beta_max=4.0).fit(X, y)
-    assert clf.predict_zone([[0.0], [9.0]]).tolist() == ["uncertain", "uncertain"]
+    for of in ("probability", "parameters"):
+        assert clf.predict_zone([[0.0], [9.0]], of=of).tolist() == ["uncertain", "uncertain"]
 
 
 def test_class_prior_moves_the_odds_towards_the_frequent_class():

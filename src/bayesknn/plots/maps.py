@@ -183,6 +183,7 @@ class ZoneMapDisplay:
         y: Any = None,
         *,
         level: float = 0.95,
+        of: str = "probability",
         kind: str = "both",
         resolution: int = 150,
         ax: Any = None,
@@ -198,7 +199,9 @@ class ZoneMapDisplay:
         y : array-like of shape (n,), optional
             Their labels; the points are drawn if given.
         level : float, default=0.95
-            Of the credible intervals.
+            Of the intervals.
+        of : {"probability", "parameters"}, default="probability"
+            Of what the intervals are, as in ``predict_zone``; ``"parameters"`` is the paper's rule.
         kind : {"both", "levels", "zones"}, default="both"
             What to draw, see :meth:`plot`.
         resolution : int, default=150
@@ -214,7 +217,7 @@ class ZoneMapDisplay:
         plane = plane_around(estimator, X, resolution, "a zone map")
         shape = (resolution, resolution)
         probabilities = estimator.predict_proba(plane.grid).reshape(*shape, -1)
-        predicted = np.asarray(estimator.predict_zone(plane.grid, level=level, uncertain=None))
+        predicted = np.asarray(estimator.predict_zone(plane.grid, level, None, of))
         zones = np.full(len(predicted), -1)
         for g, label in enumerate(estimator.classes_):
             zones[predicted == label] = g

@@ -353,7 +353,7 @@ _FIT_OPTIONS: dict[str, tuple[Any, ...]] = {
     "--sep": (",", ";", "tab", "", "ab", "x", ".", " ", "\\t", "\0", "é"),
     "--metric": ("euclidean", "gower", "mahalanobis", "manhattan", "cosine", "precomputed", "",
                  "minkowski", "seuclidean", "haversine", "nan_euclidean", "jaccard", "wminkowski"),
-    "--model": ("auto", "pooled", "pseudo", "holmes-adams", "what"),
+    "--model": ("pooled", "pseudo", "holmes-adams", "what"),
     "--likelihood": ("pseudo", "holmes-adams", "auto", "coherent"),
     "--inference": ("auto", "grid", "metropolis", "nuts"),
     "--label-sampler": ("gibbs", "perfect", "none"),

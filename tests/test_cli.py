@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from bayesknn import __version__
 from bayesknn.cli import COMMANDS, main
-from bayesknn.cli.outcome import one_line_errors, repeat_command
+from bayesknn.cli.errors import one_line_errors, repeat_command
 
 DEMO_FILES = {
     "model.skops", "posterior.nc", "predictions.csv", "report.html", "ripley.png", "ripley.svg",

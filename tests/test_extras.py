@@ -84,7 +84,6 @@ NEEDS = {
     "bayesknn.plots.DecisionRegionDisplay.from_estimator(clf, X, y)": "plot",
     "bayesknn.datasets.load_pima(as_frame=True)": "report",
     "bayesknn.report.pipeline.load_model(bayesknn.report.pipeline.Path('x'))": "persist",
-    "bayesknn.report.pipeline.import_skops_alone()": "persist",
     "bayesknn.report.read_table": "report",
     "clf.set_params(search='faiss-hnsw').fit(X, y)": "ann",
     "bayesknn.distributed.DistributedNeighborsClassifier().fit(X, y)": "distributed",

@@ -69,8 +69,8 @@ pd.read_csv(folder / "result" / "predictions.csv").head(4).round(3)
 # %%
 # Use the model later
 # -------------------
-# ``model.skops`` is not a pickle: what it contains is checked before it is loaded, so that a file
-# from elsewhere cannot run code.
+# ``model.skops`` is not a pickle: the types of objects in it are checked before it is loaded, and a
+# damaged file is refused. Take models only from people you trust all the same.
 
 bayesknn("predict", "result/model.skops", "new.csv", "--out", "again.csv")
 again = pd.read_csv(folder / "again.csv")

@@ -44,7 +44,7 @@ def test_the_table_of_predictions(found):
     assert (frame["zone"][sure] == frame["class"][sure]).all()
     clf = found.classifier
     points = found.model.prepare(found.test_frame)
-    zones = [str(zone) for zone in clf.predict_zone(points)]
+    zones = [str(zone) for zone in clf.predict_zone(points, of="probability")]
     assert zones == frame["zone"].tolist()
 
 

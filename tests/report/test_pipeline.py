@@ -69,13 +69,13 @@ def found(request):
 def test_a_model_comes_back_as_it_was(found, tmp_path):
     path = tmp_path / "model.skops"
     save_model(found.model.pipeline, path)
-    # How many depends on whether a command of ours has imported skops without its own list.
     types = set(skops.io.get_untrusted_types(file=path))
     assert {TRUSTED[0]} <= types <= set(TRUSTED)
     for place in (path, tmp_path):
         model = load_model(place)
         kinds = {"length": "number", "<b>width</b>": "number", "town": "text"}
-        assert model[1:] == (kinds, False)
+        assert (model.target, model.kinds, model.fills) == ("kind", kinds, "")
+        assert model.categories == {"town": ["town 0", "town 1", "town 2"]}
         new = mixed_table(20, seed=1)
         one, other = predict_new(model, new, 0.95), predict_new(found.model, new, 0.95)
         np.testing.assert_array_equal(one.probabilities, other.probabilities)
@@ -89,7 +89,10 @@ def test_unseen_categories_are_counted_or_refused(found):
             predict_new(found.model, new, 0.95)
     else:
         predict_new(found.model, new, 0.95)
-        assert found.model.count_unseen(new) == {"town": 2}
+        assert found.model.tell_gaps(new) == [
+            "column 'town' holds categories that training did not see, in 2 rows: they count as "
+            "rare ones"
+        ]
 
 
 class Trap:
@@ -181,7 +184,7 @@ def test_a_model_that_was_changed_is_refused(found, tmp_path, monkeypatch):
         for name, content in contents.items():
             archive.writestr(name, content)
     monkeypatch.setattr("skops.io.load", lambda *_, **__: pytest.fail("read"))
-    with pytest.raises(ValueError, match="is refused: it does not hold a model .* changed since"):
+    with pytest.raises(ValueError, match="is refused: it does not hold a model .* damaged since"):
         load_model(path)
 
 
@@ -190,7 +193,7 @@ def test_a_model_that_fills_in_values_comes_back(tmp_path):
     frame.loc[3, "length"], frame.loc[5, "town"] = np.nan, None
     path = tmp_path / "model.skops"
     save_model(analyse(frame, "kind", impute=True, settings=QUICK).model.pipeline, path)
-    assert load_model(path).impute
+    assert load_model(path).fills == "median"
 
 
 def test_a_model_that_cannot_be_sealed_is_not_emptied(found, tmp_path, monkeypatch):

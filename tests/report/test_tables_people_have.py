@@ -280,3 +280,80 @@ def test_the_terminal_lists_the_classes_and_the_baseline(tmp_path):
     assert "Classes: ok 190, fraud 10" in lines
     assert "Baseline: always ok errs in 5.0 %" in lines
     assert any(line.startswith("Recall: 0 of 10 fraud rows found") for line in lines)
+
+
+# Predictions ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    """Fit the default model to a table with names, a code, gaps and a date, and its test table."""
+    folder = tmp_path_factory.mktemp("people")
+    rng = np.random.default_rng(0)
+    frame = two_columns(80).assign(
+        name=[f"person {i}" for i in range(80)],
+        code=rng.permutation(80) // 2,
+        town=np.array(["here", "there"])[rng.integers(0, 2, 80)],
+    )
+    frame.iloc[:60].to_csv(folder / "train.csv", index=False)
+    new = frame.iloc[60:].reset_index(drop=True)
+    new.loc[[0, 3], "x"], new.loc[2, "town"], new.loc[5, "y"] = np.nan, "nowhere", np.nan
+    new.to_csv(folder / "new.csv", index=False)
+    words = ["fit", "train.csv", "--target", "y", "--id", "code", "--no-compare", "--out", "out"]
+    return folder, invoke(folder, *words), frame
+
+
+def invoke(folder, *words):
+    paths = [str(folder / w) if w in ("out", "p.csv") or w.endswith(".csv") else w for w in words]
+    result = CliRunner().invoke(main, paths)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_identifiers_stand_beside_the_predictions(people):
+    folder, _, frame = people
+    found = pd.read_csv(folder / "out" / "predictions.csv")
+    assert list(found)[:6] == ["row", "name", "code", "basis", "actual", "class"]
+    assert found["name"].tolist() == frame["name"].tolist()[:60]
+    assert found["code"].tolist() == frame["code"].tolist()[:60]
+    assert found["code"].nunique() < 60  # it would not have been known for an identifier
+
+
+def test_training_rows_of_the_pool_have_intervals_and_zones(people):
+    folder, result, _ = people
+    found = pd.read_csv(folder / "out" / "predictions.csv", dtype=str)
+    numbers = found[["low 0", "probability 0", "high 0"]].astype(float).to_numpy()
+    assert (np.diff(numbers, axis=1) >= 0).all()
+    assert set(found["zone"]) <= {"0", "1", "uncertain"} and len(set(found["zone"])) > 1
+    assert found["probability 0"].str.fullmatch(r"[01]\.\d{6}").all()
+    assert "of the 60 training rows have a class whose 95 % interval lies above" in result.stdout
+
+
+def test_predict_scores_and_tells_what_was_filled_in(people):
+    folder, _, frame = people
+    result = invoke(folder, "predict", "out", "new.csv", "--out", "p.csv")
+    assert "column 'x' has no value in 2 rows: filled with its mean" in result.stderr
+    assert (
+        "column 'town' holds categories that training did not see, in 1 row: they count as none"
+        in result.stderr
+    )
+    assert "rows of known class: 19 rows, error " in result.stderr
+    found = pd.read_csv(folder / "p.csv", dtype=str)
+    assert found["name"].tolist() == frame["name"].tolist()[60:]
+    assert found["actual"].isna().sum() == 1
+
+
+def test_the_pool_is_asked_once(people, monkeypatch):
+    from bayesknn import PooledNeighborsClassifier
+
+    asked = []
+    real = PooledNeighborsClassifier.predict_summary
+    monkeypatch.setattr(
+        PooledNeighborsClassifier,
+        "predict_summary",
+        lambda *args, **options: asked.append(1) or real(*args, **options),
+    )
+    for other in ("predict_proba", "predict_interval"):
+        monkeypatch.setattr(PooledNeighborsClassifier, other, lambda *_: pytest.fail("twice"))
+    invoke(people[0], "predict", "out", "new.csv")
+    assert asked == [1]

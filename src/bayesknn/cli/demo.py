@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from bayesknn.cli.outcome import debug_option, one_line_errors
+from bayesknn.cli.errors import debug_option, one_line_errors
 
 if TYPE_CHECKING:
     from bayesknn.classical import ClassicalKNeighborsClassifier
@@ -44,7 +44,7 @@ def demo(out: Path | None, force: bool, quiet: bool, debug: bool) -> None:
 
 def _run(folder: Path, force: bool, quiet: bool) -> None:
     from bayesknn.report.folder import write_folder
-    from bayesknn.report.output import (
+    from bayesknn.report.results import (
         FILES,
         PACKAGES,
         PACKAGES_OF_POSTERIOR,
@@ -73,8 +73,8 @@ def _compute(
 ) -> tuple[list[_Classical], dict[str, Analysis]]:
     """Fit everything, and write what comes out to ``target``, which will become ``folder``."""
     from bayesknn._utils.progress import progress
-    from bayesknn.report.output import digest, write_results
     from bayesknn.report.page import render_report
+    from bayesknn.report.results import digest, write_results
 
     with progress("Fitting Ripley's and the Pima data", total=5, verbose=not quiet) as advance:
         classical = []

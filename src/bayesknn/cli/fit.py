@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bayesknn._utils.extras import SEARCHES
-from bayesknn.cli.outcome import (
+from bayesknn.cli.errors import (
     SEED,
     Jobs,
     Refusal,
@@ -22,7 +22,7 @@ from bayesknn.cli.outcome import (
 )
 
 FILE = click.Path(path_type=Path)
-# Options that only the posterior of (beta, k) has.
+# Options that the pool does not have.
 _OF_POSTERIOR = (
     "inference", "label_sampler", "metric", "beta_max", "class_prior", "chains", "draws", "warmup",
     "scale",
@@ -71,63 +71,88 @@ class _Share(click.ParamType):
     "--keep", multiple=True, metavar="A,B,C", help="Use columns that look like identifiers."
 )
 @click.option(
-    "--categorical", multiple=True, metavar="A,B,C", help="Take columns' numbers as mere codes."
+    "--id",
+    "identifiers",
+    multiple=True,
+    metavar="COLUMN",
+    help="Identifier of the rows: not used, but written beside the predictions; may be repeated. "
+    "Columns that look like identifiers are written too.",
 )
-@click.option("--scale/--no-scale", default=True, help="Standardise numbers (the default) or not.")
+@click.option(
+    "--categorical", multiple=True, metavar="A,B,C", help="Treat columns of numbers as categories."
+)
+@click.option(
+    "--scale/--no-scale",
+    default=True,
+    help="Standardise numbers (default) or not; for the paper's models.",
+)
 @click.option(
     "--impute",
     is_flag=True,
-    help="Fill missing numbers with the median, and make missing words a category.",
+    help="For the paper's models: fill missing numbers with the median, and make missing "
+    "categories a category. The default model always fills missing numbers, with the mean.",
 )
-@click.option("--columns", nargs=2, metavar="A B", help="Draw the zones over these two columns.")
-@click.option("--encoding", help="Of the CSV files; UTF-8 by default.")
-@click.option("--sep", type=Separator(), help="Between the fields of the CSV files; found out.")
+@click.option("--columns", nargs=2, metavar="A B", help="Plot the rows over these two columns.")
+@click.option("--encoding", help="Encoding of the CSV files (default UTF-8).")
+@click.option("--sep", type=Separator(), help="Field separator; detected automatically by default.")
 @click.option(
     "--search",
     type=click.Choice(SEARCHES),
     default="auto",
-    help="How neighbours are found; faiss-hnsw and faiss-ivf are approximate, for many rows.",
+    help="How to search for neighbours; faiss-hnsw and faiss-ivf are approximate, for many rows.",
 )
-@click.option("--metric", default="euclidean", help="Distance; gower compares mixed columns.")
+@click.option(
+    "--metric",
+    default="euclidean",
+    help="Distance, for the paper's models; gower takes numbers and categories as they are.",
+)
 @click.option(
     "--model",
-    type=click.Choice(["auto", "pooled", "coherent", "pseudo", "holmes-adams"]),
-    default="auto",
-    help="pooled: neighbours in several metrics, the best probabilities; the others: the paper's "
-    "posterior of beta and k. auto: pooled, unless an option of the others is given.",
+    type=click.Choice(["pooled", "coherent", "pseudo", "holmes-adams"]),
+    help="pooled (default): neighbours in several metrics, the best probabilities. The others are "
+    "the paper's models, with the posterior of beta and k.",
 )
 @click.option(
     "--likelihood",
     type=click.Choice(["auto", "coherent", "pseudo", "holmes-adams"]),
-    help="The same as --model; auto: coherent up to 5,000 rows, pseudo above.",
+    help="The same as --model, for the paper's models; auto: coherent up to 5,000 rows, pseudo "
+    "above.",
 )
 @click.option(
-    "--compare/--no-compare", default=True, help="Compare with other classifiers, or not."
+    "--compare/--no-compare", default=True, help="Compare with other classifiers (default) or not."
 )
 @click.option(
     "--inference",
     type=click.Choice(["auto", "grid", "metropolis", "auxiliary", "exchange"]),
     default="auto",
-    help="How the posterior is reached.",
+    help="How the posterior is computed.",
 )
 @click.option(
     "--label-sampler",
     type=click.Choice(["swendsen-wang", "perfect", "gibbs"]),
     default="swendsen-wang",
-    help="For the auxiliary and exchange chains.",
+    help="How labels are drawn in the auxiliary and exchange chains.",
 )
-@click.option("--max-neighbors", type=int, help="Largest k; the smallest class by default.")
-@click.option("--beta-max", type=_BetaMax(), default="auto", help="Largest strength beta.")
+@click.option(
+    "--max-neighbors",
+    type=int,
+    help="Largest k to consider (default: of the paper's models, the size of the smallest class).",
+)
+@click.option(
+    "--beta-max", type=_BetaMax(), default="auto", help="Largest strength beta to consider."
+)
 @click.option(
     "--class-prior",
     type=_Share(),
     multiple=True,
-    help="True frequency of a class, where the sample's differ; for each class.",
+    help="True proportion of a class, if it differs from the table's; repeat for each class.",
 )
-@click.option("--level", type=float, default=0.95, help="Of the credible intervals.")
-@click.option("--chains", type=int, default=4, help="Number of chains.")
-@click.option("--draws", type=int, default=5000, help="Draws of each chain.")
-@click.option("--warmup", type=int, default=1000, help="Draws of each chain before them.")
+@click.option("--level", type=float, default=0.95, help="Level of the intervals (default 0.95).")
+@click.option("--chains", type=int, default=4, help="Number of chains (default 4).")
+@click.option("--draws", type=int, default=5000, help="Draws per chain (default 5000).")
+@click.option(
+    "--warmup", type=int, default=1000, help="Warm-up draws per chain, discarded (default 1000)."
+)
 @click.option("--seed", type=SEED, default=0, help="The same seed gives the same files.")
 @click.option("--jobs", type=Jobs(), help="Threads, -1 for all cores; no result depends on it.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
@@ -135,16 +160,19 @@ class _Share(click.ParamType):
 @debug_option
 @click.pass_context
 def fit(ctx: click.Context, /, **options: Any) -> None:
-    """Fit a CSV or Parquet table, and say how sure each class is.
+    """Fit a table (.csv, .csv.gz, .xlsx, .parquet), and predict classes with their uncertainty.
 
     Writes predictions.csv (of the --test rows or, by leave-one-out, of the training rows),
-    model.skops, report.html and, unless the model is pooled, posterior.nc to the folder --out:
-    all of them or none.
+    model.skops, report.html and, for the paper's models, posterior.nc to the folder --out: all of
+    them or none.
 
-    Numbers are standardised, dates are measured in days, and categories become indicators, the
-    rarest of more than 20 sharing one. Columns that are constant or identify rows are left out,
-    and so are rows without a class; a line says so. A missing value is an error unless --impute
-    is given.
+    Columns that are constant or identify rows are left out, and so are rows without a class; a
+    note says so. Dates are measured in days. Numbers such as 12,345.67 or $5 are read as numbers.
+
+    Missing values: the default model (pooled) fills missing numbers with the mean and makes
+    missing categories a category. With the paper's models a missing value is an error unless
+    --impute is given. They also standardise numbers and one-hot encode categories; beyond 20
+    categories, the rarest are merged.
     """
     command = repeat_command(ctx, _PASSING)
     options["model"] = _choose_model(ctx, **options)
@@ -152,23 +180,22 @@ def fit(ctx: click.Context, /, **options: Any) -> None:
         run_fit(command, stop_if_interrupted, **options)
 
 
-def _choose_model(ctx: click.Context, model: str, likelihood: str | None, **_: Any) -> str:
+def _choose_model(ctx: click.Context, model: str | None, likelihood: str | None, **_: Any) -> str:
     """Return pooled, a likelihood, or bayesian for whichever fits the number of rows."""
-    given = [
-        f"--{name.replace('_', '-')}"
-        for name in _OF_POSTERIOR
-        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-    ]
     if likelihood is not None:
         named = "bayesian" if likelihood == "auto" else likelihood
-        if model not in ("auto", named):
+        if model not in (None, named):
             raise click.UsageError(f"--model {model} and --likelihood {likelihood} contradict")
         return named
-    if model == "pooled" and given:
-        raise click.UsageError(f"{given[0]} is of the paper's models; --model pooled has none")
-    if model == "auto":
-        return "bayesian" if given else "pooled"
-    return model
+    if model not in (None, "pooled"):
+        return model
+    for name in _OF_POSTERIOR:
+        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is an option of the paper's models, not of the pool: "
+                "pass --model coherent with it, or leave it out"
+            )
+    return "pooled"
 
 
 def run_fit(
@@ -183,9 +210,9 @@ def run_fit(
     """Claim the place, read, fit, render and write; what cannot work is refused first."""
     if not 0.0 < options["level"] < 1.0:
         raise Refusal(f"--level must lie between 0 and 1, got {options['level']:g}")
-    from bayesknn.cli.lean_imports import import_for_fit
     from bayesknn.report.folder import write_folder
-    from bayesknn.report.output import (
+    from bayesknn.report.reading import check_readable
+    from bayesknn.report.results import (
         FILES,
         PACKAGES,
         PACKAGES_OF_POSTERIOR,
@@ -194,7 +221,6 @@ def run_fit(
         summarise,
         tell,
     )
-    from bayesknn.report.reading import check_readable
 
     train, test = options["train"], options["test"]
     for path in (train, test):
@@ -203,7 +229,6 @@ def run_fit(
     require_packages(*PACKAGES, *(() if options["model"] == "pooled" else PACKAGES_OF_POSTERIOR))
     verbose = not (quiet or as_json)
     with write_folder(out, force=force, own=FILES) as folder:
-        import_for_fit()
         analysis = _analyse(verbose=verbose, **options)
         stop_if_interrupted()
         if verbose:
@@ -212,8 +237,8 @@ def run_fit(
             for text in analysis.warnings:
                 click.echo(f"warning: {text}", err=True)
         from bayesknn._utils.progress import progress
-        from bayesknn.report.output import write_results
         from bayesknn.report.page import render_report
+        from bayesknn.report.results import write_results
 
         model, where = (out / "model.skops").as_posix(), ["--out", "predictions.csv"]
         with progress("Writing the report", verbose=verbose):
@@ -240,7 +265,8 @@ def _analyse(verbose: bool, **options: Any) -> Any:
     from bayesknn.report.reading import read_table
 
     form = {"encoding": options["encoding"], "separator": options["sep"]}
-    train = read_table(options["train"], **form, text=options["categorical"])
+    text = [*options["categorical"], *options["identifiers"]]
+    train = read_table(options["train"], **form, text=text)
     test = None
     if options["test"] is not None:
         test = read_table(options["test"], **form, kinds=find_kinds(train))
@@ -251,6 +277,7 @@ def _analyse(verbose: bool, **options: Any) -> Any:
         categorical=options["categorical"],
         drop=options["drop"],
         keep=options["keep"],
+        identifiers=options["identifiers"],
         scale=options["scale"],
         impute=options["impute"],
         level=options["level"],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesknn.cli.outcome import Refusal
+from bayesknn.cli.errors import Refusal
 
 if TYPE_CHECKING:
     from bayesknn.paper.run import Outcome

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bayesknn.cli.outcome import Jobs, Refusal, Separator, debug_option, one_line_errors
+from bayesknn.cli.errors import Jobs, Refusal, Separator, debug_option, one_line_errors
 
 FILE = click.Path(path_type=Path)
 
@@ -24,9 +24,16 @@ FILE = click.Path(path_type=Path)
     help="A file ending in .csv, or a folder for predictions.csv; standard output by default.",
 )
 @click.option("--force", is_flag=True, help="Replace what is at --out.")
-@click.option("--encoding", help="Of a CSV file; UTF-8 by default.")
-@click.option("--sep", type=Separator(), help="Between the fields of a CSV file; found out.")
-@click.option("--level", type=float, default=0.95, help="Of the credible intervals.")
+@click.option("--encoding", help="Encoding of a CSV file (default UTF-8).")
+@click.option("--sep", type=Separator(), help="Field separator; detected automatically by default.")
+@click.option(
+    "--id",
+    "identifiers",
+    multiple=True,
+    metavar="COLUMN",
+    help="Identifier of the rows, written beside the predictions; may be repeated.",
+)
+@click.option("--level", type=float, default=0.95, help="Level of the intervals (default 0.95).")
 @click.option(
     "--loss",
     type=FILE,
@@ -38,10 +45,14 @@ FILE = click.Path(path_type=Path)
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else.")
 @debug_option
 def predict(debug: bool, **options: Any) -> None:
-    """Classify the rows of a CSV or Parquet table with a model that bayesknn fit wrote.
+    """Classify the rows of a table with a model that bayesknn fit wrote.
 
-    MODEL is the file model.skops or the folder it is in. A file of any other origin is refused:
-    nothing in it is ever executed.
+    MODEL is the file model.skops or the folder it is in. A damaged file is refused, and so is one
+    with types of objects that no model has. This is no protection against a file that was forged
+    with care: use models only from people you trust.
+
+    If the table has the target column, its rows are scored too. Missing values are filled in as
+    they were in training, or are an error; a note says how many.
 
     With --loss the output has two more columns: decision, the class with the least expected loss,
     and decision loss, that loss. The file is a square table. Its first column names the true
@@ -59,6 +70,7 @@ def run_predict(
     force: bool,
     encoding: str | None,
     sep: str | None,
+    identifiers: tuple[str, ...],
     level: float,
     loss: Path | None,
     jobs: int | None,
@@ -68,10 +80,9 @@ def run_predict(
     """Claim the place, load, predict and write; what cannot work is refused first."""
     if not 0.0 < level < 1.0:
         raise Refusal(f"--level must lie between 0 and 1, got {level:g}")
-    from bayesknn.cli.lean_imports import import_for_predict
     from bayesknn.report.folder import write_file, write_folder
-    from bayesknn.report.output import require_packages
     from bayesknn.report.reading import check_readable, find_model
+    from bayesknn.report.results import finite_scores, require_packages, tell_scores
 
     find_model(model)
     require_packages("pandas", "skops")
@@ -84,12 +95,13 @@ def run_predict(
     elif out is not None:
         place = write_folder(out, force=force, own=("predictions.csv",))
     with place as target:
-        import_for_predict()
         from bayesknn._utils.progress import progress
+        from bayesknn.report.columns import find_column
         from bayesknn.report.losses import read_losses
         from bayesknn.report.pipeline import load_model
         from bayesknn.report.predictions import predict_new, write_csv
-        from bayesknn.report.reading import read_table
+        from bayesknn.report.reading import read_table, split_names
+        from bayesknn.report.scores import score
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)  # another version wrote it
@@ -97,19 +109,20 @@ def run_predict(
         fitted.classifier.set_params(n_jobs=jobs)
         classes = [str(name) for name in fitted.classifier.classes_.tolist()]
         losses = None if loss is None else read_losses(loss, classes, encoding)
-        frame = read_table(data, encoding, separator=sep, kinds=fitted.kinds)
+        frame = read_table(data, encoding, separator=sep, text=identifiers, kinds=fitted.kinds)
+        named = split_names(identifiers, frame.columns)
+        for name in named:
+            find_column(frame, name)
         # Each once: every part of a model may say the same.
         notes = list(dict.fromkeys(" ".join(str(each.message).split()) for each in caught))
         notes += frame.attrs["notes"]
         frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
         with progress("Predicting", verbose=not (quiet or as_json)):
-            found = predict_new(fitted, frame, level, losses)
+            found = predict_new(fitted, frame, level, losses, named)
             text = write_csv(found)
-        notes += [
-            f"column {name!r} holds categories that training did not see, in {count:,} "
-            f"row{'s' * (count > 1)}: they count as rare ones"
-            for name, count in fitted.count_unseen(frame).items()
-        ]
+        notes += fitted.tell_gaps(frame)
+        judged = found.judged
+        scores = score(found.probabilities[judged], found.actual[judged]) if len(judged) else None
         if target is not None:
             file = target / "predictions.csv" if target.is_dir() else target
             file.write_text(text, encoding="utf-8", newline="")
@@ -119,7 +132,8 @@ def run_predict(
         summary = {
             "rows": len(found.rows),
             "classes": _count(found.winners, classes),
-            "settled": found.share_sure,
+            "decided": found.share_sure,
+            "scores": None if scores is None else finite_scores(scores),
             "messages": notes,
             "out": None if out is None else out.as_posix(),
         }
@@ -129,10 +143,10 @@ def run_predict(
     elif not quiet:
         for note in notes:
             click.echo(f"note: {note}", err=True)
+        if scores is not None:
+            click.echo(f"note: rows of known class: {tell_scores(scores)}", err=True)
         if out is not None:
-            sure = found.share_sure
-            share = "" if sure is None else f", the leading class settled in {100 * sure:.1f} %"
-            click.echo(f"{len(found.rows):,} rows{share}: {out}")
+            click.echo(f"{found.tell_decided(level)}: {out}")
 
 
 def _count(numbers: Any, classes: list[str]) -> dict[str, int]:

@@ -23,9 +23,9 @@ from bayesknn.report.columns import (
     split_target,
 )
 from bayesknn.report.comparison import Comparison, compare
-from bayesknn.report.pipeline import Model, as_model, build_pipeline
+from bayesknn.report.described import DescribedPosterior
+from bayesknn.report.pipeline import Model, build_pipeline, keep_table
 from bayesknn.report.predictions import (
-    NO_CLASS,
     Predictions,
     predict_left_out,
     predict_new,
@@ -96,21 +96,17 @@ class Analysis:
     @property
     def is_pooled(self) -> bool:
         """Whether the classifier is the pool, which has no posterior of beta and k."""
-        return hasattr(self.classifier, "pool_weights_")
+        return self.model.about.model == "pooled"
 
     @property
     def k_mean(self) -> float:
         """Posterior mean of k."""
-        clf = self.classifier
-        return float(clf.k_values_ @ clf.k_probabilities_ / clf.k_probabilities_.sum())
+        return DescribedPosterior(self.classifier).k_mean
 
     @property
     def k_interval(self) -> tuple[int, int]:
         """Central 95 % interval of k."""
-        clf = self.classifier
-        total = np.cumsum(clf.k_probabilities_) / clf.k_probabilities_.sum()
-        low, high = np.searchsorted(total, [0.025, 0.975])
-        return int(clf.k_values_[low]), int(clf.k_values_[min(high, len(total) - 1)])
+        return DescribedPosterior(self.classifier).k_interval
 
     def evaluated(self) -> tuple[np.ndarray, np.ndarray, str]:
         """Return probabilities, class numbers and the words for the rows to judge them on.
@@ -142,6 +138,7 @@ def analyse(
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
+    identifiers: Sequence[str] = (),
     scale: bool = True,
     impute: bool = False,
     level: float = 0.95,
@@ -160,7 +157,7 @@ def analyse(
         The column that holds the classes.
     test_frame : pandas.DataFrame, optional
         Rows to predict, with or without the target.
-    categorical, drop, keep : sequence of str
+    categorical, drop, keep, identifiers : sequence of str
         See :func:`plan_columns`.
     scale, impute : bool
         See :func:`build_pipeline`.
@@ -205,6 +202,7 @@ def analyse(
         categorical=categorical,
         drop=drop,
         keep=keep,
+        identifiers=identifiers,
         impute=impute or pooled,
         max_categories=None if pooled or options.get("metric") == "gower" else MAX_CATEGORIES,
     )
@@ -213,8 +211,6 @@ def analyse(
     messages = [*notes, *_tell_without_class(without, target), *plan.messages]
     measured = as_measured(frame, plan.kinds)
     doubts = find_doubts(measured, plan, classes)
-    if impute or pooled:
-        messages += _tell_missing(measured, "mean" if pooled else "median")
     if not pooled:
         if options["likelihood"] == "auto":
             options["likelihood"], message = _choose_likelihood(len(frame), options)
@@ -232,16 +228,16 @@ def analyse(
         warnings.simplefilter("always")
         pipeline.fit(measured, classes)
     seconds = time.perf_counter() - begin
-    fitted = as_model(pipeline)
+    fitted = keep_table(pipeline, plan, frame)
+    messages += fitted.tell_gaps(measured)
     labels = np.searchsorted(fitted.classifier.classes_, classes)
-    training = predict_left_out(fitted.classifier, frame.index.to_numpy(), labels, level)
+    training = predict_left_out(fitted, frame, labels, level)
     test = None
     if test_frame is not None:
         test = predict_new(fitted, test_frame, level)
-        if target in test_frame.columns:
-            test.actual, test.actual_names = _match(test_frame[target], training.names)
+        messages += fitted.tell_gaps(test_frame, " of the test table")
+        if test.actual is not None:
             messages += _tell_no_class(test, target)
-        messages += _tell_unseen(fitted.count_unseen(test_frame), test)
     comparison = None
     if compared:
         seed, n_jobs = options.get("random_state"), options.get("n_jobs")
@@ -383,31 +379,23 @@ def _by_class(shares: Mapping[str, float] | None, classes: np.ndarray) -> dict[A
     return {found[name]: share for name, share in shares.items()}
 
 
-def _match(column: pandas.Series, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the class numbers and names of test rows."""
-    there = column.notna().to_numpy()
-    texts = np.full(len(column), "", dtype=object)
-    given = column[there]
-    if given.dtype.kind == "f" and np.all(given == np.floor(given)):
-        given = given.astype(np.int64)
-    texts[there] = given.astype(str).to_numpy(dtype=object)
-    numbers = {name: g for g, name in enumerate(names)}
-    actual = np.array([numbers.get(text, -1) for text in texts])
-    return np.where(there, actual, NO_CLASS), texts
-
-
 def _tell_no_class(test: Predictions, target: str) -> list[str]:
     n, judged = len(test.rows), len(test.judged)
-    if judged == n:
-        return []
+    told = []
     if not judged:
-        return [f"no test row has a value in {target!r}: there is no test score"]
-    without = n - judged
-    return [
-        f"{without:,} of {n:,} test rows {'has' if without == 1 else 'have'} no value in "
-        f"{target!r}: {'it is' if without == 1 else 'they are'} predicted, and the test score is "
-        f"of the other {judged:,}"
-    ]
+        told.append(f"no test row has a value in {target!r}: there is no test score")
+    elif without := n - judged:
+        told.append(
+            f"{without:,} of {n:,} test rows {'has' if without == 1 else 'have'} no value in "
+            f"{target!r}: {'it is' if without == 1 else 'they are'} predicted, and the test score "
+            f"is of the other {judged:,}"
+        )
+    if len(strange := test.actual_names[test.actual == -1]):
+        told.append(
+            f"{len(strange):,} test row{'s' * (len(strange) > 1)} of a class that training did "
+            f"not see ({strange[0]!r}) cannot be predicted right"
+        )
+    return told
 
 
 def _tell_without_class(rows: list[int], target: str) -> list[str]:
@@ -420,31 +408,6 @@ def _tell_without_class(rows: list[int], target: str) -> list[str]:
         f"{len(rows):,} row{'s have' if many else ' has'} no value in {target!r} and "
         f"{'are' if many else 'is'} left out (row{'s' * many} {named}{more})"
     ]
-
-
-def _tell_missing(frame: pandas.DataFrame, centre: str) -> list[str]:
-    counts = frame.isna().sum()
-    return [
-        f"column {name!r} has no value in {count:,} row{'s' * (count > 1)}: filled with "
-        + (f"its {centre}" if frame[name].dtype.kind in "iuf" else "a category of its own")
-        for name, count in counts.items()
-        if count
-    ]
-
-
-def _tell_unseen(counts: dict[str, int], test: Predictions) -> list[str]:
-    told = [
-        f"column {name!r} of the test table holds categories that training did not see, in "
-        f"{count:,} row{'s' * (count > 1)}: they count as rare ones"
-        for name, count in counts.items()
-    ]
-    if test.actual is not None and np.any(test.actual == -1):
-        strange = test.actual_names[test.actual == -1]
-        told.append(
-            f"{len(strange):,} test row{'s' * (len(strange) > 1)} of a class that training did "
-            f"not see ({strange[0]!r}) cannot be predicted right"
-        )
-    return told
 
 
 def _collect_warnings(classifier: Any, caught: Sequence[warnings.WarningMessage]) -> list[str]:

@@ -24,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,6 +117,7 @@ def plan_columns(
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
+    identifiers: Sequence[str] = (),
     impute: bool = False,
     max_categories: int | None = MAX_CATEGORIES,
 ) -> ColumnPlan:
@@ -133,6 +135,8 @@ def plan_columns(
         Columns to leave out.
     keep : sequence of str
         Columns to use although they look like identifiers.
+    identifiers : sequence of str
+        Columns that tell rows apart: they are left out and stand beside the predictions.
     impute : bool, default=False
         Whether missing values will be filled in; they are refused otherwise.
     max_categories : int, optional
@@ -153,16 +157,18 @@ def plan_columns(
     """
     asked = {
         option: split_names(names, frame.columns)
-        for option, names in (("--categorical", categorical), ("--drop", drop), ("--keep", keep))
-    }
+        for option, names in {
+            "--categorical": categorical, "--drop": drop, "--keep": keep, "--id": identifiers,
+        }.items()
+    }  # fmt: skip
     for names in asked.values():
         for name in names:
             find_column(frame, name)
             if name == target:
                 raise ValueError(f"{name!r} is the target; it cannot be a feature as well")
-    for option in ("--categorical", "--keep"):
-        if both := [name for name in asked[option] if name in asked["--drop"]]:
-            raise ValueError(f"{both[0]!r} is named by --drop and by {option}; take one away")
+    for out, used in product(("--drop", "--id"), ("--categorical", "--keep")):
+        if both := [name for name in asked[used] if name in asked[out]]:
+            raise ValueError(f"{both[0]!r} is named by {out} and by {used}; take one away")
     plan = ColumnPlan(target)
     rows = frame[find_column(frame, target).notna()]
     for name in frame.columns:
@@ -170,6 +176,10 @@ def plan_columns(
             continue
         if name in asked["--drop"]:
             plan.dropped[name] = "as you asked"
+            continue
+        if name in asked["--id"]:
+            plan.dropped[name] = "it is an identifier, as you said"
+            plan.identifiers.append(name)
             continue
         column = rows[name]
         kind = "text" if name in asked["--categorical"] else kind_of(column)

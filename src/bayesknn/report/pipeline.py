@@ -13,21 +13,21 @@ from __future__ import annotations
 
 import hashlib
 import math
-import sys
 import warnings
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bayesknn._utils.extras import require
 from bayesknn.report.columns import (
-    CATEGORICAL,
     MAX_CATEGORIES,
     NUMERIC,
     ColumnPlan,
     as_measured,
     check_new_rows,
 )
+from bayesknn.report.described import Described, describe
 from bayesknn.report.reading import find_model
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ NO_CATEGORY = "(missing)"
 _MAX_SCHEMA = 50_000_000
 # Of what a file unpacks to, to its size.
 _MAX_RATIO = 100
-# The part of the columns' transformer that takes a kind of column: it is how a saved model knows
-# the kinds of its training table.
+# The part of the columns' transformer that takes a kind of column.
 _PARTS = {"number": "numbers", "date": "dates", "text": "categories", "truth": "truths"}
 
 
@@ -96,12 +95,11 @@ def build_pipeline(
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    # These compare numbers and categories as they are.
-    gower = getattr(classifier, "metric", None) == "gower"
-    takes_all = gower or hasattr(classifier, "metrics")
+    about = describe(classifier)
+    takes_all = about.takes_categories
     numbers: list[tuple[str, Any]] = []
     words: list[tuple[str, Any]] = []
-    if impute and (gower or not takes_all):
+    if impute and not about.filled:
         numbers.append(("fill", SimpleImputer(strategy="median")))
         words.append(("fill", SimpleImputer(strategy="constant", fill_value=NO_CATEGORY)))
     if scale and not takes_all:
@@ -125,26 +123,47 @@ def build_pipeline(
     return Pipeline([("columns", transformer), ("classifier", classifier)])
 
 
-class Model(NamedTuple):
+@dataclass
+class Model:
     """A fitted pipeline and what it expects of a table.
 
     Attributes
     ----------
     pipeline : sklearn.pipeline.Pipeline
+    target : str
+        The column that held the classes.
     kinds : dict of str to str
         The columns it reads, and the kind of each in training; :func:`read_table` takes it.
-    impute : bool
-        Whether it fills in missing values.
+    categories : dict of str to list of str
+        Of each column that has some, those of training.
+    identifiers : list of str
+        Columns that told the rows of the training table apart.
+    fills : str
+        What takes the place of missing numbers, ``"mean"`` or ``"median"``; empty if a missing
+        value is an error.
     """
 
     pipeline: Pipeline
+    target: str
     kinds: dict[str, str]
-    impute: bool
+    categories: dict[str, list[str]]
+    identifiers: list[str]
+    fills: str
 
     @property
     def classifier(self) -> Any:
         """The last step."""
         return self.pipeline[-1]
+
+    @property
+    def about(self) -> Described:
+        """What is to be known of the classifier."""
+        return describe(self.classifier)
+
+    @property
+    def impute(self) -> bool:
+        """Whether missing values are filled in."""
+        return bool(self.fills)
 
     def prepare(self, frame: pandas.DataFrame) -> Any:
         """Return a table's rows as points, or say what is wrong with it.
@@ -172,37 +191,70 @@ class Model(NamedTuple):
             warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
             return self.pipeline[:-1].transform(columns)
 
-    def count_unseen(self, frame: pandas.DataFrame) -> dict[str, int]:
-        """Count the rows with a category that training did not see, by column."""
-        counts = {}
-        for name, categories in self._categories().items():
-            unseen = frame[name].notna() & ~frame[name].isin(categories)
-            if unseen.any():
-                counts[name] = int(unseen.sum())
-        return counts
+    def tell_gaps(self, frame: pandas.DataFrame, table: str = "") -> list[str]:
+        """Say how many values of a table are filled in, and how many categories are new to it.
 
-    def _categories(self) -> dict[str, Any]:
-        compared = [name for name, kind in self.kinds.items() if kind in CATEGORICAL]
-        if hasattr(self.classifier, "pool_weights_"):
-            return {}  # it takes them as none of those it knows
-        if compared and self.classifier.metric == "gower":
-            metric = self.classifier.graph_.index.metric
-            names = metric.feature_names_
-            return {name: metric.categories_[names.index(name)] for name in compared}
-        found: dict[str, Any] = {}
-        for part, steps, columns in self.pipeline[0].transformers_:
-            if part in (_PARTS[kind] for kind in CATEGORICAL):
-                found.update(zip(columns, steps[-1].categories_, strict=True))
-        return found
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        table : str
+            What the table is called, as in ``" of the test table"``.
+        """
+        told = []
+        for name, kind in self.kinds.items():
+            if missing := int(frame[name].isna().sum()):
+                what = f"its {self.fills}" if kind in NUMERIC else "a category of its own"
+                told.append(
+                    f"column {name!r}{table} has no value in {_rows(missing)}: filled with {what}"
+                )
+            if unseen := int(self._find_unseen(frame, name).sum()):
+                told.append(
+                    f"column {name!r}{table} holds categories that training did not see, in "
+                    f"{_rows(unseen)}: {self.about.unseen}"
+                )
+        return told
+
+    def _find_unseen(self, frame: pandas.DataFrame, name: str) -> Any:
+        known = self.categories.get(name)
+        return frame[name].notna() & (known is not None) & ~frame[name].isin(known or [])
 
     def _refuse_unseen(self, columns: pandas.DataFrame) -> None:
-        for name in self.count_unseen(columns):
-            seen = self._categories()[name]
-            value = columns[name][columns[name].notna() & ~columns[name].isin(seen)].iloc[0]
-            raise ValueError(
-                f"column {name!r} holds the category {value!r}, which training did not see and "
-                "Gower's distance cannot compare"
-            )
+        for name in self.kinds:
+            if (unseen := self._find_unseen(columns, name)).any():
+                raise ValueError(
+                    f"column {name!r} holds the category {columns[name][unseen].iloc[0]!r}, which "
+                    "training did not see and Gower's distance cannot compare"
+                )
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'s' * (n > 1)}"
+
+
+def keep_table(pipeline: Pipeline, plan: ColumnPlan, frame: pandas.DataFrame) -> Model:
+    """Write on a fitted pipeline what it expects of a table, to be saved with it.
+
+    Parameters
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+        As :func:`build_pipeline` makes them, fitted.
+    plan : ColumnPlan
+    frame : pandas.DataFrame
+        The training table.
+    """
+    filled = any(
+        "fill" in getattr(part, "named_steps", ()) for _, part, _ in pipeline[0].transformers_
+    )
+    pipeline.table_ = {
+        "target": plan.target,
+        "kinds": plan.kinds,
+        "categories": {
+            name: sorted(map(str, frame[name].dropna().unique())) for name in plan.categorical
+        },
+        "identifiers": plan.identifiers,
+        "fills": "median" if filled else describe(pipeline[-1]).filled,
+    }
+    return as_model(pipeline)
 
 
 def as_model(pipeline: Any) -> Model:
@@ -231,20 +283,16 @@ def as_model(pipeline: Any) -> Model:
         and hasattr(pipeline[1], "classes_")
     ):
         raise ValueError("it does not hold a model that bayesknn fit wrote")
-    kinds: dict[str, str] = {}
-    impute = isinstance(pipeline[1], PooledNeighborsClassifier)
-    for name, part, columns in pipeline[0].transformers_:
-        for kind in (kind for kind, its in _PARTS.items() if its == name):
-            kinds.update({str(column): kind for column in columns})
-            impute |= isinstance(part, Pipeline) and "fill" in part.named_steps
-    return Model(pipeline, kinds, impute)
+    if not hasattr(pipeline, "table_"):
+        raise ValueError("an older version of bayesknn wrote it: fit it again")
+    return Model(pipeline, **pipeline.table_)
 
 
 def save_model(pipeline: Pipeline, path: Path) -> None:
     """Write a fitted pipeline to a file that no reader has to unpickle (skops).
 
-    How many threads fitted it and whether it talked meanwhile is not kept. The file is sealed:
-    compiled code trusts the arrays in it, and one that was changed must not come so far.
+    How many threads fitted it and whether it talked meanwhile is not kept. A digest of the parts
+    is kept with them: it shows that a file was damaged, not that someone has forged it.
     """
     skops = _require_skops()
     skops.dump(pipeline.set_params(classifier__n_jobs=None, classifier__verbose=0), path)
@@ -256,8 +304,10 @@ def save_model(pipeline: Pipeline, path: Path) -> None:
 def load_model(path: Path) -> Model:
     """Read a model that ``bayesknn fit`` wrote.
 
-    Nothing in the file is executed: it may hold arrays, numbers, text, scikit-learn's own
-    estimators and our classifier. Anything else is refused by name.
+    It may hold arrays, numbers, text, and the estimators of scikit-learn and of ours that are
+    listed here; any other type is refused by name, before it is loaded. A damaged file is found
+    out by its digest. Whoever writes a file on purpose can write a digest too, so a model is still
+    to be taken only from people whose software one would install.
 
     Parameters
     ----------
@@ -278,7 +328,7 @@ def load_model(path: Path) -> Model:
         with zipfile.ZipFile(path) as archive:
             if archive.comment != _seal(archive):
                 raise ValueError(
-                    "it does not hold a model that bayesknn fit wrote, or was changed since"
+                    "it does not hold a model that bayesknn fit wrote, or was damaged since"
                 )
         return as_model(skops.load(path, trusted=list(TRUSTED)))
     except ValueError as error:
@@ -317,28 +367,6 @@ def _check_members(path: Path) -> None:
                     fits = member.file_size == file.tell() + math.prod(shape) * dtype.itemsize
             if not fits:
                 raise ValueError(f"its member {member.filename!r} is longer than it should be")
-
-
-def import_skops_alone() -> None:
-    """Import skops without every estimator of scikit-learn, of which it makes a list.
-
-    The list takes a second, and so do the ensembles, parts of which are on it. It says which types
-    may be in a file; ours are named above. This is for processes that read and write no models but
-    ours, as the command line does.
-    """
-    import sklearn.utils
-
-    listed = sklearn.utils.all_estimators
-    sklearn.utils.all_estimators = lambda *_, **__: []
-    unknown = "sklearn.ensemble" not in sys.modules
-    if unknown:
-        sys.modules["sklearn.ensemble"] = None  # type: ignore[assignment]
-    try:
-        _require_skops()
-    finally:
-        sklearn.utils.all_estimators = listed
-        if unknown:
-            del sys.modules["sklearn.ensemble"]
 
 
 def _require_skops() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     import pandas
+
+    from bayesknn.report.pipeline import Model
 
 NEW_ROW = "new row"
 LEAVE_ONE_OUT = "leave-one-out"
@@ -27,10 +30,10 @@ class Predictions:
     classes : ndarray of shape (n_classes,)
         In the order of the columns below.
     probabilities : ndarray of shape (m, n_classes)
-    intervals : ndarray of shape (m, n_classes, 2) or None
-        An interval of each probability, where the classifier has one.
-    zones : ndarray of shape (m,) or None
-        Number of the class that is sure, -1 where none is.
+    intervals : ndarray of shape (m, n_classes, 2)
+        An interval of each true probability.
+    zones : ndarray of shape (m,)
+        Number of the class whose interval lies above all others, -1 where none does.
     basis : str
         ``"leave-one-out"`` where a row was predicted from all others of its table, ``"new row"``
         where it was not in training.
@@ -39,6 +42,8 @@ class Predictions:
         ``NO_CLASS`` where the table has none.
     actual_names : ndarray of shape (m,) or None
         The same as text, empty where there is none.
+    identifiers : pandas.DataFrame or None
+        Columns of the table that tell its rows apart.
     loss : ndarray of shape (n_classes, n_classes) or None
         ``loss[a, g]`` is the loss of deciding for class a where the truth is g.
     """
@@ -46,12 +51,13 @@ class Predictions:
     rows: np.ndarray
     classes: np.ndarray
     probabilities: np.ndarray
-    intervals: np.ndarray | None
-    zones: np.ndarray | None
+    intervals: np.ndarray
+    zones: np.ndarray
     basis: str
     actual: Any = None
     actual_names: Any = None
     loss: Any = None
+    identifiers: Any = None
 
     @property
     def winners(self) -> np.ndarray:
@@ -86,9 +92,20 @@ class Predictions:
         return [str(name) for name in self.classes.tolist()]
 
     @property
-    def share_sure(self) -> float | None:
-        """Share of the rows whose class is sure."""
-        return None if self.zones is None else float(np.mean(self.zones >= 0))
+    def share_sure(self) -> float:
+        """Proportion of the rows in which one class is decided to be the likeliest."""
+        return float(np.mean(self.zones >= 0))
+
+    def tell_decided(self, level: float) -> str:
+        """Say of how many rows one class is decided to be the likeliest."""
+        from bayesknn.report.scores import percent
+
+        told = percent(self.share_sure).replace("\xa0", " ")
+        which = "training" if self.basis == LEAVE_ONE_OUT else "new"
+        return (
+            f"{told} of the {len(self.rows):,} {which} rows have a class whose {100 * level:g} % "
+            "interval lies above all others"
+        )
 
     def to_frame(self) -> pandas.DataFrame:
         """Return the table that is written as ``predictions.csv``.
@@ -107,19 +124,23 @@ class Predictions:
         import pandas
 
         names = np.array(self.names, dtype=object)
-        columns: dict[str, Any] = {"row": self.rows, "basis": self.basis}
+        columns: dict[str, Any] = {"row": self.rows}
+        if self.identifiers is not None:
+            # The names of this table's own columns are taken.
+            taken = {"row", "basis", "actual", "class", "zone", "expected loss"}
+            for name, values in self.identifiers.items():
+                columns[f"id {name}" if name in taken else name] = values.to_numpy()
+        columns["basis"] = self.basis
         if self.actual_names is not None:
             columns["actual"] = self.actual_names
         columns["class"] = names[self.winners]
         for g, name in enumerate(names):
             columns[f"probability {name}"] = self.probabilities[:, g]
-            if self.intervals is not None:
-                columns[f"low {name}"] = self.intervals[:, g, 0]
-                columns[f"high {name}"] = self.intervals[:, g, 1]
-        if self.zones is not None:
-            # Entry -1 is what a zone without a sure class says.
-            zones = np.array([*names, uncertain_name(self.names)], dtype=object)
-            columns["zone"] = zones[self.zones]
+            columns[f"low {name}"] = self.intervals[:, g, 0]
+            columns[f"high {name}"] = self.intervals[:, g, 1]
+        # Entry -1 is what a zone without a decided class says.
+        zones = np.array([*names, uncertain_name(self.names)], dtype=object)
+        columns["zone"] = zones[self.zones]
         columns["expected loss"] = self.expected_loss
         if self.loss is not None:
             decisions, expected = self.decide()
@@ -138,11 +159,15 @@ def uncertain_name(names: list[str]) -> str:
 
 def write_csv(predictions: Predictions) -> str:
     """Return predictions as the text of a CSV file."""
-    return predictions.to_frame().to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    return predictions.to_frame().to_csv(index=False, float_format="%.6f", lineterminator="\n")
 
 
 def predict_new(
-    model: Any, frame: pandas.DataFrame, level: float, loss: np.ndarray | None = None
+    model: Model,
+    frame: pandas.DataFrame,
+    level: float,
+    loss: np.ndarray | None = None,
+    identifiers: Sequence[str] = (),
 ) -> Predictions:
     """Predict the rows of a table that were not in training.
 
@@ -150,11 +175,14 @@ def predict_new(
     ----------
     model : Model
     frame : pandas.DataFrame
-        Its index counts the rows from 1.
+        Its index counts the rows from 1. Where it has the model's target, the classes are kept
+        beside the predictions.
     level : float
-        Of the credible intervals.
+        Of the intervals.
     loss : ndarray of shape (n_classes, n_classes), optional
         ``loss[a, g]`` is the loss of deciding for class a where the truth is g.
+    identifiers : sequence of str
+        Columns to keep beside the predictions, as well as those that the model knows.
 
     Returns
     -------
@@ -162,42 +190,39 @@ def predict_new(
     """
     from bayesknn.predictive import find_zones
 
-    points = model.prepare(frame)
-    classifier = model.classifier
-    if hasattr(classifier, "pool_weights_"):
-        probabilities = classifier.predict_proba(points)
-        intervals = classifier.predict_interval(points, level)
-    else:
-        found = classifier.predict_summary(points, level, of="probability")
-        probabilities, intervals = found.probabilities, found.intervals
-    if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
+    summary = model.classifier.predict_summary(model.prepare(frame), level)
+    chances, intervals = summary.probabilities, summary.intervals
+    if not np.allclose(chances.sum(axis=1), 1.0) or not np.all(chances >= 0):
         raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")
-    return Predictions(
+    found = Predictions(
         frame.index.to_numpy(),
-        classifier.classes_,
-        probabilities,
+        model.classifier.classes_,
+        chances,
         intervals,
         find_zones(intervals),
         NEW_ROW,
         loss=loss,
+        identifiers=_take_identifiers(frame, [*identifiers, *model.identifiers]),
     )
+    if model.target in frame.columns:
+        found.actual, found.actual_names = _match(frame[model.target], found.names)
+    return found
 
 
 def predict_left_out(
-    classifier: Any, rows: np.ndarray, labels: np.ndarray, level: float
+    model: Model, frame: pandas.DataFrame, labels: np.ndarray, level: float
 ) -> Predictions:
     """Predict each training row from the labels of all others.
 
     Parameters
     ----------
-    classifier : BayesianKNeighborsClassifier or PooledNeighborsClassifier
-        Fitted on these rows.
-    rows : ndarray of shape (n,)
-        Their numbers.
+    model : Model
+    frame : pandas.DataFrame
+        The training rows; its index counts them from 1.
     labels : ndarray of shape (n,)
         Their class numbers.
     level : float
-        Of the credible intervals.
+        Of the intervals.
 
     Returns
     -------
@@ -205,17 +230,36 @@ def predict_left_out(
     """
     from bayesknn.predictive import find_zones
 
-    intervals = None
-    if hasattr(classifier, "loo_interval"):
-        intervals = classifier.loo_interval(level, of="probability")
+    classifier = model.classifier
+    intervals = classifier.loo_interval(level)
     names = np.array([str(name) for name in classifier.classes_.tolist()], dtype=object)
     return Predictions(
-        rows,
+        frame.index.to_numpy(),
         classifier.classes_,
         classifier.loo_proba_,
         intervals,
-        None if intervals is None else find_zones(intervals),
+        find_zones(intervals),
         LEAVE_ONE_OUT,
         labels,
         names[labels],
+        identifiers=_take_identifiers(frame, model.identifiers),
     )
+
+
+def _take_identifiers(frame: pandas.DataFrame, names: Iterable[str]) -> pandas.DataFrame | None:
+    """Return the columns of a table that tell its rows apart, those that it has, each once."""
+    there = [name for name in dict.fromkeys(names) if name in frame.columns]
+    return frame[there] if there else None
+
+
+def _match(column: pandas.Series, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the class numbers and names of rows, as their table gives them."""
+    there = column.notna().to_numpy()
+    texts = np.full(len(column), "", dtype=object)
+    given = column[there]
+    if given.dtype.kind == "f" and np.all(given == np.floor(given)):
+        given = given.astype(np.int64)
+    texts[there] = given.astype(str).to_numpy(dtype=object)
+    numbers = {name: g for g, name in enumerate(names)}
+    actual = np.array([numbers.get(text, -1) for text in texts])
+    return np.where(there, actual, NO_CLASS), texts

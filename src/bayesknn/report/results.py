@@ -12,6 +12,7 @@ from bayesknn._version import __version__
 
 if TYPE_CHECKING:
     from bayesknn.report.analysis import Analysis
+    from bayesknn.report.scores import Scores
 
 FILES = ("predictions.csv", "posterior.nc", "model.skops", "report.html")
 # What makes them; the posterior is written by those of its own.
@@ -49,7 +50,7 @@ def write_results(folder: Path, analysis: Analysis, page: str) -> None:
 
     csv, posterior, model, report = (folder / name for name in FILES)
     csv.write_text(write_csv(analysis.predictions), encoding="utf-8", newline="")
-    if not analysis.is_pooled:
+    if hasattr(analysis.classifier, "posterior_"):
         # Without the log-likelihood of each label under each draw: large, and quick to find.
         save_posterior(analysis.classifier.posterior_.drop_nodes("log_likelihood"), posterior)
     save_model(analysis.model.pipeline, model)
@@ -87,20 +88,17 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "kinds": analysis.plan.kinds,
         "dropped": analysis.plan.dropped,
         "classes": dict(zip(training.names, sizes.tolist(), strict=True)),
-        "model": "pooled" if analysis.is_pooled else clf.likelihood,
+        "model": analysis.model.about.model,
         "search": clf.diagnostics_["search"],
-        **_sum_up_model(analysis),
-        "scores": {
-            basis: {name: _finite(value) for name, value in found._asdict().items()}
-            for basis, found in analysis.scores().items()
-        },
+        **analysis.model.about.summarise(list(analysis.model.kinds)),
+        "scores": {basis: finite_scores(found) for basis, found in analysis.scores().items()},
         "comparison": {}
         if analysis.comparison is None
         else {
-            name: {each: _finite(value) for each, value in found.scores._asdict().items()}
+            name: finite_scores(found.scores)
             for name, found in analysis.comparison.found.items()
         },
-        "settled": analysis.predictions.share_sure,
+        "decided": analysis.predictions.share_sure,
         "messages": analysis.messages,
         "warnings": analysis.warnings,
         "seconds": round(analysis.seconds, 3),
@@ -109,50 +107,23 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
 
 def tell(analysis: Analysis) -> list[str]:
     """Sum a fit up in a few lines for a person to read."""
-    from bayesknn.report.scores import percent
-
-    clf = analysis.classifier
-    share = analysis.predictions.share_sure
+    found = analysis.predictions
     lines = [_tell_columns(analysis), *_tell_classes(analysis)]
     lines += [
-        f"{basis.capitalize()}: {found.n:,} rows, error {100 * found.error:.1f} %, log-loss "
-        f"{found.log_loss:.3f}, Brier score {found.brier:.3f}"
-        for basis, found in analysis.scores().items()
+        f"{basis.capitalize()}: {tell_scores(scores)}"
+        for basis, scores in analysis.scores().items()
     ]
-    if share is not None:
-        told = percent(share).replace("\xa0", " ")
-        lines.append(f"Which class leads is settled for {told} of the rows")
-    if analysis.is_pooled:
-        weights = sorted(clf.pool_weights_.items(), key=lambda item: -item[1])
-        told = ", ".join(f"{name} {weight:.2f}" for name, weight in weights if weight > 0)
-        lines.append(f"Pooled neighbours; weights of the metrics: {told}")
-        return lines
-    low, high = analysis.k_interval
-    lines.append(
-        f"k = {analysis.k_mean:.1f} ({low} to {high} hold 95 %), beta = {clf.beta_mean_:.2f} ± "
-        f"{clf.beta_sd_:.2f}; {clf.likelihood} likelihood"
-    )
+    lines.append(found.tell_decided(analysis.level))
+    lines.append(analysis.model.about.tell())
     return lines
 
 
-def _sum_up_model(analysis: Analysis) -> dict[str, Any]:
-    clf = analysis.classifier
-    if analysis.is_pooled:
-        about = {"pool_weights": clf.pool_weights_}
-        if hasattr(clf, "feature_relevance_"):
-            relevance = map(float, clf.feature_relevance_)
-            about["relevance"] = dict(zip(analysis.model.kinds, relevance, strict=True))
-        return about
-    return {
-        "likelihood": clf.likelihood,
-        "inference": clf.diagnostics_["inference"],
-        "k": {
-            "mean": analysis.k_mean,
-            "interval": list(analysis.k_interval),
-            "max": int(clf.k_values_[-1]),
-        },
-        "beta": {"mean": clf.beta_mean_, "sd": clf.beta_sd_, "max": clf.beta_max_},
-    }
+def tell_scores(found: Scores) -> str:
+    """Give scores in one line."""
+    return (
+        f"{found.n:,} rows, error {100 * found.error:.1f} %, log-loss {found.log_loss:.3f}, Brier "
+        f"score {found.brier:.3f}"
+    )
 
 
 def _tell_columns(analysis: Analysis) -> str:
@@ -194,5 +165,7 @@ def _tell_classes(analysis: Analysis) -> list[str]:
     return lines + [f"Recall: {', '.join(rare)}"] * bool(rare)
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def finite_scores(found: Scores) -> dict[str, float | None]:
+    """Return scores by name as JSON has them, None for what is not finite."""
+    values = found._asdict().items()
+    return {name: value if math.isfinite(value) else None for name, value in values}

@@ -315,18 +315,15 @@ def analyse_fitted(
         given = hasattr(classifier, "feature_names_in_")
         as_given = FunctionTransformer(None if given else np.asarray)
         pipeline = Pipeline([("columns", as_given), ("classifier", classifier)])
-    model = Model(pipeline, plan.kinds, impute=True)
+    model = Model(pipeline, target, plan.kinds, {}, [], fills="mean")
     labels = np.searchsorted(last.classes_, classes)
-    training = predict_left_out(last, frame.index.to_numpy(), labels, level)
+    training = predict_left_out(model, frame, labels, level)
     test = test_frame = None
     if X_test is not None:
         test_frame = _as_frame(X_test, "X_test", None if y_test is None else len(y_test))
-        test = predict_new(model, test_frame, level)
         if y_test is not None:
-            import pandas
-
-            column = pandas.Series(np.asarray(y_test), test_frame.index)
-            test.actual, test.actual_names = _match(column, training.names)
+            test_frame[target] = np.asarray(y_test)
+        test = predict_new(model, test_frame, level)
     comparison = None
     if compared:
         seed, likelihood = last.random_state, getattr(last, "likelihood", "pseudo")

@@ -95,8 +95,7 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "comparison": {}
         if analysis.comparison is None
         else {
-            name: finite_scores(found.scores)
-            for name, found in analysis.comparison.found.items()
+            name: finite_scores(found.scores) for name, found in analysis.comparison.found.items()
         },
         "decided": analysis.predictions.share_sure,
         "messages": analysis.messages,

@@ -92,6 +92,15 @@ def use_report(clf, X, y):
     assert len(Path("p.csv").read_text().splitlines()) == 81
 
 
+def use_excel(clf, X, y):
+    """Fit the first sheet of a workbook."""
+    import pandas
+
+    pandas.DataFrame(X, columns=["a", "b"]).assign(y=y).to_excel("t.xlsx", index=False)
+    fit = ["fit", "t.xlsx", "--target", "y", "--no-compare", "--out", "out"]
+    subprocess.run([BAYESKNN, *fit], stdout=subprocess.DEVNULL, check=True)
+
+
 def use_ann(clf, X, y):
     """Search by faiss, among so many candidates that nobody is missed."""
     other = BayesianKNeighborsClassifier(
@@ -120,7 +129,8 @@ def main(extra):
     clf = use_core(X, y)
     uses = {
         "": use_nothing, "posterior": use_posterior, "plot": use_plot, "persist": use_persist,
-        "report": use_report, "cli": use_report, "ann": use_ann, "distributed": use_distributed,
+        "report": use_report, "cli": use_report, "excel": use_excel, "ann": use_ann,
+        "distributed": use_distributed,
     }  # fmt: skip
     uses[extra](clf, X, y)
 

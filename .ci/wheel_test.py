@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.12", "3.13")
-EXTRAS = ("", "posterior", "plot", "persist", "report", "cli", "ann", "distributed")
+EXTRAS = ("", "posterior", "plot", "persist", "report", "cli", "excel", "ann", "distributed")
 
 
 def find_python(uv: str, version: str) -> str | None:

@@ -12,7 +12,7 @@ CORE = {"numpy", "scipy", "numba", "scikit-learn", "joblib"}
 BLOCKED = (
     "arviz_base", "arviz_stats", "xarray", "xarray_einstats", "h5netcdf", "h5py", "click", "rich",
     "matplotlib", "pandas", "pyarrow", "polars", "jinja2", "markupsafe", "skops", "dask",
-    "distributed", "faiss",
+    "distributed", "faiss", "openpyxl",
 )  # fmt: skip
 BLOCK = f"""
 import sys

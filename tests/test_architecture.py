@@ -2,7 +2,6 @@
 
 import ast
 import sys
-from collections import Counter
 from pathlib import Path
 
 import bayesknn
@@ -11,10 +10,6 @@ ROOT = Path(bayesknn.__file__).parent
 SOURCES = {
     path.relative_to(ROOT).as_posix(): ast.parse(path.read_bytes()) for path in ROOT.rglob("*.py")
 }
-# Names that still stand for two modules each, to be given up one by one.
-SHARED = {
-    "chains", "classifier", "columns", "leave_one_out", "metrics", "page", "plane",
-}  # fmt: skip
 HIDDEN = {"log_z": {"path_table"}}
 # Folders of other packages that hold private modules without an underscore to say so.
 PRIVATE = ("numba.core", "numba.np", "numpy.core", "scipy.linalg.cython", "matplotlib.cbook")
@@ -124,13 +119,6 @@ def test_loaded_modules_are_not_replaced():
     assert notices(changes_of_modules, "sys.modules.setdefault('scipy.stats', None)")
     assert notices(changes_of_modules, "from sys import modules")
     assert not notices(changes_of_modules, "sys.modules.get('dask')")
-
-
-def test_no_more_modules_share_a_name():
-    # In _utils are helpers of all kinds: their folder is part of their name.
-    files = [Path(name) for name in SOURCES if "__" not in name and not name.startswith("_utils/")]
-    stems = Counter(file.stem for file in files)
-    assert {stem for stem, n in stems.items() if n > 1} <= SHARED
 
 
 def test_no_public_function_hides_a_module():

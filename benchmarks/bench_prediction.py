@@ -34,6 +34,7 @@ from benchmarks.harness import Report
 
 FILE = Path(__file__).parents[1] / "docs" / "measure" / "prediction.json"
 N_SPLITS, N_TEST = 1, 1000
+NEIGHBORS = ("robust", "within", "discriminant", "relevance", "evidence")
 
 
 def run(report: Report) -> None:
@@ -66,12 +67,12 @@ def run(report: Report) -> None:
     ranks = np.array([rankdata(row) for row in table]).mean(axis=0)
     for method, loss, rank in zip(methods, table.mean(axis=0), ranks, strict=True):
         report.line(f"{method}, mean log-loss (mean rank {rank:.2f})", loss, "nats")
-    best_other = table[:, 1:].mean(axis=0).min()
+    best_other = table[:, 2:].mean(axis=0).min()
     report.line("the pool against the best other", table[:, 0].mean() / best_other, at_most=1.0)
 
 
 def make_methods() -> dict:
-    """Return each method tuned as a user would, ours first."""
+    """Return each method tuned as a user would, our two first."""
 
     def tune(clf, cv=5, **grid):
         grid = {f"{type(clf).__name__.lower()}__{name}": values for name, values in grid.items()}
@@ -83,7 +84,8 @@ def make_methods() -> dict:
     svm = tune(SVC(), C=[0.1, 1, 10, 100, 1000], gamma=["scale", 0.001, 0.01, 0.1, 1])
     trees = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [4, 15]}
     methods = {
-        "pooled neighbours": PooledNeighborsClassifier(random_state=0),
+        "the pool": PooledNeighborsClassifier(random_state=0),
+        "the pool, neighbours only": PooledNeighborsClassifier(NEIGHBORS, random_state=0),
         "class frequencies": DummyClassifier(strategy="prior"),
         "the paper's pseudo-likelihood": make_pipeline(
             StandardScaler(), BayesianKNeighborsClassifier("pseudo", random_state=0)

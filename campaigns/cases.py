@@ -437,7 +437,7 @@ _ESTIMATORS: dict[str, dict[str, tuple[Any, ...]]] = {
     "PooledNeighborsClassifier": {
         **{name: _SHARED[name] for name in ("max_neighbors", "n_jobs", "search", "search_params",
                                             "random_state", "verbose")},
-        "metrics": (("robust",), ("robust", "robust"), (), None, "robust", ["within", "x"], 3,
+        "members": (("robust",), ("robust", "robust"), (), None, "robust", ["within", "x"], 3,
                     ("evidence", "relevance")),
         "n_folds": (2, 5, 1, 0, "x", 1000, None),
     },

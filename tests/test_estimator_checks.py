@@ -29,6 +29,14 @@ def run_check(estimator, check, monkeypatch):
     check(estimator)
 
 
+def name_expected_failures(estimator):
+    """Name the checks that cannot pass, and why."""
+    if isinstance(estimator, PooledNeighborsClassifier):
+        why = "of two equal rows one is a neighbour of the other, of a row of weight 2 none is"
+        return {"check_sample_weight_equivalence_on_dense_data": why}
+    return {}
+
+
 @parametrize_with_checks(
     [
         BayesianKNeighborsClassifier(inference="grid", **SHORT),
@@ -36,7 +44,8 @@ def run_check(estimator, check, monkeypatch):
         PooledNeighborsClassifier(),
         ClassicalKNeighborsClassifier(),
         ColumnSelector("pseudo-evidence", max_columns=1),
-    ]
+    ],
+    expected_failed_checks=name_expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::bayesknn.exceptions.MixingWarning")
 def test_scikit_learn_checks(estimator, check, monkeypatch):

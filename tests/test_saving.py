@@ -57,7 +57,7 @@ def test_versions_are_put_in_order(older, newer):
 
 ESTIMATORS = [
     BayesianKNeighborsClassifier("pseudo", random_state=0),
-    PooledNeighborsClassifier(metrics=("robust",), random_state=0),
+    PooledNeighborsClassifier(members=("robust",), random_state=0),
     ClassicalKNeighborsClassifier(3),
     ColumnSelector(by="loo"),
 ]

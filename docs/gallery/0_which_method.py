@@ -47,8 +47,8 @@ print(f"k: mean {bayes.k_values_ @ bayes.k_probabilities_:.1f}; beta: mean {baye
 # each column beyond what they see in permuted ones.
 
 pool = methods["pool"]
-for metric, weight in pool.pool_weights_.items():
-    print(f"{metric:13} weight {weight:.2f}, leave-one-out {pool.member_log_scores_[metric]:.3f}")
+for member, weight in pool.pool_weights_.items():
+    print(f"{member:13} weight {weight:.2f}, leave-one-out {pool.member_log_scores_[member]:.3f}")
 for column, relevance in zip(pima.feature_names, pool.feature_relevance_, strict=True):
     print(f"{column:6} {relevance:.2f}")
 

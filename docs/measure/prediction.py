@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 FILE = Path(__file__).with_name("prediction.json")
-OURS = "pooled neighbours"
+OURS, NEIGHBORS = "the pool", "the pool, neighbours only"
 FREQUENCIES = "class frequencies"
 
 
@@ -36,16 +36,22 @@ def run(out: Path) -> dict[str, str]:
         sizes = ",\N{NO-BREAK SPACE}".join(map(str, found["sizes"][name]))
         rows.append(f"| {name} | {sizes} | {' | '.join(cells)} |")
     (out / "prediction_sets.md").write_text("\n".join(rows) + "\n")
-    others = [j for j, method in enumerate(methods) if method != OURS]
+    others = [j for j, method in enumerate(methods) if method not in (OURS, NEIGHBORS)]
     ours = losses[:, methods.index(OURS)]
     gaps = ours - losses[:, others].min(axis=1)
     worst = int(np.argmax(gaps))
     winner = methods[others[int(np.argmin(losses[worst, others]))]]
     nothing = sets.index("no signal")
+    alone = losses[:, methods.index(NEIGHBORS)]
+    gains = np.argsort(alone - ours)[::-1]
     excess = ours[nothing] - losses[nothing, methods.index(FREQUENCIES)]
     return {
         "prediction_sets": str(len(sets)),
         "prediction_wins": str(int(np.sum(gaps < 0))),
         "prediction_worst": f"{sets[worst]} ({winner}, by {gaps[worst]:.3f})",
         "prediction_no_signal": f"{excess:.3f}",
+        "prediction_companions": " and ".join(
+            f"{sets[j]} ({alone[j]:.3f} to {ours[j]:.3f})" for j in gains[:2]
+        ),
+        "prediction_neighbors": str(int(np.sum(alone < losses[:, others].min(axis=1)))),
     }

@@ -13,6 +13,7 @@ from bayesknn import PooledNeighborsClassifier
 from bayesknn.datasets import load_ripley
 from bayesknn.pooled.columns import Columns
 from bayesknn.pooled.metrics import METRICS
+from bayesknn.pooled.views import VIEWS
 
 RIPLEY = load_ripley()
 X, Y = RIPLEY.X_train[::3], RIPLEY.y_train[::3]
@@ -20,8 +21,8 @@ NEW = RIPLEY.X_test[::50]
 QUICK = ("robust", "within")
 
 
-def make(metrics=QUICK, **parameters):
-    return PooledNeighborsClassifier(metrics, random_state=0, **parameters)
+def make(members=QUICK, **parameters):
+    return PooledNeighborsClassifier(members, random_state=0, **parameters)
 
 
 def mixed(n=40, seed=0):
@@ -59,17 +60,17 @@ def test_columns_of_numbers_and_categories():
 def test_mixed_frames_of_pandas_and_polars_are_one():
     table, y = mixed()
     fits = [
-        make(tuple(METRICS)).fit(frame(table), y).predict_proba(frame(table))
+        make(tuple(VIEWS)).fit(frame(table), y).predict_proba(frame(table))
         for frame in (pd.DataFrame, pl.DataFrame)
     ]
     np.testing.assert_array_equal(*fits)
     rows = [list(row) for row in zip(*table.values(), strict=True)]
-    np.testing.assert_array_equal(make(tuple(METRICS)).fit(rows, y).predict_proba(rows), fits[0])
+    np.testing.assert_array_equal(make(tuple(VIEWS)).fit(rows, y).predict_proba(rows), fits[0])
 
 
 def test_an_unseen_category_and_a_new_hole_are_predicted():
     table, y = mixed()
-    clf = make(tuple(METRICS)).fit(pd.DataFrame(table), y)
+    clf = make(tuple(VIEWS)).fit(pd.DataFrame(table), y)
     new = pd.DataFrame(
         {"size": [0.0, None], "colour": ["green", None], "is_old": [None, True], "constant": [1, 2]}
     )
@@ -79,19 +80,24 @@ def test_an_unseen_category_and_a_new_hole_are_predicted():
 
 
 def test_attributes():
-    clf = make(tuple(METRICS)).fit(X, Y)
-    assert list(clf.pool_weights_) == list(METRICS) == list(clf.k_probabilities_)
+    clf = make(tuple(VIEWS)).fit(X, Y)
+    assert list(clf.pool_weights_) == list(VIEWS) == list(clf.k_probabilities_)
     assert clf.k_values_[0] == 2 and clf.k_values_[-1] == len(X) // 2
-    for law in clf.k_probabilities_.values():
-        assert law.shape == clf.k_values_.shape and law.sum() == pytest.approx(1.0)
+    for name, law in clf.k_probabilities_.items():
+        assert law.sum() == pytest.approx(1.0)
+        assert law.shape == ({"additive": (5,), "boosted": (4,)}.get(name) or clf.k_values_.shape)
     assert clf.loo_proba_.shape == (len(X), 2)
     assert clf.loo_log_score_ == pytest.approx(np.log(clf.loo_proba_[np.arange(len(X)), Y]).mean())
     assert clf.feature_relevance_.sum() == pytest.approx(1.0)
     decisions, expected = clf.predict_decision(NEW)
     np.testing.assert_array_equal(decisions, clf.predict(NEW))
     np.testing.assert_allclose(expected, 1 - clf.predict_proba(NEW).max(axis=1))
-    clf.set_params(metrics=QUICK).fit(X, Y)
-    assert not hasattr(clf, "feature_relevance_")
+    assert clf.feature_importances_.sum() == pytest.approx(1.0)
+    assert 0 < clf.neighbor_share_ < 1
+    np.testing.assert_allclose(clf.predict_log_proba(NEW), np.log(clf.predict_proba(NEW)))
+    clf.set_params(members=QUICK).fit(X, Y)
+    assert not hasattr(clf, "feature_relevance_") and not hasattr(clf, "feature_importances_")
+    assert clf.neighbor_share_ == 1
 
 
 def test_relevance_is_by_input_column():
@@ -102,9 +108,9 @@ def test_relevance_is_by_input_column():
 
 
 def test_threads_and_files_give_the_same_bits():
-    clf = make(tuple(METRICS)).fit(X, Y)
+    clf = make(tuple(VIEWS)).fit(X, Y)
     proba = clf.predict_proba(NEW)
-    threaded = make(tuple(METRICS), n_jobs=2).fit(X, Y)
+    threaded = make(tuple(VIEWS), n_jobs=2).fit(X, Y)
     np.testing.assert_array_equal(threaded.predict_proba(NEW), proba)
     np.testing.assert_array_equal(threaded.loo_proba_, clf.loo_proba_)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(clf)).predict_proba(NEW), proba)
@@ -117,10 +123,14 @@ def test_threads_and_files_give_the_same_bits():
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"metrics": ("robust", "euclid")}, "each of metrics must be one of robust, within"),
-        ({"metrics": "robust"}, "metrics must be a sequence of"),
-        ({"metrics": ()}, "at least one metric"),
-        ({"metrics": ("robust", "robust")}, "none twice"),
+        ({"members": ("robust", "euclid")}, "each of members must be one of robust, within"),
+        ({"members": "robust"}, "members must be a sequence of"),
+        ({"members": ()}, "at least one member"),
+        ({"members": ("robust", "robust")}, "none twice"),
+        ({"categorical_features": ["size"]}, "names 'size', a column that X has not"),
+        ({"categorical_features": [2]}, "names 2, a column that X has not"),
+        ({"categorical_features": [True]}, "is a mask of 1 columns, X has 2"),
+        ({"categorical_features": "x"}, "categorical_features must be a sequence"),
         ({"n_folds": 1}, "n_folds must be an integer >= 2"),
         ({"max_neighbors": 0}, "max_neighbors must be an integer in 1..83"),
         ({"n_jobs": "x"}, "n_jobs must be None"),
@@ -147,7 +157,7 @@ def test_the_smallest_tables_and_tied_points(n_folds):
         ([[1.0]] * 6, [0, 0, 0, 0, 1, 1]),
         ([[i % 2, i % 3] for i in range(20)], [0] * 18 + [1] * 2),
     ):
-        clf = make(tuple(METRICS), n_folds=n_folds).fit(points, y)
+        clf = make(tuple(VIEWS), n_folds=n_folds).fit(points, y)
         proba = clf.predict_proba([points[0], points[-1]])
         assert np.isfinite(proba).all() and (proba > 0).all()
         assert np.isfinite(clf.loo_log_score_)
@@ -162,21 +172,21 @@ def test_huge_and_tiny_units_change_nothing():
     np.testing.assert_allclose(make().fit(X * scale, Y).predict_proba(NEW * scale), plain)
 
 
-def find_gains(metrics):
+def find_gains(members):
     """Gains on the class frequencies, row by row, where labels are permuted at random."""
     gains = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(90, 40)), rng.permutation(np.arange(90) % 3 == 0).astype(int)
-        proba = PooledNeighborsClassifier(metrics, random_state=seed).fit(X, y).loo_proba_
+        proba = PooledNeighborsClassifier(members, random_state=seed).fit(X, y).loo_proba_
         gains.append(np.log(proba[np.arange(90), y] / np.where(y == 1, 1 / 3, 2 / 3)))
     return np.mean(gains), np.std(gains) / np.sqrt(np.size(gains))
 
 
-@pytest.mark.parametrize("metrics", [*((name,) for name in METRICS), tuple(METRICS)], ids="-".join)
-def test_permuted_labels_are_not_predicted(metrics):
+@pytest.mark.parametrize("members", [*((name,) for name in VIEWS), tuple(VIEWS)], ids="-".join)
+def test_permuted_labels_are_not_predicted(members):
     """Over permutations the gain on the class frequencies is within its standard error of none."""
-    gain, error = find_gains(metrics)
+    gain, error = find_gains(members)
     assert gain < error
 
 

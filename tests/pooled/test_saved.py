@@ -12,7 +12,7 @@ from bayesknn import PooledNeighborsClassifier
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(300, 3)), np.arange(300) % 3
-fitted = PooledNeighborsClassifier(("robust", "within"), max_neighbors=9, random_state=0)
+fitted = PooledNeighborsClassifier(("robust", "within", "boosted"), max_neighbors=9, random_state=0)
 state = fitted.fit(X, y).__getstate__()
 fitted.predict_influence(X[:2])  # compiles what is used below
 
@@ -35,7 +35,7 @@ def load_and_predict(path, new):
     try:
         clf.__setstate__(changed)
     except ValueError as error:
-        return 0 if "the saved model was changed" in str(error) else 3
+        return 0 if "must hold integers" in str(error) or "saved model" in str(error) else 3
     clf.predict_interval(X)
     clf.predict_influence(X)
     return 2
@@ -50,12 +50,17 @@ for path, new in json.load(sys.stdin):
 print(json.dumps(found))
 """
 
-SPACE = ["_spaces", "within"]
+SPACE = ["_views", "within", "space"]
+BOOSTED = ["_views", "boosted"]
+TREES = [*BOOSTED, "trees"]
 CHANGES = [
     *([[*SPACE, "k_values"], k] for k in (0, -5, -(2**40), 10, 300, 2**20, 2**40)),
     *([[*SPACE, "labels"], g] for g in (3, 2**20, 2**32 - 1)),
     *([[*SPACE, "reach", 0], k] for k in (0, -1, 100, 2**40)),
     *([[*SPACE, "n_classes"], g] for g in (1, 2, 4, 10**9)),
+    *([[*TREES, "features"], j] for j in (-1, 3, 2**40)),
+    *([[*TREES, "children"], node] for node in (-1, 1, 14, 2**40)),
+    *([[*BOOSTED, "rounds"], t] for t in (0, 101, 2**40)),
     *([["_sureness", "k"], k] for k in (0, -3, 11, 10**6)),
 ]
 

@@ -67,8 +67,9 @@ def test_influence_is_what_a_row_adds(ripley):
     assert len(set(indices[0][there])) == there.sum() <= 250
     assert (influence[0][~there] == 0).all()
     # Rank by rank from the soft counts, written out for one row.
-    space, member = clf._spaces["within"], clf._members["within"]
-    x = clf._metrics["within"].transform(clf._columns.transform(new))[0]
+    view, member = clf._views["within"], clf._members["within"]
+    space = view.space
+    x = view.metric.transform(clf._columns.transform(new))[0]
     d = np.linalg.norm(space.points - x, axis=1)
     row, added = int(indices[0, 3]), 0.0
     between = np.linalg.norm(space.points[:, None] - space.points, axis=2)

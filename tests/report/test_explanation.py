@@ -14,7 +14,7 @@ from bayesknn.report.explanation import (
 from bayesknn.report.sections import make_influential
 from tests.report.tables import QUICK, mixed_table, two_columns
 
-SETTINGS = {"bayesian": QUICK, "pooled": {"metrics": ("robust", "within"), "random_state": 0}}
+SETTINGS = {"bayesian": QUICK, "pooled": {"members": ("robust", "within"), "random_state": 0}}
 
 
 def noisy_table(n, seed):

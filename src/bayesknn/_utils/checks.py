@@ -29,12 +29,15 @@ class Column(NamedTuple):
         strings or truth values.
     declared : tuple
         Categories that the dtype lists, whether or not a row has them.
+    is_ordered : bool
+        Whether the dtype says that they are listed from low to high.
     """
 
     label: str | int
     values: np.ndarray
     is_category: bool
     declared: tuple = ()
+    is_ordered: bool = False
 
 
 def check_count(value: Any, name: str, low: int = 1, high: int | None = None) -> int:
@@ -422,7 +425,8 @@ def _read_series(label: str | int, series: Any) -> Column:
     column = _read_column(label, series.to_numpy(), is_category)
     if declared is None or str(series.dtype).startswith("Categorical"):
         return column
-    return column._replace(declared=tuple(declared.to_list()))
+    is_ordered = bool(getattr(series.dtype, "ordered", False))
+    return column._replace(declared=tuple(declared.to_list()), is_ordered=is_ordered)
 
 
 def _read_column(label: str | int, values: np.ndarray, is_category: bool) -> Column:

@@ -22,12 +22,15 @@ _CLASS = "bayesknn class"
 _KEY = "_bayesknn_version"
 # Every class that may be restored, and where it lives.
 _HOMES = {
+    "AdditiveView": "bayesknn.pooled.views",
     "ArrayPrior": "bayesknn.model.prior",
     "BallTreeSearch": "bayesknn.graph.search.scikit_learn_trees",
     "BayesianKNeighborsClassifier": "bayesknn.classifier",
     "ScikitLearnKDTreeSearch": "bayesknn.graph.search.scikit_learn_trees",
+    "BoostedView": "bayesknn.pooled.views",
     "BruteSearch": "bayesknn.graph.search.brute",
     "Calibration": "bayesknn.predictive.calibration",
+    "ColumnShares": "bayesknn.pooled.metrics",
     "Columns": "bayesknn.pooled.columns",
     "Description": "bayesknn.predictive.sureness",
     "Discriminant": "bayesknn.pooled.metrics",
@@ -41,6 +44,7 @@ _HOMES = {
     "Mahalanobis": "bayesknn.graph.metrics",
     "Member": "bayesknn.pooled.member",
     "NeighborGraph": "bayesknn.graph.neighbor_graph",
+    "NeighborView": "bayesknn.pooled.views",
     "Neighborhoods": "bayesknn.pooled.features",
     "NormalScores": "bayesknn.pooled.metrics",
     "PoolSureness": "bayesknn.pooled.pool_sureness",
@@ -55,6 +59,7 @@ _HOMES = {
     "ScikitLearnMetric": "bayesknn.graph.metrics",
     "Sureness": "bayesknn.predictive.sureness",
     "TreeSearch": "bayesknn.graph.search.kd_tree",
+    "Trees": "bayesknn.pooled.boosting",
     "UniformPrior": "bayesknn.model.prior",
     "Within": "bayesknn.pooled.metrics",
 }

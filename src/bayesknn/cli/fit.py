@@ -109,8 +109,8 @@ class _Share(click.ParamType):
 @click.option(
     "--model",
     type=click.Choice(["pooled", "coherent", "pseudo", "holmes-adams"]),
-    help="pooled (default): neighbours in several metrics, the best probabilities. The others are "
-    "the paper's models, with the posterior of beta and k.",
+    help="pooled (default): neighbours in several metrics with two companions, the best "
+    "probabilities. The others are the paper's models, with the posterior of beta and k.",
 )
 @click.option(
     "--likelihood",

@@ -1,7 +1,8 @@
-"""The best prediction from neighbours: models in several metrics, pooled by leave-one-out.
+"""The best prediction from neighbours: several views of a table, pooled by leave-one-out.
 
-A table becomes coordinates (``columns``), each of five ``metrics`` says which points are near,
-neighbour lists give two ``features`` of a point for each class and k, a ``member`` links them to
+A table becomes coordinates (``columns``). A view is what a member sees of it (``views``):
+neighbours in one of five ``metrics``, whose lists give two ``features`` of a point for each class
+and k, or an additive regression, or boosted trees (``boosting``). A ``member`` links the view to
 probabilities and averages over k, and the ``pool`` weighs the members by their leave-one-out
 scores. ``classifier`` connects these parts.
 """

@@ -1,8 +1,8 @@
-"""The pooled neighbours classifier: columns, metrics, features, members and pool, connected."""
+"""The pooled neighbours classifier: columns, views, members and pool, connected."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -17,26 +17,43 @@ from bayesknn._estimator import (
     with_callbacks,
 )
 from bayesknn._utils.blocks import by_blocks
-from bayesknn._utils.checks import check_choice, check_count, check_n_jobs, check_verbose, show
+from bayesknn._utils.checks import (
+    check_choice,
+    check_count,
+    check_indices,
+    check_n_jobs,
+    check_verbose,
+    show,
+)
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import describe_search
-from bayesknn.pooled.columns import Columns
-from bayesknn.pooled.features import Neighborhoods, check_range
+from bayesknn.model import class_weights
+from bayesknn.pooled.columns import Columns, Sample
 from bayesknn.pooled.folds import assign_folds, honest_features
-from bayesknn.pooled.member import fit_member
+from bayesknn.pooled.member import Member, fit_member
 from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.pool import fit_weights, pool_proba
 from bayesknn.pooled.pool_sureness import PoolSureness
 from bayesknn.pooled.row_influence import add_influence, take_largest
-from bayesknn.predictive import Summary, check_level, log_score
+from bayesknn.pooled.views import VIEWS, NeighborView, Settings
+from bayesknn.predictive import (
+    Summary,
+    check_level,
+    counts_of_probabilities,
+    log_score,
+    shift_intervals,
+    shift_probabilities,
+)
 
 _N_K = 10
 # Lists reach to k = n / 2 while they hold no more entries than this in all, n about 3,000, and to
 # k = 64 beyond.
 _MAX_ENTRIES = 4_500_000
 _LONG_LIST = 64
+# Members that say how much each column counts.
+_WEIGH_COLUMNS = ("relevance", "additive", "boosted")
 # Rows that are enough to know how far probabilities are off.
 _JUDGED_ROWS = 10_000
 # Influences of all rows on some points that are held at a time.
@@ -49,21 +66,31 @@ class PooledNeighborsClassifier(
     """Class probabilities from neighbours in several metrics, pooled by leave-one-out.
 
     Where the aim is the best probabilities rather than inference about k and beta, this is the
-    estimator to use. Each metric has a member: soft counts of the neighbours' classes and the
-    distances to each class, linked to probabilities by a regression and averaged over k. The
-    members' probabilities are multiplied with weights that maximise the leave-one-out log score.
+    estimator to use. Five members look at neighbours, each in a metric of its own: soft counts of
+    the neighbours' classes and the distances to each class, linked to probabilities by a
+    regression and averaged over k. Two companions look at no neighbours: an additive regression and
+    boosted trees. The members' probabilities are multiplied with exponents that maximise the
+    leave-one-out log score.
 
     Parameters
     ----------
-    metrics : sequence of str, default=("robust", "within", "discriminant", "relevance", "evidence")
-        Which members: city-block distance of normal scores (never sees the labels); Euclidean
-        after whitening within classes; the same stretched along the class means; normal scores
-        weighted by the importance of each column to randomised trees; class shares along each
-        column, for additive truth.
+    members : sequence of str
+        Which members, all by default. Neighbours: ``"robust"``, city-block distance of normal
+        scores (never sees the labels); ``"within"``, Euclidean after whitening within classes;
+        ``"discriminant"``, the same stretched along the class means; ``"relevance"``, normal scores
+        weighted by the importance of each column to randomised trees; ``"evidence"``, class shares
+        along each column. Without neighbours: ``"additive"``, ridge logistic regression on the
+        class shares along each column; ``"boosted"``, gradient-boosted trees.
+    class_prior : array-like of shape (n_classes,) or dict, optional
+        Class frequencies where the classifier is used, if they are not those of training: the
+        predicted odds of class g are multiplied by ``p_g n / n_g``.
+    categorical_features : sequence of str, of int or of bool, optional
+        Columns that hold categories though they are numbers: names, positions or a mask. Text,
+        truth values and category dtypes are categories anyway.
     n_folds : int, default=5
-        Metrics that see the labels are judged in so many stratified folds.
+        Members that see the labels are judged in this many stratified folds.
     max_neighbors : int, optional
-        Largest k. By default n / 2 up to about 3,000 rows, falling to 64 beyond.
+        Largest k. By default n / 2 on small tables, falling to 64 on large ones.
     search : str, default="auto"
         How neighbours are found, see :meth:`bayesknn.graph.NeighborGraph.from_points`; one that
         serves Euclidean and city-block distances. All but ``"faiss-hnsw"`` and ``"faiss-ivf"``
@@ -81,13 +108,18 @@ class PooledNeighborsClassifier(
     ----------
     classes_ : ndarray of shape (n_classes,)
     pool_weights_ : dict of str to float
-        The exponent of each metric's member in the pool.
+        The exponent of each member in the pool; they need not add up to 1.
+    neighbor_share_ : float
+        Share of the members that look at neighbours in the pool's log odds, in absolute value, over
+        the training points.
     k_values_ : ndarray of int
     k_probabilities_ : dict of str to ndarray
-        How much each of ``k_values_`` counts in each metric's member.
+        How much each of ``k_values_`` counts in each member; of ``"additive"`` each penalty, of
+        ``"boosted"`` each number of rounds.
     loo_proba_ : ndarray of shape (n, n_classes)
-        Probabilities of the training points that owe nothing to their own labels: metrics, and the
-        weights of the pool, come from the other folds.
+        Probabilities of the training points that owe nothing to their own labels: members that see
+        labels, and the weights of the pool, come from the other folds. With the offset of
+        ``class_prior``.
     loo_log_score_ : float
         Mean log probability that ``loo_proba_`` gives to the true labels.
     member_log_scores_ : dict of str to float
@@ -97,9 +129,11 @@ class PooledNeighborsClassifier(
     diagnostics_ : dict
         ``search``: for each metric how its neighbours were found, ``name``, ``exact`` and, of an
         approximate search, ``recall`` and ``recall_error``; ``warnings`` in words.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each column in what the members ``"relevance"``, ``"additive"`` and ``"boosted"``
+        see, averaged by their weights in the pool; only if one of them is in use.
     feature_relevance_ : ndarray of shape (n_features_in_,)
-        Share of each column in what the trees of the ``"relevance"`` metric see, 0 for a column
-        that does not beat permuted ones; only if that metric is in use.
+        The same of ``"relevance"`` alone, 0 for a column that does not beat permuted ones.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         If X had names that are all strings.
@@ -112,7 +146,9 @@ class PooledNeighborsClassifier(
     -----
     X may hold numbers and categories, with missing values: a missing number counts as the mean, a
     missing category is a category of its own, and a category that training did not have is none
-    of those it had. Frames of pandas and polars say which columns are categories.
+    of those it had. Frames of pandas and polars say which columns are categories; ordered ones of
+    pandas keep their order in the boosted trees. Of a column with more than 30 categories those of
+    fewer than five rows, and the rarest, count as one.
 
     Examples
     --------
@@ -123,13 +159,23 @@ class PooledNeighborsClassifier(
     >>> clf.score(ripley.X_test, ripley.y_test) > 0.9
     True
     >>> sorted(clf.pool_weights_)
-    ['discriminant', 'evidence', 'relevance', 'robust', 'within']
+    ['additive', 'boosted', 'discriminant', 'evidence', 'relevance', 'robust', 'within']
     """
 
     def __init__(
         self,
-        metrics: Any = ("robust", "within", "discriminant", "relevance", "evidence"),
+        members: Any = (
+            "robust",
+            "within",
+            "discriminant",
+            "relevance",
+            "evidence",
+            "additive",
+            "boosted",
+        ),
         *,
+        class_prior: Any = None,
+        categorical_features: Any = None,
         n_folds: int = 5,
         max_neighbors: int | None = None,
         search: str = "auto",
@@ -138,7 +184,9 @@ class PooledNeighborsClassifier(
         random_state: Any = None,
         verbose: int = 0,
     ):
-        self.metrics = metrics
+        self.members = members
+        self.class_prior = class_prior
+        self.categorical_features = categorical_features
         self.n_folds = n_folds
         self.max_neighbors = max_neighbors
         self.search = search
@@ -148,106 +196,128 @@ class PooledNeighborsClassifier(
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: Any, y: Any) -> PooledNeighborsClassifier:
-        """Fit every metric and its member, and weigh them.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PooledNeighborsClassifier:
+        """Fit every member and weigh them.
 
         Parameters
         ----------
         X : array-like or frame of shape (n, p)
             Training points: numbers, categories, missing values.
         y : array-like of shape (n,)
-            Their labels: at least two classes of at least two points.
+            Their labels: at least two classes of at least two points, because a class without its
+            only point could not be judged.
+        sample_weight : array-like of shape (n,), optional
+            Positive weights: of the votes, in every regression and in the trees. A row of weight 2
+            counts as two rows would; but two equal rows are also neighbours of each other, and
+            then one of them is predicted from the other.
 
         Returns
         -------
         PooledNeighborsClassifier
             Itself.
         """
-        names = _check_metrics(self.metrics)
+        names = _check_members(self.members)
         n_folds = check_count(self.n_folds, "n_folds", 2)
         check_n_jobs(self.n_jobs)
         check_verbose(self.verbose)
         classes, labels = check_training(X, y)
-        n_classes = len(classes)
-        k_values = self._choose_k(len(labels))
-        columns = Columns()
-        table = columns.fit(X)
-        fold_seed, *seeds = as_seed_sequence(self.random_state).generate_state(1 + len(METRICS))
-        seed_of = dict(zip(METRICS, map(int, seeds), strict=True))
-        folds = assign_folds(labels, n_folds, np.random.default_rng(fold_seed))
-        search = {"search": self.search, "search_params": self.search_params}
+        row_weights = _check_weights(sample_weight, len(labels))
+        columns = Columns(self.categorical_features)
+        sample = Sample(columns.fit(X), labels, row_weights, len(classes))
+        ratios = self._find_odds_ratios(sample, classes)
+        settings = self._set_up(len(labels))
+        folds = assign_folds(labels, n_folds, np.random.default_rng(settings.pop("folds")))
         # Errors are judged on so many folds: all of them, on a table of ordinary size.
         judged = folds < -(-n_folds * _JUDGED_ROWS // len(labels))
-        fitted, spaces, members, loo, apart, spreads = {}, {}, {}, [], [], {}
+        parts = {}
         with (
             follow_stages(self, X, y, n_stages=len(names)) as stage,
             progress("Pooling neighbours", len(names), verbose=self.verbose) as advance,
         ):
             for name in names:
                 with stage(name):
-                    kind, seed = METRICS[name], seed_of[name]
-                    metric = kind().fit(table, labels, n_classes, seed)
-                    points = metric.transform(table)
-                    space = Neighborhoods(
-                        points, labels, n_classes, k_values, metric.norm, self.n_jobs, search
-                    )
-                    in_folds = honest_features(
-                        kind, table, labels, n_classes, k_values, folds, seed, self.n_jobs, search,
-                        slice(None) if kind.sees_labels else judged,
-                    )  # fmt: skip
-                    if kind.sees_labels:
-                        member, proba = fit_member(in_folds, labels, self.n_jobs)
-                        apart.append(proba[judged])
-                        spreads[name] = member.proba(in_folds)[1]
-                    else:
-                        features = space.training_features(self.n_jobs)
-                        member, proba = fit_member(features, labels, self.n_jobs)
-                        apart.append(member.proba(in_folds)[0])
-                        spreads[name] = member.proba(features)[1]
-                    fitted[name], spaces[name], members[name] = metric, space, member
-                    loo.append(proba)
+                    parts[name] = _fit_part(name, sample, settings[name], folds, judged)
                 advance(1)
-        member_proba = np.array(loo)
-        weights = fit_weights(member_proba, labels)
-        leader = names[int(np.argmax(weights))]
+        member_proba = np.array([part.loo for part in parts.values()])
+        prior = _find_prior(names)
+        weights = fit_weights(member_proba, labels, sample.weights, prior)
+        views = {name: part.view for name, part in parts.items()}
+        members = {name: part.member for name, part in parts.items()}
+        leader = _find_leader(names, weights)
+        if leader not in views:  # Distances need a metric, though no member has one.
+            views[leader] = NeighborView(leader, sample, settings[leader])
+        apart = pool_proba(weights, np.array([part.apart for part in parts.values()]))
         sureness = PoolSureness(
-            spaces[leader],
-            float(members[leader].k_weights @ spaces[leader].k_values),
-            pool_proba(weights, np.array(apart)),
-            folds,
-            judged,
-            self.n_jobs,
+            views[leader].space, members.get(leader), apart, folds, judged, self.n_jobs
         )
-        reached = spaces[leader].graph.distances
-        assert reached is not None
+        left_out = _cross_pool(member_proba, sample, folds, prior)
+        spread = parts[leader].spread if leader in parts else np.zeros_like(left_out)
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
-        self.classes_ = classes
-        self._columns, self._metrics, self._spaces = columns, fitted, spaces
-        self._members, self._weights = members, weights
+        self.classes_, self._ratios = classes, ratios
+        self._columns, self._views, self._members = columns, views, members
         self._leader, self._sureness = leader, sureness
-        self._left_out = (spreads[leader], reached[sureness.k - 1])
+        self._left_out = left_out, spread, views[leader].space.graph.distances[sureness.k - 1]
         self.residual_correlation_ = sureness.correlation
-        self.k_values_ = k_values
+        self.k_values_ = settings["robust"].k_values
         self.pool_weights_ = dict(zip(names, weights.tolist(), strict=True))
         self.k_probabilities_ = {name: member.k_weights for name, member in members.items()}
         self.member_log_scores_ = {
-            name: log_score(proba, labels) for name, proba in zip(names, loo, strict=True)
+            name: log_score(part.loo, labels) for name, part in parts.items()
         }
-        self.loo_proba_ = _cross_pool(member_proba, labels, folds)
+        self.loo_proba_ = shift_probabilities(left_out, ratios)
         self.loo_log_score_ = log_score(self.loo_proba_, labels)
-        found = {name: describe_search(space.graph) for name, space in spaces.items()}
+        self.neighbor_share_ = _find_neighbor_share(names, weights, member_proba)
+        self._describe_columns()
+        self._describe_search()
+        return self
+
+    def _set_up(self, n: int) -> dict[str, Any]:
+        """Return the settings of every view, and the seed of the folds."""
+        k_values = self._choose_k(n)
+        seeds = as_seed_sequence(self.random_state).generate_state(1 + len(VIEWS)).tolist()
+        search = {"search": self.search, "search_params": self.search_params}
+        views = zip(VIEWS, seeds[1:], strict=True)
+        found = {name: Settings(k_values, seed, self.n_jobs, search) for name, seed in views}
+        return {"folds": seeds[0], **found}
+
+    def _find_odds_ratios(self, sample: Sample, classes: np.ndarray) -> np.ndarray | None:
+        """Return what ``class_prior`` multiplies the odds of each class by."""
+        if self.class_prior is None:
+            return None
+        ratios = class_weights(sample.labels, self.class_prior, classes.tolist())
+        counted = np.bincount(sample.labels) / len(sample.labels)
+        return ratios * counted / sample.class_shares
+
+    def _describe_columns(self) -> None:
+        """Say how much each column matters to the members that weigh columns."""
+        for name in ("feature_relevance_", "feature_importances_"):
+            self.__dict__.pop(name, None)
+        shares = {}
+        for name in _WEIGH_COLUMNS:
+            if name in self._members:
+                sizes, source = self._views[name].importances(self._members[name].k_weights)
+                by_column = np.bincount(source, sizes, self.n_features_in_)
+                shares[name] = by_column / (by_column.sum() or 1.0)
+        if "relevance" in shares:
+            self.feature_relevance_ = shares["relevance"]
+        if shares:
+            weights = np.array([self.pool_weights_[name] for name in shares])
+            weights = weights if weights.any() else np.ones(len(weights))
+            self.feature_importances_ = np.average(list(shares.values()), 0, weights)
+
+    def _describe_search(self) -> None:
+        """Say how the neighbours in each metric were found."""
+        found = {
+            name: describe_search(view.space.graph)
+            for name, view in self._views.items()
+            if isinstance(view, NeighborView)
+        }
         self.diagnostics_ = {
             "search": {name: how for name, (how, _) in found.items()},
             "warnings": [f"{name}: {w}" for name, (_, doubts) in found.items() for w in doubts],
         }
-        self.__dict__.pop("feature_relevance_", None)
-        if "relevance" in fitted:
-            self.feature_relevance_ = np.bincount(
-                table.source, fitted["relevance"].relevance_, self.n_features_in_
-            )
-        return self
 
     @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -261,7 +331,11 @@ class PooledNeighborsClassifier(
         -------
         ndarray of shape (m, n_classes)
         """
-        return self._look_around(X)[0]
+        return shift_probabilities(self._predict_members(X)[0], self._ratios)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logs of :meth:`predict_proba`."""
+        return np.log(self.predict_proba(X))
 
     @by_blocks
     def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> np.ndarray:
@@ -300,9 +374,50 @@ class PooledNeighborsClassifier(
         """
         check_choice(of, "of", ("probability",))
         level = check_level(level)
-        probabilities, variances, distances = self._look_around(X)
+        probabilities, variances, distances = self._predict_members(X)
         intervals = self._sureness.intervals(probabilities, variances, distances, level)
-        return Summary(probabilities, intervals, self._sureness.scale.typicality(distances))
+        return Summary(
+            shift_probabilities(probabilities, self._ratios),
+            shift_intervals(intervals, probabilities, self._ratios),
+            self._sureness.scale.typicality(distances),
+        )
+
+    def predict_counts(
+        self, X: Any, level: float = 0.9, prevalence: str = "training"
+    ) -> np.ndarray:
+        """Return how many points of a batch belong to each class: mean and interval.
+
+        The sum of :meth:`predict_proba` and what leave-one-out shows about its error.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+        level : float, default=0.9
+            Probability inside the interval, half of the rest on either side.
+        prevalence : {"training"}, default="training"
+            The batch has the class frequencies of training, or those of ``class_prior``. For a
+            batch whose frequencies are free, :class:`BayesianKNeighborsClassifier` has joint draws.
+
+        Returns
+        -------
+        ndarray of shape (n_classes, 3)
+            Mean, low and high of the number of points in each class, in the order of
+            ``classes_``.
+        """
+        check_is_fitted(self)
+        level = check_level(level)
+        check_choice(prevalence, "prevalence", ("training", "free"))
+        if prevalence == "free":
+            raise ValueError(
+                'prevalence="free" needs joint draws, which the pool has not: use '
+                'BayesianKNeighborsClassifier("pseudo").predict_counts(X, prevalence="free")'
+            )
+        space = self._views[self._leader].space
+        weights = space.weights
+        if self._ratios is not None:
+            weights = weights * self._ratios[space.labels]
+        found = np.asarray(self.predict_proba(X))
+        return counts_of_probabilities(found, self.loo_proba_, space.labels, level, weights)
 
     def loo_interval(self, level: float = 0.95, of: str = "probability") -> np.ndarray:
         """Return an interval of each true class probability of the training points, left out.
@@ -319,8 +434,8 @@ class PooledNeighborsClassifier(
         """
         check_is_fitted(self)
         check_choice(of, "of", ("probability",))
-        variances, distances = self._left_out
-        return self._sureness.intervals(self.loo_proba_, variances, distances, check_level(level))
+        found = self._sureness.intervals(*self._left_out, check_level(level))
+        return shift_intervals(found, self._left_out[0], self._ratios)
 
     @by_blocks
     def predict_zone(
@@ -384,7 +499,8 @@ class PooledNeighborsClassifier(
             influence.
         influence : ndarray of shape (m, n_neighbors)
             What the row adds, through its soft counts in all metrics, to the log odds of its own
-            class against every other.
+            class against every other. Rows have no part of their own in the additive regression and
+            the boosted trees: ``neighbor_share_`` says how much neighbours count in all.
         """
         n_neighbors = check_count(n_neighbors, "n_neighbors")
         check_new_points(self, X)
@@ -394,29 +510,38 @@ class PooledNeighborsClassifier(
         for start in range(0, m, max(1, _CHUNK // n)):
             part = table.take(slice(start, start + max(1, _CHUNK // n)))
             found = np.zeros((len(part.points), n))
-            for name, metric in self._metrics.items():
-                rows = np.ascontiguousarray(metric.transform(part))
-                weight = self.pool_weights_[name]
-                add_influence(self._spaces[name], self._members[name], weight, rows, found)
+            for name, weight in self.pool_weights_.items():
+                view = self._views[name]
+                if weight > 0 and isinstance(view, NeighborView):
+                    rows = np.ascontiguousarray(view.metric.transform(part))
+                    add_influence(view.space, self._members[name], weight, rows, found)
             largest = take_largest(found, n_neighbors)
             indices.append(largest[0])
             influence.append(largest[1])
         return np.concatenate(indices), np.concatenate(influence)
 
-    def _look_around(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return probabilities, variances over k and distances in the metric that weighs most."""
+    def _predict_members(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return pooled probabilities, the leader's variances over k, and distances in its metric.
+
+        Before ``class_prior``. Members of weight 0 are not asked.
+        """
         check_new_points(self, X)
         table = self._columns.transform(X)
-        found = []
-        variances = distances = np.empty(0)
-        for name, metric in self._metrics.items():
-            space, rows = self._spaces[name], metric.transform(table)
-            proba, spread = self._members[name].proba(space.new_features(rows, self.n_jobs))
-            found.append(proba)
-            if name == self._leader:
-                variances = spread
-                distances = space.distances(rows, self._sureness.k, self.n_jobs)
-        return pool_proba(self._weights, np.array(found)), variances, distances
+        leader = self._views[self._leader]
+        distances = leader.space.distances(
+            leader.metric.transform(table), self._sureness.k, self.n_jobs
+        )
+        variances = np.zeros((len(table.points), len(self.classes_)))
+        found, weights = [np.ones_like(variances)], [0.0]
+        for name, weight in self.pool_weights_.items():
+            if weight > 0:
+                features = self._views[name].features(table, self.n_jobs)
+                proba, spread = self._members[name].proba(features)
+                found.append(proba)
+                weights.append(weight)
+                if name == self._leader:
+                    variances = spread
+        return pool_proba(np.array(weights), np.array(found)), variances, distances
 
     def _choose_k(self, n: int) -> np.ndarray:
         """Return ten geometric k from 2 to the largest."""
@@ -430,7 +555,7 @@ class PooledNeighborsClassifier(
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
         if hasattr(self, "_sureness"):
-            check_range("k", self._sureness.k, 1, self._spaces[self._leader].graph.k_max)
+            check_indices(self._sureness.k, "k", self._views[self._leader].space.graph.k_max, 1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -438,20 +563,95 @@ class PooledNeighborsClassifier(
         return tags
 
 
-def _check_metrics(metrics: Any) -> list[str]:
-    if isinstance(metrics, str) or not hasattr(metrics, "__iter__"):
-        raise ValueError(f"metrics must be a sequence of {', '.join(METRICS)}, got {show(metrics)}")
-    names = [check_choice(name, "each of metrics", METRICS) for name in metrics]
+class _Part(NamedTuple):
+    """A member in the making: its view, itself, and probabilities of the training points.
+
+    ``loo`` leaves each point out, ``spread`` is the variance of that over k; ``apart``, of the
+    judged rows, leaves their whole folds out.
+    """
+
+    view: Any
+    member: Member
+    loo: np.ndarray
+    spread: np.ndarray
+    apart: np.ndarray
+
+
+def _fit_part(
+    name: str, sample: Sample, settings: Settings, folds: np.ndarray, judged: np.ndarray
+) -> _Part:
+    view = VIEWS[name](name, sample, settings)
+    labels, weights, n_jobs = sample.labels, sample.weights, settings.n_jobs
+    if name in METRICS and not METRICS[name].sees_labels:
+        features = view.space.training_features(n_jobs)
+        member, loo = fit_member(features, labels, weights, n_jobs)
+        apart = member.proba(honest_features(name, sample, settings, folds, judged))[0]
+    else:
+        features = honest_features(name, sample, settings, folds)
+        member, loo = fit_member(features, labels, weights, n_jobs)
+        apart = loo[judged]
+    return _Part(view, member, loo, member.proba(features)[1], apart)
+
+
+def _check_members(members: Any) -> list[str]:
+    if isinstance(members, str) or not hasattr(members, "__iter__"):
+        raise ValueError(f"members must be a sequence of {', '.join(VIEWS)}, got {show(members)}")
+    names = [check_choice(name, "each of members", VIEWS) for name in members]
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"metrics must name at least one metric, and none twice, got {names}")
+        raise ValueError(f"members must name at least one member, and none twice, got {names}")
     return names
 
 
-def _cross_pool(probabilities: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
+def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), got {weights.shape}")
+    bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}; weights must be above zero: leave "
+            "out rows, and classes, that are not to count"
+        )
+    return weights
+
+
+def _find_prior(names: list[str]) -> np.ndarray:
+    """Return what the members weigh before they are judged: neighbours alike, the others nothing.
+
+    So that neighbours have the word unless others earn it; alone, the others weigh alike too.
+    """
+    is_neighbor = np.array([name in METRICS for name in names])
+    counted = is_neighbor if is_neighbor.any() else np.ones(len(names))
+    return counted / counted.sum()
+
+
+def _find_leader(names: list[str], weights: np.ndarray) -> str:
+    """Return the metric that weighs most, or one that needs no labels if no member has any."""
+    metrics = [
+        (weight, name) for name, weight in zip(names, weights, strict=True) if name in METRICS
+    ]
+    return max(metrics, key=lambda each: each[0])[1] if metrics else "robust"
+
+
+def _find_neighbor_share(names: list[str], weights: np.ndarray, probabilities: np.ndarray) -> float:
+    """Return the part of the absolute log odds that neighbours give, over all rows and classes."""
+    logs = np.log(np.maximum(probabilities, 1e-300))
+    sizes = weights * np.abs(logs - logs.mean(axis=2, keepdims=True)).mean(axis=(1, 2))
+    is_neighbor = np.array([name in METRICS for name in names])
+    return float(sizes[is_neighbor].sum() / sizes.sum()) if sizes.sum() > 0 else 0.0
+
+
+def _cross_pool(
+    probabilities: np.ndarray, sample: Sample, folds: np.ndarray, prior: np.ndarray
+) -> np.ndarray:
     """Pool each fold by weights that the other folds chose."""
     found = np.empty(probabilities.shape[1:])
     for fold in np.unique(folds):
         own = folds == fold
-        weights = fit_weights(probabilities[:, ~own], labels[~own])
+        weights = fit_weights(
+            probabilities[:, ~own], sample.labels[~own], sample.weights[~own], prior
+        )
         found[own] = pool_proba(weights, probabilities[:, own])
     return found

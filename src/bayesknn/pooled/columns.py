@@ -1,21 +1,34 @@
-"""Tables of numbers and categories as the coordinates that the metrics start from.
+"""Tables of numbers and categories as the coordinates that the members start from.
 
 Numbers are standardised on the training rows and what is missing becomes the mean. A category has
 one indicator a level, ``(1[x = l] - p_l) / sqrt(1 - sum p^2)``, so that the column has variance 1
-in all; missing is a level. Columns that are constant in training say nothing and are left out.
+in all; missing is a level. Of a column with many levels the frequent ones are kept and the others
+are one level. Columns that are constant in training say nothing and are left out.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import Column, as_numbers, is_missing, read_columns, refuse_missing
+from bayesknn._utils.checks import (
+    Column,
+    as_numbers,
+    is_missing,
+    is_sparse,
+    read_columns,
+    refuse_missing,
+    show,
+)
 
 # Further out than this many standard deviations is as good as this far: squares stay finite.
 _FARTHEST = 1e6
-_MISSING = "missing"
+# With more levels than this the rarest are one level, and so are those of fewer rows than these:
+# a level costs a coordinate, and of a few rows nothing can be learned.
+_MANY_LEVELS, _FEW_ROWS = 30, 5
+_MISSING, _RARE = ("missing",), ("rare",)
 
 
 class Table(NamedTuple):
@@ -30,7 +43,9 @@ class Table(NamedTuple):
         The input column that each coordinate comes from.
     values : ndarray of shape (n, q)
         A standardised number or the number of a level; -1 for a level that training had not.
-    is_category : ndarray of shape (q,), dtype bool
+    is_category, is_ordered : ndarray of shape (q,), dtype bool
+    value_source : ndarray of shape (q,), dtype int64
+        The input column that each value comes from.
     """
 
     points: np.ndarray
@@ -38,14 +53,57 @@ class Table(NamedTuple):
     source: np.ndarray
     values: np.ndarray
     is_category: np.ndarray
+    is_ordered: np.ndarray
+    value_source: np.ndarray
 
     def take(self, rows: np.ndarray | slice) -> Table:
         """Return some of the rows."""
         return self._replace(points=self.points[rows], values=self.values[rows])
 
+    def in_order(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return coordinates for trees and the column of each: ordered levels by their numbers."""
+        has_order = ~self.is_category | self.is_ordered
+        others = np.isin(self.source, self.value_source[~has_order])
+        return (
+            np.hstack([self.values[:, has_order], self.points[:, others]]),
+            np.concatenate([self.value_source[has_order], self.source[others]]),
+        )
+
+
+class Sample(NamedTuple):
+    """Training rows with their class numbers and weights.
+
+    Attributes
+    ----------
+    table : Table
+    labels : ndarray of shape (n,), dtype intp
+    weights : ndarray of shape (n,)
+        A row of weight 2 votes as two rows do.
+    n_classes : int
+    """
+
+    table: Table
+    labels: np.ndarray
+    weights: np.ndarray
+    n_classes: int
+
+    @property
+    def class_shares(self) -> np.ndarray:
+        """Weighted frequencies of the classes."""
+        return np.bincount(self.labels, self.weights, self.n_classes) / self.weights.sum()
+
+    def take(self, rows: np.ndarray) -> Sample:
+        """Return some of the rows."""
+        return Sample(self.table.take(rows), self.labels[rows], self.weights[rows], self.n_classes)
+
 
 class Columns:
     """What a table's columns were like in training.
+
+    Parameters
+    ----------
+    categorical : sequence of str, of int or of bool, optional
+        Columns that hold categories whatever their type: by name, by position or as a mask.
 
     Examples
     --------
@@ -55,54 +113,110 @@ class Columns:
     ((3, 4), [0, 1, 1, 1])
     """
 
+    def __init__(self, categorical: Any = None):
+        self.categorical = categorical
+
     def fit(self, X: Any) -> Table:
         """Learn means, spreads and levels, and return the training rows."""
-        self.parts = [_learn(column) for column in read_columns(X)]
+        columns = _read(X)
+        self.categorical = _find_columns(self.categorical, columns)
+        self.parts = [_learn(column) for column in self._declare(columns)]
         return self.transform(X)
 
     def transform(self, X: Any) -> Table:
         """Return rows of a table with the same columns."""
-        columns = read_columns(X)
+        columns = self._declare(_read(X))
         points: list[np.ndarray] = []
-        values, is_indicator, source, is_category = [], [], [], []
+        values, is_indicator, source, is_category, is_ordered, value_source = [], [], [], [], [], []
         for j, (part, column) in enumerate(zip(self.parts, columns, strict=True)):
+            value = _encode(part, column)  # refuses what is not finite
             if part is None:
-                _encode(None, column)  # refuses what is not finite
                 continue
-            levels, spread = part["levels"], part["spread"]
-            value = _encode(part, column)
             values.append(value)
-            is_category.append(levels is not None)
-            if levels is None:
-                points.append(value)
-            else:
-                shares = part["shares"]
+            value_source.append(j)
+            has_levels = part["levels"] is not None
+            is_category.append(has_levels)
+            is_ordered.append(part["is_ordered"])
+            if has_levels:
+                shares, spread = part["shares"], part["spread"]
                 points += [((value == code) - p) / spread for code, p in enumerate(shares)]
-            n_new = 1 if levels is None else len(shares)
-            is_indicator += [levels is not None] * n_new
+            else:
+                points.append(value)
+            n_new = len(part["shares"]) if has_levels else 1
+            is_indicator += [has_levels] * n_new
             source += [j] * n_new
         if not values:  # Every column is constant: all points are in one place.
             values = points = [np.zeros(len(columns[0].values))]
-            is_category, is_indicator, source = [False], [False], [0]
+            is_category = is_ordered = is_indicator = [False]
+            source = value_source = [0]
         return Table(
             np.column_stack(points),
             np.array(is_indicator),
             np.array(source),
             np.column_stack(values),
             np.array(is_category),
+            np.array(is_ordered),
+            np.array(value_source),
         )
+
+    def _declare(self, columns: list[Column]) -> list[Column]:
+        return [
+            column._replace(is_category=True) if j in self.categorical else column
+            for j, column in enumerate(columns)
+        ]
+
+
+def _read(X: Any) -> list[Column]:
+    if is_sparse(X):
+        raise ValueError("X is sparse, which the pool does not take; pass X.toarray()")
+    return read_columns(X)
+
+
+def _find_columns(wanted: Any, columns: list[Column]) -> list[int]:
+    """Return the positions of columns that are given by name, by position or as a mask."""
+    if wanted is None:
+        return []
+    if isinstance(wanted, str) or not hasattr(wanted, "__iter__"):
+        raise ValueError(
+            "categorical_features must be a sequence of names, of positions or of truth values, "
+            f"got {show(wanted)}"
+        )
+    given = list(wanted)
+    if given and all(isinstance(each, bool | np.bool_) for each in given):
+        if len(given) != len(columns):
+            raise ValueError(
+                f"categorical_features is a mask of {len(given)} columns, X has {len(columns)}"
+            )
+        return np.flatnonzero(given).tolist()
+    names = {column.label: j for j, column in enumerate(columns)}
+    names |= {j: j for j in range(len(columns))}
+    for each in given:
+        if not isinstance(each, str | int | np.integer) or each not in names:
+            raise ValueError(f"categorical_features names {show(each)}, a column that X has not")
+    return [names[each] for each in given]
 
 
 def _learn(column: Column) -> dict[str, Any] | None:
     """Return what coding a column needs, or None for one that is constant."""
     if column.is_category:
         keys = _read_levels(column)
-        levels = sorted(set(keys), key=str)
+        counts = Counter(keys)
+        levels = sorted(counts, key=str)
+        if column.is_ordered:
+            place = {level: number for number, level in enumerate(column.declared)}
+            levels.sort(key=lambda level: place.get(level, len(place)))
+        is_capped = len(levels) > _MANY_LEVELS
+        if is_capped:
+            often = sorted(levels, key=lambda level: -counts[level])[:_MANY_LEVELS]
+            often = [level for level in often if counts[level] >= _FEW_ROWS]
+            levels = [*often, _RARE]
         if len(levels) == 1:
             return None
         code = {level: number for number, level in enumerate(levels)}
-        shares = np.bincount([code[key] for key in keys], minlength=len(levels)) / len(keys)
-        return {"levels": levels, "shares": shares, "spread": float(np.sqrt(1 - shares @ shares))}
+        shares = np.bincount([code.get(key, len(levels) - 1) for key in keys]) / len(keys)
+        spread = float(np.sqrt(1 - shares @ shares))
+        is_ordered = column.is_ordered and not is_capped
+        return {"levels": levels, "shares": shares, "spread": spread, "is_ordered": is_ordered}
     numbers = _read_numbers(column)
     there = numbers[~np.isnan(numbers)]
     if len(there) == 0 or (there == there[0]).all():
@@ -110,8 +224,8 @@ def _learn(column: Column) -> dict[str, Any] | None:
     # By a power of two first, which changes no bit: squares of huge numbers would overflow.
     unit = float(np.ldexp(1.0, int(np.frexp(np.abs(there).max())[1]) - 1))
     mean = float((there / unit).mean())
-    filled = np.where(np.isnan(numbers), mean, numbers / unit)
-    return {"levels": None, "unit": unit, "mean": mean, "spread": float(filled.std())}
+    spread = float(np.where(np.isnan(numbers), mean, numbers / unit).std())
+    return {"levels": None, "unit": unit, "mean": mean, "spread": spread, "is_ordered": False}
 
 
 def _encode(part: dict[str, Any] | None, column: Column) -> np.ndarray:
@@ -119,7 +233,8 @@ def _encode(part: dict[str, Any] | None, column: Column) -> np.ndarray:
         return np.zeros(0) if column.is_category else _read_numbers(column)
     if part["levels"] is not None:
         code = {level: number for number, level in enumerate(part["levels"])}
-        return np.array([code.get(key, -1) for key in _read_levels(column)], dtype=np.float64)
+        other = code.get(_RARE, -1)
+        return np.array([code.get(key, other) for key in _read_levels(column)], dtype=np.float64)
     with np.errstate(over="ignore"):
         scaled = (_read_numbers(column) / part["unit"] - part["mean"]) / part["spread"]
     return np.clip(np.where(np.isnan(scaled), 0.0, scaled), -_FARTHEST, _FARTHEST)
@@ -127,7 +242,7 @@ def _encode(part: dict[str, Any] | None, column: Column) -> np.ndarray:
 
 def _read_levels(column: Column) -> list[Any]:
     """Values as levels; what is missing is the level of that name, kept apart by its type."""
-    return [(_MISSING,) if is_missing(value) else value for value in column.values.tolist()]
+    return [_MISSING if is_missing(value) else value for value in column.values.tolist()]
 
 
 def _read_numbers(column: Column) -> np.ndarray:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn._utils.checks import check_indices
 from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.metrics import make_metric
@@ -34,6 +35,8 @@ class Neighborhoods:
     k_values : ndarray of int
         Rising.
     norm : {"euclidean", "manhattan"}
+    weights : ndarray of shape (n,)
+        How many votes a row has.
     n_jobs : int, optional
         Threads. No result depends on it.
     search : dict, optional
@@ -47,6 +50,7 @@ class Neighborhoods:
         n_classes: int,
         k_values: np.ndarray,
         norm: str,
+        weights: np.ndarray,
         n_jobs: int | None = None,
         search: dict | None = None,
     ):
@@ -55,6 +59,7 @@ class Neighborhoods:
         self.n_classes = n_classes
         self.norm = norm
         self.labels = labels.astype(np.uint32)
+        self.weights = weights
         self.points = np.ascontiguousarray(points)
         k_max = min(int(k_values[-1]) + 1, n - 1)
         self.graph = NeighborGraph.from_points(points, k_max, norm, n_jobs=n_jobs, **search)
@@ -96,12 +101,13 @@ class Neighborhoods:
 
     def _check(self) -> None:
         """Refuse numbers that kernels would take for places outside their arrays."""
-        check_range("labels", self.labels, 0, self.n_classes - 1)
-        check_range("k_values", self.k_values, 1, self.graph.k_max - 1)
+        check_indices(self.labels, "labels", self.n_classes - 1)
+        check_indices(self.k_values, "k_values", self.graph.k_max - 1, 1)
         sizes = [int(np.count_nonzero(self.labels == g)) for g in range(len(self.reach))]
         for reach, size in zip(self.reach, sizes, strict=True):
-            check_range("reach", reach, 1, max(size - 1, 1))
-        if len(self.labels) != self.graph.n_points or len(self.reach) != self.n_classes:
+            check_indices(reach, "reach", max(size - 1, 1), 1)
+        n = self.graph.n_points
+        if not (len(self.labels) == len(self.weights) == n and len(self.reach) == self.n_classes):
             raise ValueError("the saved model was changed: it has not a label for each point")
 
     def training_features(self, n_jobs: int | None = None) -> np.ndarray:
@@ -114,13 +120,16 @@ class Neighborhoods:
         n = len(self.labels)
         found = np.zeros((len(self.k_values), n, self.n_classes, 2))
         graph = self.graph
-        _vote_training(graph.neighbors, graph.distances, self.labels, self.k_values, found[..., 0])
+        _vote_training(
+            graph.neighbors, graph.distances, self.labels, self.weights, self.k_values,
+            found[..., 0],
+        )  # fmt: skip
         for g, reach in enumerate(self.reach):
             # A member of the class is its own nearest, which is left out.
             nearest = self._nearest(g, self.points, n_jobs, reach + 1)
             nearest = np.where(self.labels == g, nearest[1:], nearest[:-1])
             self._average(nearest, found[:, :, g, 1])
-        return self._finish(found)
+        return self._take_logs(found)
 
     def new_features(self, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Features of new points.
@@ -135,12 +144,12 @@ class Neighborhoods:
             _vote_new(
                 query.neighbors, query.distances,
                 query.reverse_starts, query.reverse_points, query.reverse_ranks,
-                self.graph.distances, self.labels, self.points, rows[part],
+                self.graph.distances, self.labels, self.weights, self.points, rows[part],
                 self.norm == "manhattan", self.k_values, found[:, part, :, 0],
             )  # fmt: skip
         for g in range(self.n_classes):
             self._average(self._nearest(g, rows, n_jobs, self.reach[g]), found[:, :, g, 1])
-        return self._finish(found)
+        return self._take_logs(found)
 
     def distances(self, rows: np.ndarray, k: int, n_jobs: int | None = None) -> np.ndarray:
         """Distances of new points to their k-th neighbours."""
@@ -158,18 +167,10 @@ class Neighborhoods:
             count = min(max(-(-int(k) // self.n_classes), 1), len(nearest))
             found[t] = sums[count - 1] / count
 
-    def _finish(self, found: np.ndarray) -> np.ndarray:
+    def _take_logs(self, found: np.ndarray) -> np.ndarray:
         found[..., 0] = np.log(1 / self.n_classes + found[..., 0])
         found[..., 1] = -np.log(found[..., 1] + self.epsilon)
         return found
-
-
-def check_range(name: str, values: Any, low: int, high: int) -> None:
-    """Refuse a saved model whose numbers would point outside its arrays."""
-    values = np.asarray(values)
-    is_whole = values.dtype.kind in "iu" and values.size > 0
-    if not is_whole or values.min() < low or values.max() > high:
-        raise ValueError(f"the saved model was changed: its {name} must lie in {low}..{high}")
 
 
 @inline_kernel
@@ -179,7 +180,7 @@ def _tricube(u):
 
 
 @kernel
-def _vote_training(neighbors, distances, labels, k_values, votes):
+def _vote_training(neighbors, distances, labels, weights, k_values, votes):
     """Add each pair's weight to both: forward to one, reverse to the other."""
     n = neighbors.shape[1]
     for t in range(k_values.shape[0]):
@@ -190,14 +191,14 @@ def _vote_training(neighbors, distances, labels, k_values, votes):
                 if distances[r, i] < h:
                     j = neighbors[r, i]
                     v = _tricube(distances[r, i] / h)
-                    votes[t, i, labels[j]] += v
-                    votes[t, j, labels[i]] += v
+                    votes[t, i, labels[j]] += v * weights[j]
+                    votes[t, j, labels[i]] += v * weights[i]
 
 
 @kernel
 def _vote_new(
     neighbors, distances, starts, reverse_points, reverse_ranks,
-    training_distances, labels, points, rows, is_manhattan, k_values, votes,
+    training_distances, labels, weights, points, rows, is_manhattan, k_values, votes,
 ):  # fmt: skip
     for q in range(np.uint64(rows.shape[0])):
         for t in range(k_values.shape[0]):
@@ -205,7 +206,8 @@ def _vote_new(
             h = distances[k, q]
             for r in range(k):
                 if distances[r, q] < h:
-                    votes[t, q, labels[neighbors[r, q]]] += _tricube(distances[r, q] / h)
+                    j = neighbors[r, q]
+                    votes[t, q, labels[j]] += weights[j] * _tricube(distances[r, q] / h)
         for e in range(starts[q], starts[q + np.uint64(1)]):
             j = reverse_points[e]
             d = 0.0
@@ -219,4 +221,4 @@ def _vote_new(
                 if reverse_ranks[e] <= k:
                     h = training_distances[np.uint64(k - 1), j]
                     if d < h:
-                        votes[t, q, labels[j]] += _tricube(d / h)
+                        votes[t, q, labels[j]] += weights[j] * _tricube(d / h)

@@ -1,18 +1,16 @@
 """Features of the training points that owe nothing to their own labels.
 
-Plain leave-one-out flatters a metric that saw the labels: the metric knows the label that is left
-out. Such a metric is fitted anew without each of several stratified folds, and the fold's points
-are treated as new; k shrinks with the number of points.
+Plain leave-one-out flatters a view that saw the labels: it knows the label that is left out. Such
+a view is fitted anew without each of several stratified folds, and the fold's points are treated
+as new; k shrinks with the number of points.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from bayesknn.pooled.columns import Table
-from bayesknn.pooled.features import Neighborhoods
+from bayesknn.pooled.columns import Sample
+from bayesknn.pooled.views import VIEWS, Settings
 
 
 def assign_folds(labels: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:
@@ -37,34 +35,26 @@ def assign_folds(labels: np.ndarray, n_folds: int, rng: np.random.Generator) -> 
 
 
 def honest_features(
-    metric: Any,
-    table: Table,
-    labels: np.ndarray,
-    n_classes: int,
-    k_values: np.ndarray,
+    name: str,
+    sample: Sample,
+    settings: Settings,
     folds: np.ndarray,
-    seed: int,
-    n_jobs: int | None = None,
-    search: dict | None = None,
     asked: np.ndarray | slice = slice(None),
 ) -> np.ndarray:
-    """Return features of the training points by metrics fitted without them.
+    """Return features of the training points by views fitted without them.
 
     Returns
     -------
-    ndarray of shape (n_k, n_asked, n_classes, 2)
+    ndarray of shape (n_settings, n_asked, n_classes, 2)
         Of the rows in ``asked``, which are whole folds.
     """
-    n = len(labels)
-    found = np.empty((len(k_values), n, n_classes, 2))
+    parts = {}
     for fold in np.unique(folds[asked]):
-        is_new = folds == fold
-        known = table.take(~is_new)
-        seen = labels[~is_new]
-        fitted = metric().fit(known, seen, n_classes, seed)
-        fewer = np.maximum(np.round(k_values * (len(seen) / n)).astype(np.int64), 1)
-        space = Neighborhoods(
-            fitted.transform(known), seen, n_classes, fewer, fitted.norm, n_jobs, search
-        )
-        found[:, is_new] = space.new_features(fitted.transform(table.take(is_new)), n_jobs)
+        known = sample.take(folds != fold)
+        shrunk = np.round(settings.k_values * (len(known.labels) / len(folds))).astype(np.int64)
+        view = VIEWS[name](name, known, settings._replace(k_values=np.maximum(shrunk, 1)))
+        parts[fold] = view.features(sample.table.take(folds == fold), settings.n_jobs)
+    found = np.empty((len(parts[fold]), len(folds), sample.n_classes, 2))
+    for fold, part in parts.items():
+        found[:, folds == fold] = part
     return found[:, asked]

@@ -1,4 +1,4 @@
-"""A member of the pool: one metric's features, linked to probabilities and averaged over k.
+"""A member of the pool: the features of one view, linked to probabilities and averaged over k.
 
 The link is ``P(g) ~ exp(alpha_g + b_1 phi_1 + b_2 phi_2)``. With b = (1, 0) and alpha = 0 it is the
 smoothed vote, a Polya urn. alpha and b are found by Newton's method under normal priors; b must
@@ -39,13 +39,15 @@ class Link:
         return log_softmax(self.alpha + features @ self.b, axis=1)
 
 
-def fit_link(features: np.ndarray, labels: np.ndarray) -> tuple[Link, np.ndarray]:
+def fit_link(
+    features: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> tuple[Link, np.ndarray]:
     """Fit the link, and say what it would be without each point.
 
     Parameters
     ----------
     features : ndarray of shape (n, n_classes, 2)
-    labels : ndarray of shape (n,)
+    labels, weights : ndarray of shape (n,)
 
     Returns
     -------
@@ -62,11 +64,12 @@ def fit_link(features: np.ndarray, labels: np.ndarray) -> tuple[Link, np.ndarray
         b_sd=_B_SD,
         covariate=np.ones(len(labels)),
         alpha_sd=_ALPHA_SD,
+        weight=weights,
     )
     link = Link(found.alpha, found.b)
     theta, hessian = np.append(link.alpha, link.b), found.hessian
     free = (np.arange(theta.size) < n_classes) | (theta > 0)
-    rest = np.eye(n_classes)[labels] - np.exp(link.log_proba(features))
+    rest = (np.eye(n_classes)[labels] - np.exp(link.log_proba(features))) * weights[:, None]
     scores = np.hstack([rest, np.einsum("ig,igc->ic", rest, features)])
     steps = np.zeros_like(scores)
     steps[:, free] = np.linalg.solve(hessian[np.ix_(free, free)], scores[:, free].T).T
@@ -100,14 +103,14 @@ class Member:
 
 
 def fit_member(
-    features: np.ndarray, labels: np.ndarray, n_jobs: int | None = None
+    features: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_jobs: int | None = None
 ) -> tuple[Member, np.ndarray]:
     """Fit the links and average over k.
 
     Parameters
     ----------
     features : ndarray of shape (n_k, n, n_classes, 2)
-    labels : ndarray of shape (n,)
+    labels, weights : ndarray of shape (n,)
     n_jobs : int, optional
         Threads. No result depends on it.
 
@@ -120,10 +123,10 @@ def fit_member(
     fits: list[Any] = [None] * len(features)
 
     def fit(t: int, _: int) -> None:
-        fits[t] = fit_link(features[t], labels)
+        fits[t] = fit_link(features[t], labels, weights)
 
     run_in_threads(fit, len(features), 1, n_jobs)
     links, logs = zip(*fits, strict=True)
-    weights = softmax([log_p[rows, labels].sum() for log_p in logs])
-    loo = sum(weight * np.exp(log_p) for weight, log_p in zip(weights, logs, strict=True))
-    return Member(list(links), weights), loo
+    k_weights = softmax([weights @ log_p[rows, labels] for log_p in logs])
+    loo = sum(weight * np.exp(log_p) for weight, log_p in zip(k_weights, logs, strict=True))
+    return Member(list(links), k_weights), loo

@@ -1,6 +1,6 @@
 """The distances of the pool: five ways to say which points are near.
 
-Each class has the same shape. ``fit`` learns from the training table (and the labels, where
+Each class has the same shape. ``fit`` learns from the training rows (and their labels, where
 ``sees_labels``), ``transform`` returns points whose distance under ``norm`` is the metric. To add
 one, write such a class and enter it in ``METRICS``.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn.pooled.columns import Table
+from bayesknn.pooled.columns import Sample, Table
 from bayesknn.pooled.random_trees import find_importances
 
 # Weight of the prior shares in the class shares along a column, in points.
@@ -57,10 +57,10 @@ class Robust:
     norm = "manhattan"
     sees_labels = False
 
-    def fit(self, table: Table, labels: np.ndarray, n_classes: int, seed: int) -> Robust:
+    def fit(self, sample: Sample, seed: int) -> Robust:
         """Learn the ranks."""
-        self.scores_ = NormalScores().fit(table)
-        if len(labels) > _MANY_ROWS:
+        self.scores_ = NormalScores().fit(sample.table)
+        if len(sample.labels) > _MANY_ROWS:
             self.norm = "euclidean"
         return self
 
@@ -75,9 +75,9 @@ class Within:
     norm = "euclidean"
     sees_labels = True
 
-    def fit(self, table: Table, labels: np.ndarray, n_classes: int, seed: int) -> Within:
+    def fit(self, sample: Sample, seed: int) -> Within:
         """Learn the whitening."""
-        self.axes_ = whiten(table.points, labels, n_classes)
+        self.axes_ = whiten(sample.table.points, sample.labels, sample.n_classes)
         return self
 
     def transform(self, table: Table) -> np.ndarray:
@@ -91,9 +91,9 @@ class Discriminant:
     norm = "euclidean"
     sees_labels = True
 
-    def fit(self, table: Table, labels: np.ndarray, n_classes: int, seed: int) -> Discriminant:
+    def fit(self, sample: Sample, seed: int) -> Discriminant:
         """Learn the directions."""
-        self.axes_ = discriminate(table.points, labels, n_classes)
+        self.axes_ = discriminate(sample.table.points, sample.labels, sample.n_classes)
         return self
 
     def transform(self, table: Table) -> np.ndarray:
@@ -111,15 +111,19 @@ class Relevance:
     norm = "euclidean"
     sees_labels = True
 
-    def fit(self, table: Table, labels: np.ndarray, n_classes: int, seed: int) -> Relevance:
+    def fit(self, sample: Sample, seed: int) -> Relevance:
         """Learn ranks and weights."""
-        self.scores_ = NormalScores().fit(table)
+        self.scores_ = NormalScores().fit(sample.table)
+        self.source_ = sample.table.source
         rng = np.random.default_rng(seed)
-        n, p = table.points.shape
-        rows = np.arange(n) if n <= _TREE_ROWS else rng.choice(n, _TREE_ROWS, replace=False)
-        points = table.points[rows]
+        n, p = sample.table.points.shape
+        if n > _TREE_ROWS:
+            sample = sample.take(rng.choice(n, _TREE_ROWS, replace=False))
+        points = sample.table.points
         both = np.hstack([points, rng.permuted(points, axis=0)])
-        importance = find_importances(both, labels[rows], n_classes, _N_TREES, seed)
+        importance = find_importances(
+            both, sample.labels, sample.weights, sample.n_classes, _N_TREES, seed
+        )
         excess = np.maximum(importance[:p] - importance[p:].mean(), 0.0)
         total = excess.sum()
         self.relevance_ = excess / total if total > 0 else np.full(p, 1 / p)
@@ -131,36 +135,50 @@ class Relevance:
         return self.scores_.transform(table) * self.root_weights_
 
 
-class Evidence:
-    """For additive truth: each column becomes the class shares along it, then as Discriminant.
+class ColumnShares:
+    """Each column as the class shares along it: one coordinate for two classes, else one a class.
 
-    The coordinate of value x in column j is ``sqrt((C_g + 5 pi_g) / (N + 5))``, with C_g and N the
-    class counts near x in that column and pi the class shares.
+    The coordinate of value x is ``sqrt((C_g + 5 pi_g) / (N + 5))``, with C_g and N the class counts
+    near x in that column and pi the class shares.
     """
+
+    def fit(self, sample: Sample) -> ColumnShares:
+        """Learn the shares along each column."""
+        table = sample.table
+        self.curves_ = [
+            _trace_shares(column, sample, bool(is_category))
+            for column, is_category in zip(table.values.T, table.is_category, strict=True)
+        ]
+        # The column that each coordinate comes from.
+        widths = [curve[1].shape[1] for curve in self.curves_]
+        self.source_ = np.repeat(table.value_source, widths)
+        return self
+
+    def transform(self, table: Table) -> np.ndarray:
+        """Return the shares where these rows are."""
+        return np.hstack(
+            [_read_shares(x, *curve) for x, curve in zip(table.values.T, self.curves_, strict=True)]
+        )
+
+
+class Evidence:
+    """For additive truth: each column becomes the class shares along it, then as Discriminant."""
 
     norm = "euclidean"
     sees_labels = True
 
-    def fit(self, table: Table, labels: np.ndarray, n_classes: int, seed: int) -> Evidence:
+    def fit(self, sample: Sample, seed: int) -> Evidence:
         """Learn the shares along each column, and the directions."""
-        prior = np.bincount(labels, minlength=n_classes) / len(labels)
-        self.curves_ = [
-            _trace_shares(column, labels, prior, bool(is_category))
-            for column, is_category in zip(table.values.T, table.is_category, strict=True)
-        ]
-        raw = self._read(table)
+        self.shares_ = ColumnShares().fit(sample)
+        raw = self.shares_.transform(sample.table)
         self.centre_, self.scale_ = raw.mean(axis=0), float(raw.std(axis=0).max()) or 1.0
-        self.axes_ = discriminate((raw - self.centre_) / self.scale_, labels, n_classes)
+        scaled = (raw - self.centre_) / self.scale_
+        self.axes_ = discriminate(scaled, sample.labels, sample.n_classes)
         return self
 
     def transform(self, table: Table) -> np.ndarray:
         """Return discriminant coordinates of the shares."""
-        return (self._read(table) - self.centre_) / self.scale_ @ self.axes_
-
-    def _read(self, table: Table) -> np.ndarray:
-        return np.hstack(
-            [_read_shares(x, *curve) for x, curve in zip(table.values.T, self.curves_, strict=True)]
-        )
+        return (self.shares_.transform(table) - self.centre_) / self.scale_ @ self.axes_
 
 
 def whiten(points: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray:
@@ -196,21 +214,23 @@ def _class_means(points: np.ndarray, labels: np.ndarray, n_classes: int) -> np.n
 
 
 def _trace_shares(
-    column: np.ndarray, labels: np.ndarray, prior: np.ndarray, is_category: bool
+    column: np.ndarray, sample: Sample, is_category: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
     """Return places along a column, coordinates there, those of no value, and the kind."""
-    n, n_classes = len(column), len(prior)
-    places, group, counts = np.unique(column, return_inverse=True, return_counts=True)
+    weights, n_classes, prior = sample.weights, sample.n_classes, sample.class_shares
+    places, group = np.unique(column, return_inverse=True)
+    counts = np.bincount(group, weights)
+    n = weights.sum()
     is_smooth = not is_category and len(places) > _FEW_VALUES
     if len(places) > _MAX_GROUPS and is_smooth:
         # Equal shares of the rows, and never one value in two groups.
-        merged = (np.cumsum(counts) - 1) * _MAX_GROUPS // n
-        _, merged = np.unique(merged, return_inverse=True)
+        merged = np.ceil(np.cumsum(counts)) - 1
+        _, merged = np.unique(merged * _MAX_GROUPS // n, return_inverse=True)
         group = merged[group]
-        counts = np.bincount(group)
-        places = np.bincount(group, weights=column) / counts
-    cells = np.bincount(group * n_classes + labels, minlength=len(places) * n_classes)
-    by_class = cells.reshape(len(places), n_classes).astype(np.float64)
+        counts = np.bincount(group, weights)
+        places = np.bincount(group, weights * column) / counts
+    cells = np.bincount(group * n_classes + sample.labels, weights, len(places) * n_classes)
+    by_class = cells.reshape(len(places), n_classes)
     if is_smooth:
         ranks = np.cumsum(counts) - (counts - 1) / 2
         sd = max(n**0.8 / 4, 5.0)

@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 
 from bayesknn.predictive.conditional_logit import fit_conditional_logit
 
-# Prior standard deviation of the weights about 1 / M.
+# Prior standard deviation of the weights about their prior means.
 _WEIGHT_SD = 0.3
 # No member holds a class for less likely than this.
 _FLOOR = 1e-5
@@ -18,14 +18,17 @@ def pool_proba(weights: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     return np.exp(log_softmax(np.tensordot(weights, _log_floored(probabilities), 1), axis=1))
 
 
-def fit_weights(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return weights >= 0 of the highest log score, less ``sum (w - 1/M)^2 / (2 sd^2)``.
+def fit_weights(
+    probabilities: np.ndarray, labels: np.ndarray, row_weights: np.ndarray, prior: np.ndarray
+) -> np.ndarray:
+    """Return weights >= 0 of the highest log score, less ``sum (w - prior)^2 / (2 sd^2)``.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_members, n, n_classes)
         Leave-one-out probabilities of the training points.
-    labels : ndarray of shape (n,)
+    labels, row_weights : ndarray of shape (n,)
+    prior : ndarray of shape (n_members,)
 
     Returns
     -------
@@ -36,12 +39,15 @@ def fit_weights(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     >>> import numpy as np
     >>> from bayesknn.pooled.pool import fit_weights
     >>> good, bad = [[0.8, 0.2], [0.2, 0.8]], [[0.5, 0.5], [0.5, 0.5]]
-    >>> fit_weights(np.array([good, bad]), np.array([0, 1])).round(2).tolist()
+    >>> both, even = np.array([good, bad]), np.full(2, 0.5)
+    >>> fit_weights(both, np.array([0, 1]), np.ones(2), even).round(2).tolist()
     [0.58, 0.5]
     """
     features = np.moveaxis(_log_floored(probabilities), 0, 2)
-    even = 1 / features.shape[2]
-    return fit_conditional_logit(features, labels, b_mean=even, b_sd=_WEIGHT_SD).b
+    found = fit_conditional_logit(
+        features, labels, b_mean=prior, b_sd=_WEIGHT_SD, weight=row_weights
+    )
+    return found.b
 
 
 def _log_floored(probabilities: np.ndarray) -> np.ndarray:

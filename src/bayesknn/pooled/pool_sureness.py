@@ -11,6 +11,7 @@ import numpy as np
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.pooled.features import Neighborhoods
+from bayesknn.pooled.member import Member
 from bayesknn.predictive.calibration import DistanceScale
 from bayesknn.predictive.true_probability import (
     ResidualCorrelation,
@@ -31,8 +32,8 @@ class PoolSureness:
     ----------
     space : Neighborhoods
         Of the metric that weighs most.
-    k_mean : float
-        Its mean k.
+    member : Member or None
+        Of that metric; None if no member of the pool has a metric.
     probabilities : ndarray of shape (n_judged, n_classes)
         Pooled ones, that do not use the labels of the same fold.
     folds : ndarray of shape (n,)
@@ -44,12 +45,15 @@ class PoolSureness:
     def __init__(
         self,
         space: Neighborhoods,
-        k_mean: float,
+        member: Member | None,
         probabilities: np.ndarray,
         folds: np.ndarray,
         judged: np.ndarray,
         n_jobs: int | None = None,
     ):
+        k_mean = float(np.median(space.k_values))
+        if member is not None:
+            k_mean = float(member.k_weights @ space.k_values)
         self.k = max(round(k_mean), 1)
         assert space.graph.distances is not None
         self.scale = DistanceScale.from_distances(space.graph.distances[self.k - 1])
@@ -63,6 +67,7 @@ class PoolSureness:
                 lambda i, j, rank: probabilities[i],
                 probabilities,
                 k_mean,
+                space.weights[judged],
             )
 
     def intervals(

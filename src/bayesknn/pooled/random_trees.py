@@ -17,14 +17,19 @@ _MIN_LEAF = 3
 
 
 def find_importances(
-    points: np.ndarray, labels: np.ndarray, n_classes: int, n_trees: int, seed: int
+    points: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    n_classes: int,
+    n_trees: int,
+    seed: int,
 ) -> np.ndarray:
     """Return the mean importance of each column over trees that see all rows.
 
     Parameters
     ----------
     points : ndarray of shape (n, p)
-    labels : ndarray of shape (n,)
+    labels, weights : ndarray of shape (n,)
     n_classes, n_trees, seed : int
 
     Returns
@@ -38,19 +43,19 @@ def find_importances(
     >>> from bayesknn.pooled.random_trees import find_importances
     >>> points = np.random.default_rng(0).normal(size=(100, 2))
     >>> labels = (points[:, 1] > 0).astype(int)
-    >>> bool(find_importances(points, labels, 2, 50, seed=0)[1] > 0.6)
+    >>> bool(find_importances(points, labels, np.ones(100), 2, 50, seed=0)[1] > 0.6)
     True
     """
     columns = np.ascontiguousarray(points.T)
     found = np.zeros((n_trees, len(columns)))
     for tree in range(n_trees):
         key = key_of_sweep(np.uint64(seed), np.uint64(tree))
-        _grow(columns, labels, n_classes, np.uint64(key), found[tree])
+        _grow(columns, labels, weights, n_classes, np.uint64(key), found[tree])
     return found.mean(axis=0)
 
 
 @kernel
-def _grow(columns, labels, n_classes, key, importance):
+def _grow(columns, labels, weights, n_classes, key, importance):
     """Grow a tree, node by node, and add up what its cuts lower the impurity by."""
     p, n = columns.shape
     n_drawn = max(int(np.sqrt(p)), 1)
@@ -64,10 +69,10 @@ def _grow(columns, labels, n_classes, key, importance):
     while waiting > 0:
         waiting -= 1
         node = rows[starts[waiting] : stops[waiting]]
-        size = len(node)
         counts[:] = 0
         for i in node:
-            counts[labels[i]] += 1
+            counts[labels[i]] += weights[i]
+        size = counts.sum()
         # Sums of squared counts over sizes: the larger, the purer.
         before = (counts**2).sum() / size
         if size < 2 * _MIN_LEAF or counts.max() == size:
@@ -91,7 +96,8 @@ def _grow(columns, labels, n_classes, key, importance):
             cut = low + as_uniform(random_bits(key, n_random - np.uint64(1))) * (high - low)
             left[:] = 0
             for i in node:
-                left[labels[i]] += column[i] <= cut
+                if column[i] <= cut:
+                    left[labels[i]] += weights[i]
             n_left = left.sum()
             if min(n_left, size - n_left) < _MIN_LEAF:
                 continue
@@ -103,12 +109,12 @@ def _grow(columns, labels, n_classes, key, importance):
         importance[best_feature] += best - before
         column = columns[best_feature]
         middle = 0
-        for t in range(size):
+        for t in range(len(node)):
             if column[node[t]] <= best_cut:
                 node[t], node[middle] = node[middle], node[t]
                 middle += 1
         start = starts[waiting]
-        starts[waiting + 1], stops[waiting + 1] = start + middle, start + size
+        starts[waiting + 1], stops[waiting + 1] = start + middle, start + len(node)
         stops[waiting] = start + middle
         waiting += 2
     total = importance.sum()

@@ -1,4 +1,4 @@
-"""Which training rows speak at a point: what each adds to the pool's log odds of its own class.
+"""The training rows that move a point: what each adds to the pool's log odds of its own class.
 
 A row of class g adds a soft count v to U_g, and so ``b_1 log[(1/G + U_g) / (1/G + U_g - v)]`` to
 the log odds of g against every other class; over the k of a member and over the members these
@@ -22,7 +22,7 @@ def add_influence(
     labels = space.labels.astype(np.int64)
     truth = np.eye(space.n_classes)[labels]
     for k, k_weight, link in zip(space.k_values, member.k_weights, member.links, strict=True):
-        votes = _weigh(space, query, rows, int(k))
+        votes = _weigh(space, query, rows, int(k)) * space.weights
         total = (1 / space.n_classes + votes @ truth)[:, labels]
         found += weight * k_weight * link.b[0] * np.log(total / (total - votes))
 

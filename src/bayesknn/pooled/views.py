@@ -1,0 +1,141 @@
+"""What a member sees of a table: neighbours in one metric, or one of two models without neighbours.
+
+Every view has the same shape. It learns from training rows, and ``features`` gives for any table
+an array (n_settings, m, n_classes, 2), which :mod:`bayesknn.pooled.member` links to probabilities
+and averages over the settings: numbers of neighbours, penalties or rounds. The additive and the
+boosted view give log probabilities as the first feature and nothing as the second: where classes
+follow from the columns one by one, or from cuts along them, neighbours have little to say.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import log_softmax
+
+from bayesknn._utils.checks import check_indices
+from bayesknn.pooled.boosting import add_trees, check_trees, grow_trees
+from bayesknn.pooled.columns import Sample, Table
+from bayesknn.pooled.features import Neighborhoods
+from bayesknn.pooled.metrics import METRICS, ColumnShares
+
+# Of the ridge regressions, as scikit-learn's C: from next to nothing to next to no penalty.
+_PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
+# Fewer where every round has many trees.
+_ROUNDS, _ROUNDS_OF_MANY_CLASSES, _MANY_CLASSES = (15, 30, 60, 100), (15, 30, 50), 5
+# No class is held for less likely than this.
+_LOG_FLOOR = np.log(1e-5)
+
+
+class Settings(NamedTuple):
+    """What a fit is told beside the rows.
+
+    Attributes
+    ----------
+    k_values : ndarray of int
+    seed : int
+    n_jobs : int or None
+    search : dict
+        ``search`` and ``search_params`` of :meth:`bayesknn.graph.NeighborGraph.from_points`.
+    """
+
+    k_values: np.ndarray
+    seed: int
+    n_jobs: int | None
+    search: dict[str, Any]
+
+
+class NeighborView:
+    """Soft counts of neighbours and distances to the classes, in one metric."""
+
+    def __init__(self, name: str, sample: Sample, settings: Settings):
+        self.metric = METRICS[name]().fit(sample, settings.seed)
+        self.space = Neighborhoods(
+            self.metric.transform(sample.table),
+            sample.labels,
+            sample.n_classes,
+            settings.k_values,
+            self.metric.norm,
+            sample.weights,
+            settings.n_jobs,
+            settings.search,
+        )
+
+    def features(self, table: Table, n_jobs: int | None = None) -> np.ndarray:
+        """Features of new rows."""
+        return self.space.new_features(self.metric.transform(table), n_jobs)
+
+    def importances(self, k_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the trees of the relevance metric see, and the columns it comes from."""
+        return self.metric.relevance_, self.metric.source_
+
+
+class AdditiveView:
+    """Ridge logistic regressions on the class shares along each column."""
+
+    def __init__(self, name: str, sample: Sample, settings: Settings):
+        from sklearn.linear_model import LogisticRegression
+
+        self.shares = ColumnShares().fit(sample)
+        raw = self.shares.transform(sample.table)
+        self.centre = np.average(raw, axis=0, weights=sample.weights)
+        spread = np.sqrt(np.average((raw - self.centre) ** 2, axis=0, weights=sample.weights))
+        self.spread = np.where(spread > 0, spread, 1.0)
+        points = (raw - self.centre) / self.spread
+        fits = [
+            LogisticRegression(C=c, max_iter=1000).fit(points, sample.labels, sample.weights)
+            for c in _PENALTIES
+        ]
+        self.slopes = np.array([fit.coef_ for fit in fits])
+        self.starts = np.array([fit.intercept_ for fit in fits])
+
+    def features(self, table: Table, n_jobs: int | None = None) -> np.ndarray:
+        """Log probabilities at each penalty."""
+        points = (self.shares.transform(table) - self.centre) / self.spread
+        return _as_features(points @ self.slopes.transpose(0, 2, 1) + self.starts[:, None])
+
+    def importances(self, k_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how far each coordinate moves the log odds, and the columns they come from."""
+        size = np.sqrt((np.tensordot(k_weights, self.slopes, 1) ** 2).sum(axis=0))
+        return size, self.shares.source_
+
+
+class BoostedView:
+    """Boosted trees after several numbers of rounds."""
+
+    def __init__(self, name: str, sample: Sample, settings: Settings):
+        points, self.source = sample.table.in_order()
+        is_many = sample.n_classes > _MANY_CLASSES
+        self.rounds = np.array(_ROUNDS_OF_MANY_CLASSES if is_many else _ROUNDS)
+        self.start, self.trees, self.gains = grow_trees(
+            points, sample.labels, sample.weights, sample.n_classes, int(self.rounds[-1])
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        n_trees = check_trees(self.trees, len(self.source))
+        check_indices(self.rounds, "rounds", n_trees // len(self.start), 1)
+
+    def features(self, table: Table, n_jobs: int | None = None) -> np.ndarray:
+        """Log probabilities after each number of rounds."""
+        return _as_features(add_trees(table.in_order()[0], self.start, self.trees, self.rounds))
+
+    def importances(self, k_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the cuts along each coordinate gained, and the columns they come from."""
+        return self.gains, self.source
+
+
+def _as_features(log_odds: np.ndarray) -> np.ndarray:
+    """Log probabilities of log odds (n_settings, m, n_outputs) as the first feature of two."""
+    if log_odds.shape[2] == 1:
+        log_odds = np.concatenate([np.zeros_like(log_odds), log_odds], axis=2)
+    logs = np.maximum(log_softmax(log_odds, axis=2), _LOG_FLOOR)
+    return np.stack([logs, np.zeros_like(logs)], axis=3)
+
+
+VIEWS: dict[str, Any] = {
+    **dict.fromkeys(METRICS, NeighborView),
+    "additive": AdditiveView,
+    "boosted": BoostedView,
+}

@@ -1,0 +1,136 @@
+"""The two members without neighbours against scikit-learn; weights; what must not leak."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+import bayesknn.pooled.classifier as classifier
+from bayesknn import PooledNeighborsClassifier
+from bayesknn.pooled.boosting import add_trees, grow_trees
+from bayesknn.pooled.columns import Columns, Sample
+from bayesknn.pooled.random_trees import find_importances
+from bayesknn.pooled.views import AdditiveView, BoostedView, Settings
+from tests.pooled import dense
+from tests.pooled.test_classifier import find_gains
+
+SETTINGS = Settings(np.array([2]), 0, None, {})
+
+
+def draw(n, n_classes, seed, p=5):
+    """Rows whose classes follow from two columns together and one of whole numbers."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    X[:, 1] = np.round(X[:, 1])
+    noisy = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n)
+    return X, np.digitize(noisy, np.linspace(-0.5, 0.5, n_classes - 1))
+
+
+def as_sample(X, y, weights=None):
+    weights = np.ones(len(y)) if weights is None else weights.astype(float)
+    return Sample(Columns().fit(X), y, weights, int(y.max()) + 1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_boosted_trees_are_those_of_scikit_learn(n_classes):
+    """Theirs keep gradients in single precision: equal up to that, far from a tie."""
+    X, y = draw(200, n_classes, 0)
+    theirs = HistGradientBoostingClassifier(
+        max_leaf_nodes=8, min_samples_leaf=10, l2_regularization=1.0, early_stopping=False
+    ).fit(X, y)
+    staged = list(theirs.staged_predict_proba(X))
+    start, trees, gains = grow_trees(X, y, np.ones(200), n_classes, 100)
+    rounds = np.array([1, 15, 100])
+    for t, raw in zip(rounds, add_trees(X, start, trees, rounds), strict=True):
+        if n_classes == 2:
+            raw = np.hstack([np.zeros((200, 1)), raw])
+        np.testing.assert_allclose(dense.softmax(raw, axis=1), staged[t - 1], atol=1e-4)
+    assert gains.argmax() == 0 and gains.min() > 0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_additive_member_is_a_regression_on_shares_along_columns(n_classes):
+    X, y = draw(90, n_classes, 1)
+    X = (X - X.mean(0)) / X.std(0)
+    new = X[::7] + 0.2
+    found = AdditiveView("additive", as_sample(X, y), SETTINGS)
+    table = Columns()
+    table.fit(X)
+    features = found.features(table.transform(new))
+    assert features.shape == (5, len(new), n_classes, 2) and not features[..., 1].any()
+    known, asked = dense.evidence(X, y, n_classes, new)
+    scale = known.std(0)
+    twin = LogisticRegression(C=0.1, max_iter=1000, tol=1e-8).fit(known / scale, y)
+    logs = twin.predict_log_proba((asked - known.mean(0)) / scale)
+    np.testing.assert_allclose(features[2, ..., 0], np.maximum(logs, np.log(1e-5)), atol=5e-3)
+
+
+def test_whole_weights_are_repeated_rows():
+    """Of the views without neighbours and of the randomised trees, on which the weights rest."""
+    X, y = draw(150, 3, 2)
+    weights = 1 + np.arange(150) % 3
+    again = np.repeat(np.arange(150), weights)
+    once, often = as_sample(X, y, weights), as_sample(X[again], y[again])
+    tables = Columns(), Columns()
+    for table, rows in zip(tables, (X, X[again]), strict=True):
+        table.fit(rows)
+    for view, error in ((BoostedView, 1e-9), (AdditiveView, 5e-3)):
+        found = [
+            view("", sample, SETTINGS).features(table.transform(X[:40]))
+            for sample, table in zip((once, often), tables, strict=True)
+        ]
+        np.testing.assert_allclose(*found, atol=error)
+        plain = view("", as_sample(X, y), SETTINGS).features(tables[0].transform(X[:40]))
+        assert np.abs(plain - found[0]).max() > 0.1
+    found = [
+        find_importances(X, y, weights.astype(float), 3, 20, 0),
+        find_importances(X[again], y[again], np.ones(len(again)), 3, 20, 0),
+    ]
+    np.testing.assert_allclose(*found, atol=1e-9)
+
+
+def test_weights_move_every_member():
+    X, y = draw(120, 2, 3)
+    heavy = np.where(y == 1, 5.0, 1.0)
+    for name in classifier.VIEWS:
+        clf = PooledNeighborsClassifier((name,), random_state=0)
+        plain = clf.fit(X, y).predict_proba(X)[:, 1].mean()
+        assert clf.fit(X, y, sample_weight=heavy).predict_proba(X)[:, 1].mean() > plain + 0.1
+    same = clf.fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(clf.fit(X, y, np.ones(120)).predict_proba(X), same)
+
+
+@pytest.mark.parametrize(
+    "weights, message",
+    [
+        (np.ones(7), r"sample_weight must have shape \(120,\)"),
+        (np.arange(120), "sample_weight is 0 in row 0; weights must be above zero"),
+        (np.where(np.arange(120) == 5, np.nan, 1), "sample_weight is nan in row 5"),
+    ],
+)
+def test_bad_weights_are_named(weights, message):
+    X, y = draw(120, 2, 3)
+    with pytest.raises(ValueError, match=message):
+        PooledNeighborsClassifier(("robust",)).fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("name", ["additive", "boosted"])
+def test_a_companion_that_had_seen_the_labels_would_leak(name, monkeypatch):
+    """Permuted labels are predicted as soon as a view is judged on rows that it was fitted to."""
+
+    def seen_features(name, sample, settings, folds, asked=slice(None)):
+        return classifier.VIEWS[name](name, sample, settings).features(sample.table)[:, asked]
+
+    monkeypatch.setattr(classifier, "honest_features", seen_features)
+    gain, error = find_gains((name,))
+    assert gain > 3 * error
+
+
+def test_features_are_log_probabilities():
+    X, y = draw(120, 3, 4)
+    for view in (AdditiveView, BoostedView):
+        sample = as_sample(X, y)
+        logs = view("", sample, SETTINGS).features(sample.table)[..., 0]
+        assert logs.min() >= np.log(1e-5)
+        np.testing.assert_allclose(log_softmax(logs, axis=2), logs, atol=1e-4)

@@ -156,6 +156,8 @@ def count_rows(X: Any) -> int:
     >>> count_rows([[1, 2], [3, 4], [5, 6]])
     3
     """
+    if not hasattr(X, "shape") and not hasattr(X, "__len__") and hasattr(X, "__array__"):
+        X = np.asarray(X)
     shape = getattr(X, "shape", None)
     if shape is None and hasattr(X, "__len__"):
         return len(X)

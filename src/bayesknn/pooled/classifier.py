@@ -611,8 +611,8 @@ def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
     bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
     if len(bad):
         raise ValueError(
-            f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}; weights must be above zero: leave "
-            "out rows, and classes, that are not to count"
+            f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}; weights must be above zero: "
+            "leave out rows, and classes, that are not to count"
         )
     return weights
 

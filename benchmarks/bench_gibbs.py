@@ -57,7 +57,7 @@ def run(report: Report) -> None:
         incremental = max(speed for name, speed in speeds.items() if name.startswith("incr"))
         report.line(
             f"one Gibbs chain, k = {k}", speeds["one chain"] / incremental, at_least=1.0,
-            against=f"the faster of lists and dense rows, incremental, {compiler}",
+            against=f"the same lists, incremental, {compiler}",
         )  # fmt: skip
         report.line(
             f"one Gibbs chain, k = {k}", speeds["one chain"] / naive, at_least=3.0,

@@ -12,11 +12,16 @@ import numpy as np
 from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.bonds import new_scratch
 from bayesknn.labels.clamped import clamped_labels, free_edges
-from bayesknn.labels.layout import local_layout
+from bayesknn.labels.memory_layout import lay_out_in_memory
 from bayesknn.labels.sampling import sample_labels
-from bayesknn.labels.swendsen_wang import _run, swendsen_wang_labels
+from bayesknn.labels.swendsen_wang import (
+    _Chain,
+    _Records,
+    _run,
+    new_scratch,
+    swendsen_wang_labels,
+)
 from bayesknn.model import BoltzmannModel
 from benchmarks.harness import Report, interleave
 
@@ -46,21 +51,20 @@ def sweeps(
     class_weight: np.ndarray | None = None,
 ) -> Callable[[], None]:
     """Return a function that makes ``n_sweeps`` more sweeps of one chain."""
-    neighbors, order = local_layout(graph, k)
+    layout = lay_out_in_memory(graph, k)
     key = spawn_keys(1, 1)[0]
     model = BoltzmannModel(graph, n_classes, class_weight)
     start, _ = swendsen_wang_labels(model, beta, k, key=key)
-    labels = start[0][order]
+    labels = start[0][layout.order]
     scratch = new_scratch(labels, n_classes, class_weight is not None)
-    nothing, none = np.empty((0, 1)), np.empty((0, labels.size), labels.dtype)
+    chain = _Chain(*layout, k, beta, n_classes, class_weight, k)
+    nothing = np.empty((0, 1))
+    records = _Records(np.empty((0, labels.size), labels.dtype), nothing, nothing)
     # Never the same numbers twice, or the branch predictor learns them.
     counter = itertools.count(1000, n_sweeps)
 
     def more() -> None:
-        _run(
-            neighbors, k, order, k, beta, n_classes, class_weight, key, np.uint64(next(counter)),
-            n_sweeps, 1, labels, scratch, none, nothing, nothing,
-        )  # fmt: skip
+        _run(chain, key, np.uint64(next(counter)), n_sweeps, 1, labels, scratch, records)
 
     return more
 

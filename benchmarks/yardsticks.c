@@ -3,10 +3,9 @@
    gibbs_naive_* is the textbook loop. points[starts[i] .. starts[i + 1]) are the ends of the
    directed edges that touch i, a mutual neighbour standing there twice.
 
-   gibbs_lists and gibbs_rows do what the library does, with the same tables: `slots` are positions
-   in a table of thresholds for 64 random bits, and a change of label moves the neighbours' slots.
-   In gibbs_lists the neighbours of i with weight 2 come first, then those with weight 1; in
-   gibbs_rows the weights are dense rows, padded with zeros to `width`. */
+   gibbs_lists does what the library does, with the same tables: `slots` are positions in a table of
+   thresholds for 64 random bits, and a change of label moves the neighbours' slots. The neighbours
+   of i with weight 2 come first, then those with weight 1. */
 
 #include <math.h>
 #include <stdint.h>
@@ -59,23 +58,6 @@ void gibbs_lists(int n, const uint64_t *restrict table, const uint64_t *restrict
                     slots[points[e]] += 2 * step;
                 for (uint64_t e = single_starts[i]; e < starts[i + 1]; e++)
                     slots[points[e]] += step;
-            }
-        }
-    }
-}
-
-void gibbs_rows(int n, int width, const uint64_t *restrict table, const uint16_t *restrict rows,
-                uint8_t *restrict labels, uint16_t *restrict slots, int n_sweeps, uint64_t seed)
-{
-    for (int sweep = 0; sweep < n_sweeps; sweep++) {
-        for (int i = 0; i < n; i++) {
-            uint8_t label = next_bits(&seed) < table[slots[i]];
-            if (label != labels[i]) {
-                labels[i] = label;
-                const uint16_t *row = rows + (int64_t)i * width;
-                uint16_t step = label ? 1 : -1;
-                for (int j = 0; j < width; j++)
-                    slots[j] += step * row[j];
             }
         }
     }

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.couplings import dense_couplings, list_couplings
-from bayesknn.labels.gibbs_two import _count_ones, _threshold_table
+from bayesknn.labels.gibbs import _count_ones, list_symmetric_neighbors, threshold_table
 
 HERE = Path(__file__).parent
 FLAGS = ["-O3", "-march=native"]
@@ -35,10 +34,9 @@ def c_chains(
     """
     n = graph.n_points
     start = np.random.default_rng(0).integers(0, 2, n)
-    couplings = list_couplings(graph, k)
-    table, bases = _threshold_table(beta / k, np.ones(2), couplings.degrees, False)
-    slots = bases + _count_ones(start, *couplings[:3])
-    rows = dense_couplings(couplings)
+    neighbors = list_symmetric_neighbors(graph, k)
+    table, bases = threshold_table(beta / k, np.ones(2), neighbors.degrees, False)
+    slots = bases + _count_ones(start, neighbors)
     incident_starts, incident, in_degree = graph.incidence
     edges = [
         incident[first : first + k + degree]
@@ -60,22 +58,14 @@ def c_chains(
 
     def lists():
         labels, here = start.astype(np.uint8), slots.astype(np.uint32)
-        arrays = (table, *couplings[:3], labels, here)
+        arrays = (table, *neighbors[:3], labels, here)
         library.gibbs_lists(n, *map(_pointer, arrays), sweeps, seed)
-        return labels
-
-    def dense():
-        labels, here = start.astype(np.uint8), np.zeros(rows.shape[1], np.uint16)
-        here[:n] = slots
-        arrays = (table, rows, labels, here)
-        library.gibbs_rows(n, rows.shape[1], *map(_pointer, arrays), sweeps, seed)
         return labels
 
     return {
         "naive C, bytes": naive("gibbs_naive_bytes", np.uint8),
         "naive C, ints": naive("gibbs_naive_ints", np.int32),
         "incremental C, lists": lists,
-        "incremental C, rows": dense,
     }
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 import numpy as np
 from scipy import stats
 
-from bayesknn.labels.bonds import _poisson
+from bayesknn.labels.swendsen_wang import draw_poisson
 from tests.labels.swendsen_wang_twin import find_roots, invert, sweep_key, uniform
 
 MUTANTS = [
@@ -46,7 +46,7 @@ def sweep_free(edges, beta, k, field, key, sweep, labels, mutant=None):
         listed += zip(edges.sources[:n_more].tolist(), edges.targets[:n_more].tolist(), strict=True)
     heaviest = 1.0 if class_weight is None else max(class_weight)
     rate = beta if mutant == "beta not divided by k" else beta / k
-    n_events = _poisson(rate * heaviest * len(listed), np.uint64(stream), 0)
+    n_events = draw_poisson(rate * heaviest * len(listed), np.uint64(stream), 0)
     bonds = []
     for e in range(n_events):
         place = int(uniform(stream, m + e) * len(listed))

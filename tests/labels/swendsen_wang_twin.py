@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from bayesknn.labels.bonds import _BLOCK, _DENSE, _poisson
+from bayesknn.labels.swendsen_wang import _BLOCK, _EVENTS_PER_EDGE, draw_poisson
 
 MASK = 2**64 - 1
 MUTANTS = [
@@ -65,12 +65,12 @@ def draw_bonds(neighbors, k, beta, class_weight, stream, labels, mutant=None):
     candidate = n
     for start in range(0, n, _BLOCK):
         size = min(_BLOCK, n - start)
-        if rate * heaviest > _DENSE:
+        if rate * heaviest > _EVENTS_PER_EDGE:
             edges = [
                 (start + i, r, candidate + r * size + i) for r in range(k) for i in range(size)
             ]
         else:
-            count = _poisson(rate * heaviest * size * k, np.uint64(stream), start // _BLOCK)
+            count = draw_poisson(rate * heaviest * size * k, np.uint64(stream), start // _BLOCK)
             edges = []
             for site in range(candidate, candidate + count):
                 x = uniform(stream, site) * size
@@ -85,7 +85,7 @@ def draw_bonds(neighbors, k, beta, class_weight, stream, labels, mutant=None):
             if mutant == "each pair bound once" and i > j and (j, i) in pairs:
                 continue
             weight = 1.0 if class_weight is None else class_weight[g]
-            if rate * heaviest > _DENSE:
+            if rate * heaviest > _EVENTS_PER_EDGE:
                 keep = uniform(stream, site) < -math.expm1(-rate * weight)
             else:
                 keep = class_weight is None or uniform(stream, 2**63 + site) < weight / heaviest
@@ -117,7 +117,7 @@ def weigh_bond(k, beta, class_weight):
     if class_weight is None:
         return None
     strengths = beta / k * np.asarray(class_weight)
-    if strengths.max() > _DENSE:
+    if strengths.max() > _EVENTS_PER_EDGE:
         log_weights = [s + math.log(-math.expm1(-s)) for s in strengths]
     else:
         log_weights = [math.log(a) for a in class_weight]

@@ -9,8 +9,8 @@ from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import clamped as module
 from bayesknn.labels import spawn_keys
-from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.clamped import clamped_labels, free_edges
+from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.model import BoltzmannModel
 from tests.labels import clamped_twin as twin
 from tests.labels.exact import index_of, random_graph

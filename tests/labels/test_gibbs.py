@@ -1,4 +1,4 @@
-"""Gibbs: invariance by enumeration, the Python twin, and the forms of the same sweep."""
+"""Gibbs: invariance by enumeration, and the Python twin."""
 
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesknn.labels import gibbs, gibbs_two
-from bayesknn.labels.couplings import _dense_rows, list_couplings
+from bayesknn.labels import gibbs
+from bayesknn.labels.gibbs import list_symmetric_neighbors
 from tests.labels.exact import (
     agreement_of,
     betas,
@@ -48,33 +48,33 @@ def measured_conditional(decide, n_classes):
 
 def site_kernels_two(graph, beta, k, class_weight):
     """Conditionals by (state, site, class), from the compiled table, slots and decision."""
-    couplings = list_couplings(graph, k)
+    neighbors = list_symmetric_neighbors(graph, k)
     weighted = class_weight is not None
     weights = np.array(class_weight if weighted else [1.0, 1.0])
-    table, bases = gibbs_two._threshold_table(beta / k, weights, couplings.degrees, weighted)
+    table, bases = gibbs.threshold_table(beta / k, weights, neighbors.degrees, weighted)
     states, _, law = enumerate_law(graph, beta, k, 2, class_weight)
     conditionals = np.empty((*states.shape, 2))
     for s, state in enumerate(states.astype(np.uint8)):
-        slots = bases + gibbs_two._count_ones(state, *couplings[:3])
+        slots = bases + gibbs._count_ones(state, neighbors)
         for i, slot in enumerate(slots.astype(np.uint64)):
             # Low words choose class 1, so what grows with the word is the choice of class 0.
             conditionals[s, i, ::-1] = measured_conditional(
-                lambda word, slot=slot: not gibbs_two._choose_of_two(table, slot, word), 2
+                lambda word, slot=slot: not word < table[slot], 2
             )
     return states, law, conditionals
 
 
 def site_kernels_many(graph, beta, k, n_classes, class_weight, largest_exponent=600.0):
-    couplings = list_couplings(graph, k)
+    neighbors = list_symmetric_neighbors(graph, k)
     weights = np.ones(n_classes) if class_weight is None else np.array(class_weight)
     table, logarithmic, stride = gibbs._weight_table(
-        beta / k, weights, class_weight is not None, int(couplings.degrees.max()), largest_exponent
+        beta / k, weights, class_weight is not None, int(neighbors.degrees.max()), largest_exponent
     )
     states, _, law = enumerate_law(graph, beta, k, n_classes, class_weight)
     conditionals = np.empty((*states.shape, n_classes))
     sums = np.empty(n_classes)
     for s, state in enumerate(states.astype(np.uint8)):
-        slots = gibbs._first_slots(state, n_classes, stride, *couplings[:3])
+        slots = gibbs._first_slots(state, n_classes, stride, neighbors)
         for i in range(graph.n_points):
             first = np.uint64(i * n_classes)
 
@@ -140,23 +140,6 @@ def test_twin(graph_and_k, beta, n_classes, key, weighted, n_warmup, thin):
     np.testing.assert_allclose(info.agreement, expected, rtol=1e-12)
 
 
-@settings(deadline=None, max_examples=20)
-@given(st.integers(20, 90), keys, st.booleans(), st.data())
-def test_lists_and_rows_give_the_same_labels(n, key, weighted, data):
-    graph = random_graph(n, 12, seed=int(key) % 1000)
-    k = data.draw(st.integers(1, 12))
-    arguments = dict(n_draws=5, n_warmup=2, key=key)
-    if weighted:
-        arguments["class_weight"] = np.array([0.8, 1.3])
-    results = []
-    with pytest.MonkeyPatch.context() as patch:
-        for dense in (False, True):
-            patch.setattr(gibbs, "prefers_rows", lambda couplings, dense=dense: dense)
-            results.append(gibbs_labels(graph, 0.9, k, 2, **arguments))
-    np.testing.assert_array_equal(results[0][0], results[1][0])
-    np.testing.assert_array_equal(results[0][1].agreement, results[1][1].agreement)
-
-
 def test_many_classes_need_wider_labels():
     graph = random_graph(40, 3, seed=3)
     draws, info = gibbs_labels(graph, 2.0, 3, 300, n_draws=2, n_warmup=1, key=KEY)
@@ -179,13 +162,18 @@ def test_a_hub_of_large_degree(n_classes):
     np.testing.assert_array_equal(draws, states)
 
 
-def test_couplings_are_the_definition():
+def test_symmetric_neighbours_are_the_definition():
     graph = random_graph(30, 8, seed=5)
     for k in (1, 5, 8):
-        couplings = list_couplings(graph, k)
-        np.testing.assert_array_equal(_dense_rows(*couplings[:3]), weights_of(graph, k))
-        np.testing.assert_array_equal(couplings.degrees, weights_of(graph, k).sum(axis=1))
-        assert len(couplings.points) == np.count_nonzero(weights_of(graph, k))
+        neighbors = list_symmetric_neighbors(graph, k)
+        weights = np.zeros((30, 30))
+        starts, middles, points, _ = neighbors
+        for i in range(30):
+            weights[i, points[starts[i] : middles[i]]] = 2
+            weights[i, points[middles[i] : starts[i + 1]]] = 1
+        np.testing.assert_array_equal(weights, weights_of(graph, k))
+        np.testing.assert_array_equal(neighbors.degrees, weights_of(graph, k).sum(axis=1))
+        assert len(neighbors.points) == np.count_nonzero(weights_of(graph, k))
 
 
 def test_start_is_kept_where_nothing_can_move():
@@ -250,7 +238,7 @@ def test_ctrl_c_is_heard_between_the_calls_of_a_long_run(monkeypatch, n_classes)
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(gibbs, "run_gibbs", interrupt)
-    monkeypatch.setattr("bayesknn.labels.slices._OPERATIONS_PER_CALL", 1e3)
+    monkeypatch.setattr("bayesknn.labels.mixing._OPERATIONS_PER_CALL", 1e3)
     answer = False
     assert np.array_equal(gibbs_labels(graph, 0.8, 3, n_classes, **options)[0], whole)
     assert len(calls) > 10

@@ -12,7 +12,6 @@ from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits, spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import gibbs
 from bayesknn.model import expected_agreement_exact
 from tests.labels.exact import (
     enumerate_law,
@@ -95,11 +94,6 @@ def test_enumeration_is_the_models():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_law(n_classes, weighted):
     check(p_value_of_law(n_classes, WEIGHTS[n_classes] if weighted else None), N_DRAWS)
-
-
-def test_law_from_lists(monkeypatch):
-    monkeypatch.setattr(gibbs, "prefers_rows", lambda couplings: False)
-    check(p_value_of_law(2), N_DRAWS, seed=1)
 
 
 @pytest.mark.parametrize(("n", "beta", "n_classes"), [(60, 1.0, 2), (25, 1.5, 3), (40, 0.5, 6)])

@@ -78,7 +78,7 @@ def test_very_strong_gibbs_draws_do_not_overflow():
 
 def test_relabelled_graphs_give_the_same_agreement(monkeypatch):
     # Beyond 20,000 points the samplers walk a relabelled graph.
-    monkeypatch.setattr("bayesknn.labels.layout._RELABEL_FROM", 1000)
+    monkeypatch.setattr("bayesknn.labels.memory_layout._RELABEL_FROM", 1000)
     likelihood = make_likelihood(1200, 2, [0.6, 1.4])
     for method in ("swendsen-wang", "perfect"):
         draws = make_label_sampler(likelihood.model, likelihood.labels, method)

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.bonds import new_scratch
-from bayesknn.labels.layers import sweep_layers
-from bayesknn.labels.swendsen_wang import sweep_clusters
+from bayesknn.labels.swendsen_wang import new_scratch, sweep_clusters, sweep_layers
 from bayesknn.model.statistics import agreement
 from tests.model.enumeration import exact_law
 from tests.model.graphs import random_graph

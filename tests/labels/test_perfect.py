@@ -9,9 +9,9 @@ from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import layout
-from bayesknn.labels.perfect_bonds import _run_bonds, bond_scratch
-from bayesknn.model import agreement
+from bayesknn.labels import memory_layout
+from bayesknn.labels.perfect import _run_bonds, bond_scratch, random_cluster
+from bayesknn.model import BoltzmannModel, agreement
 from tests.labels.samplers import perfect_labels
 from tests.model.enumeration import exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
@@ -47,12 +47,6 @@ def test_law_of_bonds(beta, n_classes, class_weight):
     check(p_value_of_draws(beta, n_classes, class_weight), n_draws=20_000)
 
 
-@pytest.mark.parametrize("beta", [0.4, 1.2])
-@pytest.mark.parametrize("class_weight", [None, WEIGHTS])
-def test_law_of_sites(beta, class_weight):
-    check(p_value_of_draws(beta, 2, class_weight, algorithm="sites"), n_draws=20_000)
-
-
 @pytest.mark.parametrize(
     ("class_weight", "drawn"),
     [
@@ -63,26 +57,25 @@ def test_law_of_sites(beta, class_weight):
     ],
     ids=["beta not divided by k", "no weights", "weights of the other class", "mean weight"],
 )
-@pytest.mark.parametrize("algorithm", ["bonds", "sites"])
-def test_mutants_are_rejected(class_weight, drawn, algorithm):
-    p_value = p_value_of_draws(0.8, 2, class_weight, drawn=drawn, algorithm=algorithm)
+def test_mutants_are_rejected(class_weight, drawn):
+    p_value = p_value_of_draws(0.8, 2, class_weight, drawn=drawn)
     assert rejects(p_value, n_draws=20_000)
 
 
 def test_law_on_a_relabelled_graph(monkeypatch):
-    monkeypatch.setattr(layout, "_RELABEL_FROM", 0)
+    monkeypatch.setattr(memory_layout, "_RELABEL_FROM", 0)
     graph = NeighborGraph.from_neighbors(GRAPH.neighbors)
     graph.locality_order = lambda: np.array([4, 2, 0, 3, 1])
-    assert layout.local_layout(graph, 2).neighbors is not graph.neighbors
+    assert memory_layout.lay_out_in_memory(graph, 2).neighbors is not graph.neighbors
     check(p_value_of_draws(1.3, 2, WEIGHTS, graph), n_draws=20_000)
     check(p_value_of_draws(1.3, 3, None, graph), n_draws=20_000)
 
 
 def test_labels_in_the_order_of_the_layout_are_rejected(monkeypatch):
-    monkeypatch.setattr(layout, "_RELABEL_FROM", 0)
+    monkeypatch.setattr(memory_layout, "_RELABEL_FROM", 0)
     graph = NeighborGraph.from_neighbors(GRAPH.neighbors)
     graph.locality_order = lambda: np.array([4, 2, 0, 3, 1])
-    relabelled = NeighborGraph.from_neighbors(layout.local_layout(graph, 2).neighbors)
+    relabelled = NeighborGraph.from_neighbors(memory_layout.lay_out_in_memory(graph, 2).neighbors)
     _, law = exact_law(relabelled, 1.3, 2, 3)
 
     def p_value(n_draws, seed):
@@ -99,11 +92,7 @@ def ripley():
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"n_classes": 3},
-        {"n_classes": 2, "class_weight": [1.0, 1.02]},
-        {"n_classes": 2, "algorithm": "sites"},
-    ],
+    [{"n_classes": 3}, {"n_classes": 2, "class_weight": [1.0, 1.02]}],
 )
 def test_threads_and_number_of_draws_do_not_matter(ripley, options):
     one, info = perfect_labels(ripley, 1.0, 13, n_draws=25, key=KEY, **options)
@@ -120,7 +109,6 @@ def test_info(ripley):
     labels, info = perfect_labels(ripley, 1.45, 13, 3, n_draws=20, key=KEY)
     assert labels.shape == (20, 250)
     assert labels.dtype == np.uint8
-    assert info.algorithm == "bonds"
     np.testing.assert_array_equal(info.agreement, agreement(ripley, labels, 13))
     assert np.all(info.n_sweeps >= 4)
     labels, info = perfect_labels(ripley, 1.0, 13, 2, class_weight=WEIGHTS, key=KEY)
@@ -152,30 +140,22 @@ def test_keys_give_different_draws(ripley):
     assert np.any(one != two)
 
 
-@pytest.mark.parametrize(
-    ("options", "words", "n_sweeps"),
-    [
-        ({"n_classes": 3, "max_sweeps": 3}, "raise max_sweeps, or use Swendsen-Wang", 3),
-        ({"n_classes": 2, "algorithm": "sites", "max_sweeps": 50}, "use algorithm='bonds'", 50),
-    ],
-)
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_no_draw_rather_than_a_biased_one(ripley, options, words, n_sweeps, n_jobs):
-    with pytest.raises(CoalescenceError, match=words) as caught:
-        perfect_labels(ripley, 2.0, 13, n_draws=5, key=KEY, n_jobs=n_jobs, **options)
+def test_no_draw_rather_than_a_biased_one(ripley, n_jobs):
+    with pytest.raises(CoalescenceError, match="raise max_sweeps, or use Swendsen-W") as caught:
+        perfect_labels(ripley, 2.0, 13, 3, n_draws=5, key=KEY, n_jobs=n_jobs, max_sweeps=3)
     assert 0 < caught.value.n_apart <= 250
-    assert caught.value.n_sweeps == n_sweeps
+    assert caught.value.n_sweeps == 3
     assert f"{caught.value.n_apart} of 250 points" in str(caught.value)
     assert pickle.loads(pickle.dumps(caught.value)).n_apart == caught.value.n_apart
 
 
 def test_the_first_draw_that_fails_is_named(ripley):
+    law = random_cluster(BoltzmannModel(ripley, 4), 1.45, 13)
     scratch, past = bond_scratch(250), []
     for draw in range(30):
         n_sweeps = 1
-        while _run_bonds(
-            ripley.neighbors, 13, 1.45 / 13, 4, np.empty(0), KEY, np.uint64(draw), n_sweeps, scratch
-        ):
+        while _run_bonds(law, KEY, np.uint64(draw), n_sweeps, scratch):
             n_sweeps += 1
         past.append(n_sweeps)
     options = {"n_draws": 30, "key": KEY}
@@ -199,8 +179,6 @@ def test_the_first_draw_that_fails_is_named(ripley):
         ({"n_draws": 0}, "n_draws must be an integer in"),
         ({"n_draws": 1.5}, "n_draws must be an integer"),
         ({"max_sweeps": 0}, "max_sweeps must be an integer"),
-        ({"algorithm": "gibbs"}, "algorithm must be one of auto, bonds, sites, got 'gibbs'"),
-        ({"n_classes": 3, "algorithm": "sites"}, "needs two classes, got 3; use 'bonds'"),
         ({"n_classes": 3, "class_weight": [1, 1, 2]}, "use 'gibbs' or 'swendsen-wang'"),
         ({"class_weight": [1, -1]}, "class_weight must be finite and positive"),
     ],

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from bayesknn._utils.random import key_of_sweep
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.bonds import _open_probability
 from bayesknn.labels.connectivity import _connect, _connected, _root
-from bayesknn.labels.perfect_bonds import (
+from bayesknn.labels.perfect import (
     _colour_clusters,
-    _draw_bonds,
     _run_bonds,
     _sure_share,
     _sweep_bonds,
     _update_bond,
     bond_scratch,
-    bond_strengths,
+    draw_perfectly,
+    random_cluster,
 )
+from bayesknn.labels.swendsen_wang import open_probability
 from bayesknn.model import BoltzmannModel
 from tests.labels.perfect_twins import BondTwin, clusters, small_graphs
 from tests.model.enumeration import exact_law, state_index
@@ -30,16 +30,15 @@ from tests.statistical import check, p_value_of_counts, rejects
 
 COMPLETE = NeighborGraph.from_neighbors([[1, 2, 0], [2, 0, 1]])
 CHAIN = NeighborGraph.from_neighbors([[1, 0, 1, 2], [2, 2, 0, 1]])
-EMPTY = np.empty(0)
 KEYS = st.integers(0, 2**64 - 1).map(np.uint64)
 
 
 def draw_bonds(graph, beta, k, n_classes, class_weight, key, draw, n_start=1, max_sweeps=2**16):
-    rate, pull, heavier = bond_strengths(BoltzmannModel(graph, n_classes, class_weight), beta, k)
+    law = random_cluster(BoltzmannModel(graph, n_classes, class_weight), beta, k)
     labels = np.full(graph.n_points, 99, np.uint8)
-    n_sweeps, n_apart = _draw_bonds(
-        graph.neighbors, k, rate, n_classes, pull, heavier, np.uint64(key), np.uint64(draw),
-        n_start, max_sweeps, bond_scratch(graph.n_points), labels,
+    n_sweeps, n_apart = draw_perfectly(
+        law, np.uint64(key), np.uint64(draw), n_start, max_sweeps, bond_scratch(graph.n_points),
+        labels,
     )  # fmt: skip
     return labels, n_sweeps, n_apart
 
@@ -49,10 +48,11 @@ def draw_bonds(graph, beta, k, n_classes, class_weight, key, draw, n_start=1, ma
 
 def enumerate_kernel(graph, beta, k, n_classes, class_weight):
     """List the bonds with their probabilities, and all configurations with their law."""
-    rate, pull, heavier = bond_strengths(BoltzmannModel(graph, n_classes, class_weight), beta, k)
+    law = random_cluster(BoltzmannModel(graph, n_classes, class_weight), beta, k)
+    rate, pull, heavier = law.rate, law.pull, law.heavier
     n = graph.n_points
     ends = [(i, int(graph.neighbors[r, i])) for i in range(n) for r in range(k)]
-    p = [_open_probability(rate)] * len(ends) + [_open_probability(strength) for strength in pull]
+    p = [open_probability(rate)] * len(ends) + [open_probability(strength) for strength in pull]
     ends += [(i, n) for i in range(len(pull))]
     states = list(itertools.product((0, 1), repeat=len(ends)))
     weights = np.empty(len(states))
@@ -75,9 +75,7 @@ def opens_in_between(ends, state, b):
         for forest in (scratch.lower, scratch.upper):
             _connect(forest, i, j, np.uint64(time), np.uint64(1))
     i, j = np.uint64(ends[b][0]), np.uint64(ends[b][1])
-    apart = _update_bond(
-        scratch.lower, scratch.upper, i, j, np.uint64(now), since, 0.99, 0.5, False, True
-    )
+    apart = _update_bond(scratch, i, j, np.uint64(now), since, 0.99, 0.5, False, True)
     assert not apart
     opened = [_connected(forest, i, j, np.uint64(now)) for forest in scratch[:2]]
     assert opened[0] == opened[1]
@@ -175,16 +173,14 @@ def test_further_back_on_ripley(ripley, beta, k, n_classes):
 @pytest.mark.parametrize("class_weight", [None, np.array([1.0, 1.01])])
 def test_order_never_breaks_on_ripley(ripley, class_weight):
     n, k = ripley.n_points, 13
-    rate, pull, _ = bond_strengths(BoltzmannModel(ripley, 2, class_weight), 1.45, k)
+    law = random_cluster(BoltzmannModel(ripley, 2, class_weight), 1.45, k)
     scratch = bond_scratch(n)
-    length = n * k + len(pull)
+    length = n * k + len(law.pull)
     n_clusters = []
     for sweep in range(30):
         start = np.uint64((sweep + 1) * length + 1)
         sweep_key = np.uint64(key_of_sweep(np.uint64(3), np.uint64(sweep)))
-        _sweep_bonds(
-            ripley.neighbors, k, rate, 2, pull, sweep_key, start, sweep == 0, True, scratch
-        )
+        _sweep_bonds(law, sweep_key, start, sweep == 0, True, scratch)
         lower = np.array([_root(scratch.lower, np.uint64(i), start) for i in range(n + 1)])
         upper = np.array([_root(scratch.upper, np.uint64(i), start) for i in range(n + 1)])
         # Points of one cluster of the lower chain are in one cluster of the upper chain.
@@ -236,19 +232,16 @@ def test_mutants_are_rejected(mutant):
 
 
 @numba.njit
-def _lengthen(neighbors, rate, n_classes, pull, fresh, key, scratch, labels):
+def _lengthen(law, fresh, key, scratch, labels):
     """Draws whose past grows sweep by sweep, with the same or, wrongly, with fresh numbers."""
     for d in range(labels.shape[0]):
         n_sweeps = 1
         while True:
             stream = key + np.uint64(n_sweeps if fresh else 0)
-            k = neighbors.shape[0]
-            if 0 == _run_bonds(
-                neighbors, k, rate, n_classes, pull, stream, np.uint64(d), n_sweeps, scratch
-            ):
+            if _run_bonds(law, stream, np.uint64(d), n_sweeps, scratch) == 0:
                 break
             n_sweeps += 1
-        _colour_clusters(n_classes, 0, key, np.uint64(d), scratch.roots, labels[d])
+        _colour_clusters(law, key, np.uint64(d), scratch.roots, labels[d])
 
 
 def p_value_of_past(fresh):
@@ -257,7 +250,8 @@ def p_value_of_past(fresh):
     def p_value(n_draws, seed):
         labels = np.empty((n_draws, 4), np.uint8)
         key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-        _lengthen(CHAIN.neighbors, 1.0, 3, EMPTY, fresh, key, bond_scratch(4), labels)
+        law = random_cluster(BoltzmannModel(CHAIN, 3), 2.0, 2)
+        _lengthen(law, fresh, key, bond_scratch(4), labels)
         return p_value_of_counts(np.bincount(state_index(labels, 3), minlength=81), law)
 
     return p_value

@@ -90,7 +90,7 @@ def test_progress_is_told_in_full_and_changes_nothing(method, n_jobs, monkeypatc
         yield steps.append
 
     # Pieces of a single sweep or draw.
-    monkeypatch.setattr("bayesknn.labels.slices._OPERATIONS_PER_CALL", 1)
+    monkeypatch.setattr("bayesknn.labels.mixing._OPERATIONS_PER_CALL", 1)
     monkeypatch.setattr("bayesknn.labels.perfect._WORK_PER_CALL", 1)
     arguments = (GRAPH, BETA, K, N_CLASSES, method, 21)
     options = {"random_state": 5, "n_jobs": n_jobs, "return_info": True}

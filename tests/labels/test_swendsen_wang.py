@@ -11,12 +11,15 @@ from scipy.sparse.csgraph import connected_components
 
 from bayesknn._utils.random import spawn_keys
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import layout as layout_module
-from bayesknn.labels import slices
-from bayesknn.labels.bonds import new_scratch
-from bayesknn.labels.cluster_estimator import estimate_agreement
-from bayesknn.labels.clusters import _flatten, _isolate, _join
-from bayesknn.labels.swendsen_wang import sweep_clusters
+from bayesknn.labels import memory_layout as layout_module
+from bayesknn.labels.swendsen_wang import (
+    _flatten,
+    _isolate,
+    _join,
+    estimate_agreement,
+    new_scratch,
+    sweep_clusters,
+)
 from bayesknn.model import agreement
 from tests.labels import swendsen_wang_twin as twin
 from tests.labels.samplers import swendsen_wang_labels
@@ -152,7 +155,7 @@ def test_the_chain_can_be_cut_anywhere(monkeypatch):
     graph = random_graph(50, 6, seed=6)
     options = dict(key=KEY, n_draws=30, n_warmup=20, thin=2)
     labels, info = swendsen_wang_labels(graph, 1.0, 6, 2, **options)
-    monkeypatch.setattr(slices, "_OPERATIONS_PER_CALL", 1.0)
+    monkeypatch.setattr("bayesknn.labels.mixing._OPERATIONS_PER_CALL", 1.0)
     cut, cut_info = swendsen_wang_labels(graph, 1.0, 6, 2, **options)
     np.testing.assert_array_equal(cut, labels)
     np.testing.assert_array_equal(cut_info.cluster_agreement, info.cluster_agreement)
@@ -202,7 +205,7 @@ def test_relabelled_layout_is_the_same_graph(monkeypatch):
     initial = np.random.default_rng(3).integers(0, 3, n)
     options = dict(key=KEY, n_draws=6, n_warmup=0)
     labels, info = swendsen_wang_labels(graph, 1.2, 5, 3, initial=initial, **options)
-    assert layout_module.local_layout(graph, 5).neighbors.shape == (5, n)
+    assert layout_module.lay_out_in_memory(graph, 5).neighbors.shape == (5, n)
     np.testing.assert_allclose(info.agreement, agreement(graph, labels, 5))
     monkeypatch.undo()
     relabelled = NeighborGraph.from_neighbors(positions[graph.neighbors[:, order]])

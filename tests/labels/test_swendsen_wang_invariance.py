@@ -11,8 +11,13 @@ import pytest
 from scipy import stats
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.bonds import _is_dense, _open_probability, _set_bond_law, bond_rate
-from bayesknn.labels.swendsen_wang import _set_colour_law
+from bayesknn.labels.swendsen_wang import (
+    _EVENTS_PER_EDGE,
+    _set_bond_law,
+    bond_rate,
+    normalise_logs,
+    open_probability,
+)
 from tests.labels.swendsen_wang_twin import find_roots
 from tests.model.enumeration import exact_law
 
@@ -28,7 +33,7 @@ def push(law, states, k, beta, class_weight, mutant=None):
     edges = [(i, int(j)) for row in GRAPH.neighbors[:k] for i, j in enumerate(row)]
     if mutant == "each pair bound once":
         edges = [(i, j) for i, j in edges if i < j or (j, i) not in edges]
-    open_probability, mixed_laws = class_laws(rate, class_weight, mutant)
+    open_chances, mixed_laws = class_laws(rate, class_weight, mutant)
     after = np.zeros((G,) * N)
     for probability, labels in zip(law, states, strict=True):
         agreeing = [(i, j) for i, j in edges if labels[i] == labels[j]]
@@ -38,7 +43,7 @@ def push(law, states, k, beta, class_weight, mutant=None):
             bonds = [edge for edge, is_open in zip(agreeing, choice, strict=True) if is_open]
             p = probability
             for (i, _), is_open in zip(agreeing, choice, strict=True):
-                p_open = open_probability[labels[i]]
+                p_open = open_chances[labels[i]]
                 p *= p_open if is_open else 1.0 - p_open
             roots = find_roots(N, bonds)
             recoloured = p
@@ -60,13 +65,14 @@ def class_laws(rate, class_weight, mutant):
     if class_weight is None or mutant == "colours whatever the bonds":
         uniform = np.full((11, G), 1.0 / G)
         weights = np.ones(G) if class_weight is None else class_weight
-        return [_open_probability(rate * a) for a in weights], [uniform] * G
+        return [open_probability(rate * a) for a in weights], [uniform] * G
     bond_law = np.empty((2, G))
-    _set_bond_law(rate, class_weight, bond_law)
-    colour_laws = np.empty((MOST_EVENTS + 1, G))
-    for n_bonds in range(MOST_EVENTS + 1):
-        _set_colour_law(n_bonds, bond_law[1], colour_laws[n_bonds])
-    if _is_dense(rate, class_weight):
+    edge_by_edge = bool(rate * class_weight.max() > _EVENTS_PER_EDGE)
+    _set_bond_law(rate, edge_by_edge, class_weight, bond_law)
+    colour_laws = np.arange(MOST_EVENTS + 1)[:, None] * bond_law[1]
+    for row in colour_laws:
+        normalise_logs(row)
+    if edge_by_edge:
         return bond_law[0], [colour_laws[:11]] * G
     thinned = bond_law[0] * rate * class_weight.max()
     if mutant == "weights without thinning":

@@ -7,7 +7,7 @@ from scipy import stats
 from bayesknn._utils.random import key_of_sweep, spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.bonds import _place_events, _poisson, new_scratch
+from bayesknn.labels.swendsen_wang import _Candidates, _place_events, draw_poisson
 from bayesknn.model import expected_agreement_exact
 from tests.labels import swendsen_wang_twin as twin
 from tests.labels.samplers import swendsen_wang_labels
@@ -143,7 +143,7 @@ def test_mean_agreement_on_ripley_with_class_weights(ripley):
 def poisson_numbers(mean, n_draws, seed):
     key = spawn_keys(seed, 1)[0]
     streams = [np.uint64(key_of_sweep(key, np.uint64(s))) for s in range(n_draws)]
-    return np.array([_poisson(mean, stream, 3) for stream in streams])
+    return np.array([draw_poisson(mean, stream, 3) for stream in streams])
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.3, 4.0, 9.99, 10.0, 40.0, 1500.0])
@@ -164,10 +164,10 @@ def test_number_of_candidates_is_poisson(mean):
 @pytest.mark.parametrize(("size", "k"), [(7, 5), (64, 3), (10, 1)])
 def test_candidates_fall_on_uniform_edges(size, k):
     def p_value(n_draws, seed, n_ranks=k):
-        scratch = new_scratch(np.zeros(size, np.uint8), 2, False, capacity=n_draws)
-        key = spawn_keys(seed, 1)[0]
-        _place_events(100, size, n_ranks, n_draws, key, np.uint64(size), scratch, 0)
-        edges = (scratch.sources - 100) * k + scratch.targets
+        sources, targets = np.empty((2, n_draws), np.uint32)
+        room = _Candidates(sources, targets, spawn_keys(seed, 1)[0], np.uint64(size))
+        _place_events(100, size, n_ranks, room)
+        edges = (sources - 100) * k + targets
         return p_value_of_counts(
             np.bincount(edges, minlength=size * k), np.full(size * k, 1 / (size * k))
         )

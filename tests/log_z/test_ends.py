@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesknn.graph import NeighborGraph, find_components
-from bayesknn.labels.layout import local_layout
+from bayesknn.labels.memory_layout import lay_out_in_memory
 from bayesknn.log_z import ends
 from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.model import BoltzmannModel
@@ -19,7 +19,7 @@ WEIGHTS = [None, np.array([1.2, 1.2, 1.2]), np.array([0.6, 1.0, 1.4])]
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_weight_over_chance_is_the_constant(weights):
-    layout = local_layout(GRAPH, 2)
+    layout = lay_out_in_memory(GRAPH, 2)
     components = find_components(layout.neighbors[:2])
     states, law = exact_law(GRAPH, BETA, 2, 3, weights)
     of_points = np.empty(8, int)
@@ -35,7 +35,7 @@ def p_value_of_ends(weights):
     exact = enumerate_log_normalizer(GRAPH, BETA, 2, 3, weights)
 
     def p_value(n_ends, seed):
-        model, layout = BoltzmannModel(GRAPH, 3, weights), local_layout(GRAPH, 2)
+        model, layout = BoltzmannModel(GRAPH, 3, weights), lay_out_in_memory(GRAPH, 2)
         scores = []
         for at in range(n_ends):
             pair = ChainPair(

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import (
-    agreement,
     expected_agreement_at_zero,
     expected_agreement_exact,
     log_normalizer_exact,
@@ -16,7 +15,6 @@ from bayesknn.model import (
 from tests.model.enumeration import (
     enumerate_expected_agreement,
     enumerate_log_normalizer,
-    exact_law,
 )
 from tests.model.graphs import complete, random_graph, ring, ripley_graph, small_models
 
@@ -44,18 +42,6 @@ def test_elimination_equals_enumeration(model):
     exact = expected_agreement_exact(graph, beta, k, n_classes, weights)
     listed = enumerate_expected_agreement(graph, beta, k, n_classes, weights)
     assert exact == pytest.approx(listed, abs=1e-9, rel=0)
-
-
-@settings(deadline=None, max_examples=20)
-@given(small_models())
-def test_edges_counted_otherwise_than_weighted(model):
-    graph, beta, k, n_classes, weights = model
-    states, probabilities = exact_law(graph, beta, k, n_classes, weights)
-    plain = probabilities @ agreement(graph, states, k)
-    value = expected_agreement_exact(
-        graph, beta, k, n_classes, weights, count_weight=np.ones(n_classes)
-    )
-    assert value == pytest.approx(plain, abs=1e-9, rel=0)
 
 
 def test_wide_tables_equal_enumeration():

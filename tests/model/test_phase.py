@@ -21,11 +21,9 @@ def ring_crossing(n_classes, threshold):
     return np.log(n_classes / (1 - threshold) - n_classes + 1)
 
 
-def exact_shares(graph, n_classes, class_weight=None):
+def exact_shares(graph, n_classes):
     def simulate(betas, k):
-        total = expected_agreement_exact(
-            graph, betas, k, n_classes, class_weight, count_weight=np.ones(n_classes)
-        )
+        total = expected_agreement_exact(graph, betas, k, n_classes)
         return total / (graph.n_points * k), np.zeros(len(betas))
 
     return simulate
@@ -118,14 +116,6 @@ def test_the_curve_is_kept_for_plotting():
         assert beta[-1] > curve.beta_max
     with pytest.raises(ValueError, match=r"k=2 was not simulated, only k in \[1, 3\]"):
         curve.curve(2)
-
-
-def test_class_weights_change_who_wins_not_the_rule():
-    even = locate_beta_max(exact_shares(ripley_graph(), 2), [1, 3], 2)
-    stretched = locate_beta_max(exact_shares(ripley_graph(), 2, [0.5, 0.5]), [1, 3], 2)
-    assert stretched.crossings == pytest.approx(2 * even.crossings, rel=0.01)
-    uneven = locate_beta_max(exact_shares(ripley_graph(), 2, [0.8, 1.2]), [1, 3], 2)
-    assert 2 < uneven.beta_max < 6
 
 
 def test_choose_k_values():

@@ -220,7 +220,7 @@ def test_an_early_lead_over_a_doubtful_link_does_not_decide(seeds):
 
 
 def test_points_that_are_relabelled_give_the_same_posterior(monkeypatch):
-    monkeypatch.setattr("bayesknn.labels.layout._RELABEL_FROM", 10)
+    monkeypatch.setattr("bayesknn.labels.memory_layout._RELABEL_FROM", 10)
     # Enough points that their order in space is another.
     data, prior = small_data(2, 150), UniformPrior(2, BETA_MAX)
     likelihood = CoherentLikelihood(*data)

@@ -10,7 +10,7 @@ from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.autocorrelation import autocorrelation_time
+from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.model import BoltzmannModel
 from bayesknn.predictive import PosteriorNodes, Predictive, counts_of_draws, draw_jointly
 from bayesknn.predictive import joint as module

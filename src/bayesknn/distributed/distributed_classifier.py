@@ -45,8 +45,8 @@ from bayesknn.distributed.blocks import (
 )
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
-from bayesknn.labels.transition import ENOUGH_NEIGHBORS, choose_rows
-from bayesknn.likelihood.summed import SummedProduct
+from bayesknn.labels.beta_max import ENOUGH_NEIGHBORS, choose_rows
+from bayesknn.likelihood.products import SummedProduct
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import (
     KINDS_OF_INTERVAL,

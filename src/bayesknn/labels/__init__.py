@@ -1,11 +1,11 @@
 """Draws of the labels given (beta, k): Gibbs, Swendsen-Wang and perfect sampling (Section 3)."""
 
 from bayesknn._utils.random import spawn_keys
+from bayesknn.labels.beta_max import find_beta_max
 from bayesknn.labels.gibbs import gibbs_chains, gibbs_labels
 from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.sampling import SampleInfo, sample_labels
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
-from bayesknn.labels.transition import find_beta_max
 
 __all__ = [
     "SampleInfo",

@@ -1,4 +1,4 @@
-"""Swendsen-Wang with some labels given: draws of the free ones (Section 3, SURENESS).
+"""Swendsen-Wang with some labels given: draws of the free ones (Section 3).
 
 The model is ``f(y) = exp(beta / k * S_k(y)) / Z`` and part of y is known. Only edges that touch a
 free point matter then, and the known points of a class act as one: a bond joins equal labels, so
@@ -27,8 +27,14 @@ import numpy as np
 from bayesknn._utils.checks import check_choice
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
-from bayesknn.labels.bonds import _THIN, _poisson
-from bayesknn.labels.clusters import _isolate, _join_pair
+from bayesknn.labels.swendsen_wang import (
+    THINNING,
+    choose_class,
+    draw_poisson,
+    isolate,
+    join_pair,
+    normalise_logs,
+)
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_betas, check_label_vector, label_dtype
 
@@ -212,7 +218,7 @@ def _cut(work: np.ndarray) -> Any:
     return zip(firsts, np.append(firsts[1:], len(work)), strict=True)
 
 
-class Scratch(NamedTuple):
+class _Scratch(NamedTuple):
     """Memory that a sweep works in.
 
     Attributes
@@ -230,11 +236,11 @@ class Scratch(NamedTuple):
     law: np.ndarray
 
 
-def new_scratch(edges: FreeEdges, has_law: bool) -> Scratch:
+def new_scratch(edges: FreeEdges, has_law: bool) -> _Scratch:
     """Allocate what a sweep needs."""
     n = edges.n_nodes
     rows = n if has_law else 0
-    return Scratch(
+    return _Scratch(
         np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros((rows, edges.n_classes))
     )
 
@@ -248,7 +254,8 @@ def _run(edges, beta, k, n_sweeps, class_weight, field, key, sweep, nodes, scrat
                 edges, beta[t], k[t], class_weight, field, key_of_sweep(key, sweep), nodes, scratch
             )
             sweep += np.uint64(1)
-        draws[t] = nodes[n_classes:]
+        for i in range(np.uint64(draws.shape[1])):
+            draws[t, i] = nodes[np.uint64(n_classes) + i]
 
 
 @kernel
@@ -266,13 +273,13 @@ def _bind(edges, beta, k, class_weight, stream, nodes, scratch):
     """Draw the events given the labels and join the ends they bind."""
     free, n_classes, neighbors, starts, sources, targets, share = edges
     roots, bonds = scratch.roots, scratch.bonds
-    _isolate(roots)
+    isolate(roots)
     bonds[:] = np.uint32(0)
     m, first = np.uint64(len(free)), np.uint32(n_classes)
     n_forward = m * np.uint64(k)
     n_edges = np.float64(n_forward + np.uint64(starts[k]))
     heaviest = 1.0 if class_weight is None else class_weight.max()
-    n_events = _poisson(beta / k * heaviest * n_edges, stream, 0)
+    n_events = draw_poisson(beta / k * heaviest * n_edges, stream, 0)
     for e in range(np.uint64(n_events)):
         edge = np.uint64(as_uniform(random_bits(stream, m + e)) * n_edges)
         keep = 1.0
@@ -288,10 +295,10 @@ def _bind(edges, beta, k, class_weight, stream, nodes, scratch):
             continue
         if class_weight is not None:
             keep *= class_weight[nodes[i]] / heaviest
-        if keep < 1.0 and as_uniform(random_bits(stream, _THIN + m + e)) >= keep:
+        if keep < 1.0 and as_uniform(random_bits(stream, THINNING + m + e)) >= keep:
             continue
         bonds[i] += np.uint32(1)
-        _join_pair(roots, i, j)
+        join_pair(roots, i, j)
 
 
 @kernel
@@ -329,21 +336,7 @@ def _colour_by_law(n_classes, class_weight, field, stream, nodes, scratch):
             if class_weight is not None:
                 for g in range(first):
                     law[v, g] += bonds[v] * math.log(class_weight[g])
-            nodes[v] = _choose(law[v], as_uniform(random_bits(stream, v - first)))
+            normalise_logs(law[v])
+            nodes[v] = choose_class(law[v], as_uniform(random_bits(stream, v - first)))
         else:
             nodes[v] = nodes[root]
-
-
-@kernel
-def _choose(law, u):
-    """Draw a class in proportion to the exponentials of ``law``, which is overwritten."""
-    most, total = law.max(), 0.0
-    for g in range(np.uint64(law.size)):
-        law[g] = math.exp(law[g] - most)
-        total += law[g]
-    u *= total
-    chosen = np.uint64(0)
-    while chosen < np.uint64(law.size - 1) and u >= law[chosen]:
-        u -= law[chosen]
-        chosen += np.uint64(1)
-    return np.uint32(chosen)

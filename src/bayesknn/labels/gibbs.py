@@ -3,8 +3,13 @@
 Site i takes class g with probability proportional to ``exp(beta/k * a_g * sum_j w_ij 1[y_j = g])``.
 The sums are the local fields. They are kept up to date as labels change, and each site holds
 them as slots: positions in a table that was computed once, so that a neighbour's change moves a
-slot by its weight and no exponential is taken in a sweep. Here a slot leads to the unnormalised
-probability of one class; ``gibbs_two`` does two classes with one slot a site.
+slot by its weight and no exponential is taken in a sweep. With two classes a site has one slot,
+which leads to a threshold for 64 random bits; with more it has one for each class, which leads to
+the unnormalised probability of the class.
+
+``w_ij = 1[j in N_k(i)] + 1[i in N_k(j)]`` is 0, 1 or 2. Where the lists of the graph hold a
+mutual neighbour twice, here every neighbour stands once, the mutual ones first, so that a sweep
+touches about half as many points at large k.
 """
 
 from __future__ import annotations
@@ -18,10 +23,8 @@ import numpy as np
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits, spawn_keys
-from bayesknn.labels.autocorrelation import autocorrelation_time
-from bayesknn.labels.couplings import list_couplings
-from bayesknn.labels.gibbs_two import prefers_rows, run_two_classes
-from bayesknn.labels.slices import cut_run
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.mixing import autocorrelation_time, split_run
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta, check_betas
 
@@ -171,21 +174,20 @@ def gibbs_chains(
 
 
 class _GibbsRun:
-    """What chains on one graph of k share: its couplings, and how long they run."""
+    """What chains on one graph of k share: its neighbours, and how long they run."""
 
     def __init__(self, model: BoltzmannModel, k: int, n_warmup: int, thin: int):
         model.refuse_fixed("Gibbs sampling")
         self.model, self.k = model, model.graph.check_k(k)
         self.n_warmup, self.thin = n_warmup, thin
-        self.couplings = list_couplings(model.graph, self.k)
-        self.dense = prefers_rows(self.couplings)
+        self.neighbors = list_symmetric_neighbors(model.graph, self.k)
 
     def start(self, initial: Any, key: np.uint64) -> np.ndarray:
         """Return the labels that a chain starts from."""
         if initial is not None:
             return self.model.check_labels(initial).astype(self.model.label_dtype)
         labels = np.empty(self.model.n_points, self.model.label_dtype)
-        _draw_start(labels, np.uint64(self.model.n_classes), np.uint64(key))
+        draw_start(labels, np.uint64(self.model.n_classes), np.uint64(key))
         return labels
 
     def follow(
@@ -202,16 +204,17 @@ class _GibbsRun:
         Rows of ``draws`` that are empty keep nothing.
         """
         model, n = self.model, self.model.n_points
-        strength = beta * model.common_weight / self.k
-        weighted = model.unequal_weight is not None
-        weights = model.weights / model.common_weight
+        law = GibbsLaw(
+            self.neighbors, beta * model.common_weight / self.k,
+            model.weights / model.common_weight, model.unequal_weight is not None,
+        )  # fmt: skip
         edge_ends = np.zeros((n_draws, model.n_classes), np.int64)
-        per_sweep = _PER_SITE * n * model.n_classes + len(self.couplings.points)
+        per_sweep = _PER_SITE * n * model.n_classes + len(self.neighbors.points)
         sweep = 0
-        for n_warmup, first, last in cut_run(self.n_warmup, n_draws, self.thin, per_sweep, n):
+        for n_warmup, first, last in split_run(self.n_warmup, n_draws, self.thin, per_sweep, n):
             run_gibbs(
-                self.couplings, strength, weights, weighted, self.dense, labels, key,
-                np.uint64(sweep), n_warmup, self.thin, draws[first:last], edge_ends[first:last],
+                law, labels, key, np.uint64(sweep), n_warmup, self.thin, draws[first:last],
+                edge_ends[first:last],
             )  # fmt: skip
             n_more = n_warmup + (last - first) * self.thin
             sweep += n_more
@@ -220,35 +223,222 @@ class _GibbsRun:
         return edge_ends @ model.weights / 2.0
 
 
+class SymmetricNeighbors(NamedTuple):
+    """The neighbours of each point in the graph of one k, with weight 2 or 1.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n + 1,), dtype uint64
+        The neighbours of i are the entries ``starts[i] : starts[i + 1]`` of ``points``.
+    single_starts : ndarray of shape (n,), dtype uint64
+        Entries from ``starts[i]`` up to here have weight 2, those from here on weight 1.
+    points : ndarray, dtype uint32
+    degrees : ndarray of shape (n,), dtype uint32
+        The sum over j of w_ij, that is k plus the number of points that have i as neighbour.
+    """
+
+    starts: np.ndarray
+    single_starts: np.ndarray
+    points: np.ndarray
+    degrees: np.ndarray
+
+
+class GibbsLaw(NamedTuple):
+    """The conditionals of all sites at one (beta, k).
+
+    Attributes
+    ----------
+    neighbors : SymmetricNeighbors
+    strength : float
+        beta / k.
+    weights : ndarray of shape (n_classes,)
+    weighted : bool
+        Whether the weights differ.
+    """
+
+    neighbors: SymmetricNeighbors
+    strength: float
+    weights: np.ndarray
+    weighted: bool
+
+
+def list_symmetric_neighbors(graph: NeighborGraph, k: int) -> SymmetricNeighbors:
+    """List each point's neighbours in either direction, once each, mutual ones first.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    k : int
+
+    Returns
+    -------
+    SymmetricNeighbors
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels.gibbs import list_symmetric_neighbors
+    >>> graph = NeighborGraph.from_neighbors([[1, 0, 1]])
+    >>> neighbors = list_symmetric_neighbors(graph, 1)
+    >>> neighbors.points.tolist(), neighbors.degrees.tolist()
+    ([1, 0, 2, 1], [2, 3, 1])
+    """
+    incidence = graph.incidence
+    degrees = np.uint32(k) + incidence.in_degree[k - 1]
+    starts, single_starts, points = list_once(incidence.starts, incidence.points, degrees)
+    return SymmetricNeighbors(starts, single_starts, points, degrees)
+
+
 @kernel
-def run_gibbs(
-    couplings, strength, weights, weighted, dense, labels, key, sweep, n_warmup, thin, draws,
-    edge_ends,
-):  # fmt: skip
+def list_once(incident_starts, incident, degrees):
+    """Return the first three parts of :class:`SymmetricNeighbors`, for compiled code."""
+    n = len(degrees)
+    starts = np.zeros(n + 1, np.uint64)
+    single_starts = np.zeros(n, np.uint64)
+    points = np.empty(np.int64(degrees.sum()) + 1, np.uint32)
+    # sight[j] = 2i + 1 once i has met j, 2i + 2 once it has met j in the other direction too.
+    # Written without branches, which could not be predicted: every point is put at the end of
+    # the list, and the end moves on only if the point belongs there.
+    sight = np.zeros(n, np.uint64)
+    end = np.uint64(0)
+    for i in range(np.uint64(n)):
+        once = np.uint64(2) * i + _ONE
+        first = np.uint64(incident_starts[i])
+        last = first + np.uint64(degrees[i])
+        for e in range(first, last):
+            j = incident[e]
+            points[end] = j
+            again = np.uint64(sight[j] == once)
+            end += again
+            sight[j] = once + again
+        single_starts[i] = end
+        for e in range(first, last):
+            j = incident[e]
+            points[end] = j
+            end += np.uint64(sight[j] == once)
+        starts[i + _ONE] = end
+    return starts, single_starts, points[: np.int64(end)].copy()
+
+
+@kernel
+def run_gibbs(law, labels, key, sweep, n_warmup, thin, draws, edge_ends):
     """Make ``n_warmup`` sweeps, then ``thin`` sweeps for each row of ``edge_ends``.
 
     A run may be cut anywhere: what goes on is ``labels`` and the number of sweeps done, ``sweep``.
-    ``strength`` is beta / k; ``weighted`` tells whether ``weights`` differ. ``edge_ends`` receives
-    the ends of edges within each class, ``draws`` the labels if its rows have room for them.
+    ``edge_ends`` receives the ends of edges within each class, ``draws`` the labels if its rows
+    have room for them.
     """
-    if len(weights) == 2:
-        run_two_classes(
-            couplings, strength, weights, weighted, dense, labels, key, sweep, n_warmup, thin,
-            draws, edge_ends,
-        )  # fmt: skip
+    if len(law.weights) == 2:
+        _run_two_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends)
     else:
-        _run_many_classes(
-            couplings, strength, weights, weighted, labels, key, sweep, n_warmup, thin, draws,
-            edge_ends,
-        )  # fmt: skip
+        _run_many_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends)
 
 
 @kernel
-def _draw_start(labels, n_classes, key):
+def _run_two_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends):
+    neighbors, degrees = law.neighbors, law.neighbors.degrees
+    table, bases = threshold_table(law.strength, law.weights, degrees, law.weighted)
+    slots = (bases + _count_ones(labels, neighbors)).astype(np.uint32)
+    for draw in range(-1, len(edge_ends)):
+        for _ in range(n_warmup if draw < 0 else thin):
+            _sweep_two(labels, slots, table, neighbors, key_of_sweep(key, sweep))
+            sweep += _ONE
+        if draw >= 0:
+            for i in range(np.uint64(len(labels))):
+                label = np.uint64(labels[i])
+                ones = np.int64(slots[i]) - bases[i]
+                edge_ends[draw, label] += ones if label == 1 else np.int64(degrees[i]) - ones
+            _keep(labels, draws[draw])
+
+
+@kernel
+def _keep(labels, row):
+    """Copy the labels into a row, unless it is empty."""
+    for i in range(np.uint64(len(row))):
+        row[i] = labels[i]
+
+
+@kernel
+def draw_start(labels, n_classes, key):
     """Uniform labels, from a stream that no sweep uses."""
     stream = key_of_sweep(key, _START)
     for i in range(np.uint64(len(labels))):
         labels[i] = ((random_bits(stream, i) >> np.uint64(32)) * n_classes) >> np.uint64(32)
+
+
+@kernel
+def _threshold(log_odds):
+    """Of the 2**64 words, how many choose class 1: exact to a part in 2**53, and symmetric."""
+    rarer = np.uint64(2.0**64 / (1.0 + np.exp(abs(log_odds))))
+    if log_odds <= 0:
+        return rarer
+    largest = np.uint64(2**64 - 1)
+    return largest if rarer == 0 else largest - rarer + _ONE
+
+
+@kernel
+def threshold_table(strength, weights, degrees, weighted):
+    """Thresholds, and for each site the slot that it has when no neighbour is of class 1.
+
+    With equal weights only the difference of the two counts matters, which is even or odd with
+    the degree: two rows of the table serve every site. With class weights each degree that
+    occurs has a row of its own.
+    """
+    n = len(degrees)
+    largest = np.int64(degrees.max())
+    bases = np.empty(n, np.int64)
+    if not weighted:
+        half = largest // 2 + 1
+        size = 2 * half + 1
+        table = np.empty(2 * size, np.uint64)
+        for odd in range(2):
+            for m in range(size):
+                difference = 2 * (m - half) + odd
+                table[odd * size + m] = _threshold(strength * weights[0] * difference)
+        for i in range(n):
+            parity = np.int64(degrees[i]) % 2
+            bases[i] = parity * size + half - (np.int64(degrees[i]) + parity) // 2
+        return table, bases
+    row_starts = np.full(largest + 1, -1)
+    size = np.int64(0)
+    for i in range(n):
+        if row_starts[degrees[i]] < 0:
+            row_starts[degrees[i]] = size
+            size += np.int64(degrees[i]) + 1
+        bases[i] = row_starts[degrees[i]]
+    table = np.empty(size, np.uint64)
+    for degree in range(largest + 1):
+        if row_starts[degree] >= 0:
+            for ones in range(degree + 1):
+                log_odds = strength * (weights[1] * ones - weights[0] * (degree - ones))
+                table[row_starts[degree] + ones] = _threshold(log_odds)
+    return table, bases
+
+
+@kernel
+def _count_ones(labels, neighbors):
+    """Local field of class 1: the weighted number of neighbours that have it."""
+    counts = np.zeros(len(labels), np.int64)
+    for i in range(np.uint64(len(labels))):
+        for e in range(neighbors.starts[i], neighbors.starts[i + _ONE]):
+            if labels[neighbors.points[e]] == 1:
+                counts[i] += 2 if e < neighbors.single_starts[i] else 1
+    return counts
+
+
+@kernel
+def _sweep_two(labels, slots, table, neighbors, stream):
+    starts, single_starts, points, _ = neighbors
+    for i in range(np.uint64(len(labels))):
+        label = np.uint8(random_bits(stream, i) < table[np.uint64(slots[i])])
+        if label != labels[i]:
+            # A step of 1 or -1 (modulo 2**32) rather than two loops: which cannot be predicted.
+            step = np.uint32(label) - np.uint32(labels[i])
+            labels[i] = label
+            for e in range(starts[i], single_starts[i]):
+                slots[points[e]] += np.uint32(2) * step
+            for e in range(single_starts[i], starts[i + _ONE]):
+                slots[points[e]] += step
 
 
 @kernel
@@ -270,15 +460,15 @@ def _weight_table(strength, weights, weighted, largest_degree, largest_exponent)
 
 
 @kernel
-def _first_slots(labels, n_classes, stride, starts, single_starts, points):
+def _first_slots(labels, n_classes, stride, neighbors):
     slots = np.zeros(len(labels) * n_classes, np.uint32)
     width = np.uint64(n_classes)
     for i in range(np.uint64(len(labels))):
         for g in range(width):
             slots[i * width + g] = g * stride
-        for e in range(starts[i], starts[i + _ONE]):
-            step = np.uint32(2 if e < single_starts[i] else 1)
-            slots[i * width + np.uint64(labels[points[e]])] += step
+        for e in range(neighbors.starts[i], neighbors.starts[i + _ONE]):
+            step = np.uint32(2 if e < neighbors.single_starts[i] else 1)
+            slots[i * width + np.uint64(labels[neighbors.points[e]])] += step
     return slots
 
 
@@ -303,7 +493,8 @@ def _choose_of_many(table, logarithmic, slots, first, sums, bits):
 
 
 @kernel
-def _sweep_many(labels, slots, table, logarithmic, starts, single_starts, points, sums, stream):
+def _sweep_many(labels, slots, table, logarithmic, neighbors, sums, stream):
+    starts, single_starts, points, _ = neighbors
     two, one = np.uint32(2), np.uint32(1)
     width = np.uint64(len(sums))
     for i in range(np.uint64(len(labels))):
@@ -323,27 +514,22 @@ def _sweep_many(labels, slots, table, logarithmic, starts, single_starts, points
 
 
 @kernel
-def _run_many_classes(
-    couplings, strength, weights, weighted, labels, key, sweep, n_warmup, thin, draws, edge_ends
-):  # fmt: skip
-    starts, single_starts, points, degrees = couplings
+def _run_many_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends):
+    neighbors, n_classes = law.neighbors, len(law.weights)
     table, logarithmic, stride = _weight_table(
-        strength, weights, weighted, np.int64(degrees.max()), _LARGEST_EXPONENT
-    )
-    slots = _first_slots(labels, len(weights), stride, starts, single_starts, points)
-    sums = np.empty(len(weights))
-    width = np.uint64(len(weights))
+        law.strength, law.weights, law.weighted, np.int64(neighbors.degrees.max()),
+        _LARGEST_EXPONENT,
+    )  # fmt: skip
+    slots = _first_slots(labels, n_classes, stride, neighbors)
+    sums, width = np.empty(n_classes), np.uint64(n_classes)
     for draw in range(-1, len(edge_ends)):
         for _ in range(n_warmup if draw < 0 else thin):
             stream = key_of_sweep(key, sweep)
-            _sweep_many(
-                labels, slots, table, logarithmic, starts, single_starts, points, sums, stream
-            )
+            _sweep_many(labels, slots, table, logarithmic, neighbors, sums, stream)
             sweep += _ONE
         if draw >= 0:
             for i in range(np.uint64(len(labels))):
                 label = np.uint64(labels[i])
                 ends = np.int64(slots[i * width + label]) - np.int64(label * stride)
                 edge_ends[draw, label] += ends
-            if draws.shape[1] > 0:
-                draws[draw] = labels
+            _keep(labels, draws[draw])

@@ -12,7 +12,6 @@ started first.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,15 +19,18 @@ import numpy as np
 
 from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
-from bayesknn.labels.bonds import Scratch, bond_rate, new_scratch
-from bayesknn.labels.couplings import _list_once
-from bayesknn.labels.gibbs import _draw_start, run_gibbs
-from bayesknn.labels.gibbs_two import prefers_rows
-from bayesknn.labels.layout import Layout, local_layout
-from bayesknn.labels.perfect import check_perfect
-from bayesknn.labels.perfect_bonds import BondScratch, _draw_bonds, bond_scratch
+from bayesknn.labels.gibbs import GibbsLaw, SymmetricNeighbors, draw_start, list_once, run_gibbs
+from bayesknn.labels.memory_layout import MemoryLayout, lay_out_in_memory
+from bayesknn.labels.mixing import errors_apart
+from bayesknn.labels.perfect import (
+    BondScratch,
+    RandomCluster,
+    bond_scratch,
+    check_perfect,
+    draw_perfectly,
+)
 from bayesknn.labels.sampling import METHODS
-from bayesknn.labels.swendsen_wang import sweep_clusters
+from bayesknn.labels.swendsen_wang import Scratch, bond_rate, new_scratch, sweep_clusters
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.statistics import sum_agreement
 
@@ -106,7 +108,7 @@ class LabelSampler:
     n_sweeps : int
         Of each draw; 0 for perfect draws.
     model : BoltzmannModel
-    layout : Layout
+    layout : MemoryLayout
         The graph as this sampler walks it.
     observed : ndarray of shape (n,)
         The data, in the order of the layout.
@@ -117,7 +119,7 @@ class LabelSampler:
     method: str
     n_sweeps: int
     model: BoltzmannModel
-    layout: Layout
+    layout: MemoryLayout
     observed: np.ndarray
     initial: np.ndarray
 
@@ -188,7 +190,7 @@ class LabelSampler:
         own = self.sample_agreement(beta, k, parts[0])
         for (name, start), part in zip(starts.items(), parts[1:], strict=True):
             other = replace(self, initial=start).sample_agreement(beta, k, part)
-            if _standard_score(own, other) > _DISAGREEMENT:
+            if errors_apart(own, other) > _DISAGREEMENT:
                 return [
                     f"{self.n_sweeps} {self.method} sweeps are too few at beta={beta:.3g}, k={k}: "
                     f"the labels drawn agree on {own.mean():.5g} edges, those started from {name} "
@@ -235,9 +237,9 @@ def make_label_sampler(
     n_sweeps = check_count(n_sweeps, "n_sweeps", low=0 if method == "perfect" else 1)
     if method == "gibbs":
         # Its lists of neighbours are those of the graph itself.
-        layout = Layout(model.graph.neighbors, np.arange(model.n_points, dtype=np.uint32))
+        layout = MemoryLayout(model.graph.neighbors, np.arange(model.n_points, dtype=np.uint32))
     else:
-        layout = local_layout(model.graph, model.k_max)
+        layout = lay_out_in_memory(model.graph, model.k_max)
     if method == "perfect":
         check_perfect(model)
     observed = model.check_labels(observed)[layout.order].astype(model.label_dtype)
@@ -292,9 +294,10 @@ def _dispatch(swendsen_wang, perfect, gibbs, sampler, beta, k, key):
 @kernel
 def _start(initial, sampler, key):
     if initial.size > 0:
-        sampler.labels[:] = initial
+        for i in range(np.uint64(initial.size)):
+            sampler.labels[i] = initial[i]
     else:
-        _draw_start(sampler.labels, np.uint64(sampler.n_classes), key)
+        draw_start(sampler.labels, np.uint64(sampler.n_classes), key)
 
 
 @kernel
@@ -312,16 +315,16 @@ def _draw_swendsen_wang(tools, sampler, beta, k, key):
 def _draw_perfect(tools, sampler, class_weight, beta, k, key):
     rate = bond_rate(beta, k)
     if class_weight is not None:
-        # See perfect_bonds.py: the mean weight, and a pull on every point to the heavier class.
+        # See perfect.py: the mean weight, and a pull on every point to the heavier class.
         half = rate * abs(class_weight[1] - class_weight[0]) / 2.0
         for i in range(np.uint64(tools.pull.size)):
             tools.pull[i] = half * (k + np.int64(tools.in_degree[k - 1, i]))
         rate *= class_weight.mean()
     first = np.int64(min(max(tools.past[0], 1.0), float(tools.max_past)))
-    past, n_apart = _draw_bonds(
-        sampler.neighbors, k, rate, sampler.n_classes, tools.pull, tools.heavier, key,
-        np.uint64(0), first, tools.max_past, tools.scratch, sampler.labels,
-    )  # fmt: skip
+    law = RandomCluster(sampler.neighbors, k, rate, sampler.n_classes, tools.pull, tools.heavier)
+    past, n_apart = draw_perfectly(
+        law, key, np.uint64(0), first, tools.max_past, tools.scratch, sampler.labels
+    )
     tools.past[0] = past * (_LATER if past == first else _EARLIER)
     return n_apart
 
@@ -329,15 +332,13 @@ def _draw_perfect(tools, sampler, class_weight, beta, k, key):
 @kernel
 def _draw_gibbs(tools, sampler, class_weight, beta, k, key):
     degrees = np.uint32(k) + tools.in_degree[k - 1]
-    starts, single_starts, points = _list_once(tools.starts, tools.points, degrees)
-    couplings = (starts, single_starts, points, degrees)
+    starts, single_starts, points = list_once(tools.starts, tools.points, degrees)
+    neighbors = SymmetricNeighbors(starts, single_starts, points, degrees)
+    law = GibbsLaw(neighbors, bond_rate(beta, k), tools.weights, class_weight is not None)
     _start(tools.initial, sampler, key)
     nothing = np.empty((0, 0), sampler.labels.dtype)
-    run_gibbs(
-        couplings, bond_rate(beta, k), tools.weights, class_weight is not None,
-        prefers_rows(couplings), sampler.labels, key, np.uint64(0), tools.n_sweeps, 1,
-        nothing, np.empty((0, 0), np.int64),
-    )  # fmt: skip
+    ends = np.empty((0, 0), np.int64)
+    run_gibbs(law, sampler.labels, key, np.uint64(0), tools.n_sweeps, 1, nothing, ends)
     return 0
 
 
@@ -346,10 +347,3 @@ def _fill_agreement(sampler, beta, k, keys, values):
     for d in range(keys.size):
         draw_labels(sampler, beta, k, keys[d])
         values[d] = agreement_at(sampler, sampler.labels, k, k)[0]
-
-
-def _standard_score(values: np.ndarray, others: np.ndarray) -> float:
-    """Difference of two means in standard errors."""
-    apart = abs(values.mean() - others.mean())
-    error = math.sqrt(values.var() / len(values) + others.var() / len(others))
-    return float(apart / error) if error > 0.0 else (math.inf if apart > 0.0 else 0.0)

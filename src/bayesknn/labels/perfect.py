@@ -1,9 +1,27 @@
 """Perfect draws of the labels given (beta, k): exact, with no warm-up to choose (Section 3.4).
 
-Two couplings from the past stand behind one function. ``perfect_bonds.py`` couples the bonds of
-the random-cluster form, works for any number of classes and at any beta, and is the one to use.
-``perfect_sites.py`` couples the labels, is the one the paper describes, and is the check on the
-other.
+The paper notes that perfect sampling beyond two classes "has not yet been achieved". In its
+random-cluster form the model is monotone for every G: each directed edge is a bond, open or
+closed, mutual neighbours being two bonds, and the weight of a configuration is
+``prod p^open (1 - p)^closed * G^clusters`` with ``p = 1 - exp(-beta / k)``. Giving every cluster a
+uniform class of its own turns it into a draw of the labels.
+
+The heat-bath of one bond opens it with probability p if its ends are connected by other open
+bonds, and with probability ``p / (p + (1 - p) G)`` if not. More open bonds never make it less
+likely to open, so chains started all open and all closed, driven by the same numbers, enclose
+every other chain; started far enough back they have met by time zero (Propp and Wilson, 1996).
+The clusters need to be the same at time zero, not the bonds.
+
+A sweep costs about n * beta whatever k: only bonds whose number falls below p can open, and the
+gaps between them are geometric. All the others close when their turn comes, which is when they
+leave the window of ``connectivity.py``. Nothing is stored of the past: the numbers of a sweep are
+a function of (key, draw, sweep), and going further back replays them.
+
+Two classes with weights a_0 and a_1 are the same model with the mean weight and a pull on every
+point towards the heavier class, ``exp(beta / k * |a_1 - a_0| / 2 * degree_i)``, because a directed
+edge within class 1 counts ``(a_0 + a_1) / 2 + (a_1 - a_0) / 2`` and one within class 0 the
+difference. The pull is a bond from each point to one more point, whose class is the heavier; that
+is monotone as well.
 
 Draw d is a function of the key and of d, so asking for more draws, or for more threads, changes
 none of them, and neither does interrupting and asking again. What would bias perfect sampling,
@@ -23,24 +41,23 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from bayesknn._utils.checks import check_count
+from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.exceptions import CoalescenceError
-from bayesknn.labels.layout import local_layout
-from bayesknn.labels.perfect_bonds import _draw_bonds_batch, bond_scratch, bond_strengths
-from bayesknn.labels.perfect_sites import _draw_sites_batch, site_scratch, site_tables
+from bayesknn.labels.connectivity import _connect, _connected, _new_forest, _part_all, _root
+from bayesknn.labels.memory_layout import lay_out_in_memory
+from bayesknn.labels.swendsen_wang import bond_rate, open_probability
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
 
-# A thread's own function that makes draws, and what prepares one.
-_MakeDraws = Callable[..., int]
-_Prepare = Callable[[], _MakeDraws]
-
-_ALGORITHMS = ("auto", "bonds", "sites")
 # Draws that find out with how long a past to begin.
 _N_PILOTS = 8
 # Draws and sweeps share a counter of 64 bits.
 _MOST = 2**31
 # Updates of a point per call of a kernel, about half a second, so that Ctrl-C is heard in between.
 _WORK_PER_CALL = 2**22
+_DRAW_SHIFT = np.uint64(32)
+_ONE = np.uint64(1)
 
 
 class PerfectInfo(NamedTuple):
@@ -48,8 +65,6 @@ class PerfectInfo(NamedTuple):
 
     Attributes
     ----------
-    algorithm : str
-        "bonds" or "sites".
     n_sweeps : ndarray of shape (n_draws,), dtype int64
         How many sweeps back the chains that met were started. The past is doubled until they
         meet; after the first few draws it begins where those say it costs least.
@@ -57,9 +72,61 @@ class PerfectInfo(NamedTuple):
         S_k of each draw; with class weights, the sum over g of a_g times the edges within g.
     """
 
-    algorithm: str
     n_sweeps: np.ndarray
     agreement: np.ndarray
+
+
+class RandomCluster(NamedTuple):
+    """The model at one (beta, k) in its random-cluster form.
+
+    Attributes
+    ----------
+    neighbors : ndarray of shape (k_max, n), dtype uint32
+    k : int
+    rate : float
+        Strength of a bond between neighbours: beta / k, times the mean class weight.
+    n_classes : int
+    pull : ndarray of shape (n,) or (0,)
+        Strength of each point's bond to the heavier class; empty with equal weights.
+    heavier : int
+        That class.
+    """
+
+    neighbors: np.ndarray
+    k: int
+    rate: float
+    n_classes: int
+    pull: np.ndarray
+    heavier: int
+
+
+class BondScratch(NamedTuple):
+    """Memory that a draw works in, allocated once and used for any beta, k and key.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (2 * (n + 1),), dtype uint64
+        The forests of the two chains, with one point more than the graph for the pull.
+    roots : ndarray of shape (n + 1,), dtype uint32
+        After a draw: a point that stands for the cluster of each point.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    roots: np.ndarray
+
+
+def bond_scratch(n_points: int) -> BondScratch:
+    """Allocate what :func:`_draw_bonds` works in.
+
+    Examples
+    --------
+    >>> from bayesknn.labels.perfect import bond_scratch
+    >>> bond_scratch(250).roots.shape
+    (251,)
+    """
+    size = n_points + 1
+    return BondScratch(_new_forest(size), _new_forest(size), np.empty(size, np.uint32))
 
 
 def perfect_labels(
@@ -69,7 +136,6 @@ def perfect_labels(
     *,
     key: np.uint64,
     n_draws: int = 1,
-    algorithm: str = "auto",
     max_sweeps: int = 2**16,
     n_jobs: int | None = None,
     report: Callable[[float], None] = lambda steps: None,
@@ -85,9 +151,6 @@ def perfect_labels(
     key : numpy.uint64
         From :func:`bayesknn._utils.random.spawn_keys`. Draw d is a function of the key and d alone.
     n_draws : int
-    algorithm : {"auto", "bonds", "sites"}
-        "bonds" couples the bonds of the random-cluster form, "sites" the labels themselves (two
-        classes, and slow where the labels are strongly dependent). "auto" is "bonds".
     max_sweeps : int
         How far into the past to go before giving up.
     n_jobs : int, optional
@@ -113,42 +176,41 @@ def perfect_labels(
     >>> from bayesknn.model import BoltzmannModel
     >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), n_classes=3)
     >>> labels, info = perfect_labels(ring, 1.0, 1, n_draws=4, key=spawn_keys(0, 1)[0])
-    >>> labels.shape, info.algorithm
-    ((4, 5), 'bonds')
+    >>> labels.shape, info.n_sweeps.shape
+    ((4, 5), (4,))
     """
     model.refuse_fixed("perfect sampling")
     beta, k = check_beta(beta), model.graph.check_k(k)
     n_draws = check_count(n_draws, "n_draws", high=_MOST)
     max_sweeps = check_count(max_sweeps, "max_sweeps", high=_MOST)
-    algorithm = _choose_algorithm(algorithm, model)
-    prepare = (_prepare_bonds if algorithm == "bonds" else _prepare_sites)(
-        model, beta, k, np.uint64(key), max_sweeps
-    )
+    check_perfect(model)
+    layout = lay_out_in_memory(model.graph, k)
+    law = random_cluster(model, beta, k)._replace(neighbors=layout.neighbors)
+    if law.pull.size:
+        law = law._replace(pull=law.pull[layout.order])
+
+    def make_draws(first: int, n_start: int, scratch: BondScratch, n_sweeps: np.ndarray) -> int:
+        rows = np.empty((len(n_sweeps), model.n_points), labels.dtype)
+        n_apart = _draw_batch(
+            law, np.uint64(key), np.uint64(first), n_start, max_sweeps, scratch, rows, n_sweeps
+        )
+        labels[first : first + len(rows), layout.order] = rows
+        return n_apart
+
     labels = np.empty((n_draws, model.n_points), model.label_dtype)
     n_sweeps = np.zeros(n_draws, np.int64)
-    n_apart = _fill(prepare, labels, n_sweeps, effective_n_jobs(n_jobs), report)
+    n_apart = _make_all(make_draws, model.n_points, n_sweeps, effective_n_jobs(n_jobs), report)
     if n_apart.any():
         draw = int(np.argmax(n_apart > 0))
         past, apart = int(n_sweeps[draw]), int(n_apart[draw])
-        advice = "raise max_sweeps, or use Swendsen-Wang, which needs no past but is approximate"
-        if algorithm == "sites":
-            advice = "use algorithm='bonds', or raise max_sweeps"
         raise CoalescenceError(
             f"draw {draw} at beta={beta:g}, k={k}: {apart} of {model.n_points} points were still "
-            f"apart after a past of {past} sweeps; {advice}",
+            f"apart after a past of {past} sweeps; raise max_sweeps, or use Swendsen-Wang, which "
+            "needs no past but is approximate",
             past,
             apart,
         )
-    return labels, PerfectInfo(algorithm, n_sweeps, model.agreement(labels, k))
-
-
-def _choose_algorithm(algorithm: str, model: BoltzmannModel) -> str:
-    if algorithm not in _ALGORITHMS:
-        raise ValueError(f"algorithm must be one of {', '.join(_ALGORITHMS)}, got {algorithm!r}")
-    if algorithm == "sites" and model.n_classes != 2:
-        raise ValueError(f"algorithm='sites' needs two classes, got {model.n_classes}; use 'bonds'")
-    check_perfect(model)
-    return "sites" if algorithm == "sites" else "bonds"
+    return labels, PerfectInfo(n_sweeps, model.agreement(labels, k))
 
 
 def check_perfect(model: BoltzmannModel) -> None:
@@ -160,70 +222,64 @@ def check_perfect(model: BoltzmannModel) -> None:
         )
 
 
-def _prepare_bonds(
-    model: BoltzmannModel, beta: float, k: int, key: np.uint64, max_sweeps: int
-) -> _Prepare:
-    graph = model.graph
-    layout = local_layout(graph, k)
-    rate, pull, heavier = bond_strengths(model, beta, k)
-    pull = pull[layout.order] if pull.size else pull
+def random_cluster(model: BoltzmannModel, beta: float, k: int) -> RandomCluster:
+    """Turn (beta, k) and class weights into the strengths of the bonds.
 
-    def prepare() -> _MakeDraws:
-        scratch = bond_scratch(graph.n_points)
+    Parameters
+    ----------
+    model : BoltzmannModel
+        Its weights are all equal, or of two classes.
+    beta : float
+    k : int
 
-        def make(first: int, n_start: int, labels: np.ndarray, n_sweeps: np.ndarray) -> int:
-            rows = labels if layout.neighbors is graph.neighbors else np.empty_like(labels)
-            n_apart = _draw_bonds_batch(
-                layout.neighbors, k, rate, model.n_classes, pull, heavier, key, np.uint64(first),
-                n_start, max_sweeps, scratch, rows, n_sweeps,
-            )  # fmt: skip
-            if rows is not labels:
-                labels[:, layout.order] = rows
-            return n_apart
+    Returns
+    -------
+    RandomCluster
 
-        return make
-
-    return prepare
-
-
-def _prepare_sites(
-    model: BoltzmannModel, beta: float, k: int, key: np.uint64, max_sweeps: int
-) -> _Prepare:
-    tables = site_tables(model, beta, k)
-
-    def prepare() -> _MakeDraws:
-        scratch = site_scratch(model.n_points)
-
-        def make(first: int, n_start: int, labels: np.ndarray, n_sweeps: np.ndarray) -> int:
-            return _draw_sites_batch(
-                tables, key, np.uint64(first), n_start, max_sweeps, scratch, labels, n_sweeps
-            )
-
-        return make
-
-    return prepare
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels.perfect import random_cluster
+    >>> from bayesknn.model import BoltzmannModel
+    >>> model = BoltzmannModel(NeighborGraph.from_neighbors([[1, 0, 1]]), 2, [1.0, 1.5])
+    >>> law = random_cluster(model, 2.0, 1)
+    >>> law.rate, law.pull.tolist(), law.heavier
+    (2.5, [1.0, 1.5, 0.5], 1)
+    """
+    rate, pull = float(bond_rate(beta, k)), np.empty(0)
+    weights, neighbors = model.weights, model.graph.neighbors
+    if model.unequal_weight is not None:
+        degrees = k + np.bincount(neighbors[:k].ravel(), minlength=model.n_points)
+        pull = rate * abs(weights[1] - weights[0]) / 2.0 * degrees
+    mean = float(weights.mean()) if pull.size else model.common_weight
+    heavier = int(np.argmax(weights))
+    return RandomCluster(neighbors, k, rate * mean, model.n_classes, pull, heavier)
 
 
-def _fill(
-    prepare: _Prepare,
-    labels: np.ndarray,
+def _make_all(
+    make_draws: Callable[[int, int, BondScratch, np.ndarray], int],
+    n_points: int,
     n_sweeps: np.ndarray,
     n_threads: int,
     report: Callable[[float], None],
 ) -> np.ndarray:
-    """Make every draw, or all up to one that fails; how many points each left apart."""
-    n_draws, n_points = labels.shape
+    """Make every draw, or all up to one that fails; how many points each left apart.
+
+    ``make_draws(first, n_start, scratch, n_sweeps)`` makes the draws from ``first`` on, starting
+    with a past of ``n_start``, and returns how many points the last one left apart.
+    """
+    n_draws = len(n_sweeps)
     interrupted = threading.Event()
     n_apart = np.zeros(n_draws, np.int64)
 
     def make_range(begin: int, end: int, n_start: int) -> None:
-        make = prepare()
+        scratch = bond_scratch(n_points)
         step = max(1, _WORK_PER_CALL // (n_points * n_start))
         for first in range(begin, end, step):
             if interrupted.is_set():
                 return
             part = slice(first, min(first + step, end))
-            n_left = make(first, n_start, labels[part], n_sweeps[part])
+            n_left = make_draws(first, n_start, scratch, n_sweeps[part])
             if n_left > 0:
                 # The draws after the one that failed have not been started.
                 failed = first + int(np.flatnonzero(n_sweeps[part])[-1])
@@ -231,25 +287,25 @@ def _fill(
                 return
             report(part.stop - part.start)
 
-    def make_all(begin: int, end: int, n_start: int) -> None:
+    def make_in_threads(begin: int, end: int, n_start: int) -> None:
         bounds = np.linspace(begin, end, min(n_threads, end - begin) + 1).astype(int).tolist()
         if len(bounds) == 2:
             make_range(begin, end, n_start)
-        else:
-            with ThreadPoolExecutor(len(bounds) - 1) as threads:
-                starts = [n_start] * (len(bounds) - 1)
-                try:
-                    list(threads.map(make_range, bounds[:-1], bounds[1:], starts))
-                except KeyboardInterrupt:
-                    # The pool waits for its threads, which would go on to their ends.
-                    interrupted.set()
-                    raise
+            return
+        with ThreadPoolExecutor(len(bounds) - 1) as threads:
+            starts = [n_start] * (len(bounds) - 1)
+            try:
+                list(threads.map(make_range, bounds[:-1], bounds[1:], starts))
+            except KeyboardInterrupt:
+                # The pool waits for its threads, which would go on to their ends.
+                interrupted.set()
+                raise
 
     n_pilots = min(n_draws, _N_PILOTS)
     # Where chains meet soon they do so in about log n sweeps.
-    make_all(0, n_pilots, 2 ** int(math.log2(max(math.log2(n_points), 4.0))))
+    make_in_threads(0, n_pilots, 2 ** int(math.log2(max(math.log2(n_points), 4.0))))
     if n_draws > n_pilots and not n_apart.any():
-        make_all(n_pilots, n_draws, _best_start(n_sweeps[:n_pilots]))
+        make_in_threads(n_pilots, n_draws, _best_start(n_sweeps[:n_pilots]))
     return n_apart
 
 
@@ -259,3 +315,150 @@ def _best_start(pasts: np.ndarray) -> int:
     # A past that is too short costs all its doublings on the way to the one that does.
     costs = np.where(pasts <= starts, starts, 2 * pasts - starts)
     return int(starts[np.argmin(costs.sum(axis=1)), 0])
+
+
+@kernel
+def _sure_share(p, n_classes):
+    """Of the numbers that can open a bond, those below p, the share that opens it in any case."""
+    return 1.0 / (p + (1.0 - p) * n_classes)
+
+
+@kernel
+def _update_bond(scratch, i, j, now, since, share, sure, first, split):
+    """Heat-bath of one bond of both chains; whether it opens in the upper chain alone.
+
+    ``share`` is the bond's number as a share of the largest that can open it; below ``sure`` it
+    opens even if nothing else connects its ends.
+    """
+    lower, upper = scratch.lower, scratch.upper
+    if share < sure:
+        _connect(upper, i, j, now, since)
+        if split:
+            _connect(lower, i, j, now, since)
+        return False
+    if split and _connected(lower, i, j, since):
+        _connect(lower, i, j, now, since)
+        _connect(upper, i, j, now, since)
+        return False
+    # In its first sweep the upper chain takes every bond that can open: starting from all open it
+    # could take no more.
+    if first or _connected(upper, i, j, since):
+        _connect(upper, i, j, now, since)
+        return split
+    return False
+
+
+@kernel
+def _sweep_bonds(law, sweep_key, start, first, split, scratch):
+    """Refresh every bond once; the time of the last one open in the upper chain alone, or 0.
+
+    Time advances by one per bond. The bonds of point 0 come first, nearest neighbour first, then
+    those of point 1, and so on, and the pull on every point at the end.
+    """
+    neighbors, pull, rate = law.neighbors, law.pull, law.rate
+    n, n_ranks = np.uint64(neighbors.shape[1]), np.uint64(law.k)
+    n_bonds = n * n_ranks
+    length = n_bonds + np.uint64(pull.size)
+    sure = _sure_share(open_probability(rate), law.n_classes)
+    scale, end = -1.0 / rate if rate > 0.0 else -np.inf, np.float64(n_bonds)
+    last_apart = np.uint64(0)
+    bond, counter = np.uint64(0), np.uint64(0)
+    while True:
+        # The number of bonds passed over, whose own numbers are too large to open them.
+        gap = np.log(1.0 - as_uniform(random_bits(sweep_key, counter))) * scale
+        if not gap < end:
+            break
+        bond += np.uint64(gap)
+        if bond >= n_bonds:
+            break
+        share = as_uniform(random_bits(sweep_key, counter + _ONE))
+        counter += np.uint64(2)
+        i = bond // n_ranks
+        j = np.uint64(neighbors[bond - i * n_ranks, i])
+        now = start + bond
+        since = now - length + _ONE
+        if _update_bond(scratch, i, j, now, since, share, sure, first, split):
+            last_apart = now
+        bond += _ONE
+    for point in range(np.uint64(pull.size)):
+        p = open_probability(pull[point])
+        number = as_uniform(random_bits(sweep_key, np.uint64(2) * n_bonds + np.uint64(2) + point))
+        if number < p:
+            now = start + n_bonds + point
+            since = now - length + _ONE
+            sure = _sure_share(p, law.n_classes)
+            if _update_bond(scratch, point, n, now, since, number / p, sure, first, split):
+                last_apart = now
+    return last_apart
+
+
+@kernel
+def _run_bonds(law, key, draw, n_sweeps, scratch):
+    """Run both chains from ``n_sweeps`` sweeps back; how many points have not met at time zero."""
+    lower, upper, roots = scratch.lower, scratch.upper, scratch.roots
+    length = np.uint64(law.neighbors.shape[1]) * np.uint64(law.k) + np.uint64(law.pull.size)
+    _part_all(lower)
+    _part_all(upper)
+    # Time starts late enough for "one sweep ago" never to reach back to 0, which means no link.
+    start = length + _ONE
+    split = True
+    for back in range(n_sweeps, 0, -1):
+        sweep_key = key_of_sweep(key, (draw << _DRAW_SHIFT) | np.uint64(back))
+        last_apart = _sweep_bonds(law, sweep_key, start, back == n_sweeps, split, scratch)
+        # With no bond that is open in one chain only the chains are one, and stay so.
+        split = split and last_apart >= start
+        start += length
+    since = start - length
+    n_apart = 0
+    for i in range(np.uint64(roots.size)):
+        root = _root(upper, i, since)
+        roots[i] = np.uint32(root)
+        if split and _root(lower, i, since) != root:
+            n_apart += 1
+    return n_apart
+
+
+@kernel
+def _colour_clusters(law, key, draw, roots, labels):
+    """Give every cluster a uniform class; the one of the extra point has the heavier class."""
+    # Sweeps are counted from 1, which leaves the numbers of sweep 0 to the classes.
+    sweep_key = key_of_sweep(key, draw << _DRAW_SHIFT)
+    for i in range(np.uint64(labels.size)):
+        root = np.uint64(roots[i])
+        if root == np.uint64(roots[labels.size]):
+            labels[i] = law.heavier
+        else:
+            labels[i] = np.uint64(as_uniform(random_bits(sweep_key, root)) * law.n_classes)
+
+
+@kernel
+def draw_perfectly(law, key, draw, n_start, max_sweeps, scratch, labels):
+    """Make one perfect draw; return how far back it began and how many points were apart.
+
+    The labels depend on ``key`` and ``draw`` alone, not on ``n_start``, the past that is tried
+    first and then doubled. When points are still apart at ``max_sweeps`` the labels are not
+    touched.
+    """
+    n_sweeps = min(n_start, max_sweeps)
+    while True:
+        n_apart = _run_bonds(law, key, draw, n_sweeps, scratch)
+        if n_apart == 0:
+            _colour_clusters(law, key, draw, scratch.roots, labels)
+        if n_apart == 0 or n_sweeps == max_sweeps:
+            return n_sweeps, n_apart
+        n_sweeps = min(2 * n_sweeps, max_sweeps)
+
+
+@kernel
+def _draw_batch(law, key, first, n_start, max_sweeps, scratch, labels, n_sweeps):
+    """Make the draws ``first``, ``first + 1``, ... into the rows of labels, until one fails.
+
+    Returns how many points of the last draw were apart.
+    """
+    for d in range(labels.shape[0]):
+        n_sweeps[d], n_apart = draw_perfectly(
+            law, key, first + np.uint64(d), n_start, max_sweeps, scratch, labels[d]
+        )
+        if n_apart > 0:
+            return n_apart
+    return 0

@@ -18,8 +18,8 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import spawn_keys
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.autocorrelation import autocorrelation_time
 from bayesknn.labels.gibbs import gibbs_labels
+from bayesknn.labels.mixing import autocorrelation_time, errors_apart
 from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 from bayesknn.model import BoltzmannModel, as_model
@@ -162,24 +162,28 @@ def sample_labels(
     starts = [initial]
     if initial is None and n_draws > 1:
         starts = [None, np.zeros(model.n_points, np.int64)]
-    shares = np.diff(np.linspace(0, n_draws, len(starts) + 1).astype(int))
-    n_sweeps = len(starts) * n_warmup + n_draws * thin
-    options: dict[str, Any] = {}
+    options = {"n_warmup": n_warmup, "thin": thin}
     recorded_k = k
     if method == "swendsen-wang" and not return_info:
         # Chains are compared by who agrees with the nearest neighbour, which costs n a draw.
         options["recorded_k"] = recorded_k = 1
+    shares = np.diff(np.linspace(0, n_draws, len(starts) + 1).astype(int)).tolist()
+    n_sweeps = len(starts) * n_warmup + n_draws * thin
     with progress("Drawing labels", total=n_sweeps, verbose=verbose) as report:
         runs = [
             _CHAINS[method](
-                model, beta, k, n_draws=int(share), n_warmup=n_warmup, thin=thin,
-                initial=start, key=key, report=report, **options,
+                model, beta, k, n_draws=share, initial=start, key=key, report=report, **options
             )
             for start, share, key in zip(starts, shares, keys, strict=False)
-        ]  # fmt: skip
+        ]
     labels = np.concatenate([draws for draws, _ in runs])
     series = [info.agreement for _, info in runs]
-    disagreement = _compare(series)
+    times = [autocorrelation_time(one) for one in series]
+    disagreement = np.nan
+    if len(series) == 2 and min(shares) >= _FEWEST_TO_COMPARE:
+        # A chain that never moves has no time of its own.
+        at_least = (max(1.0, times[0]), max(1.0, times[1]))
+        disagreement = errors_apart(series[0], series[1], at_least)
     if disagreement > _DISAGREEMENT:
         warnings.warn(
             f"{method} chains started from random and from equal labels have not met at "
@@ -189,29 +193,6 @@ def sample_labels(
             MixingWarning,
             stacklevel=2,
         )
-    times = [autocorrelation_time(one) for one in series]
-    info = SampleInfo(
-        method,
-        n_sweeps,
-        np.concatenate(series),
-        float(np.average(times, weights=shares)),
-        None,
-        disagreement,
-    )
+    time = float(np.average(times, weights=shares))
+    info = SampleInfo(method, n_sweeps, np.concatenate(series), time, None, disagreement)
     return (labels, info) if return_info else labels
-
-
-def _compare(series: list[np.ndarray]) -> float:
-    """Difference of the means of two chains in standard errors, NaN if there is too little."""
-    if len(series) < 2 or min(map(len, series)) < _FEWEST_TO_COMPARE:
-        return float("nan")
-    apart = abs(series[0].mean() - series[1].mean())
-    times = [autocorrelation_time(one) for one in series]
-    # A chain that never moves has no error of its own to offer.
-    variance = sum(
-        one.var() * (1.0 if np.isnan(time) else max(time, 1.0)) / len(one)
-        for one, time in zip(series, times, strict=True)
-    )
-    if variance == 0.0:
-        return 0.0 if apart == 0.0 else float("inf")
-    return float(apart / np.sqrt(variance))

@@ -1,11 +1,44 @@
-"""Draws of the labels by Swendsen-Wang, for any number of classes (Section 3; SPEC, KERNELS).
+"""Draws of the labels by Swendsen-Wang, for any number of classes (Section 3).
 
 The model ``f(y) = exp(beta / k * S_k(y)) / Z`` is a Potts model on the neighbour graph. A sweep
-draws the bonds given the labels (:mod:`bayesknn.labels.bonds`), finds the clusters they bind
-(:mod:`bayesknn.labels.clusters`), and gives every cluster a fresh colour: uniform over the
-classes, or, with class weights, class g with probability proportional to the bond weight of g to
-the power of the number of bonds in the cluster. Both steps are exact conditional draws, so the
-model's law is invariant, and the clusters are independent given the bonds.
+draws bonds on edges whose ends agree, finds the clusters that they bind, and gives every cluster a
+fresh colour: uniform over the classes, or, with class weights, class g with probability
+proportional to the bond weight of g to the power of the number of bonds in the cluster. Both steps
+are exact conditional draws, so the model's law is invariant, and the clusters are independent given
+the bonds.
+
+**Bonds.** The weight of a directed edge whose ends share the class g is ``exp(rate * a_g)``, with
+``rate = beta / k`` and ``a_g = 1`` without class weights. Two expansions of it give two ways to
+draw the bonds, both exact:
+
+* as events, ``sum over m of (rate * a_g)**m / m!``: an agreeing edge carries Poisson(rate * a_g)
+  events, so the candidates are a Poisson process over all ``n * k`` edges. Their number is
+  Poisson(n * beta) and each falls on a uniform edge, so a sweep costs about n * beta whatever k,
+  and every candidate is placed on its own, with no walk along the edges.
+* edge by edge, ``1 + (exp(rate * a_g) - 1)``: an agreeing edge is open with probability
+  ``1 - exp(-rate * a_g)``. This costs n * k, which is less where k is small next to beta.
+
+At least one event on an edge has that same probability ``1 - exp(-rate * a_g)``; mutual
+neighbours are two directed edges, hence two chances. Candidates are drawn by blocks of points,
+so that what is read together lies together.
+
+**Layers.** Models between two k, ``exp(sum over j of rate_j * S_k_j)``, lie on the way from one k
+to another, where log Z is integrated (Section 3.3). Every layer j is the graph of its own k, and
+events come independently on each, so that the candidates of all layers together are those of the
+sum. All layers read the same lists of neighbours.
+
+**Clusters.** A forest in which every root is its cluster's lowest point: ``roots[i] <= i`` always
+holds, so one pass in index order flattens it. Bonds are joined in rounds without unpredictable
+branches: every bond hooks the higher of two roots to the lower, the forest is flattened, and the
+bonds that now lie inside a cluster are dropped. A bond overwritten by another one of the same root
+is not lost, it is still there in the next round. Few bonds are left after three or four rounds;
+those, and any for which rounds do not help, are joined one by one.
+
+**The estimator of E[S_k].** Given the clusters, ends in one cluster agree with probability 1 and
+others with probability 1/G, so ``sum over edges of (same cluster ? 1 : 1/G)`` has the expectation
+of S_k and less variance. With class weights the colours of a cluster C have a law P_C: ends in one
+cluster count ``sum_g P_C(g) a_g`` and others ``sum_g P_C(g) P_D(g) a_g``. Edges are rank-major, so
+running totals are S_1, S_2, and so on.
 
 Random numbers of a sweep: counter i < n colours the cluster whose lowest point is i, counter
 n + m belongs to candidate m.
@@ -22,17 +55,92 @@ import numpy as np
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
-from bayesknn.labels.autocorrelation import autocorrelation_time
-from bayesknn.labels.bonds import _bind, new_scratch
-from bayesknn.labels.cluster_estimator import estimate_agreement
-from bayesknn.labels.layout import local_layout
-from bayesknn.labels.slices import cut_run
+from bayesknn.labels.memory_layout import lay_out_in_memory
+from bayesknn.labels.mixing import autocorrelation_time, split_run
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
 
+# Points whose candidates are drawn together: few enough for their lists to stay in the cache.
+_BLOCK = 1024
+# Measured: beyond so many events an edge, drawing edge by edge is cheaper.
+_EVENTS_PER_EDGE = 0.6
+# Measured: for fewer bonds another round over all points costs more than joining them one by one.
+_FEW_BONDS = 16
 # Operations that a sweep takes for a point or a bond.
 _PER_BOND = 10
+# Streams apart from the counters of points and candidates, which stay below 2**61: the number of
+# events of each block, and the thinning of events.
+_COUNT, _COUNTERS_PER_BLOCK = np.uint64(1 << 62), np.uint64(1 << 20)
+THINNING = np.uint64(1 << 63)
 _START = np.uint64(2**64 - 1)
+
+
+class Scratch(NamedTuple):
+    """Memory that a sweep works in, allocated once and good for any beta and k.
+
+    Attributes
+    ----------
+    roots : ndarray of shape (n,), dtype uint32
+        After a sweep: the lowest point of each point's cluster.
+    colours : ndarray of shape (n,), dtype of the labels
+    sources, targets : ndarray of one length, dtype uint32
+        Candidates and bonds. Any length works; up to the number of candidates, longer is faster.
+    bonds : ndarray of shape (n,), dtype uint32
+        With class weights, after a sweep: the number of bonds of each cluster, at its root.
+    bond_law : ndarray of shape (2, n_classes)
+        With class weights: probability to keep an agreeing candidate of each class, and the log
+        weight of a bond of each class.
+    colour_law : ndarray of shape (n, n_classes)
+        With class weights, after a sweep: the law of the colour of each cluster, at its root.
+    marks : ndarray of shape (n,), dtype uint64
+        Root and label of each point in one word, for the estimator of E[S].
+    """
+
+    roots: np.ndarray
+    colours: np.ndarray
+    sources: np.ndarray
+    targets: np.ndarray
+    bonds: np.ndarray
+    bond_law: np.ndarray
+    colour_law: np.ndarray
+    marks: np.ndarray
+
+
+def new_scratch(labels: np.ndarray, n_classes: int, weighted: bool, capacity: int = 0) -> Scratch:
+    """Allocate what a sweep of these labels needs.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+    n_classes : int
+    weighted : bool
+        Whether there are class weights.
+    capacity : int, optional
+        Length of the lists of candidates; enough for beta up to 4 by default.
+
+    Returns
+    -------
+    Scratch
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.labels.swendsen_wang import new_scratch
+    >>> new_scratch(np.zeros(250, np.uint8), n_classes=2, weighted=False).roots.shape
+    (250,)
+    """
+    n = labels.size
+    capacity = capacity or 4 * n + 1024
+    return Scratch(
+        roots=np.zeros(n, np.uint32),
+        colours=np.zeros(n, labels.dtype),
+        sources=np.empty(capacity, np.uint32),
+        targets=np.empty(capacity, np.uint32),
+        bonds=np.zeros(n if weighted else 0, np.uint32),
+        bond_law=np.zeros((2, n_classes if weighted else 0)),
+        colour_law=np.zeros((n if weighted else 0, n_classes)),
+        marks=np.zeros(n, np.uint64),
+    )
 
 
 class SwendsenWangInfo(NamedTuple):
@@ -56,6 +164,35 @@ class SwendsenWangInfo(NamedTuple):
     agreement: np.ndarray
     cluster_agreement: np.ndarray
     autocorrelation_time: float
+
+
+class _Chain(NamedTuple):
+    """The model at one (beta, k) as the kernels take it, and the largest k whose S is recorded."""
+
+    neighbors: np.ndarray
+    order: np.ndarray
+    k: int
+    beta: float
+    n_classes: int
+    class_weight: np.ndarray | None
+    recorded_k: int
+
+
+class _Records(NamedTuple):
+    """What is kept of each draw."""
+
+    labels: np.ndarray
+    agreement: np.ndarray
+    cluster_agreement: np.ndarray
+
+
+class _Candidates(NamedTuple):
+    """Room for a stretch of candidates, and the random numbers that belong to them."""
+
+    sources: np.ndarray
+    targets: np.ndarray
+    stream: np.uint64
+    first: np.uint64
 
 
 def swendsen_wang_labels(
@@ -122,58 +259,54 @@ def swendsen_wang_labels(
     """
     model.refuse_fixed("this sampler")
     beta, k = check_beta(beta), model.graph.check_k(k)
-    n_ranks = k if recorded_k is None else check_count(recorded_k, "recorded_k", 1, k)
+    recorded_k = k if recorded_k is None else check_count(recorded_k, "recorded_k", 1, k)
     n_draws = check_count(n_draws, "n_draws")
     n_warmup = check_count(n_warmup, "n_warmup", low=0)
     thin = check_count(thin, "thin")
     weight, unit = model.unequal_weight, model.common_weight
     n, n_classes = model.n_points, model.n_classes
-    neighbors, order = local_layout(model.graph, k)
+    layout = lay_out_in_memory(model.graph, k)
     labels = np.empty(n, model.label_dtype)
     key = np.uint64(key)
     if initial is None:
         # numba hands uint64 back as a plain int, which it would then take for an int64.
         colour_points(np.uint64(key_of_sweep(key, _START)), n_classes, labels)
     else:
-        labels[:] = model.check_labels(initial)[order]
+        labels[:] = model.check_labels(initial)[layout.order]
 
-    draws = np.empty((n_draws, n), labels.dtype)
-    agreement, cluster_agreement = np.empty((2, n_draws, 1))
+    chain = _Chain(*layout, k, beta * unit, n_classes, weight, recorded_k)
+    records = _Records(np.empty((n_draws, n), labels.dtype), *np.empty((2, n_draws, 1)))
     scratch = new_scratch(labels, n_classes, weight is not None)
     sweep, per_sweep = 0, _PER_BOND * n * (1 + beta * unit)
-    for warmup, start, stop in cut_run(n_warmup, n_draws, thin, per_sweep, n * n_ranks):
-        _run(
-            neighbors, n_ranks, order, k, beta * unit, n_classes, weight, key, np.uint64(sweep),
-            warmup, thin, labels, scratch, draws[start:stop], agreement[start:stop],
-            cluster_agreement[start:stop],
-        )  # fmt: skip
+    for warmup, start, stop in split_run(n_warmup, n_draws, thin, per_sweep, n * recorded_k):
+        part = _Records(*(record[start:stop] for record in records))
+        _run(chain, key, np.uint64(sweep), warmup, thin, labels, scratch, part)
         n_more = warmup + (stop - start) * thin
         sweep += n_more
         report(n_more)
-    series = unit * agreement[:, 0]
-    clusters = unit * cluster_agreement[:, 0]
-    return draws, SwendsenWangInfo(sweep, series, clusters, autocorrelation_time(series))
+    series, clusters = (unit * record[:, 0] for record in records[1:])
+    return records.labels, SwendsenWangInfo(sweep, series, clusters, autocorrelation_time(series))
 
 
 @kernel
-def _run(
-    neighbors, n_ranks, order, k, beta, n_classes, class_weight, key, sweep, n_warmup, thin,
-    labels, scratch, draws, agreement, cluster_agreement,
-):  # fmt: skip
-    """Make ``n_warmup`` sweeps, then ``thin`` sweeps for each row of ``draws``."""
-    for d in range(-1, draws.shape[0]):
+def _run(chain, key, sweep, n_warmup, thin, labels, scratch, records):
+    """Make ``n_warmup`` sweeps, then ``thin`` sweeps for each record."""
+    for d in range(-1, records.labels.shape[0]):
         for _ in range(n_warmup if d < 0 else thin):
-            sweep_clusters(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch)
+            sweep_clusters(
+                chain.neighbors, chain.k, chain.beta, chain.n_classes, chain.class_weight,
+                key, sweep, labels, scratch,
+            )  # fmt: skip
             sweep += np.uint64(1)
         if d < 0:
             continue
         estimate_agreement(
-            neighbors, n_ranks, n_classes, class_weight, labels, scratch,
-            agreement[d], cluster_agreement[d],
+            chain.neighbors, chain.recorded_k, chain.n_classes, chain.class_weight, labels, scratch,
+            records.agreement[d], records.cluster_agreement[d],
         )  # fmt: skip
-        draw = draws[d]
+        draw = records.labels[d]
         for i in range(np.uint64(labels.size)):
-            draw[order[i]] = labels[i]
+            draw[chain.order[i]] = labels[i]
 
 
 @kernel
@@ -183,9 +316,257 @@ def sweep_clusters(neighbors, k, beta, n_classes, class_weight, key, sweep, labe
     ``class_weight`` is None or an array; ``key`` and ``sweep`` are uint64. Leaves the clusters in
     ``scratch.roots``.
     """
+    rates = (bond_rate(beta, k),)
+    sweep_layers(neighbors, (k,), rates, n_classes, class_weight, key, sweep, labels, scratch)
+
+
+@kernel
+def sweep_layers(neighbors, ks, rates, n_classes, class_weight, key, sweep, labels, scratch):
+    """Make one sweep of the model with a layer for each of ``ks``, in place."""
     stream = key_of_sweep(key, sweep)
-    _bind(neighbors, k, beta, class_weight, stream, labels, scratch)
+    _bind(neighbors, ks, rates, class_weight, stream, labels, scratch)
     _recolour(n_classes, class_weight, stream, labels, scratch)
+
+
+@kernel
+def bond_rate(beta, k):
+    """Strength of one directed edge; the one place where beta meets k."""
+    return beta / np.float64(k)
+
+
+@kernel
+def open_probability(strength):
+    """Probability that an agreeing edge of this strength, rate * a_g, is open."""
+    return -math.expm1(-strength)
+
+
+@kernel
+def _set_bond_law(rate, edge_by_edge, class_weight, bond_law):
+    """Fill in ``Scratch.bond_law``, the log weights up to a constant common to the classes."""
+    heaviest = class_weight.max()
+    for g in range(class_weight.size):
+        if edge_by_edge:
+            strength = rate * class_weight[g]
+            bond_law[0, g] = open_probability(strength)
+            excess = rate * (class_weight[g] - heaviest)
+            bond_law[1, g] = excess + math.log(open_probability(strength))
+        else:
+            # Events come at the rate of the heaviest class and are thinned to their own.
+            bond_law[0, g] = class_weight[g] / heaviest
+            bond_law[1, g] = math.log(class_weight[g])
+
+
+@kernel
+def _bind(neighbors, ks, rates, class_weight, stream, labels, scratch):
+    """Draw the bonds of every layer given the labels and join what they bind.
+
+    Afterwards ``roots[i] <= i`` lead to the lowest point of each cluster, not yet flattened, and
+    with class weights ``bonds[i]`` counts the bonds whose source is i.
+    """
+    n, capacity = labels.size, scratch.sources.size
+    keep_probability, heaviest = None, 1.0
+    if class_weight is not None:
+        heaviest = class_weight.max()
+    # The weight of a bond would differ from layer to layer: several are drawn by events.
+    edge_by_edge = len(ks) == 1 and rates[0] * heaviest > _EVENTS_PER_EDGE
+    if class_weight is not None:
+        scratch.bonds[:] = np.uint32(0)
+        _set_bond_law(rates[0], edge_by_edge, class_weight, scratch.bond_law)
+        keep_probability = scratch.bond_law[0]
+    isolate(scratch.roots)
+    n_pending, is_first = 0, True
+    candidate = np.uint64(n)
+    n_blocks = (n + _BLOCK - 1) // _BLOCK
+    for part in range(len(ks) * n_blocks):
+        layer, start = part // n_blocks, (part % n_blocks) * _BLOCK
+        k, rate = ks[layer], rates[layer]
+        size = min(_BLOCK, n - start)
+        n_candidates = size * k
+        if not edge_by_edge:
+            n_candidates = draw_poisson(rate * heaviest * n_candidates, stream, part)
+        done = 0
+        while done < n_candidates:
+            if n_pending == capacity:
+                _join_pending(scratch, n_pending, is_first)
+                n_pending, is_first = 0, False
+            count = min(n_candidates - done, capacity - n_pending)
+            if edge_by_edge:
+                count = min(count, size - done % size)
+            room = _Candidates(
+                scratch.sources[n_pending : n_pending + count],
+                scratch.targets[n_pending : n_pending + count],
+                stream,
+                candidate,
+            )
+            if edge_by_edge:
+                row, first = neighbors[done // size], start + done % size
+                n_pending += _keep_open(row, first, rate, keep_probability, labels, scratch, room)
+            else:
+                _place_events(start, size, k, room)
+                n_pending += _keep_agreeing(neighbors, keep_probability, labels, scratch, room)
+            done += count
+            candidate += np.uint64(count)
+    _join_pending(scratch, n_pending, is_first)
+
+
+@kernel
+def _place_events(start, size, k, room):
+    """Put candidates on uniform edges of a block: the source, and the rank as target.
+
+    The whole part of ``u * size`` is the point and the fraction, times k, the rank. Rounding moves
+    the probability of an edge by a relative ``size * k / 2**53`` at most.
+    """
+    n_sources, n_ranks, first = np.float64(size), np.float64(k), np.uint32(start)
+    sources, targets = room.sources, room.targets
+    for e in range(np.uint64(sources.size)):
+        x = as_uniform(random_bits(room.stream, room.first + e)) * n_sources
+        i = np.uint32(x)
+        sources[e] = first + i
+        targets[e] = np.uint32((x - np.float64(i)) * n_ranks)
+
+
+@kernel
+def _keep_agreeing(neighbors, keep_probability, labels, scratch, room):
+    """Move the events whose ends agree to the front, without branches, which mispredict."""
+    sources, targets = room.sources, room.targets
+    # A loop of nothing but reads, so that many of them are under way at once.
+    for e in range(np.uint64(sources.size)):
+        targets[e] = neighbors[targets[e], sources[e]]
+    kept = np.uint64(0)
+    for e in range(np.uint64(sources.size)):
+        i, j = sources[e], targets[e]
+        sources[kept], targets[kept] = i, j
+        keep = labels[i] == labels[j]
+        if keep_probability is not None:
+            u = as_uniform(random_bits(room.stream, THINNING + room.first + e))
+            keep &= u < keep_probability[labels[i]]
+            scratch.bonds[i] += np.uint32(keep)
+        kept += np.uint64(keep)
+    return np.int64(kept)
+
+
+@kernel
+def _keep_open(row, first, rate, keep_probability, labels, scratch, room):
+    """List the open edges of one rank of a block, each drawn on its own."""
+    sources, targets = room.sources, room.targets
+    offset = np.uint64(first)
+    # Two loops, since the first one vectorises and the second does not.
+    p = open_probability(rate)
+    for e in range(np.uint64(sources.size)):
+        if keep_probability is not None:
+            p = keep_probability[labels[offset + e]]
+        targets[e] = np.uint32(as_uniform(random_bits(room.stream, room.first + e)) < p)
+    kept = np.uint64(0)
+    for e in range(np.uint64(sources.size)):
+        i = offset + e
+        j, is_open = row[i], targets[e]
+        sources[kept], targets[kept] = np.uint32(i), j
+        keep = np.uint32(labels[i] == labels[j]) & is_open
+        if keep_probability is not None:
+            scratch.bonds[i] += keep
+        kept += np.uint64(keep)
+    return np.int64(kept)
+
+
+@kernel
+def draw_poisson(mean, stream, block):
+    """Draw a Poisson number, exactly: products of uniforms below 10, transformed rejection above.
+
+    The rejection is Hormann's PTRS (Insurance: Mathematics and Economics 12, 1993).
+    """
+    counter = _COUNT + np.uint64(block) * _COUNTERS_PER_BLOCK
+    if mean < 10.0:
+        floor, product, number = math.exp(-mean), 1.0, -1
+        while product > floor or number < 0:
+            product *= as_uniform(random_bits(stream, counter))
+            counter += np.uint64(1)
+            number += 1
+        return number
+    b = 0.931 + 2.53 * math.sqrt(mean)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    v_quick = 0.9277 - 3.6224 / (b - 2.0)
+    while True:
+        # In this order it is exact and never reaches one half.
+        u = (as_uniform(random_bits(stream, counter)) - 0.5) + 2.0**-54
+        v = 1.0 - as_uniform(random_bits(stream, counter + np.uint64(1)))
+        counter += np.uint64(2)
+        edge = 0.5 - abs(u)
+        number = math.floor((2.0 * a / edge + b) * u + mean + 0.43)
+        if edge >= 0.07 and v <= v_quick:
+            return np.int64(number)
+        if number < 0 or (edge < 0.013 and v > edge):
+            continue
+        log_ratio = number * math.log(mean) - mean - math.lgamma(number + 1.0)
+        if math.log(v * inverse_alpha / (a / (edge * edge) + b)) <= log_ratio:
+            return np.int64(number)
+
+
+@kernel
+def _join_pending(scratch, n_pending, is_first):
+    """Join the bonds listed so far; after the first time their ends need not be roots."""
+    roots, sources, targets = scratch.roots, scratch.sources, scratch.targets
+    if not is_first:
+        _flatten(roots)
+        n_pending = _drop_joined(roots, sources, targets, n_pending)
+    _join(roots, sources, targets, n_pending)
+
+
+@kernel
+def isolate(roots):
+    """Make every point a cluster of its own."""
+    for i in range(np.uint64(roots.size)):
+        roots[i] = np.uint32(i)
+
+
+@kernel
+def _join(roots, sources, targets, n_bonds):
+    """Join the ends of the bonds, which are roots themselves; both lists are overwritten."""
+    while n_bonds > _FEW_BONDS:
+        for e in range(np.uint64(n_bonds)):
+            i, j = sources[e], targets[e]
+            low, high = (i, j) if i < j else (j, i)
+            roots[high] = low
+        _flatten(roots)
+        n_left = _drop_joined(roots, sources, targets, n_bonds)
+        slow = 2 * n_left > n_bonds
+        n_bonds = n_left
+        if slow:
+            break
+    for e in range(np.uint64(n_bonds)):
+        join_pair(roots, sources[e], targets[e])
+
+
+@kernel
+def join_pair(roots, i, j):
+    """Join two points, wherever they stand in the forest (Rem's algorithm, with splicing)."""
+    above_i, above_j = roots[i], roots[j]
+    while above_i != above_j:
+        if above_i < above_j:
+            i, j, above_i, above_j = j, i, above_j, above_i
+        roots[i] = above_j
+        if i == above_i:
+            break
+        i = above_i
+        above_i = roots[i]
+
+
+@kernel
+def _flatten(roots):
+    """Point every point at its root."""
+    for i in range(np.uint64(roots.size)):
+        roots[i] = roots[roots[i]]
+
+
+@kernel
+def _drop_joined(roots, sources, targets, n_bonds):
+    """Replace the ends of the bonds by their roots, keep those that differ, return how many."""
+    kept = np.uint64(0)
+    for e in range(np.uint64(n_bonds)):
+        i, j = roots[sources[e]], roots[targets[e]]
+        sources[kept], targets[kept] = i, j
+        kept += np.uint64(i != j)
+    return np.int64(kept)
 
 
 @kernel
@@ -194,7 +575,7 @@ def _recolour(n_classes, class_weight, stream, labels, scratch):
     if class_weight is None:
         colour_points(stream, n_classes, scratch.colours)
     else:
-        _colour_roots(stream, n_classes, scratch)
+        _colour_roots(stream, scratch)
     roots, colours = scratch.roots, scratch.colours
     for i in range(np.uint64(labels.size)):
         # In index order, so that roots[i] < i is already flat.
@@ -212,9 +593,9 @@ def colour_points(stream, n_classes, colours):
 
 
 @kernel
-def _colour_roots(stream, n_classes, scratch):
+def _colour_roots(stream, scratch):
     """Draw the colour of every cluster given its number of bonds."""
-    roots, bonds = scratch.roots, scratch.bonds
+    roots, bonds, log_weights = scratch.roots, scratch.bonds, scratch.bond_law[1]
     n = np.uint64(roots.size)
     for i in range(n):
         root = roots[roots[i]]
@@ -225,26 +606,93 @@ def _colour_roots(stream, n_classes, scratch):
         if roots[i] != i:
             continue
         law = scratch.colour_law[i]
-        _set_colour_law(bonds[i], scratch.bond_law[1], law)
-        u = as_uniform(random_bits(stream, i))
-        colour = 0
-        while colour < n_classes - 1 and u >= law[colour]:
-            u -= law[colour]
-            colour += 1
-        scratch.colours[i] = np.uint32(colour)
+        if bonds[i] == 0:
+            # Most clusters are single points, where the exponentials would tell nothing.
+            law[:] = 1.0 / law.size
+        else:
+            # The weight of a bond to the power of their number.
+            for g in range(law.size):
+                law[g] = bonds[i] * log_weights[g]
+            normalise_logs(law)
+        scratch.colours[i] = choose_class(law, as_uniform(random_bits(stream, i)))
 
 
 @kernel
-def _set_colour_law(n_bonds, log_weights, law):
-    """Fill in the law of a cluster's colour: weight of a bond to the power of their number."""
-    if n_bonds == 0:
-        # Most clusters are single points, where the exponentials would tell nothing.
-        law[:] = 1.0 / law.size
-        return
-    most = log_weights.max()
-    total = 0.0
-    for g in range(law.size):
-        law[g] = math.exp(n_bonds * (log_weights[g] - most))
+def normalise_logs(law):
+    """Turn the logarithms of weights into probabilities, in place."""
+    most, total = law.max(), 0.0
+    for g in range(np.uint64(law.size)):
+        law[g] = math.exp(law[g] - most)
         total += law[g]
-    for g in range(law.size):
+    for g in range(np.uint64(law.size)):
         law[g] /= total
+
+
+@kernel
+def choose_class(law, u):
+    """Invert the cumulated probabilities at a uniform number."""
+    chosen = np.uint64(0)
+    while chosen < np.uint64(law.size - 1) and u >= law[chosen]:
+        u -= law[chosen]
+        chosen += np.uint64(1)
+    return np.uint32(chosen)
+
+
+@kernel
+def estimate_agreement(
+    neighbors, n_ranks, n_classes, class_weight, labels, scratch, agreement, cluster_agreement
+):
+    """Fill in S_k of the labels and its expectation given the clusters they were coloured from.
+
+    Entry k - 1 of both outputs belongs to k; outputs of length 1 receive k = ``n_ranks`` alone.
+    To be called right after a sweep, with its ``scratch``.
+    """
+    n, last = labels.size, agreement.size - 1
+    total, cluster_total = 0.0, 0.0
+    if class_weight is None:
+        _mark(labels, scratch.roots, scratch.marks)
+    for rank in range(n_ranks):
+        if class_weight is None:
+            agree, same = _count_rank(neighbors[rank], scratch.marks)
+            total += agree
+            cluster_total += same + (n - same) / n_classes
+        else:
+            sums = _sum_rank(neighbors[rank], n_classes, class_weight, labels, scratch)
+            total += sums[0]
+            cluster_total += sums[1]
+        agreement[min(rank, last)] = total
+        cluster_agreement[min(rank, last)] = cluster_total
+
+
+@kernel
+def _mark(labels, roots, marks):
+    """Put root and label in one word, so that an edge reads one word and not two."""
+    for i in range(np.uint64(labels.size)):
+        marks[i] = np.uint64(roots[i]) << np.uint64(32) | np.uint64(labels[i])
+
+
+@kernel
+def _count_rank(row, marks):
+    """Count the edges of one rank whose ends agree, and those inside a cluster."""
+    agree, same = np.uint64(0), np.uint64(0)
+    for i in range(np.uint64(row.size)):
+        difference = marks[i] ^ marks[row[i]]
+        agree += np.uint64(np.uint32(difference) == np.uint32(0))
+        same += np.uint64(difference == np.uint64(0))
+    return np.int64(agree), np.int64(same)
+
+
+@kernel
+def _sum_rank(row, n_classes, class_weight, labels, scratch):
+    """Sum the weights of the agreeing edges of one rank, and their expectation."""
+    roots, colour_law = scratch.roots, scratch.colour_law
+    total, cluster_total = 0.0, 0.0
+    for i in range(np.uint64(labels.size)):
+        j = row[i]
+        if labels[i] == labels[j]:
+            total += class_weight[labels[i]]
+        law, other = colour_law[roots[i]], colour_law[roots[j]]
+        same = roots[i] == roots[j]
+        for g in range(np.uint64(n_classes)):
+            cluster_total += class_weight[g] * law[g] * (1.0 if same else other[g])
+    return total, cluster_total

@@ -6,12 +6,16 @@
 routes that need none. Each of them offers what ``Likelihood`` says.
 """
 
+from bayesknn.likelihood.base import Likelihood, Maxima, Maximum
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.exact import ExactLikelihood
-from bayesknn.likelihood.holmes_adams import HolmesAdamsLikelihood, log_holmes_adams
 from bayesknn.likelihood.normalizer import LogNormalizer, log_normalizer
-from bayesknn.likelihood.protocol import Likelihood, Maxima, Maximum
-from bayesknn.likelihood.pseudo import PseudoLikelihood, log_pseudo_likelihood
+from bayesknn.likelihood.products import (
+    HolmesAdamsLikelihood,
+    PseudoLikelihood,
+    log_holmes_adams,
+    log_pseudo_likelihood,
+)
 from bayesknn.log_z import PathTable, path_table
 from bayesknn.model import class_probabilities
 

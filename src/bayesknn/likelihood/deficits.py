@@ -43,8 +43,7 @@ class Deficits(NamedTuple):
     shortfall : float
         Sum over the points of the deficit of their own label; 0 when nobody is outvoted.
     largest : int or None
-        The largest deficit, where it pays to tabulate ``exp(-b * deficit)`` over the integers up
-        to it; else ``None``.
+        The largest deficit; ``None`` with class weights, where deficits are no integers.
     """
 
     rows: np.ndarray
@@ -174,14 +173,13 @@ def add_deficits(parts: Sequence[Deficits], weighted: bool = False) -> Deficits:
 
 
 def _lay_out(rows: Any, multiplicity: Any, shortfall: float, largest: Any, weighted: bool) -> Any:
-    tabulated = not weighted and largest < rows.size
     # Hubs aside, a deficit fits two bytes.
     narrow = not weighted and largest < 2**16
     return Deficits(
         rows.astype(np.uint16 if narrow else rows.dtype),
         multiplicity,
         shortfall,
-        int(largest) if tabulated else None,
+        None if weighted else int(largest),
     )
 
 
@@ -223,7 +221,8 @@ def _merge_points(counts, own, weights, row, bits, slots, n_bits, rows, multipli
         while True:
             found = np.uint64(slots[slot])
             if found == 0:
-                rows[n_rows] = row
+                for g in range(size):
+                    rows[n_rows, g] = row[g]
                 multiplicity[n_rows] = 1
                 n_rows += one
                 slots[slot] = n_rows

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebinterpolate
 
 from bayesknn._utils.jit import kernel
-from bayesknn.graph import NeighborGraph
+from bayesknn.graph import NeighborGraph, find_components
 from bayesknn.likelihood.base import BaseLikelihood
 from bayesknn.model import expected_agreement_exact, log_normalizer_exact
 from bayesknn.model.checks import check_betas
@@ -150,13 +150,7 @@ class ExactLikelihood(BaseLikelihood):
 
     def _log_modes(self, k: int) -> float:
         """Return the log of the number of labellings that share the largest S_k."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        n = self.n_points
-        heads = self.graph.neighbors[:k].ravel()
-        edges = coo_array((np.ones(n * k), (np.tile(np.arange(n), k), heads)), shape=(n, n))
-        n_components = connected_components(edges, directed=False, return_labels=False)
+        n_components = int(find_components(self.graph.neighbors[:k]).max()) + 1
         n_heaviest = self.n_classes
         if self.class_weight is not None:
             n_heaviest = int(np.sum(self.class_weight == self.class_weight.max()))

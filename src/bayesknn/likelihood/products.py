@@ -1,4 +1,17 @@
-"""A likelihood that is a product of conditionals, one for each point (eqs. jointHA and psudoL).
+"""Likelihoods that are products of conditionals, one for each point (eqs. jointHA and psudoL).
+
+The pseudo-likelihood is the product of the model's full conditionals (Section 3.2, eq. psudoL). The
+counts of class g around i take in the k nearest neighbours of i and the points that have i among
+their k nearest; mutual neighbours count twice. It is the leave-one-out score of the predictive
+rule, cheap and well behaved in prediction, but as a law of (beta, k) it is another one than that of
+the model: on Ripley's data its k is three times as large.
+
+The product of Holmes and Adams (2002) is here for comparison (Section 2.1, eq. jointHA). Each
+factor is the softmax of ``beta / k`` times the class counts among the k nearest neighbours of i,
+and no others: forward neighbours only. The factors are not the conditionals of any joint law, and
+the product is not normalised: over all labels of two points it adds up to
+``2 (1 + e^(2 beta / k)) / (1 + e^(beta / k))^2``. Its predictive rule is the same softmax of the
+counts among the k nearest training points of x: ``class_probabilities``.
 
 The log of such a product is concave in beta (each factor is a normalised exponential family), so
 for each k Newton's method, kept within a bracket, finds its maximum. Whether there is one is known
@@ -18,7 +31,7 @@ import numpy as np
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.base import BaseLikelihood
-from bayesknn.likelihood.deficits import tabulate_deficits
+from bayesknn.likelihood.deficits import Deficits, tabulate_deficits
 from bayesknn.model import BoltzmannModel
 
 _MAX_STEPS = 200
@@ -67,11 +80,10 @@ class ConditionalProduct(BaseLikelihood):
         return self.model.conditional(self.labels, beta, k, self.direction)
 
     def _log_density_at(self, beta: float, k: int) -> float:
-        rows, multiplicity, shortfall, largest = self._deficits[k - 1]
-        return _log_product(rows, multiplicity, shortfall, largest, beta / k)
+        return _log_product(self._deficits[k - 1], beta / k)
 
     def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
-        return _log_products(*self._deficits[k - 1], betas / k)
+        return _log_products(self._deficits[k - 1], betas / k)
 
     def expand(self, betas: np.ndarray, k: int) -> np.ndarray:
         """Return log f(y | beta, k), its first and its second derivative in beta.
@@ -87,7 +99,7 @@ class ConditionalProduct(BaseLikelihood):
         -------
         ndarray of shape (3, m)
         """
-        return _expand_each(*self._deficits[k - 1], betas / k, 1.0 / k)
+        return _expand_each(self._deficits[k - 1], betas / k, 1.0 / k)
 
     def climb(
         self, k: int, start: float, upper: float, precision: float, floor: float
@@ -112,7 +124,7 @@ class ConditionalProduct(BaseLikelihood):
             where the search was given up.
         """
         strength, value, curvature = _climb(
-            *self._deficits[k - 1], start / k, upper / k, 0.0, precision, floor
+            self._deficits[k - 1], start / k, upper / k, 0.0, precision, floor
         )
         width = k / math.sqrt(curvature) if curvature > 0.0 else math.inf
         return min(strength * k, upper), value, width
@@ -120,45 +132,233 @@ class ConditionalProduct(BaseLikelihood):
     def _climb_each_k(self, upper: float) -> Iterator[tuple[float, float, bool]]:
         start = 1.0
         for k, deficits in enumerate(self._deficits, start=1):
-            strength, *_ = _climb(*deficits, start / k, upper / k, _SMALL_STEP, 0.0, -math.inf)
+            strength, *_ = _climb(deficits, start / k, upper / k, _SMALL_STEP, 0.0, -math.inf)
             at_bound = strength >= upper / k
             beta = upper if at_bound else strength * k
-            yield beta, _log_product(*deficits, min(beta / k, _HUGE)), at_bound
+            yield beta, _log_product(deficits, min(beta / k, _HUGE)), at_bound
             # The maxima of neighbouring k are close to each other.
             if 0.0 < beta < math.inf:
                 start = beta
 
 
+class PseudoLikelihood(ConditionalProduct):
+    """The pseudo-likelihood of one set of labels, for every k of the graph.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    labels : array-like of shape (n,)
+        Integers in ``0..n_classes - 1``.
+    n_classes : int, optional
+        By default the largest label plus one.
+    class_weight : array-like of shape (n_classes,), optional
+        The weights a_g: a neighbour of class g counts a_g in place of 1.
+    n_jobs : int, optional
+        Threads that count the labels, as in joblib. The result is the same whatever it is.
+
+    Examples
+    --------
+    >>> from bayesknn.datasets import load_ripley
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import PseudoLikelihood
+    >>> ripley = load_ripley()
+    >>> graph = NeighborGraph.from_points(ripley.X_train, k_max=125)
+    >>> likelihood = PseudoLikelihood(graph, ripley.y_train)
+    >>> maximum = likelihood.maximize()
+    >>> maximum.k, round(maximum.beta, 4), round(maximum.log_value, 4)
+    (53, 2.2805, -71.7523)
+    >>> round(likelihood.log_density(1.5, 15), 4)
+    -79.0863
+    """
+
+    direction = "both"
+
+
+def log_pseudo_likelihood(
+    graph: NeighborGraph,
+    labels: Any,
+    beta: Any,
+    k: Any = None,
+    n_classes: int | None = None,
+    class_weight: Any = None,
+) -> np.ndarray | float:
+    """Compute the log pseudo-likelihood at (beta, k), or at beta for every k.
+
+    For many values on the same labels build a :class:`PseudoLikelihood` once.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    labels : array-like of shape (n,)
+        Integers in ``0..n_classes - 1``.
+    beta : float or array-like
+    k : int or array-like, optional
+        Broadcast against ``beta``. Without it, every k from 1 to ``graph.k_max``.
+    n_classes : int, optional
+        By default the largest label plus one.
+    class_weight : array-like of shape (n_classes,), optional
+
+    Returns
+    -------
+    float, or ndarray of the common shape of ``beta`` and ``k``
+        Without ``k`` of shape ``(k_max,) + shape of beta``, entry k - 1 for k.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import log_pseudo_likelihood
+    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0], [7.0]], k_max=2)
+    >>> round(log_pseudo_likelihood(graph, [0, 0, 0, 1], beta=1.0, k=2), 4)
+    -1.843
+    >>> log_pseudo_likelihood(graph, [0, 0, 0, 1], beta=1.0).round(4)
+    array([-2.1819, -1.843 ])
+    """
+    likelihood = PseudoLikelihood(graph, labels, n_classes, class_weight)
+    return likelihood.log_density_grid(beta) if k is None else likelihood.log_density(beta, k)
+
+
+class HolmesAdamsLikelihood(ConditionalProduct):
+    """The 2002 product likelihood of one set of labels, for every k of the graph.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    labels : array-like of shape (n,)
+        Integers in ``0..n_classes - 1``.
+    n_classes : int, optional
+        By default the largest label plus one.
+    class_weight : array-like of shape (n_classes,), optional
+        The weights a_g: a neighbour of class g counts a_g in place of 1.
+    n_jobs : int, optional
+        Threads that count the labels, as in joblib. The result is the same whatever it is.
+
+    Examples
+    --------
+    >>> from bayesknn.datasets import load_ripley
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import HolmesAdamsLikelihood
+    >>> ripley = load_ripley()
+    >>> graph = NeighborGraph.from_points(ripley.X_train, k_max=125)
+    >>> likelihood = HolmesAdamsLikelihood(graph, ripley.y_train)
+    >>> maximum = likelihood.maximize()
+    >>> maximum.k, round(maximum.beta, 4), round(maximum.log_value, 4)
+    (66, 5.698, -70.9978)
+    """
+
+    direction = "forward"
+
+
+def log_holmes_adams(
+    graph: NeighborGraph,
+    labels: Any,
+    beta: Any,
+    k: Any = None,
+    n_classes: int | None = None,
+    class_weight: Any = None,
+) -> np.ndarray | float:
+    """Compute the log of the 2002 product likelihood at (beta, k), or at beta for every k.
+
+    For many values on the same labels build a :class:`HolmesAdamsLikelihood` once.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    labels : array-like of shape (n,)
+        Integers in ``0..n_classes - 1``.
+    beta : float or array-like
+    k : int or array-like, optional
+        Broadcast against ``beta``. Without it, every k from 1 to ``graph.k_max``.
+    n_classes : int, optional
+        By default the largest label plus one.
+    class_weight : array-like of shape (n_classes,), optional
+
+    Returns
+    -------
+    float, or ndarray of the common shape of ``beta`` and ``k``
+        Without ``k`` of shape ``(k_max,) + shape of beta``, entry k - 1 for k.
+
+    Examples
+    --------
+    The product is not a probability: it adds up to more than one over the labels of two points.
+
+    >>> from math import exp
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import log_holmes_adams
+    >>> pair = NeighborGraph.from_neighbors([[1, 0]])
+    >>> every = ([0, 0], [0, 1], [1, 0], [1, 1])
+    >>> round(sum(exp(log_holmes_adams(pair, y, 1.0, 1, n_classes=2)) for y in every), 4)
+    1.2136
+    """
+    likelihood = HolmesAdamsLikelihood(graph, labels, n_classes, class_weight)
+    return likelihood.log_density_grid(beta) if k is None else likelihood.log_density(beta, k)
+
+
+class SummedProduct(ConditionalProduct):
+    """The pseudo-likelihood, or that of Holmes and Adams, from tables of every k.
+
+    Parameters
+    ----------
+    deficits : list of Deficits
+        Entry k - 1 belongs to k; of all points together.
+    n_points, n_classes : int
+    """
+
+    def __init__(self, deficits: list[Deficits], n_points: int, n_classes: int):
+        self._deficits = deficits
+        self._n_points, self._n_classes = n_points, n_classes
+
+    @property
+    def n_points(self) -> int:
+        """Number of training points, n."""
+        return self._n_points
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, G."""
+        return self._n_classes
+
+    @property
+    def class_weight(self) -> None:
+        """There are no weights."""
+        return None
+
+    @property
+    def k_max(self) -> int:
+        """Largest k served."""
+        return len(self._deficits)
+
+    def _check_k(self, k: Any) -> int:
+        if not 1 <= k <= self.k_max:
+            raise ValueError(f"k must be an integer in 1..{self.k_max}, got {k}")
+        return int(k)
+
+
 @kernel
-def _log_product(rows, multiplicity, shortfall, largest, strength):
-    # Comparisons with None are settled when the function is compiled.
-    if largest is not None:
-        decay = _tabulate_decay(largest, strength)
+def _log_product(deficits, strength):
+    rows, multiplicity, shortfall, largest = deficits
+    decay = _tabulate_decay(rows, largest, strength)
     total = strength * shortfall
     for m in range(np.uint64(rows.shape[0])):
         others = 0.0
         for g in range(np.uint64(rows.shape[1])):
-            if largest is None:
-                others += math.exp(-strength * rows[m, g])
-            else:
-                others += decay[rows[m, g]]
+            others += _decay(rows[m, g], largest, strength, decay)
         total += multiplicity[m] * math.log1p(others)
     return -total
 
 
 @kernel
-def _log_products(rows, multiplicity, shortfall, largest, strengths):
+def _log_products(deficits, strengths):
     values = np.empty(strengths.size)
     for b in range(strengths.size):
-        values[b] = _log_product(rows, multiplicity, shortfall, largest, strengths[b])
+        values[b] = _log_product(deficits, strengths[b])
     return values
 
 
 @kernel
-def _expand(rows, multiplicity, shortfall, largest, strength):
+def _expand(deficits, strength):
     """Return the log product, its derivative in beta / k, and minus the second derivative."""
-    if largest is not None:
-        decay = _tabulate_decay(largest, strength)
+    rows, multiplicity, shortfall, largest = deficits
+    decay = _tabulate_decay(rows, largest, strength)
     value = strength * shortfall
     slope = -shortfall
     curvature = 0.0
@@ -168,10 +368,7 @@ def _expand(rows, multiplicity, shortfall, largest, strength):
         square = 0.0
         for g in range(np.uint64(rows.shape[1])):
             deficit = float(rows[m, g])
-            if largest is None:
-                weight = math.exp(-strength * deficit)
-            else:
-                weight = decay[rows[m, g]]
+            weight = _decay(rows[m, g], largest, strength, decay)
             others += weight
             weight *= deficit
             mean += weight
@@ -184,11 +381,11 @@ def _expand(rows, multiplicity, shortfall, largest, strength):
 
 
 @kernel
-def _expand_each(rows, multiplicity, shortfall, largest, strengths, scale):
+def _expand_each(deficits, strengths, scale):
     """Return the log product and its two derivatives in ``strength / scale``."""
     found = np.empty((3, strengths.size))
     for b in range(strengths.size):
-        value, slope, curvature = _expand(rows, multiplicity, shortfall, largest, strengths[b])
+        value, slope, curvature = _expand(deficits, strengths[b])
         found[0, b] = value
         found[1, b] = scale * slope
         found[2, b] = -scale * scale * curvature
@@ -196,15 +393,28 @@ def _expand_each(rows, multiplicity, shortfall, largest, strengths, scale):
 
 
 @kernel
-def _tabulate_decay(largest, strength):
-    decay = np.empty(largest + 1)
-    for d in range(largest + 1):
+def _tabulate_decay(rows, largest, strength):
+    """Tabulate ``exp(-strength * deficit)`` over the integers, where these are the fewer."""
+    size = 0
+    # A comparison with None is settled when the function is compiled.
+    if largest is not None and largest < rows.size:
+        size = largest + 1
+    decay = np.empty(size)
+    for d in range(size):
         decay[d] = math.exp(-strength * d)
     return decay
 
 
 @kernel
-def _climb(rows, multiplicity, shortfall, largest, start, upper, small, precision, floor):
+def _decay(deficit, largest, strength, decay):
+    """Read ``exp(-strength * deficit)`` from the table if there is one."""
+    if largest is None:
+        return math.exp(-strength * deficit)
+    return decay[deficit] if decay.size > 0 else math.exp(-strength * deficit)
+
+
+@kernel
+def _climb(deficits, start, upper, small, precision, floor):
     """Return the maximum over strengths in [0, upper], its height and its curvature.
 
     The search ends with a step below ``small`` times the strength, or below ``precision`` times
@@ -213,17 +423,17 @@ def _climb(rows, multiplicity, shortfall, largest, start, upper, small, precisio
     low = 0.0
     high = upper
     low_is_known = high_is_known = False
-    if shortfall == 0.0:
+    if deficits.shortfall == 0.0:
         # Nobody is outvoted: it rises for ever, if at all.
-        _, slope, _ = _expand(rows, multiplicity, shortfall, largest, 0.0)
+        _, slope, _ = _expand(deficits, 0.0)
         strength = upper if slope > 0.0 else 0.0
         bounded = min(strength, _HUGE)
-        value, _, curvature = _expand(rows, multiplicity, shortfall, largest, bounded)
+        value, _, curvature = _expand(deficits, bounded)
         return strength, value, curvature
     strength = min(start, 0.5 * upper)
     value = slope = curvature = 0.0
     for _ in range(_MAX_STEPS):
-        value, slope, curvature = _expand(rows, multiplicity, shortfall, largest, strength)
+        value, slope, curvature = _expand(deficits, strength)
         if slope > 0.0:
             if strength >= upper:
                 return upper, value, curvature

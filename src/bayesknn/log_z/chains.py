@@ -19,12 +19,15 @@ import numpy as np
 from bayesknn._utils.interrupts import hold_interrupts
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import key_of_sweep
-from bayesknn.labels.autocorrelation import autocorrelation_time
-from bayesknn.labels.bonds import new_scratch
-from bayesknn.labels.cluster_estimator import estimate_agreement
-from bayesknn.labels.layers import sweep_layers
-from bayesknn.labels.layout import Layout
-from bayesknn.labels.swendsen_wang import colour_points, sweep_clusters
+from bayesknn.labels.memory_layout import MemoryLayout
+from bayesknn.labels.mixing import autocorrelation_time
+from bayesknn.labels.swendsen_wang import (
+    colour_points,
+    estimate_agreement,
+    new_scratch,
+    sweep_clusters,
+    sweep_layers,
+)
 from bayesknn.log_z.resampling import N_REPLICATES, join, resample
 from bayesknn.log_z.reweighting import (
     N_SERIES,
@@ -110,7 +113,7 @@ class ChainPair:
     Parameters
     ----------
     model : BoltzmannModel
-    layout : Layout
+    layout : MemoryLayout
         Its graph as the kernels walk it.
     setting : Setting
     columns : sequence of int
@@ -139,11 +142,11 @@ class ChainPair:
     --------
     >>> import numpy as np
     >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels.layout import local_layout
+    >>> from bayesknn.labels.memory_layout import lay_out_in_memory
     >>> from bayesknn.log_z.chains import ChainPair, Setting
     >>> from bayesknn.model import BoltzmannModel
     >>> ring = NeighborGraph.from_neighbors([np.roll(np.arange(100), -1)])
-    >>> model, layout = BoltzmannModel(ring, 2), local_layout(ring, 1)
+    >>> model, layout = BoltzmannModel(ring, 2), lay_out_in_memory(ring, 1)
     >>> pair = ChainPair(model, layout, Setting.at(1.0, 1), [1], np.random.SeedSequence(0))
     >>> pair.advance(500)
     >>> bool(abs(pair.mean(1) - 100 * np.e / (np.e + 1)) < 1)
@@ -153,7 +156,7 @@ class ChainPair:
     def __init__(
         self,
         model: BoltzmannModel,
-        layout: Layout,
+        layout: MemoryLayout,
         setting: Setting,
         columns: Sequence[int] | np.ndarray,
         seeds: np.random.SeedSequence,

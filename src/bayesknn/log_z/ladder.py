@@ -26,7 +26,7 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from bayesknn._utils.random import Purpose
 from bayesknn.graph import find_components
-from bayesknn.labels.autocorrelation import autocorrelation_time
+from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.log_z.bridge import ENOUGH, add_up, bridge, bridge_all
 from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window, find_inflation
 from bayesknn.log_z.curve import Coexistence, Curve

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 
-from bayesknn.labels.layout import local_layout
+from bayesknn.labels.memory_layout import lay_out_in_memory
 from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting
 from bayesknn.model import BoltzmannModel
 
@@ -70,7 +70,7 @@ class Simulation:
         report: Callable[[float], Any] = lambda steps: None,
     ):
         self.model, self.seeds, self.report = model, seeds, report
-        self.layout = local_layout(model.graph, model.k_max)
+        self.layout = lay_out_in_memory(model.graph, model.k_max)
         # Sweeps of all chains, whatever they were for.
         self.n_sweeps = 0
         self._count_lock = Lock()

@@ -8,8 +8,7 @@ edges ``i -> l``, l among the k nearest of i, whose ends share a label (Section 
 from bayesknn.model.boltzmann import BoltzmannModel, as_model
 from bayesknn.model.conditionals import class_probabilities, conditional_probabilities
 from bayesknn.model.elimination import expected_agreement_exact, log_normalizer_exact
-from bayesknn.model.elimination_plan import EliminationPlan, plan_elimination
-from bayesknn.model.independence import agreement_variance_at_zero, expected_agreement_at_zero
+from bayesknn.model.elimination_order import EliminationPlan, plan_elimination
 from bayesknn.model.phase import PhaseCurve, choose_k_values, locate_beta_max
 from bayesknn.model.prior import (
     ArrayPrior,
@@ -19,7 +18,11 @@ from bayesknn.model.prior import (
     as_prior,
     default_max_neighbors,
 )
-from bayesknn.model.statistics import agreement
+from bayesknn.model.statistics import (
+    agreement,
+    agreement_variance_at_zero,
+    expected_agreement_at_zero,
+)
 from bayesknn.model.weights import class_weights
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 ``Z = sum_y prod_(i,j) exp(beta / k * w_ij * a_(y_i) * 1[y_i = y_j])`` (Section 2.2, with the class
 weights of its last paragraph) is summed one label at a time, in the order of
-``elimination_plan.py``. Each step multiplies the tables that mention the label, sums it out, and
+``elimination_order.py``. Each step multiplies the tables that mention the label, sums it out, and
 leaves a table over the labels it was tied to.
 
 Tables are kept on the linear scale, divided by their largest entry, with the logarithms of the
@@ -14,15 +14,14 @@ beside each table; its terms are all positive, so it is as accurate as Z.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.model.checks import check_betas, check_class_weight, check_n_classes
-from bayesknn.model.elimination_order import symmetrise
-from bayesknn.model.elimination_plan import EliminationPlan, plan_elimination
+from bayesknn.model.elimination_order import plan_elimination, symmetrise
 
 # The low digits of a table's index are looped over inside, within the first-level cache.
 _MAX_LOW_ENTRIES = 1024
@@ -69,7 +68,7 @@ def log_normalizer_exact(
     131.326169
     """
     betas = check_betas(beta)
-    log_z, _ = _eliminate(graph, betas, k, n_classes, class_weight, max_bytes)
+    log_z, _ = _eliminate(graph, betas, k, n_classes, class_weight, max_bytes, derive=False)
     return float(log_z[0]) if betas.ndim == 0 else log_z.reshape(betas.shape)
 
 
@@ -80,8 +79,6 @@ def expected_agreement_exact(
     n_classes: int,
     class_weight: Any = None,
     max_bytes: float = 2**31,
-    count_weight: Any = None,
-    plan: EliminationPlan | None = None,
 ) -> np.ndarray | float:
     """Average S_k over every label vector exactly: E[S_k] at (beta, k).
 
@@ -94,11 +91,6 @@ def expected_agreement_exact(
     class_weight : array-like of shape (n_classes,), optional
     max_bytes : float
         The most memory that the tables may take: twice as much as for log Z.
-    count_weight : array-like of shape (n_classes,), optional
-        What an edge between two points of class g counts in the average; by default its class
-        weight. Ones give the plain number of edges that agree, under the weighted law.
-    plan : EliminationPlan, optional
-        That of :func:`plan_elimination` for this graph, k and number of classes, if it is at hand.
 
     Returns
     -------
@@ -114,54 +106,96 @@ def expected_agreement_exact(
     [50.0, 73.1059]
     """
     betas = check_betas(beta)
-    counts = check_class_weight(count_weight, check_n_classes(n_classes))
-    if counts is None:
-        counts = _fill_in(class_weight, n_classes)
-    _, mean = _eliminate(graph, betas, k, n_classes, class_weight, max_bytes, counts, plan)
+    _, mean = _eliminate(graph, betas, k, n_classes, class_weight, max_bytes, derive=True)
     return float(mean[0]) if betas.ndim == 0 else mean.reshape(betas.shape)
 
 
-def _fill_in(class_weight: Any, n_classes: int) -> np.ndarray:
-    weights = check_class_weight(class_weight, n_classes)
-    return np.ones(n_classes) if weights is None else weights
-
-
 def _eliminate(
-    graph: Any,
-    betas: Any,
-    k: Any,
-    n_classes: Any,
+    graph: NeighborGraph,
+    betas: np.ndarray,
+    k: int,
+    n_classes: int,
     class_weight: Any,
-    max_bytes: Any,
-    counts: Any = None,
-    plan: Any = None,
-) -> Any:
-    k = graph.check_k(k)
-    n_classes = check_n_classes(n_classes)
-    weights = _fill_in(class_weight, n_classes)
-    plan = plan or plan_elimination(graph, k, n_classes)
-    plan.check_fits(max_bytes, n_copies=1 if counts is None else 2)
-    starts, points, multiplicity = symmetrise(graph, k)
-    lengths = np.diff(plan.scope_starts)
-    firsts = plan.scopes[plan.scope_starts[:-1][lengths > 0]]
-    return _sum_out(
-        (plan.order, plan.scope_starts, plan.scopes),
-        (starts, points, multiplicity),
-        weights,
-        weights if counts is None else counts,
-        betas.ravel() / k,
-        counts is not None,
+    max_bytes: float,
+    derive: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    k, n_classes = graph.check_k(k), check_n_classes(n_classes)
+    weights = check_class_weight(class_weight, n_classes)
+    plan = plan_elimination(graph, k, n_classes)
+    plan.check_fits(max_bytes, n_copies=2 if derive else 1)
+    edges = symmetrise(graph, k)
+    firsts = plan.scopes[plan.scope_starts[:-1][np.diff(plan.scope_starts) > 0]]
+    sizes = (
         plan.peak_entries,
         plan.width,
         # The most tables multiplied at a step, and the most edges of a point.
         int(np.bincount(firsts, minlength=1).max()),
-        int(np.add.reduceat(multiplicity, starts[:-1]).max()),
+        int(np.add.reduceat(edges[2], edges[0][:-1]).max()),
     )
+    return _sum_out(
+        (plan.order, plan.scope_starts, plan.scopes), edges,
+        np.ones(n_classes) if weights is None else weights, betas.ravel() / k, derive, sizes,
+    )  # fmt: skip
+
+
+class _Tables(NamedTuple):
+    """Memory of the sum over all labels.
+
+    Attributes
+    ----------
+    values, slopes : ndarray
+        Tables left by earlier steps and not yet used, one after another, and their derivatives.
+    waiting, begins : ndarray
+        The stack of steps that left them, and where each begins.
+    product, product_slope : ndarray
+        What a step multiplies, for each class of its point and the low digits of its scope.
+    factor : ndarray
+        The weight of a point's edges by class and by how many of them disagree.
+    lift : ndarray
+        How much less than the heaviest a class weighs, for all edges of the point.
+    deficit_low, deficit_high : ndarray
+        Edges that disagree, by class and by the low and the high digits.
+    offset_low, offset_high : ndarray
+        Where the digits stand in each table that is multiplied.
+    pull, stride, place : ndarray
+        Weights of the edges to the scope, strides in a table, and positions in the scope.
+    """
+
+    values: np.ndarray
+    slopes: np.ndarray
+    waiting: np.ndarray
+    begins: np.ndarray
+    product: np.ndarray
+    product_slope: np.ndarray
+    factor: np.ndarray
+    lift: np.ndarray
+    deficit_low: np.ndarray
+    deficit_high: np.ndarray
+    offset_low: np.ndarray
+    offset_high: np.ndarray
+    pull: np.ndarray
+    stride: np.ndarray
+    place: np.ndarray
 
 
 @kernel
-def _sum_out(plan, edges, weights, counts, strengths, derive, peak, width, most_tables, most_edges):
-    """Return log Z and, if asked, the mean of S with ``counts``, at each strength = beta / k.
+def _allocate(n, n_classes, n_low_max, derive, sizes):
+    peak, width, most_tables, most_edges = sizes
+    low, high = n_classes**n_low_max, n_classes ** (width - n_low_max)
+    return _Tables(
+        np.empty(peak), np.empty(peak if derive else 0),
+        np.empty(n, np.int64), np.zeros(n + 1, np.int64),
+        np.empty((n_classes, low)), np.empty((n_classes, low if derive else 0)),
+        np.empty((n_classes, most_edges + 1)), np.empty(n_classes),
+        np.empty((n_classes, low), np.uint64), np.empty((n_classes, high), np.uint64),
+        np.empty((most_tables, low), np.uint64), np.empty((most_tables, high), np.uint64),
+        np.empty(width, np.int64), np.empty(width, np.int64), np.zeros(n, np.int64),
+    )  # fmt: skip
+
+
+@kernel
+def _sum_out(plan, edges, weights, strengths, derive, sizes):
+    """Return log Z and, if asked, the mean of S, at each strength = beta / k.
 
     A table over a scope is indexed with the first point of the scope as the lowest digit. The
     first point is the next to be summed out, so in each table used at a step the label that is
@@ -169,121 +203,99 @@ def _sum_out(plan, edges, weights, counts, strengths, derive, peak, width, most_
     so that its place in another table is the sum of two entries looked up.
     """
     order, scope_starts, scopes = plan
-    n = len(order)
-    n_classes = len(weights)
-    heaviest = weights[0]
-    for g in range(1, n_classes):
-        heaviest = max(heaviest, weights[g])
+    n, n_classes, width = len(order), len(weights), sizes[1]
+    heaviest = weights.max()
     n_low_max = 0
     while n_low_max < width and n_classes ** (n_low_max + 1) <= _MAX_LOW_ENTRIES:
         n_low_max += 1
-    low_max = n_classes**n_low_max
-    high_max = n_classes ** (width - n_low_max)
-
-    values = np.empty(peak)
-    slopes = np.empty(peak if derive else 0)
-    product = np.empty((n_classes, low_max))
-    product_slope = np.empty((n_classes, low_max if derive else 0))
-    factor = np.empty((n_classes, most_edges + 1))
-    lift = np.empty(n_classes)
-    deficit_low = np.empty((n_classes, low_max), np.uint64)
-    deficit_high = np.empty((n_classes, high_max), np.uint64)
-    offset_low = np.empty((most_tables, low_max), np.uint64)
-    offset_high = np.empty((most_tables, high_max), np.uint64)
-    pull = np.empty(width, np.int64)
-    stride = np.empty(width, np.int64)
-    place = np.zeros(n, np.int64)
-    # Tables left by earlier steps and not yet used: a stack of steps, and where each begins.
-    waiting = np.empty(n, np.int64)
-    begins = np.zeros(n + 1, np.int64)
-
+    tables = _allocate(n, n_classes, n_low_max, derive, sizes)
     log_z = np.zeros(len(strengths))
     mean = np.zeros(len(strengths))
     for b in range(len(strengths)):
         strength = strengths[b]
         for g in range(n_classes):
-            for d in range(most_edges + 1):
-                factor[g, d] = np.exp(-strength * weights[g] * d)
+            for d in range(tables.factor.shape[1]):
+                tables.factor[g, d] = np.exp(-strength * weights[g] * d)
         n_waiting = 0
         for s in range(n):
-            v = order[s]
             scope = scopes[scope_starts[s] : scope_starts[s + 1]]
             m = len(scope)
             n_low = min(m, n_low_max)
-            low = n_classes**n_low
-            high = n_classes ** (m - n_low)
+            low, high = n_classes**n_low, n_classes ** (m - n_low)
             for q in range(m):
-                place[scope[q]] = q
-
-            total = _find_pull(v, edges, scope, place, pull)
+                tables.place[scope[q]] = q
+            total = _find_pull(order[s], edges, scope, tables.place, tables.pull)
             for g in range(n_classes):
-                lift[g] = np.exp(strength * (weights[g] - heaviest) * total)
-                _spread_deficit(pull, 0, n_low, n_classes, g, deficit_low[g])
-                _spread_deficit(pull, n_low, m, n_classes, g, deficit_high[g])
-
-            # The tables that mention v are the last ones on the stack.
-            top = begins[n_waiting]
-            n_tables = 0
-            while n_waiting > 0 and scopes[scope_starts[waiting[n_waiting - 1]]] == v:
-                n_waiting -= 1
-                t = waiting[n_waiting]
-                for q in range(m):
-                    stride[q] = 0
-                step = n_classes
-                for e in range(scope_starts[t] + 1, scope_starts[t + 1]):
-                    stride[place[scopes[e]]] = step
-                    step *= n_classes
-                _spread(stride, 0, n_low, n_classes, 0, offset_low[n_tables])
-                _spread(stride, n_low, m, n_classes, begins[n_waiting], offset_high[n_tables])
-                n_tables += 1
-
+                tables.lift[g] = np.exp(strength * (weights[g] - heaviest) * total)
+                _spread_deficit(tables.pull, 0, n_low, n_classes, g, tables.deficit_low[g])
+                _spread_deficit(tables.pull, n_low, m, n_classes, g, tables.deficit_high[g])
+            top = tables.begins[n_waiting]
+            n_tables = _take_tables(plan, order[s], n_waiting, m, n_low, n_classes, tables)
+            n_waiting -= n_tables
             largest = 0.0
             for y in range(high):
-                for g in range(n_classes):
-                    skip = deficit_high[g, y]
-                    _multiply_edges(factor[g], lift[g], skip, deficit_low[g], low, product[g])
-                    if derive:
-                        _derive_edges(
-                            counts[g],
-                            total,
-                            skip,
-                            deficit_low[g],
-                            low,
-                            product[g],
-                            product_slope[g],
-                        )
-                    for u in range(n_tables):
-                        first = offset_high[u, y] + np.uint64(g)
-                        if derive:
-                            _derive_table(
-                                values,
-                                slopes,
-                                first,
-                                offset_low[u],
-                                low,
-                                product[g],
-                                product_slope[g],
-                            )
-                        _multiply_table(values, first, offset_low[u], low, product[g])
-                largest = max(largest, _add_classes(product, low, values, top + y * low))
+                _multiply(y, low, n_tables, total, weights, derive, tables)
+                at = top + y * low
+                largest = max(largest, _add_classes(tables.product, low, tables.values, at))
                 if derive:
-                    _add_classes(product_slope, low, slopes, top + y * low)
+                    _add_classes(tables.product_slope, low, tables.slopes, at)
 
             # The new table takes the place of those that were used.
-            base = begins[n_waiting]
+            base = tables.begins[n_waiting]
             size = low * high
             log_z[b] += np.log(largest) + strength * heaviest * total
-            _move_down(values, base, top, size, 1.0 / largest)
+            _move_down(tables.values, base, top, size, 1.0 / largest)
             if derive:
-                _move_down(slopes, base, top, size, 1.0 / largest)
+                _move_down(tables.slopes, base, top, size, 1.0 / largest)
             if m > 0:
-                waiting[n_waiting] = s
+                tables.waiting[n_waiting] = s
                 n_waiting += 1
-                begins[n_waiting] = base + size
+                tables.begins[n_waiting] = base + size
             elif derive:
                 # The last of a component: its one entry is now 1, so its slope is that of log Z.
-                mean[b] += slopes[base]
+                mean[b] += tables.slopes[base]
     return log_z, mean
+
+
+@kernel
+def _take_tables(plan, v, n_waiting, m, n_low, n_classes, tables):
+    """Find the tables that mention v, which are the last ones on the stack; return how many.
+
+    ``offset_low`` and ``offset_high`` then say where the digits of the scope stand in each.
+    """
+    _, scope_starts, scopes = plan
+    stride, place = tables.stride, tables.place
+    n_tables = 0
+    while n_waiting > 0 and scopes[scope_starts[tables.waiting[n_waiting - 1]]] == v:
+        n_waiting -= 1
+        t = tables.waiting[n_waiting]
+        for q in range(m):
+            stride[q] = 0
+        step = n_classes
+        for e in range(scope_starts[t] + 1, scope_starts[t + 1]):
+            stride[place[scopes[e]]] = step
+            step *= n_classes
+        begin = tables.begins[n_waiting]
+        _spread(stride, 0, n_low, n_classes, 0, tables.offset_low[n_tables])
+        _spread(stride, n_low, m, n_classes, begin, tables.offset_high[n_tables])
+        n_tables += 1
+    return n_tables
+
+
+@kernel
+def _multiply(y, low, n_tables, total, weights, derive, tables):
+    """Multiply edges and tables at the high digits y, for every class and all low digits."""
+    for g in range(len(weights)):
+        product, slope = tables.product[g], tables.product_slope[g]
+        skip, deficit_low = tables.deficit_high[g, y], tables.deficit_low[g]
+        _multiply_edges(tables.factor[g], tables.lift[g], skip, deficit_low, low, product)
+        if derive:
+            _derive_edges(weights[g], total, skip, deficit_low, low, product, slope)
+        for u in range(n_tables):
+            first, offset_low = tables.offset_high[u, y] + np.uint64(g), tables.offset_low[u]
+            if derive:
+                _derive_table(tables.values, tables.slopes, first, offset_low, low, product, slope)
+            _multiply_table(tables.values, first, offset_low, low, product)
 
 
 @kernel

@@ -12,6 +12,7 @@ from bayesknn.labels import perfect_labels, spawn_keys
 from bayesknn.model import BoltzmannModel, expected_agreement_exact
 from bayesknn.paper.item import Estimate, Result, make_item
 from bayesknn.paper.setting import Setting, make_study
+from bayesknn.paper.single_site_sampling import perfect_labels_by_sites
 from bayesknn.plots.style import COLOURS, INK, new_figure, tidy
 
 _K = 3
@@ -55,12 +56,12 @@ def perfect_four(setting: Setting) -> Result:
 def _sweeps_of_labels(model: BoltzmannModel, beta: float, key: np.uint64, n_draws: int) -> float:
     """Return the median number of sweeps until the labels of two classes meet, NaN if too many."""
     try:
-        _, info = perfect_labels(
-            model, beta, _K, key=key, n_draws=n_draws, algorithm="sites", max_sweeps=_MOST_SWEEPS
+        _, n_sweeps = perfect_labels_by_sites(
+            model, beta, _K, key=key, n_draws=n_draws, max_sweeps=_MOST_SWEEPS
         )
     except CoalescenceError:
         return float("nan")
-    return float(np.median(info.n_sweeps))
+    return float(np.median(n_sweeps))
 
 
 def _draw(found: dict[str, np.ndarray], truth: np.ndarray) -> Any:

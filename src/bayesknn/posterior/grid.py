@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence, seeds_for
 from bayesknn.exceptions import PhaseTransitionWarning
-from bayesknn.likelihood.protocol import Likelihood
+from bayesknn.likelihood.base import Likelihood
 from bayesknn.log_z.ladder import log_z_at
 from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Simulation

@@ -19,7 +19,6 @@ from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import random_bits
 from bayesknn.exceptions import CoalescenceError
-from bayesknn.labels.bonds import bond_rate
 from bayesknn.labels.label_sampler import (
     MAX_PAST,
     LabelSampler,
@@ -28,6 +27,7 @@ from bayesknn.labels.label_sampler import (
     make_label_sampler,
     sweep_labels,
 )
+from bayesknn.labels.swendsen_wang import bond_rate
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.model import as_prior
 from bayesknn.posterior.chains import Sampler

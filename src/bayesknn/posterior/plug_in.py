@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesknn._utils.jit import kernel
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.likelihood.pseudo import PseudoLikelihood
+from bayesknn.likelihood.products import PseudoLikelihood
 from bayesknn.model import Prior
 from bayesknn.model.checks import check_beta
 

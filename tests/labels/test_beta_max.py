@@ -5,8 +5,8 @@ import pytest
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
-from bayesknn.labels.transition import _simulate_one
-from bayesknn.model import BoltzmannModel, expected_agreement_exact
+from bayesknn.labels.beta_max import _LONG_RUN, _run
+from bayesknn.model import BoltzmannModel, expected_agreement_exact, locate_beta_max
 from tests.model.graphs import ripley_graph
 from tests.statistical import check, p_value_of_z, rejects
 
@@ -15,14 +15,14 @@ def p_value_of_simulation(k_simulated):
     graph, k = ripley_graph(), 5
     model = BoltzmannModel(graph, 2)
     betas = [0.5, 1.5, 2.5]
-    exact = expected_agreement_exact(graph, betas, k, 2)
+    exact = np.asarray(expected_agreement_exact(graph, betas, k, 2)) / (graph.n_points * k)
 
     def p_value(n_draws, seed):
         # Eight batches a run: its t-scores are averaged over runs, whose spread is then known.
         keys = np.random.SeedSequence(seed).generate_state(3 * n_draws, np.uint64).reshape(3, -1)
         z = []
         for beta, mean, row in zip(betas, exact, keys, strict=True):
-            runs = [_simulate_one(model, beta, k_simulated, key)[0] for key in row]
+            runs = [_run(model, beta, k_simulated, key, _LONG_RUN)[0] for key in row]
             z.append((np.mean(runs) - mean) / (np.std(runs, ddof=1) / np.sqrt(n_draws)))
         return p_value_of_z(z)
 
@@ -56,15 +56,24 @@ def test_class_weights_change_the_strength_not_the_measure():
     plain = find_beta_max(ripley_graph(), 2, k_values=[3], random_state=0)
     halved = find_beta_max(ripley_graph(), 2, k_values=[3], class_weight=[0.5, 0.5], random_state=0)
     assert np.isclose(halved.crossings[0], 2 * plain.crossings[0], rtol=0.02)
+    uneven = find_beta_max(ripley_graph(), 2, k_values=[3], class_weight=[0.8, 1.2], random_state=0)
+    assert 2 < uneven.beta_max < plain.beta_max
 
 
-def test_fewer_sweeps_on_many_points_find_the_same_place(monkeypatch):
-    points = np.random.default_rng(0).normal(size=(3000, 2))
-    graph = NeighborGraph.from_points(points, k_max=20)
-    usual = find_beta_max(graph, 2, random_state=0).beta_max
-    monkeypatch.setattr("bayesknn.labels.transition._MANY", 0)
-    # Both are on a grid of tenths, and each may land on either side of a step.
-    assert abs(find_beta_max(graph, 2, random_state=1).beta_max - usual) < 0.25
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_crossing_is_that_of_the_exact_curve(n_classes):
+    graph = ripley_graph()
+
+    def exact_share(betas, k):
+        means = np.asarray(expected_agreement_exact(graph, betas, k, n_classes))
+        return means / (graph.n_points * k), np.zeros(len(betas))
+
+    exact = locate_beta_max(exact_share, [1, 2, 3], n_classes, n_betas=0)
+    found = find_beta_max(graph, n_classes, k_values=[1, 2, 3], n_betas=0, random_state=0)
+    assert found.decisive_k == exact.decisive_k == 2
+    # The error is about .02, and beta_max is rounded up to tenths.
+    assert abs(found.crossings.max() - exact.crossings.max()) < 0.1
+    assert abs(found.beta_max - exact.beta_max) < 0.11
 
 
 @pytest.mark.parametrize(("n_features", "n_classes"), [(2, 2), (2, 4), (10, 2)])
@@ -72,7 +81,7 @@ def test_some_of_many_points_find_the_same_place(monkeypatch, n_features, n_clas
     points = np.random.default_rng(0).normal(size=(6000, n_features))
     graph = NeighborGraph.from_points(points, k_max=20)
     some = find_beta_max(graph, n_classes, n_betas=0, random_state=0)
-    monkeypatch.setattr("bayesknn.labels.transition._MOST_POINTS", 6000)
+    monkeypatch.setattr("bayesknn.labels.beta_max._MOST_POINTS", 6000)
     whole = find_beta_max(graph, n_classes, n_betas=0, random_state=0)
     assert not np.array_equal(some.agreement, whole.agreement)
     # A standard deviation of 1,000 points is .07 or so; both are rounded up to tenths.

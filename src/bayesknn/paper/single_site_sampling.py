@@ -7,11 +7,12 @@ coalesced at time zero, they return a draw from the model itself.
 
 Both chains are run at once. A word of 64 bits holds a site's label in the lower chain in its low
 half and that in the upper chain in its high half, and another word holds the two slots of
-``gibbs_two.py``, so a sweep looks up two thresholds and tells the neighbours of both changes in one
-addition. Nothing is stored of the past: the number of a site is a function of
+``labels/gibbs.py``, so a sweep looks up two thresholds and tells the neighbours of both changes in
+one addition. Nothing is stored of the past: the number of a site is a function of
 (key, draw, sweep, site).
 
-The number of sweeps explodes where the two phases are far apart; ``perfect_bonds.py`` is the cure.
+The number of sweeps explodes where the two phases are far apart; coupling the bonds of the
+random-cluster form (:func:`bayesknn.labels.perfect_labels`) is the cure, and this the check on it.
 """
 
 from __future__ import annotations
@@ -22,13 +23,77 @@ import numpy as np
 
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import key_of_sweep, random_bits
-from bayesknn.labels.couplings import list_couplings
-from bayesknn.labels.gibbs_two import _threshold_table
+from bayesknn.exceptions import CoalescenceError
+from bayesknn.labels.gibbs import list_symmetric_neighbors, threshold_table
 from bayesknn.model import BoltzmannModel
 
 _ONE = np.uint64(1)
 _HALF = np.uint64(32)
 _LOW_HALF = np.uint64(0xFFFFFFFF)
+
+
+def perfect_labels_by_sites(
+    model: BoltzmannModel,
+    beta: float,
+    k: int,
+    *,
+    key: np.uint64,
+    n_draws: int = 1,
+    max_sweeps: int = 2**16,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw labels of two classes exactly by coupling the labels of single sites.
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+        Of two classes; class weights may differ.
+    beta : float
+    k : int
+    key : numpy.uint64
+        Draw d is a function of the key and d alone.
+    n_draws : int
+    max_sweeps : int
+        How far into the past to go before giving up.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_draws, n), dtype uint8
+    n_sweeps : ndarray of shape (n_draws,), dtype int64
+        How many sweeps back the chains that met were started, a power of 2.
+
+    Raises
+    ------
+    CoalescenceError
+        If the chains of a draw had not met after ``max_sweeps`` sweeps; no draw is returned then.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels import spawn_keys
+    >>> from bayesknn.model import BoltzmannModel
+    >>> from bayesknn.paper.single_site_sampling import perfect_labels_by_sites
+    >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), n_classes=2)
+    >>> labels, n_sweeps = perfect_labels_by_sites(ring, 1.0, 1, n_draws=4, key=spawn_keys(0, 1)[0])
+    >>> labels.shape, n_sweeps.shape
+    ((4, 5), (4,))
+    """
+    if model.n_classes != 2:
+        raise ValueError(f"single-site coupling needs two classes, got {model.n_classes}")
+    tables, scratch = site_tables(model, beta, k), site_scratch(model.n_points)
+    labels = np.empty((n_draws, model.n_points), np.uint8)
+    n_sweeps = np.empty(n_draws, np.int64)
+    for d in range(n_draws):
+        n_sweeps[d], n_apart = _draw_sites(
+            tables, np.uint64(key), np.uint64(d), 1, max_sweeps, scratch, labels[d]
+        )
+        if n_apart:
+            raise CoalescenceError(
+                f"draw {d} at beta={beta:g}, k={k}: {n_apart} of {model.n_points} points were "
+                f"still apart after a past of {max_sweeps} sweeps; couple bonds instead",
+                max_sweeps,
+                n_apart,
+            )
+    return labels, n_sweeps
 
 
 class SiteTables(NamedTuple):
@@ -37,7 +102,7 @@ class SiteTables(NamedTuple):
     Attributes
     ----------
     starts, single_starts, points
-        The neighbours, see :class:`bayesknn.labels.couplings.Couplings`.
+        The neighbours, see :class:`bayesknn.labels.gibbs.SymmetricNeighbors`.
     degrees : ndarray of shape (n,), dtype uint32
     bases : ndarray of shape (n,), dtype uint64
         The slot of a site none of whose neighbours has class 1; every neighbour that has it moves
@@ -78,17 +143,17 @@ def site_tables(model: BoltzmannModel, beta: float, k: int) -> SiteTables:
     Examples
     --------
     >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels.perfect_sites import site_tables
+    >>> from bayesknn.paper.single_site_sampling import site_tables
     >>> from bayesknn.model import BoltzmannModel
     >>> model = BoltzmannModel(NeighborGraph.from_neighbors([[1, 0, 1]]), n_classes=2)
     >>> site_tables(model, beta=1.0, k=1).degrees.tolist()
     [2, 3, 1]
     """
-    couplings = list_couplings(model.graph, k)
-    table, bases = _threshold_table(
-        beta / k, model.weights, couplings.degrees, model.class_weight is not None
+    neighbors = list_symmetric_neighbors(model.graph, k)
+    table, bases = threshold_table(
+        beta / k, model.weights, neighbors.degrees, model.class_weight is not None
     )
-    return SiteTables(*couplings, bases.astype(np.uint64), table)
+    return SiteTables(*neighbors, bases.astype(np.uint64), table)
 
 
 def site_scratch(n_points: int) -> SiteScratch:
@@ -96,7 +161,7 @@ def site_scratch(n_points: int) -> SiteScratch:
 
     Examples
     --------
-    >>> from bayesknn.labels.perfect_sites import site_scratch
+    >>> from bayesknn.paper.single_site_sampling import site_scratch
     >>> site_scratch(250).pairs.shape
     (250,)
     """
@@ -156,18 +221,3 @@ def _draw_sites(tables, key, draw, n_start, max_sweeps, scratch, labels):
         if n_apart == 0 or n_sweeps == max_sweeps:
             return n_sweeps, n_apart
         n_sweeps = min(2 * n_sweeps, max_sweeps)
-
-
-@kernel
-def _draw_sites_batch(tables, key, first, n_start, max_sweeps, scratch, labels, n_sweeps):
-    """Make the draws ``first``, ``first + 1``, ... into the rows of labels, until one fails.
-
-    Returns how many sites of the last draw were apart.
-    """
-    for d in range(labels.shape[0]):
-        n_sweeps[d], n_apart = _draw_sites(
-            tables, key, first + np.uint64(d), n_start, max_sweeps, scratch, labels[d]
-        )
-        if n_apart > 0:
-            return n_apart
-    return 0

@@ -1,13 +1,11 @@
 """beta_max from simulation: where the model becomes black or white (Section 3).
 
-The rule and the search are in :mod:`bayesknn.model.phase`; here they are given exact curves where
-elimination is cheap and Swendsen-Wang runs elsewhere.
+The rule and the search are in :mod:`bayesknn.model.phase`; here they are given the curves of
+Swendsen-Wang runs that start from one class.
 """
 
 from __future__ import annotations
 
-import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -21,24 +19,17 @@ from bayesknn.model import (
     agreement,
     as_model,
     choose_k_values,
-    expected_agreement_exact,
     locate_beta_max,
-    plan_elimination,
 )
-from bayesknn.model.elimination_plan import EliminationPlan
 
-# Draws, sweeps between them and sweeps before: where the share is near the threshold, and for a
-# first look. On many points a share hardly varies from sweep to sweep, and sweeps are dear.
-_LONG, _SHORT = (64, 2, 40), (8, 2, 24)
-_MANY = 20_000
-# A look is enough where the share of disagreements is off the threshold by this factor.
-_FAR = 2.0
+# Draws times points of a first look, and of a run where the share of disagreements is off the
+# threshold by less than the factor: on fewer points a share varies more, and sweeps are cheaper.
+# On 250 points a crossing is then known to .02, on 1,000 as well as those stand for more.
+_FIRST_LOOK, _LONG_RUN, _NEAR = 2**15, 2**18, 2.0
+_N_BATCHES, _WARMUP = 8, 40
 # From how many points on, and on how many of them, the curves are looked for. The graph of k looks
 # the same around each point however many there are, and so does the share of edges that agree.
 _MOST_POINTS, _ENOUGH_POINTS, ENOUGH_NEIGHBORS = 2000, 1000, 100
-# Exact curves are used while they cost less than simulation would.
-_MAX_ENTRIES = 2**18
-_MAX_POINTS = 500
 
 
 def find_beta_max(
@@ -98,36 +89,16 @@ def find_beta_max(
     ks = choose_k_values(model.k_max) if k_values is None else k_values
     level = (1 - threshold) * (1 - 1 / model.n_classes)
 
-    @functools.cache
-    def plan(k: int) -> EliminationPlan | None:
-        return _plan_if_cheap(model, k)
-
     def simulate(betas: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        n_edges = model.n_points * k
-        if plan(k) is not None:
-            means = expected_agreement_exact(
-                model.graph, betas, k, model.n_classes, class_weight=model.class_weight,
-                count_weight=np.ones(model.n_classes), plan=plan(k),
-            )  # fmt: skip
-            return np.asarray(means) / n_edges, np.zeros(len(betas))
-        rows = [
-            _simulate_one(model, beta, k, child.generate_state(1, np.uint64)[0], level)
-            for beta, child in zip(betas, seeds.spawn(len(betas)), strict=True)
+        keys = [child.generate_state(1, np.uint64)[0] for child in seeds.spawn(len(betas))]
+        shares = [
+            _simulate_share(model, beta, k, key, level)
+            for beta, key in zip(betas, keys, strict=True)
         ]
-        means, errors = np.array(rows).T / n_edges
+        means, errors = np.array(shares).T
         return means, errors
 
     return locate_beta_max(simulate, ks, model.n_classes, threshold=threshold, n_betas=n_betas)
-
-
-def _plan_if_cheap(model: BoltzmannModel, k: int) -> EliminationPlan | None:
-    if model.n_points > _MAX_POINTS or k > 3:
-        return None
-    try:
-        plan = plan_elimination(model.graph, k, model.n_classes)
-    except ValueError:
-        return None
-    return plan if plan.n_entries <= _MAX_ENTRIES else None
 
 
 def choose_rows(n_points: int, random_state: Any) -> np.ndarray | None:
@@ -135,7 +106,7 @@ def choose_rows(n_points: int, random_state: Any) -> np.ndarray | None:
 
     Examples
     --------
-    >>> from bayesknn.labels.transition import choose_rows
+    >>> from bayesknn.labels.beta_max import choose_rows
     >>> choose_rows(10_000, random_state=0).shape, choose_rows(250, random_state=0)
     ((1000,), None)
     """
@@ -145,32 +116,28 @@ def choose_rows(n_points: int, random_state: Any) -> np.ndarray | None:
     return np.sort(rng.choice(n_points, _ENOUGH_POINTS, replace=False))
 
 
-def _simulate_one(
-    model: BoltzmannModel, beta: float, k: int, key: np.uint64, level: float = math.inf
+def _simulate_share(
+    model: BoltzmannModel, beta: float, k: int, key: np.uint64, level: float
 ) -> tuple[float, float]:
-    """Mean and error of S_k, the plain count, from a chain that starts from one class.
-
-    A short run is enough where the share of disagreeing edges is far from ``level``; without one it
-    is never enough, but on many points.
-    """
-    n_edges = model.n_points * k
-    if level < math.inf or model.n_points >= _MANY:
-        mean, error = _run(model, beta, k, key, *_SHORT)
-        off = max(n_edges - mean, 0.0) / n_edges
-        if model.n_points >= _MANY or not level / _FAR < off < level * _FAR:
-            return mean, error
-    return _run(model, beta, k, key, *_LONG)
+    """Mean and error of the share of edges that agree; short where that is far from ``level``."""
+    mean, error = _run(model, beta, k, key, _FIRST_LOOK)
+    if level / _NEAR < 1 - mean < level * _NEAR:
+        return _run(model, beta, k, key, _LONG_RUN)
+    return mean, error
 
 
 def _run(
-    model: BoltzmannModel, beta: float, k: int, key: np.uint64, n_draws: int, thin: int, warmup: int
+    model: BoltzmannModel, beta: float, k: int, key: np.uint64, n_labels: int
 ) -> tuple[float, float]:
+    """Mean and error of the share from a chain that draws so many labels."""
+    n_draws = _N_BATCHES * max(1, n_labels // (_N_BATCHES * model.n_points))
     labels, info = swendsen_wang_labels(
-        model, beta, k, n_draws=n_draws, n_warmup=warmup, thin=thin,
+        model, beta, k, n_draws=n_draws, n_warmup=_WARMUP,
         initial=np.zeros(model.n_points, np.int64), key=key,
     )  # fmt: skip
     series = info.cluster_agreement
     if model.class_weight is not None:
+        # The plain count of edges, whatever they weigh.
         series = np.asarray(agreement(model.graph, labels, k), dtype=np.float64)
-    batches = series.reshape(8, -1).mean(axis=1)
-    return float(series.mean()), float(batches.std(ddof=1) / np.sqrt(len(batches)))
+    batches = series.reshape(_N_BATCHES, -1).mean(axis=1) / (model.n_points * k)
+    return min(float(batches.mean()), 1.0), float(batches.std(ddof=1) / np.sqrt(_N_BATCHES))

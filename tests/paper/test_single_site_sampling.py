@@ -8,15 +8,17 @@ from hypothesis import strategies as st
 
 from bayesknn._utils.random import key_of_sweep
 from bayesknn.datasets import load_ripley
+from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.perfect_sites import (
+from bayesknn.model import BoltzmannModel
+from bayesknn.paper.single_site_sampling import (
     _draw_sites,
     _run_sites,
     _sweep_sites,
+    perfect_labels_by_sites,
     site_scratch,
     site_tables,
 )
-from bayesknn.model import BoltzmannModel
 from tests.labels.perfect_twins import SiteTwin, small_graphs
 from tests.model.enumeration import exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
@@ -187,4 +189,31 @@ def test_fresh_numbers_are_rejected():
     assert rejects(p_value_of_past(fresh=True), n_draws=100_000)
 
 
-# The accept-reject step.
+# The front.
+
+
+def p_value_of_front(beta, class_weight, drawn=None):
+    _, law = exact_law(CHAIN, beta, 2, 2, class_weight)
+    model = BoltzmannModel(CHAIN, 2, class_weight if drawn is None else drawn)
+
+    def p_value(n_draws, seed):
+        key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        labels, _ = perfect_labels_by_sites(model, beta, 2, key=key, n_draws=n_draws)
+        return p_value_of_counts(np.bincount(state_index(labels, 2), minlength=16), law)
+
+    return p_value
+
+
+@pytest.mark.parametrize("class_weight", [None, WEIGHTS])
+def test_the_front_has_the_law(class_weight):
+    check(p_value_of_front(1.2, class_weight), n_draws=4000)
+    assert rejects(p_value_of_front(1.2, class_weight, drawn=[1.6, 1.0]), n_draws=4000)
+
+
+def test_the_front_refuses_what_it_cannot_do(ripley):
+    key = np.uint64(1)
+    with pytest.raises(CoalescenceError, match="of 250 points were still apart") as caught:
+        perfect_labels_by_sites(BoltzmannModel(ripley, 2), 2.0, 13, key=key, max_sweeps=64)
+    assert caught.value.n_sweeps == 64 and 0 < caught.value.n_apart <= 250
+    with pytest.raises(ValueError, match="needs two classes, got 3"):
+        perfect_labels_by_sites(BoltzmannModel(ripley, 3), 1.0, 13, key=key)

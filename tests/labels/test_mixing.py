@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesknn.labels.autocorrelation import autocorrelation_time
+from bayesknn.labels.mixing import autocorrelation_time
 
 
 def autoregression(phi, n, seed):

@@ -18,7 +18,7 @@ from bayesknn.graph import NeighborGraph
 _RELABEL_FROM = 20_000
 
 
-class Layout(NamedTuple):
+class MemoryLayout(NamedTuple):
     """The graph as the kernels walk it.
 
     Attributes
@@ -33,10 +33,10 @@ class Layout(NamedTuple):
     order: np.ndarray
 
 
-_layouts: WeakKeyDictionary[NeighborGraph, Layout] = WeakKeyDictionary()
+_layouts: WeakKeyDictionary[NeighborGraph, MemoryLayout] = WeakKeyDictionary()
 
 
-def local_layout(graph: NeighborGraph, n_ranks: int) -> Layout:
+def lay_out_in_memory(graph: NeighborGraph, n_ranks: int) -> MemoryLayout:
     """Return the first ``n_ranks`` ranks of the graph, relabelled if that is worth it.
 
     The relabelled copy is kept for as long as the graph lives.
@@ -44,13 +44,13 @@ def local_layout(graph: NeighborGraph, n_ranks: int) -> Layout:
     Examples
     --------
     >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels.layout import local_layout
-    >>> local_layout(NeighborGraph.from_neighbors([[1, 2, 0]]), n_ranks=1).order
+    >>> from bayesknn.labels.memory_layout import lay_out_in_memory
+    >>> lay_out_in_memory(NeighborGraph.from_neighbors([[1, 2, 0]]), n_ranks=1).order
     array([0, 1, 2], dtype=uint32)
     """
     n = graph.n_points
     if n < _RELABEL_FROM:
-        return Layout(graph.neighbors, np.arange(n, dtype=np.uint32))
+        return MemoryLayout(graph.neighbors, np.arange(n, dtype=np.uint32))
     layout = _layouts.get(graph)
     if layout is None or layout.neighbors.shape[0] < n_ranks:
         order = np.ascontiguousarray(graph.locality_order(), dtype=np.uint32)
@@ -58,7 +58,7 @@ def local_layout(graph: NeighborGraph, n_ranks: int) -> Layout:
         positions[order] = np.arange(n, dtype=np.uint32)
         neighbors = _relabel(graph.neighbors, n_ranks, order, positions)
         neighbors.flags.writeable = False
-        layout = _layouts[graph] = Layout(neighbors, order)
+        layout = _layouts[graph] = MemoryLayout(neighbors, order)
     return layout
 
 

@@ -20,6 +20,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SWEEP = np.uint64(0xD1342543DE82EF95)
 _ONE = np.uint64(1)
 _UNIT = 2.0**-53
+# What a chain starts from is drawn as if by the sweep before the first.
+START_SWEEP = np.uint64(2**64 - 1)
 
 
 class Purpose(IntEnum):

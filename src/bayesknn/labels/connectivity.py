@@ -21,9 +21,7 @@ import numpy as np
 
 from bayesknn._utils.jit import kernel
 
-_ONE = np.uint64(1)
 _LOW_HALF = np.uint64(0xFFFFFFFF)
-_HIGH_HALF = np.uint64(0xFFFFFFFF00000000)
 
 
 @kernel
@@ -38,7 +36,7 @@ def _new_forest(n_points):
         h = (h * np.uint64(0x846CA68B)) & _LOW_HALF
         h ^= h >> np.uint64(16)
         forest[i + i] = np.uint64(0)
-        forest[i + i + _ONE] = (h << np.uint64(32)) | i
+        forest[i + i + np.uint64(1)] = (h << np.uint64(32)) | i
     return forest
 
 
@@ -53,26 +51,26 @@ def _part_all(forest):
 def _root(forest, i, since):
     """Point of highest priority among those connected to i by bonds not older than ``since``."""
     while forest[i + i] >= since:
-        i = forest[i + i + _ONE] & _LOW_HALF
+        i = forest[i + i + np.uint64(1)] & _LOW_HALF
     return i
 
 
 @kernel
 def _connected(forest, i, j, since):
     """Whether bonds not older than ``since`` connect i and j."""
-    link_i, link_j = forest[i + i + _ONE], forest[j + j + _ONE]
+    link_i, link_j = forest[i + i + np.uint64(1)], forest[j + j + np.uint64(1)]
     # The one of lower priority moves up, so that paths are followed only to where they meet.
     while i != j:
         if link_i < link_j:
             if forest[i + i] < since:
                 return False
             i = link_i & _LOW_HALF
-            link_i = forest[i + i + _ONE]
+            link_i = forest[i + i + np.uint64(1)]
         else:
             if forest[j + j] < since:
                 return False
             j = link_j & _LOW_HALF
-            link_j = forest[j + j + _ONE]
+            link_j = forest[j + j + np.uint64(1)]
     return True
 
 
@@ -83,18 +81,18 @@ def _connect(forest, i, j, now, since):
     while True:
         # Connect what i and j belong to at this time.
         while forest[i + i] >= time:
-            i = forest[i + i + _ONE] & _LOW_HALF
+            i = forest[i + i + np.uint64(1)] & _LOW_HALF
         while forest[j + j] >= time:
-            j = forest[j + j + _ONE] & _LOW_HALF
+            j = forest[j + j + np.uint64(1)] & _LOW_HALF
         if i == j:
             return
-        link_i, link_j = forest[i + i + _ONE], forest[j + j + _ONE]
+        link_i, link_j = forest[i + i + np.uint64(1)], forest[j + j + np.uint64(1)]
         if link_i > link_j:
             i, j = j, i
             link_i = link_j
         older = forest[i + i]
         forest[i + i] = time
-        forest[i + i + _ONE] = (link_i & _HIGH_HALF) | j
+        forest[i + i + np.uint64(1)] = (link_i & ~_LOW_HALF) | j
         if older < since:
             return
         # The link that was replaced still connects, at its own time, what it led to.

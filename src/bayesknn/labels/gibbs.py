@@ -22,19 +22,15 @@ import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
-from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits, spawn_keys
+from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits, spawn_keys
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.mixing import autocorrelation_time, split_run
+from bayesknn.labels.mixing import PER_POINT, autocorrelation_time, split_run
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta, check_betas
 
-# The starting labels are drawn as if by the sweep before the first.
-_START = np.uint64(2**64 - 1)
 _ONE = np.uint64(1)
 # exp() of more than this is not put in a table: sums of it could overflow.
 _LARGEST_EXPONENT = 600.0
-# Operations that a site takes beside its neighbours: a random number and a look in a table.
-_PER_SITE = 10
 
 
 class GibbsInfo(NamedTuple):
@@ -209,7 +205,7 @@ class _GibbsRun:
             model.weights / model.common_weight, model.unequal_weight is not None,
         )  # fmt: skip
         edge_ends = np.zeros((n_draws, model.n_classes), np.int64)
-        per_sweep = _PER_SITE * n * model.n_classes + len(self.neighbors.points)
+        per_sweep = PER_POINT * n * model.n_classes + len(self.neighbors.points)
         sweep = 0
         for n_warmup, first, last in split_run(self.n_warmup, n_draws, self.thin, per_sweep, n):
             run_gibbs(
@@ -361,7 +357,7 @@ def _keep(labels, row):
 @kernel
 def draw_start(labels, n_classes, key):
     """Uniform labels, from a stream that no sweep uses."""
-    stream = key_of_sweep(key, _START)
+    stream = key_of_sweep(key, START_SWEEP)
     for i in range(np.uint64(len(labels))):
         labels[i] = ((random_bits(stream, i) >> np.uint64(32)) * n_classes) >> np.uint64(32)
 

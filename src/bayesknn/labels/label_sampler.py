@@ -21,7 +21,7 @@ from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
 from bayesknn.labels.gibbs import GibbsLaw, SymmetricNeighbors, draw_start, list_once, run_gibbs
 from bayesknn.labels.memory_layout import MemoryLayout, lay_out_in_memory
-from bayesknn.labels.mixing import errors_apart
+from bayesknn.labels.mixing import TOO_FAR_APART, errors_apart
 from bayesknn.labels.perfect import (
     BondScratch,
     RandomCluster,
@@ -37,12 +37,9 @@ from bayesknn.model.statistics import sum_agreement
 # Swendsen-Wang forgets its start within a few sweeps for two classes; the paper's Gibbs sweeps.
 _N_SWEEPS = {"swendsen-wang": 20, "gibbs": 500, "perfect": 0}
 MAX_PAST = 2**16
-_FIRST_PAST = 8.0
 # After a draw that met at once the next begins this much later, after one that did not this much
 # earlier: about a quarter of the draws then need a second try, which costs the fewest sweeps.
 _LATER, _EARLIER = 2.0**-0.125, 2.0**0.375
-# Standard errors between the mean S of draws from two starts that are too many to be chance.
-_DISAGREEMENT = 5.0
 
 
 class SwendsenWangTools(NamedTuple):
@@ -139,7 +136,7 @@ class LabelSampler:
                 pull=np.zeros(n if weighted else 0),
                 heavier=int(np.argmax(model.weights)),
                 max_past=MAX_PAST,
-                past=np.full(1, _FIRST_PAST),
+                past=np.full(1, 8.0),
                 scratch=bond_scratch(n),
             )
         else:
@@ -190,7 +187,7 @@ class LabelSampler:
         own = self.sample_agreement(beta, k, parts[0])
         for (name, start), part in zip(starts.items(), parts[1:], strict=True):
             other = replace(self, initial=start).sample_agreement(beta, k, part)
-            if errors_apart(own, other) > _DISAGREEMENT:
+            if errors_apart(own, other) > TOO_FAR_APART:
                 return [
                     f"{self.n_sweeps} {self.method} sweeps are too few at beta={beta:.3g}, k={k}: "
                     f"the labels drawn agree on {own.mean():.5g} edges, those started from {name} "

@@ -15,6 +15,10 @@ import numpy as np
 
 # Elementary operations of one call, about a fifth of a second.
 _OPERATIONS_PER_CALL = 2e8
+# Operations that a sweep takes for a point, or for a bond, beside its neighbours.
+PER_POINT = 10
+# Standard errors between the means of chains from two starts that are too many to be chance.
+TOO_FAR_APART = 5.0
 
 
 def split_run(

@@ -56,8 +56,6 @@ _N_PILOTS = 8
 _MOST = 2**31
 # Updates of a point per call of a kernel, about half a second, so that Ctrl-C is heard in between.
 _WORK_PER_CALL = 2**22
-_DRAW_SHIFT = np.uint64(32)
-_ONE = np.uint64(1)
 
 
 class PerfectInfo(NamedTuple):
@@ -371,21 +369,21 @@ def _sweep_bonds(law, sweep_key, start, first, split, scratch):
         bond += np.uint64(gap)
         if bond >= n_bonds:
             break
-        share = as_uniform(random_bits(sweep_key, counter + _ONE))
+        share = as_uniform(random_bits(sweep_key, counter + np.uint64(1)))
         counter += np.uint64(2)
         i = bond // n_ranks
         j = np.uint64(neighbors[bond - i * n_ranks, i])
         now = start + bond
-        since = now - length + _ONE
+        since = now - length + np.uint64(1)
         if _update_bond(scratch, i, j, now, since, share, sure, first, split):
             last_apart = now
-        bond += _ONE
+        bond += np.uint64(1)
     for point in range(np.uint64(pull.size)):
         p = open_probability(pull[point])
         number = as_uniform(random_bits(sweep_key, np.uint64(2) * n_bonds + np.uint64(2) + point))
         if number < p:
             now = start + n_bonds + point
-            since = now - length + _ONE
+            since = now - length + np.uint64(1)
             sure = _sure_share(p, law.n_classes)
             if _update_bond(scratch, point, n, now, since, number / p, sure, first, split):
                 last_apart = now
@@ -400,10 +398,10 @@ def _run_bonds(law, key, draw, n_sweeps, scratch):
     _part_all(lower)
     _part_all(upper)
     # Time starts late enough for "one sweep ago" never to reach back to 0, which means no link.
-    start = length + _ONE
+    start = length + np.uint64(1)
     split = True
     for back in range(n_sweeps, 0, -1):
-        sweep_key = key_of_sweep(key, (draw << _DRAW_SHIFT) | np.uint64(back))
+        sweep_key = key_of_sweep(key, (draw << np.uint64(32)) | np.uint64(back))
         last_apart = _sweep_bonds(law, sweep_key, start, back == n_sweeps, split, scratch)
         # With no bond that is open in one chain only the chains are one, and stay so.
         split = split and last_apart >= start
@@ -422,7 +420,7 @@ def _run_bonds(law, key, draw, n_sweeps, scratch):
 def _colour_clusters(law, key, draw, roots, labels):
     """Give every cluster a uniform class; the one of the extra point has the heavier class."""
     # Sweeps are counted from 1, which leaves the numbers of sweep 0 to the classes.
-    sweep_key = key_of_sweep(key, draw << _DRAW_SHIFT)
+    sweep_key = key_of_sweep(key, draw << np.uint64(32))
     for i in range(np.uint64(labels.size)):
         root = np.uint64(roots[i])
         if root == np.uint64(roots[labels.size]):

@@ -19,7 +19,7 @@ from bayesknn._utils.random import spawn_keys
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.gibbs import gibbs_labels
-from bayesknn.labels.mixing import autocorrelation_time, errors_apart
+from bayesknn.labels.mixing import TOO_FAR_APART, autocorrelation_time, errors_apart
 from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 from bayesknn.model import BoltzmannModel, as_model
@@ -31,9 +31,7 @@ _CHAINS: dict[str, Callable[..., Any]] = {
 }
 _WARMUP = {"gibbs": 500, "swendsen-wang": 200}
 METHODS = ("swendsen-wang", "perfect", "gibbs")
-_DEFAULT_THIN = 10
 _FEWEST_TO_COMPARE = 50
-_DISAGREEMENT = 5.0
 
 
 class SampleInfo(NamedTuple):
@@ -145,7 +143,7 @@ def sample_labels(
     model = as_model(graph, n_classes, class_weight)
     beta, k = check_beta(beta), model.graph.check_k(k)
     n_draws = check_count(n_draws, "n_draws")
-    thin = check_count(_DEFAULT_THIN if thin is None else thin, "thin")
+    thin = check_count(10 if thin is None else thin, "thin")
     keys = spawn_keys(random_state, 2)
     if method == "perfect":
         if initial is not None:
@@ -184,7 +182,7 @@ def sample_labels(
         # A chain that never moves has no time of its own.
         at_least = (max(1.0, times[0]), max(1.0, times[1]))
         disagreement = errors_apart(series[0], series[1], at_least)
-    if disagreement > _DISAGREEMENT:
+    if disagreement > TOO_FAR_APART:
         warnings.warn(
             f"{method} chains started from random and from equal labels have not met at "
             f"beta={beta:g}, k={k} (mean S_{recorded_k} {series[0].mean():.6g} and "

@@ -54,9 +54,9 @@ import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
-from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
+from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits
 from bayesknn.labels.memory_layout import lay_out_in_memory
-from bayesknn.labels.mixing import autocorrelation_time, split_run
+from bayesknn.labels.mixing import PER_POINT, autocorrelation_time, split_run
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
 
@@ -66,13 +66,10 @@ _BLOCK = 1024
 _EVENTS_PER_EDGE = 0.6
 # Measured: for fewer bonds another round over all points costs more than joining them one by one.
 _FEW_BONDS = 16
-# Operations that a sweep takes for a point or a bond.
-_PER_BOND = 10
 # Streams apart from the counters of points and candidates, which stay below 2**61: the number of
 # events of each block, and the thinning of events.
 _COUNT, _COUNTERS_PER_BLOCK = np.uint64(1 << 62), np.uint64(1 << 20)
 THINNING = np.uint64(1 << 63)
-_START = np.uint64(2**64 - 1)
 
 
 class Scratch(NamedTuple):
@@ -270,14 +267,14 @@ def swendsen_wang_labels(
     key = np.uint64(key)
     if initial is None:
         # numba hands uint64 back as a plain int, which it would then take for an int64.
-        colour_points(np.uint64(key_of_sweep(key, _START)), n_classes, labels)
+        colour_points(np.uint64(key_of_sweep(key, START_SWEEP)), n_classes, labels)
     else:
         labels[:] = model.check_labels(initial)[layout.order]
 
     chain = _Chain(*layout, k, beta * unit, n_classes, weight, recorded_k)
     records = _Records(np.empty((n_draws, n), labels.dtype), *np.empty((2, n_draws, 1)))
     scratch = new_scratch(labels, n_classes, weight is not None)
-    sweep, per_sweep = 0, _PER_BOND * n * (1 + beta * unit)
+    sweep, per_sweep = 0, PER_POINT * n * (1 + beta * unit)
     for warmup, start, stop in split_run(n_warmup, n_draws, thin, per_sweep, n * recorded_k):
         part = _Records(*(record[start:stop] for record in records))
         _run(chain, key, np.uint64(sweep), warmup, thin, labels, scratch, part)

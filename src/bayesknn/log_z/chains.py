@@ -18,7 +18,7 @@ import numpy as np
 
 from bayesknn._utils.interrupts import hold_interrupts
 from bayesknn._utils.jit import kernel
-from bayesknn._utils.random import key_of_sweep
+from bayesknn._utils.random import START_SWEEP, key_of_sweep
 from bayesknn.labels.memory_layout import MemoryLayout
 from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.labels.swendsen_wang import (
@@ -39,7 +39,6 @@ from bayesknn.model import BoltzmannModel
 
 N_CHAINS = 2
 WARMUP = 40
-_START = np.uint64(2**64 - 1)
 # A record reads k edges a point and a sweep about 16: sweeps between records share the time.
 _RANKS_PER_SWEEP = 16
 _ROOM = 1.1
@@ -197,7 +196,7 @@ class ChainPair:
         # In a window both start on its side.
         is_high = self.window.rank > 0 and self.window.high == np.inf
         for chain in range(2 if is_high else int(self.window.rank == 0), N_CHAINS):
-            start = np.uint64(key_of_sweep(self.keys[chain], _START))
+            start = np.uint64(key_of_sweep(self.keys[chain], START_SWEEP))
             colour_points(start, model.n_classes, labels[chain])
         return labels
 

@@ -274,15 +274,11 @@ def _order_component(
     m = len(component)
     with np.errstate(over="ignore"):
         powers = float(n_classes) ** np.arange(m + 1)
+    rows = _join_neighbors(starts, points, component, local)
     best, best_width, best_order = np.inf, 0, component
     for attempt in range(_N_TRIES):
-        # Bit b of row a: points a and b of the component are joined.
-        rows = np.zeros((m, (m + 63) // 64), np.uint64)
-        alive = np.ones(m, np.bool_)
         order = np.empty(m, np.int64)
-        entries, width = _order_by_min_fill(
-            starts, points, component, local, rows, alive, powers, max_width, attempt, best, order
-        )
+        entries, width = _order_by_min_fill(rows.copy(), powers, max_width, attempt, best, order)
         if attempt == 0 or entries < best:
             best, best_width, best_order = entries, width, component[order]
         if not _CHEAP_ENTRIES * m / 256 < best < _HOPELESS_ENTRIES:
@@ -291,42 +287,37 @@ def _order_component(
 
 
 @kernel
-def _order_by_min_fill(
-    starts, points, component, local, rows, alive, powers, max_width, attempt, give_up, order
-):
+def _join_neighbors(starts, points, component, local):
+    """Return a matrix of bits: bit b of row a tells that a and b of the component are joined."""
+    m = len(component)
+    rows = np.zeros((m, (m + 63) // 64), np.uint64)
+    for a in range(m):
+        i = component[a]
+        for e in range(starts[i], starts[i + 1]):
+            b = local[points[e]]
+            rows[a, b >> 6] |= np.uint64(1) << np.uint64(b & 63)
+    return rows
+
+
+@kernel
+def _order_by_min_fill(rows, powers, max_width, attempt, give_up, order):
     """Order one component into ``order`` (local numbers); return its table entries and width.
 
     ``powers`` are those of the number of classes. Returns infinity as soon as the entries exceed
     ``give_up``.
     """
-    m, n_words = rows.shape
-    one = np.uint64(1)
-    degree = np.empty(m, np.int64)
-    fill = np.empty(m, np.int64)
-    stale = np.empty(m, np.int64)
-    neighbors = np.empty(m, np.int64)
+    m = len(rows)
+    degree, fill = np.empty(m, np.int64), np.empty(m, np.int64)
+    neighbors, stale = np.empty(m, np.int64), np.zeros(m, np.bool_)
+    alive = np.ones(m, np.bool_)
     for a in range(m):
-        i = component[a]
-        stale[a] = 0
-        degree[a] = starts[i + 1] - starts[i]
-        for e in range(starts[i], starts[i + 1]):
-            b = local[points[e]]
-            rows[a, b >> 6] |= one << np.uint64(b & 63)
-    for a in range(m):
+        degree[a] = _count_bits(rows, a)
         fill[a] = _count_fill(rows, a, degree[a])
     entries = 0.0
     width = 0
     hopeless = False
     for step in range(m):
-        chosen = -1
-        least = np.uint64(0)
-        for a in range(m):
-            if alive[a]:
-                score = _score(degree[a] if hopeless else fill[a], degree[a], a, attempt)
-                if chosen < 0 or score < least:
-                    chosen = a
-                    least = score
-        v = chosen
+        v = _choose_next(alive, degree if hopeless else fill, degree, attempt)
         order[step] = v
         alive[v] = False
         n_neighbors = _list_bits(rows, v, neighbors)
@@ -334,45 +325,68 @@ def _order_by_min_fill(
         entries += powers[n_neighbors + 1]
         if entries > give_up:
             return np.inf, width
-        if n_neighbors > max_width:
-            hopeless = True
+        hopeless |= n_neighbors > max_width
         if n_neighbors == m - step - 1:
             # The rest are all joined to each other, or soon will be: any order will do.
             for a in range(m):
                 if alive[a]:
                     step += 1
                     order[step] = a
-                    alive[a] = False
                     entries += powers[m - step]
             return entries, width
-        for x in range(n_neighbors):
-            u = neighbors[x]
-            for w in range(n_words):
-                rows[u, w] |= rows[v, w]
-            rows[u, u >> 6] &= ~(one << np.uint64(u & 63))
-            rows[u, v >> 6] &= ~(one << np.uint64(v & 63))
-            degree[u] = _count_bits(rows, u)
-        if hopeless:
-            continue
-        # Fill changes for the neighbours, and for whoever is joined to both ends of a new edge.
-        for x in range(n_neighbors):
-            stale[neighbors[x]] = 1
-        if fill[v] > 0:
-            for x in range(n_neighbors):
-                u = neighbors[x]
-                for w in range(n_words):
-                    word = rows[u, w]
-                    while word:
-                        bit = word & (~word + one)
-                        word ^= bit
-                        b = (w << 6) + np.int64(_count_ones(bit - one))
-                        if not stale[b] and _joined_twice(rows, b, v):
-                            stale[b] = 1
-        for a in range(m):
-            if stale[a]:
-                stale[a] = 0
-                fill[a] = _count_fill(rows, a, degree[a])
+        _eliminate(rows, v, neighbors[:n_neighbors], degree)
+        if not hopeless:
+            _mark_stale(rows, v, neighbors[:n_neighbors], fill[v] > 0, stale)
+            for a in range(m):
+                if stale[a]:
+                    stale[a] = False
+                    fill[a] = _count_fill(rows, a, degree[a])
     return entries, width
+
+
+@kernel
+def _choose_next(alive, fill, degree, attempt):
+    """Return the point of least score among those that are left."""
+    chosen = -1
+    least = np.uint64(0)
+    for a in range(len(alive)):
+        if alive[a]:
+            score = _score(fill[a], degree[a], a, attempt)
+            if chosen < 0 or score < least:
+                chosen = a
+                least = score
+    return chosen
+
+
+@kernel
+def _eliminate(rows, v, neighbors, degree):
+    """Join the neighbours of v to each other, and take v out."""
+    one = np.uint64(1)
+    for u in neighbors:
+        for w in range(rows.shape[1]):
+            rows[u, w] |= rows[v, w]
+        rows[u, u >> 6] &= ~(one << np.uint64(u & 63))
+        rows[u, v >> 6] &= ~(one << np.uint64(v & 63))
+        degree[u] = _count_bits(rows, u)
+
+
+@kernel
+def _mark_stale(rows, v, neighbors, has_new_edges, stale):
+    """Mark whose fill has changed: the neighbours, and who is joined to both ends of a new edge."""
+    one = np.uint64(1)
+    for u in neighbors:
+        stale[u] = True
+    if not has_new_edges:
+        return
+    for u in neighbors:
+        for w in range(rows.shape[1]):
+            word = rows[u, w]
+            while word:
+                bit = word & (~word + one)
+                word ^= bit
+                b = (w << 6) + np.int64(_count_ones(bit - one))
+                if not stale[b] and _joined_twice(rows, b, v):
+                    stale[b] = True
 
 
 @inline_kernel

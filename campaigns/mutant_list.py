@@ -49,7 +49,7 @@ _GIBBS_MANY = _in("labels/test_gibbs", "three_classes_leave_the_law_invariant", 
 _SW = _in("labels/test_swendsen_wang", "same_labels_as_the_twin")
 _PERFECT = _in("labels/test_perfect_bonds", "same_labels_as_the_twin")
 _SITES = _in(
-    "labels/test_perfect_sites", "further_back_is_the_same_draw", "same_labels_as_the_twin"
+    "paper/test_single_site_sampling", "further_back_is_the_same_draw", "same_labels_as_the_twin"
 )
 _PSEUDO = _in("likelihood/test_pseudo", "value_is_that_of_the_loops")
 _PROPOSALS = _in("posterior/test_proposals", "compiled_proposals_agree_with_their_slow_twin")
@@ -125,35 +125,36 @@ MUTANTS = (
            "log_z[b] += np.log(largest) + strength * heaviest * total",
            "log_z[b] += np.log(largest) + strength * total", _ELIMINATION),
     # labels
-    Mutant("bonds at the rate beta", "labels/bonds.py",
+    Mutant("bonds at the rate beta", "labels/swendsen_wang.py",
            "return beta / np.float64(k)", "return beta", _SW),
-    Mutant("bonds between different labels", "labels/bonds.py",
+    Mutant("bonds between different labels", "labels/swendsen_wang.py",
            "        keep = labels[i] == labels[j]\n", "        keep = i != j\n", _SW),
-    Mutant("open probability to first order", "labels/bonds.py",
+    Mutant("open probability to first order", "labels/swendsen_wang.py",
            "return -math.expm1(-strength)", "return strength / (1.0 + 0.5 * strength)",
            _SW),
     Mutant("colours of clusters whatever their bonds", "labels/swendsen_wang.py",
-           "law[g] = math.exp(n_bonds * (log_weights[g] - most))", "law[g] = 1.0", _SW),
-    Mutant("Gibbs counts mutual neighbours once", "labels/gibbs_two.py",
-           "counts[i] += 2 if e < single_starts[i] else 1", "counts[i] += 1", _GIBBS),
+           "law[g] = bonds[i] * log_weights[g]", "law[g] = 0.0", _SW),
+    Mutant("Gibbs counts mutual neighbours once", "labels/gibbs.py",
+           "counts[i] += 2 if e < neighbors.single_starts[i] else 1", "counts[i] += 1", _GIBBS),
     Mutant("Gibbs of many classes forgets who moved", "labels/gibbs.py",
            "                slots[first + old] -= one\n", "                slots[first + old] -= one * 0\n",
            _GIBBS_MANY),
     Mutant("Gibbs uses the numbers of one sweep for all", "labels/gibbs.py",
-           "            sweep += _ONE\n", "", _GIBBS_MANY),
-    Mutant("fresh numbers in coupling from the past", "labels/perfect_sites.py",
+           "neighbors, sums, stream)\n            sweep += _ONE\n", "neighbors, sums, stream)\n",
+           _GIBBS_MANY),
+    Mutant("fresh numbers in coupling from the past", "paper/single_site_sampling.py",
            "key_of_sweep(key, (draw << _HALF) | np.uint64(back))",
            "key_of_sweep(key, (draw << _HALF) | np.uint64(n_sweeps - back + 1))", _SITES),
-    Mutant("the first past that is tried is taken", "labels/perfect_sites.py",
+    Mutant("the first past that is tried is taken", "paper/single_site_sampling.py",
            "    return n_apart\n\n\n@kernel\ndef _draw_sites(",
            "    return 0 * n_apart\n\n\n@kernel\ndef _draw_sites(", _SITES),
-    Mutant("a bond that is sure with one class too few", "labels/perfect_bonds.py",
+    Mutant("a bond that is sure with one class too few", "labels/perfect.py",
            "return 1.0 / (p + (1.0 - p) * n_classes)",
            "return 1.0 / (p + (1.0 - p) * (n_classes - 1))", _PERFECT),
     # likelihood
-    Mutant("the pseudo-likelihood of forward neighbours", "likelihood/pseudo.py",
+    Mutant("the pseudo-likelihood of forward neighbours", "likelihood/products.py",
            'direction = "both"', 'direction = "forward"', _in("likelihood/test_pseudo", "ripley_maximum")),
-    Mutant("Holmes and Adams with reverse neighbours", "likelihood/holmes_adams.py",
+    Mutant("Holmes and Adams with reverse neighbours", "likelihood/products.py",
            'direction = "forward"', 'direction = "both"',
            ("tests/likelihood/test_holmes_adams.py",)),
     Mutant("the winner left out of the sum over classes", "likelihood/products.py",

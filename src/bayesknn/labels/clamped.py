@@ -203,9 +203,10 @@ def clamped_labels(
     work = n_sweeps * m * (1.0 + 2.0 * heaviest * beta)
     sweeps = first_sweep + np.append(0, np.cumsum(n_sweeps))
     for start, stop in _cut(work):
+        path = (beta[start:stop], k[start:stop], n_sweeps[start:stop])
         _run(
-            tuple(edges[:-1]), beta[start:stop], k[start:stop], n_sweeps[start:stop], weights,
-            field, np.uint64(key), np.uint64(sweeps[start]), nodes, scratch, draws[start:stop],
+            tuple(edges[:-1]), path, weights, field, np.uint64(key), np.uint64(sweeps[start]),
+            nodes, scratch, draws[start:stop],
         )  # fmt: skip
         report(int(n_sweeps[start:stop].sum()))
     return draws
@@ -246,8 +247,9 @@ def new_scratch(edges: FreeEdges, has_law: bool) -> _Scratch:
 
 
 @kernel
-def _run(edges, beta, k, n_sweeps, class_weight, field, key, sweep, nodes, scratch, draws):
+def _run(edges, path, class_weight, field, key, sweep, nodes, scratch, draws):
     n_classes = edges[1]
+    beta, k, n_sweeps = path
     for t in range(len(beta)):
         for _ in range(n_sweeps[t]):
             _sweep(

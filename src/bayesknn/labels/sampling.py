@@ -148,49 +148,55 @@ def sample_labels(
     if method == "perfect":
         if initial is not None:
             raise ValueError("initial is for chains; perfect draws have no start")
+        how = {"n_draws": n_draws, "max_sweeps": max_sweeps, "n_jobs": n_jobs}
         with progress("Drawing labels", total=n_draws, verbose=verbose) as report:
-            labels, perfect = perfect_labels(
-                model, beta, k, key=keys[0], n_draws=n_draws, max_sweeps=max_sweeps,
-                n_jobs=n_jobs, report=report,
-            )  # fmt: skip
-        total = int(perfect.n_sweeps.sum())
-        info = SampleInfo(method, total, perfect.agreement, 1.0, perfect.n_sweeps, np.nan)
+            labels, info = _draw_perfect(model, beta, k, key=keys[0], report=report, **how)
         return (labels, info) if return_info else labels
     n_warmup = check_count(_WARMUP[method] if n_warmup is None else n_warmup, "n_warmup", low=0)
     starts = [initial]
     if initial is None and n_draws > 1:
         starts = [None, np.zeros(model.n_points, np.int64)]
     options = {"n_warmup": n_warmup, "thin": thin}
-    recorded_k = k
     if method == "swendsen-wang" and not return_info:
         # Chains are compared by who agrees with the nearest neighbour, which costs n a draw.
-        options["recorded_k"] = recorded_k = 1
-    shares = np.diff(np.linspace(0, n_draws, len(starts) + 1).astype(int)).tolist()
+        options["recorded_k"] = 1
+    n_each = np.diff(np.linspace(0, n_draws, len(starts) + 1).astype(int)).tolist()
     n_sweeps = len(starts) * n_warmup + n_draws * thin
     with progress("Drawing labels", total=n_sweeps, verbose=verbose) as report:
         runs = [
             _CHAINS[method](
-                model, beta, k, n_draws=share, initial=start, key=key, report=report, **options
+                model, beta, k, n_draws=n, initial=start, key=key, report=report, **options
             )
-            for start, share, key in zip(starts, shares, keys, strict=False)
+            for start, n, key in zip(starts, n_each, keys, strict=False)
         ]
     labels = np.concatenate([draws for draws, _ in runs])
     series = [info.agreement for _, info in runs]
     times = [autocorrelation_time(one) for one in series]
-    disagreement = np.nan
-    if len(series) == 2 and min(shares) >= _FEWEST_TO_COMPARE:
-        # A chain that never moves has no time of its own.
-        at_least = (max(1.0, times[0]), max(1.0, times[1]))
-        disagreement = errors_apart(series[0], series[1], at_least)
-    if disagreement > TOO_FAR_APART:
+    apart = _compare(series, times)
+    if apart > TOO_FAR_APART:
+        first, second = (one.mean() for one in series)
+        recorded_k = options.get("recorded_k", k)
         warnings.warn(
             f"{method} chains started from random and from equal labels have not met at "
-            f"beta={beta:g}, k={k} (mean S_{recorded_k} {series[0].mean():.6g} and "
-            f"{series[1].mean():.6g}, "
-            f"{disagreement:.0f} standard errors apart); use method='perfect' or more n_warmup",
+            f"beta={beta:g}, k={k} (mean S_{recorded_k} {first:.6g} and {second:.6g}, {apart:.0f} "
+            "standard errors apart); use method='perfect' or more n_warmup",
             MixingWarning,
             stacklevel=2,
         )
-    time = float(np.average(times, weights=shares))
-    info = SampleInfo(method, n_sweeps, np.concatenate(series), time, None, disagreement)
+    time = float(np.average(times, weights=n_each))
+    info = SampleInfo(method, n_sweeps, np.concatenate(series), time, None, apart)
     return (labels, info) if return_info else labels
+
+
+def _draw_perfect(*args: Any, **options: Any) -> tuple[np.ndarray, SampleInfo]:
+    labels, info = perfect_labels(*args, **options)
+    total = int(info.n_sweeps.sum())
+    return labels, SampleInfo("perfect", total, info.agreement, 1.0, info.n_sweeps, np.nan)
+
+
+def _compare(series: list[np.ndarray], times: list[float]) -> float:
+    """Difference of the means of two chains in standard errors, NaN if there is too little."""
+    if len(series) < 2 or min(map(len, series)) < _FEWEST_TO_COMPARE:
+        return float("nan")
+    # A chain that never moves has no time of its own.
+    return errors_apart(series[0], series[1], (max(1.0, times[0]), max(1.0, times[1])))

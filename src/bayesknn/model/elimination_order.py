@@ -208,7 +208,7 @@ def order_elimination(
 
     Examples
     --------
-    >>> from bayesknn.graph import NeighborGraph, find_components
+    >>> from bayesknn.graph import NeighborGraph
     >>> from bayesknn.model.elimination_order import order_elimination
     >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
     >>> order_elimination(ring, k=1, n_classes=2, max_width=20)[1]
@@ -246,7 +246,7 @@ def symmetrise(graph: NeighborGraph, k: int) -> tuple[np.ndarray, np.ndarray, np
 
     Examples
     --------
-    >>> from bayesknn.graph import NeighborGraph, find_components
+    >>> from bayesknn.graph import NeighborGraph
     >>> from bayesknn.model.elimination_order import symmetrise
     >>> graph = NeighborGraph.from_neighbors([[1, 0, 1]])
     >>> starts, points, weights = symmetrise(graph, k=1)

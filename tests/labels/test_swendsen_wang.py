@@ -14,9 +14,9 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels import memory_layout as layout_module
 from bayesknn.labels.swendsen_wang import (
     _flatten,
-    _isolate,
     _join,
     estimate_agreement,
+    isolate,
     new_scratch,
     sweep_clusters,
 )
@@ -106,7 +106,7 @@ def test_clusters_of_awkward_shapes(shape):
 
 def assert_components(n, bonds):
     roots = np.empty(n, np.uint32)
-    _isolate(roots)
+    isolate(roots)
     _join(roots, bonds[:, 0].copy(), bonds[:, 1].copy(), len(bonds))
     _flatten(roots)
     matrix = coo_array((np.ones(len(bonds)), (bonds[:, 0], bonds[:, 1])), shape=(n, n))

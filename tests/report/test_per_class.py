@@ -25,7 +25,8 @@ def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
     probabilities[np.arange(len(actual)), winners] = likeliest
     names = np.array([f"class {g}" for g in range(n_classes)], dtype=object)
     training = Predictions(
-        np.arange(1, len(actual) + 1), names, probabilities, None, zones, LEAVE_ONE_OUT,
+        np.arange(1, len(actual) + 1), names, probabilities, None,
+        np.full(len(actual), -1) if zones is None else zones, LEAVE_ONE_OUT,
         actual, names[actual],
     )  # fmt: skip
     return SimpleNamespace(training=training, test=None)
@@ -138,4 +139,4 @@ def test_of_many_classes_those_come_first_of_which_least_is_found():
     assert len(found["rows"]) == 12 and len(found["more"]) == 18
     few = left_out([0, 1, 2], [1, 1, 2], 3, zones=np.array([-1, 1, 2]))
     rows = make_classes(few, named(few))["rows"]
-    assert [row["sure"] for row in rows] == ["0\xa0%", "100\xa0%", "100\xa0%"]
+    assert [row["decided"] for row in rows] == ["0\xa0%", "100\xa0%", "100\xa0%"]

@@ -132,11 +132,9 @@ def render_report(
     classes = per_class.name_classes(analysis, colours)
     rare = per_class.tell_rare(analysis)
     packages = ("numpy", "scikit-learn", "numba")
-    zones = sections.make_zones(analysis, find_view(analysis), colours)
     parts = {
         "rare": per_class.make_rare(analysis, classes),
-        "zones": zones if zones["known"] else None,
-        "rows": None if zones["known"] else zones,
+        "zones": sections.make_zones(analysis, find_view(analysis), colours),
         "confusion": per_class.make_confusion(analysis, classes),
         "thresholds": make_thresholds(analysis, classes),
         "scores": sections.make_scores(analysis),

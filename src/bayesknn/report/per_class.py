@@ -127,14 +127,13 @@ def make_classes(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str,
     for g, about in enumerate(classes):
         mine = training.actual == g
         shares[g] = np.mean(training.winners[mine] == g)
-        sure = None if training.zones is None else np.mean(training.zones[mine] >= 0)
         rows.append(
             about
             | {
                 "n": f"{mine.sum():,}",
                 "share": percent(mine.mean(), 1),
                 "found": percent(shares[g], 1),
-                "sure": "" if sure is None else percent(sure),
+                "decided": percent(np.mean(training.zones[mine] >= 0)),
             }
         )
     if len(rows) <= _MAX_CLASSES:

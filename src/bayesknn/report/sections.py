@@ -55,11 +55,6 @@ SECTIONS = {
         "To choose an action, weigh the probabilities by what each error costs (bayesknn predict "
         "--loss, or predict_decision in Python): a decided row can still be wrong.",
     ),
-    "rows": (
-        "Data overview",
-        "Check whether the misclassified rows lie together: a further column may separate the "
-        "classes there.",
-    ),
     "confusion": (
         "Confusion matrix",
         "Check whether the largest confusions matter; if they do, look for a column that "
@@ -136,8 +131,6 @@ def tell_lead(analysis: Analysis, rare: dict[str, str] | None) -> str:
         f"{_count(len(training.classes), 'class', 'classes')}. Each left out in turn, "
         f"{percent(1 - error, 1)} of the rows are classified right."
     )
-    if training.zones is None:
-        return text
     sure = training.zones >= 0
     level = f"{100 * analysis.level:g}\xa0%"
     text += f" At the {level} level, {percent(sure.mean())} of them are decided"
@@ -159,10 +152,8 @@ def make_cards(analysis: Analysis, rare: dict[str, str] | None) -> list[dict[str
         },
         {"value": f"{own.log_loss:.3f}", "label": "leave-one-out log-loss"},
     ]
-    if analysis.training.share_sure is not None:
-        share = percent(analysis.training.share_sure)
-        level = f"{100 * analysis.level:g}\xa0%"
-        cards.append({"value": share, "label": f"of the rows are decided at the {level} level"})
+    share, level = percent(analysis.training.share_sure), f"{100 * analysis.level:g}\xa0%"
+    cards.append({"value": share, "label": f"of the rows are decided at the {level} level"})
     if analysis.comparison is not None:
         cards.append(_card_of_rival(analysis))
     if not analysis.is_pooled:
@@ -207,18 +198,12 @@ def _own_name(analysis: Analysis) -> str:
 def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, Any]:
     """Show the rows in a plane, and which of them have a clear leading class."""
     training = analysis.training
-    share, level = training.share_sure, f"{100 * analysis.level:g}\xa0%"
-    zones, filled = training.zones, "decided rows"
-    if zones is None or share is None:
-        zones = np.where(training.winners == training.actual, training.winners, -1)
-        filled = "rows that are classified right when left out"
-        words = "The rows in two dimensions, and which of them are misclassified when left out."
-    else:
-        words = (
-            f"A row is decided if the {level} interval for the true probability of one class lies "
-            f"above the intervals of all others: {percent(share)} of the training rows, each left "
-            f"out in turn. {_tell_decided(training)}"
-        )
+    share, level = percent(training.share_sure), f"{100 * analysis.level:g}\xa0%"
+    words = (
+        f"A row is decided if the {level} interval for the true probability of one class lies "
+        f"above the intervals of all others: {share} of the training rows, each left out in turn. "
+        f"{_tell_decided(training)}"
+    )
     labels, few = training.actual, len(colours) <= _MAX_COLOURED
     tinted = view.plane is not None and few
     if not few:
@@ -228,7 +213,7 @@ def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, 
     if tinted:
         caption += " Tinted: one class leads clearly. Clear: undecided."
     else:
-        caption += f" Filled: {filled}; hollow: the others."
+        caption += " Filled: decided rows; hollow: the others."
     if not few:
         caption += (
             f" There are too many classes ({len(training.classes)}) for a colour each: blue "
@@ -243,16 +228,11 @@ def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, 
         labels,
         colours,
         view.names,
-        zones=None if tinted else zones,
+        zones=None if tinted else training.zones,
         plane=view.plane if tinted else None,
         plane_zones=view.zones,
     )
-    return {
-        "known": training.zones is not None,
-        "words": words,
-        "figure": Markup(drawn),
-        "caption": caption.strip(),
-    }
+    return {"words": words, "figure": Markup(drawn), "caption": caption.strip()}
 
 
 def _tell_decided(training: Any) -> str:
@@ -309,10 +289,7 @@ def make_cases(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, A
     rows = []
     for i in order:
         g = winners[i]
-        interval = ""
-        if found.intervals is not None:
-            low, high = found.intervals[i, g]
-            interval = f"{low:.2f} to {high:.2f}"
+        low, high = found.intervals[i, g]
         parts = np.argsort(-found.probabilities[i], kind="stable")[:_MAX_PARTS]
         shares = found.probabilities[i, parts]
         rows.append(
@@ -327,25 +304,20 @@ def make_cases(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, A
                     {"width": f"{100 * share:.2f}", "colour": classes[c]["colour"]}
                     for c, share in zip(parts, shares, strict=True)
                 ],
-                "interval": interval,
+                "interval": f"{low:.2f} to {high:.2f}",
                 "actual": "" if found.actual_names is None else shorten(found.actual_names[i]),
                 "values": [shorten(_show(frame[name].iloc[i])) for name in columns],
             }
         )
     more = len(analysis.plan.used) - len(columns)
     return {
-        "words": f"The {which} rows whose predicted class is most likely to be wrong"
-        + (
-            f", with the {100 * analysis.level:g}\xa0% interval of its probability."
-            if found.intervals is not None
-            else "."
-        )
+        "words": f"The {which} rows whose predicted class is most likely to be wrong, with the "
+        f"{100 * analysis.level:g}\xa0% interval of its probability."
         + (" Grey: all other classes." if len(classes) > _MAX_PARTS else "")
         + (f" {_count(more, 'further column')} not shown." if more else ""),
         "rows": rows,
         "columns": shorten_all(columns),
         "known": found.actual_names is not None,
-        "intervals": found.intervals is not None,
     }
 
 

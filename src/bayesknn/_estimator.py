@@ -23,7 +23,8 @@ from bayesknn._utils.checks import (
 from bayesknn._utils.jit import is_first_use
 from bayesknn._utils.progress import progress
 from bayesknn.model import Prior, as_prior
-from bayesknn.predictive import Summary, decide, find_zones, name_actions, name_zones
+from bayesknn.predictive import Summary, decide, find_zones
+from bayesknn.predictive.decisions import name_actions, name_zones
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

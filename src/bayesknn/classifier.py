@@ -29,6 +29,7 @@ from bayesknn._utils.blocks import by_blocks
 from bayesknn._utils.checks import (
     check_choice,
     check_count,
+    check_level,
     check_n_jobs,
     check_verbose,
     count_rows,
@@ -50,22 +51,11 @@ from bayesknn.posterior.routes import (
     find_posterior,
 )
 from bayesknn.posterior.trees import restore_tree
-from bayesknn.predictive import (
-    KINDS_OF_INTERVAL,
-    Calibration,
-    Description,
-    PosteriorNodes,
-    Predictive,
-    Summary,
-    Sureness,
-    check_level,
-    counts_of_draws,
-    counts_of_probabilities,
-    draw_jointly,
-    log_score,
-    shift_intervals,
-    shift_probabilities,
-)
+from bayesknn.predictive import PosteriorNodes, Predictive, Summary, draw_jointly, log_score
+from bayesknn.predictive.calibration import Calibration, shift_intervals, shift_probabilities
+from bayesknn.predictive.class_probabilities import RawPrediction
+from bayesknn.predictive.intervals import KINDS_OF_INTERVAL, Calibrator
+from bayesknn.predictive.joint import counts_of_draws, counts_of_probabilities
 
 if TYPE_CHECKING:
     import xarray
@@ -76,7 +66,7 @@ _MANY_TIES = 0.1
 _DRAWS_OF_COUNTS = 1000
 # Reweighted nodes that are worth less than this part of the posterior, or fewer independent draws
 # of a chain than this, are too few for a leave-one-out probability.
-_MIN_SHARE, _MIN_DRAWS = 0.02, 50
+_MIN_EFFECTIVE, _MIN_DRAWS = 0.02, 50
 # Numbers in the log_likelihood group of a posterior: 80 MB.
 _MOST_LOG_LIKELIHOODS = 10_000_000
 
@@ -262,7 +252,7 @@ class BayesianKNeighborsClassifier(
         self.random_state = random_state
         self.verbose = verbose
 
-    _left_out: Description
+    _left_out: RawPrediction
 
     @with_callbacks
     def fit(self, X: Any, y: Any) -> BayesianKNeighborsClassifier:
@@ -317,24 +307,24 @@ class BayesianKNeighborsClassifier(
                 )
             with stage("leave-one-out"):
                 predictive = self._connect(self.likelihood, model, labels, _find_nodes(route))
-                left_out, shares = predictive.leave_one_out()
-        sureness = predictive.find_sureness(left_out) if self.calibrate else None
+                left_out, effective = predictive.leave_one_out()
+        calibrator = predictive.fit_calibrator(left_out) if self.calibrate else None
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
         self.classes_, self.graph_, self.class_weight_ = classes, graph, ratios
         self.beta_max_ = float(prior.beta_max)
         self._labels, self._predictive = labels, predictive
-        self._left_out, self._sureness = left_out, sureness
+        self._left_out, self._calibrator = left_out, calibrator
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
         self._draws = route.draws
         self._tree: xarray.DataTree | None = None
         self._describe(route, prior.k_max)
-        self.diagnostics_["warnings"] += _doubt_leave_one_out(shares, route)
+        self.diagnostics_["warnings"] += _doubt_leave_one_out(effective, route)
         self.diagnostics_["search"], doubts = describe_search(graph)
         self.diagnostics_["warnings"] += doubts
         self._count_ties()
-        self.loo_proba_ = self._finish(left_out)
+        self.loo_proba_ = self._adjust(left_out)
         self.loo_log_score_ = log_score(self.loo_proba_, labels)
         return self
 
@@ -352,7 +342,7 @@ class BayesianKNeighborsClassifier(
         """
         check_is_fitted(self)
         if self._is_calibrated:
-            return self._finish(self._look_around(X))
+            return self._adjust(self._predict_raw(X))
         own = self._check_and_connect(X).probabilities(X)
         return shift_probabilities(own, self._odds_ratio)
 
@@ -397,9 +387,9 @@ class BayesianKNeighborsClassifier(
         """
         check_choice(of, "of", KINDS_OF_INTERVAL)
         level = check_level(level)
-        found = self._look_around(X, level if of == "parameters" else None)
-        typicality = self._how_sure().scale.typicality(found.distances)
-        return Summary(self._finish(found), self._find_intervals(found, level), typicality)
+        found = self._predict_raw(X, level if of == "parameters" else None)
+        typicality = self._get_calibrator().scale.typicality(found.distances)
+        return Summary(self._adjust(found), self._find_intervals(found, level), typicality)
 
     @by_blocks
     def predict_zone(
@@ -449,8 +439,8 @@ class BayesianKNeighborsClassifier(
             The share of training points that lie at least as far from their neighbours as the
             point from its own, at the posterior mean of k: 0 for a point farther out than any.
         """
-        found = self._look_around(X)
-        return self._how_sure().scale.typicality(found.distances)
+        found = self._predict_raw(X)
+        return self._get_calibrator().scale.typicality(found.distances)
 
     def predict_influence(self, X: Any, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return the training rows that move the log odds of new points most, and how much.
@@ -594,22 +584,22 @@ class BayesianKNeighborsClassifier(
     @property
     def calibration_(self) -> Calibration:
         """Exponents (t, s) of the probability and of the local share."""
-        return self._how_sure().calibration
+        return self._get_calibrator().calibration
 
     @property
     def calibration_spread_(self) -> np.ndarray | None:
         """Weights of the distance to neighbours, None where classes do not differ in spread."""
-        return self._how_sure().spread
+        return self._get_calibrator().spread
 
     @property
     def residual_correlation_(self) -> float:
         """Correlation of the residuals of near neighbours."""
-        return self._how_sure().correlation.value
+        return self._get_calibrator().correlation.value
 
     @property
     def residual_correlation_error_(self) -> float:
         """Standard error of ``residual_correlation_``."""
-        return self._how_sure().correlation.error
+        return self._get_calibrator().correlation.error
 
     @property
     def posterior_(self) -> xarray.DataTree:
@@ -634,23 +624,25 @@ class BayesianKNeighborsClassifier(
         """What the predicted odds are multiplied by."""
         return self.class_weight_ if self._is_offset else None
 
-    def _how_sure(self) -> Sureness:
+    def _get_calibrator(self) -> Calibrator:
         """Return what leave-one-out says about the probabilities, found on first use."""
         check_is_fitted(self)
-        if self._sureness is None:
-            self._sureness = self._predictive.find_sureness(self._left_out)
-        return self._sureness
+        if self._calibrator is None:
+            self._calibrator = self._predictive.fit_calibrator(self._left_out)
+        return self._calibrator
 
-    def _finish(self, found: Description) -> np.ndarray:
-        """Return probabilities as users get them: pooled if asked for, with the offset."""
-        own = self._how_sure().pool(found) if self._is_calibrated else found.probabilities
+    def _adjust(self, found: RawPrediction) -> np.ndarray:
+        """Return probabilities as users get them: calibrated if asked for, with the offset."""
+        own = found.probabilities
+        if self._is_calibrated:
+            own = self._get_calibrator().calibrate(found)
         return shift_probabilities(own, self._odds_ratio)
 
-    def _find_intervals(self, found: Description, level: float) -> np.ndarray:
+    def _find_intervals(self, found: RawPrediction, level: float) -> np.ndarray:
         """Return the credible intervals that were found, or else those of true probabilities."""
         if found.intervals is not None:
             return shift_intervals(found.intervals, found.probabilities, self._odds_ratio)
-        return shift_intervals(*self._how_sure().intervals(found, level), self._odds_ratio)
+        return shift_intervals(*self._get_calibrator().intervals(found, level), self._odds_ratio)
 
     def _check_and_connect(self, X: Any) -> Predictive:
         check_new_points(self, X)
@@ -659,9 +651,9 @@ class BayesianKNeighborsClassifier(
         self._predictive.verbose = check_verbose(self.verbose)
         return self._predictive
 
-    def _look_around(self, X: Any, level: float | None = None) -> Description:
-        """Describe new points."""
-        return self._check_and_connect(X).describe(X, level)
+    def _predict_raw(self, X: Any, level: float | None = None) -> RawPrediction:
+        """Predict new points before calibration and offset."""
+        return self._check_and_connect(X).predict(X, level)
 
     def _draw_jointly(self, X: Any, n_draws: int, random_state: Any) -> np.ndarray:
         """Draw class numbers of a batch."""
@@ -785,18 +777,18 @@ def _find_nodes(route: FittedPosterior) -> PosteriorNodes:
     return PosteriorNodes.from_draws(route.beta, route.k)
 
 
-def _doubt_leave_one_out(shares: np.ndarray, route: FittedPosterior) -> list[str]:
+def _doubt_leave_one_out(effective: np.ndarray, route: FittedPosterior) -> list[str]:
     """Say which training points' reweighted nodes are too few to trust, if any are."""
-    least = _MIN_SHARE
+    least = _MIN_EFFECTIVE
     if route.grid is None:
         least = max(least, _MIN_DRAWS / min(route.report["ess"].values()))
-    rows = np.flatnonzero(shares < least)
+    rows = np.flatnonzero(effective < least)
     if rows.size == 0:
         return []
-    named = ", ".join(map(str, rows[np.argsort(shares[rows], kind="stable")][:5]))
+    named = ", ".join(map(str, rows[np.argsort(effective[rows], kind="stable")][:5]))
     return [
         f"leave-one-out of {rows.size} row{'' if rows.size == 1 else 's'} ({named}"
-        f"{', ...' if rows.size > 5 else ''}) rests on {100 * shares.min():.2g} % of the posterior "
-        "or less than chains of this length can tell: each of these labels moves the posterior "
-        "much by itself; fit without it to know its probability"
+        f"{', ...' if rows.size > 5 else ''}) rests on {100 * effective.min():.2g} % of the "
+        "posterior or less than chains of this length can tell: each of these labels moves the "
+        "posterior much by itself; fit without it to know its probability"
     ]

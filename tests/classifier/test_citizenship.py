@@ -247,7 +247,7 @@ def test_copies_and_workers_do_not_search_the_neighbours_again(clf, send, monkey
         other = send(clf)
     np.testing.assert_array_equal(other.predict_proba(NEW), clf.predict_proba(NEW))
     if hasattr(clf, "calibration_"):
-        assert other._sureness is not None and other.calibration_ == expected
+        assert other._calibrator is not None and other.calibration_ == expected
     # A file does leave them out.
     assert len(pickle.dumps(clf.__getstate__())) < len(pickle.dumps(clf))
 

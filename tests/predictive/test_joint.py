@@ -1,4 +1,4 @@
-"""Joint draws of a batch: one point alone, exact joint laws, and chains that do not agree."""
+"""Joint draws of a batch and its counts: exact joint laws, chains that do not agree, coverage."""
 
 import warnings
 
@@ -12,9 +12,16 @@ from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.model import BoltzmannModel
-from bayesknn.predictive import PosteriorNodes, Predictive, counts_of_draws, draw_jointly
+from bayesknn.predictive import PosteriorNodes, Predictive, draw_jointly
 from bayesknn.predictive import joint as module
-from bayesknn.predictive.joint import count_classes, joint_edges, largest_rhat, scale_k
+from bayesknn.predictive.joint import (
+    count_classes,
+    counts_of_draws,
+    counts_of_probabilities,
+    joint_edges,
+    largest_rhat,
+    scale_k,
+)
 from tests.labels import clamped_twin
 from tests.labels.exact import index_of
 from tests.predictive.laws import LAWS
@@ -181,6 +188,25 @@ def test_counts_are_means_and_quantiles():
     np.testing.assert_array_equal(
         counts_of_draws(draws, 3, 0.8), [[1.5, 1, 2], [1.5, 1, 2], [0, 0, 0]]
     )
+
+
+def test_sums_are_corrected_by_the_mean_residual():
+    loo, labels = np.tile([0.75, 0.25], (100, 1)), (np.arange(100) % 4 == 0).astype(int)
+    p = np.full((50, 2), 0.5)
+    found = counts_of_probabilities(p, loo, labels, 0.9)
+    half = stats.norm.ppf(0.95) * np.sqrt(50 / 4 + 50**2 * (0.25 * 0.75) / 100)
+    np.testing.assert_allclose(found, [[25, round(25 - half), round(25 + half)]] * 2)
+    # Half of the labels are 1 where a quarter was predicted.
+    found = counts_of_probabilities(p, loo, np.arange(100) % 2, 0.9)
+    np.testing.assert_allclose(found[:, 0], [12.5, 37.5])
+    # Points that count nothing are not there.
+    weight = np.arange(100) % 2 == 0
+    found = counts_of_probabilities(p, loo, labels, 0.9, weight.astype(float))
+    few = counts_of_probabilities(p, loo[weight], labels[weight], 0.9)
+    np.testing.assert_allclose(found, few)
+    # The ends are numbers of points, whatever the mean.
+    sure = counts_of_probabilities(np.array([[1.0, 0.0]]), loo, labels, 0.9)
+    assert sure.min() >= 0 and sure.max() <= 1
 
 
 def test_a_batch_too_large_is_refused(monkeypatch):

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from bayesknn.likelihood import CoherentLikelihood, PseudoLikelihood
 from bayesknn.posterior import grid_posterior
-from bayesknn.predictive import PosteriorNodes
-from bayesknn.predictive.quadrature import condense
+from bayesknn.predictive.nodes import PosteriorNodes, condense
 from tests.predictive.twins import problem, random_nodes
 
 

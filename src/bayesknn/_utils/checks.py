@@ -87,6 +87,13 @@ def check_indices(values: Any, name: str, high: int, low: int = 0) -> np.ndarray
     return array
 
 
+def check_level(level: Any) -> float:
+    """Return the level of an interval, or say that it is none."""
+    if isinstance(level, float | np.floating) and 0.0 < level < 1.0:
+        return float(level)
+    raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+
+
 def check_choice(value: Any, name: str, choices: Iterable[str]) -> str:
     """Return ``value``, which must be one of the words in ``choices``.
 

@@ -20,6 +20,7 @@ from bayesknn._utils.blocks import as_blocks, block_sizes, import_dask, is_dask,
 from bayesknn._utils.checks import (
     check_choice,
     check_labels,
+    check_level,
     check_n_features,
     check_points,
     check_verbose,
@@ -48,15 +49,10 @@ from bayesknn.labels import find_beta_max
 from bayesknn.labels.beta_max import ENOUGH_NEIGHBORS, choose_rows
 from bayesknn.likelihood.products import SummedProduct
 from bayesknn.posterior import grid_posterior
-from bayesknn.predictive import (
-    KINDS_OF_INTERVAL,
-    Description,
-    PosteriorNodes,
-    PredictiveRule,
-    Sureness,
-    check_level,
-    join_descriptions,
-)
+from bayesknn.predictive.class_probabilities import RawPrediction, join_predictions
+from bayesknn.predictive.intervals import KINDS_OF_INTERVAL, Calibrator
+from bayesknn.predictive.nodes import PosteriorNodes
+from bayesknn.predictive.predictive import PredictiveRule
 
 if TYPE_CHECKING:
     import xarray
@@ -143,7 +139,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    _sureness: Sureness | None
+    _calibrator: Calibrator | None
 
     def fit(self, X: Any, y: Any) -> DistributedNeighborsClassifier:
         """Compute the posterior of (beta, k) given the labels of the training points.
@@ -205,7 +201,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         self._both, self._rule, self._grid = both, rule, grid
         self._blocks, self._left_out = done[: len(blocks)], done[len(blocks) :]
         self._sizes = [each.n_points for each in found]
-        self._seed, self._sureness = seeds[1], None
+        self._seed, self._calibrator = seeds[1], None
         self.beta_max_ = float(prior.beta_max)
         self.k_values_ = np.arange(1, prior.k_max + 1)
         self.k_probabilities_ = grid.k_probabilities
@@ -262,7 +258,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         level = check_level(level)
         if of == "parameters":
             return self._say(X, attrgetter("intervals"), level=level)
-        return self._say(X, _find_intervals, self._how_sure(), level)
+        return self._say(X, _find_intervals, self._fit_calibrator(), level)
 
     @property
     def loo_proba_(self) -> Any:
@@ -365,24 +361,24 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
                 near = later(visit_block, rows, known, ks, n_classes, self._both, near)
             described = later(_describe, near, rule, n_classes, level)
             parts.append(later(take, described, *held))
-        nobody = Description(*(np.zeros((1, n_classes)),) * 3, np.zeros(1))
+        nobody = RawPrediction(*(np.zeros((1, n_classes)),) * 3, np.zeros(1))
         like = np.zeros((1, n_classes, 2))
         nobody = nobody._replace(intervals=like)
         return stack_blocks(parts, block_sizes(X), take(nobody, *arguments))
 
-    def _how_sure(self) -> Sureness:
+    def _fit_calibrator(self) -> Calibrator:
         """Learn from leave-one-out, on the client; on first use."""
-        if self._sureness is None:
+        if self._calibrator is None:
             dask = import_dask("predict_interval")
             found = dask.compute(*self._left_out)
-            self._sureness = Sureness.from_leave_one_out(
-                join_descriptions([each.description for each in found]),
+            self._calibrator = Calibrator.from_leave_one_out(
+                join_predictions([each.description for each in found]),
                 np.concatenate([each.labels for each in found]),
                 np.concatenate([each.neighbors for each in found], axis=1),
                 self._rule.nodes,
                 reverse=self._both,
             )
-        return self._sureness
+        return self._calibrator
 
     def _run(self, dask: Any, parts: list[Any], words: str) -> list[Any]:
         """Start the work on what is to stay with the workers, and wait for it."""
@@ -431,7 +427,7 @@ class _Look(NamedTuple):
 class _LeftOut(NamedTuple):
     """What leave-one-out says of a block, and what intervals are made of."""
 
-    description: Description
+    description: RawPrediction
     labels: np.ndarray
     neighbors: np.ndarray
 
@@ -483,7 +479,7 @@ def _leave_out(
     walk = walk_counts(lists, received, n_classes, rule.k_values.tolist())
     counts = np.stack([each.copy() for each in walk])
     distances = lists.distances[rule.rank - 1]
-    description, _ = rule.describe_left_out(counts, distances, block.labels)
+    description, _ = rule.predict_left_out(counts, distances, block.labels)
     return _LeftOut(description, block.labels, lists.neighbors[:_FIRST_RANKS].copy())
 
 
@@ -502,14 +498,14 @@ def _check_new(b: int, x: Any, n_features: int) -> np.ndarray:
 
 def _describe(
     near: NewLists, rule: PredictiveRule, n_classes: int, level: float | None
-) -> Description:
+) -> RawPrediction:
     counts = count_around(near, rule.k_values, n_classes)
-    return rule.describe(counts, near.lists.distances[rule.rank - 1], level)
+    return rule.predict(counts, near.lists.distances[rule.rank - 1], level)
 
 
-def _take_winners(found: Description, classes: np.ndarray) -> np.ndarray:
+def _take_winners(found: RawPrediction, classes: np.ndarray) -> np.ndarray:
     return classes[np.argmax(found.probabilities, axis=1)]
 
 
-def _find_intervals(found: Description, sureness: Sureness, level: float) -> np.ndarray:
-    return sureness.intervals(found, level)[0]
+def _find_intervals(found: RawPrediction, calibrator: Calibrator, level: float) -> np.ndarray:
+    return calibrator.intervals(found, level)[0]

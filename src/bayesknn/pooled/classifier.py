@@ -21,6 +21,7 @@ from bayesknn._utils.checks import (
     check_choice,
     check_count,
     check_indices,
+    check_level,
     check_n_jobs,
     check_verbose,
     show,
@@ -38,14 +39,9 @@ from bayesknn.pooled.pool import fit_weights, pool_proba
 from bayesknn.pooled.pool_sureness import PoolSureness
 from bayesknn.pooled.row_influence import add_influence, take_largest
 from bayesknn.pooled.views import VIEWS, NeighborView, Settings
-from bayesknn.predictive import (
-    Summary,
-    check_level,
-    counts_of_probabilities,
-    log_score,
-    shift_intervals,
-    shift_probabilities,
-)
+from bayesknn.predictive import Summary, log_score
+from bayesknn.predictive.calibration import shift_intervals, shift_probabilities
+from bayesknn.predictive.joint import counts_of_probabilities
 
 _N_K = 10
 # Lists reach to k = n / 2 while they hold no more entries than this in all, n about 3,000, and to

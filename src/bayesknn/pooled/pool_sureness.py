@@ -1,6 +1,6 @@
 """How sure the pool is: intervals for the true probabilities, and how usual a place is.
 
-The method is that of :mod:`bayesknn.predictive.true_probability`, which needs probabilities of two
+The method is that of :mod:`bayesknn.predictive.intervals`, which needs probabilities of two
 neighbours that use neither's label. Points of one fold are predicted without each other's labels,
 so the pairs are nearest neighbours within a fold, in the metric that weighs most.
 """
@@ -13,7 +13,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.pooled.features import Neighborhoods
 from bayesknn.pooled.member import Member
 from bayesknn.predictive.calibration import DistanceScale
-from bayesknn.predictive.true_probability import (
+from bayesknn.predictive.intervals import (
     ResidualCorrelation,
     correlate_residuals,
     find_probability_intervals,
@@ -74,19 +74,10 @@ class PoolSureness:
         self, probabilities: np.ndarray, variances: np.ndarray, distances: np.ndarray, level: float
     ) -> np.ndarray:
         """Return intervals (m, n_classes, 2) that hold the probabilities (m, n_classes)."""
-        found = find_probability_intervals(
-            probabilities,
-            variances,
-            self.correlation.bound,
-            self.scale.relative(distances),
-            self.scale.exceeds_all(distances),
-            level,
-            self.scale.sorted_distances.size,
+        bound = self.correlation.bound
+        return find_probability_intervals(
+            probabilities, variances, bound, self.scale, distances, level
         )
-        # They are about probabilities shrunk by what n points leave open.
-        np.minimum(found[..., 0], probabilities, out=found[..., 0])
-        np.maximum(found[..., 1], probabilities, out=found[..., 1])
-        return found
 
 
 def _pair_within_folds(

@@ -10,7 +10,13 @@ tend to P(y | x), whatever n. The pooled ones are, with the weights w of the nod
 t and s, not negative, maximise the leave-one-out log score less a penalty for leaving (1, 0). The
 term b_g z, z the standardised log distance to the k-th neighbour, is for classes that differ in
 spread, where the neighbours of outliers belong to the denser class; it is kept only if the score
-gains clearly. Everything here takes arrays, from whichever classifier they come.
+gains clearly.
+
+Where class g makes up p_g of what is to be predicted and n_g / n of the sample, its odds are
+multiplied by ``a_g = p_g n / n_g``, which is Bayes' rule for feature values that are distributed
+alike within each class. The paper puts the same a_g inside the likelihood instead.
+
+Everything here takes arrays, from whichever classifier they come.
 """
 
 from __future__ import annotations
@@ -23,9 +29,6 @@ from bayesknn.predictive.conditional_logit import fit_conditional_logit
 
 # Standard deviations of the penalties on (t - 1, s) and on b: weak against a hundred points.
 _SD, _SD_SPREAD = 0.5, 0.25
-# Log distances this many standard deviations off are as far as any: outliers have no leverage.
-_FARTHEST = 3.0
-_TINY = 1e-300
 
 
 class Calibration(NamedTuple):
@@ -61,15 +64,7 @@ class DistanceScale(NamedTuple):
 
     @classmethod
     def from_distances(cls, distances: Any) -> DistanceScale:
-        """Take the training points' distances, themselves left out.
-
-        Examples
-        --------
-        >>> from bayesknn.predictive.calibration import DistanceScale
-        >>> scale = DistanceScale.from_distances([1.0, 2.0, 4.0])
-        >>> scale.relative([1.0, 8.0]).tolist(), scale.typicality([1.5, 9.0]).round(3).tolist()
-        ([0.5, 4.0], [0.667, 0.0])
-        """
+        """Take the training points' distances, themselves left out."""
         values = np.sort(np.asarray(distances, dtype=np.float64))
         # Where half of the points are copies of others, the mean of the rest is the scale.
         median = float(np.median(values)) or float(values.mean()) or 1.0
@@ -81,11 +76,11 @@ class DistanceScale(NamedTuple):
         return np.asarray(distances) / self.median
 
     def standardise(self, distances: Any) -> np.ndarray:
-        """Return the standardised log of distances, at most 3 away from 0."""
+        """Return the standardised log of distances, at most 3 away from 0: outliers do not pull."""
         logs = np.log(np.maximum(self.relative(distances), 1e-3)) - self.log_mean
         if self.log_sd == 0:
             return np.zeros_like(logs)
-        return np.clip(logs / self.log_sd, -_FARTHEST, _FARTHEST)
+        return np.clip(logs / self.log_sd, -3.0, 3.0)
 
     def typicality(self, distances: Any) -> np.ndarray:
         """Return the share of training points that are at least as far from their neighbours."""
@@ -98,15 +93,7 @@ class DistanceScale(NamedTuple):
 
 
 def local_share(support: np.ndarray, n_effective: float) -> np.ndarray:
-    """Turn votes into shares of the classes, shrunk to equal ones as if by one vote more.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.predictive.calibration import local_share
-    >>> local_share(np.array([[3.0, 1.0], [0.0, 0.0]]), n_effective=3.0).tolist()
-    [[0.6875, 0.3125], [0.5, 0.5]]
-    """
+    """Turn votes into shares of the classes, shrunk to equal ones as if by one vote more."""
     n_classes = support.shape[-1]
     total = support.sum(axis=-1, keepdims=True)
     even = np.full_like(support, 1.0 / n_classes)
@@ -114,7 +101,7 @@ def local_share(support: np.ndarray, n_effective: float) -> np.ndarray:
     return (n_effective * parts + 1.0 / n_classes) / (n_effective + 1.0)
 
 
-def pool(
+def pool_with_share(
     log_probabilities: np.ndarray,
     log_share: np.ndarray,
     calibration: Calibration,
@@ -147,7 +134,7 @@ def pool(
 
 def safe_log(values: np.ndarray) -> np.ndarray:
     """Return the log, of 1e-300 where a value is smaller."""
-    return np.log(np.maximum(values, _TINY))
+    return np.log(np.maximum(values, 1e-300))
 
 
 def fit_calibration(
@@ -175,18 +162,6 @@ def fit_calibration(
     calibration : Calibration
     spread : ndarray of shape (n_classes,) or None
         The b_g, where they gain enough.
-
-    Examples
-    --------
-    Shares that say more than the probabilities do are given most of the say:
-
-    >>> import numpy as np
-    >>> from bayesknn.predictive.calibration import fit_calibration
-    >>> labels = np.arange(40) % 2
-    >>> share = np.where(np.eye(2)[labels] == 1, 0.8, 0.2)
-    >>> calibration, spread = fit_calibration(np.full((40, 2), 0.5), share, labels)
-    >>> round(calibration.t, 2), calibration.s > 1
-    (1.0, True)
     """
     n_classes = loo.shape[1]
     features = np.stack([safe_log(loo), safe_log(share)], axis=2)
@@ -198,3 +173,51 @@ def fit_calibration(
         if richer.log_posterior > found.log_posterior + 2 * (n_classes - 1):
             found, spread = richer, richer.alpha
     return Calibration(float(found.b[0]), float(found.b[1])), spread
+
+
+def shift_probabilities(probabilities: np.ndarray, ratios: np.ndarray | None) -> np.ndarray:
+    """Multiply the odds of each class.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (m, n_classes)
+    ratios : ndarray of shape (n_classes,) or None
+
+    Returns
+    -------
+    ndarray of shape (m, n_classes)
+    """
+    if ratios is None:
+        return probabilities
+    shifted = probabilities * ratios
+    shifted /= shifted.sum(axis=-1, keepdims=True)
+    return shifted
+
+
+def shift_intervals(
+    intervals: np.ndarray, probabilities: np.ndarray, ratios: np.ndarray | None
+) -> np.ndarray:
+    """Move the ends of intervals on the logit scale as the probabilities inside them move.
+
+    Against all other classes together, whose mean ratio is r_g, the odds of class g are multiplied
+    by a_g / r_g. With more than two classes that is not a_g alone.
+
+    Parameters
+    ----------
+    intervals : ndarray of shape (m, n_classes, 2)
+    probabilities : ndarray of shape (m, n_classes)
+        Before the shift, inside the intervals.
+    ratios : ndarray of shape (n_classes,) or None
+
+    Returns
+    -------
+    ndarray of shape (m, n_classes, 2)
+    """
+    if ratios is None:
+        return intervals
+    others = (probabilities @ ratios)[..., None] - ratios * probabilities
+    rest = np.maximum(1.0 - probabilities, 0.0)
+    mean_ratio = np.divide(others, rest, out=np.ones_like(rest), where=rest > 1e-12)
+    # An empty rest has no ratio of its own; its odds are infinite either way.
+    factor = (ratios / np.maximum(mean_ratio, 1e-300))[..., None]
+    return factor * intervals / (factor * intervals + (1.0 - intervals))

@@ -68,18 +68,6 @@ def fit_conditional_logit(
     Returns
     -------
     ConditionalLogit
-
-    Examples
-    --------
-    The second feature is right three times in four, the first says nothing:
-
-    >>> import numpy as np
-    >>> from bayesknn.predictive.conditional_logit import fit_conditional_logit
-    >>> labels = np.array([0, 1, 0, 1])
-    >>> says = np.eye(2)[[0, 1, 0, 0]]
-    >>> features = np.stack([np.zeros((4, 2)), says], axis=2)
-    >>> fit_conditional_logit(features, labels, b_mean=0.0, b_sd=10.0).b.round(2)
-    array([0.  , 1.09])
     """
     n, n_classes, n_features = features.shape
     n_alpha = 0 if covariate is None else n_classes

@@ -1,7 +1,7 @@
 """What to do with class probabilities: zones, decisions under a loss, scores.
 
 Zones are those of Figure levelset, decisions the Bayes rule of Section 3.1. Its 0-1 loss has the
-posterior expected loss ``1 - P(y = g_hat)``, the paper's formula corrected (SPEC, slips).
+posterior expected loss ``1 - P(y = g_hat)``, where the paper's formula has an error.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ from typing import Any
 import numpy as np
 
 from bayesknn._utils.checks import show
-
-# Probabilities that were added up elsewhere may leave 0..1 by this much.
-_ROUNDING = 1e-9
 
 
 def find_zones(intervals: Any) -> np.ndarray:
@@ -56,16 +53,6 @@ def name_zones(classes: np.ndarray, *others: Any) -> np.ndarray:
     """Return what the zones are called: the classes, then what is said where none is sure.
 
     Entry -1, the last of ``others``, is thus what :func:`find_zones` says of an uncertain point.
-
-    Examples
-    --------
-    >>> from bayesknn.predictive import name_zones
-    >>> name_zones(["benign", "malignant"], "uncertain").tolist()
-    ['benign', 'malignant', 'uncertain']
-    >>> name_zones(["sure", "uncertain"], "uncertain")
-    Traceback (most recent call last):
-    ...
-    ValueError: 'uncertain' is the name of a class; pass another word for points of no sure class
     """
     names = np.empty(len(classes) + len(others), dtype=object)
     names[: len(classes)] = np.asarray(classes).tolist()
@@ -97,14 +84,6 @@ def name_actions(classes: np.ndarray, loss: Any, actions: Any = None) -> tuple[A
     table : array-like or None
         As :func:`decide` takes it.
     names : ndarray of shape (n_actions,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.predictive import name_actions
-    >>> loss = [[0, 1], [1, 0], [0.2, 0.2]]
-    >>> name_actions(np.array(["benign", "malignant"]), loss, ["ask"])[1].tolist()
-    ['benign', 'malignant', 'ask']
     """
     n_classes = len(classes)
     if loss is None:
@@ -181,12 +160,12 @@ def decide(probabilities: Any, loss: Any = None) -> tuple[np.ndarray, np.ndarray
     >>> decide([[0.75, 0.25]], loss=[[0, 10], [1, 0]])[0].tolist()
     [1]
     """
-    chances = _check_probabilities(probabilities)
+    values = _check_probabilities(probabilities)
     if loss is None:
-        decisions = np.argmax(chances, axis=1)
-        return decisions, 1.0 - np.take_along_axis(chances, decisions[:, None], axis=1)[:, 0]
+        decisions = np.argmax(values, axis=1)
+        return decisions, 1.0 - np.take_along_axis(values, decisions[:, None], axis=1)[:, 0]
     table = np.asarray(loss, dtype=np.float64)
-    n_classes = chances.shape[1]
+    n_classes = values.shape[1]
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] != n_classes:
         raise ValueError(
             f"loss must have a row for each decision and {n_classes} columns, one for each class, "
@@ -197,7 +176,7 @@ def decide(probabilities: Any, loss: Any = None) -> tuple[np.ndarray, np.ndarray
         raise ValueError(
             f"loss must be finite, got {table[action, g]} for decision {action} and class {g}"
         )
-    expected = chances @ table.T
+    expected = values @ table.T
     decisions = np.argmin(expected, axis=1)
     return decisions, np.take_along_axis(expected, decisions[:, None], axis=1)[:, 0]
 
@@ -222,28 +201,29 @@ def log_score(probabilities: Any, labels: Any) -> float:
     >>> round(log_score([[0.5, 0.5], [0.2, 0.8]], [0, 1]), 4)
     -0.4581
     """
-    chances = _check_probabilities(probabilities)
+    values = _check_probabilities(probabilities)
     truth = np.asarray(labels)
-    if truth.shape != (len(chances),) or truth.dtype.kind not in "biu":
+    if truth.shape != (len(values),) or truth.dtype.kind not in "biu":
         raise ValueError(
-            f"labels must be {len(chances)} class numbers, got {truth.dtype} of shape {truth.shape}"
+            f"labels must be {len(values)} class numbers, got {truth.dtype} of shape {truth.shape}"
         )
     if len(truth) == 0:
         raise ValueError("there is no label to score")
-    if truth.min() < 0 or truth.max() >= chances.shape[1]:
-        raise ValueError(f"labels must lie in 0..{chances.shape[1] - 1}, got {truth.max()}")
+    if truth.min() < 0 or truth.max() >= values.shape[1]:
+        raise ValueError(f"labels must lie in 0..{values.shape[1] - 1}, got {truth.max()}")
     with np.errstate(divide="ignore"):
-        return float(np.log(chances[np.arange(len(truth)), truth.astype(np.int64)]).mean())
+        return float(np.log(values[np.arange(len(truth)), truth.astype(np.int64)]).mean())
 
 
 def _check_probabilities(probabilities: Any) -> np.ndarray:
-    chances = np.asarray(probabilities, dtype=np.float64)
-    if chances.ndim != 2 or chances.shape[1] < 2:
-        raise ValueError(f"probabilities must have shape (m, n_classes), got {chances.shape}")
-    bad = ~((chances >= -_ROUNDING) & (chances <= 1 + _ROUNDING))
+    values = np.asarray(probabilities, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] < 2:
+        raise ValueError(f"probabilities must have shape (m, n_classes), got {values.shape}")
+    # Probabilities that were added up elsewhere may leave 0..1 by a rounding error.
+    bad = ~((values >= -1e-9) & (values <= 1 + 1e-9))
     if bad.any():
         row, g = np.argwhere(bad)[0]
         raise ValueError(
-            f"probabilities must lie in 0..1, got {chances[row, g]} in row {row}, class {g}"
+            f"probabilities must lie in 0..1, got {values[row, g]} in row {row}, class {g}"
         )
-    return chances
+    return values

@@ -1,7 +1,7 @@
-"""Which training rows speak at a point, and how loudly.
+"""Which training rows influence a point, and how much.
 
 In the rule of eq. knn-pred a training row of class g adds ``a_g beta / k`` to the log odds of g for
-each direction in which it and the point are neighbours at k. Over the law of (beta, k) that is
+each direction in which it and the point are neighbours at k. Over the posterior that is
 ``a_g (A[r] + A[s])``: r the row's rank from the point, s the point's rank from the row, and A[r]
 the mean of ``beta / k`` over the k that reach rank r.
 """
@@ -40,15 +40,6 @@ def find_influence(
         Largest influence first, the lower row number among equals; -1 where no row is left that
         has any.
     influence : ndarray of shape (m, n_neighbors)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.predictive.influence import find_influence
-    >>> nobody = np.zeros(2, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32)
-    >>> neighbors = np.array([[3], [0]], np.uint32)
-    >>> find_influence(neighbors, nobody, np.array([0.7, 0.2]), np.ones(4), 3)
-    (array([[ 3,  0, -1]]), array([[0.7, 0.2, 0. ]]))
     """
     m = neighbors.shape[1]
     indices = np.full((m, n_neighbors), -1)

@@ -1,157 +1,267 @@
-"""Credible intervals of class probabilities over the law of (beta, k) (Figure levelset).
+"""Intervals that cover the true P(y | x), bias of smoothing included, and calibrated probabilities.
 
-The probability of a class at x is a function of (beta, k), hence has a law of its own under their
-posterior. Its equal-tailed interval is cut from the weights of the nodes: the lower end is the
-smallest value with at least a tail's weight up to it, the upper end the largest with at least a
-tail's weight from it on, so that with two classes the two intervals are mirror images.
+Given the feature values the labels are independent. So where p_i and p_j use neither y_i nor y_j,
+the expected product of the residuals y_i - p_i and y_j - p_j is that of the errors P_i - p_i and
+P_j - p_j, and for near neighbours i and j the errors are about the same: such products estimate the
+mean squared error of the probabilities, as a part kappa of p (1 - p). An interval is cut from the
+Beta distribution of that variance, wider where neighbours are far, and is [0, 1] where they are
+farther than any training point's. The constants are empirical; ``docs/intervals.md`` says where
+they hold. Both kappa and the calibration are learned from the training points, each left out.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import betaincinv
 
-from bayesknn._utils.jit import kernel
-from bayesknn._utils.threads import run_in_threads
-from bayesknn.predictive.averages import (
-    POINTS_A_TASK,
-    _rank_classes,
-    _soften,
-    weights_or_ones,
+from bayesknn.predictive.calibration import (
+    Calibration,
+    DistanceScale,
+    fit_calibration,
+    local_share,
+    pool_with_share,
+    safe_log,
 )
+from bayesknn.predictive.class_probabilities import RawPrediction, include, weights_or_ones
 from bayesknn.predictive.nodes import PosteriorNodes
 
-_N_BUCKETS = 256
-# Weights that add up to a tail but for rounding are enough.
-_SLACK = 1e-12
-# A tail of no weight at all would end in a bucket without values.
-_SMALLEST = 1e-300
+# Of the true probability, or of what (beta, k) leave open.
+KINDS_OF_INTERVAL = ("probability", "parameters")
+# The most that the error may be of p (1 - p).
+_LARGEST = 0.5
 
 
-def find_intervals(
-    counts: np.ndarray,
-    nodes: PosteriorNodes,
-    class_weight: np.ndarray | None,
-    level: float,
-    n_jobs: int | None = None,
-    labels: np.ndarray | None = None,
-) -> np.ndarray:
-    """Find the equal-tailed interval of each class probability.
+class Summary(NamedTuple):
+    """What users are told about m points.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (m, n_classes)
+    intervals : ndarray of shape (m, n_classes, 2)
+    typicality : ndarray of shape (m,)
+    """
+
+    probabilities: np.ndarray
+    intervals: np.ndarray
+    typicality: np.ndarray
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """How to calibrate probabilities, and how far off they are.
+
+    Build one with :meth:`from_leave_one_out`.
+
+    Attributes
+    ----------
+    calibration : Calibration
+    spread : ndarray of shape (n_classes,) or None
+        The weights of the distance, where classes differ in spread.
+    correlation : ResidualCorrelation
+    scale : DistanceScale
+    n_effective : float
+        How many votes the local shares are worth.
+    """
+
+    calibration: Calibration
+    spread: np.ndarray | None
+    correlation: ResidualCorrelation
+    scale: DistanceScale
+    n_effective: float
+
+    @classmethod
+    def from_leave_one_out(
+        cls,
+        left_out: RawPrediction,
+        labels: np.ndarray,
+        neighbors: np.ndarray,
+        nodes: PosteriorNodes,
+        *,
+        reverse: bool = True,
+        class_weight: np.ndarray | None = None,
+    ) -> Calibrator:
+        """Learn from the training points, each predicted without its label.
+
+        Parameters
+        ----------
+        left_out : RawPrediction
+            Of the training points.
+        labels : ndarray of shape (n,)
+            Their class numbers.
+        neighbors : ndarray of shape (k_max, n)
+            Their neighbours by rank.
+        nodes : PosteriorNodes
+        reverse : bool
+            Whether a neighbour votes in both directions.
+        class_weight : ndarray of shape (n_classes,), optional
+            The weights a_g inside the likelihood, whose probabilities are meant for other class
+            frequencies than the sample's: each point then counts a_g here, too.
+
+        Returns
+        -------
+        Calibrator
+        """
+        n_classes = left_out.probabilities.shape[1]
+        weight = None if class_weight is None else class_weight[labels]
+        by_rank = nodes.votes_by_rank
+        n_effective = float(by_rank.sum() ** 2 / max((by_rank**2).sum(), 1e-300))
+        scale = DistanceScale.from_distances(left_out.distances)
+        z = scale.standardise(left_out.distances)
+        share = local_share(left_out.votes, n_effective)
+        calibration, spread = fit_calibration(left_out.probabilities, share, labels, z, weight)
+        log_loo, log_share = safe_log(left_out.probabilities), safe_log(share)
+        # One row for each class: what a neighbour of that class says.
+        says = np.diag(weights_or_ones(class_weight, n_classes))
+        doubled = 2.0 if reverse else 1.0
+
+        def without(i: np.ndarray, j: np.ndarray, rank: int) -> np.ndarray:
+            vote = doubled * by_rank[rank - 1] * says[labels[j]]
+            less = vote.sum(axis=1, keepdims=True) / n_classes
+            share = local_share(np.maximum(left_out.votes[i] - vote, 0.0), n_effective)
+            return pool_with_share(
+                log_loo[i] - (vote - less), safe_log(share), calibration, spread, z[i]
+            )
+
+        n_ranks = min(int(np.clip(int(nodes.k_mean / 5), 3, 15)), len(by_rank), len(neighbors))
+        pooled = pool_with_share(log_loo, log_share, calibration, spread, z)
+        correlation = correlate_residuals(
+            labels, neighbors[:n_ranks], without, pooled, nodes.k_mean, weight
+        )
+        return cls(calibration, spread, correlation, scale, n_effective)
+
+    def calibrate(self, raw: RawPrediction) -> np.ndarray:
+        """Return the calibrated probabilities, of shape (m, n_classes)."""
+        return pool_with_share(
+            safe_log(raw.probabilities),
+            safe_log(local_share(raw.votes, self.n_effective)),
+            self.calibration,
+            self.spread,
+            self.scale.standardise(raw.distances),
+        )
+
+    def intervals(self, raw: RawPrediction, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return intervals for the true probabilities, and the calibrated ones inside them."""
+        inside = self.calibrate(raw)
+        bound = self.correlation.bound
+        return find_probability_intervals(
+            inside, raw.variances, bound, self.scale, raw.distances, level
+        ), inside
+
+
+class ResidualCorrelation(NamedTuple):
+    """Correlation of the residuals of near neighbours.
+
+    Attributes
+    ----------
+    value, error : float
+        The estimate and its standard error.
+    bound : float
+        What intervals use: the estimate and one error more, within reason.
+    """
+
+    value: float
+    error: float
+    bound: float
+
+
+def correlate_residuals(
+    labels: np.ndarray,
+    neighbors: np.ndarray,
+    without: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
+    probabilities: np.ndarray,
+    k_mean: float,
+    weight: np.ndarray | None = None,
+) -> ResidualCorrelation:
+    """Estimate how far probabilities are off from the residuals of near neighbours.
 
     Parameters
     ----------
-    counts : ndarray of shape (n_k, m, n_classes), dtype int32
-        For each k of the nodes.
-    nodes : PosteriorNodes
-        All of them; condensed ones know means but not tails.
-    class_weight : ndarray of shape (n_classes,) or None
+    labels : ndarray of shape (n,)
+        Class numbers.
+    neighbors : ndarray of shape (n_ranks, n)
+        ``neighbors[r, i]`` is the neighbour of i at rank r + 1.
+    without : callable
+        ``without(i, j, rank)`` are the leave-one-out probabilities of the points i that do not use
+        the labels of the points j either, of shape (n, n_classes); j stands at that rank from i,
+        or i from j.
+    probabilities : ndarray of shape (n, n_classes)
+        Leave-one-out probabilities.
+    k_mean : float
+        How many neighbours vote on average.
+    weight : ndarray of shape (n,), optional
+        How much each point counts.
+
+    Returns
+    -------
+    ResidualCorrelation
+    """
+    n, n_classes = probabilities.shape
+    points = np.arange(n)
+    truth = np.eye(n_classes)[labels]
+    total = squares = 0.0
+    for r, j in enumerate(neighbors, start=1):
+        ours = truth - without(points, j, r)
+        theirs = truth[j] - without(j, points, r)
+        products = (ours * theirs).sum(axis=1)
+        if weight is not None:
+            products *= weight * weight[j]
+        total += products.sum()
+        squares += (products**2).sum()
+    variances = (probabilities * (1.0 - probabilities)).sum(axis=1)
+    if weight is not None:
+        variances = variances * weight
+    scale = max(len(neighbors) * variances.sum(), 1e-300)
+    value, error = total / scale, np.sqrt(2.0 * squares) / scale
+    # Products that cannot tell the error from 0 leave that of so many votes' mean.
+    bound = min(max(1.5 / k_mean, value + error), _LARGEST)
+    return ResidualCorrelation(float(value), float(error), float(bound))
+
+
+def find_probability_intervals(
+    probabilities: np.ndarray,
+    variances: np.ndarray,
+    correlation: float,
+    scale: DistanceScale,
+    distances: np.ndarray,
+    level: float,
+) -> np.ndarray:
+    """Find an interval for each true class probability.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (m, n_classes)
+        Calibrated ones, which their intervals hold.
+    variances : ndarray of shape (m, n_classes)
+        Of the probabilities over the posterior of (beta, k).
+    correlation : float
+        ``ResidualCorrelation.bound``.
+    scale : DistanceScale
+        Of the training points.
+    distances : ndarray of shape (m,)
+        To the k-th neighbours.
     level : float
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-    labels : ndarray of shape (m,), optional
-        The points' own labels, for training points: the nodes are reweighted so that they have
-        not seen them, as in ``leave_one_out.py``.
 
     Returns
     -------
     ndarray of shape (m, n_classes, 2)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.predictive import PosteriorNodes
-    >>> from bayesknn.predictive.intervals import find_intervals
-    >>> nodes = PosteriorNodes([4, 4], [1.0, 2.0], [0.5, 0.5])
-    >>> find_intervals(np.array([[[3, 1]]], dtype=np.int32), nodes, None, 0.95).round(4).tolist()
-    [[[0.6225, 0.7311], [0.2689, 0.3775]]]
     """
-    _, m, n_classes = counts.shape
-    found = np.empty((m, n_classes, 2))
-    scale = weights_or_ones(class_weight, n_classes)
-    tail = max((1.0 - level) / 2 - _SLACK, _SMALLEST)
-    points = nodes.starts, nodes.strengths, nodes.weight
-    own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
-    run_in_threads(
-        lambda first, last: _cut_all(counts, *points, own, scale, tail, first, last, found),
-        m, POINTS_A_TASK // 4, n_jobs,
-    )  # fmt: skip
-    return found
-
-
-@kernel
-def _cut_all(counts, starts, strengths, weights, own, scale, tail, first, last, found):
-    n_classes = np.uint64(counts.shape[2])
-    deficits = np.empty(n_classes)
-    order = np.empty(n_classes, np.uint64)
-    probabilities = np.empty(n_classes)
-    values = np.empty((n_classes, np.uint64(strengths.size)))
-    members = np.empty(strengths.size)
-    shares = np.empty(strengths.size)
-    reweighted = weights.copy()
-    for q in range(np.uint64(first), np.uint64(last)):
-        for t in range(np.uint64(counts.shape[0])):
-            _rank_classes(counts[t, q], scale, deficits, order)
-            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                total = _soften(deficits, order, strengths[j], probabilities)
-                for g in range(n_classes):
-                    values[g, j] = probabilities[g]
-                if own.size:
-                    # log 1 / p_j(y), which unlike 1 / p_j(y) never overflows.
-                    reweighted[j] = math.log(total) + strengths[j] * deficits[own[q]]
-        if own.size:
-            reweighted = weights * np.exp(reweighted - reweighted.max())
-            reweighted /= reweighted.sum()
-        for g in range(n_classes):
-            low, high = _cut_tails(values[g], reweighted, tail, members, shares)
-            found[q, g, 0] = low
-            found[q, g, 1] = high
-
-
-@kernel
-def _cut_tails(values, weights, tail, members, shares):
-    """Return the two ends; only the values near an end are sorted."""
-    least, most = values.min(), values.max()
-    # A spread that is nearly nothing would overflow: then all values share one bucket.
-    per_unit = _N_BUCKETS / (most - least) if most - least > 1e-290 else 0.0
-    mass = np.zeros(_N_BUCKETS)
-    for j in range(np.uint64(values.size)):
-        mass[_bucket(values[j], least, per_unit)] += weights[j]
-    at, below = 0, 0.0
-    while at < _N_BUCKETS - 1 and below + mass[at] < tail:
-        below += mass[at]
-        at += 1
-    n = _gather(values, weights, least, per_unit, at, members, shares)
-    ranked = np.argsort(members[:n])
-    s = 0
-    while s < n - 1 and below + shares[ranked[s]] < tail:
-        below += shares[ranked[s]]
-        s += 1
-    low = members[ranked[s]]
-    at, above = _N_BUCKETS - 1, 0.0
-    while at > 0 and above + mass[at] < tail:
-        above += mass[at]
-        at -= 1
-    n = _gather(values, weights, least, per_unit, at, members, shares)
-    ranked = np.argsort(members[:n])
-    s = n - 1
-    while s > 0 and above + shares[ranked[s]] < tail:
-        above += shares[ranked[s]]
-        s -= 1
-    return low, members[ranked[s]]
-
-
-@kernel
-def _bucket(value, least, per_unit):
-    return min(int((value - least) * per_unit), _N_BUCKETS - 1)
-
-
-@kernel
-def _gather(values, weights, least, per_unit, at, members, shares):
-    n = 0
-    for j in range(np.uint64(values.size)):
-        if _bucket(values[j], least, per_unit) == at:
-            members[n] = values[j]
-            shares[n] = weights[j]
-            n += 1
-    return n
+    n_classes, n_points = probabilities.shape[1], scale.sorted_distances.size
+    stretch = 0.5 * correlation * (1.0 + scale.relative(distances) ** 2)
+    found = np.empty((*probabilities.shape, 2))
+    # With two classes the second interval mirrors the first.
+    for g in range(1 if n_classes == 2 else n_classes):
+        # Shrunk by what n points leave open.
+        p = (n_points * probabilities[:, g] + 1.0 / n_classes) / (n_points + 1.0)
+        spread = p * (1.0 - p)
+        size = np.maximum(spread / (stretch * spread + variances[:, g]) - 1.0, 1.0)
+        low = betaincinv(size * p, size * (1.0 - p), (1.0 - level) * p)
+        high = betaincinv(size * p, size * (1.0 - p), 1.0 - (1.0 - level) * (1.0 - p))
+        found[:, g] = np.stack([np.minimum(low, p), np.maximum(high, p)], axis=-1)
+    found[scale.exceeds_all(distances)] = (0.0, 1.0)
+    if n_classes == 2:
+        found[:, 1] = 1.0 - found[:, 0, ::-1]
+    return include(found, probabilities)

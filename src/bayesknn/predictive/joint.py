@@ -1,9 +1,9 @@
 """The labels of a whole batch of new points: joint draws, and the number of each class.
 
-``Predictive`` gives each new point its law as if it came alone. Together they are one random field
+``Predictive`` predicts each new point as if it came alone. Together they are one random field
 on the neighbour graph of training and new points, the training labels fixed, and Swendsen-Wang
 with fixed labels draws from it: the new points' errors are dependent, and counts of classes need
-to know. The law of (beta, k) is that of the fit; k grows with the number of points to
+to know. The posterior of (beta, k) is that of the fit; k grows with the number of points to
 ``round(k N / n)``, so that a neighbourhood keeps its size. With one new point the draws have the
 probabilities of ``Predictive``.
 
@@ -27,14 +27,11 @@ from bayesknn.model import BoltzmannModel
 from bayesknn.model.boltzmann import FREE
 from bayesknn.predictive.predictive import Predictive
 
-_WARMUP = 100
-_THIN = 10
-# Draws of a chain without which chains cannot be compared.
-_FEWEST = 25
+# Sweeps before the first draw and between draws: fewer would leave the start in them, more take
+# longer. What does not mix in so many is told by comparing chains.
+_WARMUP, _THIN = 100, 10
 # Beyond it the means of the chains' counts differ by about half of their standard deviation.
 _RHAT = 1.1
-# Below this share of training points the labels often freeze, and lean on the model alone.
-_FEW_LABELLED = 0.2
 # Neighbours in all lists together: 3 GB of memory.
 _MOST_EDGES = 2**28
 
@@ -46,7 +43,7 @@ def draw_jointly(
     random_state: Any = None,
     field: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Draw the labels of new points together, averaged over the law of (beta, k).
+    """Draw the labels of new points together, averaged over the posterior of (beta, k).
 
     Warns with :class:`~bayesknn.exceptions.MixingWarning` where chains of different starts do not
     agree, and where few of all points are labelled.
@@ -87,7 +84,8 @@ def draw_jointly(
     starts = [_nearest_labels(predictive, X), *(np.full(m, g) for g in range(n_classes))]
     seeds = as_seed_sequence(random_state).spawn(2)
     rng = np.random.default_rng(seeds[0])
-    n_each = max(-(-n_draws // len(starts)), _FEWEST)
+    # Chains of fewer draws could not be compared.
+    n_each = max(-(-n_draws // len(starts)), 25)
     # Evenly spaced in weight along the nodes, so that one draw's law is close to the next one's.
     at = (np.arange(n_each) + rng.random()) / n_each
     chosen = np.searchsorted(np.cumsum(nodes.weight)[:-1], at, side="right")
@@ -112,13 +110,6 @@ def counts_of_draws(draws: np.ndarray, n_classes: int, level: float) -> np.ndarr
     """Return mean, low and high of the number of each class in joint draws, (n_classes, 3).
 
     The interval is equal-tailed, and its ends are numbers that were drawn.
-
-    Examples
-    --------
-    >>> from bayesknn.predictive.joint import counts_of_draws
-    >>> draws = [[0, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 1]]
-    >>> counts_of_draws(draws, n_classes=2, level=0.5).tolist()
-    [[2.0, 1.0, 2.0], [1.0, 0.0, 1.0]]
     """
     counts = count_classes(np.asarray(draws), n_classes)
     tails = [(1.0 - level) / 2, (1.0 + level) / 2]
@@ -156,16 +147,6 @@ def counts_of_probabilities(
     -------
     ndarray of shape (n_classes, 3)
         Mean, low and high.
-
-    Examples
-    --------
-    Leave-one-out is right on average, so that the mean is the sum of the probabilities:
-
-    >>> import numpy as np
-    >>> from bayesknn.predictive.joint import counts_of_probabilities
-    >>> loo, labels = np.tile([0.75, 0.25], (100, 1)), np.arange(100) % 4 == 0
-    >>> counts_of_probabilities(np.full((50, 2), 0.5), loo, labels.astype(int), 0.9).tolist()
-    [[25.0, 18.0, 32.0], [25.0, 18.0, 32.0]]
     """
     from scipy.special import ndtri
 
@@ -204,14 +185,7 @@ def joint_edges(predictive: Predictive, X: Any) -> FreeEdges:
 
 
 def scale_k(k: Any, n: int, total: int) -> np.ndarray:
-    """Return k for more points: the same share of all of them.
-
-    Examples
-    --------
-    >>> from bayesknn.predictive.joint import scale_k
-    >>> scale_k([1, 14, 53], n=250, total=1250)
-    array([  5,  70, 265])
-    """
+    """Return k for more points: the same share of all of them."""
     return np.rint(np.asarray(k) * (total / n)).astype(np.int64)
 
 
@@ -234,9 +208,9 @@ def _warn(chains: list[np.ndarray], n: int, m: int, n_classes: int) -> None:
             MixingWarning,
             stacklevel=5,
         )
-    elif n < _FEW_LABELLED * (n + m):
+    elif n < 0.2 * (n + m):
         warnings.warn(
-            f"only {n} of {n + m} points are labelled: below a fifth the joint law says more about "
+            f"only {n} of {n + m} points are labelled: below a fifth joint draws say more about "
             "the model than about the data, and chains may freeze unseen; pass fewer points at a "
             "time",
             MixingWarning,
@@ -245,14 +219,7 @@ def _warn(chains: list[np.ndarray], n: int, m: int, n_classes: int) -> None:
 
 
 def largest_rhat(counts: np.ndarray) -> float:
-    """Return the largest R-hat over the classes, of counts (n_chains, n_draws, n_classes).
-
-    Examples
-    --------
-    >>> from bayesknn.predictive.joint import largest_rhat
-    >>> largest_rhat([[[3, 1], [2, 2]], [[0, 4], [0, 4]]])
-    3.6742346141747673
-    """
+    """Return the largest R-hat over the classes, of counts (n_chains, n_draws, n_classes)."""
     counts = np.asarray(counts, dtype=np.float64)
     within = counts.var(axis=1, ddof=1).mean(axis=0)
     between = counts.mean(axis=1).var(axis=0, ddof=1)

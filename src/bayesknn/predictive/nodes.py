@@ -5,6 +5,12 @@ of a k are cut into bins, short ones in the tails, and each bin becomes the two 
 that have its weight, mean, variance and third moment. A mean over them differs from the plain
 average over the draws by the fourth moment within a bin, far below the Monte Carlo error, and
 what follows costs the same however many draws there were. Values from a grid are treated alike.
+
+Means need even fewer points. The nodes of a k are a discrete measure; Lanczos' recursion gives its
+orthogonal polynomials, and the eigenvalues of their Jacobi matrix are the points of the Gauss rule.
+A class probability is a ratio of exponentials in beta and is integrated to about eight digits by
+six or twelve points. A replicate of the weights is carried over by interpolating at the same
+points: the weight of a point is the replicate's mean of the Lagrange polynomial that is one there.
 """
 
 from __future__ import annotations
@@ -24,8 +30,12 @@ if TYPE_CHECKING:
 # least so many: intervals are cut from the weights of single nodes.
 _PARTS = 2048
 _FEWEST = 16
-# Weight, in all, of the grid points that are left out.
-_NEGLIGIBLE = 1e-9
+# Numbers of points of a Gauss rule, tried in turn; where none is enough the nodes stay as they are.
+_SIZES = (6, 12, 24)
+# The odds of two classes are exp(beta d / k), d the difference of their counts: |d| / k is at most
+# 1 for forward neighbours alone, about 2 for both directions, more around a hub. Leave-one-out
+# averages the odds themselves.
+_STEEPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 
 
 @dataclass(frozen=True)
@@ -151,7 +161,7 @@ class PosteriorNodes:
         weights = posterior.weights.reshape(1, -1)
         weights = np.concatenate([weights, posterior.replicates.reshape(-1, n_k * n_betas)])
         lightest = np.argsort(weights[0], kind="stable")
-        n_left_out = np.searchsorted(np.cumsum(weights[0, lightest]), _NEGLIGIBLE)
+        n_left_out = np.searchsorted(np.cumsum(weights[0, lightest]), 1e-9)
         kept = np.sort(lightest[n_left_out:])
         weights = weights[:, kept] / weights[:, kept].sum(axis=1, keepdims=True)
         k = np.repeat(posterior.k_values, n_betas)[kept]
@@ -249,3 +259,99 @@ def _bin(k: np.ndarray, beta: np.ndarray, weight: np.ndarray, max_per_k: int) ->
     binned = np.minimum(np.floor(n_bins[group] * angle), n_bins[group] - 1)
     place = np.where(size[group] <= allowed[group], position, binned)
     return np.flatnonzero(np.append(True, (np.diff(place) != 0) | (np.diff(k) != 0)))
+
+
+def condense(nodes: PosteriorNodes, steepness: float = 1.0) -> PosteriorNodes:
+    """Replace the nodes of each k by the points of a Gauss rule.
+
+    Parameters
+    ----------
+    nodes : PosteriorNodes
+    steepness : float
+        Largest class weight: how much faster than without weights the odds change with beta.
+
+    Returns
+    -------
+    PosteriorNodes
+        Its means of ``1 / (1 + exp(-beta t))``, t up to four times ``steepness``, agree with
+        those over the nodes to 1e-8 in each k, and those of ``exp(beta t)``, t up to twice
+        ``steepness``, to 1e-5 of themselves.
+    """
+    starts = nodes.starts
+    sizes = np.diff(starts)
+    # One row for each k, filled up with points of no weight.
+    column = np.arange(nodes.n_nodes) - np.repeat(starts[:-1], sizes)
+    row = np.repeat(np.arange(sizes.size), sizes)
+    beta = np.repeat(nodes.beta[starts[:-1], None], sizes.max(), axis=1)
+    beta[row, column] = nodes.beta
+    weights = np.zeros((sizes.size, sizes.max(), 1 + len(nodes.replicates)))
+    weights[row, column, 0] = nodes.weight
+    weights[row, column, 1:] = nodes.replicates.T
+    chosen = {t: (beta[t, :size], weights[t, :size]) for t, size in enumerate(sizes)}
+    for size in _SIZES:
+        tried = np.flatnonzero(sizes > size)
+        if tried.size == 0:
+            break
+        points, shares = _gauss_rules(beta[tried], weights[tried], size)
+        wrong = _error(beta[tried], weights[tried], points, shares, steepness)
+        for at in np.flatnonzero(wrong <= 1.0):
+            chosen[tried[at]] = points[at], shares[at]
+        sizes[tried[wrong <= 1.0]] = 0
+    parts = [chosen[t] for t in range(sizes.size)]
+    k = np.repeat(nodes.k_values, [part[0].size for part in parts])
+    columns = np.concatenate([part[1] for part in parts])
+    points = np.concatenate([part[0] for part in parts])
+    return PosteriorNodes(k, points, columns[:, 0], columns[:, 1:].T)
+
+
+def _gauss_rules(beta: np.ndarray, weights: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points of shape (n_k, size) and weights of shape (n_k, size, 1 + R)."""
+    total = weights[..., 0].sum(axis=1, keepdims=True)
+    root = np.sqrt(weights[..., 0] / total)
+    mean = (root**2 * beta).sum(axis=1, keepdims=True)
+    spread = np.sqrt((root**2 * (beta - mean) ** 2).sum(axis=1, keepdims=True))
+    spread[spread == 0] = 1.0
+    z = (beta - mean) / spread
+    # basis[p] is the orthonormal polynomial of degree p times the root of the weight.
+    basis = np.zeros((size, *z.shape))
+    basis[0] = root
+    jacobi = np.zeros((z.shape[0], size, size))
+    for p in range(size):
+        vector = z * basis[p]
+        jacobi[:, p, p] = (vector * basis[p]).sum(axis=1)
+        if p + 1 == size:
+            break
+        # Twice, since once leaves what rounding made of the first pass.
+        for _ in range(2):
+            overlap = np.einsum("pki,ki->pk", basis[: p + 1], vector)
+            vector = vector - np.einsum("pk,pki->ki", overlap, basis[: p + 1])
+        norm = np.sqrt((vector**2).sum(axis=1))
+        # Fewer points than asked for end the recursion: what is left has no weight.
+        norm[norm < 1e-12] = 0.0
+        basis[p + 1] = np.divide(vector, norm[:, None], where=norm[:, None] > 0, out=0.0 * vector)
+        jacobi[:, p, p + 1] = jacobi[:, p + 1, p] = norm
+    points, vectors = np.linalg.eigh(jacobi)
+    # Column 0 holds the weights themselves: theirs are the Gauss weights, known to be positive.
+    shares = (total * vectors[:, 0] ** 2)[:, :, None]
+    if weights.shape[2] > 1:
+        polynomials = np.divide(basis, root, where=root > 0, out=np.zeros_like(basis))
+        lagrange = np.swapaxes(vectors * vectors[:, :1], 1, 2) @ np.swapaxes(polynomials, 0, 1)
+        shares = np.concatenate([shares, lagrange @ weights[..., 1:]], axis=2)
+    points = np.clip(mean + spread * points, beta.min(axis=1)[:, None], beta.max(axis=1)[:, None])
+    return points, shares
+
+
+def _error(beta: Any, weights: Any, points: Any, shares: Any, steepness: Any) -> np.ndarray:
+    """Return the largest error of a rule for each k, in units of what is tolerated."""
+    weights, shares = weights[..., 0], shares[..., 0]
+
+    def means(function: Any, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        exact = np.einsum("ki,kis->ks", weights, function(beta[..., None] * slopes))
+        return exact, np.einsum("ki,kis->ks", shares, function(points[..., None] * slopes))
+
+    exact, found = means(lambda x: 1.0 / (1.0 + np.exp(-x)), steepness * _STEEPNESS)
+    logistic = np.abs(exact - found).max(axis=1) / weights.sum(axis=1)
+    # At most e^600, however large the prior lets beta be.
+    exact, found = means(lambda x: np.exp(np.minimum(x, 600.0)), steepness * _STEEPNESS[:4])
+    odds = np.abs(found / exact - 1.0).max(axis=1)
+    return np.maximum(logistic / 1e-8, odds / 1e-5)

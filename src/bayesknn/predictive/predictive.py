@@ -1,30 +1,40 @@
-"""The posterior predictive law of new labels (Section 2.3, eqs. knn-pred, trupred and MCpred).
+"""The posterior predictive of new labels (Section 2.3, eqs. knn-pred, trupred and MCpred).
 
 For a new point x the count of class g at k is the number of its members among the k nearest
 training points of x, plus the number of its members that would have x among their own k nearest.
-The rule at (beta, k) is the softmax of ``beta / k a_g count_g``, and the law of (beta, k) averages
-it. A training point's probabilities given the other labels come from the same rule with the
-counts of the graph, see ``leave_one_out.py``.
+The rule at (beta, k) is the softmax of ``beta / k a_g count_g``, averaged over the posterior of
+(beta, k). A training point's probabilities given the other labels come from the same rule with the
+counts of the graph.
 
 Holmes and Adams' rule (eq. knn-intuit) is the one with forward neighbours alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_choice, count_rows
+from bayesknn._utils.checks import check_choice, check_level, count_rows
 from bayesknn._utils.progress import progress
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.queries import NeighborCounter
 from bayesknn.model import BoltzmannModel
+from bayesknn.predictive.class_probabilities import (
+    RawPrediction,
+    average_replicates,
+    find_credible_intervals,
+    include,
+    join_predictions,
+    leave_one_out,
+    moments,
+    sum_votes,
+    weights_or_ones,
+)
 from bayesknn.predictive.influence import find_influence
-from bayesknn.predictive.nodes import PosteriorNodes
-from bayesknn.predictive.rule import PredictiveRule
-from bayesknn.predictive.sureness import Description, Sureness
+from bayesknn.predictive.intervals import Calibrator
+from bayesknn.predictive.nodes import PosteriorNodes, condense
 
 # Memory that the neighbours and counts of a block of points may take.
 _BLOCK_BYTES = 2**24
@@ -32,8 +42,119 @@ _BLOCK_BYTES = 2**24
 _LOO_BLOCK_BYTES = 2**26
 
 
+class PredictiveRule:
+    """Eq. trupred for counts of the classes around points, wherever the counts come from.
+
+    Parameters
+    ----------
+    nodes : PosteriorNodes
+    class_weight : ndarray of shape (n_classes,), optional
+
+    Attributes
+    ----------
+    k_values : ndarray of int
+        The k, rising, at which counts are wanted.
+    rank : int
+        Rank of the neighbour whose distance tells how usual a place is: the mean of k, rounded.
+    n_replicates : int
+        Replicates of the weights, for Monte Carlo errors.
+    """
+
+    def __init__(self, nodes: PosteriorNodes, class_weight: np.ndarray | None = None):
+        self.nodes = nodes
+        self.class_weight = class_weight
+        steepness = 1.0 if class_weight is None else float(class_weight.max())
+        self._condensed = condense(nodes, steepness)
+        self.k_values = self._condensed.k_values
+        self.rank = round(nodes.k_mean)
+        self.n_replicates = len(self._condensed.replicates)
+
+    def average(self, counts: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Return class probabilities, of shape (m, n_classes).
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_k, m, n_classes), dtype int32
+            For each of ``k_values``.
+        n_jobs : int, optional
+            Threads. The result does not depend on it.
+        """
+        return moments(counts, self._condensed, self.class_weight, n_jobs)[0]
+
+    def find_errors(self, counts: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Return the Monte Carlo errors of the probabilities that log Z brings."""
+        if self.n_replicates == 0:
+            return np.zeros(counts.shape[1:])
+        return average_replicates(counts, self._condensed, self.class_weight, n_jobs).std(axis=2)
+
+    def predict(
+        self,
+        counts: np.ndarray,
+        distances: np.ndarray,
+        level: float | None = None,
+        n_jobs: int | None = None,
+    ) -> RawPrediction:
+        """Predict at points, with credible intervals if a level is given.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_k, m, n_classes), dtype int32
+        distances : ndarray of shape (m,)
+            To the neighbours at ``rank``.
+        level : float, optional
+        n_jobs : int, optional
+        """
+        means, variances = moments(counts, self._condensed, self.class_weight, n_jobs)
+        votes = sum_votes(counts, self._condensed, self.class_weight)
+        cut = None if level is None else self.cut(counts, level, means, n_jobs=n_jobs)
+        return RawPrediction(means, variances, votes, distances, cut)
+
+    def predict_left_out(
+        self,
+        counts: np.ndarray,
+        distances: np.ndarray,
+        labels: np.ndarray,
+        n_jobs: int | None = None,
+    ) -> tuple[RawPrediction, np.ndarray]:
+        """Predict training points given the labels of all others.
+
+        Returns
+        -------
+        RawPrediction
+        effective : ndarray of shape (m,)
+            Part of the posterior that the reweighted nodes of each point are worth.
+        """
+        means, variances, effective = leave_one_out(
+            counts, labels, self._condensed, self.class_weight, n_jobs
+        )
+        votes = sum_votes(counts, self._condensed, self.class_weight)
+        return RawPrediction(means, variances, votes, distances), effective
+
+    def cut(
+        self,
+        counts: np.ndarray,
+        level: float,
+        mean: np.ndarray,
+        own: np.ndarray | None = None,
+        n_jobs: int | None = None,
+    ) -> np.ndarray:
+        """Return credible intervals, of shape (m, n_classes, 2), widened to hold the mean.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_k, m, n_classes), dtype int32
+        level : float
+        mean : ndarray of shape (m, n_classes)
+        own : ndarray of shape (m,), optional
+            Own labels of training points, which their intervals are not to have seen.
+        n_jobs : int, optional
+        """
+        found = find_credible_intervals(counts, self.nodes, self.class_weight, level, n_jobs, own)
+        return include(found, mean)
+
+
 class Predictive:
-    """Class probabilities of new points, averaged over the law of (beta, k).
+    """Class probabilities of new points, averaged over the posterior of (beta, k).
 
     Parameters
     ----------
@@ -91,7 +212,7 @@ class Predictive:
         )
 
     def probabilities(self, X: Any) -> np.ndarray:
-        """Average each class's probability over the law of (beta, k).
+        """Average each class's probability over the posterior of (beta, k).
 
         Parameters
         ----------
@@ -124,10 +245,10 @@ class Predictive:
         return np.concatenate(means), np.concatenate(errors)
 
     def intervals(self, X: Any, level: float = 0.95) -> np.ndarray:
-        """Find a credible interval of each class probability over the law of (beta, k).
+        """Find a credible interval of each class probability over the posterior of (beta, k).
 
-        The interval is equal-tailed. Where the law is so extreme that its mean lies outside, the
-        interval is widened to include it: it always contains what :meth:`probabilities` returns.
+        The interval is equal-tailed, and widened where the posterior is so extreme that its mean
+        lies outside: it always contains what :meth:`probabilities` returns.
 
         Parameters
         ----------
@@ -148,8 +269,8 @@ class Predictive:
             ]
         )
 
-    def describe(self, X: Any, level: float | None = None) -> Description:
-        """Look at the neighbours of new points once, for all that can be said about them.
+    def predict(self, X: Any, level: float | None = None) -> RawPrediction:
+        """Search the neighbours of new points once, for all that follows from them.
 
         Parameters
         ----------
@@ -159,42 +280,40 @@ class Predictive:
 
         Returns
         -------
-        Description
+        RawPrediction
         """
         if level is not None:
             level = check_level(level)
-        return join_descriptions(
+        return join_predictions(
             [
-                self._rule.describe(counts, distances, level, self.n_jobs)
+                self._rule.predict(counts, distances, level, self.n_jobs)
                 for counts, distances in self._count_new(X)
             ]
         )
 
-    def leave_one_out(self) -> tuple[Description, np.ndarray]:
+    def leave_one_out(self) -> tuple[RawPrediction, np.ndarray]:
         """Describe each training point given the labels of all the others.
 
         Nothing is fitted again: the nodes are reweighted to what they were without its label.
 
         Returns
         -------
-        description : Description
+        prediction : RawPrediction
             Without intervals.
-        share : ndarray of shape (n,)
+        effective : ndarray of shape (n,)
             Part of the posterior that the reweighted nodes of each point are worth.
         """
-        far = np.zeros(self.graph.n_points)
-        lists = self.graph.distances
-        distances = far if lists is None else lists[self._rule.rank - 1]
-        parts, shares = zip(
+        distances = np.zeros(self.graph.n_points)
+        if self.graph.distances is not None:
+            distances = self.graph.distances[self._rule.rank - 1]
+        parts, effective = zip(
             *(
-                self._rule.describe_left_out(
-                    counts, distances[rows], self.labels[rows], self.n_jobs
-                )
+                self._rule.predict_left_out(counts, distances[rows], self.labels[rows], self.n_jobs)
                 for rows, counts in self._count_training()
             ),
             strict=True,
         )
-        return join_descriptions(parts), np.concatenate(shares)
+        return join_predictions(parts), np.concatenate(effective)
 
     def loo_intervals(self, level: float = 0.95) -> np.ndarray:
         """Find credible intervals of leave-one-out probabilities, as :meth:`intervals` does.
@@ -211,14 +330,14 @@ class Predictive:
         found = []
         for rows, counts in self._count_training():
             own = self.labels[rows]
-            left_out, _ = self._rule.describe_left_out(counts, own, own, self.n_jobs)
+            left_out, _ = self._rule.predict_left_out(counts, own, own, self.n_jobs)
             mean = left_out.probabilities
             found.append(self._rule.cut(counts, level, mean, own, self.n_jobs))
         return np.concatenate(found)
 
-    def find_sureness(self, left_out: Description) -> Sureness:
+    def fit_calibrator(self, left_out: RawPrediction) -> Calibrator:
         """Learn from :meth:`leave_one_out` how to pool probabilities and how far they are off."""
-        return Sureness.from_leave_one_out(
+        return Calibrator.from_leave_one_out(
             left_out,
             self.labels,
             self.graph.neighbors,
@@ -240,7 +359,7 @@ class Predictive:
         indices, influence : ndarray of shape (m, n_neighbors)
             As :func:`bayesknn.predictive.influence.find_influence` returns them.
         """
-        weight = np.ones(self.n_classes) if self.class_weight is None else self.class_weight
+        weight = weights_or_ones(self.class_weight, self.n_classes)
         row_weight, votes = weight[self.labels], self.nodes.votes_by_rank
         parts = []
         chunks = self.graph.query_chunks(X, n_jobs=self.n_jobs, direction=self.direction)
@@ -304,18 +423,3 @@ class Predictive:
                 rows = slice(start, start + size)
                 yield rows, np.stack([counts[rows].copy() for _, counts in walk])
                 advance(size)
-
-
-def join_descriptions(parts: Sequence[Description]) -> Description:
-    """Put blocks of points together."""
-    joined: list[Any] = [
-        None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)
-    ]
-    return Description(*joined)
-
-
-def check_level(level: Any) -> float:
-    """Return the level of an interval, or say that it is none."""
-    if isinstance(level, float | np.floating) and 0.0 < level < 1.0:
-        return float(level)
-    raise ValueError(f"level must lie between 0 and 1, got {level!r}")

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 
 from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_glass, load_ripley
-from bayesknn.predictive import Sureness
+from bayesknn.predictive.intervals import Calibrator
 from tests.predictive.laws import draw
 
 RIPLEY = load_ripley()
@@ -77,9 +77,9 @@ def test_classes_of_different_spread_open_the_gate():
     for seed in range(4):
         X, y, new, truth, k_max = draw("spread10", 250, seed)
         clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=k_max, random_state=0)
-        sure = clf.fit(X, y)._how_sure()
+        sure = clf.fit(X, y)._get_calibrator()
         n_open += sure.spread is not None
-        found = clf._predictive.describe(new)
+        found = clf._predictive.predict(new)
         shut = without_spread(clf, found)
         for rows, (ends, _) in ((with_term, sure.intervals(found, 0.95)), (without, shut)):
             rows.append(np.mean((ends[..., 0] <= truth) & (truth <= ends[..., 1])))
@@ -92,12 +92,12 @@ def without_spread(clf, found):
     """Intervals as they are where all distances are the same to the calibration."""
     left_out = clf._left_out
     flat = left_out._replace(distances=np.ones_like(left_out.distances))
-    sure = Sureness.from_leave_one_out(
+    sure = Calibrator.from_leave_one_out(
         flat, clf._labels, clf.graph_.neighbors, clf._predictive.nodes
     )
     assert sure.spread is None
-    scaled = clf._how_sure().scale
-    return Sureness(
+    scaled = clf._get_calibrator().scale
+    return Calibrator(
         sure.calibration, None, sure.correlation, scaled, sure.n_effective
     ).intervals(found, 0.95)  # fmt: skip
 
@@ -109,11 +109,11 @@ def test_the_numbers_of_ripley_by_the_old_leave_one_out(pseudo):
     """The formulas, from probabilities that have seen the labels: as the author measured them."""
     predictive = pseudo._predictive
     seen = np.concatenate([predictive._rule.average(c) for _, c in predictive._count_training()])
-    sure = predictive.find_sureness(pseudo._left_out._replace(probabilities=seen))
+    sure = predictive.fit_calibrator(pseudo._left_out._replace(probabilities=seen))
     assert np.allclose(sure.calibration, (0.801, 0.439), atol=6e-4) and sure.spread is None
     assert abs(sure.correlation.value - 0.0090) < 6e-5
     assert abs(sure.correlation.error - 0.0388) < 6e-5
-    ends, _ = sure.intervals(predictive.describe(NEW), 0.95)
+    ends, _ = sure.intervals(predictive.predict(NEW), 0.95)
     assert np.allclose(ends[:, 1], [[0.259, 0.780], [0, 1]], atol=1e-3)
 
 
@@ -128,7 +128,7 @@ def test_the_numbers_of_ripley(pseudo):
 
 
 def slow_twin(clf, new):
-    """SURENESS, written out point by point: t and s as found, then correlation and intervals."""
+    """Write the formulas out point by point: t and s as found, then correlation, intervals."""
     left_out, nodes, graph = clf._left_out, clf._predictive.nodes, clf.graph_
     y, G, n = clf._labels, len(clf.classes_), len(clf._labels)
     t, s = clf.calibration_
@@ -218,11 +218,11 @@ def test_it_is_what_its_slow_twin_says(likelihood):
 
 
 def test_exponents_maximise_the_penalised_score(pseudo):
-    left_out, sure = pseudo._left_out, pseudo._how_sure()
+    left_out, sure = pseudo._left_out, pseudo._get_calibrator()
 
     def score(t, s):
-        moved = Sureness(type(sure.calibration)(t, s), None, *list(vars(sure).values())[2:])
-        own = moved.pool(left_out)[np.arange(250), RIPLEY.y_train]
+        moved = Calibrator(type(sure.calibration)(t, s), None, *list(vars(sure).values())[2:])
+        own = moved.calibrate(left_out)[np.arange(250), RIPLEY.y_train]
         return np.log(own).sum() - ((t - 1) ** 2 + s**2) / (2 * 0.5**2)
 
     t, s = sure.calibration
@@ -271,7 +271,9 @@ def test_class_frequencies_offset_the_log_odds():
     ends = moved.predict_interval(glass.X_test, of="parameters")
     assert np.all(ends[..., 0] <= p + 1e-12) and np.all(p <= ends[..., 1] + 1e-12)
     # Each end moves by the logit that the probability inside moves by.
-    before, pooled = plain._how_sure().intervals(plain._predictive.describe(glass.X_test), 0.95)
+    before, pooled = plain._get_calibrator().intervals(
+        plain._predictive.predict(glass.X_test), 0.95
+    )
     ends = moved.predict_interval(glass.X_test)
     inside = (before > 1e-6) & (before < 1 - 1e-6)
     others = (pooled @ ratio)[:, None] - ratio * pooled
@@ -320,7 +322,7 @@ def test_influence_adds_up_to_the_log_odds_and_flips_with_a_label(likelihood):
     assert indices.shape == influence.shape == (30, len(X))
     assert np.all(np.diff(influence, axis=1) <= 0) and np.all(influence >= 0)
     assert np.all((indices == -1) == (influence == 0))
-    votes = clf._predictive.describe(new).votes
+    votes = clf._predictive.predict(new).votes
     for q in range(30):
         rows = indices[q][indices[q] >= 0]
         assert len(set(rows.tolist())) == len(rows)

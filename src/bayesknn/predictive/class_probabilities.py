@@ -1,0 +1,514 @@
+"""Class probabilities over points of (beta, k): means, quantiles, leave-one-out (eq. trupred).
+
+At one (beta, k) the rule of eq. knn-pred is a softmax of ``beta / k`` times the class counts. With
+two classes and no weights it depends on the difference of the counts alone, a small integer: for
+each k the average over beta is tabulated over it, and a point costs one look-up for each k.
+
+The probability of a class at x is a function of (beta, k), hence has a posterior distribution of
+its own (Figure levelset). Its equal-tailed interval is cut from the weights of the nodes: the lower
+end is the smallest value with at least a tail's weight up to it, the upper end the largest with at
+least a tail's weight from it on, so that with two classes the two intervals are mirror images.
+
+A training point's probabilities given all other labels are its full conditional (eq. knn-cond). The
+posterior has seen the label y_i, too, so each node j counts ``w_j / p_j(y_i)`` in place of w_j,
+which takes y_i's factor out again: exactly for the coherent model, and up to its part in the
+neighbours' factors for a product of conditionals. The odds of class g against y_i are then the
+posterior mean of the odds::
+
+    p(g | y_-i) / p(y_i | y_-i) = sum_j w_j exp(b_j (a_g count_g - a_y count_y)),   b = beta / k
+
+A label that its neighbours contradict moves the posterior most; the part of it that the reweighted
+nodes are worth (Kish) says how far the identity can be trusted.
+
+Exponentials are added up in the order of their size, so that renaming the classes permutes the
+results to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesknn._utils.jit import kernel
+from bayesknn._utils.threads import run_in_threads
+from bayesknn.predictive.nodes import PosteriorNodes
+
+# Points at a time in a thread.
+POINTS_A_TASK = 1024
+# Quantiles are looked for among values of one bucket: more of them sort less and count more.
+_N_BUCKETS = 256
+
+
+class RawPrediction(NamedTuple):
+    """What the neighbours of m points say, before calibration.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (m, n_classes)
+        Averaged over the posterior of (beta, k).
+    variances : ndarray of shape (m, n_classes)
+        Of the probabilities over that posterior.
+    votes : ndarray of shape (m, n_classes)
+        The mean of ``beta / k`` times the count of each class.
+    distances : ndarray of shape (m,)
+        To the neighbour at the mean of k, rounded.
+    intervals : ndarray of shape (m, n_classes, 2) or None
+        Credible ones, if a level was given.
+    """
+
+    probabilities: np.ndarray
+    variances: np.ndarray
+    votes: np.ndarray
+    distances: np.ndarray
+    intervals: np.ndarray | None = None
+
+
+def join_predictions(parts: Sequence[RawPrediction]) -> RawPrediction:
+    """Put blocks of points together."""
+    joined: list[Any] = [
+        None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)
+    ]
+    return RawPrediction(*joined)
+
+
+def include(intervals: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """Widen intervals (m, n_classes, 2), in place, until they hold these values (m, n_classes)."""
+    np.minimum(intervals[..., 0], inside, out=intervals[..., 0])
+    np.maximum(intervals[..., 1], inside, out=intervals[..., 1])
+    return intervals
+
+
+def moments(
+    counts: np.ndarray,
+    nodes: PosteriorNodes,
+    class_weight: np.ndarray | None,
+    n_jobs: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find mean and variance of class probabilities over the nodes.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_k, m, n_classes), dtype int32
+        For each k of the nodes.
+    nodes : PosteriorNodes
+    class_weight : ndarray of shape (n_classes,) or None
+        Factors of the counts.
+    n_jobs : int, optional
+        Threads, as in joblib. The result does not depend on it.
+
+    Returns
+    -------
+    means, variances : ndarray of shape (m, n_classes)
+    """
+    _, m, n_classes = counts.shape
+    found, squares = np.zeros((m, n_classes)), np.zeros((m, n_classes))
+    points = nodes.starts, nodes.strengths, nodes.weight
+    if n_classes == 2 and class_weight is None:
+        run_in_threads(
+            lambda first, last: _average_two(counts, *points, first, last, found, squares),
+            m, POINTS_A_TASK, n_jobs,
+        )  # fmt: skip
+    else:
+        scale = weights_or_ones(class_weight, n_classes)
+        run_in_threads(
+            lambda first, last: _average_any(counts, *points, scale, first, last, found, squares),
+            m, POINTS_A_TASK, n_jobs,
+        )  # fmt: skip
+    # Rounding may add up to a last digit above one, or take a variance below zero.
+    np.minimum(found, 1.0, out=found)
+    return found, np.maximum(squares - found**2, 0.0)
+
+
+def sum_votes(
+    counts: np.ndarray, nodes: PosteriorNodes, class_weight: np.ndarray | None
+) -> np.ndarray:
+    """Average ``beta / k`` times the counts over the nodes.
+
+    Parameters
+    ----------
+    counts, nodes, class_weight
+        As in :func:`moments`.
+
+    Returns
+    -------
+    ndarray of shape (m, n_classes)
+    """
+    found = np.zeros(counts.shape[1:])
+    strengths = np.add.reduceat(nodes.weight * nodes.strengths, nodes.starts[:-1])
+    for strength, at_k in zip(strengths, counts, strict=True):
+        found += strength * at_k
+    return found if class_weight is None else found * class_weight
+
+
+def average_replicates(
+    counts: np.ndarray,
+    nodes: PosteriorNodes,
+    class_weight: np.ndarray | None,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Average class probabilities in every replicate of the weights.
+
+    Parameters
+    ----------
+    counts, nodes, class_weight, n_jobs
+        As in :func:`moments`.
+
+    Returns
+    -------
+    ndarray of shape (m, n_classes, R)
+    """
+    found = np.zeros((*counts.shape[1:], len(nodes.replicates)))
+    scale = weights_or_ones(class_weight, counts.shape[2])
+    points = nodes.starts, nodes.strengths, np.ascontiguousarray(nodes.replicates.T)
+    run_in_threads(
+        lambda first, last: _average_columns(counts, *points, scale, first, last, found),
+        counts.shape[1], POINTS_A_TASK, n_jobs,
+    )  # fmt: skip
+    return found
+
+
+def weights_or_ones(class_weight: np.ndarray | None, n_classes: int) -> np.ndarray:
+    """Return the factors of the counts."""
+    return np.ones(n_classes) if class_weight is None else class_weight
+
+
+def leave_one_out(
+    counts: np.ndarray,
+    labels: np.ndarray,
+    nodes: PosteriorNodes,
+    class_weight: np.ndarray | None,
+    n_jobs: int | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Average class probabilities over nodes that have not seen the point's own label.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_k, m, n_classes), dtype int32
+        Around training points, themselves left out, for each k of the nodes.
+    labels : ndarray of shape (m,)
+        The points' own class numbers.
+    nodes, class_weight, n_jobs
+        As in :func:`moments`; the nodes are those of the posterior given all labels.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (m, n_classes)
+    variances : ndarray of shape (m, n_classes)
+        Of the probabilities over the reweighted nodes.
+    effective : ndarray of shape (m,)
+        Part of the posterior that the reweighted nodes are worth, 1 where nothing was reweighted.
+    """
+    from joblib import effective_n_jobs
+
+    _, m, n_classes = counts.shape
+    found, squares, effective = np.zeros((m, n_classes)), np.zeros((m, n_classes)), np.empty(m)
+    scale = weights_or_ones(class_weight, n_classes)
+    starts, strengths = nodes.starts, nodes.strengths
+    strongest = np.maximum.reduceat(strengths, starts[:-1])
+    own = labels.astype(np.uint32)
+    if n_classes == 2 and class_weight is None:
+        # A table over the difference of the counts is made anew in each thread.
+        ahead = np.subtract(counts[..., 0], counts[..., 1], dtype=np.int32)
+        largest = np.abs(ahead).max(axis=1)
+        # Squared odds up to here neither over- nor underflow.
+        if float(np.max(strongest * largest)) < 150.0:
+            kish = np.zeros(m)
+            run_in_threads(
+                lambda first, last: _reweigh_two(
+                    ahead, own, starts, strengths, nodes.weight, first, last, found, squares, kish
+                ),
+                m, max(POINTS_A_TASK, -(-m // effective_n_jobs(n_jobs))), n_jobs,
+            )  # fmt: skip
+            total = found.sum(axis=1)
+            found /= total[:, None]
+            squares /= total[:, None]
+            effective = np.minimum(total**2 / kish, 1.0)
+            return found, np.maximum(squares - found**2, 0.0), effective
+    run_in_threads(
+        lambda first, last: _reweigh(
+            counts, own, starts, strengths, strongest, nodes.weight, scale, first, last,
+            found, squares, effective,
+        ),
+        m, POINTS_A_TASK, n_jobs,
+    )  # fmt: skip
+    return found, np.maximum(squares - found**2, 0.0), effective
+
+
+def find_credible_intervals(
+    counts: np.ndarray,
+    nodes: PosteriorNodes,
+    class_weight: np.ndarray | None,
+    level: float,
+    n_jobs: int | None = None,
+    labels: np.ndarray | None = None,
+) -> np.ndarray:
+    """Find the equal-tailed interval of each class probability.
+
+    Parameters
+    ----------
+    counts, nodes, class_weight, n_jobs
+        As in :func:`moments`; all nodes, since condensed ones know means but not tails.
+    level : float
+    labels : ndarray of shape (m,), optional
+        The points' own labels, for training points: the nodes are reweighted so that they have
+        not seen them, as in :func:`leave_one_out`.
+
+    Returns
+    -------
+    ndarray of shape (m, n_classes, 2)
+    """
+    _, m, n_classes = counts.shape
+    found = np.empty((m, n_classes, 2))
+    scale = weights_or_ones(class_weight, n_classes)
+    # Weights that add up to a tail but for rounding are enough; a tail of no weight at all would
+    # end in a bucket without values.
+    tail = max((1.0 - level) / 2 - 1e-12, 1e-300)
+    points = nodes.starts, nodes.strengths, nodes.weight
+    own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
+    run_in_threads(
+        lambda first, last: _cut_all(counts, *points, own, scale, tail, first, last, found),
+        m, POINTS_A_TASK // 4, n_jobs,
+    )  # fmt: skip
+    return found
+
+
+@kernel
+def _average_two(counts, starts, strengths, weights, first, last, found, squares):
+    for t in range(np.uint64(counts.shape[0])):
+        largest = 0
+        for q in range(np.uint64(first), np.uint64(last)):
+            largest = max(largest, abs(counts[t, q, 0] - counts[t, q, 1]))
+        # Mean and mean square of the class that leads by d, and of the one behind.
+        table = np.zeros((largest + 1, 4))
+        for d in range(largest + 1):
+            for j in range(starts[t], starts[t + 1]):
+                odds = math.exp(-strengths[j] * d)
+                leading = 1.0 / (1.0 + odds)
+                trailing = odds * leading
+                table[d, 0] += weights[j] * leading
+                table[d, 1] += weights[j] * trailing
+                table[d, 2] += weights[j] * leading * leading
+                table[d, 3] += weights[j] * trailing * trailing
+        for q in range(np.uint64(first), np.uint64(last)):
+            d = counts[t, q, 0] - counts[t, q, 1]
+            row = table[abs(d)]
+            ahead = 0 if d >= 0 else 1
+            found[q, ahead] += row[0]
+            found[q, 1 - ahead] += row[1]
+            squares[q, ahead] += row[2]
+            squares[q, 1 - ahead] += row[3]
+
+
+@kernel
+def _average_any(counts, starts, strengths, weights, scale, first, last, found, squares):
+    n_classes = np.uint64(counts.shape[2])
+    deficits = np.empty(n_classes)
+    order = np.empty(n_classes, np.uint64)
+    probabilities = np.empty(n_classes)
+    for t in range(np.uint64(counts.shape[0])):
+        for q in range(np.uint64(first), np.uint64(last)):
+            _rank_classes(counts[t, q], scale, deficits, order)
+            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
+                _softmax(deficits, order, strengths[j], probabilities)
+                for g in range(n_classes):
+                    part = weights[j] * probabilities[g]
+                    found[q, g] += part
+                    squares[q, g] += part * probabilities[g]
+
+
+@kernel
+def _average_columns(counts, starts, strengths, weights, scale, first, last, found):
+    n_classes = np.uint64(counts.shape[2])
+    deficits = np.empty(n_classes)
+    order = np.empty(n_classes, np.uint64)
+    probabilities = np.empty(n_classes)
+    for t in range(np.uint64(counts.shape[0])):
+        for q in range(np.uint64(first), np.uint64(last)):
+            _rank_classes(counts[t, q], scale, deficits, order)
+            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
+                _softmax(deficits, order, strengths[j], probabilities)
+                for g in range(n_classes):
+                    for r in range(np.uint64(weights.shape[1])):
+                        found[q, g, r] += weights[j, r] * probabilities[g]
+
+
+@kernel
+def _rank_classes(counts, scale, deficits, order):
+    """Fill in how far each class is behind the leader, and the classes from leader to last."""
+    one = np.uint64(1)
+    top = scale[0] * counts[0]
+    for g in range(np.uint64(counts.shape[0])):
+        top = max(top, scale[g] * counts[g])
+    for g in range(np.uint64(counts.shape[0])):
+        deficits[g] = top - scale[g] * counts[g]
+        at = np.uint64(g)
+        while at > np.uint64(0) and deficits[order[at - one]] > deficits[g]:
+            order[at] = order[at - one]
+            at -= one
+        order[at] = g
+
+
+@kernel
+def _softmax(deficits, order, strength, probabilities):
+    """Fill in the probabilities, and return the inverse of the leader's."""
+    total = 0.0
+    for s in range(np.uint64(order.shape[0])):
+        g = order[s]
+        probabilities[g] = math.exp(-strength * deficits[g])
+        total += probabilities[g]
+    for g in range(np.uint64(order.shape[0])):
+        probabilities[g] /= total
+    return total
+
+
+@kernel
+def _reweigh(
+    counts, own, starts, strengths, strongest, weights, scale, first, last,
+    found, squares, effective,
+):  # fmt: skip
+    n_classes = np.uint64(counts.shape[2])
+    deficits = np.empty(n_classes)
+    order = np.empty(n_classes, np.uint64)
+    odds = np.empty(n_classes)
+    for q in range(np.uint64(first), np.uint64(last)):
+        y = own[q]
+        # The largest exponent, so that nothing overflows: it cancels.
+        largest = 0.0
+        for t in range(np.uint64(counts.shape[0])):
+            _rank_classes(counts[t, q], scale, deficits, order)
+            largest = max(largest, strongest[t] * deficits[y])
+        kish = 0.0
+        for t in range(np.uint64(counts.shape[0])):
+            _rank_classes(counts[t, q], scale, deficits, order)
+            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
+                # In the order of size, so that renaming the classes changes no bit.
+                total = 0.0
+                for s in range(n_classes):
+                    g = order[s]
+                    odds[g] = math.exp(strengths[j] * (deficits[y] - deficits[g]) - largest)
+                    total += odds[g]
+                kish += weights[j] * total * total
+                for g in range(n_classes):
+                    found[q, g] += weights[j] * odds[g]
+                    if total > 0.0:
+                        squares[q, g] += weights[j] * odds[g] * (odds[g] / total)
+        total = np.sort(found[q]).sum()
+        effective[q] = min(total * total / kish, 1.0)
+        for g in range(n_classes):
+            found[q, g] /= total
+            squares[q, g] /= total
+
+
+@kernel
+def _reweigh_two(ahead, own, starts, strengths, weights, first, last, found, squares, kish):
+    """Add up what depends on the difference of two counts alone, k by k, from tables over it."""
+    for t in range(np.uint64(ahead.shape[0])):
+        largest = 0
+        for q in range(np.uint64(first), np.uint64(last)):
+            largest = max(largest, abs(ahead[t, q]))
+        # For the odds of the other class, which leads by d - largest: their mean, the Kish sum,
+        # and the mean squares of the own probability and of the other.
+        table = np.zeros((2 * largest + 1, 4))
+        total = 0.0
+        for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
+            total += weights[j]
+            for d in range(largest + 1):
+                low = math.exp(-strengths[j] * d)
+                for sign in range(2 if d > 0 else 1):
+                    odds = low if sign == 0 else 1.0 / low
+                    row = table[largest - d if sign == 0 else largest + d]
+                    own_probability = 1.0 / (1.0 + odds)
+                    row[0] += weights[j] * odds
+                    row[1] += weights[j] * (1.0 + odds) * (1.0 + odds)
+                    row[2] += weights[j] * own_probability
+                    row[3] += weights[j] * odds * (odds * own_probability)
+        for q in range(np.uint64(first), np.uint64(last)):
+            y = own[q]
+            lead = -ahead[t, q] if y == 0 else ahead[t, q]
+            row = table[largest + lead]
+            found[q, y] += total
+            found[q, 1 - y] += row[0]
+            kish[q] += row[1]
+            squares[q, y] += row[2]
+            squares[q, 1 - y] += row[3]
+
+
+@kernel
+def _cut_all(counts, starts, strengths, weights, own, scale, tail, first, last, found):
+    n_classes = np.uint64(counts.shape[2])
+    deficits = np.empty(n_classes)
+    order = np.empty(n_classes, np.uint64)
+    probabilities = np.empty(n_classes)
+    values = np.empty((n_classes, np.uint64(strengths.size)))
+    members = np.empty(strengths.size)
+    masses = np.empty(strengths.size)
+    reweighted = weights.copy()
+    for q in range(np.uint64(first), np.uint64(last)):
+        for t in range(np.uint64(counts.shape[0])):
+            _rank_classes(counts[t, q], scale, deficits, order)
+            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
+                total = _softmax(deficits, order, strengths[j], probabilities)
+                for g in range(n_classes):
+                    values[g, j] = probabilities[g]
+                if own.size:
+                    # log 1 / p_j(y), which unlike 1 / p_j(y) never overflows.
+                    reweighted[j] = math.log(total) + strengths[j] * deficits[own[q]]
+        if own.size:
+            reweighted = weights * np.exp(reweighted - reweighted.max())
+            reweighted /= reweighted.sum()
+        for g in range(n_classes):
+            low, high = _cut_tails(values[g], reweighted, tail, members, masses)
+            found[q, g, 0] = low
+            found[q, g, 1] = high
+
+
+@kernel
+def _cut_tails(values, weights, tail, members, masses):
+    """Return the two ends; only the values near an end are sorted."""
+    least, most = values.min(), values.max()
+    # A spread that is nearly nothing would overflow: then all values share one bucket.
+    per_unit = _N_BUCKETS / (most - least) if most - least > 1e-290 else 0.0
+    mass = np.zeros(_N_BUCKETS)
+    for j in range(np.uint64(values.size)):
+        mass[_bucket(values[j], least, per_unit)] += weights[j]
+    at, below = 0, 0.0
+    while at < _N_BUCKETS - 1 and below + mass[at] < tail:
+        below += mass[at]
+        at += 1
+    n = _gather(values, weights, least, per_unit, at, members, masses)
+    ranked = np.argsort(members[:n])
+    s = 0
+    while s < n - 1 and below + masses[ranked[s]] < tail:
+        below += masses[ranked[s]]
+        s += 1
+    low = members[ranked[s]]
+    at, above = _N_BUCKETS - 1, 0.0
+    while at > 0 and above + mass[at] < tail:
+        above += mass[at]
+        at -= 1
+    n = _gather(values, weights, least, per_unit, at, members, masses)
+    ranked = np.argsort(members[:n])
+    s = n - 1
+    while s > 0 and above + masses[ranked[s]] < tail:
+        above += masses[ranked[s]]
+        s -= 1
+    return low, members[ranked[s]]
+
+
+@kernel
+def _bucket(value, least, per_unit):
+    return min(int((value - least) * per_unit), _N_BUCKETS - 1)
+
+
+@kernel
+def _gather(values, weights, least, per_unit, at, members, masses):
+    n = 0
+    for j in range(np.uint64(values.size)):
+        if _bucket(values[j], least, per_unit) == at:
+            members[n] = values[j]
+            masses[n] = weights[j]
+            n += 1
+    return n

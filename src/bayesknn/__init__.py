@@ -12,16 +12,20 @@ the paper; each imports only from those before it:
     the Boltzmann model of the labels, its prior and its exact normalising constant (Section 2)
 ``labels``
     draws of the labels given the parameters: Gibbs, Swendsen-Wang, perfect (Section 3.4)
+``log_z``
+    estimates of the normalising constant: tables, bridges between chains (Section 3.3)
 ``likelihood``
-    log f(labels | beta, k): pseudo, Holmes-Adams, exact, and the log Z table (Sections 2 and 3)
+    log f(labels | beta, k): pseudo, Holmes-Adams, coherent, exact (Sections 2 and 3)
 ``posterior``
-    the law of (beta, k): quadrature, Metropolis, auxiliary variables, exchange (Section 3)
+    the posterior of (beta, k): quadrature, Metropolis, auxiliary variables, exchange (Section 3)
 ``predictive``
     class probabilities averaged over it, intervals, zones and losses (Sections 3 and 4)
 ``classifier``, ``classical``
     the Bayesian classifier, and the classical rule with leave-one-out choice of k (Section 1.2)
 ``pooled``
     neighbours in several metrics, pooled for the best class probabilities (beyond the paper)
+``distributed``
+    the Bayesian classifier on Dask collections (Section 3.2, block by block)
 ``column_selection``
     which columns say who is a neighbour, by evidence (Section 5)
 ``plots``, ``report``, ``paper``, ``cli``
@@ -72,10 +76,15 @@ _LAZY = {
 _SUBPACKAGES = {
     "classical",
     "classifier",
+    "cli",
+    "column_selection",
     "datasets",
+    "distributed",
+    "exceptions",
     "graph",
     "labels",
     "likelihood",
+    "log_z",
     "model",
     "paper",
     "plots",

@@ -253,6 +253,7 @@ class BayesianKNeighborsClassifier(
         self.verbose = verbose
 
     _left_out: RawPrediction
+    _tree: xarray.DataTree | None
 
     @with_callbacks
     def fit(self, X: Any, y: Any) -> BayesianKNeighborsClassifier:
@@ -275,22 +276,13 @@ class BayesianKNeighborsClassifier(
         classes, labels = check_training(X, y)
         choose_inference(self.likelihood, self.inference, len(labels))
         seeds = as_seed_sequence(self.random_state).spawn(2)
+        ratios = None
+        if self.class_prior is not None:
+            ratios = class_weights(labels, self.class_prior, classes.tolist())
+        is_offset = self.class_prior_as == "offset"
         with follow_stages(self, X, y, n_stages=4) as stage:
             with stage("neighbours"):
-                graph = NeighborGraph.from_points(
-                    X,
-                    self._choose_k_max(X, labels),
-                    metric=self.metric,
-                    metric_params=self.metric_params,
-                    search=self.search,
-                    search_params=self.search_params,
-                    n_jobs=self.n_jobs,
-                    verbose=self.verbose,
-                )
-            ratios = None
-            if self.class_prior is not None:
-                ratios = class_weights(labels, self.class_prior, classes.tolist())
-            is_offset = self.class_prior_as == "offset"
+                graph = self._find_graph(X, labels)
             model = BoltzmannModel(graph, len(classes), None if is_offset else ratios)
             with stage("beta_max"):
                 prior = self._choose_prior(model, seeds[0])
@@ -317,13 +309,7 @@ class BayesianKNeighborsClassifier(
         self._labels, self._predictive = labels, predictive
         self._left_out, self._calibrator = left_out, calibrator
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
-        self._draws = route.draws
-        self._tree: xarray.DataTree | None = None
-        self._describe(route, prior.k_max)
-        self.diagnostics_["warnings"] += _doubt_leave_one_out(effective, route)
-        self.diagnostics_["search"], doubts = describe_search(graph)
-        self.diagnostics_["warnings"] += doubts
-        self._count_ties()
+        self._summarise(route, prior.k_max, effective)
         self.loo_proba_ = self._adjust(left_out)
         self.loo_log_score_ = log_score(self.loo_proba_, labels)
         return self
@@ -697,14 +683,22 @@ class BayesianKNeighborsClassifier(
             check_count(self.n_warmup, "n_warmup", 0),
         )
 
-    def _choose_k_max(self, X: Any, labels: np.ndarray) -> int:
-        """Return K: as asked for, as the prior has it, or as many as the data afford."""
+    def _find_graph(self, X: Any, labels: np.ndarray) -> NeighborGraph:
+        """Find the neighbours up to K, of which a sparse graph may store fewer than it could."""
         k_max = choose_k_max(self.max_neighbors, self.prior, np.bincount(labels))
-        if self.max_neighbors is not None or isinstance(self.prior, Prior):
-            return k_max
-        if is_sparse(X) and X.shape[0] == X.shape[1]:
+        is_free = self.max_neighbors is None and not isinstance(self.prior, Prior)
+        if is_free and is_sparse(X) and X.shape[0] == X.shape[1]:
             k_max = max(1, min(k_max, count_stored(X)))
-        return k_max
+        return NeighborGraph.from_points(
+            X,
+            k_max,
+            metric=self.metric,
+            metric_params=self.metric_params,
+            search=self.search,
+            search_params=self.search_params,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
 
     def _choose_prior(self, model: BoltzmannModel, seed: np.random.SeedSequence) -> Prior:
         """Return the prior on (beta, k), with ``beta_max="auto"`` looked for on the graph."""
@@ -730,8 +724,10 @@ class BayesianKNeighborsClassifier(
             verbose=self.verbose,
         )
 
-    def _describe(self, route: FittedPosterior, k_max: int) -> None:
-        """Set the attributes that sum the posterior up."""
+    def _summarise(self, route: FittedPosterior, k_max: int, effective: np.ndarray) -> None:
+        """Set the attributes that sum the posterior up, and say what is doubtful."""
+        self._draws = route.draws
+        self._tree = None
         self.k_values_ = np.arange(1, k_max + 1)
         self.k_probabilities_, self.k_probabilities_error_ = route.law_of_k(k_max)
         self.beta_mean_, self.beta_sd_ = route.moments_of_beta()
@@ -742,6 +738,9 @@ class BayesianKNeighborsClassifier(
             self.log_evidence_ = route.grid.log_evidence
             self.log_evidence_error_ = route.grid.log_evidence_error
         self.diagnostics_: dict[str, Any] = {"likelihood": self.likelihood, **route.report}
+        self.diagnostics_["search"], doubts = describe_search(self.graph_)
+        self.diagnostics_["warnings"] += [*_doubt_leave_one_out(effective, route), *doubts]
+        self._count_ties()
 
     def _state(self) -> dict[str, Any]:
         state = super()._state()

@@ -1,4 +1,4 @@
-"""log Z at the far end of a path, where most components of the graph have one class (SPEC, Facts).
+"""log Z at the far end of a path, where most components of the graph have one class.
 
 Call a labelling plain if every connected component of the graph of k has one class throughout.
 The plain labellings weigh ``W(beta) = prod over components c of sum over g of exp(beta a_g n_c)``

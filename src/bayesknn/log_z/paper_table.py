@@ -4,7 +4,7 @@ E[S_k] / k is estimated by a systematic-scan Gibbs sampler, 10,000 sweeps after 
 spaced beta and k = 1, 10, 20, ..., 110, 125, integrated over beta by the trapezium rule and
 interpolated linearly in both directions. (The text calls the grid 50 x 12; the caption of Figure
 constappro2 names these 13 values of k.) The chains do not converge at large beta: log Z(4, k) on
-Ripley's graph comes out too small by 7 to 21 (SPEC, Facts; ``bayesknn paper``), which the error
+Ripley's graph comes out too small by 7 to 21 (see ``bayesknn paper``), which the error
 below does not know of. It is here to reproduce the paper.
 """
 

@@ -2,7 +2,7 @@
 
 A chain on (beta, k, z) whose law is the posterior of (beta, k) times the plug-in law of the
 auxiliary labels, g(z) = f(z | beta_hat, k_hat). With (beta', k') it proposes z' ~ f(. | beta', k'),
-so that the constants Z cancel in (SPEC corrects the paper's first factor to Z(beta,k)/Z(beta',k'))
+so that the constants Z cancel in (the paper's first factor should read Z(beta,k)/Z(beta',k'))
 
     rho = exp{beta'/k' S_k'(y) - beta/k S_k(y) + beta_hat/k_hat (S_k_hat(z') - S_k_hat(z))
               + beta/k S_k(z) - beta'/k' S_k'(z')}

@@ -1,4 +1,4 @@
-"""Which k can matter to the posterior: a first look at some of them (KERNELS, the race).
+"""Which k can matter to the posterior: a first look at some of them.
 
 For each k the ridge is where E[S_k] equals the observed S_k. Pilots stand near the ridge of a few
 k, log Z is bridged from each to the next, and k that are far behind are dropped; more are put

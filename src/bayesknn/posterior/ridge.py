@@ -1,4 +1,4 @@
-"""log Z where the posterior is: along the ridge beta_hat(k) (Section 3.3 done backwards; KERNELS).
+"""log Z where the posterior is: along the ridge beta_hat(k) (Section 3.3 done backwards).
 
 Only differences of log Z near the ridge matter to the posterior. Chains stand at some k only, the
 anchors, which a race has chosen (:mod:`bayesknn.posterior.race`): one pair on the ridge, from which

@@ -27,6 +27,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, PseudoLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.model.prior import default_max_neighbors
+from bayesknn.predictive import log_score
 from bayesknn.report.folder import write_file
 
 BETA_MAX = 4.0
@@ -165,8 +166,7 @@ class Study:
 
     def log_loss(self, probabilities: np.ndarray) -> float:
         """Return the mean of minus the log probability of the test points' classes."""
-        own = probabilities[np.arange(len(self.test_labels)), self.test_labels]
-        return float(-np.mean(np.log(own)))
+        return -log_score(probabilities, self.test_labels)
 
 
 class Setting:

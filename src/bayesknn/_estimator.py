@@ -1,4 +1,4 @@
-"""What the two classifiers share: checks at fit and predict, and scikit-learn's callbacks."""
+"""What the classifiers have in common: checks at fit and predict, and scikit-learn's callbacks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ __all__ = [
 
 # Neighbour lists longer than this in total (n * k) are not built unless they are asked for.
 _MAX_ENTRIES = 20_000_000
-# Nor are longer lists: the share of a class among so many is known to two per cent or better.
+# Nor are longer lists: the proportion of a class among so many is known to two per cent or better.
 _MAX_NEIGHBORS = 500
 # Holmes and Adams count k neighbours where the coherent model counts 2k on average, so that the
 # same strength of agreement is a beta twice as large.
@@ -148,9 +148,38 @@ class DecisionMixin:
         decisions, expected = decide(self.predict_proba(X), table)
         return names[decisions], expected
 
-    def _name_zones(
-        self, X: Any, level: float, uncertain: Any, of: str, unfamiliar: float
+    @by_blocks
+    def predict_zone(
+        self,
+        X: Any,
+        level: float = 0.95,
+        uncertain: Any = "uncertain",
+        of: str = "probability",
+        unfamiliar: float = 0.0,
     ) -> np.ndarray:
+        """Return the class whose interval lies above that of every other, or ``uncertain``.
+
+        Where a class is named, the data show that it is the likeliest there, not that a decision
+        for it will be right: that is its probability.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse graph of shape (m, p)
+        level : float, default=0.95
+            Of the intervals.
+        uncertain : object, default="uncertain"
+            What to say where no class leads; none of ``classes_``.
+        of : {"probability", "parameters"}, default="probability"
+            Of what the intervals are, see :meth:`predict_interval`. ``"parameters"``, of the
+            Bayesian classifier, is the paper's rule: it decides more often and is less often right.
+        unfamiliar : float, default=0.0
+            Points with a typicality below it are ``"unfamiliar"``, see
+            :meth:`predict_typicality`; at 0 no point is.
+
+        Returns
+        -------
+        ndarray of shape (m,), dtype object
+        """
         check_is_fitted(self)
         if not (isinstance(unfamiliar, int | float | np.number) and 0.0 <= unfamiliar <= 1.0):
             raise ValueError(f"unfamiliar must lie between 0 and 1, got {show(unfamiliar)}")

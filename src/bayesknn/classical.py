@@ -148,9 +148,9 @@ class ClassicalKNeighborsClassifier(VersionMixin, ClassifierMixin, BaseEstimator
         return self.classes_[winners]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Each class's share of the votes that decided, in the order of ``classes_``.
+        """Each class's proportion of the votes that decided, in the order of ``classes_``.
 
-        These are the shares among the k nearest neighbours or, where those are tied, among the
+        These are the proportions among the k nearest neighbours or, where those are tied, among the
         largest smaller number of neighbours that is not: the vote that :meth:`predict` counts.
 
         Parameters
@@ -217,7 +217,7 @@ def find_loo_errors(graph: NeighborGraph, labels: np.ndarray, n_classes: int) ->
     Returns
     -------
     ndarray of shape (k_max,)
-        Entry k - 1 is the share of points that the vote of their k nearest gives another class.
+        Entry k - 1 is the proportion of points that the vote of their k nearest puts elsewhere.
 
     Examples
     --------

@@ -79,10 +79,10 @@ class BayesianKNeighborsClassifier(
     Parameters
     ----------
     likelihood : {"coherent", "pseudo", "holmes-adams"}, default="coherent"
-        What is targeted: the paper's model, its pseudo-likelihood, or the product of Holmes and
+        The likelihood used: the paper's model, its pseudo-likelihood, or the product of Holmes and
         Adams (2002).
     inference : {"auto", "grid", "metropolis", "auxiliary", "exchange"}, default="auto"
-        How the posterior is reached. ``"grid"`` sums over a grid of (beta, k) and knows its error;
+        How the posterior is computed. ``"grid"`` sums over a grid of (beta, k) and knows its error;
         the others are Markov chains. ``"auto"`` is the grid. ``"auxiliary"`` and ``"exchange"``
         are for the coherent likelihood.
     label_sampler : {"swendsen-wang", "perfect", "gibbs"}, default="swendsen-wang"
@@ -103,8 +103,9 @@ class BayesianKNeighborsClassifier(
         500 and 2e7 / n, and no more than a sparse precomputed graph stores. ``diagnostics_`` says
         so where the posterior leans on it.
     beta_max : float or "auto", default="auto"
-        Largest beta. ``"auto"`` is where the model becomes black or white for every k, see
-        :func:`bayesknn.labels.find_beta_max`; twice that for Holmes and Adams.
+        Largest beta. ``"auto"`` is the beta beyond which, for every k, the model gives almost all
+        points one class, see :func:`bayesknn.labels.find_beta_max`; twice that for Holmes and
+        Adams.
     prior : None, array-like, callable or Prior, default=None
         On (beta, k): uniform on {1..K} x [0, beta_max]; or as :func:`bayesknn.model.as_prior`
         takes it. A Prior has a ``k_max`` and a ``beta_max`` of its own, which ``max_neighbors``
@@ -114,15 +115,15 @@ class BayesianKNeighborsClassifier(
         the order of ``classes_`` or by class: a_g = p_g n / n_g.
     class_prior_as : {"offset", "weights"}, default="offset"
         What ``class_prior`` does. As an offset, the predicted odds of class g are multiplied by
-        a_g, which is the better by far in test log-loss. As weights, the paper's way, each
-        same-label edge of class g counts a_g. Where these weights differ much, a field of the
-        heaviest class alone soon outweighs all others: ``beta_max="auto"`` is small then, and the
-        coherent posterior may hold beta near 0. The two other likelihoods, with a ``beta_max``
+        a_g, which is better by far in test log-loss. As weights, the paper's way, each same-label
+        edge of class g counts a_g. Where these weights differ much, ``beta_max="auto"`` is small
+        and the coherent posterior may hold beta near 0; the other likelihoods, with a ``beta_max``
         given, do not suffer so.
     calibrate : bool, default=False
-        Pool the probabilities with the share of each class among the neighbours, by exponents
-        that leave-one-out chooses (``calibration_``). The model's own link is fixed, so that its
-        probabilities need not tend to the true ones; the pooled ones are nearer as a rule.
+        Combine the probabilities with the proportion of each class among the neighbours, by
+        exponents that leave-one-out chooses (``calibration_``). The model's own link is fixed, so
+        that its probabilities need not tend to the true ones; the calibrated ones are nearer as a
+        rule.
     n_chains, n_draws, n_warmup : int, default=4, 5000, 1000
         Chains, draws of each that are kept, and draws before them that are not. From a grid as
         many independent draws are made for ``posterior_``; predictions use the grid itself.
@@ -154,7 +155,8 @@ class BayesianKNeighborsClassifier(
     class_weight_ : ndarray of shape (n_classes,) or None
         The a_g that ``class_prior`` gives.
     calibration_ : (t, s)
-        Exponents of the probability and of the local share, see ``calibrate``; found on first use.
+        Exponents of the probability and of the local proportion, see ``calibrate``; found on first
+        use.
     calibration_spread_ : ndarray of shape (n_classes,) or None
         Where classes differ in spread, what the log odds gain with the distance to neighbours.
     residual_correlation_, residual_correlation_error_ : float
@@ -170,7 +172,7 @@ class BayesianKNeighborsClassifier(
     loo_proba_ : ndarray of shape (n, n_classes)
         Class probabilities of each training point given the labels of all others: the posterior
         is reweighted to what it were without the point's own label, exactly for the coherent
-        likelihood and nearly so for the others. As ``predict_proba`` would say, pooled if
+        likelihood and nearly so for the others. As ``predict_proba`` would say, calibrated if
         ``calibrate`` and with the offset of ``class_prior``. ``diagnostics_`` names the rows, if
         any, that alone move the posterior so much that only a refit without them would tell.
     loo_log_score_ : float
@@ -187,7 +189,7 @@ class BayesianKNeighborsClassifier(
 
     Notes
     -----
-    Equal distances are settled by a fixed pseudo-random key of the row, so that a file sorted by
+    Equal distances are ordered by a fixed pseudo-random key of the row, so that a file sorted by
     class favours none. Duplicated points are ordinary points at distance 0: they are each other's
     nearest neighbours, and k of them in one place see nobody else in a graph of k - 1.
 
@@ -340,12 +342,12 @@ class BayesianKNeighborsClassifier(
         ----------
         X : array-like, frame or sparse graph of shape (m, p)
         level : float, default=0.95
-            Share of points whose interval is to hold the true probability; or, of parameters, the
+            Proportion of points whose interval is to cover the truth; or, of parameters, the
             posterior probability inside, half of the rest on either side.
         of : {"probability", "parameters"}, default="probability"
             ``"probability"`` is an interval for the true P(y | x), which carries what the sample
-            and the smoothing leave unknown; it holds the pooled probability (``calibrate=True``),
-            and is [0, 1] where the neighbours are farther than any training point's.
+            and the smoothing leave unknown; it holds the probability of ``calibrate=True``, and is
+            [0, 1] where the neighbours are farther than any training point's.
             ``"parameters"`` is the paper's credible interval, which carries the uncertainty about
             beta and k alone.
 
@@ -378,42 +380,8 @@ class BayesianKNeighborsClassifier(
         return Summary(self._adjust(found), self._find_intervals(found, level), typicality)
 
     @by_blocks
-    def predict_zone(
-        self,
-        X: Any,
-        level: float = 0.95,
-        uncertain: Any = "uncertain",
-        of: str = "probability",
-        unfamiliar: float = 0.0,
-    ) -> np.ndarray:
-        """Return the class whose interval lies above that of every other, or ``uncertain``.
-
-        Where a class is named, the data show that it is the likeliest there, not that a decision
-        for it will be right: that is its probability.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse graph of shape (m, p)
-        level : float, default=0.95
-            Of the intervals.
-        uncertain : object, default="uncertain"
-            What to say where no class leads; none of ``classes_``.
-        of : {"probability", "parameters"}, default="probability"
-            Of what the intervals are, see :meth:`predict_interval`. ``"parameters"`` is the
-            paper's rule, which is decided far more often and less often right.
-        unfamiliar : float, default=0.0
-            Points with a typicality below it are ``"unfamiliar"``, see
-            :meth:`predict_typicality`; at 0 no point is.
-
-        Returns
-        -------
-        ndarray of shape (m,), dtype object
-        """
-        return self._name_zones(X, level, uncertain, of, unfamiliar)
-
-    @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:
-        """Return how usual the places of new points are.
+        """Return how typical the feature values of new points are.
 
         Parameters
         ----------
@@ -422,7 +390,7 @@ class BayesianKNeighborsClassifier(
         Returns
         -------
         ndarray of shape (m,)
-            The share of training points that lie at least as far from their neighbours as the
+            The proportion of training points that lie at least as far from their neighbours as the
             point from its own, at the posterior mean of k: 0 for a point farther out than any.
         """
         found = self._predict_raw(X)
@@ -456,8 +424,8 @@ class BayesianKNeighborsClassifier(
         training points in one neighbour graph, k grows with the number of points, and the labels
         of the batch are drawn given those of the training points, averaged over the posterior of
         (beta, k). What the draws are for is what depends on several labels at once, such as
-        :meth:`predict_counts`; the share of a class at one point of a large batch need not be its
-        ``predict_proba``. For one point it is.
+        :meth:`predict_counts`; how often a class is drawn at one point of a large batch need not
+        be its ``predict_proba``. For one point it is.
 
         Parameters
         ----------
@@ -552,7 +520,7 @@ class BayesianKNeighborsClassifier(
         ----------
         level : float, default=0.95
         of : {"probability", "parameters"}, default="probability"
-            As in :meth:`predict_interval`; of parameters, under their law without the point.
+            As in :meth:`predict_interval`; of parameters, under their posterior without the point.
 
         Returns
         -------
@@ -569,7 +537,7 @@ class BayesianKNeighborsClassifier(
 
     @property
     def calibration_(self) -> Calibration:
-        """Exponents (t, s) of the probability and of the local share."""
+        """Exponents (t, s) of the probability and of the local proportion."""
         return self._get_calibrator().calibration
 
     @property

@@ -434,36 +434,6 @@ class PooledNeighborsClassifier(
         return shift_intervals(found, self._left_out[0], self._ratios)
 
     @by_blocks
-    def predict_zone(
-        self,
-        X: Any,
-        level: float = 0.95,
-        uncertain: Any = "uncertain",
-        of: str = "probability",
-        unfamiliar: float = 0.0,
-    ) -> np.ndarray:
-        """Return the class whose interval lies above that of every other, or ``uncertain``.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (m, p)
-        level : float, default=0.95
-            Of the intervals.
-        uncertain : object, default="uncertain"
-            What to say where no class is sure; none of ``classes_``.
-        of : {"probability"}, default="probability"
-            Of what the intervals are.
-        unfamiliar : float, default=0.0
-            Points with a typicality below it are ``"unfamiliar"``, see
-            :meth:`predict_typicality`; at 0 no point is.
-
-        Returns
-        -------
-        ndarray of shape (m,), dtype object
-        """
-        return self._name_zones(X, level, uncertain, of, unfamiliar)
-
-    @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:
         """Return how usual the places of new points are.
 

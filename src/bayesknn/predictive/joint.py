@@ -86,7 +86,7 @@ def draw_jointly(
     rng = np.random.default_rng(seeds[0])
     # Chains of fewer draws could not be compared.
     n_each = max(-(-n_draws // len(starts)), 25)
-    # Evenly spaced in weight along the nodes, so that one draw's law is close to the next one's.
+    # Evenly spaced in weight along the nodes, so that one draw is close to the next.
     at = (np.arange(n_each) + rng.random()) / n_each
     chosen = np.searchsorted(np.cumsum(nodes.weight)[:-1], at, side="right")
     beta, k = nodes.beta[chosen], scale_k(nodes.k[chosen], n, n + m)

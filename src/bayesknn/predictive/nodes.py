@@ -1,4 +1,4 @@
-"""The law of (beta, k) as weighted points: what eqs. trupred and MCpred average over.
+"""The posterior of (beta, k) as weighted points: what eqs. trupred and MCpred average over.
 
 Draws that share k differ in beta alone, and the predictive rule is smooth in beta. So the draws
 of a k are cut into bins, short ones in the tails, and each bin becomes the two points of beta
@@ -40,7 +40,7 @@ _STEEPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 
 @dataclass(frozen=True)
 class PosteriorNodes:
-    """The law of (beta, k) in weighted points, sorted by k.
+    """The posterior of (beta, k) in weighted points, sorted by k.
 
     Build one with :meth:`from_draws` or :meth:`from_grid`.
 

@@ -108,9 +108,7 @@ class ApproximateSearch(SearchIndex):
             part = slice(start, min(start + _ROWS, m))
             with _threads(faiss, n_jobs):
                 _, found = index.search(self._round(rows[part]), min(asked, n))
-            lists, some = _order_candidates(
-                self, self._points, rows[part], found, own[part], k, radii, n_jobs
-            )
+            lists, some = self._order(rows[part], found, own[part], k, radii, n_jobs)
             neighbors[:, part], distances[:, part] = lists
             left.extend((np.flatnonzero(np.isinf(lists[1][-1])) + start).tolist())
             parts += some
@@ -123,6 +121,44 @@ class ApproximateSearch(SearchIndex):
             neighbors[:, left], distances[:, left] = near
         reverse = None if radii is None else assemble(parts, np.arange(m))
         return (neighbors, distances), reverse
+
+    def _order(
+        self, rows: np.ndarray, found: np.ndarray, own: np.ndarray, k: int, radii: Any,
+        n_jobs: int | None,
+    ) -> tuple[Lists, list[Any]]:  # fmt: skip
+        """Order the candidates of some rows by (distance, rank among ties) and keep k.
+
+        Parameters
+        ----------
+        rows, own, k, radii, n_jobs
+            As in ``_search``.
+        found : ndarray of shape (m, n_candidates), dtype int64
+            Candidates, none twice; negative for none.
+
+        Returns
+        -------
+        neighbors, distances : ndarray of shape (k, m)
+            Infinitely far where there are fewer than k.
+        parts : list
+            For :func:`bayesknn.graph.search.brute.assemble`.
+        """
+        m, ties, is_l1 = len(rows), self.ties, is_city_block(self.metric)
+        neighbors, distances = np.zeros((k, m), np.uint32), np.full((k, m), np.inf)
+        parts: list[Any] = [None] * -(-m // _STRIP)
+
+        def order(start: int, stop: int) -> None:
+            strip = found[start:stop]
+            lengths = _measure(self._points, rows[start:stop], np.maximum(strip, 0), is_l1)
+            is_there = (strip >= 0) & (strip != own[start:stop, None])
+            enough = np.flatnonzero(is_there.sum(axis=1) >= k)
+            ranked = rank_stored(*_as_rows(strip, lengths, is_there, enough), k, ties)
+            neighbors[:, start + enough], distances[:, start + enough] = ranked
+            if radii is not None:
+                stored = _as_rows(strip, lengths, is_there, slice(None))
+                parts[start // _STRIP] = reverse_among_stored(*stored, radii)
+
+        run_in_threads(order, m, _STRIP, n_jobs)
+        return (neighbors, distances), parts
 
     def _judge(self, distances: np.ndarray, n_jobs: int | None) -> None:
         """Estimate what part of the neighbours was found, ties counted as found."""
@@ -216,65 +252,11 @@ class IVFSearch(ApproximateSearch):
         return index
 
 
-def _order_candidates(
-    index: SearchIndex,
-    points: np.ndarray,
-    rows: np.ndarray,
-    candidates: np.ndarray,
-    own: np.ndarray,
-    k: int,
-    radii: Any = None,
-    n_jobs: int | None = None,
-) -> tuple[Lists, list[Any]]:
-    """Order the candidates of some rows by (distance, rank among ties) and keep k.
-
-    Parameters
-    ----------
-    index : SearchIndex
-        Has the metric and the order of ties.
-    points : ndarray of shape (n, p)
-    rows : ndarray of shape (m, p)
-    candidates : ndarray of shape (m, n_candidates), dtype int64
-        Points, none twice; negative for none.
-    own : ndarray of shape (m,), dtype uint32
-        The point that each row is, which is left out.
-    k : int
-    radii : ndarray of shape (n, n_k), optional
-        How far the lists reach, to look for reverse neighbours among the candidates.
-    n_jobs : int, optional
-
-    Returns
-    -------
-    neighbors, distances : ndarray of shape (k, m)
-        Infinitely far where there are fewer than k.
-    parts : list
-        For :func:`bayesknn.graph.search.brute.assemble`.
-    """
-    m, ties, is_l1 = len(rows), index.ties, is_city_block(index.metric)
-    neighbors, distances = np.zeros((k, m), np.uint32), np.full((k, m), np.inf)
-    parts: list[Any] = [None] * -(-m // _STRIP)
-
-    def order(start: int, stop: int) -> None:
-        strip = candidates[start:stop]
-        lengths = _measure(points, rows[start:stop], np.maximum(strip, 0), is_l1)
-        is_there = (strip >= 0) & (strip != own[start:stop, None])
-        enough = is_there.sum(axis=1) >= k
-        is_ranked = is_there & enough[:, None]
-        neighbors[:, start:stop][:, enough], distances[:, start:stop][:, enough] = rank_stored(
-            *_as_rows(strip[enough], lengths[enough], is_ranked[enough]), k, ties
-        )
-        if radii is not None:
-            stored = _as_rows(strip, lengths, is_there)
-            parts[start // _STRIP] = reverse_among_stored(*stored, radii)
-
-    run_in_threads(order, m, _STRIP, n_jobs)
-    return (neighbors, distances), parts
-
-
 def _as_rows(
-    candidates: np.ndarray, lengths: np.ndarray, is_there: np.ndarray
+    candidates: np.ndarray, lengths: np.ndarray, is_there: np.ndarray, rows: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return starts, indices and distances of the candidates that are there."""
+    """Return starts, indices and distances of the candidates of some rows that are there."""
+    candidates, lengths, is_there = candidates[rows], lengths[rows], is_there[rows]
     starts = np.append(0, np.cumsum(is_there.sum(axis=1))).astype(np.int64)
     return starts, candidates[is_there].astype(np.uint32), lengths[is_there]
 

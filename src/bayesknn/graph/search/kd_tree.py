@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.jit import kernel
+from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn._utils.threads import run_in_threads
 from bayesknn.graph.search.brute import _SHIFT, _enter, _grow, assemble
 from bayesknn.graph.search.search_index import Advance, Lists, Reverse, SearchIndex
@@ -412,32 +412,34 @@ def _arrange(points):
 # that share an array would wait for each other's counting.
 
 
-@kernel
-def _square_leaf(blocks, leaf, coordinates, q, squares):
-    """Squared distances from query q to the 64 points of a leaf, in either precision.
+def _square_all(blocks, leaf, coordinates, q, squares):  # type: ignore[no-untyped-def]
+    """Squared distances from query q to the 64 points of a leaf.
 
-    Four features a pass, added in their order, so that the sum is the one of a plain loop.
+    Two features a pass, added in their order, so that the sum is the one of a plain loop.
     """
-    b, one, two, three = np.uint64(leaf), np.uint64(1), np.uint64(2), np.uint64(3)
-    p, size = np.uint64(blocks.shape[1]), np.uint64(_LEAF)
-    for j in range(size):
-        squares[j] = 0.0
-    f = np.uint64(0)
-    while f < p & three:
-        x0 = coordinates[q, f]
+    b, one, size = np.uint64(leaf), np.uint64(1), np.uint64(_LEAF)
+    p = np.uint64(blocks.shape[1])
+    f = p & one
+    if f == one:
+        x0 = coordinates[q, 0]
         for j in range(size):
-            d0 = x0 - blocks[b, f, j]
-            squares[j] = squares[j] + d0 * d0
-        f = f + one
+            d0 = x0 - blocks[b, 0, j]
+            squares[j] = d0 * d0
+    else:
+        for j in range(size):
+            squares[j] = 0.0
     while f < p:
-        f1, f2, f3 = f + one, f + two, f + three
-        x0, x1 = coordinates[q, f], coordinates[q, f1]
-        x2, x3 = coordinates[q, f2], coordinates[q, f3]
+        g = f + one
+        x0, x1 = coordinates[q, f], coordinates[q, g]
         for j in range(size):
-            d0, d1 = x0 - blocks[b, f, j], x1 - blocks[b, f1, j]
-            d2, d3 = x2 - blocks[b, f2, j], x3 - blocks[b, f3, j]
-            squares[j] = squares[j] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
-        f = f + np.uint64(4)
+            d0, d1 = x0 - blocks[b, f, j], x1 - blocks[b, g, j]
+            squares[j] = squares[j] + d0 * d0 + d1 * d1
+        f = g + one
+
+
+_square_leaf = kernel(_square_all)
+# In single precision products may be added without rounding: the bound holds all the more.
+_square_singles: Any = kernel(fastmath={"contract"})(_square_all)  # type: ignore[call-arg]
 
 
 @kernel
@@ -491,6 +493,7 @@ def _make_group(tree):
 def _load(tree, queries, first, stop, group):
     """Fill in the queries of the blocks from ``first`` on; return how many they are."""
     coordinates, single, blocks, slack, bounds = group
+    given, low, high, centre, scale = queries.blocks, tree.low, tree.high, tree.centre, tree.scale
     p = coordinates.shape[1]
     size = min(_LEAF * min(_GROUP, stop - first), queries.order.shape[0] - first * _LEAF)
     n_blocks = (size + _LEAF - 1) // _LEAF
@@ -498,15 +501,15 @@ def _load(tree, queries, first, stop, group):
         for f in range(p):
             for j in range(_LEAF):
                 # What is missing from the last block repeats its last query.
-                x = queries.blocks[first + s, f, j]
+                x = given[first + s, f, j]
                 coordinates[s * _LEAF + j, f] = x
-                blocks[s, f, j] = (x - tree.centre[f]) * tree.scale
+                blocks[s, f, j] = (x - centre[f]) * scale
                 single[s * _LEAF + j, f] = blocks[s, f, j]
-        _bound_leaves(tree.low, tree.high, blocks, s, bounds)
+        _bound_leaves(low, high, blocks, s, bounds)
     for q in range(n_blocks * _LEAF):
         length = 0.0
         for f in range(p):
-            scaled = (coordinates[q, f] - tree.centre[f]) * tree.scale
+            scaled = (coordinates[q, f] - centre[f]) * scale
             length += scaled * scaled
         slack[q] = 2 * _UNIT * (np.sqrt(length) + np.sqrt(p))
     return size
@@ -578,6 +581,7 @@ class Room(NamedTuple):
     hits: np.ndarray
     gaps: np.ndarray
     leaves: np.ndarray
+    homes: np.ndarray
     spare: Spare
 
 
@@ -606,6 +610,7 @@ def _make_room(n_leaves):
         np.empty(_LEAF + 1, np.uint64),
         np.empty(n_leaves),
         np.empty(n_leaves + 1, np.uint32),
+        np.empty(_GROUP * _LEAF, np.int64),
         _make_spare(n_leaves),
     )
 
@@ -614,18 +619,20 @@ def _make_room(n_leaves):
 def _search(tree, queries, is_self, limits, start, stop, neighbors, distances):
     k = neighbors.shape[0]
     group, held, room = _make_group(tree), _make_candidates(k), _make_room(tree.blocks.shape[0])
-    spare = _make_spare(held.keys.shape[1])
+    # Fields that loops read are taken out of their tuples first, which counts references once.
+    rows, order, keys, points, n_held = tree.rows, queries.order, held.keys, held.points, held[2]
+    spare = _make_spare(keys.shape[1])
     for b in range(start, stop, _GROUP):
         first, size = b * _LEAF, _load(tree, queries, b, stop, group)
-        _set_limits(tree, queries.order, limits, first, size, group, held)
+        _set_limits(tree, order, limits, first, size, group, held)
         _gather(tree, is_self, first, size, k, group, held, room)
         for q in range(size):
-            n_found = min(k, held.n_found[q])
-            _sort(held.keys[q], held.points[q], held.n_found[q], spare)
-            i = queries.order[first + q]
+            n_found = min(k, n_held[q])
+            _sort(keys[q], points[q], n_held[q], spare)
+            i = order[first + q]
             for r in range(n_found):
-                neighbors[r, i] = tree.rows[held.points[q, r]]
-                distances[r, i] = held.keys[q, r]
+                neighbors[r, i] = rows[points[q, r]]
+                distances[r, i] = keys[q, r]
             for r in range(n_found, k):
                 neighbors[r, i] = 0
                 distances[r, i] = np.inf
@@ -669,17 +676,19 @@ def _gather(tree, is_self, first, size, k, group, held, room):
     Where they are the tree's own points, ``first`` is the place of the first of them.
     """
     n_blocks = (size + _LEAF - 1) // _LEAF
-    if is_self:
-        # Their own leaves first: the limit falls at once.
-        for s in range(n_blocks):
-            held.widest[s] = -1.0
-            for t in range(s * _LEAF, min(size, (s + 1) * _LEAF)):
-                q, own = np.uint64(t), tree.ranks[first + t]
-                _scan(tree, first // _LEAF + s, own, q, k, np.uint32(_LEAF), group, held, room)
-                if held.n_found[q] > k:
-                    _lower(tree, q, k, group, held)
-                held.widest[s] = max(held.widest[s], held.limit_single[q])
-    # Fields that loops read are taken out of their tuples first, which counts references once.
+    homes = room.homes
+    if not is_self:
+        _find_homes(tree, group, n_blocks, room)
+    held.widest[:] = -1.0
+    for t in range(size):
+        # The leaf that it is in or near to first: the limit falls at once.
+        q, s, own = np.uint64(t), t // _LEAF, _NOBODY
+        if is_self:
+            own, homes[q] = tree.ranks[first + t], first // _LEAF + s
+        _scan(tree, homes[q], own, q, k, np.uint32(_LEAF), group, held, room)
+        if held.n_found[q] > k:
+            _lower(tree, q, k, group, held)
+        held.widest[s] = max(held.widest[s], held.limit_single[q])
     limit_key, limit_point, limit_single, widest = held[3], held[4], held[6], held[7]
     singles, bounds, near, leaves = room.singles, room.bounds, room.near, room.leaves
     blocks, rounded, of_queries, box_bounds = tree.single, group.single, group.blocks, group.bounds
@@ -688,7 +697,7 @@ def _gather(tree, is_self, first, size, k, group, held, room):
         leaf = np.int64(leaves[t])
         lowest = ranks[leaf * _LEAF]
         for s in range(n_blocks):
-            if box_bounds[s, leaf] > widest[s] or (is_self and leaf == first // _LEAF + s):
+            if box_bounds[s, leaf] > widest[s]:
                 continue
             _bound_points(of_queries, s, low, high, leaf, bounds)
             start, n_near = np.uint64(s * _LEAF), np.uint64(0)
@@ -697,10 +706,12 @@ def _gather(tree, is_self, first, size, k, group, held, room):
                 n_near += np.uint64(bounds[j] <= limit_single[start + j])
             for e in range(n_near):
                 q = near[e]
+                if leaf == homes[q]:
+                    continue
                 # Among duplicates only a lower rank gets in, and a leaf's first is its lowest.
                 if limit_key[q] == 0.0 and lowest > limit_point[q]:
                     continue
-                _square_leaf(blocks, leaf, rounded, q, singles)
+                _square_singles(blocks, leaf, rounded, q, singles)
                 n_hits = np.uint32(0)
                 limit = limit_single[q]
                 for j in range(np.uint64(_LEAF)):
@@ -711,6 +722,29 @@ def _gather(tree, is_self, first, size, k, group, held, room):
                 widest[s] = -1.0
                 for j in range(np.uint64(_LEAF)):
                     widest[s] = max(widest[s], limit_single[start + j])
+
+
+@kernel
+def _find_homes(tree, group, n_blocks, room):
+    """Fill in a leaf near each query: of those nearest to its block, by their centres."""
+    leaves, homes, low, high = room.leaves, room.homes, tree.low, tree.high
+    bounds, single = group.bounds, group.single
+    for s in range(n_blocks):
+        least = bounds[s].min()
+        n_near = np.uint64(0)
+        for leaf in range(np.uint32(low.shape[1])):
+            leaves[n_near] = leaf
+            n_near += np.uint64(bounds[s, leaf] <= least)
+        for q in range(s * _LEAF, (s + 1) * _LEAF):
+            nearest = np.inf
+            homes[q] = leaves[0]
+            for t in range(n_near):
+                total = 0.0
+                for f in range(low.shape[0]):
+                    gap = low[f, leaves[t]] + high[f, leaves[t]] - 2 * single[q, f]
+                    total += gap * gap
+                if total < nearest:
+                    nearest, homes[q] = total, leaves[t]
 
 
 @kernel
@@ -748,7 +782,7 @@ def _lower(tree, q, k, group, held):
     _find_limits(tree, group, held, q)
 
 
-@kernel
+@inline_kernel
 def _scan(tree, leaf, own, q, k, n_near, group, held, room):
     """Add to query q's candidates what a leaf offers within its limit, but for ``own``.
 
@@ -864,7 +898,7 @@ def _find_reached(tree, radii, group, size, leaf, room, reached):
                 limits[j] = (longest[at, j] + slacks[s]) * (longest[at, j] + slacks[s]) * stretch
             for e in range(n_near):
                 q = np.uint64(s * _LEAF) + near[e]
-                _square_leaf(rounded, leaf, single, q, singles)
+                _square_singles(rounded, leaf, single, q, singles)
                 n_hits = np.uint32(0)
                 for j in range(np.uint64(_LEAF)):
                     n_hits += np.uint32(singles[j] <= limits[j])
@@ -890,6 +924,7 @@ def _search_reverse(tree, radii, queries, start, stop):
     group, room, reached = _make_group(tree), _make_room(n_leaves), _make_reached()
     # Of a group, as they are found: the entries and the queries that they belong to.
     found, whose = np.empty(4096, np.uint64), np.empty(4096, np.uint64)
+    order, of_queries, members, places = tree.order, reached.queries, reached[1], reached.places
     ends = np.empty(_GROUP * _LEAF + 1, np.int64)
     total = 0
     for b in range(start, stop, _GROUP):
@@ -901,12 +936,11 @@ def _search_reverse(tree, radii, queries, start, stop):
             found, whose = _grow(found, n_found + n_hits), _grow(whose, n_found + n_hits)
             for h in range(n_hits):
                 # Beyond the list, where the square alone let it pass.
-                if reached.places[h] < np.uint64(k_max):
-                    rank = reached.places[h] + np.uint64(1)
-                    point = np.uint64(tree.order[reached.members[h]])
-                    found[n_found] = (rank << _SHIFT) | point
-                    whose[n_found] = np.uint64(reached.queries[h])
-                    ends[reached.queries[h] + 1] += 1
+                if places[h] < np.uint64(k_max):
+                    rank = places[h] + np.uint64(1)
+                    found[n_found] = (rank << _SHIFT) | np.uint64(order[members[h]])
+                    whose[n_found] = np.uint64(of_queries[h])
+                    ends[of_queries[h] + 1] += 1
                     n_found += 1
         entries = _grow(entries, total + n_found)
         first = (b - start) * _LEAF
@@ -925,35 +959,36 @@ def _search_reverse(tree, radii, queries, start, stop):
 @kernel
 def _count(tree, radii, queries, start, stop, about, found, distances):
     """Write the counts of queries, and the distances to their neighbours at ``about.rank``."""
-    ks, n_leaves, n_classes = about.k_values, tree.blocks.shape[0], found.shape[2]
-    n_k, k = ks.shape[0], ks[-1]
+    by_rank, in_tree, ks, columns, nth, is_reverse = about
+    n_k, k, n_leaves, n_classes = ks.shape[0], ks[-1], tree.blocks.shape[0], found.shape[2]
     group, held, room = _make_group(tree), _make_candidates(k), _make_room(n_leaves)
-    spare, reached = _make_spare(held.keys.shape[1]), _make_reached()
+    order, keys, points, n_found = queries.order, held.keys, held.points, held.n_found
+    spare, reached = _make_spare(keys.shape[1]), _make_reached()
+    of_queries, members, places = reached.queries, reached.members, reached.places
     # The last row takes who turns out to be beyond the largest k.
     tally = np.empty((_GROUP * _LEAF, n_k + 1, n_classes), np.int32)
     no_limits = np.empty(0)
     for b in range(start, stop, _GROUP):
         first, size = b * _LEAF, _load(tree, queries, b, stop, group)
-        _set_limits(tree, queries.order, no_limits, first, size, group, held)
+        _set_limits(tree, order, no_limits, first, size, group, held)
         _gather(tree, False, first, size, k, group, held, room)
         tally[:] = 0
         for q in range(size):
-            _sort(held.keys[q], held.points[q], held.n_found[q], spare)
-            distances[queries.order[first + q]] = held.keys[q, about.rank - 1]
+            _sort(keys[q], points[q], n_found[q], spare)
+            distances[order[first + q]] = keys[q, nth - 1]
             r = 0
             for t in range(n_k):
                 while r < ks[t]:
-                    tally[q, t, about.by_rank[held.points[q, r]]] += np.int32(1)
+                    tally[q, t, by_rank[points[q, r]]] += np.int32(1)
                     r += 1
-        leaf = 0 if about.is_reverse else n_leaves
+        leaf = 0 if is_reverse else n_leaves
         while leaf < n_leaves:
             n_hits, leaf = _find_reached(tree, radii, group, size, leaf, room, reached)
             for h in range(n_hits):
-                label = about.in_tree[reached.members[h]]
-                tally[reached.queries[h], reached.places[h], label] += np.int32(1)
+                tally[of_queries[h], places[h], in_tree[members[h]]] += np.int32(1)
         for q in range(size):
             for g in range(n_classes):
                 total = np.int32(0)
                 for t in range(n_k):
                     total += tally[q, t, g]
-                    found[about.columns[t], queries.order[first + q], g] = total
+                    found[columns[t], order[first + q], g] = total

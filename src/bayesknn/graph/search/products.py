@@ -307,21 +307,21 @@ def _round_up(limit):
 @kernel
 def _collect_columns(products, n_rows, start, stop, first, second, k, held):
     """Add to columns ``start:stop`` those rows of a tile that may be among their k nearest."""
-    limits = held.limits
+    limits, lowered, n_found = held.limits, held.lowered, held.n_found
     width = np.uint64(64)
     block, last = np.uint64(start), np.uint64(stop)
     while block < last:
         size, there = min(width, last - block), np.uint64(second) + block
         for q in range(np.uint64(n_rows)):
             i = np.uint64(first) + q
-            low = held.lowered[i]
+            low = lowered[i]
             n_hits = np.uint32(0)
             for j in range(size):
                 n_hits += np.uint32(low - products[q, block + j] <= limits[there + j])
             if n_hits > np.uint32(0):
                 for j in range(size):
                     key = low - products[q, block + j]
-                    if key <= limits[there + j] and held.n_found[there + j] >= 0:
+                    if key <= limits[there + j] and n_found[there + j] >= 0:
                         _add(there + j, i, key, k, held)
         block += width
 
@@ -364,6 +364,7 @@ def _cut_back(i, n, k, held):
 def _rank(points, tree, start, stop, held, neighbors, distances):
     """Measure the candidates of points ``start:stop`` and write the k nearest, in order."""
     k, capacity = neighbors.shape[0], held.keys.shape[1]
+    members, order, ranks, rows = held.members, tree.order, tree.ranks, tree.rows
     lengths, places = np.empty(capacity), np.empty(capacity, np.uint32)
     spare = _make_spare(capacity)
     for t in range(start, stop):
@@ -372,10 +373,10 @@ def _rank(points, tree, start, stop, held, neighbors, distances):
             continue
         if size > k:
             size, _ = _cut_back(i, size, k, held)
-        _measure_listed(points, i, points, held.members[i], size, False, lengths)
+        _measure_listed(points, i, points, members[i], size, False, lengths)
         for r in range(size):
-            places[r] = tree.ranks[held.members[i, r]]
+            places[r] = ranks[members[i, r]]
         _sort(lengths, places, size, spare)
         for r in range(k):
-            neighbors[r, tree.order[i]] = tree.rows[places[r]]
-            distances[r, tree.order[i]] = lengths[r]
+            neighbors[r, order[i]] = rows[places[r]]
+            distances[r, order[i]] = lengths[r]

@@ -187,7 +187,7 @@ def test_other_encodings_can_be_named(write):
     with pytest.raises(ValueError, match="there is no encoding called 'klingon'"):
         read_table(path, "klingon")
     for name, message in (
-        ("punycode", "is not PUNYCODE: byte 0xe9 in line 2"),
+        ("punycode", "is not PUNYCODE"),  # and where, before Python 3.13
         ("undefined", "is not UNDEFINED; pass its encoding"),
         ("base64", "there is no encoding called 'base64'"),
         ("a\0", r"there is no encoding called 'a\\x00'"),

@@ -260,16 +260,18 @@ def run_fit(
 
 
 def _analyse(verbose: bool, **options: Any) -> Any:
+    from bayesknn._utils.progress import progress
     from bayesknn.report.analysis import analyse
     from bayesknn.report.columns import find_kinds
     from bayesknn.report.reading import read_table
 
     form = {"encoding": options["encoding"], "separator": options["sep"]}
     text = [*options["categorical"], *options["identifiers"]]
-    train = read_table(options["train"], **form, text=text)
     test = None
-    if options["test"] is not None:
-        test = read_table(options["test"], **form, kinds=find_kinds(train))
+    with progress("Reading", verbose=verbose):
+        train = read_table(options["train"], **form, text=text)
+        if options["test"] is not None:
+            test = read_table(options["test"], **form, kinds=find_kinds(train))
     return analyse(
         train,
         options["target"],

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from bayesknn._utils.checks import check_points, column_names
+from bayesknn._utils.progress import progress
 from bayesknn.report.columns import (
     MAX_CATEGORIES,
     ColumnPlan,
@@ -231,10 +232,11 @@ def analyse(
     fitted = keep_table(pipeline, plan, frame)
     messages += fitted.tell_gaps(measured)
     labels = np.searchsorted(fitted.classifier.classes_, classes)
-    training = predict_left_out(fitted, frame, labels, level)
-    test = None
-    if test_frame is not None:
-        test = predict_new(fitted, test_frame, level)
+    verbose = options.get("verbose", 0)
+    with progress("Predicting", verbose=verbose):
+        training = predict_left_out(fitted, frame, labels, level)
+        test = None if test_frame is None else predict_new(fitted, test_frame, level)
+    if test_frame is not None and test is not None:
         messages += fitted.tell_gaps(test_frame, " of the test table")
         if test.actual is not None:
             messages += _tell_no_class(test, target)
@@ -242,16 +244,18 @@ def analyse(
     if compared:
         seed, n_jobs = options.get("random_state"), options.get("n_jobs")
         likelihood = options.get("likelihood", "pseudo")
-        comparison = compare(
-            measured,
-            classes,
-            plan,
-            kind(**options),
-            likelihood,
-            scale=scale,
-            seed=seed,
-            n_jobs=n_jobs,
-        )
+        with progress("Comparing with other classifiers", 1.0, verbose=verbose) as advance:
+            comparison = compare(
+                measured,
+                classes,
+                plan,
+                kind(**{**options, "verbose": 0}),
+                likelihood,
+                scale=scale,
+                seed=seed,
+                n_jobs=n_jobs,
+                advance=advance,
+            )
         if comparison is None:
             messages.append("the smallest class has too few rows to compare other classifiers on")
     return Analysis(

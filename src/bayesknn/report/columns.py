@@ -42,17 +42,11 @@ CATEGORICAL = ("text", "truth")
 MAX_CATEGORIES = 20
 # A shorter column of distinct values may be distinct by chance.
 _MIN_ROWS_OF_IDENTIFIER = 20
-_IDENTIFYING_SHARE = 0.9
-# The same of a column of whole numbers that is called an identifier; some repeat.
 _CALLED_IDENTIFIER = re.compile(r"(?:^|[_ .-])(?i:id)$|^(?i:id)[_ .-]|[a-z](?:Id|ID)$")
-_IDENTIFYING_SHARE_IF_CALLED = 0.5
 # What a column of row numbers is called: nothing, by the writer of a table or by us.
 _CALLED_INDEX = re.compile(
     r"(?i)column \d+'*|unnamed: \d+|level_0|index|row[_ ]?(?:names?|num(?:ber)?)?"
 )
-# A column that errs in fewer rows, and in a tenth of those that the largest class errs in, gives
-# the class away.
-_TELLTALE_ERROR = 0.01
 # The square of a larger number, summed over a table, overflows.
 _LARGEST = 1e150
 _MAX_SHOWN = 12
@@ -389,7 +383,7 @@ def _find_identifier(column: pandas.Series, kind: str) -> str:
     nevertheless = f"(--keep {column.name!r} uses it nevertheless)"
     n, n_values = len(column), column.nunique()
     many = n >= _MIN_ROWS_OF_IDENTIFIER
-    if kind == "text" and many and n_values > _IDENTIFYING_SHARE * n:
+    if kind == "text" and many and n_values > 0.9 * n:
         almost = "" if n_values == n else "almost "
         return (
             f"its values are {almost}all different, so it looks like an identifier {nevertheless}"
@@ -405,7 +399,7 @@ def _find_identifier(column: pandas.Series, kind: str) -> str:
         if _CALLED_INDEX.fullmatch(str(column.name)) or (many and in_order):
             return f"it is a row number {nevertheless}"
     called = _CALLED_IDENTIFIER.search(str(column.name))
-    if called and many and n_values > _IDENTIFYING_SHARE_IF_CALLED * n:
+    if called and many and n_values > 0.5 * n:  # some repeat
         share = "is different in every row"
         if n_values < n:
             share = f"has {n_values:,} different values in {n:,} rows"
@@ -438,7 +432,9 @@ def find_telltales(
     ['when']
     """
     n, sizes = len(labels), np.bincount(labels)
-    allowed = min(max(_TELLTALE_ERROR * n, len(sizes) - 1), 0.1 * (n - sizes.max()))
+    # Errors of one row in a hundred, or where a class ends and the next begins, if always saying
+    # the most common class errs ten times as often.
+    allowed = min(max(0.01 * n, len(sizes) - 1), 0.1 * (n - sizes.max()))
     found = []
     for name in kinds if n >= _MIN_ROWS_OF_IDENTIFIER else ():
         there = np.flatnonzero(frame[name].notna())

@@ -46,19 +46,18 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 # In order of preference where two of them cut the lines equally well.
 _SEPARATORS = (";", "\t", "|", ",")
 _LINES_TRIED = 100
-_MAX_TOLD = 5
 _PADDED = r"\s*[+-]?0\d"
 _CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF)"
-# What may stand around the digits of a number, and between its thousands in any style.
-_BEFORE = rf"\s*[+−-]?\s*(?:{_CURRENCY}\s*)?[+−-]?"
-_AFTER = rf"(?:[eE][+-]?\d+)?\s*(?:%|{_CURRENCY})?\s*"
+# What may stand between thousands in any style.
 _GAPS = "'’ \xa0\u2009\u202f"
 
 
 def _number(point: str, thousands: str) -> str:
     """Return the pattern of a number whose decimals and thousands are set off by these."""
+    before = rf"\s*[+−-]?\s*(?:{_CURRENCY}\s*)?[+−-]?"
     whole = rf"\d{{1,3}}(?:[{thousands}{_GAPS}]\d{{3}})+|\d+"
-    return rf"{_BEFORE}(?:(?:{whole})(?:{point}\d*)?|{point}\d+){_AFTER}"
+    after = rf"(?:[eE][+-]?\d+)?\s*(?:%|{_CURRENCY})?\s*"
+    return rf"{before}(?:(?:{whole})(?:{point}\d*)?|{point}\d+){after}"
 
 
 _POINT, _COMMA = _number(r"\.", ","), _number(",", ".")
@@ -294,9 +293,9 @@ def _read_numbers(
         ):
             told.append(f"{name!r} ({odd.iloc[0]!r} as {found[name][odd.index[0]]:.10g})")
     if told:
-        more = f" and {len(told) - _MAX_TOLD:,} more" if len(told) > _MAX_TOLD else ""
+        more = f" and {len(told) - 5:,} more" if len(told) > 5 else ""
         many = "s" * (len(told) > 1)
-        notes.append(f"numbers were read in the column{many} {', '.join(told[:_MAX_TOLD])}{more}")
+        notes.append(f"numbers were read in the column{many} {', '.join(told[:5])}{more}")
     return found
 
 

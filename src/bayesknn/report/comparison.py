@@ -21,6 +21,7 @@ N_FOLDS = 5
 # More rows than this are compared on so many of them, chosen at random: the paper's model takes
 # seconds a fold.
 MAX_ROWS = 1000
+MAX_CELLS = 50_000
 # Every class must be in every part, and twice where a classifier is fitted.
 MIN_CLASS = 3
 # Parts of a fold's training rows for the learning curve.
@@ -129,7 +130,7 @@ def compare(
     frame, labels = frame.iloc[rows], labels[rows]
     if np.bincount(labels, minlength=len(names)).min() < MIN_CLASS:
         return None
-    folds = _cut_folds(labels)
+    folds = _cut_folds(labels, frame.shape[1])
     candidates = _list_candidates(likelihood, seed, n_jobs)
     part = 1.0 / (len(candidates) + 2)
 
@@ -154,10 +155,12 @@ def compare(
     )
 
 
-def _cut_folds(labels: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+def _cut_folds(labels: np.ndarray, n_columns: int) -> list[tuple[np.ndarray, np.ndarray]]:
     from sklearn.model_selection import StratifiedKFold
 
-    n_folds = min(N_FOLDS, int(np.bincount(labels).min()))
+    # Fits to many columns take long: of those there are as few as can be.
+    n_folds = N_FOLDS if len(labels) * n_columns <= MAX_CELLS else 2
+    n_folds = min(n_folds, int(np.bincount(labels).min()))
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     return list(folds.split(np.empty(len(labels)), labels))
 

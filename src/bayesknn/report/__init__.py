@@ -1,9 +1,9 @@
 """One's own data, end to end: a table is read, fitted, and told about in one page.
 
-``reading`` takes CSV and Parquet files, ``columns`` decides what each column is, ``pipeline``
-prepares them and keeps the model, ``analysis`` fits and predicts, ``scores`` judges,
-``comparison`` sets others beside it, ``figures`` and ``page`` show it, ``folder`` puts it in its
-place whole or not at all.
+``reading`` takes CSV, Excel and Parquet files, ``columns`` decides what each column is,
+``pipeline`` prepares them and keeps the model, ``described`` answers for either classifier,
+``analysis`` fits and predicts, ``scores`` judges, ``comparison`` sets others beside it, ``figures``
+and ``page`` show it, ``results`` sums it up, ``folder`` puts it in its place whole or not at all.
 
 Names are imported when they are first used, so that the command line finds out what is wrong with
 its arguments before anything heavy is loaded.

@@ -357,3 +357,16 @@ def test_the_pool_is_asked_once(people, monkeypatch):
         monkeypatch.setattr(PooledNeighborsClassifier, other, lambda *_: pytest.fail("twice"))
     invoke(people[0], "predict", "out", "new.csv")
     assert asked == [1]
+
+
+def test_the_pool_takes_a_class_prior(people):
+    """An offset of the odds: rarer by a factor of nine, here."""
+    folder, _, _ = people
+    words = ["fit", "train.csv", "--target", "y", "--id", "code", "--no-compare", "--force"]
+    prior = ["--class-prior", "0=0.9", "--class-prior", "1=0.1"]
+    (folder / "prior").mkdir()
+    invoke(folder, *words, *prior, "--out", str(folder / "prior"))
+    before, after = (pd.read_csv(folder / place / "predictions.csv") for place in ("out", "prior"))
+    odds = [p["probability 1"] / p["probability 0"] for p in (before, after)]
+    middle = before["probability 1"].between(0.05, 0.95)
+    np.testing.assert_allclose((odds[0] / odds[1])[middle], 9.0, rtol=1e-3)

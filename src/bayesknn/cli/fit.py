@@ -24,8 +24,7 @@ from bayesknn.cli.errors import (
 FILE = click.Path(path_type=Path)
 # Options that the pool does not have.
 _OF_POSTERIOR = (
-    "inference", "label_sampler", "metric", "beta_max", "class_prior", "chains", "draws", "warmup",
-    "scale",
+    "inference", "label_sampler", "metric", "beta_max", "chains", "draws", "warmup", "scale",
 )  # fmt: skip
 # What a reader of the report need not type again.
 _PASSING = ("force", "quiet", "as_json", "jobs", "debug")
@@ -294,6 +293,7 @@ def _settings(verbose: bool, **options: Any) -> dict[str, Any]:
     """Return the parameters of the classifier."""
     shared = {
         "max_neighbors": options["max_neighbors"],
+        "class_prior": dict(options["class_prior"]),
         "search": options["search"],
         "random_state": options["seed"],
         "n_jobs": options["jobs"],
@@ -308,7 +308,6 @@ def _settings(verbose: bool, **options: Any) -> dict[str, Any]:
         "label_sampler": options["label_sampler"],
         "metric": options["metric"],
         "beta_max": options["beta_max"],
-        "class_prior": dict(options["class_prior"]),
         "n_chains": options["chains"],
         "n_draws": options["draws"],
         "n_warmup": options["warmup"],

@@ -212,11 +212,10 @@ def analyse(
     messages = [*notes, *_tell_without_class(without, target), *plan.messages]
     measured = as_measured(frame, plan.kinds)
     doubts = find_doubts(measured, plan, classes)
-    if not pooled:
-        if options["likelihood"] == "auto":
-            options["likelihood"], message = _choose_likelihood(len(frame), options)
-            messages += message
-        options["class_prior"] = _by_class(options.get("class_prior"), classes)
+    if options.get("likelihood") == "auto":
+        options["likelihood"], message = _choose_likelihood(len(frame), options)
+        messages += message
+    options["class_prior"] = _by_class(options.get("class_prior"), classes)
     if test_frame is not None:
         # Rows count from 1, and a test table that cannot be read is found out before the fit.
         messages += test_frame.attrs.get("notes", ())

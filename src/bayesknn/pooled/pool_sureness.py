@@ -21,6 +21,8 @@ from bayesknn.predictive.intervals import (
 
 # Neighbours in a fold of five stand five times as far, in ranks: few of them are near enough.
 _PART_OF_K, _MOST = 25, 3
+# Pairs that are less alike than this say too little to be scaled up by it.
+_LEAST_ALIKE = 0.25
 # What is assumed where folds are too small to have pairs: the most that it can be.
 _UNKNOWN = ResidualCorrelation(float("nan"), float("nan"), 0.5)
 
@@ -61,7 +63,7 @@ class PoolSureness:
         pairs = _pair_within_folds(space.points[judged], space.norm, folds[judged], n_ranks, n_jobs)
         self.correlation = _UNKNOWN
         if pairs is not None:
-            self.correlation = correlate_residuals(
+            found = correlate_residuals(
                 space.labels[judged],
                 pairs,
                 lambda i, j, rank: probabilities[i],
@@ -69,6 +71,8 @@ class PoolSureness:
                 k_mean,
                 space.weights[judged],
             )
+            bound = _find_bound(found, probabilities, pairs)
+            self.correlation = found._replace(bound=bound)
 
     def intervals(
         self, probabilities: np.ndarray, variances: np.ndarray, distances: np.ndarray, level: float
@@ -78,6 +82,24 @@ class PoolSureness:
         return find_probability_intervals(
             probabilities, variances, bound, self.scale, distances, level
         )
+
+
+def _find_bound(found: ResidualCorrelation, probabilities: np.ndarray, pairs: np.ndarray) -> float:
+    """Return the squared error that intervals allow for, where pairs stand apart.
+
+    Smoothing is off in proportion to how P differs from its mean, so that the errors of two points
+    are about as much alike as their probabilities are: in many dimensions products of residuals
+    show a part of the squared error alone, and are divided by that likeness. The error is then no
+    larger than the variance of the probabilities, which is small where P is flat. An estimate below
+    0 is chance, and would cut the intervals short.
+    """
+    away = probabilities - probabilities.mean(axis=0)
+    signal = (away**2).sum()
+    likeness = np.mean([(away * away[j]).sum() for j in pairs]) / max(signal, 1e-300)
+    plain = max(found.value, 0.0) + found.error
+    scaled = plain / max(likeness, _LEAST_ALIKE)
+    most = signal / max((probabilities * (1.0 - probabilities)).sum(), 1e-300)
+    return float(min(max(found.bound, plain, min(scaled, most)), _UNKNOWN.bound))
 
 
 def _pair_within_folds(

@@ -7,7 +7,7 @@ from scipy.special import expit
 from bayesknn import PooledNeighborsClassifier
 from bayesknn.datasets import load_ripley
 from bayesknn.pooled.pool_sureness import _find_bound
-from bayesknn.predictive.true_probability import ResidualCorrelation
+from bayesknn.predictive.intervals import ResidualCorrelation
 
 RIPLEY = load_ripley()
 

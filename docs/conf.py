@@ -1,6 +1,7 @@
 """Sphinx's settings. Nothing is fetched: the build is the same without a network."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -35,6 +37,15 @@ if not NUMBERS.exists():
 myst_substitutions = json.loads(NUMBERS.read_text())
 myst_enable_extensions = ["colon_fence", "dollarmath", "substitution"]
 myst_heading_anchors = 4
+
+# Links to other projects' references need their inventories, which an offline build does not have.
+if os.environ.get("READTHEDOCS"):
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+    }
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -66,12 +77,15 @@ html_title = "bayesknn"
 html_static_path = ["_static"]
 html_css_files = ["bayesknn.css"]
 html_show_sourcelink = False
-# Pages with headings and no pages below them: a list of the headings, and no list of pages.
+# Pages that are long enough for a list of their headings.
 PAGES = (
-    "start", "model", "methods", "pool", "intervals", "checks", "scaling", "equations",
-    "architecture", "api", "contributing",
+    "install", "start", "command_line", "api", "contributing", "changelog", "architecture",
 )  # fmt: skip
-html_sidebars = {page: [] for page in (*PAGES, "index", "genindex", "search")}
+GUIDE = (
+    "methods", "pool", "intervals", "model", "scaling", "from_r", "other_packages", "faq",
+    "glossary", "checks", "equations",
+)  # fmt: skip
+html_sidebars = {page: [] for page in ("install", "start", "index", "genindex", "search")}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
@@ -79,8 +93,8 @@ html_theme_options = {
     "footer_end": [],
     "show_prev_next": False,
     "pygments_light_style": "tango",
-    "header_links_before_dropdown": 8,
-    "secondary_sidebar_items": {page: ["page-toc"] for page in PAGES},
+    "header_links_before_dropdown": 7,
+    "secondary_sidebar_items": {page: ["page-toc"] for page in (*PAGES, *GUIDE)},
 }
 html_math_renderer = "mathml"
 

@@ -31,9 +31,9 @@ methods = {
 share = np.mean(y == "Yes")
 print(f"{'class frequencies':18} log-loss {log_loss(pima.y_test, [[1 - share, share]] * 332):.3f}")
 for name, method in methods.items():
-    chances = np.clip(method.fit(X, y).predict_proba(pima.X_test), 1e-5, 1)
+    probabilities = np.clip(method.fit(X, y).predict_proba(pima.X_test), 1e-5, 1)
     error = 1 - method.score(pima.X_test, pima.y_test)
-    print(f"{name:18} log-loss {log_loss(pima.y_test, chances):.3f}, error {error:.3f}")
+    print(f"{name:18} log-loss {log_loss(pima.y_test, probabilities):.3f}, error {error:.3f}")
 
 # %%
 # The vote says how many neighbours agree, which is no probability yet. The coherent model is for

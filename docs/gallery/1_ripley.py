@@ -3,8 +3,8 @@ Ripley's data, end to end
 =========================
 
 The paper's running example: 250 training points in the plane, two classes that overlap, 1,000
-test points. We fit, look at what was learnt about beta and k, predict, and ask where the
-classifier is sure.
+test points. We fit, look at what was learnt about beta and k, predict, and ask where one class
+leads clearly.
 """
 
 # %%
@@ -38,14 +38,14 @@ PosteriorDisplay.from_estimator(clf)
 # ``predict_proba`` averages the class probabilities over the posterior. Nothing is drawn at this
 # point: the same classifier gives the same bits again.
 
-chances = clf.predict_proba(ripley.X_test)
+probabilities = clf.predict_proba(ripley.X_test)
 print(f"error on the test points: {1 - clf.score(ripley.X_test, ripley.y_test):.3f}")
-for x, p in zip(ripley.X_test[:3], chances[:3], strict=True):
+for x, p in zip(ripley.X_test[:3], probabilities[:3], strict=True):
     print(f"at ({x[0]:.2f}, {x[1]:.2f}): P(class 1) = {p[1]:.3f}")
 
 # %%
-# Where the data show which class is likelier
-# ------------------------------------------
+# Where one class leads clearly
+# -----------------------------
 # A class is named where the 95 % interval of its true probability lies above those of the others;
 # for two classes, above one half. The rest is the zone of uncertainty, the hatched one. The paper's
 # zone, ``of="parameters"``, carries the uncertainty about beta and k and no other, and is far
@@ -74,6 +74,7 @@ print(f"errors elsewhere: {wrong[~is_uncertain].mean():.3f}")
 
 decisions, expected_loss = clf.predict_decision(ripley.X_test, loss=[[0, 5], [1, 0]])
 print(
-    f"decided for class 1: {(decisions == 1).sum()}, at equal losses {(chances[:, 1] > 0.5).sum()}"
+    f"decided for class 1: {(decisions == 1).sum()}, "
+    f"at equal losses {(probabilities[:, 1] > 0.5).sum()}"
 )
 print(f"expected loss: {expected_loss.mean():.3f} a point")

@@ -2,7 +2,7 @@
 Your own table, from the command line
 =====================================
 
-``bayesknn fit`` reads a CSV or Parquet file with numbers and categories, fits, and writes
+``bayesknn fit`` reads a CSV, Excel or Parquet file with numbers and categories, fits, and writes
 predictions, the model and a report that is one HTML file. ``bayesknn predict``
 uses the model later. Here both are typed from Python, in a folder that is thrown away.
 """

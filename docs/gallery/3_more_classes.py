@@ -29,13 +29,15 @@ PosteriorDisplay.from_estimator(clf)
 # Each class has a probability and an interval. A class is named where its interval lies above
 # those of all three others.
 
-chances = clf.predict_proba(glass.X_test)
+probabilities = clf.predict_proba(glass.X_test)
 intervals = clf.predict_interval(glass.X_test)
 zones = clf.predict_zone(glass.X_test)
 for row in (0, 30, 90):
     parts = [
         f"{name} {p:.2f} ({low:.2f} to {high:.2f})"
-        for name, p, (low, high) in zip(clf.classes_, chances[row], intervals[row], strict=True)
+        for name, p, (low, high) in zip(
+            clf.classes_, probabilities[row], intervals[row], strict=True
+        )
     ]
     print(f"{'; '.join(parts)}: {zones[row]}")
 

@@ -42,12 +42,12 @@ fits = {
 }
 
 
-def describe(name, chances):
+def describe(name, probabilities):
     """Say what the probabilities of the new points are worth."""
-    called = chances[:, 1] > 0.5
+    called = probabilities[:, 1] > 0.5
     print(
         f"{name:12s} called cases {called.mean():.3f}, error {np.mean(called != y_new):.3f}, "
-        f"log-loss {log_loss(y_new, chances):.3f}"
+        f"log-loss {log_loss(y_new, probabilities):.3f}"
     )
 
 
@@ -75,8 +75,8 @@ figure.legend(legend.legend_handles, words, loc="outside lower center", ncols=4,
 # The offset is Bayes' theorem, right where the cases look alike in the sample and in the
 # population, as they do here: its probabilities are the better ones by far, though hardly any of
 # them is large enough to call a case. The weights are a change of the model: they move the border,
-# and leave the probabilities pale. Intervals move with the offset, each end by the same logit as
-# the probability inside.
+# and make the probabilities too close to 0.5. Intervals move with the offset, each end by the same
+# logit as the probability inside.
 
 low, high = fits["offset"].predict_interval(X_new)[:, 1].T
 truth = 1 / (1 + np.exp(1.3 * (1.3 - X_new.sum(axis=1)) + np.log(9)))

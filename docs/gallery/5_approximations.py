@@ -32,9 +32,9 @@ for name, posterior in posteriors.items():
     )
 
 # %%
-# The paper's conclusion holds: the pseudo-likelihood gives another law altogether. (Holmes and
-# Adams count k neighbours where the others count 2 k on average, so that their beta is about twice
-# as large for the same strength.)
+# The paper's conclusion holds: the pseudo-likelihood gives another distribution altogether. (Holmes
+# and Adams count k neighbours where the others count 2 k on average, so that their beta is about
+# twice as large for the same strength.)
 
 from bayesknn.plots import ApproximationDisplay
 
@@ -50,12 +50,12 @@ from bayesknn.model import BoltzmannModel
 from bayesknn.plots import ProbabilityComparisonDisplay
 from bayesknn.predictive import PosteriorNodes, Predictive
 
-model, chances = BoltzmannModel(graph, n_classes=2), {}
+model, found = BoltzmannModel(graph, n_classes=2), {}
 for name in ("coherent", "pseudo"):
     nodes = PosteriorNodes.from_grid(posteriors[name])
-    chances[name] = Predictive(model, ripley.y_train, nodes).probabilities(ripley.X_test)
+    found[name] = Predictive(model, ripley.y_train, nodes).probabilities(ripley.X_test)
 ProbabilityComparisonDisplay(
-    chances["pseudo"], chances["coherent"], names=("pseudo", "coherent")
+    found["pseudo"], found["coherent"], names=("pseudo", "coherent")
 ).plot()
 
 # %%

@@ -42,7 +42,7 @@ zones = clf.predict_zone(ripley.X_test, unfamiliar=0.02)
 print(f"test points called unfamiliar: {np.mean(zones == 'unfamiliar'):.3f}")
 
 # %%
-# The map: sure of either class, uncertain, and the plane beyond the data.
+# The map: decided for either class, uncertain, and the plane beyond the data.
 
 import matplotlib.pyplot as plt
 from matplotlib.colors import ListedColormap
@@ -67,7 +67,7 @@ for g in (0, 1):
     own = ripley.X_train[ripley.y_train == g]
     marks += ax.plot(*own.T, MARKERS[g], color=COLOURS[g], markersize=3, label=f"class {g}")
 marks += ax.plot(*new.T, "x", color=INK, markersize=6, label="the new points above")
-told = ("sure of class 0", "sure of class 1", "uncertain", "unfamiliar")
+told = ("class 0", "class 1", "uncertain", "unfamiliar")
 for shade, words in zip(shades, told, strict=True):
     edge = INK if words == "unfamiliar" else "none"
     marks.append(Patch(facecolor=shade, alpha=0.4, edgecolor=edge, linestyle="--", label=words))

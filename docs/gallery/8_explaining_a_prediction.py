@@ -1,6 +1,6 @@
 """
-Who speaks for which class
-==========================
+Most influential training rows
+==============================
 
 A prediction from neighbours can be taken apart: each training row adds to the log odds of its own
 class, as a neighbour of the new point and by having the new point among its own neighbours.
@@ -18,11 +18,11 @@ from bayesknn.datasets import load_glass
 
 glass = load_glass()
 clf = BayesianKNeighborsClassifier(random_state=0).fit(glass.X_train, glass.y_train)
-chances = clf.predict_proba(glass.X_test)
-row = int(np.argmin(chances.max(axis=1)))
+probabilities = clf.predict_proba(glass.X_test)
+row = int(np.argmin(probabilities.max(axis=1)))
 print(f"test row {row}, in truth {glass.y_test[row]}:")
 for name, p, (low, high) in zip(
-    clf.classes_, chances[row], clf.predict_interval(glass.X_test[[row]])[0], strict=True
+    clf.classes_, probabilities[row], clf.predict_interval(glass.X_test[[row]])[0], strict=True
 ):
     print(f"  {name:8s} {p:.2f}   true probability between {low:.2f} and {high:.2f}")
 
@@ -36,14 +36,14 @@ for index, value in zip(indices[0], influence[0], strict=True):
         print(f"  row {index:3d} adds {value:.3f} to the log odds of {glass.y_train[index]}")
 
 # %%
-# Everybody who speaks at this point, by class, and the same at a row that is clear. A long bar of
+# All influential rows at this point, by class, and the same at a row that is clear. A long bar of
 # one colour is what certainty is made of.
 
 import matplotlib.pyplot as plt
 
 from bayesknn.plots.style import COLOURS, tidy
 
-clear = int(np.argmax(chances.max(axis=1)))
+clear = int(np.argmax(probabilities.max(axis=1)))
 figure, axes = plt.subplots(2, 1, figsize=(7, 3.6), layout="constrained", sharex=True)
 for ax, (title, at) in zip(
     axes, {"least certain": row, "most certain": clear}.items(), strict=True

@@ -40,13 +40,13 @@ print(f"in truth {y[batch].sum()}")
 # independent:
 
 draws = clf.sample_labels(X[batch], n_draws=2000, random_state=0)
-chances = draws.mean(axis=0)
-unsure = np.argsort(np.abs(chances - 0.5))[0]
+probabilities = draws.mean(axis=0)
+unsure = np.argsort(np.abs(probabilities - 0.5))[0]
 nearest = np.argsort(np.linalg.norm(X[batch] - X[batch][unsure], axis=1))[1]
 pair = draws[:, [unsure, nearest]]
-print(f"probabilities of class 1: {chances[unsure]:.2f} and {chances[nearest]:.2f}")
+print(f"probabilities of class 1: {probabilities[unsure]:.2f} and {probabilities[nearest]:.2f}")
 print(f"both of class 1: {pair.all(axis=1).mean():.2f}, ", end="")
-print(f"if independent: {chances[unsure] * chances[nearest]:.2f}")
+print(f"if independent: {probabilities[unsure] * probabilities[nearest]:.2f}")
 
 # %%
 # Twelve such splits, each with its own 60 labels: an interval from the probabilities of single

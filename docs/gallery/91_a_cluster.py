@@ -1,6 +1,6 @@
 """
-Points on a cluster
-===================
+Distributed fitting with Dask
+=============================
 
 ``DistributedNeighborsClassifier`` fits Dask arrays and frames whose rows need not fit in one
 machine's memory. Points stay in their blocks: every block is searched by every other, edges are

@@ -17,6 +17,7 @@ OUT = Path(__file__).parent.parent / "_generated"
 
 def main(names: list[str]) -> None:
     """Run what was asked for, or all that a build needs."""
+    import command_line
     import intervals
     import methods
     import model
@@ -35,7 +36,17 @@ def main(names: list[str]) -> None:
     OUT.mkdir(exist_ok=True)
     numbers: dict[str, str] = {}
     with mpl.rc_context({"font.size": 9, "savefig.dpi": 160}):
-        for part in (model, methods, pool, prediction, intervals, scaling, start, paper):
+        for part in (
+            model,
+            methods,
+            pool,
+            prediction,
+            intervals,
+            scaling,
+            start,
+            paper,
+            command_line,
+        ):
             print(f"measuring: {part.__name__}", flush=True)
             numbers |= part.run(OUT)
     (OUT / "numbers.json").write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n")

@@ -16,7 +16,7 @@ LAWS = {
     "Ripley's": RIPLEY,
     "sine in one column": SINE,
     "2 × 2 board": board(2),
-    "two normal laws in ten columns": TEN_COLUMNS,
+    "two normal distributions in ten columns": TEN_COLUMNS,
     "P = 1/2 everywhere": FLAT,
     "4 × 4 board": board(4),
     "8 × 8 board": board(8),
@@ -61,7 +61,7 @@ def run(out: Path) -> dict[str, str]:
     ]
     (out / "coverage.md").write_text("\n".join(lines) + "\n")
     lines = [
-        "| law | *parameters* covered | *probability* covered | width |",
+        "| distribution | *parameters* covered | *probability* covered | width |",
         "|---|---:|---:|---:|",
     ]
     for name, law in LAWS.items():

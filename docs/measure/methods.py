@@ -100,7 +100,7 @@ def _write_ripley(out, parts, fits) -> None:
     loss = -np.log(truth[np.arange(len(y_test)), y_test]).mean()
     right = np.mean(truth.argmax(axis=1) == y_test)
     lines.append(
-        f"| the law itself, if it were known | {1 - right:.3f} | {loss:.3f} "
+        f"| the true distribution, if it were known | {1 - right:.3f} | {loss:.3f} "
         f"| {truth.max(axis=1).mean():.3f} | {right:.3f} | | | |"
     )
     (out / "methods_ripley.md").write_text("\n".join(lines) + "\n")

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("index", "start", "model", "methods", "pool", "intervals", "checks", "scaling")
+PAGES = (
+    "index", "install", "start", "model", "methods", "pool", "intervals", "checks", "scaling",
+    "command_line", "faq", "other_packages",
+)  # fmt: skip
 # Levels and thresholds, and the made-up example of a probability.
-TYPED = {"0.5", "0.6", "0.58", "0.62", "0.95"}
+TYPED = {"0.5", "0.6", "0.9", "0.95"}
 
 
 @pytest.fixture

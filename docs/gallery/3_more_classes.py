@@ -26,8 +26,8 @@ PosteriorDisplay.from_estimator(clf)
 # %%
 # Probabilities, intervals and zones
 # ----------------------------------
-# Each class has a probability and an interval. A class is named where its interval lies above
-# those of all three others.
+# Each class has a probability and an interval for it. A point is decided for a class if its
+# interval lies above those of all three others.
 
 probabilities = clf.predict_proba(glass.X_test)
 intervals = clf.predict_interval(glass.X_test)

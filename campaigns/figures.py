@@ -27,11 +27,8 @@ def _join(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     """Join the verdicts of runs over parts of the mutants; a later one counts."""
     tried = {*found["killed"], *found["survivors"]}
     return {
-        "listed": found["listed"],
-        **{
-            verdict: sorted({*before[verdict]} - tried | {*found[verdict]})
-            for verdict in ("killed", "survivors")
-        },
+        verdict: sorted({*before[verdict]} - tried | {*found[verdict]})
+        for verdict in ("killed", "survivors")
     }
 
 
@@ -64,7 +61,7 @@ def tell(known: dict[str, Any]) -> list[str]:
     if mutants := known.get("mutants"):
         killed, survivors = mutants["killed"], mutants["survivors"]
         lines.append(
-            f"- `make mutants`: {len(killed) + len(survivors)} of {mutants['listed']} mutants "
-            f"tried so far; survivors: {', '.join(survivors) or 'none'}."
+            f"- `make mutants`: {len(killed) + len(survivors)} of those listed tried so far; "
+            f"survivors: {', '.join(survivors) or 'none'}."
         )
     return lines

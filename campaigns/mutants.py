@@ -74,7 +74,7 @@ def run(
             show(f"{len(tried):3d}/{len(chosen)} {mutant.file}: {mutant.name}: {verdict}")
     show(f"survivors: {', '.join(survivors) or 'none'}")
     killed = [mutant.name for mutant in tried if mutant.name not in survivors]
-    return {"listed": len(MUTANTS), "killed": killed, "survivors": survivors}
+    return {"killed": killed, "survivors": survivors}
 
 
 def copy_source(place: Path, source: Path = ROOT / "src") -> Path:

@@ -31,5 +31,4 @@ def test_mutants_apply_once_and_their_tests_are_there():
 def test_figures_are_of_mutants_that_are_there():
     mutants = json.loads(FIGURES.read_text(encoding="utf-8"))["mutants"]
     names = {mutant.name for mutant in MUTANTS}
-    assert mutants["listed"] == len(names)
     assert {*mutants["killed"], *mutants["survivors"]} <= names

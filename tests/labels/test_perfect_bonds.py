@@ -250,8 +250,8 @@ def p_value_of_past(fresh):
     def p_value(n_draws, seed):
         labels = np.empty((n_draws, 4), np.uint8)
         key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-        law = random_cluster(BoltzmannModel(CHAIN, 3), 2.0, 2)
-        _lengthen(law, fresh, key, bond_scratch(4), labels)
+        bonds = random_cluster(BoltzmannModel(CHAIN, 3), 2.0, 2)
+        _lengthen(bonds, fresh, key, bond_scratch(4), labels)
         return p_value_of_counts(np.bincount(state_index(labels, 3), minlength=81), law)
 
     return p_value

@@ -54,7 +54,9 @@ else:
             if "cannot cache function" not in str(error):
                 raise
             return numba.njit(**options)(function)
-        _CACHES.add(compiled.stats.cache_path)
+        # With NUMBA_DISABLE_JIT, numba returns the function itself.
+        if hasattr(compiled, "stats"):
+            _CACHES.add(compiled.stats.cache_path)
         return compiled
 
     def inline_kernel(function: Callable) -> Any:

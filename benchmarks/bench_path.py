@@ -59,17 +59,6 @@ def run(report: Report) -> None:
         report.line("E beta", posterior.beta_mean, "", against="1.457 (SPEC)")
         report.line("E k", posterior.k_mean, "", against="15.0 (SPEC)")
 
-    report.section("The paper's grid: Gibbs, 50 x 12, 500 + 10,000 sweeps, 2 threads")
-    table, clock, work = measure(
-        lambda: path_table(graph, 2, beta_max=BETA_MAX, grid="paper", random_state=0, n_jobs=2)
-    )
-    report.line("by the clock", clock, "s")
-    report.line("of processors", work, "s")
-    exact = path_table(graph, 2, beta_max=BETA_MAX, random_state=1, n_jobs=2)
-    for k in (12, 57, 125):
-        gap = table.log_normalizer(BETA_MAX, k) - exact.log_normalizer(BETA_MAX, k)
-        report.line(f"log Z(4, {k}) less that of the table above", gap, "", against="0 if unbiased")
-
 
 def _rms(values: np.ndarray) -> float:
     return float(np.sqrt(np.nanmean(values**2)))

@@ -123,7 +123,6 @@ def test_beyond_its_range_it_says_so(beta, k, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"grid": "fine"}, "grid must be 'adaptive' or 'paper'"),
         ({"beta_max": 0.0}, "beta_max must be positive"),
         ({"beta_max": -1.0}, "beta_max must be at least 0"),
         ({"k_max": 9}, "k must be an integer in 1..8"),

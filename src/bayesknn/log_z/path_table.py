@@ -1,8 +1,8 @@
 """Path sampling: the table of log Z(beta, k) for all k and beta (Section 3.3, sec:path).
 
 The paper estimates E[S] by Gibbs sampling on a 50 x 12 grid and integrates by the trapezium rule
-(:mod:`bayesknn.log_z.paper_table`). By default chains are Swendsen-Wang, which do not get stuck at
-large beta, both ends of the path are used (:mod:`bayesknn.log_z.ladder`), small k are computed
+(:mod:`bayesknn.paper.gibbs_table`). Here chains are Swendsen-Wang, which do not get stuck at large
+beta, both ends of the path are used (:mod:`bayesknn.log_z.ladder`), small k are computed
 exactly, and ladders stand at some k, near enough to each other that the k between follow from both
 neighbours by reweighting. They run on until the error is small enough where it matters.
 """
@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesknn._utils.checks import check_count
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import seeds_for
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.log_z.ladder import TOP, Ladder, place_pilots
-from bayesknn.log_z.paper_table import run_paper_grid
 from bayesknn.log_z.resampling import N_REPLICATES, find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.log_z.table import PathTable, take_fingerprint
@@ -62,15 +60,11 @@ def path_table(
     *,
     k_max: int | None = None,
     beta_max: float = 4.0,
-    grid: str = "adaptive",
     labels: Any = None,
     prior: Prior | None = None,
     class_weight: Any = None,
     tolerance: float = 0.05,
     exact: bool = True,
-    grid_shape: tuple[int, int | None] = (50, None),
-    n_sweeps: int = 10_000,
-    n_warmup: int = 500,
     random_state: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -84,11 +78,6 @@ def path_table(
     k_max : int, optional
         By default that of the graph.
     beta_max : float
-    grid : {"adaptive", "paper"}
-        ``"adaptive"``: Swendsen-Wang chains, run until ``tolerance`` is met. ``"paper"``: Gibbs
-        sampling on a grid of fixed size, whatever the tolerance. Its chains do not converge at
-        large beta, where log Z comes out too small by several units that its error does not know
-        of; it is there to reproduce the paper.
     labels : array-like of shape (n,), optional
         Where the posterior of (beta, k) given these labels is, ``tolerance`` is met; elsewhere
         log Z is known less well, as :meth:`PathTable.error` tells. Without labels the tolerance
@@ -101,11 +90,6 @@ def path_table(
         Standard error of log Z that is asked for.
     exact : bool
         Whether to compute log Z exactly at those small k where that is cheap.
-    grid_shape : (int, int or None)
-        With ``grid="paper"``: how many beta and how many k, both evenly spaced; None for the k of
-        the paper, 1, 10, 20, ... and ``k_max``.
-    n_sweeps, n_warmup : int
-        With ``grid="paper"``: sweeps of each chain that count, and those before.
     random_state : None, int, SeedSequence, Generator or RandomState
     n_jobs : int, optional
         Threads, as in joblib. The table does not depend on them.
@@ -138,8 +122,6 @@ def path_table(
     beta_max = check_beta(beta_max, "beta_max")
     if beta_max == 0.0:
         raise ValueError("beta_max must be positive, got 0.0")
-    if grid not in ("adaptive", "paper"):
-        raise ValueError(f"grid must be 'adaptive' or 'paper', got {grid!r}")
     observed = None if labels is None else model.agreement(model.check_labels(labels))
     seeds = seeds_for(random_state, "log Z table", model.fingerprint)
     shared: dict[str, Any] = {
@@ -147,31 +129,12 @@ def path_table(
         "n_classes": model.n_classes,
         "beta_max": beta_max,
         "class_weight": model.class_weight,
-        "grid": grid,
         "fingerprint": take_fingerprint(model.graph, k_max, model.n_classes, model.class_weight),
     }
     with (
         progress("Following the path", verbose=verbose) as report,
         Simulation(model, seeds, n_jobs, report) as simulation,
     ):
-        if grid == "paper":
-            found = run_paper_grid(
-                model.graph, model.n_classes, model.class_weight, k_max, beta_max, seeds,
-                grid_shape=_check_shape(grid_shape),
-                n_sweeps=check_count(n_sweeps, "n_sweeps", 2),
-                n_warmup=check_count(n_warmup, "n_warmup", 0),
-                each=simulation.each,
-            )  # fmt: skip
-            return PathTable(
-                **shared,
-                betas=found.betas,
-                log_normalizers=found.log_normalizers,
-                means=found.means,
-                slopes=np.zeros_like(found.means),
-                closure=np.full(k_max, np.nan),
-                is_exact=np.zeros(k_max, bool),
-                n_sweeps=found.n_sweeps,
-            )
         sampler = PathSampler(simulation, beta_max, _check_tolerance(tolerance))
         n_exact = sampler.eliminate(k_max) if exact else 0
         if n_exact < k_max:
@@ -463,14 +426,3 @@ def _check_tolerance(tolerance: Any) -> float:
     if isinstance(tolerance, int | float | np.number) and np.isfinite(tolerance) and tolerance > 0:
         return float(tolerance)
     raise ValueError(f"tolerance must be a positive number, got {tolerance!r}")
-
-
-def _check_shape(grid_shape: Any) -> tuple[int, int | None]:
-    try:
-        n_betas, n_k = grid_shape
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"grid_shape must be two integers, how many beta and how many k, got {grid_shape!r}"
-        ) from None
-    n_betas = check_count(n_betas, "grid_shape[0]", 2)
-    return n_betas, None if n_k is None else check_count(n_k, "grid_shape[1]", 1)

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import BPoly, CubicHermiteSpline
+from scipy.interpolate import BPoly
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.saving import reading
@@ -22,7 +22,7 @@ from bayesknn.log_z.resampling import find_error
 from bayesknn.model.checks import check_betas, check_class_weight
 
 _FORMAT = "bayesknn path table 1"
-_SCALARS = ("n_points", "n_classes", "beta_max", "grid", "n_sweeps")
+_SCALARS = ("n_points", "n_classes", "beta_max", "n_sweeps")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +37,11 @@ class PathTable:
     n_points, n_classes : int
     beta_max : float
     class_weight : ndarray of shape (n_classes,) or None
-    grid : {"adaptive", "paper"}
     betas : ndarray of shape (n_betas,)
         Evenly spaced from 0 to ``beta_max``.
     log_normalizers, means, slopes : ndarray of shape (n_replicates, k_max, n_betas)
         log Z, E[S_k] / k and Var[S_k] / k**2, as estimated (row 0) and in resampled versions,
-        whose spread is the Monte Carlo error. The paper's grid knows no variances.
+        whose spread is the Monte Carlo error.
     closure : ndarray of shape (k_max,)
         The gap between log Z integrated from beta = 0 and log Z found at the far end, in standard
         errors: about normal if all is well. NaN where log Z was computed exactly or comes from
@@ -63,7 +62,6 @@ class PathTable:
     n_classes: int
     beta_max: float
     class_weight: np.ndarray | None
-    grid: str
     betas: np.ndarray
     log_normalizers: np.ndarray
     means: np.ndarray
@@ -84,24 +82,21 @@ class PathTable:
     def __repr__(self) -> str:
         return (
             f"PathTable(n_points={self.n_points}, n_classes={self.n_classes}, "
-            f"k_max={self.k_max}, beta_max={self.beta_max:g}, grid={self.grid!r})"
+            f"k_max={self.k_max}, beta_max={self.beta_max:g})"
         )
 
-    def _spline(self, where: Any) -> BPoly | CubicHermiteSpline:
+    def _spline(self, where: Any) -> BPoly:
         """Return the curve between the nodes for some replicates and k."""
         values, means = self.log_normalizers[where], self.means[where]
-        if self.grid == "paper":
-            # Slopes are linear between nodes, and values those of the trapezium rule for them.
-            return CubicHermiteSpline(self.betas, values, means, axis=-1)
         parts = np.stack([values, means, self.slopes[where]])
         return BPoly.from_derivatives(self.betas, np.moveaxis(parts, -1, 0))
 
     @cached_property
-    def _estimates(self) -> dict[int, BPoly | CubicHermiteSpline]:
+    def _estimates(self) -> dict[int, BPoly]:
         # Each is computed once, because chains ask often.
         return {}
 
-    def _estimate(self, k: int) -> BPoly | CubicHermiteSpline:
+    def _estimate(self, k: int) -> BPoly:
         if k not in self._estimates:
             self._estimates[k] = self._spline((0, k - 1))
         return self._estimates[k]
@@ -139,8 +134,7 @@ class PathTable:
         ndarray of shape (n_replicates,) + shape of ``beta``
         """
         betas, k = self._check(beta, k)
-        values = self._spline((slice(None), k - 1))(betas)
-        return values if self.grid == "paper" else np.moveaxis(values, -1, 0)
+        return np.moveaxis(self._spline((slice(None), k - 1))(betas), -1, 0)
 
     def error(self, beta: Any, k: int) -> Any:
         """Return the Monte Carlo standard error of log Z(beta, k).
@@ -230,7 +224,9 @@ class PathTable:
             raise _refusal(path) from error
         with reading(f"the table {path}", arrays.pop("version", None)):
             try:
-                if str(arrays.pop("format")) != _FORMAT:
+                # Version 0.1.0 wrote the paper's own tables too, which were of another kind.
+                is_ours = str(arrays.pop("grid", "adaptive")) == "adaptive"
+                if str(arrays.pop("format")) != _FORMAT or not is_ours:
                     raise ValueError
                 for name in _SCALARS:
                     arrays[name] = arrays[name].item()

@@ -5,7 +5,7 @@ import pytest
 
 from bayesknn.graph import NeighborGraph, find_components
 from bayesknn.labels.memory_layout import lay_out_in_memory
-from bayesknn.log_z import ends
+from bayesknn.log_z import ladder
 from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.model import BoltzmannModel
 from tests.model.enumeration import enumerate_log_normalizer, exact_law
@@ -25,7 +25,7 @@ def test_weight_over_chance_is_the_constant(weights):
     of_points = np.empty(8, int)
     of_points[layout.order] = components
     is_plain = np.all([np.ptp(states[:, of_points == c], axis=1) == 0 for c in (0, 1)], axis=0)
-    found = ends.log_plain_weight(BoltzmannModel(GRAPH, 3, weights), components, BETA) - np.log(
+    found = ladder.log_plain_weight(BoltzmannModel(GRAPH, 3, weights), components, BETA) - np.log(
         law[is_plain].sum()
     )
     assert found == pytest.approx(enumerate_log_normalizer(GRAPH, BETA, 2, 3, weights))
@@ -43,7 +43,7 @@ def p_value_of_ends(weights):
                 length=20, components=find_components(layout.neighbors[:2]),
             )  # fmt: skip
             pair.advance(2000)
-            values = ends.log_z_from_plain(pair)
+            values = ladder.log_z_from_plain(pair)
             scores.append((values[0] - exact) / values[1:].std())
         return p_value_of_z(np.sum(scores) / np.sqrt(n_ends) / 1.1)
 
@@ -58,7 +58,7 @@ def test_estimate_is_unbiased(weights):
 def test_components_taken_for_one_are_rejected(monkeypatch):
     # The chance is that of two plain components, the weight that of one.
     monkeypatch.setattr(
-        ends,
+        ladder,
         "log_plain_weight",
         lambda model, components, beta: beta * len(components) + np.log(3),
     )

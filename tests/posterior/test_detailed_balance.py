@@ -11,8 +11,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.posterior.label_chains import _log_auxiliary, _log_exchange
-from bayesknn.posterior.plug_in import PlugIn
+from bayesknn.posterior.label_chains import PlugIn, _log_auxiliary, _log_exchange
 from bayesknn.posterior.proposals import _acceptance
 
 N_CLASSES = 3

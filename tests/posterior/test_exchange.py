@@ -9,7 +9,7 @@ from bayesknn.likelihood import PseudoLikelihood
 from bayesknn.model import ArrayPrior, FunctionPrior, UniformPrior
 from bayesknn.posterior import exchange
 from bayesknn.posterior.chains import run_chains
-from bayesknn.posterior.compiled_prior import _log_prior, tabulate_prior
+from bayesknn.posterior.label_chains import _log_prior, tabulate_prior
 from tests.posterior.label_chain_cases import (
     BETA_MAX,
     EXCHANGE_CASES,

@@ -14,7 +14,7 @@ from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior, race
-from bayesknn.posterior.race import _fill_in, run_race
+from bayesknn.posterior.race import _fill_in, find_behind, run_race
 from bayesknn.posterior.ridge import Anchors, judge
 from bayesknn.posterior.ridge_target import Target
 from tests.model.graphs import ripley_graph
@@ -114,6 +114,29 @@ def test_a_long_tail_that_moves_the_mean_is_worked_on():
     excess, imprecise = judge(ks, score, tolerance=0.05)
     assert excess > 1
     assert np.isin(np.flatnonzero(ks > 40), imprecise).all()
+
+
+def test_a_k_in_doubt_is_kept():
+    score = np.tile([0.0, -20.0, -20.0], (3, 1))
+    assert find_behind(score, np.array([1.0, 1.0, 15.0])).tolist() == [0.0, 20.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [UniformPrior(4, BETA_MAX), on_interval(2.0, 2.01), on_interval(0.1, 0.11)],
+    ids=["flat", "above", "below"],
+)
+def test_a_step_leads_to_the_top(prior):
+    exact = ExactLikelihood(*small_data(2))
+    target = Target(CoherentLikelihood(*small_data(2)), prior)
+    betas = np.linspace(*target.limits[3], 2001)
+    top = betas[np.argmax(exact.log_density(betas, 3))]
+    # From near the top, where a parabola is what log Z is.
+    beta, h = top + 0.02, 1e-3
+    log_f = np.array([exact.log_density(beta + at, 3) for at in (-h, 0.0, h)])
+    mean = target.observed[2] / 3 - (log_f[2] - log_f[0]) / (2 * h)
+    variance = -(log_f[2] - 2 * log_f[1] + log_f[0]) / h**2
+    assert beta + target.find_step(3, beta, mean, variance) == pytest.approx(top, abs=4e-3)
 
 
 def run(prior, k_max=125, tolerance=0.2):

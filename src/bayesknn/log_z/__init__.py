@@ -2,7 +2,7 @@
 
 ``chains`` runs Swendsen-Wang at one setting, ``reweighting`` says what its draws tell of other k,
 ``bridge`` takes log Z from one setting to another, ``resampling`` gives every estimate its error,
-``ladder`` leads from beta = 0 to the far end (``ends``) at one k. ``path_table`` is the table for
+``ladder`` leads from beta = 0 to the far end at one k. ``path_table`` is the table for
 all k; the posterior uses the same along its ridge (:mod:`bayesknn.posterior.ridge`).
 """
 

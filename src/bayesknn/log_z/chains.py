@@ -135,7 +135,7 @@ class ChainPair:
         Sweeps that leave it are undone, which leaves the restricted law as it is.
     components : ndarray of shape (n,), optional
         Which component of the graph each point is in: then the probability that each of them has
-        one class throughout is recorded too (:mod:`bayesknn.log_z.ends`).
+        one class throughout is recorded too (:mod:`bayesknn.log_z.ladder`).
 
     Examples
     --------

@@ -1,9 +1,17 @@
 """log Z at one k for every beta, from both ends (Section 3.3, path sampling).
 
-``log Z(0) = n log G``, and at the far end log Z is known again (:mod:`bayesknn.log_z.ends`). Pairs
-of chains stand between, near enough to each other that log Z can be bridged. What the bridges miss
-at the far end is the closure error, and is spread over them in proportion to their variances: that
-is least squares.
+``log Z(0) = n log G``, and at the far end log Z is known again. Pairs of chains stand between, near
+enough to each other that log Z can be bridged. What the bridges miss at the far end is the closure
+error, and is spread over them in proportion to their variances: that is least squares.
+
+At the far end most components of the graph have one class. Call a labelling plain if every
+connected component of the graph of k has. The plain labellings weigh
+``W(beta) = prod over components c of sum over g of exp(beta a_g n_c)`` together, so
+``log Z = log W - log P(plain)`` at every beta, with no limit taken. Given the clusters of a
+Swendsen-Wang sweep the colours are independent, and the probability that the labelling is plain is
+known: ``G ** (components - clusters)`` without class weights. Its average is an estimate of
+P(plain) that is precise once there are only a few clusters too many. The path can therefore stop
+there: no tail is cut off.
 
 At a first-order transition chains do not cross between disordered and ordered labels in any
 reasonable time. There the labels are divided by their agreement with the nearest neighbours, and
@@ -23,6 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator
+from scipy.special import logsumexp
 
 from bayesknn._utils.random import Purpose
 from bayesknn.graph import find_components
@@ -30,9 +39,9 @@ from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.log_z.bridge import ENOUGH, add_up, bridge, bridge_all
 from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window, find_inflation
 from bayesknn.log_z.curve import Coexistence, Curve
-from bayesknn.log_z.ends import clusters_too_many, log_z_from_plain
-from bayesknn.log_z.resampling import N_REPLICATES, find_error
+from bayesknn.log_z.resampling import N_REPLICATES, find_error, join
 from bayesknn.log_z.simulation import Pilot, Simulation
+from bayesknn.model import BoltzmannModel
 
 # Pilots stand on a lattice of which so many places reach beta_max; each k starts with so few.
 _COARSE = 8
@@ -479,3 +488,32 @@ def log_z_at(
 def _name(beta: float) -> int:
     """Return a number that stands for a beta in the keys of random numbers."""
     return round(beta * 2**40)
+
+
+def log_plain_weight(model: BoltzmannModel, components: np.ndarray, beta: float) -> float:
+    """Return log W(beta), the total weight of the plain labellings."""
+    sizes = np.bincount(components)
+    return float(logsumexp(beta * np.outer(sizes, model.weights), axis=1).sum())
+
+
+def clusters_too_many(pair: ChainPair) -> float:
+    """Return about log(1 + relative variance) of a record of P(plain).
+
+    It comes from the mean number of clusters too many, as if that were Poisson: where a few
+    records dominate the others, their own variance does not show it.
+    """
+    return float(pair.plain[:, :, 1].mean() * (1 - 1 / pair.model.n_classes) ** 2)
+
+
+def log_z_from_plain(pair: ChainPair) -> np.ndarray:
+    """Return log Z at a pair that records P(plain), in every replicate."""
+    chance = pair.plain[:, :, 0]
+    averages = pair.resample(chance)
+    rng = np.random.default_rng([int(pair.keys[-1]), 1])
+    unseen = rng.normal(size=N_REPLICATES - 1) / (N_CHAINS * pair.n_records)
+    averages[1:] += averages[0] * unseen
+    weight = log_plain_weight(pair.model, pair.components, pair.beta)
+    # The log of a mean is on average too low by half the mean's relative variance.
+    batches = join(pair.batch(chance))
+    bias = batches.var(ddof=1) / len(batches) / averages[0] ** 2 / 2
+    return weight - np.log(np.maximum(averages, averages[0] / 20)) - bias

@@ -9,11 +9,14 @@ so that the constants Z cancel in (the paper's first factor should read Z(beta,k
         * pi(beta', k') Q(k', k) J(theta') / {pi(beta, k) Q(k, k') J(theta)}.
 
 The plug-in starts at the maximum of the pseudo-likelihood and is replaced by an average over the
-chain in a first stage (Section 4). Wherever it is, the chain is right, but with g far from
-f(. | beta, k) it sticks: a z that g finds likely and f does not is not given up for thousands of
-moves. Given (beta, k) the law of z is g itself, so each move here first refreshes z by a few
-Swendsen-Wang sweeps at the plug-in, which leave g invariant. That costs little and frees the
-chain; without them (``n_refresh=0``) the scheme is the one of the paper.
+chain in a first stage (Section 4). The paper does so once, after 10,000 moves, from a chain that
+hardly moves while the estimate is bad; here it is done after every doubling of the number of moves,
+each time with the moves since the last. The average is the median of k, which unlike the mean is a
+value that the chain has seen, and the mean of beta over the moves that ended there. Wherever it is,
+the chain is right, but with g far from f(. | beta, k) it sticks: a z that g finds likely and f does
+not is not given up for thousands of moves. Given (beta, k) the law of z is g itself, so each move
+here first refreshes z by a few Swendsen-Wang sweeps at the plug-in, which leave g invariant. That
+costs little and frees the chain; without them (``n_refresh=0``) the scheme is the one of the paper.
 """
 
 from __future__ import annotations
@@ -25,10 +28,11 @@ import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.posterior.chain_arguments import describe_arguments
-from bayesknn.posterior.chains import sample_posterior
-from bayesknn.posterior.label_chains import LabelChain, State, plan_label_chain
-from bayesknn.posterior.plug_in import PlugIn, check_plug_in, first_plug_in, plan_updates
+from bayesknn.likelihood.pseudo import PseudoLikelihood
+from bayesknn.model import Prior
+from bayesknn.model.checks import check_beta
+from bayesknn.posterior.chains import describe_arguments, sample_posterior
+from bayesknn.posterior.label_chains import LabelChain, PlugIn, State, plan_label_chain
 
 if TYPE_CHECKING:
     import xarray
@@ -172,6 +176,31 @@ def auxiliary(
         n_jobs=n_jobs,
         verbose=verbose,
     )
+
+
+def first_plug_in(likelihood: CoherentLikelihood, prior: Prior) -> tuple[float, int]:
+    """Return the maximum of the pseudo-likelihood among the k that the prior allows."""
+    pseudo = PseudoLikelihood(
+        likelihood.graph, likelihood.labels, likelihood.n_classes, likelihood.class_weight
+    )
+    maxima = pseudo.maximize_each_k(prior.beta_max)
+    at = int(np.argmax(maxima.log_value[: prior.k_max]))
+    return float(maxima.beta[at]), at + 1
+
+
+def check_plug_in(plug_in: Any, likelihood: CoherentLikelihood) -> tuple[float, int]:
+    """Return the user's plug-in as (beta, k), or say what is wrong with it."""
+    try:
+        beta, k = plug_in
+    except (TypeError, ValueError):
+        raise ValueError(f"plug_in must be a pair (beta, k), got {plug_in!r}") from None
+    return check_beta(beta, "beta of plug_in"), likelihood.graph.check_k(k)
+
+
+def plan_updates(n_moves: int, n_plug_ins: int) -> tuple[int, ...]:
+    """Return after which moves to replace the plug-in: the last, half of it, a quarter, ..."""
+    halves = {n_moves >> j for j in range(n_plug_ins)}
+    return tuple(sorted(halves - {0}))
 
 
 def _find_stands(tree: xarray.DataTree) -> list[str]:

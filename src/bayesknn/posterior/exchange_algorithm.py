@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.posterior.chain_arguments import describe_arguments
-from bayesknn.posterior.chains import sample_posterior
+from bayesknn.posterior.chains import describe_arguments, sample_posterior
 from bayesknn.posterior.label_chains import LabelChain, plan_label_chain
 
 if TYPE_CHECKING:

@@ -4,7 +4,9 @@ The exchange algorithm (``exchange_algorithm.py``) and the auxiliary-variable sc
 (``auxiliary_variables.py``) make the same moves and differ in the ratio by which they accept; the
 moves are made here, in compiled blocks. ``thin`` moves make one iteration of
 :mod:`bayesknn.posterior.chains`. The random numbers of a move are a function of (key, move), so
-that blocks may be cut anywhere.
+that blocks may be cut anywhere. A uniform prior and one given by an array become a table that
+compiled code interpolates; any other is a function in Python, and chains come back for it in every
+move.
 """
 
 from __future__ import annotations
@@ -29,10 +31,8 @@ from bayesknn.labels.label_sampler import (
 )
 from bayesknn.labels.swendsen_wang import bond_rate
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.model import as_prior
+from bayesknn.model import ArrayPrior, Prior, UniformPrior, as_prior
 from bayesknn.posterior.chains import Sampler
-from bayesknn.posterior.compiled_prior import _log_prior, tabulate_prior
-from bayesknn.posterior.plug_in import PlugIn, _follow
 from bayesknn.posterior.proposals import (
     FREE_SLOT,
     Tuning,
@@ -52,6 +52,25 @@ SCHEMES = ("alternating", "joint")
 DRAW_SLOT, REFRESH_SLOT = FREE_SLOT, FREE_SLOT + 1
 # How many draws look for a bias of the labels: this share of those of the run, within limits.
 _PROBE_SHARE, _N_DOUBTS = 0.01, (64, 1024)
+
+
+class PlugIn(NamedTuple):
+    """The plug-in estimate and what the next one is made of.
+
+    Attributes
+    ----------
+    beta : float
+    k : int
+    counts : ndarray of shape (k_max,), dtype int64
+        How many moves have ended at each k since the estimate was last replaced.
+    beta_sums : ndarray of shape (k_max,)
+        The sum of beta over them.
+    """
+
+    beta: float
+    k: int
+    counts: np.ndarray
+    beta_sums: np.ndarray
 
 
 class State(NamedTuple):
@@ -98,7 +117,7 @@ class Problem(NamedTuple):
     observed : ndarray of shape (k_max,)
         S_k of the data.
     table : ndarray
-        The prior; see :func:`bayesknn.posterior.compiled_prior.tabulate_prior`.
+        The prior; see :func:`tabulate_prior`.
     walk : Walk
     """
 
@@ -234,12 +253,65 @@ def plan_label_chain(
     }
 
 
+def tabulate_prior(prior: Prior) -> np.ndarray | None:
+    """Return the density for each k, in equal steps of beta; None where only Python knows it.
+
+    Returns
+    -------
+    ndarray of shape (k_max, n_betas), or None
+        One column where the density does not depend on beta.
+
+    Examples
+    --------
+    >>> from bayesknn.model import UniformPrior
+    >>> from bayesknn.posterior.label_chains import tabulate_prior
+    >>> tabulate_prior(UniformPrior(k_max=3, beta_max=4.0)).shape
+    (3, 1)
+    """
+    if type(prior) is UniformPrior:
+        return np.full((prior.k_max, 1), 1.0 / (prior.k_max * prior.beta_max))
+    if type(prior) is ArrayPrior:
+        return np.array(prior.values).reshape(prior.k_max, -1)
+    return None
+
+
 def _new_moves(size: int, plug_in_size: int) -> Moves:
     real = np.empty((3, size))
     return Moves(
         real[0], np.empty(size, np.int64), real[1], real[2],
         np.empty(plug_in_size), np.empty(plug_in_size, np.int64),
     )  # fmt: skip
+
+
+@kernel
+def _log_prior(table, beta_max, beta, k):
+    """Log density at (beta, k), by linear interpolation in beta."""
+    row = table[k - 1]
+    density = row[0]
+    if row.size > 1:
+        last = row.size - 1
+        place = beta * (last / beta_max)
+        column = min(np.int64(place), last - 1)
+        share = place - column
+        density = row[column] * (1.0 - share) + row[column + 1] * share
+    return math.log(density) if density > 0.0 else -math.inf
+
+
+@kernel
+def _follow(plug_in, beta, k, n_done, updates):
+    """Count a move that ended at (beta, k), and replace the plug-in when it is time."""
+    if updates.size == 0 or n_done > updates[-1]:
+        return plug_in
+    counts, beta_sums = plug_in.counts, plug_in.beta_sums
+    counts[k - 1] += 1
+    beta_sums[k - 1] += beta
+    if not np.any(updates == n_done):
+        return plug_in
+    at = np.searchsorted(2 * np.cumsum(counts), counts.sum())
+    beta = beta_sums[at] / counts[at]
+    counts[:] = 0
+    beta_sums[:] = 0.0
+    return PlugIn(beta, at + 1, counts, beta_sums)
 
 
 @kernel

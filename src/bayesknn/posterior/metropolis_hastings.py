@@ -21,8 +21,7 @@ import numpy as np
 from bayesknn._utils.checks import check_choice
 from bayesknn.model import as_prior
 from bayesknn.model.boltzmann import fingerprint
-from bayesknn.posterior.chain_arguments import describe_arguments
-from bayesknn.posterior.chains import Sampler, sample_posterior
+from bayesknn.posterior.chains import Sampler, describe_arguments, sample_posterior
 from bayesknn.posterior.proposals import (
     BETA_ONLY,
     FREE_SLOT,

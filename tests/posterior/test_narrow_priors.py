@@ -15,9 +15,8 @@ from bayesknn.likelihood import (
 from bayesknn.model import ArrayPrior, BoltzmannModel, FunctionPrior
 from bayesknn.posterior import exchange, grid_posterior, metropolis
 from bayesknn.posterior.race import bound_posterior
-from bayesknn.posterior.ridge_target import Target
-from bayesknn.posterior.routes import Target as RouteTarget
-from bayesknn.posterior.routes import find_posterior
+from bayesknn.posterior.ridge_target import LogPosterior
+from bayesknn.posterior.routes import Target, find_posterior
 from tests.posterior.test_grid import small_data
 
 BETA_MAX = 4.0
@@ -105,7 +104,7 @@ def test_the_bound_without_simulation_is_one_under_a_narrow_prior():
     exact = ExactLikelihood(*small_data(2))
     for name, (prior, _) in PRIORS.items():
         evidence, k_probabilities, _ = sum_densely(exact, name)
-        target = Target(likelihood, prior)
+        target = LogPosterior(likelihood, prior)
         for k in range(1, 5):
             truth = evidence + np.log(k_probabilities[k - 1])
             assert truth < bound_posterior(target, k) + 1e-6, (name, k)
@@ -129,6 +128,6 @@ def test_chains_start_where_the_mass_is(function, cls):
 @pytest.mark.filterwarnings("ignore::bayesknn.exceptions.MixingWarning")
 def test_the_error_of_log_z_is_that_at_the_mode():
     graph, labels, n_classes, _ = small_data(2)
-    target = RouteTarget("coherent", BoltzmannModel(graph, n_classes), labels, PRIORS["flat"][0])
+    target = Target("coherent", BoltzmannModel(graph, n_classes), labels, PRIORS["flat"][0])
     route = find_posterior(target, "metropolis", random_state=0)
     assert 0.0 <= route.report["log_normalizer_error"] < 0.1

@@ -16,7 +16,7 @@ from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior, race
 from bayesknn.posterior.race import _fill_in, find_behind, run_race
 from bayesknn.posterior.ridge import Anchors, judge
-from bayesknn.posterior.ridge_target import Target
+from bayesknn.posterior.ridge_target import LogPosterior
 from tests.model.graphs import ripley_graph
 from tests.posterior.test_grid import small_data
 from tests.statistical import check, p_value_of_z
@@ -128,7 +128,7 @@ def test_a_k_in_doubt_is_kept():
 )
 def test_a_step_leads_to_the_top(prior):
     exact = ExactLikelihood(*small_data(2))
-    target = Target(CoherentLikelihood(*small_data(2)), prior)
+    target = LogPosterior(CoherentLikelihood(*small_data(2)), prior)
     betas = np.linspace(*target.limits[3], 2001)
     top = betas[np.argmax(exact.log_density(betas, 3))]
     # From near the top, where a parabola is what log Z is.
@@ -141,7 +141,7 @@ def test_a_step_leads_to_the_top(prior):
 
 def run(prior, k_max=125, tolerance=0.2):
     likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
-    target = Target(likelihood, prior)
+    target = LogPosterior(likelihood, prior)
     with Simulation(likelihood.model, np.random.SeedSequence(0)) as simulation:
         anchors = Anchors(simulation, target, run_race(simulation, target)[0], np.inf)
         return anchors, anchors.measure(tolerance)
@@ -171,10 +171,10 @@ def test_every_k_is_an_anchor_where_the_prior_of_beta_differs():
 
 def test_limits_are_the_ends_of_the_support():
     likelihood = CoherentLikelihood(*small_data(2))
-    limits = Target(likelihood, on_interval(1.02, 1.04, k_max=2)).limits
+    limits = LogPosterior(likelihood, on_interval(1.02, 1.04, k_max=2)).limits
     assert list(limits) == [1, 2]
     assert np.allclose(limits[1], (1.02, 1.04), atol=1e-9)
-    whole = Target(likelihood, UniformPrior(3, 2.0)).limits
+    whole = LogPosterior(likelihood, UniformPrior(3, 2.0)).limits
     assert whole == dict.fromkeys((1, 2, 3), (0.0, 2.0))
 
 
@@ -248,7 +248,7 @@ def test_points_that_are_relabelled_give_the_same_posterior(monkeypatch):
     data, prior = small_data(2, 150), UniformPrior(2, BETA_MAX)
     likelihood = CoherentLikelihood(*data)
     with Simulation(likelihood.model, np.random.SeedSequence(0)) as simulation:
-        target = Target(likelihood, prior)
+        target = LogPosterior(likelihood, prior)
         Anchors(simulation, target, run_race(simulation, target)[0], np.inf).measure(0.1)
         assert simulation.layout.neighbors is not likelihood.graph.neighbors
         assert not np.array_equal(simulation.layout.order, np.arange(150))

@@ -23,7 +23,8 @@ from bayesknn.log_z.resampling import N_REPLICATES, find_error
 
 # Overlap (1/4 for equal laws, .04 for normal ones with a variance of D of 9) that is enough.
 ENOUGH = 0.04
-_MAX_PARTS = 16
+# Parts into which the way from one pair to the next is cut at most: each takes a run of its own.
+MAX_PARTS = 16
 
 
 class Step(NamedTuple):
@@ -50,7 +51,7 @@ class Step(NamedTuple):
         """Into how many parts this step should be cut."""
         if self.overlap >= ENOUGH:
             return 1
-        return min(max(2, int(np.ceil(np.sqrt(self.variance / 4)))), _MAX_PARTS)
+        return min(max(2, int(np.ceil(np.sqrt(self.variance / 4)))), MAX_PARTS)
 
 
 def bridge(before: ChainPair, after: ChainPair) -> Step:

@@ -31,8 +31,8 @@ from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.pseudo import PseudoLikelihood
 from bayesknn.model import Prior
 from bayesknn.model.checks import check_beta
-from bayesknn.posterior.chains import describe_arguments, sample_posterior
-from bayesknn.posterior.label_chains import LabelChain, PlugIn, State, plan_label_chain
+from bayesknn.posterior.chains import State, describe_arguments, sample_posterior
+from bayesknn.posterior.label_chains import LabelChain, PlugIn, plan_label_chain
 
 if TYPE_CHECKING:
     import xarray

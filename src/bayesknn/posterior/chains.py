@@ -103,14 +103,38 @@ _ARGUMENTS = {
 }
 
 
+class State(NamedTuple):
+    """What the next move needs.
+
+    Attributes
+    ----------
+    theta : float
+        logit(beta / beta_max).
+    k : int
+    log_density : float
+        Log of what the target is at (beta, k): likelihood times prior, or the prior alone where
+        labels are drawn in place of computing a likelihood.
+    tuning : Tuning
+    plug_in : PlugIn, or an empty tuple
+        Of the auxiliary-variable scheme.
+    labels : ndarray of shape (n,), or empty
+        Its auxiliary labels z, in the order of the sampler's layout.
+    """
+
+    theta: float
+    k: int
+    log_density: float
+    tuning: Tuning
+    plug_in: Any = ()
+    labels: Any = ()
+
+
 @dataclass(frozen=True)
 class Sampler:
     """One algorithm with its prior and its moves: what a chain is made of.
 
-    A state is a named tuple of numbers, arrays and further named tuples. Among its fields are
-    ``theta``, ``k`` and ``tuning``, a :class:`bayesknn.posterior.proposals.Tuning`. A sampler is
-    sent to the workers, so it must pickle. An algorithm adds ``name``, ``start``, ``advance`` and
-    what stands for its data.
+    A sampler is sent to the workers, so it must pickle. An algorithm adds ``name``, ``start``,
+    ``advance`` and what stands for its data.
 
     Attributes
     ----------
@@ -144,13 +168,13 @@ class Sampler:
         """The observed labels, where the algorithm knows them."""
         return None
 
-    def start(self, theta: float, k: int) -> Any:
+    def start(self, theta: float, k: int) -> State | None:
         """Return the state at (theta, k), or None where the target is zero or not a number."""
         raise NotImplementedError
 
     def advance(
-        self, state: Any, key: np.uint64, first: int, last: int
-    ) -> tuple[Any, dict[str, np.ndarray]]:
+        self, state: State, key: np.uint64, first: int, last: int
+    ) -> tuple[State, dict[str, np.ndarray]]:
         """Make iterations ``first..last - 1``.
 
         Returns the new state and, for each iteration, ``beta``, ``k``, ``accepted`` and whatever
@@ -162,7 +186,7 @@ class Sampler:
         """Return a text that stands for the data, so that no two data sets share random numbers."""
         raise NotImplementedError
 
-    def init(self, key: np.uint64) -> Any:
+    def init(self, key: np.uint64) -> State:
         """Return the first of the dispersed starts where the target is positive.
 
         Spread over all (beta, k), or over the prior's mass where that is narrow.

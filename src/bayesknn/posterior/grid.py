@@ -38,7 +38,7 @@ from bayesknn.model.prior import Mass, find_prior_mass
 from bayesknn.posterior.peaks import weigh_peaks
 from bayesknn.posterior.race import run_race
 from bayesknn.posterior.ridge import Anchors
-from bayesknn.posterior.ridge_target import Target
+from bayesknn.posterior.ridge_target import LogPosterior
 from bayesknn.posterior.trees import make_tree
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ def _from_ridge(
     report: Callable[[float], None],
 ) -> GridPosterior:
     seeds = seeds_for(random_state, "ridge", likelihood.fingerprint)
-    target = Target(likelihood, prior)
+    target = LogPosterior(likelihood, prior)
     with Simulation(likelihood.model, seeds, n_jobs, report) as simulation:
         looks, division = run_race(simulation, target, max_sweeps)
         # The race has a part of the sweeps, but never all.

@@ -32,10 +32,9 @@ from bayesknn.labels.label_sampler import (
 from bayesknn.labels.swendsen_wang import bond_rate
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.model import ArrayPrior, Prior, UniformPrior, as_prior
-from bayesknn.posterior.chains import Sampler
+from bayesknn.posterior.chains import Sampler, State
 from bayesknn.posterior.proposals import (
     FREE_SLOT,
-    Tuning,
     Walk,
     _acceptance,
     _beta_of,
@@ -73,31 +72,6 @@ class PlugIn(NamedTuple):
     beta_sums: np.ndarray
 
 
-class State(NamedTuple):
-    """What the next move needs.
-
-    Attributes
-    ----------
-    theta : float
-        logit(beta / beta_max).
-    k : int
-    log_prior : float
-        At (beta, k).
-    tuning : Tuning
-    plug_in : PlugIn, or an empty tuple
-        Of the auxiliary-variable scheme.
-    labels : ndarray of shape (n,) or (0,)
-        Its auxiliary labels z, in the order of the sampler's layout.
-    """
-
-    theta: float
-    k: int
-    log_prior: float
-    tuning: Tuning
-    plug_in: PlugIn | tuple[()]
-    labels: np.ndarray
-
-
 class Moves(NamedTuple):
     """Where each move of a block ended, how it went, and the plug-in after it, if there is one."""
 
@@ -119,11 +93,14 @@ class Problem(NamedTuple):
     table : ndarray
         The prior; see :func:`tabulate_prior`.
     walk : Walk
+    given : ndarray of length 0 or 1
+        The log prior of the only proposal, where no table knows it.
     """
 
     observed: np.ndarray
     table: np.ndarray
     walk: Walk
+    given: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -165,19 +142,18 @@ class LabelChain(Sampler):
         moves = _new_moves(last - first, 0 if updates is None else last - first)
         sampler = self.label_sampler.compiled()
         table = tabulate_prior(self.prior)
-        problem = Problem(
-            self.likelihood.agreement, np.empty((0, 0)) if table is None else table, self.walk
-        )
+        known = np.empty((0, 0)) if table is None else table
+        problem = Problem(self.likelihood.agreement, known, self.walk, np.empty(0))
         # A prior that only Python knows is asked before every move.
         step = last - first if table is not None else 1
         for move in range(first, last, step):
-            given = np.empty(0)
             if table is None:
                 to = _propose(self.walk, state.tuning, state.theta, state.k, key, move)
                 given = np.full(1, self.prior.log_density(to.beta, to.k), np.float64)
+                problem = problem._replace(given=given)
             part = Moves(*(values[move - first : move - first + step] for values in moves))
             state, n_apart = _run_moves(
-                state, key, move, move + step, problem, given, sampler, refresh, updates, part
+                state, key, move, move + step, problem, sampler, refresh, updates, part
             )
             if n_apart:
                 self._refuse(state, n_apart)
@@ -334,13 +310,13 @@ def _log_auxiliary(observed, plug_in, beta, k, to_beta, to_k, kept, drawn):
 
 
 @kernel
-def _run_moves(state, key, first, last, problem, given, sampler, refresh, updates, moves):
+def _run_moves(state, key, first, last, problem, sampler, refresh, updates, moves):
     """Make the moves ``first..last - 1``; return the state and how many points are apart.
 
-    ``given`` is empty or holds the log prior of the only proposal. ``refresh`` and ``updates`` are
-    None in the exchange algorithm, which is settled when this is compiled.
+    ``refresh`` and ``updates`` are None in the exchange algorithm, which is settled when this is
+    compiled.
     """
-    observed, table, walk = problem
+    observed, table, walk, given = problem
     theta, k, log_prior, tuning, plug_in, labels = state
     beta = _beta_of(theta, walk.beta_max)
     for move in range(first, last):

@@ -21,12 +21,11 @@ import numpy as np
 from bayesknn._utils.checks import check_choice
 from bayesknn.model import as_prior
 from bayesknn.model.boltzmann import fingerprint
-from bayesknn.posterior.chains import Sampler, describe_arguments, sample_posterior
+from bayesknn.posterior.chains import Sampler, State, describe_arguments, sample_posterior
 from bayesknn.posterior.proposals import (
     BETA_ONLY,
     FREE_SLOT,
     SCHEDULES,
-    Tuning,
     _acceptance,
     _beta_of,
     _propose,
@@ -53,25 +52,6 @@ class LogDensity(Protocol):
     def log_density(self, beta: Any, k: Any) -> Any:
         """Return log f(y | beta, k), broadcast."""
         ...
-
-
-class State(NamedTuple):
-    """What the next step needs.
-
-    Attributes
-    ----------
-    theta : float
-        logit(beta / beta_max).
-    k : int
-    log_density : float
-        Log of likelihood times prior at (beta, k).
-    tuning : Tuning
-    """
-
-    theta: float
-    k: int
-    log_density: float
-    tuning: Tuning
 
 
 class Info(NamedTuple):
@@ -131,7 +111,7 @@ class MetropolisSampler(Sampler):
         self, state: State, key: np.uint64, iteration: int, log_densities: Any = None
     ) -> tuple[State, Info]:
         """Make one iteration; ``log_densities`` may be the method of that name with a memory."""
-        theta, k, log_density, tuning = state
+        theta, k, log_density, tuning, *_ = state
         walk = self.walk
         if walk.schedule == BETA_ONLY:
             values = (log_densities or self.log_densities)(_beta_of(theta, walk.beta_max))

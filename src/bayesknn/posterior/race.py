@@ -34,7 +34,7 @@ from bayesknn.log_z.ladder import Ladder, log_z_from_zero, place_pilots
 from bayesknn.log_z.resampling import N_REPLICATES, find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
-from bayesknn.posterior.ridge_target import Profile, Target
+from bayesknn.posterior.ridge_target import LogPosterior, Profile
 
 # Values of k this far behind in log posterior are dropped.
 BEHIND = 12.0
@@ -50,13 +50,11 @@ _MAX_SEARCH, _MAX_STEP, _SETTLE = 16, 0.5, 10
 _NEAR, _CLOSE, _MAX_TURNS = 2.0, 0.03, 8
 # Where labels freeze, E[S] changes over about one unit of beta.
 MAX_REACH = 1.0
-# Log posterior, below its top, up to which log Z is to be known where labels are divided.
-_DEPTH = 18.0
 # Of log Z at the k that the others are compared with, the error that will do, and the sweeps that
 # may be made for it.
 _ROUGH, _MAX_SWEEPS = 1.0, 4e4
-# A ladder has some dozens of pairs: it may take an eighth of all sweeps.
-_LADDER_SHARE, _MAX_LADDER = 8, 4e5
+# A ladder has some dozens of pairs: the share of all sweeps that it may take.
+_LADDER_SHARE = 1 / 8
 # Looks in phases that turn out to be off the ridge are moved, by so much at most and then by half
 # of it.
 _MAX_MOVE = 0.12
@@ -158,7 +156,7 @@ class Standing(NamedTuple):
 
 
 def run_race(
-    simulation: Simulation, target: Target, max_sweeps: float = np.inf
+    simulation: Simulation, target: LogPosterior, max_sweeps: float = np.inf
 ) -> tuple[list[Look], Division | None]:
     """Choose the k at which chains are to stand, among all that the prior allows.
 
@@ -238,7 +236,7 @@ def run_race(
 
 def find_ridge(
     simulation: Simulation,
-    target: Target,
+    target: LogPosterior,
     search: tuple[int, ...],
     stage: int,
     k_and_beta: tuple[int, float],
@@ -274,7 +272,7 @@ def find_ridge(
 
 def _look(
     simulation: Simulation,
-    target: Target,
+    target: LogPosterior,
     new: np.ndarray,
     betas: np.ndarray,
     ks: np.ndarray,
@@ -325,7 +323,7 @@ def _look(
 
 
 def _compare(
-    target: Target, looks: list[Look], division: Division | None, known: dict[tuple, Any]
+    target: LogPosterior, looks: list[Look], division: Division | None, known: dict[tuple, Any]
 ) -> Standing:
     """Bridge from each look to the next, in every phase, and weigh the posterior at each."""
     paths = []
@@ -384,7 +382,7 @@ def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.n
 
 def _find_bounds(
     simulation: Simulation,
-    target: Target,
+    target: LogPosterior,
     looks: list[Look],
     stand: Standing,
     slow: np.ndarray,
@@ -421,7 +419,7 @@ def _find_bounds(
 
 
 def _divide(
-    simulation: Simulation, target: Target, look: Look, max_sweeps: float
+    simulation: Simulation, target: LogPosterior, look: Look, max_sweeps: float
 ) -> tuple[Division | None, float]:
     """Divide the labels in two, and find log Z of each part at one k.
 
@@ -431,7 +429,7 @@ def _divide(
     best : float
         A lower bound on the log posterior of this k.
     """
-    k, most = look.k, min(max_sweeps / _LADDER_SHARE, _MAX_LADDER)
+    k, most = look.k, _LADDER_SHARE * max_sweeps
     pilots = place_pilots(simulation, k, k, target.beta_max)
     before = simulation.n_sweeps
     ladder = Ladder(simulation, pilots, [k], target.beta_max, most, divide=True)
@@ -441,10 +439,10 @@ def _divide(
         curve = ladder.curve().select((slice(None), 0))
         profile = Profile(k, ((curve,),), (1.0,), (np.zeros(N_REPLICATES),), look.top, look.error)
         panels = profile.find_panels(target)
-        top, low, high = profile.find_range(target, panels, _DEPTH)
+        top = profile.find_range(target, panels)[0]
         if simulation.n_sweeps - before > most:
             break
-        work = ladder.plan(partial(_allow_within, low, high))
+        work = ladder.plan(partial(_allow_within, panels[0], panels[-1]))
     total = profile.log_total(target, panels)
     best = float(total[0] - 4 * find_error(total))
     if isinstance(curve, Curve):
@@ -463,7 +461,7 @@ def _allow_within(low: float, high: float, beta: np.ndarray) -> np.ndarray:
     return np.where((beta >= low) & (beta <= high), _ROUGH, np.inf)
 
 
-def bound_posterior(target: Target, k: int) -> float:
+def bound_posterior(target: LogPosterior, k: int) -> float:
     """Return an upper bound on the log of the posterior of k, not normalised."""
     model = target.model
     weights, n_classes = model.weights, model.n_classes

@@ -24,13 +24,21 @@ import numpy as np
 from scipy.special import softmax
 
 from bayesknn._utils.random import Purpose
-from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, between, bridge_all, bridge_along
+from bayesknn.log_z.bridge import (
+    MAX_PARTS,
+    Step,
+    add_up,
+    add_up_doubt,
+    between,
+    bridge_all,
+    bridge_along,
+)
 from bayesknn.log_z.chains import WARMUP, ChainPair, Setting, find_inflation
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.posterior.race import BEHIND, MAX_REACH, Division, Look, find_behind
-from bayesknn.posterior.ridge_target import Profile, Target
+from bayesknn.posterior.ridge_target import LogPosterior, Profile
 
 # Recorded sweeps of a pair on the ridge, and of the others, before the first judgement; sweeps of a
 # batch, at least, and in memories of the chain.
@@ -50,7 +58,7 @@ _COUNTS = 0.02
 _STOPPING = 1.05
 # Growth of the records from one round to the next.
 _GROWTH = (0.25, 1.0)
-_MAX_ROUNDS, _MAX_TURNS, _MAX_PARTS = 12, 10, 16
+_MAX_ROUNDS, _MAX_TURNS = 12, 10
 
 
 @dataclass
@@ -92,7 +100,7 @@ class Anchor:
         return float(self.k / np.sqrt(max(self.centre.variance(self.k), 1e-12)))
 
 
-class State(NamedTuple):
+class Estimate(NamedTuple):
     """The posterior of k as far as the records tell.
 
     Attributes
@@ -153,7 +161,7 @@ class Anchors:
     Parameters
     ----------
     simulation : Simulation
-    target : Target
+    target : LogPosterior
     looks : list of Look
         One for each anchor, in increasing k.
     max_sweeps : float
@@ -165,7 +173,7 @@ class Anchors:
     def __init__(
         self,
         simulation: Simulation,
-        target: Target,
+        target: LogPosterior,
         looks: list[Look],
         max_sweeps: float,
         division: Division | None = None,
@@ -236,7 +244,7 @@ class Anchors:
             self._known[key] = made_of, compute()
         return self._known[key][1]
 
-    def _weigh(self) -> State:
+    def _weigh(self) -> Estimate:
         """Weigh the posterior at each k with what the records say now."""
         curves, steps = [], []
         for phase, row in enumerate(self.rows):
@@ -272,7 +280,7 @@ class Anchors:
         profiles, masses = (list(part) for part in zip(*found, strict=True))
         doubt = add_up_doubt(steps)
         score = np.column_stack(masses) - heights[0] @ self.shares
-        return State(profiles, score, heights, doubt, steps)
+        return Estimate(profiles, score, heights, doubt, steps)
 
     def _profile(
         self,
@@ -344,7 +352,7 @@ class Anchors:
         outer = np.clip([beta - step, beta + step], *limits)
         return [float(b) for b in outer if abs(b - beta) > step / 4 + 1e-9]
 
-    def _grow(self, places: list[int], state: State) -> bool:
+    def _grow(self, places: list[int], state: Estimate) -> bool:
         """Add the pairs that anchors and the bridges between them still lack, if any."""
         work = []
         for phase, row in enumerate(self.rows):
@@ -356,7 +364,7 @@ class Anchors:
             for at in range(places[0] + 1, places[-1] + 1):
                 before, after = row[at - 1 : at + 1]
                 n_parts = len(after.between) + 1
-                wanted = min(n_parts * state.steps[phase][at - 1].n_parts, _MAX_PARTS)
+                wanted = min(n_parts * state.steps[phase][at - 1].n_parts, MAX_PARTS)
                 if wanted > n_parts:
                     made = self._make_between(before, after, wanted)
                     after.between = [pair for pair, _ in made]
@@ -380,7 +388,7 @@ class Anchors:
             made.append((pair, n_records))
         return made
 
-    def _find_gaps(self, phase: int, at: int, state: State) -> list[float]:
+    def _find_gaps(self, phase: int, at: int, state: Estimate) -> list[float]:
         """Say where pairs are missing, for a posterior that lies within its span.
 
         They are missing between pairs that do not overlap, and beyond the outer ones where a

@@ -23,7 +23,7 @@ Limits = tuple[float, float]
 _N_PANELS, _BESIDE = 6, np.array([-8.0, -4.0, -2.0, 0.0, 2.0, 4.0, 8.0])
 
 
-class Target:
+class LogPosterior:
     """What a posterior is, but for log Z.
 
     Parameters
@@ -118,26 +118,26 @@ class Profile(NamedTuple):
         phases = tuple(tuple(curve.select(one) for curve in curves) for curves in self.phases)
         return self._replace(phases=phases, rises=tuple(rise[one] for rise in self.rises))
 
-    def find_panels(self, target: Target, n_panels: int = 1) -> np.ndarray:
+    def find_panels(self, target: LogPosterior, n_panels: int = 1) -> np.ndarray:
         """Put panels where the posterior of beta is."""
         first = self._first()
         return target.find_panels(
             self.k, lambda beta: first.log_z(beta)[0], self.centre, self.sd, n_panels
         )
 
-    def weigh(self, target: Target, panels: np.ndarray) -> np.ndarray:
+    def weigh(self, target: LogPosterior, panels: np.ndarray) -> np.ndarray:
         """Return the log masses at the nodes of panels in each replicate."""
         log_weight = target.log_weight(self.k)
         return integrate(lambda beta: log_weight(beta) - self.log_z(beta), panels)[1]
 
-    def log_total(self, target: Target, panels: np.ndarray) -> np.ndarray:
+    def log_total(self, target: LogPosterior, panels: np.ndarray) -> np.ndarray:
         """Return the log of the posterior's mass at k in every replicate, up to a constant."""
         log_mass = self.weigh(target, panels)
         top = log_mass.max(axis=1)
         return top + np.log(np.exp(log_mass - top[:, None]).sum(axis=1))
 
     def find_range(
-        self, target: Target, panels: np.ndarray, depth: float = 0.0
+        self, target: LogPosterior, panels: np.ndarray, depth: float = 0.0
     ) -> tuple[float, float, float]:
         """Return where the posterior of beta has its top, and ends within ``depth`` of that."""
         nodes, _ = place_nodes(panels)

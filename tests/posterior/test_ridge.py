@@ -9,10 +9,9 @@ from scipy.special import logsumexp
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
-from bayesknn.log_z.bridge import ENOUGH, bridge_along
-from bayesknn.log_z.chains import ChainPair, Setting
+from bayesknn.log_z.chains import ChainPair
 from bayesknn.log_z.simulation import Simulation
-from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
+from bayesknn.model import FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior, race
 from bayesknn.posterior.race import _fill_in, find_behind, run_race
 from bayesknn.posterior.ridge import Anchors, judge
@@ -257,25 +256,6 @@ def test_points_that_are_relabelled_give_the_same_posterior(monkeypatch):
     allowed = 6 * found.k_probabilities_error + 0.01
     assert np.all(np.abs(found.k_probabilities - exact.k_probabilities) < allowed)
     assert abs(found.beta_mean - exact.beta_mean) < 6 * found.beta_mean_error + 0.01
-
-
-def test_half_way_between_laws_that_do_not_overlap():
-    # A ring's log Z is known: n independent bonds and the one that closes it.
-    n = 100_000
-    ring = NeighborGraph.from_neighbors([np.roll(np.arange(n), -1)])
-    model = BoltzmannModel(ring, 2)
-    betas = [1.0, 1.25, 1.5]
-    with Simulation(model, np.random.SeedSequence(0)) as simulation:
-        pairs = [simulation.pair(Setting.at(beta, 1), [1], (i,)) for i, beta in enumerate(betas)]
-        simulation.advance((pair, 64) for pair in pairs)
-    step = bridge_along(pairs)
-    truth = n * (np.logaddexp(0, betas[-1]) - np.logaddexp(0, betas[0]))
-    error = step.value[1:].std()
-    assert step.overlap < ENOUGH
-    assert abs(step.value[0] - truth) < 5 * error
-    # The trapezium rule alone is off by more than that.
-    mean = sum(pairs[end].mean(1) * 0.5 for end in (0, 2)) / 2
-    assert abs(mean - truth) > 5 * error
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

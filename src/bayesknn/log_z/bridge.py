@@ -5,8 +5,7 @@ With ``D`` the difference of the two log weights, ``log Z1 - log Z0`` is the c a
 but for noise wherever the two laws overlap. S given the clusters lowers the noise: its mean is
 that of S. Where they do not overlap, the integral of E[D] along the path between them is all there
 is: the trapezium rule with end correction, ``(E0[D] + E1[D]) / 2 + (V0[D] - V1[D]) / 12``, which
-may be off by as much as its correction. On many points variances are noisier than means: with a
-pair half-way, Simpson's rule does without them.
+may be off by as much as its correction.
 """
 
 from __future__ import annotations
@@ -92,25 +91,14 @@ def bridge(before: ChainPair, after: ChainPair) -> Step:
 
 
 def bridge_along(path: list[ChainPair]) -> Step:
-    """Bridge from the first to the last of these pairs, by way of those between.
-
-    With one between them, half-way, by Simpson's rule where the laws do not overlap: then all three
-    keep whole records of S at both k.
-    """
+    """Bridge from the first to the last of these pairs, by way of those between."""
     steps = bridge_all(path)
-    value = np.sum([step.value for step in steps], axis=0)
-    overlap = min(step.overlap for step in steps)
-    doubt, variance = (max(getattr(step, name) for step in steps) for name in ("doubt", "variance"))
-    if len(path) == 3 and overlap < ENOUGH:
-        means = []
-        for pair in path:
-            d = _difference(pair.cluster_series, path[0].setting, path[-1].setting)
-            means.append(d.mean() + pair.resample(d - d.mean()))
-        value = (means[0] + 4 * means[1] + means[2]) / 6
-        # From the trapezium rule with the same three.
-        change = (means[0] - 2 * means[1] + means[2]) / 12
-        doubt = max(abs(float(change[0])) - 2 * float(find_error(change)), 0.0)
-    return Step(value, overlap, doubt, variance)
+    return Step(
+        value=np.sum([step.value for step in steps], axis=0),
+        overlap=min(step.overlap for step in steps),
+        doubt=max(step.doubt for step in steps),
+        variance=max(step.variance for step in steps),
+    )
 
 
 def _difference(series: Callable[[int], np.ndarray], before: Setting, after: Setting) -> np.ndarray:

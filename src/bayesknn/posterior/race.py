@@ -184,14 +184,13 @@ def run_race(
         looks |= _look(simulation, target, new, guesses, ks, stage, division)
         here = [looks[k] for k in ks.tolist()]
         stand = _compare(target, here, division, known)
-        if division is not None:
-            betas = np.array([look.pair.beta for look in here])
-            far = np.abs(stand.tops - betas) > [look.error for look in here]
-            if far.any() and reach > _CLOSE / 4:
-                # A phase far from where it lives says little of where both weigh the same.
-                new, guesses = ks[far], (betas + np.clip(stand.tops - betas, -reach, reach))[far]
-                reach, stage = reach / 2, stage + 1
-                continue
+        away = stand.tops - [look.pair.beta for look in here]
+        far = np.abs(away) > [look.error for look in here]
+        if division is not None and far.any() and reach > _CLOSE / 4:
+            # A phase far from where it lives says little of where both weigh the same.
+            new, guesses = ks[far], (stand.tops - away + np.clip(away, -reach, reach))[far]
+            reach, stage = reach / 2, stage + 1
+            continue
         behind = find_behind(stand.score, stand.doubt, 4)
         slow = np.array([look.is_slow for look in here])
         is_new = False
@@ -205,11 +204,7 @@ def run_race(
             # Bounds that contradict each other, the ladder being off, exclude nothing.
             best = min(best, most.max())
             behind = best - most if np.isfinite(best) else np.zeros(len(ks))
-        near = np.flatnonzero(behind < BEHIND)
-        first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(ks) - 1)
-        # A slow k beyond the ends was excluded by its bound.
-        first += int(slow[first] and first < near[0])
-        last -= int(slow[last] and last > near[-1])
+        first, last = _find_ends(behind, slow)
         stage += 1
         tops = _smooth(here) if max_apart > 0 and division is None else stand.tops
         # What is smooth may leave the prior's range, next to beta = 0 for one.
@@ -232,6 +227,18 @@ def run_race(
         guesses = _interpolate(ks, tops, new)
         looks = {look.k: look for look in kept}
         ks, search = wanted, _SEARCH[-1:]
+
+
+def _find_ends(behind: np.ndarray, slow: np.ndarray) -> tuple[int, int]:
+    """Return the first and the last place that is kept: of those near, and one more on each side.
+
+    A slow k beyond them was excluded by its bound.
+    """
+    near = np.flatnonzero(behind < BEHIND)
+    first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(behind) - 1)
+    first += int(slow[first] and first < near[0])
+    last -= int(slow[last] and last > near[-1])
+    return first, last
 
 
 def find_ridge(

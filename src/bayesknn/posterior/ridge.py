@@ -4,7 +4,7 @@ Only differences of log Z near the ridge matter to the posterior. Chains stand a
 anchors, which a race has chosen (:mod:`bayesknn.posterior.race`): one pair on the ridge, from which
 log Z is bridged to the next anchor, and others around it in beta. What an anchor's draws say of a
 k nearby is exact but for noise (:mod:`bayesknn.log_z.reweighting`); a k between two anchors takes
-the average of what both say. On many points k differ more, and every k is an anchor. Chains run
+the average of what both say. Where k differ much, every k is an anchor. Chains run
 until the posterior is precise; errors come from resampled batches of every pair, carried through
 to the end.
 

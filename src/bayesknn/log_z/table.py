@@ -22,7 +22,6 @@ from bayesknn.log_z.resampling import find_error
 from bayesknn.model.checks import check_betas, check_class_weight
 
 _FORMAT = "bayesknn path table 1"
-_SCALARS = ("n_points", "n_classes", "beta_max", "n_sweeps")
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +227,7 @@ class PathTable:
                 is_ours = str(arrays.pop("grid", "adaptive")) == "adaptive"
                 if str(arrays.pop("format")) != _FORMAT or not is_ours:
                     raise ValueError
-                for name in _SCALARS:
+                for name in ("n_points", "n_classes", "beta_max", "n_sweeps"):
                     arrays[name] = arrays[name].item()
                 if arrays["class_weight"].size == 0:
                     arrays["class_weight"] = None

@@ -35,7 +35,7 @@ from bayesknn.model.integration import (
     place_nodes,
 )
 from bayesknn.model.prior import Mass, find_prior_mass
-from bayesknn.posterior.peaks import weigh_peaks
+from bayesknn.posterior.peaks import NEGLIGIBLE, weigh_peaks
 from bayesknn.posterior.race import run_race
 from bayesknn.posterior.ridge import Anchors
 from bayesknn.posterior.ridge_target import LogPosterior
@@ -49,8 +49,6 @@ _TOLERANCE, _LARGE_TOLERANCE, _MANY = 0.05, 0.1, 5_000
 # Sweeps, and points times sweeps, that are made by default: a few seconds on hundreds of points,
 # about a minute on thousands.
 _MAX_SWEEPS, _MAX_WORK = 3e5, 4e9
-# Values of k this far behind the best in log posterior are left out.
-_BEHIND = 30.0
 # The evidence is not a ratio of near things: it is asked for this much less precisely.
 _EVIDENCE = 4.0
 # Errors are themselves estimated: a little above what was asked for is not worth a word.
@@ -417,7 +415,7 @@ def _weigh_values(
     for k, mass in masses.items():
         panels[k] = find_panels(partial(log_posterior, k), mass.panels(N_PANELS), N_PANELS)
         scores[k] = logsumexp(integrate(partial(log_posterior, k), panels[k])[1])
-    kept = [k for k in masses if scores[k] > max(scores.values()) - _BEHIND]
+    kept = [k for k in masses if scores[k] > max(scores.values()) - NEGLIGIBLE]
     edges = make_equal([panels[k] for k in kept])
     rows = [
         integrate(partial(log_posterior, k), row)[1] for k, row in zip(kept, edges, strict=True)

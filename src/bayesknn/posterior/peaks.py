@@ -20,7 +20,7 @@ from bayesknn.model.integration import N_PANELS, place_nodes
 from bayesknn.model.prior import Mass
 
 # What is left out, in all, beside the best k: exp(-22) for each k, and as much for the tails.
-_NEGLIGIBLE = 22.0
+NEGLIGIBLE = 22.0
 # Error of a peak's place in units of its width, and error allowed on log f.
 _PRECISION, _TOLERANCE = 0.01, 1e-8
 # Part of the drop that must be reached: the tails beyond hold little.
@@ -100,7 +100,7 @@ class _Ascent:
         return self.heights[k] + self.masses[k].log_mass
 
     def climb(self, k: int) -> None:
-        floor = self.best - _NEGLIGIBLE - self.masses[k].log_mass
+        floor = self.best - NEGLIGIBLE - self.masses[k].log_mass
         beta, self.heights[k], width = self.likelihood.climb(
             k, self._start, self.beta_max, _PRECISION, floor
         )
@@ -125,7 +125,7 @@ class _Ascent:
             self.best = max(self.best, float(np.logaddexp.reduce(found[k][1])))
 
     def matters(self, k: int) -> bool:
-        return bool(self.bound(k) >= self.best - _NEGLIGIBLE)
+        return bool(self.bound(k) >= self.best - NEGLIGIBLE)
 
     def _fit(
         self, ks: np.ndarray
@@ -138,9 +138,9 @@ class _Ascent:
         upper, expand = self.beta_max, self.likelihood.expand
         peaks, widths = np.array([self.peaks[k] for k in ks.tolist()]).reshape(-1, 2).T
         heights = np.array([self.heights[k] for k in ks.tolist()])
-        enough = -_SLACK * _NEGLIGIBLE
+        enough = -_SLACK * NEGLIGIBLE
         # By the curvature at the peak; a tail that falls more slowly is followed further.
-        below = np.minimum(np.sqrt(2 * _NEGLIGIBLE) * widths, upper)
+        below = np.minimum(np.sqrt(2 * NEGLIGIBLE) * widths, upper)
         above = below.copy()
         # Of each k, log f beside its peak and two derivatives at each point.
         looks = np.empty((len(ks), 3, _FEWEST + 1))

@@ -64,9 +64,6 @@ class Schedule(NamedTuple):
     n_warmup: int = 1000
 
 
-_USUAL = Schedule()
-
-
 class FittedPosterior(NamedTuple):
     """A posterior, and how it was reached.
 
@@ -146,7 +143,7 @@ def find_posterior(
     target: Target,
     inference: str,
     label_sampler: str = "swendsen-wang",
-    schedule: Schedule = _USUAL,
+    schedule: Schedule | None = None,
     *,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -160,7 +157,7 @@ def find_posterior(
     inference : {"auto", "grid", "metropolis", "auxiliary", "exchange"}
     label_sampler : {"swendsen-wang", "perfect", "gibbs"}
         What draws labels in ``"auxiliary"`` and ``"exchange"``.
-    schedule : Schedule
+    schedule : Schedule, optional
     random_state : None, int, SeedSequence, Generator or RandomState
     n_jobs : int, optional
         The result does not depend on it.
@@ -186,6 +183,7 @@ def find_posterior(
     """
     chosen, reason = choose_inference(target.likelihood, inference, target.model.n_points)
     check_choice(label_sampler, "label_sampler", LABEL_SAMPLERS)
+    schedule = schedule or Schedule()
     how = {"random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
     if chosen == "grid":
         route = _on_grid(target, schedule, how)

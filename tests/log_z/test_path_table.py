@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesknn.likelihood import log_normalizer, path_table
-from bayesknn.log_z import ends, log_normalizer_path
+from bayesknn.log_z import ladder, log_normalizer_path
 from bayesknn.log_z.chains import Setting
 from bayesknn.model import expected_agreement_exact
 from tests.log_z.cases import BETAS, judge, keep_scores, make_case, score_table
@@ -102,9 +102,9 @@ def test_the_path_closes():
 
 
 def test_a_path_that_does_not_close_is_noticed(monkeypatch):
-    right = ends.log_plain_weight
+    right = ladder.log_plain_weight
     # One component too few.
-    monkeypatch.setattr(ends, "log_plain_weight", lambda *given: right(*given) - np.log(2))
+    monkeypatch.setattr(ladder, "log_plain_weight", lambda *given: right(*given) - np.log(2))
     assert rejects(p_value_of_closure, 4)
 
 

@@ -18,7 +18,7 @@ from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior, log_normalizer_exact
 from bayesknn.posterior import GridPosterior, grid_posterior
 from bayesknn.posterior.race import Division, bound_posterior
-from bayesknn.posterior.ridge_target import Target
+from bayesknn.posterior.ridge_target import LogPosterior
 from tests.model.enumeration import exact_law
 from tests.statistical import check, rejects
 
@@ -139,7 +139,7 @@ def test_the_bound_of_a_k_is_one(weights):
     graph = NeighborGraph.from_points(rng.normal(size=(30, 2)), 4)
     labels = rng.integers(3, size=30)
     prior = UniformPrior(4, 3.0)
-    target = Target(CoherentLikelihood(graph, labels, 3, weights), prior)
+    target = LogPosterior(CoherentLikelihood(graph, labels, 3, weights), prior)
     betas = np.linspace(0, 3.0, 2001)
     exact = ExactLikelihood(graph, labels, 3, weights).log_density_grid(betas)
     for k in range(1, 5):

@@ -19,8 +19,8 @@ from bayesknn.model.prior import find_prior_mass
 Limits = tuple[float, float]
 
 # Panels over the prior's range on which a posterior is looked for first, and their ends beside
-# where it should be, in its standard deviations.
-_N_PANELS, _BESIDE = 6, np.array([-8.0, -4.0, -2.0, 0.0, 2.0, 4.0, 8.0])
+# where it should be, in its standard deviations: so near that few have to be halved.
+_N_PANELS, _BESIDE = 6, np.array([-8, -5, -3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5, 5, 8])
 
 
 class LogPosterior:

@@ -28,7 +28,7 @@ import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.likelihood.pseudo import PseudoLikelihood
+from bayesknn.likelihood.products import PseudoLikelihood
 from bayesknn.model import Prior
 from bayesknn.model.checks import check_beta
 from bayesknn.posterior.chains import State, describe_arguments, sample_posterior

@@ -337,14 +337,17 @@ def find_mass(
     edges, fine = (
         np.union1d(np.linspace(0.0, beta_max, n + 1), ends) for n in (_N_PANELS, _N_FINE_PANELS)
     )
-    looks = log_density(place_nodes(edges)[0], ks[:, None])
+    nodes = place_nodes(edges)[0]
+    # A user's prior may return one number for all beta.
+    looks = np.broadcast_to(log_density(nodes, ks[:, None]), (k_max, len(nodes)))
     found: dict[int, Mass] = {}
     alike: dict[bytes, tuple[Mass, float]] = {}
     for k, look in zip(ks.tolist(), looks, strict=True):
         where = edges
         if not np.isfinite(look).any():
             where = fine
-            look = log_density(place_nodes(fine)[0], k)
+            nodes = place_nodes(fine)[0]
+            look = np.broadcast_to(log_density(nodes, k), nodes.shape)
         if not np.isfinite(look).any():
             continue
         # Most priors are the same at every k but for a factor.

@@ -556,16 +556,17 @@ def test_the_default_is_the_pool_and_it_is_compared(pooled):
     assert summary["messages"][0] == "column 'length' has no value in 1 row: filled with its mean"
     compared = summary["comparison"]
     assert [name.split(",")[0] for name in compared] == [
-        "class frequencies", "classical kNN", "logistic regression", "Bayesian kNN of the paper",
+        "baseline: class frequencies", "classical kNN", "logistic regression",
+        "random forest (300 trees)", "gradient boosting", "Bayesian kNN of the paper",
         "pooled neighbours",
     ]  # fmt: skip
     # Three classes of equal size.
-    assert compared["class frequencies"]["log_loss"] == pytest.approx(np.log(3))
+    assert compared["baseline: class frequencies"]["log_loss"] == pytest.approx(np.log(3))
     assert compared["pooled neighbours"]["log_loss"] < 1.0
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    for text in ("How it compares", "Which metric and which columns matter", "discriminant"):
+    for text in ("Comparison with other classifiers", "Weights of the members", "discriminant"):
         assert text in page
-    assert "Neighbours and their strength" not in page
+    assert "Posterior of k and β" not in page
     assert SCRIPT not in page
 
 
@@ -582,7 +583,7 @@ def test_a_saved_pool_predicts_what_it_predicted(pooled):
 def test_the_report_of_a_pool_in_a_browser(pooled):
     found = check_page(pooled[0] / "out" / "report.html", 400)
     if found is not None:
-        assert len(found.figures) == 2
+        assert len(found.figures) == 6
 
 
 def test_no_option_changes_the_model_in_silence(tmp_path):

@@ -224,7 +224,6 @@ def find_loo_errors(graph: NeighborGraph, labels: np.ndarray, n_classes: int) ->
     >>> import numpy as np
     >>> from bayesknn.classical import find_loo_errors
     >>> from bayesknn.graph import NeighborGraph
-    from bayesknn.model.checks import check_label_vector
     >>> graph = NeighborGraph.from_points([[0.0], [1.0], [2.1], [9.0]], k_max=3)
     >>> find_loo_errors(graph, np.array([0, 0, 0, 1]), n_classes=2).tolist()
     [0.25, 0.25, 0.25]

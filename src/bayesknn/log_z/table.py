@@ -257,7 +257,6 @@ def take_fingerprint(
     Examples
     --------
     >>> from bayesknn.graph import NeighborGraph
-    from bayesknn.log_z.resampling import find_error
     >>> from bayesknn.log_z.table import take_fingerprint
     >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 0], [2, 3, 0, 1]])
     >>> other = NeighborGraph.from_neighbors([[1, 2, 3, 0], [3, 0, 1, 2]])

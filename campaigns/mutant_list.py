@@ -229,7 +229,7 @@ MUTANTS = (
            "rough | _beside(edges, rough)", "rough",
            _in("model/test_integration", "a_bell_is_found_wherever_it_stands")),
     Mutant("k in doubt are dropped", "posterior/race.py",
-           " - np.abs(doubt - doubt[best])", "", _in("posterior/test_ridge", "in_doubt_is_kept")),
+           " - np.abs(doubt - doubt[best])", "", _in("posterior/test_ridge", "a_k_in_doubt_is_kept")),
     Mutant("the bound of log Z with p for its square", "posterior/race.py",
            "weights[heaviest] * p**2", "weights[heaviest] * p",
            _in("posterior/test_narrow_priors", "the_bound_without_simulation")),

@@ -263,8 +263,10 @@ class _Search:
         level = np.log(self.level)
         crossing = find_beta(level)
         # The noise near the crossing, and the steepness over a range that is wide beside it.
-        after = int(np.argmax(log_fitted <= level))
-        share = (crossing - beta[after - 1]) / (beta[after] - beta[after - 1])
+        after = int(np.clip(np.count_nonzero(log_fitted > level), 1, len(beta) - 1))
+        gap = beta[after] - beta[after - 1]
+        # A beta that was simulated twice may stand on both sides.
+        share = (crossing - beta[after - 1]) / gap if gap > 0 else 0.5
         noise = np.hypot((1 - share) * error[after - 1], share * error[after])
         high = min(level + np.log(4), level / 2)
         low = max(level - np.log(4), log_fitted[-1])

@@ -1,8 +1,12 @@
-"""Compiled kernels in threads: they release the interpreter, and each writes its own columns."""
+"""Compiled kernels in threads, and the BLAS without any.
+
+Kernels release the interpreter, and each writes its own columns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 
 def run_in_threads(
@@ -49,3 +53,10 @@ def run_in_threads(
             run(start)
         return
     Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(run)(start) for start in starts)
+
+
+def one_blas_thread() -> Any:
+    """Return a context in which the BLAS uses one thread: on small matrices more of them wait."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="blas")

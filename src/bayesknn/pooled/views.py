@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from bayesknn._utils.checks import check_indices
+from bayesknn._utils.threads import one_blas_thread
 from bayesknn.pooled.boosting import add_trees, check_trees, grow_trees
 from bayesknn.pooled.columns import Sample, Table
 from bayesknn.pooled.features import Neighborhoods
@@ -83,10 +84,11 @@ class AdditiveView:
         spread = np.sqrt(np.average((raw - self.centre) ** 2, axis=0, weights=sample.weights))
         self.spread = np.where(spread > 0, spread, 1.0)
         points = (raw - self.centre) / self.spread
-        fits = [
-            LogisticRegression(C=c, max_iter=1000).fit(points, sample.labels, sample.weights)
-            for c in _PENALTIES
-        ]
+        with one_blas_thread():
+            fits = [
+                LogisticRegression(C=c, max_iter=1000).fit(points, sample.labels, sample.weights)
+                for c in _PENALTIES
+            ]
         self.slopes = np.array([fit.coef_ for fit in fits])
         self.starts = np.array([fit.intercept_ for fit in fits])
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn._utils.jit import kernel
-from bayesknn._utils.threads import run_in_threads
+from bayesknn._utils.threads import one_blas_thread, run_in_threads
 from bayesknn.graph.metrics import _measure_listed
 from bayesknn.graph.search.brute import rank_some
 from bayesknn.graph.search.kd_tree import _UNIT, KDTree, TreeSearch
@@ -101,7 +101,8 @@ def nearest_by_products(
         _rank(points, tree, start, stop, held, neighbors, distances)
 
     tiles = range(0, n, _TILE)
-    with _one_thread_a_product():
+    # Threads are ours: each calls the BLAS by itself.
+    with one_blas_thread():
         for apart in range(len(tiles)):
             for first, second in zip(tiles, tiles[apart:], strict=False):
                 visit(first, second)
@@ -226,13 +227,6 @@ def _make_candidates(single: np.ndarray, k: int) -> Candidates:
         np.zeros(n, np.int64),
         np.full(n, np.inf, np.float32),
     )
-
-
-def _one_thread_a_product() -> Any:
-    """Threads are ours: each calls the BLAS by itself."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(limits=1, user_api="blas")
 
 
 @kernel

@@ -20,6 +20,6 @@ def run(out: Path) -> dict[str, str]:
 
 
 def _show(command: click.Command, context: click.Context) -> str:
-    context.max_content_width = 96
-    context.terminal_width = 96
+    # As wide as a block of the page at 1,200 pixels.
+    context.max_content_width = context.terminal_width = 62
     return f"## `{context.command_path}`\n\n```text\n{command.get_help(context)}\n```\n"

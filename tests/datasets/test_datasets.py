@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesknn.datasets import _files, load_glass, load_pima, load_ripley
+from bayesknn.datasets import _loaders, load_glass, load_pima, load_ripley
 
 
 def counts(labels):
@@ -53,7 +53,7 @@ def test_glass_partition_uses_each_row_once(classes, n_rows):
     glass = load_glass(random_state=3, classes=classes)
     rows = np.concatenate([glass.train_rows, glass.test_rows])
     assert len(rows) == n_rows == len(set(rows.tolist()))
-    table = _files.read_table("glass.csv")
+    table = _loaders.read_table("glass.csv")
     np.testing.assert_array_equal(glass.X_train, table.X[glass.train_rows])
     np.testing.assert_array_equal(glass.X_test, table.X[glass.test_rows])
 
@@ -99,9 +99,9 @@ def test_frames_hold_the_same_values(load):
     assert frames.y_test.tolist() == arrays.y_test.tolist()
 
 
-@pytest.mark.parametrize("name", sorted(_files.SHA256))
+@pytest.mark.parametrize("name", sorted(_loaders.SHA256))
 def test_a_changed_file_is_refused(name, monkeypatch):
-    monkeypatch.setitem(_files.SHA256, name, "0" * 64)
+    monkeypatch.setitem(_loaders.SHA256, name, "0" * 64)
     with pytest.raises(ValueError, match=f"{name} was changed.*reinstall bayesknn") as error:
-        _files.read_table(name)
+        _loaders.read_table(name)
     assert "\n" not in str(error.value)

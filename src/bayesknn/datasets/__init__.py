@@ -5,8 +5,6 @@ Each loader returns a :class:`sklearn.utils.Bunch` with ``X_train``, ``y_train``
 reads.
 """
 
-from bayesknn.datasets._glass import load_glass
-from bayesknn.datasets._pima import load_pima
-from bayesknn.datasets._ripley import load_ripley
+from bayesknn.datasets._loaders import load_glass, load_pima, load_ripley
 
 __all__ = ["load_glass", "load_pima", "load_ripley"]

@@ -222,20 +222,28 @@ def send_by_joblib(clf):
     return joblib.Parallel(n_jobs=2)(joblib.delayed(copy.copy)(clf) for _ in range(2))[1]
 
 
-@pytest.mark.parametrize(
-    "clf",
-    [make(), PooledNeighborsClassifier(random_state=0), ClassicalKNeighborsClassifier(30)],
+@pytest.fixture(
+    scope="module",
+    params=[
+        make(),
+        PooledNeighborsClassifier(members=("robust", "within"), random_state=0),
+        ClassicalKNeighborsClassifier(30),
+    ],
     ids=lambda clf: type(clf).__name__,
 )
-@pytest.mark.parametrize(
-    "send", [copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf)), send_by_joblib]
-)
-def test_copies_and_workers_do_not_search_the_neighbours_again(clf, send, monkeypatch):
-    """Lists that are longer than the points are left out of files, and of nothing else."""
+def with_long_lists(request):
+    """Fit once what is sent in every way; longer lists than points are left out of files."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(3000, 2))
     labels = (points[:, 0] + rng.normal(size=3000) > 0).astype(int)
-    clf = clone(clf).fit(points, labels)
+    return clone(request.param).fit(points, labels)
+
+
+@pytest.mark.parametrize(
+    "send", [copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf)), send_by_joblib]
+)
+def test_copies_and_workers_do_not_search_the_neighbours_again(with_long_lists, send, monkeypatch):
+    clf = with_long_lists
     if hasattr(clf, "calibration_"):
         expected = clf.calibration_
 

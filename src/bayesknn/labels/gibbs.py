@@ -337,7 +337,7 @@ def _run_two_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends):
     slots = (bases + _count_ones(labels, neighbors)).astype(np.uint32)
     for draw in range(-1, len(edge_ends)):
         for _ in range(n_warmup if draw < 0 else thin):
-            _sweep_two(labels, slots, table, neighbors, key_of_sweep(key, sweep))
+            sweep_two(labels, slots, table, neighbors, key_of_sweep(key, sweep))
             sweep += _ONE
         if draw >= 0:
             for i in range(np.uint64(len(labels))):
@@ -423,7 +423,8 @@ def _count_ones(labels, neighbors):
 
 
 @kernel
-def _sweep_two(labels, slots, table, neighbors, stream):
+def sweep_two(labels, slots, table, neighbors, stream):
+    """Update every site of a chain of two classes."""
     starts, single_starts, points, _ = neighbors
     for i in range(np.uint64(len(labels))):
         label = np.uint8(random_bits(stream, i) < table[np.uint64(slots[i])])

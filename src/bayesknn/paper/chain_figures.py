@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import time
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import HolmesAdamsLikelihood
-from bayesknn.paper.drawing import draw_chain
 from bayesknn.paper.item import Estimate, Result, make_item
 from bayesknn.paper.samples import (
     BAD_PLUG_IN,
@@ -33,7 +33,9 @@ from bayesknn.paper.samples import (
     ripley_posterior,
 )
 from bayesknn.paper.setting import BETA_MAX, Setting
-from bayesknn.plots.style import COLOURS
+from bayesknn.plots import PosteriorDisplay
+from bayesknn.plots.marginals import find_marginals
+from bayesknn.plots.style import COLOURS, INK, new_figure
 from bayesknn.posterior import GridPosterior, grid_posterior
 
 
@@ -80,7 +82,7 @@ def path_chain(setting: Setting) -> Result:
 
 
 def _chain(draws: Draws, exact: GridPosterior, label: str) -> Result:
-    figure, _ = draw_chain(draws, exact, label)
+    figure, _ = _draw_chain(draws, exact, label)
     estimates = {
         "beta": draws.mean("beta"),
         "k": draws.mean("k"),
@@ -92,7 +94,7 @@ def _chain(draws: Draws, exact: GridPosterior, label: str) -> Result:
 def bad_chain(setting: Setting) -> Result:
     """Draw the perfect chain with the pseudo-likelihood plug-in (Figure imperfecto)."""
     draws = auxiliary_draws(setting, "perfect", BAD_PLUG_IN)
-    figure, _ = draw_chain(draws, ripley_posterior(setting))
+    figure, _ = _draw_chain(draws, ripley_posterior(setting))
     good = auxiliary_draws(setting, "perfect")
     estimates = {
         "rejection": Estimate(1 - draws.acceptance),
@@ -108,7 +110,7 @@ def good_chains(setting: Setting) -> Result:
     found = {name: auxiliary_draws(setting, name) for name in ("perfect", "gibbs")}
     figures, notes = {}, []
     for name, draws in found.items():
-        figures[name], axes = draw_chain(draws, ripley_posterior(setting))
+        figures[name], axes = _draw_chain(draws, ripley_posterior(setting))
         axes[0, 0].set_title("perfect draws" if name == "perfect" else "500 Gibbs sweeps")
         notes += [f"{name}: {message}" for message in draws.messages]
     means = {name: draws.mean("k") for name, draws in found.items()}
@@ -162,7 +164,7 @@ def pima_chain(setting: Setting) -> Result:
     """Draw the Gibbs chain on the Pima data (Figure perfindian)."""
     draws = pima_draws(setting)
     exact = exact_posterior(setting, setting.pima, "pima-exact")
-    figure, axes = draw_chain(draws, exact)
+    figure, axes = _draw_chain(draws, exact)
     axes[1, 0].set_ylim(0, setting.pima.k_max + 1)
     axes[1, 0].axhspan(57, 66, color=COLOURS[1], alpha=0.35, linewidth=0, zorder=0.5)
     axes[1, 0].annotate(
@@ -197,6 +199,43 @@ def pima_error(setting: Setting) -> Result:
 
 def _error_of(setting: Setting, draws: Draws) -> Result:
     return Result({"error": measure_error(setting.ripley, draws)})
+
+
+def _draw_chain(draws: Draws, exact: GridPosterior, label: str = "exact posterior") -> Any:
+    """Draw the trace of the first chain and the marginals of all over the exact ones.
+
+    Parameters
+    ----------
+    draws : Draws
+    exact : GridPosterior
+        Drawn as a line.
+    label : str
+        What the line is.
+
+    Returns
+    -------
+    figure, axes : matplotlib Figure, ndarray of shape (2, 2)
+    """
+    figure, axes = new_figure(2, 2, 8.5, 5.0, sharey="row", width_ratios=(2, 1))
+    found, truth = find_marginals(draws.tree), find_marginals(exact)
+    PosteriorDisplay(**found._asdict(), beta_trace=draws.beta[:1], k_trace=draws.k[:1]).plot(
+        axes=axes
+    )
+    for ax in axes[:, 0]:
+        ax.axvspan(0, draws.n_warmup, color="0.93", linewidth=0, zorder=0)
+    axes[1, 0].set(xlabel="iteration (burn-in shaded)", ylim=(0, None))
+    middles = (truth.beta_edges[1:] + truth.beta_edges[:-1]) / 2
+    axes[0, 1].plot(truth.beta_density, middles, color=INK, linewidth=1.2, label=label)
+    axes[0, 1].set_xlim(0, 1.1 * max(truth.beta_density.max(), found.beta_density.max()))
+    shown = truth.k_probabilities > 1e-3
+    axes[1, 1].plot(
+        truth.k_probabilities[shown], truth.k_values[shown], "o-", color=INK, markersize=2.5,
+        linewidth=0.8,
+    )  # fmt: skip
+    axes[1, 1].set_xlim(0, 1.1 * max(truth.k_probabilities.max(), found.k_probabilities.max()))
+    axes[1, 1].set_ylim(0, max(draws.k[0].max(), truth.k_values[shown].max()) + 2)
+    axes[0, 1].legend(frameon=False, fontsize="small", loc="upper right")
+    return figure, axes
 
 
 ITEMS = [

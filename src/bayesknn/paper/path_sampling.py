@@ -16,11 +16,10 @@ from bayesknn.labels import (
 )
 from bayesknn.likelihood import PseudoLikelihood, log_normalizer
 from bayesknn.model import BoltzmannModel
-from bayesknn.paper.drawing import mark_line
 from bayesknn.paper.gibbs_table import PAPER_K, gibbs_expectations, gibbs_table, integrate
 from bayesknn.paper.item import Estimate, Result, make_item
 from bayesknn.paper.setting import BETA_MAX, Setting
-from bayesknn.plots.style import COLOURS, INK, LINES, new_figure, tidy
+from bayesknn.plots.style import COLOURS, GREY, INK, LINES, new_figure, tidy
 
 _BREAKDOWN_K = (10, 50)
 _BREAKDOWN_BETAS = np.arange(0.5, 4.1, 0.5)
@@ -95,7 +94,7 @@ def draw_expectations(setting: Setting) -> Result:
                 label="Gibbs, linear")  # fmt: skip
         ax.plot(betas, true, color=COLOURS[0], linewidth=2, alpha=0.6,
                 label="Swendsen-Wang, converged")  # fmt: skip
-        mark_line(ax, study.graph.n_points, "n")
+        _mark_line(ax, study.graph.n_points, "n")
         ax.set(title=f"k = {k}", xlabel="β")
         tidy(ax)
         gaps[k] = Estimate(float(gibbs[-1] - true[-1]), float(error[-1]))
@@ -241,7 +240,7 @@ def breakdown(setting: Setting) -> Result:
     axes[0, 0].set(xlabel="β", ylabel="E[S] less the truth", title="500 Gibbs sweeps")
     axes[0, 1].set(xlabel="β", ylabel="log Z less the truth", title="Gibbs path sampling")
     for ax in axes.flat:
-        mark_line(ax, 0.0, "truth")
+        _mark_line(ax, 0.0, "truth")
         ax.legend(frameon=False, fontsize="small", loc="lower left")
         tidy(ax)
     return Result(estimates, {"": figure})
@@ -264,6 +263,15 @@ def _draw_estimates(ax: Any, found: dict[str, np.ndarray]) -> None:
 
 def _mean_of(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values.mean(axis=1), values.std(axis=1, ddof=1) / values.shape[1] ** 0.5
+
+
+def _mark_line(ax: Any, value: float, text: str) -> None:
+    """Draw a level line with its name at the right end."""
+    ax.axhline(value, color=GREY, linewidth=0.8, linestyle="--")
+    ax.annotate(
+        text, (1, value), (-2, 2), ("axes fraction", "data"), "offset points",
+        ha="right", fontsize="small", color="0.35",
+    )  # fmt: skip
 
 
 ITEMS = [

@@ -9,8 +9,10 @@ equal lengths.
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
+import textwrap
 import time
 import warnings
 from collections.abc import Callable
@@ -251,10 +253,13 @@ def describe_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     >>> "Moves from one draw to the next" in run.__doc__
     True
     """
-    # Python -OO leaves no docstring.
+    # Python -OO leaves no docstring, 3.13 and later leave its lines without their indentation.
     for name, text in _ARGUMENTS.items() if function.__doc__ else ():
-        lines = (function.__doc__ or "").splitlines(keepends=True)
-        function.__doc__ = "".join(text if line.strip() == f"<{name}>" else line for line in lines)
+        lines = inspect.cleandoc(function.__doc__ or "").splitlines(keepends=True)
+        shared = textwrap.dedent(text)
+        function.__doc__ = "".join(
+            shared if line.strip() == f"<{name}>" else line for line in lines
+        )
     return function
 
 

@@ -65,7 +65,7 @@ class BondTwin:
         if mutant == "one bond per pair":
             self.ends = list({frozenset(ends): ends for ends in self.ends}.values())
         self.n_edges = len(self.ends)
-        self.rate = strength * weights.mean()
+        self.rate = float(strength * weights.mean())
         self.p = [1 - math.exp(-self.rate)] * self.n_edges
         self.heavier = int(np.argmax(weights))
         if np.ptp(weights) > 0:
@@ -79,9 +79,11 @@ class BondTwin:
         """Return the number of each bond that can open, as a share of its p."""
         heights, counter, bond = {}, 0, 0
         while self.rate > 0:
-            bond += math.floor(-math.log(1 - uniform(key, draw, back, counter)) / self.rate)
-            if bond >= self.n_edges:
+            # Infinite at the smallest of rates.
+            gap = -math.log(1 - uniform(key, draw, back, counter)) / self.rate
+            if bond + gap >= self.n_edges:
                 break
+            bond += math.floor(gap)
             heights[bond] = uniform(key, draw, back, counter + 1)
             bond, counter = bond + 1, counter + 2
         for b in range(self.n_edges, len(self.ends)):

@@ -5,7 +5,7 @@ import itertools
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bayesknn._utils.random import key_of_sweep
@@ -133,6 +133,7 @@ def test_heat_bath_keeps_the_law_and_colours_give_the_model(graph, n_classes, cl
     key=KEYS,
     draw=st.integers(0, 2**31 - 1),
 )
+@example(CHAIN, 5e-324, 2, False, np.uint64(0), 0)
 @settings(max_examples=60, deadline=None)
 def test_same_labels_as_the_twin(graph, beta, n_classes, weighted, key, draw):
     class_weight = np.array([0.6, 1.7]) if weighted else None

@@ -176,17 +176,17 @@ class Clones:
         if other:
             for path in (parent, *parent.rglob("*")):
                 os.chown(path, other.pw_uid, other.pw_gid, follow_symlinks=False)
-        self.link_python(version, other is not None)
+        self.link_python(version)
         words = [word for name in names for word in DIFFERENCES[name].make]
         if self.call(["make", "--silent", "setup", *words], clone, names):
             sys.exit(f"fresh: make setup failed with {', '.join(names)}")
         self.made[own] = clone
         return clone
 
-    def link_python(self, version: str, is_other: bool) -> None:
-        """Put a Python of that version where the path finds it first.
+    def link_python(self, version: str) -> None:
+        """Put a Python of that version where the path finds it first, for both users.
 
-        One that the other user may not run, such as pyenv's below /root, is copied.
+        One that the other may not run, such as pyenv's below /root, is copied.
         """
         found = find_python(version)
         tools = self.place / f"python{version}"
@@ -194,7 +194,7 @@ class Clones:
             return
         where = [found, "-c", "import sys; print(sys.base_prefix)"]
         prefix = Path(subprocess.run(where, check=True, capture_output=True, text=True).stdout[:-1])
-        if not is_other or runs(found, user=self.nobody.pw_uid):
+        if self.nobody is None or runs(found, user=self.nobody.pw_uid):
             tools.mkdir()
             (tools / "bin").symlink_to(prefix / "bin")
         else:

@@ -30,7 +30,7 @@ def test_an_edit_of_an_imported_module_is_noticed(tmp_path):
     package.mkdir()
     (package / "__init__.py").touch()
 
-    def write(step, move, offset, other=0):
+    def write(step, move, offset, other=1):
         # _probe imports _between, which imports _helper: two steps away.
         (package / "_helper.py").write_text(HELPER.format(step=step, move=move))
         between = "from bayesknn._helper import (\n    _move, STEP,\n)\n"
@@ -56,13 +56,11 @@ def test_an_edit_of_an_imported_module_is_noticed(tmp_path):
         assert done.returncode == 0, done.stderr
         return [int(word) for word in done.stdout.split()]
 
-    write(1, 1, 0)
+    write(1, 1, 0, other=0)
     assert run() == [11, 0]
-    assert write(1, 1, 0, other=1) == ["_other.py"]
+    assert write(1, 1, 0) == ["_other.py"]
     assert run() == [11, 1], "a module that the kernel does not import is no reason to compile"
-    write(1, 2, 0)
-    assert run() == [12, 0]
-    write(3, 2, 0)
-    assert run() == [36, 0]
-    write(3, 2, 1)
+    assert write(1, 2, 0) == ["_between.py", "_helper.py", "_probe.py"]
+    assert write(3, 2, 0) == ["_between.py", "_helper.py", "_probe.py"]
+    assert write(3, 2, 1) == ["_inner.py", "_probe.py"]
     assert run() == [37, 0]

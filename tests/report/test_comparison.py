@@ -20,9 +20,14 @@ PLAN = plan_columns(FRAME, "y")
 OWN = PooledNeighborsClassifier(members=("robust", "within"), random_state=0)
 
 
-def compared(labels=Y, rows=slice(None)):
-    frame = FRAME[["x", "z"]].iloc[rows]
+def compared(labels=Y, rows=slice(None), table=FRAME):
+    frame = table[["x", "z"]].iloc[rows]
     return compare(frame, np.asarray(labels)[rows], PLAN, OWN, "pseudo", scale=True, seed=0)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return compared()
 
 
 def test_on_large_tables_some_rows_are_enough(monkeypatch):
@@ -46,8 +51,7 @@ def test_classes_of_few_rows_are_not_compared(monkeypatch, limit):
     assert compared(labels) is None
 
 
-def test_the_best_has_the_smallest_log_loss_and_errors_are_those_of_the_rows():
-    found = compared()
+def test_the_best_has_the_smallest_log_loss_and_errors_are_those_of_the_rows(found):
     losses = {name: each.scores.log_loss for name, each in found.found.items()}
     assert losses[found.best] == min(losses.values())
     # Class frequencies: every row has probability 1/2, so its loss does not vary.
@@ -59,8 +63,7 @@ def test_the_best_has_the_smallest_log_loss_and_errors_are_those_of_the_rows():
     assert own.standard_errors.error == pytest.approx(np.sqrt(p * (1 - p) / (N - 1)))
 
 
-def test_the_learning_curve_falls_where_classes_must_be_learnt():
-    found = compared()
+def test_the_learning_curve_falls_where_classes_must_be_learnt(found):
     sizes, losses, _, gain, error = found.curve
     assert sizes == [24, 48, 96]
     assert losses[-1] == pytest.approx(found.found[POOL].scores.log_loss)
@@ -68,7 +71,7 @@ def test_the_learning_curve_falls_where_classes_must_be_learnt():
     assert 0 < error < 0.2
     # More rows teach it: from a quarter of them it is clearly worse on harder data.
     table = FRAME.assign(x=FRAME["x"] * np.where(np.arange(N) % 4 < 2, 1, -1))
-    hard = compare(table[["x", "z"]], Y, PLAN, OWN, "pseudo", scale=True, seed=0).curve
+    hard = compared(table=table).curve
     assert hard.log_loss[0] > hard.log_loss[-1]
 
 

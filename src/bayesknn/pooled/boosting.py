@@ -5,6 +5,10 @@ the log-loss; the leaf that gains most is cut first, and values are sorted into 
 LightGBM and in scikit-learn's HistGradientBoostingClassifier. Compiled here because the pool needs
 six fits and scikit-learn spends a millisecond a tree on a small table, because its trees can be
 saved as arrays that are checked, and because no result depends on the number of threads.
+
+The trees are scikit-learn's up to its single precision, but for where a cut lies: here midway
+between two values, there at the lower one if a column has more values than bins, and a row further
+where a quantile falls on a row and is rounded up (two cuts in 254 of 3,000 rows).
 """
 
 from __future__ import annotations

@@ -33,6 +33,10 @@ QUANTITIES = (
 N_SETS = 6
 N_NEW = 400
 N_DRAWN = 60
+# Batches whose class 1 is counted, their size, and the shares of class 1 that they have.
+N_BATCHES = 40
+BATCH = 200
+SHARES = (0.5, 0.2)
 
 
 def run(out: Path) -> dict[str, str]:
@@ -75,7 +79,8 @@ def run(out: Path) -> dict[str, str]:
     numbers["cover_some_copied_width"] = f"{some[:, 5].mean():.2f}"
     (out / "coverage_laws.md").write_text("\n".join(lines) + "\n")
     _draw(out / "coverage.png", drawn["pseudo", 250])
-    return numbers
+    _count(out / "counts_shifted.md")
+    return numbers | {"count_batches": str(N_BATCHES), "count_size": str(BATCH)}
 
 
 def _cells(rows: np.ndarray) -> list[str]:
@@ -112,6 +117,34 @@ def _measure(law: Any, likelihood: str, n: int, n_copied: int = 0):
                 },
             )
     return np.array(rows), first
+
+
+def _count(path: Path) -> None:
+    """Write a table of counts in batches with the class shares of training and with others."""
+    lines = [
+        "| share of class 1 in the batch | `prevalence=` | mean count, less the truth | covered "
+        "at 90% | width |",
+        "|---:|---|---:|---:|---:|",
+    ]
+    for share in SHARES:
+        found: dict[str, list] = {"training": [], "free": []}
+        for seed in range(N_BATCHES):
+            rng = np.random.default_rng([seed, 5])
+            clf = BayesianKNeighborsClassifier("pseudo", random_state=seed)
+            clf.fit(*RIPLEY.sample(250, rng))
+            X, y = RIPLEY.sample(10 * BATCH, rng)
+            truth = rng.binomial(BATCH, share)
+            rows = np.concatenate([np.flatnonzero(y == 0)[truth:BATCH], np.flatnonzero(y)[:truth]])
+            for prevalence, some in found.items():
+                counts = clf.predict_counts(X[rows], prevalence=prevalence, random_state=seed)
+                mean, low, high = counts[1]
+                some.append((mean - truth, low <= truth <= high, high - low))
+        for prevalence, some in found.items():
+            error, covered, width = np.mean(some, axis=0)
+            lines.append(
+                f'| {share:.1f} | `"{prevalence}"` | {error:+.0f} | {covered:.2f} | {width:.0f} |'
+            )
+    path.write_text("\n".join(lines) + "\n")
 
 
 def _covers(ends: np.ndarray, truth: np.ndarray) -> float:

@@ -96,26 +96,46 @@ def draw_law(law, rng, n):
     return X, expit(3 * (np.hypot(*X.T) - 1.2))
 
 
+def covers(intervals, p):
+    """Share of points whose true probability of class 1 lies in its interval, and mean width."""
+    low, high = intervals[:, 1].T
+    return ((low <= p) & (p <= high)).mean(), (high - low).mean()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["sine", "slope", "ring"])
 def test_intervals_cover_the_true_probability(law):
-    """Mean coverage over new points and sets at level 0.95, and intervals that are worth having.
+    """Mean coverage over points and sets at level 0.95, and intervals that are worth having.
+
+    Of new points, and of training points that are left out.
 
     On other seeds than these: 1.00, 0.98 and 0.94 of the points at mean widths of 0.53, 0.42 and
     0.37. Pairs of far neighbours (60 ranks for 3) cover 0.88 on the ring and an error half as
     large 0.84; one twice as large is 0.68 wide on the sine, the most that there can be 0.88.
     """
-    covered, widths = [], []
+    found = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
         X, p = draw_law(law, rng, 650)
         y = (rng.random(650) < p).astype(int)
         clf = PooledNeighborsClassifier(random_state=seed).fit(X[:250], y[:250])
-        low, high = clf.predict_interval(X[250:])[:, 1].T
-        covered.append(((low <= p[250:]) & (p[250:] <= high)).mean())
-        widths.append((high - low).mean())
-    assert np.mean(covered) > 0.9, covered
-    assert np.mean(widths) < 0.6, widths
+        left_out = covers(clf.loo_interval(), p[:250])
+        found.append([covers(clf.predict_interval(X[250:]), p[250:]), left_out])
+    for covered, width in np.mean(found, axis=0):
+        assert covered > 0.9 and width < 0.6, found
+
+
+def test_intervals_of_left_out_rows_cover():
+    """Quick, and intervals at level 0.5 show that not any would do."""
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 8])
+        X, p = draw_law("ring", rng, 250)
+        y = (rng.random(250) < p).astype(int)
+        clf = PooledNeighborsClassifier(("robust", "within"), random_state=seed).fit(X, y)
+        found.append([covers(clf.loo_interval(level), p) for level in (0.95, 0.5)])
+    (covered, width), (half, _) = np.mean(found, axis=0)
+    assert covered > 0.88 and width < 0.6 and half < 0.8, found
 
 
 def test_pairs_that_stand_apart_widen_the_intervals():
@@ -146,8 +166,7 @@ def test_intervals_cover_in_ten_dimensions():
         p = expit(0.5 * ((X**2).sum(axis=1) - 10))
         y = (rng.random(1500) < p).astype(int)
         clf = PooledNeighborsClassifier(random_state=seed).fit(X[:1000], y[:1000])
-        low, high = clf.predict_interval(X[1000:])[:, 1].T
-        covered.append(((low <= p[1000:]) & (p[1000:] <= high)).mean())
+        covered.append(covers(clf.predict_interval(X[1000:]), p[1000:])[0])
     assert np.mean(covered) > 0.92, covered
 
 

@@ -103,27 +103,45 @@ def tricube(u):
     return np.maximum(1 - u**3, 0) ** 3
 
 
-def features(Z, y, n_classes, ks, z=None, norm="euclidean"):
-    """(len(ks), m, n_classes, 2) features of new points z, of the training points if None."""
+def features(Z, y, n_classes, ks, z, norm="euclidean"):
+    """(len(ks), m, n_classes, 2) features of new points z."""
     D = cdist(Z, Z, norm)
     np.fill_diagonal(D, np.inf)
     own = np.sort(D, axis=1)
     epsilon = 1e-3 * np.median(own[:, :5])
     Y = np.eye(n_classes)[y]
-    loo = z is None
-    d = D if loo else cdist(z, Z, norm)
+    d = cdist(z, Z, norm)
     near = np.sort(d, axis=1)
     by_class = [np.sort(d[:, y == g], axis=1) for g in range(n_classes)]
     found = np.empty((len(ks), len(d), n_classes, 2))
-    with np.errstate(invalid="ignore"):
-        for t, k in enumerate(ks):
-            h_x = near[:, k]
-            h_j = own[:, k] if loo else own[:, k - 1]
-            v = tricube(d / h_x[:, None]) + tricube(d / h_j)
-            found[t, :, :, 0] = np.log(1 / n_classes + v @ Y)
-            for g in range(n_classes):
-                few = by_class[g][:, : -(-k // n_classes)]
-                found[t, :, g, 1] = -np.log(few.mean(1) + epsilon)
+    for t, k in enumerate(ks):
+        v = tricube(d / near[:, [k]]) + tricube(d / own[:, k - 1])
+        found[t, :, :, 0] = np.log(1 / n_classes + v @ Y)
+        for g in range(n_classes):
+            few = by_class[g][:, : -(-k // n_classes)]
+            found[t, :, g, 1] = -np.log(few.mean(1) + epsilon)
+    return found
+
+
+def left_out_features(places, y, n_classes, ks, folds, norm="euclidean"):
+    """Features of the training points; places[f] has all rows as learned without fold f."""
+    n, n_known = len(y), len(y) - np.bincount(folds).max()
+    ks = np.clip(np.round(ks * n_known / n).astype(int), 1, n_known - 1)
+    # Row i by the coordinates without its own fold, which is out of reach.
+    d = np.array([cdist(places[f][[i]], places[f], norm)[0] for i, f in enumerate(folds)])
+    d[folds[:, None] == folds] = np.inf
+    near = np.sort(d, axis=1)
+    epsilon = 1e-3 * np.median(near[:, :5])
+    is_listed = d.T <= near[:, ks[-1]]
+    Y = np.eye(n_classes)[y]
+    found = np.empty((len(ks), n, n_classes, 2))
+    for t, k in enumerate(ks):
+        h = near[:, k]
+        v = tricube(d / h[:, None]) + is_listed * tricube(d / h)
+        found[t, :, :, 0] = np.log(1 / n_classes + v @ Y)
+        for g in range(n_classes):
+            few = np.sort(d[:, y == g], axis=1)[:, : -(-k // n_classes)]
+            found[t, :, g, 1] = -np.log(few.mean(1) + epsilon)
     return found
 
 
@@ -195,15 +213,10 @@ def predict(X, y, x, folds, metrics=METRICS, seed=0):
     loos, news = [], []
     for metric in metrics:
         Z, z, norm = embed(metric, X, y, G, x, seed)
-        if metric == "robust":
-            phi = features(Z, y, G, ks, norm=norm)
-        else:
-            phi = np.empty((len(ks), n, G, 2))
-            for f in np.unique(folds):
-                train, fold = np.flatnonzero(folds != f), np.flatnonzero(folds == f)
-                A, b, _ = embed(metric, X[train], y[train], G, X[fold], seed)
-                fewer = np.maximum(np.round(ks * len(train) / n).astype(int), 1)
-                phi[:, fold] = features(A, y[train], G, fewer, b, norm)
+        places = [
+            embed(metric, X[folds != f], y[folds != f], G, X, seed)[1] for f in np.unique(folds)
+        ]
+        phi = left_out_features(places, y, G, ks, folds, norm)
         thetas, weights, loo = fit_member(phi, y)
         phi_new = features(Z, y, G, ks, z, norm)
         p = sum(

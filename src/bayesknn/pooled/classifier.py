@@ -31,27 +31,24 @@ from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import describe_search
 from bayesknn.model import class_weights
-from bayesknn.pooled.columns import Columns, Sample
+from bayesknn.pooled.columns import Columns, Sample, Settings, Table
 from bayesknn.pooled.folds import assign_folds, honest_features
 from bayesknn.pooled.member import Member, fit_member
 from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.pool import fit_weights, pool_proba
 from bayesknn.pooled.pool_sureness import PoolSureness
 from bayesknn.pooled.row_influence import add_influence, take_largest
-from bayesknn.pooled.views import VIEWS, NeighborView, Settings
+from bayesknn.pooled.views import VIEWS, NeighborView
 from bayesknn.predictive import Summary, log_score
 from bayesknn.predictive.calibration import shift_intervals, shift_probabilities
 from bayesknn.predictive.joint import counts_of_probabilities
 
-_N_K = 10
 # Lists reach to k = n / 2 while they hold no more entries than this in all, n about 3,000, and to
 # k = 64 beyond.
 _MAX_ENTRIES = 4_500_000
 _LONG_LIST = 64
 # Members that say how much each column counts.
 _WEIGH_COLUMNS = ("relevance", "additive", "boosted")
-# Rows that are enough to know how far probabilities are off.
-_JUDGED_ROWS = 10_000
 # Influences of all rows on some points that are held at a time.
 _CHUNK = 2**22
 
@@ -84,7 +81,7 @@ class PooledNeighborsClassifier(
         Columns that hold categories though they are numbers: names, positions or a mask. Text,
         truth values and category dtypes are categories anyway.
     n_folds : int, default=5
-        Members that see the labels are judged in this many stratified folds.
+        Members are judged in this many stratified folds.
     max_neighbors : int, optional
         Largest k. By default n / 2 on small tables, falling to 64 on large ones.
     search : str, default="auto"
@@ -113,9 +110,8 @@ class PooledNeighborsClassifier(
         How much each of ``k_values_`` counts in each member; of ``"additive"`` each penalty, of
         ``"boosted"`` each number of rounds.
     loo_proba_ : ndarray of shape (n, n_classes)
-        Probabilities of the training points that owe nothing to their own labels: members that see
-        labels, and the weights of the pool, come from the other folds. With the offset of
-        ``class_prior``.
+        Probabilities of the training points that owe nothing to their own labels: members, and the
+        weights of the pool, come from the other folds. With the offset of ``class_prior``.
     loo_log_score_ : float
         Mean log probability that ``loo_proba_`` gives to the true labels.
     member_log_scores_ : dict of str to float
@@ -123,8 +119,9 @@ class PooledNeighborsClassifier(
     residual_correlation_ : ResidualCorrelation
         Of near neighbours, with its error: what the width of the intervals comes from.
     diagnostics_ : dict
-        ``search``: for each metric how its neighbours were found, ``name``, ``exact`` and, of an
-        approximate search, ``recall`` and ``recall_error``; ``warnings`` in words.
+        ``search``: for each metric that is in use how its neighbours were found, ``name``,
+        ``exact`` and, of an approximate search, ``recall`` and ``recall_error``; ``warnings`` in
+        words.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each column in what the members ``"relevance"``, ``"additive"`` and ``"boosted"``
         see, averaged by their weights in the pool; only if one of them is in use.
@@ -223,8 +220,6 @@ class PooledNeighborsClassifier(
         ratios = self._find_odds_ratios(sample, classes)
         settings = self._set_up(len(labels))
         folds = assign_folds(labels, n_folds, np.random.default_rng(settings.pop("folds")))
-        # Errors are judged on so many folds: all of them, on a table of ordinary size.
-        judged = folds < -(-n_folds * _JUDGED_ROWS // len(labels))
         parts = {}
         with (
             follow_stages(self, X, y, n_stages=len(names)) as stage,
@@ -232,20 +227,19 @@ class PooledNeighborsClassifier(
         ):
             for name in names:
                 with stage(name):
-                    parts[name] = _fit_part(name, sample, settings[name], folds, judged)
+                    parts[name] = _fit_part(name, sample, settings[name], folds)
                 advance(1)
         member_proba = np.array([part.loo for part in parts.values()])
         prior = _find_prior(names)
         weights = fit_weights(member_proba, labels, sample.weights, prior)
-        views = {name: part.view for name, part in parts.items()}
         members = {name: part.member for name, part in parts.items()}
         leader = _find_leader(names, weights)
-        if leader not in views:  # Distances need a metric, though no member has one.
-            views[leader] = NeighborView(leader, sample, settings[leader])
-        apart = pool_proba(weights, np.array([part.apart for part in parts.values()]))
-        sureness = PoolSureness(
-            views[leader].space, members.get(leader), apart, folds, judged, self.n_jobs
-        )
+        # Who has no weight is not asked; distances need a metric, though no member may have one.
+        asked = {name for name, weight in zip(names, weights, strict=True) if weight > 0}
+        asked |= {leader, *(name for name in _WEIGH_COLUMNS if name in names)}
+        views = {name: VIEWS[name](name, sample, settings[name]) for name in VIEWS if name in asked}
+        apart = pool_proba(weights, member_proba)
+        sureness = PoolSureness(views[leader].space, members.get(leader), apart, folds, self.n_jobs)
         left_out = _cross_pool(member_proba, sample, folds, prior)
         spread = parts[leader].spread if leader in parts else np.zeros_like(left_out)
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
@@ -327,7 +321,7 @@ class PooledNeighborsClassifier(
         -------
         ndarray of shape (m, n_classes)
         """
-        return shift_probabilities(self._predict_members(X)[0], self._ratios)
+        return shift_probabilities(self._predict_members(self._read(X))[0], self._ratios)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logs of :meth:`predict_proba`."""
@@ -370,7 +364,11 @@ class PooledNeighborsClassifier(
         """
         check_choice(of, "of", ("probability",))
         level = check_level(level)
-        probabilities, variances, distances = self._predict_members(X)
+        table = self._read(X)
+        leader = self._views[self._leader]
+        places = leader.metric.transform(table)
+        distances = leader.space.distances(places, self._sureness.k, self.n_jobs)
+        probabilities, variances = self._predict_members(table)
         intervals = self._sureness.intervals(probabilities, variances, distances, level)
         return Summary(
             shift_probabilities(probabilities, self._ratios),
@@ -469,16 +467,15 @@ class PooledNeighborsClassifier(
             the boosted trees: ``neighbor_share_`` says how much neighbours count in all.
         """
         n_neighbors = check_count(n_neighbors, "n_neighbors")
-        check_new_points(self, X)
-        table = self._columns.transform(X)
+        table = self._read(X)
         m, n = len(table.points), len(self.loo_proba_)
         indices, influence = [], []
         for start in range(0, m, max(1, _CHUNK // n)):
             part = table.take(slice(start, start + max(1, _CHUNK // n)))
             found = np.zeros((len(part.points), n))
             for name, weight in self.pool_weights_.items():
-                view = self._views[name]
-                if weight > 0 and isinstance(view, NeighborView):
+                if weight > 0 and name in METRICS:
+                    view = self._views[name]
                     rows = np.ascontiguousarray(view.metric.transform(part))
                     add_influence(view.space, self._members[name], weight, rows, found)
             largest = take_largest(found, n_neighbors)
@@ -486,17 +483,15 @@ class PooledNeighborsClassifier(
             influence.append(largest[1])
         return np.concatenate(indices), np.concatenate(influence)
 
-    def _predict_members(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return pooled probabilities, the leader's variances over k, and distances in its metric.
-
-        Before ``class_prior``. Members of weight 0 are not asked.
-        """
+    def _read(self, X: Any) -> Table:
         check_new_points(self, X)
-        table = self._columns.transform(X)
-        leader = self._views[self._leader]
-        distances = leader.space.distances(
-            leader.metric.transform(table), self._sureness.k, self.n_jobs
-        )
+        return self._columns.transform(X)
+
+    def _predict_members(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
+        """Return pooled probabilities, before ``class_prior``, and the leader's variances over k.
+
+        Members of weight 0 are not asked.
+        """
         variances = np.zeros((len(table.points), len(self.classes_)))
         found, weights = [np.ones_like(variances)], [0.0]
         for name, weight in self.pool_weights_.items():
@@ -507,7 +502,7 @@ class PooledNeighborsClassifier(
                 weights.append(weight)
                 if name == self._leader:
                     variances = spread
-        return pool_proba(np.array(weights), np.array(found)), variances, distances
+        return pool_proba(np.array(weights), np.array(found)), variances
 
     def _choose_k(self, n: int) -> np.ndarray:
         """Return ten geometric k from 2 to the largest."""
@@ -515,7 +510,7 @@ class PooledNeighborsClassifier(
             top = check_count(self.max_neighbors, "max_neighbors", 1, n - 1)
         else:
             top = min(n // 2, max(_LONG_LIST, _MAX_ENTRIES // n))
-        spread = np.geomspace(min(2, top), top, _N_K)
+        spread = np.geomspace(min(2, top), top, 10)
         return np.unique(np.round(spread).astype(np.int64))
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -530,33 +525,20 @@ class PooledNeighborsClassifier(
 
 
 class _Part(NamedTuple):
-    """A member in the making: its view, itself, and probabilities of the training points.
+    """A judged member, and what it says of the training points: see :func:`fit_member`.
 
-    ``loo`` leaves each point out, ``spread`` is the variance of that over k; ``apart``, of the
-    judged rows, leaves their whole folds out.
+    ``spread`` is the variance of its probabilities over k.
     """
 
-    view: Any
     member: Member
     loo: np.ndarray
     spread: np.ndarray
-    apart: np.ndarray
 
 
-def _fit_part(
-    name: str, sample: Sample, settings: Settings, folds: np.ndarray, judged: np.ndarray
-) -> _Part:
-    view = VIEWS[name](name, sample, settings)
-    labels, weights, n_jobs = sample.labels, sample.weights, settings.n_jobs
-    if name in METRICS and not METRICS[name].sees_labels:
-        features = view.space.training_features(n_jobs)
-        member, loo = fit_member(features, labels, weights, n_jobs)
-        apart = member.proba(honest_features(name, sample, settings, folds, judged))[0]
-    else:
-        features = honest_features(name, sample, settings, folds)
-        member, loo = fit_member(features, labels, weights, n_jobs)
-        apart = loo[judged]
-    return _Part(view, member, loo, member.proba(features)[1], apart)
+def _fit_part(name: str, sample: Sample, settings: Settings, folds: np.ndarray) -> _Part:
+    features = honest_features(name, sample, settings, folds)
+    member, loo = fit_member(features, sample.labels, sample.weights, settings.n_jobs)
+    return _Part(member, loo, member.proba(features)[1])
 
 
 def _check_members(members: Any) -> list[str]:

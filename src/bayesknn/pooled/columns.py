@@ -97,6 +97,24 @@ class Sample(NamedTuple):
         return Sample(self.table.take(rows), self.labels[rows], self.weights[rows], self.n_classes)
 
 
+class Settings(NamedTuple):
+    """What a fit is told beside the rows.
+
+    Attributes
+    ----------
+    k_values : ndarray of int
+    seed : int
+    n_jobs : int or None
+    search : dict
+        ``search`` and ``search_params`` of :meth:`bayesknn.graph.NeighborGraph.from_points`.
+    """
+
+    k_values: np.ndarray
+    seed: int
+    n_jobs: int | None
+    search: dict[str, Any]
+
+
 class Columns:
     """What a table's columns were like in training.
 

@@ -1,16 +1,18 @@
 """Features of the training points that owe nothing to their own labels.
 
-Plain leave-one-out flatters a view that saw the labels: it knows the label that is left out. Such
-a view is fitted anew without each of several stratified folds, and the fold's points are treated
-as new; k shrinks with the number of points.
+Plain leave-one-out flatters a view that saw the labels: it knows the label that is left out. Every
+view is fitted anew without each of several stratified folds, and the fold's points are treated as
+new; k shrinks with the number of points.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bayesknn.pooled.columns import Sample
-from bayesknn.pooled.views import VIEWS, Settings
+from bayesknn.pooled.columns import Sample, Settings
+from bayesknn.pooled.features import left_out_features
+from bayesknn.pooled.metrics import METRICS
+from bayesknn.pooled.views import VIEWS
 
 
 def assign_folds(labels: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:
@@ -34,27 +36,17 @@ def assign_folds(labels: np.ndarray, n_folds: int, rng: np.random.Generator) -> 
     return folds
 
 
-def honest_features(
-    name: str,
-    sample: Sample,
-    settings: Settings,
-    folds: np.ndarray,
-    asked: np.ndarray | slice = slice(None),
-) -> np.ndarray:
-    """Return features of the training points by views fitted without them.
-
-    Returns
-    -------
-    ndarray of shape (n_settings, n_asked, n_classes, 2)
-        Of the rows in ``asked``, which are whole folds.
-    """
-    parts = {}
-    for fold in np.unique(folds[asked]):
-        known = sample.take(folds != fold)
-        shrunk = np.round(settings.k_values * (len(known.labels) / len(folds))).astype(np.int64)
-        view = VIEWS[name](name, known, settings._replace(k_values=np.maximum(shrunk, 1)))
-        parts[fold] = view.features(sample.table.take(folds == fold), settings.n_jobs)
-    found = np.empty((len(parts[fold]), len(folds), sample.n_classes, 2))
-    for fold, part in parts.items():
-        found[:, folds == fold] = part
-    return found[:, asked]
+def honest_features(name: str, sample: Sample, settings: Settings, folds: np.ndarray) -> np.ndarray:
+    """Return features (n_settings, n, n_classes, 2) of the training points, by the other folds."""
+    known = [sample.take(folds != fold) for fold in range(folds.max() + 1)]
+    if name in METRICS:
+        metrics = [METRICS[name]().fit(each, settings.seed) for each in known]
+        points = [metric.transform(sample.table) for metric in metrics]
+        return left_out_features(points, sample, metrics[0].norm, settings, folds)
+    rows = [sample.table.take(folds == fold) for fold in range(len(known))]
+    parts = [
+        VIEWS[name](name, each, settings).features(own)
+        for each, own in zip(known, rows, strict=True)
+    ]
+    order = np.argsort(np.argsort(folds, kind="stable"))
+    return np.concatenate(parts, axis=1)[:, order]

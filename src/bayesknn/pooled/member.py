@@ -16,9 +16,9 @@ from scipy.special import log_softmax, softmax
 from bayesknn._utils.threads import run_in_threads
 from bayesknn.predictive.conditional_logit import fit_conditional_logit
 
-# Prior standard deviations of every alpha and of (b_1, b_2).
-_ALPHA_SD = 2.0
-_B_SD = (2.0, 5.0)
+# Prior standard deviations of every alpha and of (b_1, b_2): several times what links on tables of
+# a hundred rows need, and finite where classes are separable.
+_ALPHA_SD, _B_SD = 2.0, (2.0, 5.0)
 
 
 class Link:

@@ -1,7 +1,7 @@
 """The distances of the pool: five ways to say which points are near.
 
-Each class has the same shape. ``fit`` learns from the training rows (and their labels, where
-``sees_labels``), ``transform`` returns points whose distance under ``norm`` is the metric. To add
+Each class has the same shape. ``fit`` learns from the training rows and their labels, ``transform``
+returns points whose distance under ``norm`` is the metric. To add
 one, write such a class and enter it in ``METRICS``.
 """
 
@@ -19,10 +19,10 @@ _PRIOR_POINTS = 5.0
 # Columns with at most so many values are counted value by value.
 _FEW_VALUES = 10
 # Shares along a column are smoothed on at most so many groups of neighbouring ranks.
-_MAX_GROUPS = 1024
-_N_TREES = 100
-# Trees need no more rows than this to rank the columns.
-_TREE_ROWS = 10_000
+_MAX_GROUPS = 256
+# Columns are ranked by trees of at most so many rows, and by fewer trees the more rows each has:
+# the rows of all trees are the time, and the mean over trees is as sure.
+_N_TREES, _TREE_ROWS, _ROWS_OF_ALL_TREES = 100, 10_000, 300_000
 # City-block lists take all pairs: on more rows than this the distance is Euclidean.
 _MANY_ROWS = 10_000
 # What a column without relevance still weighs, the mean being about 1.
@@ -55,7 +55,6 @@ class Robust:
     """City-block distance of normal scores: it sees no labels, and outliers move it little."""
 
     norm = "manhattan"
-    sees_labels = False
 
     def fit(self, sample: Sample, seed: int) -> Robust:
         """Learn the ranks."""
@@ -73,7 +72,6 @@ class Within:
     """Euclidean after whitening by the covariance within classes."""
 
     norm = "euclidean"
-    sees_labels = True
 
     def fit(self, sample: Sample, seed: int) -> Within:
         """Learn the whitening."""
@@ -89,7 +87,6 @@ class Discriminant:
     """Whitened, then stretched along the directions in which the class means differ."""
 
     norm = "euclidean"
-    sees_labels = True
 
     def fit(self, sample: Sample, seed: int) -> Discriminant:
         """Learn the directions."""
@@ -109,7 +106,6 @@ class Relevance:
     """
 
     norm = "euclidean"
-    sees_labels = True
 
     def fit(self, sample: Sample, seed: int) -> Relevance:
         """Learn ranks and weights."""
@@ -121,8 +117,9 @@ class Relevance:
             sample = sample.take(rng.choice(n, _TREE_ROWS, replace=False))
         points = sample.table.points
         both = np.hstack([points, rng.permuted(points, axis=0)])
+        n_trees = min(_N_TREES, _ROWS_OF_ALL_TREES // len(points))
         importance = find_importances(
-            both, sample.labels, sample.weights, sample.n_classes, _N_TREES, seed
+            both, sample.labels, sample.weights, sample.n_classes, n_trees, seed
         )
         excess = np.maximum(importance[:p] - importance[p:].mean(), 0.0)
         total = excess.sum()
@@ -165,7 +162,6 @@ class Evidence:
     """For additive truth: each column becomes the class shares along it, then as Discriminant."""
 
     norm = "euclidean"
-    sees_labels = True
 
     def fit(self, sample: Sample, seed: int) -> Evidence:
         """Learn the shares along each column, and the directions."""

@@ -10,8 +10,8 @@ from bayesknn.predictive.conditional_logit import fit_conditional_logit
 # Prior standard deviations of the weights about their prior means, the second of those that start
 # at 0: a smaller one costs gains on small tables, a larger one losses where neighbours are best.
 _WEIGHT_SD = 0.3, 0.2
-# No member holds a class for less likely than this.
-_FLOOR = 1e-5
+# No member holds a class for less likely than this: a single row could cost a member its weight.
+FLOOR = 1e-5
 
 
 def pool_proba(weights: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
@@ -52,4 +52,4 @@ def fit_weights(
 
 
 def _log_floored(probabilities: np.ndarray) -> np.ndarray:
-    return np.log(np.maximum(probabilities, _FLOOR))
+    return np.log(np.maximum(probabilities, FLOOR))

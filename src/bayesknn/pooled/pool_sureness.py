@@ -36,11 +36,9 @@ class PoolSureness:
         Of the metric that weighs most.
     member : Member or None
         Of that metric; None if no member of the pool has a metric.
-    probabilities : ndarray of shape (n_judged, n_classes)
+    probabilities : ndarray of shape (n, n_classes)
         Pooled ones, that do not use the labels of the same fold.
     folds : ndarray of shape (n,)
-    judged : ndarray of shape (n,), dtype bool
-        Which rows the probabilities are of.
     n_jobs : int, optional
     """
 
@@ -50,7 +48,6 @@ class PoolSureness:
         member: Member | None,
         probabilities: np.ndarray,
         folds: np.ndarray,
-        judged: np.ndarray,
         n_jobs: int | None = None,
     ):
         k_mean = float(np.median(space.k_values))
@@ -60,16 +57,16 @@ class PoolSureness:
         assert space.graph.distances is not None
         self.scale = DistanceScale.from_distances(space.graph.distances[self.k - 1])
         n_ranks = int(np.clip(round(k_mean / _PART_OF_K), 1, _MOST))
-        pairs = _pair_within_folds(space.points[judged], space.norm, folds[judged], n_ranks, n_jobs)
+        pairs = _pair_within_folds(space.points, space.norm, folds, n_ranks, n_jobs)
         self.correlation = _UNKNOWN
         if pairs is not None:
             found = correlate_residuals(
-                space.labels[judged],
+                space.labels,
                 pairs,
                 lambda i, j, rank: probabilities[i],
                 probabilities,
                 k_mean,
-                space.weights[judged],
+                space.weights,
             )
             bound = _find_bound(found, probabilities, pairs)
             self.correlation = found._replace(bound=bound)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesknn.graph import NeighborQuery
-from bayesknn.pooled.features import Neighborhoods
+from bayesknn.pooled.features import Neighborhoods, tricube
 from bayesknn.pooled.member import Member
 
 
@@ -32,20 +32,19 @@ def _weigh(space: Neighborhoods, query: NeighborQuery, rows: np.ndarray, k: int)
     votes = np.zeros((len(rows), len(space.labels)))
     points = np.arange(len(rows))
     for near, distance in zip(query.neighbors[:k], query.distances[:k], strict=True):
-        votes[points, near] += _tricube(distance, query.distances[k])
+        votes[points, near] += _weigh_distances(distance, query.distances[k])
     assert space.graph.distances is not None
     asked = np.repeat(points, np.diff(query.reverse_starts))
     joined = query.reverse_ranks <= k
     asked, joining = asked[joined], query.reverse_points[joined]
     gaps = np.abs(rows[asked] - space.points[joining])
     distance = gaps.sum(axis=1) if space.norm == "manhattan" else np.sqrt((gaps**2).sum(axis=1))
-    votes[asked, joining] += _tricube(distance, space.graph.distances[k - 1, joining])
+    votes[asked, joining] += _weigh_distances(distance, space.graph.distances[k - 1, joining])
     return votes
 
 
-def _tricube(distance: np.ndarray, reach: np.ndarray) -> np.ndarray:
-    u = np.divide(distance, reach, out=np.ones_like(distance), where=distance < reach)
-    return (1 - u**3) ** 3
+def _weigh_distances(distance: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    return tricube(np.divide(distance, reach, np.ones_like(distance), where=distance < reach))
 
 
 def take_largest(found: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ follow from the columns one by one, or from cuts along them, neighbours have lit
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
@@ -17,34 +17,15 @@ from scipy.special import log_softmax
 from bayesknn._utils.checks import check_indices
 from bayesknn._utils.threads import one_blas_thread
 from bayesknn.pooled.boosting import add_trees, check_trees, grow_trees
-from bayesknn.pooled.columns import Sample, Table
+from bayesknn.pooled.columns import Sample, Settings, Table
 from bayesknn.pooled.features import Neighborhoods
 from bayesknn.pooled.metrics import METRICS, ColumnShares
+from bayesknn.pooled.pool import FLOOR
 
 # Of the ridge regressions, as scikit-learn's C: from next to nothing to next to no penalty.
 _PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
 # Fewer where every round has many trees.
 _ROUNDS, _ROUNDS_OF_MANY_CLASSES, _MANY_CLASSES = (15, 30, 60, 100), (15, 30, 50), 5
-# No class is held for less likely than this.
-_LOG_FLOOR = np.log(1e-5)
-
-
-class Settings(NamedTuple):
-    """What a fit is told beside the rows.
-
-    Attributes
-    ----------
-    k_values : ndarray of int
-    seed : int
-    n_jobs : int or None
-    search : dict
-        ``search`` and ``search_params`` of :meth:`bayesknn.graph.NeighborGraph.from_points`.
-    """
-
-    k_values: np.ndarray
-    seed: int
-    n_jobs: int | None
-    search: dict[str, Any]
 
 
 class NeighborView:
@@ -52,16 +33,8 @@ class NeighborView:
 
     def __init__(self, name: str, sample: Sample, settings: Settings):
         self.metric = METRICS[name]().fit(sample, settings.seed)
-        self.space = Neighborhoods(
-            self.metric.transform(sample.table),
-            sample.labels,
-            sample.n_classes,
-            settings.k_values,
-            self.metric.norm,
-            sample.weights,
-            settings.n_jobs,
-            settings.search,
-        )
+        points = self.metric.transform(sample.table)
+        self.space = Neighborhoods(points, sample, self.metric.norm, settings)
 
     def features(self, table: Table, n_jobs: int | None = None) -> np.ndarray:
         """Features of new rows."""
@@ -132,7 +105,7 @@ def _as_features(log_odds: np.ndarray) -> np.ndarray:
     """Log probabilities of log odds (n_settings, m, n_outputs) as the first feature of two."""
     if log_odds.shape[2] == 1:
         log_odds = np.concatenate([np.zeros_like(log_odds), log_odds], axis=2)
-    logs = np.maximum(log_softmax(log_odds, axis=2), _LOG_FLOOR)
+    logs = np.maximum(log_softmax(log_odds, axis=2), np.log(FLOOR))
     return np.stack([logs, np.zeros_like(logs)], axis=3)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayesknn.pooled.columns import Sample, Settings
 from bayesknn.pooled.features import left_out_features
-from bayesknn.pooled.metrics import METRICS
+from bayesknn.pooled.metrics import METRICS, choose_norm
 from bayesknn.pooled.views import VIEWS
 
 
@@ -42,7 +42,8 @@ def honest_features(name: str, sample: Sample, settings: Settings, folds: np.nda
     if name in METRICS:
         metrics = [METRICS[name]().fit(each, settings.seed) for each in known]
         points = [metric.transform(sample.table) for metric in metrics]
-        return left_out_features(points, sample, metrics[0].norm, settings, folds)
+        norm = choose_norm(name, len(folds))
+        return left_out_features(points, sample, norm, settings, folds)
     rows = [sample.table.take(folds == fold) for fold in range(len(known))]
     parts = [
         VIEWS[name](name, each, settings).features(own)

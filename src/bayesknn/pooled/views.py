@@ -19,7 +19,7 @@ from bayesknn._utils.threads import one_blas_thread
 from bayesknn.pooled.boosting import add_trees, check_trees, grow_trees
 from bayesknn.pooled.columns import Sample, Settings, Table
 from bayesknn.pooled.features import Neighborhoods
-from bayesknn.pooled.metrics import METRICS, ColumnShares
+from bayesknn.pooled.metrics import METRICS, ColumnShares, choose_norm
 from bayesknn.pooled.pool import FLOOR
 
 # Of the ridge regressions, as scikit-learn's C: from next to nothing to next to no penalty.
@@ -34,7 +34,8 @@ class NeighborView:
     def __init__(self, name: str, sample: Sample, settings: Settings):
         self.metric = METRICS[name]().fit(sample, settings.seed)
         points = self.metric.transform(sample.table)
-        self.space = Neighborhoods(points, sample, self.metric.norm, settings)
+        norm = choose_norm(name, len(points))
+        self.space = Neighborhoods(points, sample, norm, settings)
 
     def features(self, table: Table, n_jobs: int | None = None) -> np.ndarray:
         """Features of new rows."""

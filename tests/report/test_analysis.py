@@ -8,7 +8,6 @@ from bayesknn.report import analyse
 from bayesknn.report.analysis import MAX_COHERENT_ROWS
 from bayesknn.report.page import render_report
 from bayesknn.report.predictions import uncertain_name
-from bayesknn.report.sections import tell_diagnostics
 from tests.report.tables import QUICK, mixed_table, two_columns
 
 
@@ -149,7 +148,7 @@ def test_dates_are_measured_and_may_be_axes():
 )
 def test_the_report_says_what_the_prior_is(prior, words):
     analysis = analyse(two_columns(), "y", settings={**QUICK, "prior": prior})
-    assert any(words in sentence for sentence in tell_diagnostics(analysis))
+    assert any(words in sentence for sentence in analysis.model.about.explain())
 
 
 def test_a_test_table_that_lacks_a_column_is_found_out_first(monkeypatch):

@@ -7,8 +7,10 @@ from sklearn.metrics import log_loss
 
 from bayesknn import PooledNeighborsClassifier
 from bayesknn.report import comparison, plan_columns
-from bayesknn.report.comparison import POOL, compare
+from bayesknn.report.comparison import compare
+from bayesknn.report.described import DescribedPool
 
+POOL = DescribedPool.name
 N = 120
 RNG = np.random.default_rng(0)
 Y = np.arange(N) % 2
@@ -22,7 +24,7 @@ OWN = PooledNeighborsClassifier(members=("robust", "within"), random_state=0)
 
 def compared(labels=Y, rows=slice(None), table=FRAME):
     frame = table[["x", "z"]].iloc[rows]
-    return compare(frame, np.asarray(labels)[rows], PLAN, OWN, "pseudo", scale=True, seed=0)
+    return compare(frame, np.asarray(labels)[rows], PLAN, OWN)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from bayesknn.report.explanation import (
     find_influential,
     rank_columns,
 )
-from bayesknn.report.sections import make_influential
+from bayesknn.report.sections import make_cases
 from tests.report.tables import QUICK, mixed_table, two_columns
 
 SETTINGS = {"bayesian": QUICK, "pooled": {"members": ("robust", "within"), "random_state": 0}}
@@ -100,8 +100,9 @@ def test_rows_are_numbered_as_in_their_file():
     lacking.loc[0, "y"] = np.nan
     plain = analyse(table.drop(index=0), "y", settings=QUICK)
     shifted = analyse(lacking, "y", settings=QUICK)
+    classes = [{"name": "a", "colour": "red"}, {"name": "b", "colour": "blue"}]
     numbers = [
-        [int(s["number"]) for row in make_influential(a, [{}, {}])["rows"]
+        [int(s["number"]) for row in make_cases(a, classes)["rows"]
          for side in row["sides"] for s in side["influential"]]
         for a in (plain, shifted)
     ]  # fmt: skip

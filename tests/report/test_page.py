@@ -9,7 +9,7 @@ import pytest
 from bayesknn.report import analyse
 from bayesknn.report.figures import class_colours
 from bayesknn.report.page import render_report
-from bayesknn.report.scores import percent
+from bayesknn.report.words import percent
 from tests.browser import check_page, open_page
 from tests.report.tables import QUICK, SCRIPT, mixed_table, two_columns
 

@@ -5,16 +5,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bayesknn.report.thresholds import make_thresholds
+from bayesknn.report.analysis import Analysis, Evaluated
+from bayesknn.report.per_class import make_thresholds
 
 CLASSES = [{"name": "no"}, {"name": "yes"}]
 
 
 def analysis_of(actual, probabilities, training=(0, 0, 1)):
     p = np.asarray(probabilities)
-    rows = (np.column_stack([1 - p, p]), np.asarray(actual), "the test rows")
-    known = SimpleNamespace(actual=np.array(training))
-    return SimpleNamespace(training=known, evaluated=lambda: rows)
+    rows = Evaluated(None, np.column_stack([1 - p, p]), np.asarray(actual), True, "the test rows")
+    known = SimpleNamespace(training=SimpleNamespace(actual=np.array(training), rows=training))
+    return SimpleNamespace(rarer_class=Analysis.rarer_class.fget(known), evaluated=lambda: rows)
 
 
 def test_a_small_table_by_hand():

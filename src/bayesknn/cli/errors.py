@@ -160,6 +160,12 @@ _MAX_JOBS = 1024
 SEED = click.IntRange(0, 2**32 - 1)
 
 
+def check_level(level: float) -> None:
+    """Refuse what is no level of an interval."""
+    if not 0.0 < level < 1.0:
+        raise Refusal(f"--level must lie between 0 and 1, got {level:g}")
+
+
 def repeat_command(ctx: click.Context, leave_out: tuple[str, ...]) -> str:
     """Return the command that does the same again, each option that was given in full.
 

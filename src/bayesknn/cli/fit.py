@@ -14,20 +14,25 @@ from bayesknn._utils.extras import SEARCHES
 from bayesknn.cli.errors import (
     SEED,
     Jobs,
-    Refusal,
     Separator,
+    check_level,
     debug_option,
     one_line_errors,
     repeat_command,
 )
 
 FILE = click.Path(path_type=Path)
-# Options that the pool does not have.
+_DEFAULT = click.core.ParameterSource.DEFAULT
+# Options by whose parameters they are: of the analysis, of either classifier, of the paper's.
+_OF_TABLE = (
+    "categorical", "drop", "keep", "identifiers", "scale", "impute", "level", "axes", "compared",
+)  # fmt: skip
+_OF_BOTH = ("max_neighbors", "search", "random_state", "n_jobs")
 _OF_POSTERIOR = (
-    "inference", "label_sampler", "metric", "beta_max", "chains", "draws", "warmup", "scale",
+    "inference", "label_sampler", "metric", "beta_max", "n_chains", "n_draws", "n_warmup",
 )  # fmt: skip
 # What a reader of the report need not type again.
-_PASSING = ("force", "quiet", "as_json", "jobs", "debug")
+_PASSING = ("force", "quiet", "as_json", "n_jobs", "debug")
 
 
 class _BetaMax(click.ParamType):
@@ -91,7 +96,9 @@ class _Share(click.ParamType):
     help="For the paper's models: fill missing numbers with the median, and make missing "
     "categories a category. The default model always fills missing numbers, with the mean.",
 )
-@click.option("--columns", nargs=2, metavar="A B", help="Plot the rows over these two columns.")
+@click.option(
+    "--columns", "axes", nargs=2, metavar="A B", help="Plot the rows over these two columns."
+)
 @click.option("--encoding", help="Encoding of the CSV files (default UTF-8).")
 @click.option("--sep", type=Separator(), help="Field separator; detected automatically by default.")
 @click.option(
@@ -118,7 +125,10 @@ class _Share(click.ParamType):
     "above.",
 )
 @click.option(
-    "--compare/--no-compare", default=True, help="Compare with other classifiers (default) or not."
+    "--compare/--no-compare",
+    "compared",
+    default=True,
+    help="Compare with other classifiers (default) or not.",
 )
 @click.option(
     "--inference",
@@ -147,13 +157,21 @@ class _Share(click.ParamType):
     help="True proportion of a class, if it differs from the table's; repeat for each class.",
 )
 @click.option("--level", type=float, default=0.95, help="Level of the intervals (default 0.95).")
-@click.option("--chains", type=int, default=4, help="Number of chains (default 4).")
-@click.option("--draws", type=int, default=5000, help="Draws per chain (default 5000).")
+@click.option("--chains", "n_chains", type=int, default=4, help="Number of chains (default 4).")
+@click.option("--draws", "n_draws", type=int, default=5000, help="Draws per chain (default 5000).")
 @click.option(
-    "--warmup", type=int, default=1000, help="Warm-up draws per chain, discarded (default 1000)."
+    "--warmup",
+    "n_warmup",
+    type=int,
+    default=1000,
+    help="Warm-up draws per chain, discarded (default 1000).",
 )
-@click.option("--seed", type=SEED, default=0, help="The same seed gives the same files.")
-@click.option("--jobs", type=Jobs(), help="Threads, -1 for all cores; no result depends on it.")
+@click.option(
+    "--seed", "random_state", type=SEED, default=0, help="The same seed gives the same files."
+)
+@click.option(
+    "--jobs", "n_jobs", type=Jobs(), help="Threads, -1 for all cores; no result depends on it."
+)
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else.")
 @debug_option
@@ -188,11 +206,12 @@ def _choose_model(ctx: click.Context, model: str | None, likelihood: str | None,
         return named
     if model not in (None, "pooled"):
         return model
-    for name in _OF_POSTERIOR:
-        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+    for option in ctx.command.params:
+        source = ctx.get_parameter_source(str(option.name))
+        if option.name in (*_OF_POSTERIOR, "scale") and source is not _DEFAULT:
             raise click.UsageError(
-                f"--{name.replace('_', '-')} is an option of the paper's models, not of the pool: "
-                "pass --model coherent with it, or leave it out"
+                f"{option.opts[0]} is an option of the paper's models, not of the pool: pass "
+                "--model coherent with it, or leave it out"
             )
     return "pooled"
 
@@ -207,8 +226,7 @@ def run_fit(
     **options: Any,
 ) -> None:
     """Claim the place, read, fit, render and write; what cannot work is refused first."""
-    if not 0.0 < options["level"] < 1.0:
-        raise Refusal(f"--level must lie between 0 and 1, got {options['level']:g}")
+    check_level(options["level"])
     from bayesknn.report.folder import write_folder
     from bayesknn.report.reading import check_readable
     from bayesknn.report.results import (
@@ -260,55 +278,28 @@ def run_fit(
 
 def _analyse(verbose: bool, **options: Any) -> Any:
     from bayesknn._utils.progress import progress
-    from bayesknn.report.analysis import analyse
-    from bayesknn.report.columns import find_kinds
-    from bayesknn.report.reading import read_table
 
     form = {"encoding": options["encoding"], "separator": options["sep"]}
     text = [*options["categorical"], *options["identifiers"]]
     test = None
     with progress("Reading", verbose=verbose):
+        from bayesknn.report.analysis import analyse
+        from bayesknn.report.columns import find_kinds
+        from bayesknn.report.reading import read_table
+
         train = read_table(options["train"], **form, text=text)
         if options["test"] is not None:
             test = read_table(options["test"], **form, kinds=find_kinds(train))
+    pooled = options["model"] == "pooled"
+    settings = {name: options[name] for name in (*_OF_BOTH, *(() if pooled else _OF_POSTERIOR))}
+    if not pooled:
+        settings["likelihood"] = "auto" if options["model"] == "bayesian" else options["model"]
+    settings |= {"class_prior": dict(options["class_prior"]), "verbose": int(verbose)}
     return analyse(
         train,
         options["target"],
         test,
-        categorical=options["categorical"],
-        drop=options["drop"],
-        keep=options["keep"],
-        identifiers=options["identifiers"],
-        scale=options["scale"],
-        impute=options["impute"],
-        level=options["level"],
-        axes=options["columns"],
-        model="pooled" if options["model"] == "pooled" else "bayesian",
-        compared=options["compare"],
-        settings=_settings(verbose, **options),
+        model="pooled" if pooled else "bayesian",
+        settings=settings,
+        **{name: options[name] for name in _OF_TABLE},
     )
-
-
-def _settings(verbose: bool, **options: Any) -> dict[str, Any]:
-    """Return the parameters of the classifier."""
-    shared = {
-        "max_neighbors": options["max_neighbors"],
-        "class_prior": dict(options["class_prior"]),
-        "search": options["search"],
-        "random_state": options["seed"],
-        "n_jobs": options["jobs"],
-        "verbose": int(verbose),
-    }
-    if options["model"] == "pooled":
-        return shared
-    return {
-        **shared,
-        "likelihood": "auto" if options["model"] == "bayesian" else options["model"],
-        "inference": options["inference"],
-        "label_sampler": options["label_sampler"],
-        "metric": options["metric"],
-        "beta_max": options["beta_max"],
-        "n_chains": options["chains"],
-        "n_draws": options["draws"],
-        "n_warmup": options["warmup"],
-    }

@@ -6,11 +6,14 @@ import json
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesknn.cli.errors import Jobs, Refusal, Separator, debug_option, one_line_errors
+from bayesknn.cli.errors import Jobs, Separator, check_level, debug_option, one_line_errors
+
+if TYPE_CHECKING:
+    from bayesknn.report.predictions import Predictions
 
 FILE = click.Path(path_type=Path)
 
@@ -60,33 +63,21 @@ def predict(debug: bool, **options: Any) -> None:
     the cost of deciding for well where ill is true.
     """
     with one_line_errors(debug):
-        run_predict(**options)
+        _run(**options)
 
 
-def run_predict(
-    model: Path,
-    data: Path,
-    out: Path | None,
-    force: bool,
-    encoding: str | None,
-    sep: str | None,
-    identifiers: tuple[str, ...],
-    level: float,
-    loss: Path | None,
-    jobs: int | None,
-    quiet: bool,
-    as_json: bool,
+def _run(
+    model: Path, data: Path, out: Path | None, force: bool, quiet: bool, as_json: bool, **given: Any
 ) -> None:
     """Claim the place, load, predict and write; what cannot work is refused first."""
-    if not 0.0 < level < 1.0:
-        raise Refusal(f"--level must lie between 0 and 1, got {level:g}")
+    check_level(given["level"])
     from bayesknn.report.folder import write_file, write_folder
     from bayesknn.report.reading import check_readable, find_model
-    from bayesknn.report.results import finite_scores, require_packages, tell_scores
+    from bayesknn.report.results import require_packages
 
     find_model(model)
     require_packages("pandas", "skops")
-    for path in (data, loss):
+    for path in (data, given["loss"]):
         if path is not None:
             check_readable(path)
     place: AbstractContextManager[Path | None] = nullcontext()
@@ -96,59 +87,82 @@ def run_predict(
         place = write_folder(out, force=force, own=("predictions.csv",))
     with place as target:
         from bayesknn._utils.progress import progress
-        from bayesknn.report.columns import find_column
-        from bayesknn.report.losses import read_losses
-        from bayesknn.report.pipeline import load_model
-        from bayesknn.report.predictions import predict_new, write_csv
-        from bayesknn.report.reading import read_table, split_names
-        from bayesknn.report.scores import score
+        from bayesknn.report.predictions import write_csv
 
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)  # another version wrote it
-            fitted = load_model(model)
-        fitted.classifier.set_params(n_jobs=jobs)
-        classes = [str(name) for name in fitted.classifier.classes_.tolist()]
-        losses = None if loss is None else read_losses(loss, classes, encoding)
-        frame = read_table(data, encoding, separator=sep, text=identifiers, kinds=fitted.kinds)
-        named = split_names(identifiers, frame.columns)
-        for name in named:
-            find_column(frame, name)
-        # Each once: every part of a model may say the same.
-        notes = list(dict.fromkeys(" ".join(str(each.message).split()) for each in caught))
-        notes += frame.attrs["notes"]
-        frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
         with progress("Predicting", verbose=not (quiet or as_json)):
-            found = predict_new(fitted, frame, level, losses, named)
+            found, notes = _predict(model, data, **given)
             text = write_csv(found)
-        notes += fitted.tell_gaps(frame)
-        judged = found.judged
-        scores = score(found.probabilities[judged], found.actual[judged]) if len(judged) else None
         if target is not None:
             file = target / "predictions.csv" if target.is_dir() else target
             file.write_text(text, encoding="utf-8", newline="")
         elif not as_json:
             click.echo(text, nl=False)
     if as_json:
-        summary = {
-            "rows": len(found.rows),
-            "classes": _count(found.winners, classes),
-            "decided": found.share_sure,
-            "scores": None if scores is None else finite_scores(scores),
-            "messages": notes,
-            "out": None if out is None else out.as_posix(),
-        }
-        if losses is not None:
-            summary["decisions"] = _count(found.decide()[0], classes)
-        click.echo(json.dumps(summary, indent=2, allow_nan=False))
+        click.echo(json.dumps(_summarise(found, notes, out), indent=2, allow_nan=False))
     elif not quiet:
-        for note in notes:
-            click.echo(f"note: {note}", err=True)
-        if scores is not None:
-            click.echo(f"note: rows of known class: {tell_scores(scores)}", err=True)
-        if out is not None:
-            click.echo(f"{found.tell_decided(level)}: {out}")
+        _tell(found, notes, out, given["level"])
 
 
-def _count(numbers: Any, classes: list[str]) -> dict[str, int]:
-    """Return how often each class occurs among class numbers, those that never do left out."""
-    return {name: n for g, name in enumerate(classes) if (n := int((numbers == g).sum()))}
+def _predict(
+    model: Path,
+    data: Path,
+    encoding: str | None,
+    sep: str | None,
+    identifiers: tuple[str, ...],
+    level: float,
+    loss: Path | None,
+    jobs: int | None,
+) -> tuple[Predictions, list[str]]:
+    """Return the predictions, and what there is to say of the model and of the table."""
+    from bayesknn.report.columns import find_column
+    from bayesknn.report.losses import read_losses
+    from bayesknn.report.pipeline import load_model
+    from bayesknn.report.predictions import predict_new
+    from bayesknn.report.reading import read_table, split_names
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)  # another version wrote it
+        fitted = load_model(model)
+    fitted.classifier.set_params(n_jobs=jobs)
+    classes = [str(name) for name in fitted.classifier.classes_.tolist()]
+    losses = None if loss is None else read_losses(loss, classes, encoding)
+    frame = read_table(data, encoding, separator=sep, text=identifiers, kinds=fitted.kinds)
+    named = split_names(identifiers, frame.columns)
+    for name in named:
+        find_column(frame, name)
+    # Each once: every part of a model may say the same.
+    notes = list(dict.fromkeys(" ".join(str(each.message).split()) for each in caught))
+    notes += frame.attrs["notes"]
+    frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
+    found = predict_new(fitted, frame, level, losses, named)
+    return found, notes + fitted.tell_gaps(frame)
+
+
+def _summarise(found: Predictions, notes: list[str], out: Path | None) -> dict[str, Any]:
+    """Sum the predictions up for a machine to read."""
+    from bayesknn.report.results import finite_scores
+
+    def count(numbers: Any) -> dict[str, int]:
+        return {name: n for g, name in enumerate(found.names) if (n := int((numbers == g).sum()))}
+
+    summary = {
+        "rows": len(found.rows),
+        "classes": count(found.winners),
+        "decided": found.share_sure,
+        "scores": finite_scores(found.scores) if found.scores else None,
+        "messages": notes,
+        "out": None if out is None else out.as_posix(),
+    }
+    return summary | ({} if found.loss is None else {"decisions": count(found.decide()[0])})
+
+
+def _tell(found: Predictions, notes: list[str], out: Path | None, level: float) -> None:
+    """Sum the predictions up for a person to read."""
+    from bayesknn.report.results import tell_scores
+
+    if found.scores is not None:
+        notes = [*notes, f"rows of known class: {tell_scores(found.scores)}"]
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    if out is not None:
+        click.echo(f"{found.tell_decided(level)}: {out}")

@@ -6,10 +6,9 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from bayesknn._utils.checks import check_points, column_names
 from bayesknn._utils.progress import progress
@@ -24,14 +23,15 @@ from bayesknn.report.columns import (
     split_target,
 )
 from bayesknn.report.comparison import Comparison, compare
-from bayesknn.report.described import DescribedPosterior
+from bayesknn.report.described import describe
 from bayesknn.report.pipeline import Model, build_pipeline, keep_table
 from bayesknn.report.predictions import (
     Predictions,
     predict_left_out,
     predict_new,
 )
-from bayesknn.report.scores import Scores, score
+from bayesknn.report.scores import Scores
+from bayesknn.report.words import count
 
 if TYPE_CHECKING:
     import pandas
@@ -39,7 +39,29 @@ if TYPE_CHECKING:
 # Above this many rows the pseudo-likelihood stands in for the coherent one, unless it is asked
 # for by name.
 MAX_COHERENT_ROWS = 5000
-_MAX_ROWS_NAMED = 5
+
+
+class Evaluated(NamedTuple):
+    """Rows of a known class, to judge probabilities on.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+    probabilities : ndarray of shape (m, n_classes)
+        Predicted without the row's own class.
+    labels : ndarray of shape (m,)
+        Class numbers.
+    on_test : bool
+        Whether they are test rows.
+    words : str
+        What they are.
+    """
+
+    frame: pandas.DataFrame
+    probabilities: np.ndarray
+    labels: np.ndarray
+    on_test: bool
+    words: str
 
 
 @dataclass
@@ -95,40 +117,42 @@ class Analysis:
         return self.model.classifier
 
     @property
-    def is_pooled(self) -> bool:
-        """Whether the classifier is the pool, which has no posterior of beta and k."""
-        return self.model.about.model == "pooled"
+    def predicted_frame(self) -> pandas.DataFrame:
+        """The rows of ``predictions``."""
+        return self.frame if self.test is None else self.test_frame
 
     @property
-    def k_mean(self) -> float:
-        """Posterior mean of k."""
-        return DescribedPosterior(self.classifier).k_mean
+    def level_name(self) -> str:
+        """The level in per cent."""
+        return f"{100 * self.level:g}\xa0%"
 
     @property
-    def k_interval(self) -> tuple[int, int]:
-        """Central 95 % interval of k."""
-        return DescribedPosterior(self.classifier).k_interval
+    def rarer_class(self) -> int:
+        """Number of the rarer of two classes, of the second if they are equally common."""
+        return int(2 * np.sum(self.training.actual == 1) <= len(self.training.rows))
 
-    def evaluated(self) -> tuple[np.ndarray, np.ndarray, str]:
-        """Return probabilities, class numbers and the words for the rows to judge them on.
+    def evaluated(self) -> Evaluated:
+        """Return the rows to judge the probabilities on.
 
-        These are the test rows of a known class if there are any, else the training rows, each
-        left out in turn.
+        These are the test rows of a known class if there are several, else the training rows,
+        each left out in turn.
         """
-        if self.test is not None and len(rows := self.test.judged):
-            rows = rows[self.test.actual[rows] >= 0]
-            if len(rows):
-                words = f"the {len(rows):,} test rows"
-                return self.test.probabilities[rows], self.test.actual[rows], words
-        words = f"the {len(self.training.rows):,} training rows, each left out in turn"
-        return self.training.probabilities, self.training.actual, words
+        found, frame = self.training, self.frame
+        if self.test is not None and len(self.test.known) > 1:
+            found, frame = self.test, self.test_frame
+        rows = found.known
+        return Evaluated(
+            frame.iloc[rows],
+            found.probabilities[rows],
+            found.actual[rows],
+            found is self.test,
+            f"the {len(rows):,} {found.words}",
+        )
 
     def scores(self) -> dict[str, Scores]:
         """Score the leave-one-out probabilities and, if their classes are known, the test's."""
-        found = {"leave-one-out": score(self.training.probabilities, self.training.actual)}
-        if self.test is not None and len(rows := self.test.judged):
-            found["test"] = score(self.test.probabilities[rows], self.test.actual[rows])
-        return found
+        both = {"leave-one-out": self.training, "test": self.test}
+        return {basis: each.scores for basis, each in both.items() if each and each.scores}
 
 
 def analyse(
@@ -197,6 +221,9 @@ def analyse(
     options = {**({} if pooled else {"likelihood": "auto"}), **(settings or {})}
     if options.get("metric") == "precomputed":
         raise ValueError("metric 'precomputed' takes distances, not a table of columns")
+    kind = PooledNeighborsClassifier if pooled else BayesianKNeighborsClassifier
+    about = describe(kind(**options))
+    impute_all = impute or bool(about.filled)
     plan = plan_columns(
         whole.set_axis(np.arange(1, len(whole) + 1), axis=0),
         target,
@@ -204,8 +231,8 @@ def analyse(
         drop=drop,
         keep=keep,
         identifiers=identifiers,
-        impute=impute or pooled,
-        max_categories=None if pooled or options.get("metric") == "gower" else MAX_CATEGORIES,
+        impute=impute_all,
+        max_categories=None if about.takes_categories else MAX_CATEGORIES,
     )
     if axes is not None:
         plan.check_axes(axes)
@@ -220,8 +247,7 @@ def analyse(
         # Rows count from 1, and a test table that cannot be read is found out before the fit.
         messages += test_frame.attrs.get("notes", ())
         test_frame = test_frame.set_axis(np.arange(1, len(test_frame) + 1), axis=0)
-        check_new_rows(test_frame, plan.kinds, impute=impute or pooled)
-    kind = PooledNeighborsClassifier if pooled else BayesianKNeighborsClassifier
+        check_new_rows(test_frame, plan.kinds, impute=impute_all)
     pipeline = build_pipeline(plan, kind(**options), scale=scale, impute=impute)
     begin = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
@@ -241,20 +267,9 @@ def analyse(
             messages += _tell_no_class(test, target)
     comparison = None
     if compared:
-        seed, n_jobs = options.get("random_state"), options.get("n_jobs")
-        likelihood = options.get("likelihood", "pseudo")
+        own = fitted.classifier
         with progress("Comparing with other classifiers", 1.0, verbose=verbose) as advance:
-            comparison = compare(
-                measured,
-                classes,
-                plan,
-                kind(**{**options, "verbose": 0}),
-                likelihood,
-                scale=scale,
-                seed=seed,
-                n_jobs=n_jobs,
-                advance=advance,
-            )
+            comparison = compare(measured, classes, plan, own, scale=scale, advance=advance)
         if comparison is None:
             messages.append("the smallest class has too few rows to compare other classifiers on")
     return Analysis(
@@ -273,27 +288,7 @@ def analyse_fitted(
     level: float = 0.95,
     compared: bool = True,
 ) -> Analysis:
-    """Describe a classifier that was fitted from Python.
-
-    Parameters
-    ----------
-    classifier : BayesianKNeighborsClassifier, PooledNeighborsClassifier or Pipeline
-        Fitted to X and y; a pipeline ends with one of the two.
-    X : array-like or frame of shape (n, p)
-    y : array-like of shape (n,)
-    X_test : array-like or frame of shape (m, p), optional
-        Rows to predict.
-    y_test : array-like of shape (m,), optional
-        Their classes.
-    level : float, default=0.95
-        Of the intervals.
-    compared : bool, default=True
-        Whether to compare it with other classifiers.
-
-    Returns
-    -------
-    Analysis
-    """
+    """Describe a classifier that was fitted from Python; arguments as of :func:`write_report`."""
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import FunctionTransformer
     from sklearn.utils.validation import check_is_fitted
@@ -327,13 +322,7 @@ def analyse_fitted(
         if y_test is not None:
             test_frame[target] = np.asarray(y_test)
         test = predict_new(model, test_frame, level)
-    comparison = None
-    if compared:
-        seed, likelihood = last.random_state, getattr(last, "likelihood", "pseudo")
-        comparison = compare(
-            frame, classes, plan, clone(last), likelihood, scale=True,
-            seed=seed if isinstance(seed, int) else 0, n_jobs=last.n_jobs,
-        )  # fmt: skip
+    comparison = compare(frame, classes, plan, last) if compared else None
     return Analysis(
         frame.assign(**{target: classes}), plan, model, training, test, test_frame, level, None,
         0.0, comparison, [], _collect_warnings(last, ()),
@@ -392,8 +381,8 @@ def _tell_no_class(test: Predictions, target: str) -> list[str]:
         )
     if len(strange := test.actual_names[test.actual == -1]):
         told.append(
-            f"{len(strange):,} test row{'s' * (len(strange) > 1)} of a class that training did "
-            f"not see ({strange[0]!r}) cannot be predicted right"
+            f"{count(len(strange), 'test row')} of a class that training did not see "
+            f"({strange[0]!r}) cannot be predicted right"
         )
     return told
 
@@ -401,12 +390,11 @@ def _tell_no_class(test: Predictions, target: str) -> list[str]:
 def _tell_without_class(rows: list[int], target: str) -> list[str]:
     if not rows:
         return []
-    named = ", ".join(map(str, rows[:_MAX_ROWS_NAMED]))
-    more = ", ..." if len(rows) > _MAX_ROWS_NAMED else ""
+    named = ", ".join(map(str, rows[:5])) + ", ..." * (len(rows) > 5)
     many = len(rows) > 1
     return [
-        f"{len(rows):,} row{'s have' if many else ' has'} no value in {target!r} and "
-        f"{'are' if many else 'is'} left out (row{'s' * many} {named}{more})"
+        f"{count(len(rows), 'row has', 'rows have')} no value in {target!r} and "
+        f"{'are' if many else 'is'} left out (row{'s' * many} {named})"
     ]
 
 

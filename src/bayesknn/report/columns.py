@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesknn.report.reading import DATE_OF_ANY_KIND, NUMBER, kind_of, split_names
-from bayesknn.report.short_names import shorten
+from bayesknn.report.words import count, join, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -196,9 +196,8 @@ def plan_columns(
             plan.messages.append(f"column {name!r} {message}")
     _check_missing(rows[plan.used], impute)
     if not plan.used:
-        raise ValueError(
-            f"no column is left to classify by: {'; '.join(_reasons(plan)) or 'there is no other'}"
-        )
+        reasons = "; ".join(f"{name!r}: {reason}" for name, reason in plan.dropped.items())
+        raise ValueError(f"no column is left to classify by: {reasons or 'there is no other'}")
     return plan
 
 
@@ -274,7 +273,7 @@ def as_classes(column: pandas.Series, target: str) -> np.ndarray:
         alike = [group for group in find_spellings(names) if alone[0] in group]
         raise ValueError(
             f"the class {_quote(alone[0])} of {target!r} has one row; every class needs two "
-            f"({len(alone)} such class{'es' * (len(alone) > 1)})"
+            f"({count(len(alone), 'such class', 'such classes')})"
             + "".join(f"; {_list(group)} differ only in case or spaces" for group in alike)
         )
     return texts.astype(str)
@@ -512,8 +511,7 @@ def find_spellings(names: Iterable[str]) -> list[list[str]]:
 
 
 def _list(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_SHOWN:,} more" if len(names) > _MAX_SHOWN else ""
-    return ", ".join(map(_quote, names[:_MAX_SHOWN])) + more
+    return join([_quote(name) for name in names], _MAX_SHOWN)
 
 
 def _check_finite(column: pandas.Series) -> None:
@@ -559,7 +557,7 @@ def _refuse_words(column: pandas.Series) -> None:
     if 0 < n_words < column.notna().sum() / 2:
         at = int(np.argmax(is_word))
         raise ValueError(
-            f"column {column.name!r} holds numbers and, in {n_words:,} row{'s' * (n_words > 1)}, "
+            f"column {column.name!r} holds numbers and, in {count(n_words, 'row')}, "
             f"words such as {_quote(column.iloc[at])} in row {column.index[at]}: correct them, "
             f"empty the cells, or pass --categorical {column.name!r}"
         )
@@ -581,7 +579,3 @@ def _refuse_dates(column: pandas.Series) -> None:
 def _find_words(column: pandas.Series) -> np.ndarray:
     """Mark the rows that hold a word and not a number."""
     return (column.notna() & ~column.str.fullmatch(NUMBER, na=True)).to_numpy()
-
-
-def _reasons(plan: ColumnPlan) -> list[str]:
-    return [f"{name!r}: {reason}" for name, reason in plan.dropped.items()]

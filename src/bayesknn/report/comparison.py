@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn.report.columns import ColumnPlan
+from bayesknn.report.described import describe
 from bayesknn.report.pipeline import build_pipeline
 from bayesknn.report.scores import Scores, score, score_rows, standard_errors
 
-PAPER, POOL = "Bayesian kNN of the paper", "pooled neighbours"
-N_FOLDS = 5
 # More rows than this are compared on so many of them, chosen at random: the paper's model takes
 # seconds a fold.
 MAX_ROWS = 1000
+# Rows times columns; the pool takes seconds a fold beyond.
 MAX_CELLS = 50_000
 # Every class must be in every part, and twice where a classifier is fitted.
 MIN_CLASS = 3
@@ -70,12 +70,16 @@ class Comparison(NamedTuple):
     found : dict of str to Compared
         By the name of the classifier.
     n_folds : int
-    curve : LearningCurve
+    own : str
+        The name of the report's own classifier.
+    curve : LearningCurve or None
+        None where rows times columns are more than ``MAX_CELLS``.
     """
 
     found: dict[str, Compared]
     n_folds: int
-    curve: LearningCurve
+    own: str
+    curve: LearningCurve | None
 
     @property
     def best(self) -> str:
@@ -88,11 +92,8 @@ def compare(
     classes: np.ndarray,
     plan: ColumnPlan,
     own: Any,
-    likelihood: str,
     *,
-    scale: bool,
-    seed: Any,
-    n_jobs: Any = None,
+    scale: bool = True,
     advance: Any = lambda steps: None,
 ) -> Comparison | None:
     """Compare the pool and the paper's model with what users would pick instead.
@@ -103,16 +104,10 @@ def compare(
         The columns in use, measured (:func:`as_measured`).
     classes : ndarray of shape (n,)
     plan : ColumnPlan
-    own : estimator
-        The report's classifier, for the learning curve.
-    likelihood : str
-        Of the paper's model.
+    own : BayesianKNeighborsClassifier or PooledNeighborsClassifier
+        The report's classifier; the others have its seed and number of threads.
     scale : bool
         Whether numbers are standardised, for those that do not do it themselves.
-    seed : int
-        For the folds and for those who draw.
-    n_jobs : int, optional
-        Threads.
     advance : callable
         Told the part of the work that was done.
 
@@ -122,17 +117,24 @@ def compare(
         None if the smallest class has fewer than ``MIN_CLASS`` rows.
     """
     from sklearn.base import clone
+    from sklearn.model_selection import StratifiedKFold
 
     names, labels = np.unique(classes, return_inverse=True)
     rows = np.arange(len(labels))
     if len(rows) > MAX_ROWS:
         rows = np.random.default_rng(0).choice(len(rows), MAX_ROWS, replace=False)
-    frame, labels = frame.iloc[rows], labels[rows]
+    frame, classes, labels = frame.iloc[rows], classes[rows], labels[rows]
     if np.bincount(labels, minlength=len(names)).min() < MIN_CLASS:
         return None
-    folds = _cut_folds(labels, frame.shape[1])
-    candidates = _list_candidates(likelihood, seed, n_jobs)
-    part = 1.0 / (len(candidates) + 2)
+    # Fits to many columns take long: of those there are as few as can be.
+    is_large = frame.size > MAX_CELLS
+    n_folds = min(2 if is_large else 5, int(np.bincount(labels).min()))
+    parts = () if is_large else _PARTS
+    cut = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    folds = list(cut.split(np.empty(len(labels)), labels))
+    own_name, own = describe(own).name_compared, clone(own).set_params(verbose=0)
+    candidates = _list_candidates(own) | {own_name: own}
+    part = 1.0 / (len(candidates) + len(parts))
 
     def predict(classifier: Any, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         probabilities = np.empty((len(rows), len(names)))
@@ -140,29 +142,20 @@ def compare(
             pipeline = build_pipeline(plan, clone(classifier), scale=scale, impute=True)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the report's own fit has warned of the same
-                pipeline.fit(frame.iloc[train], labels[train])
+                pipeline.fit(frame.iloc[train], classes[train])
                 probabilities[test] = pipeline.predict_proba(frame.iloc[test])
             advance(part / len(folds))
         return probabilities
 
     found = {name: predict(each, folds) for name, each in candidates.items()}
-    curve = [predict(own, [(_thin(labels, rows, p), test) for rows, test in folds]) for p in _PARTS]
-    curve.append(found[_name_of(own, likelihood)])
+    curve = [predict(own, [(_thin(labels, rows, p), test) for rows, test in folds]) for p in parts]
+    curve.append(found[own_name])
     return Comparison(
         {name: Compared(score(p, labels), standard_errors(p, labels)) for name, p in found.items()},
         len(folds),
-        _draw_curve(curve, labels, np.mean([len(train) for train, _ in folds])),
+        own_name,
+        _draw_curve(curve, labels, np.mean([len(t) for t, _ in folds])) if parts else None,
     )
-
-
-def _cut_folds(labels: np.ndarray, n_columns: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    from sklearn.model_selection import StratifiedKFold
-
-    # Fits to many columns take long: of those there are as few as can be.
-    n_folds = N_FOLDS if len(labels) * n_columns <= MAX_CELLS else 2
-    n_folds = min(n_folds, int(np.bincount(labels).min()))
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-    return list(folds.split(np.empty(len(labels)), labels))
 
 
 def _thin(labels: np.ndarray, rows: np.ndarray, part: float) -> np.ndarray:
@@ -187,13 +180,8 @@ def _draw_curve(curve: list[np.ndarray], labels: np.ndarray, n_train: float) -> 
     )
 
 
-def _name_of(classifier: Any, likelihood: str) -> str:
-    if type(classifier).__name__ == "PooledNeighborsClassifier":
-        return POOL
-    return f"{PAPER}, {likelihood} likelihood"
-
-
-def _list_candidates(likelihood: str, seed: Any, n_jobs: Any) -> dict[str, Any]:
+def _list_candidates(own: Any) -> dict[str, Any]:
+    """Return what users would pick instead, by name, with the seed and the threads of one's own."""
     from sklearn.dummy import DummyClassifier
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
@@ -204,13 +192,15 @@ def _list_candidates(likelihood: str, seed: Any, n_jobs: Any) -> dict[str, Any]:
         PooledNeighborsClassifier,
     )
 
-    shared = {"random_state": seed, "n_jobs": n_jobs}
+    seed = own.random_state if isinstance(own.random_state, int) else 0
+    shared: dict[str, Any] = {"random_state": seed, "n_jobs": own.n_jobs}
+    likelihood = getattr(own, "likelihood", "pseudo")
+    ours = (BayesianKNeighborsClassifier(likelihood, **shared), PooledNeighborsClassifier(**shared))
     return {
         "baseline: class frequencies": DummyClassifier(strategy="prior"),
-        "classical kNN, k by leave-one-out": ClassicalKNeighborsClassifier("loo", n_jobs=n_jobs),
+        "classical kNN, k by leave-one-out": ClassicalKNeighborsClassifier(n_jobs=own.n_jobs),
         "logistic regression": LogisticRegression(max_iter=1000),
         "random forest (300 trees)": RandomForestClassifier(300, **shared),
         "gradient boosting": HistGradientBoostingClassifier(random_state=seed),
-        f"{PAPER}, {likelihood} likelihood": BayesianKNeighborsClassifier(likelihood, **shared),
-        POOL: PooledNeighborsClassifier(**shared),
+        **{describe(each).name_compared: each for each in ours},
     }

@@ -1,7 +1,7 @@
 """What the report and the command line ask of a classifier, answered alike for either of them.
 
 Nothing else in this folder asks which classifier it has before it: a further one needs a class
-here, and a section of its own if it has something of its own to show.
+here, and a section of the page if it has something of its own to show.
 """
 
 from __future__ import annotations
@@ -9,6 +9,29 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
+from bayesknn.report.columns import MAX_CATEGORIES
+from bayesknn.report.words import percent, shorten, shorten_all
+
+_MAX_RELEVANT = 15
+_MEMBERS = {
+    "robust": "neighbours: every column alike, by ranks",
+    "within": "neighbours: Euclidean after whitening within the classes",
+    "discriminant": "neighbours: the same, stretched along the class means",
+    "relevance": "neighbours: columns weighted by their relevance to the class",
+    "evidence": "neighbours: each column replaced by its estimated class probabilities",
+    "additive": "no neighbours: logistic regression on these estimated class probabilities",
+    "boosted": "no neighbours: gradient-boosted trees",
+}
+_LIKELIHOODS = {
+    "coherent": "The labels of all rows are one Markov random field (the coherent likelihood). On "
+    "some data its probabilities are less sharp than those of the pseudo-likelihood: compare the "
+    "log-loss of --likelihood pseudo.",
+    "pseudo": "The product of each row's probability given all others stands for the likelihood "
+    "(the pseudo-likelihood), which is the leave-one-out log score of the rule.",
+    "holmes-adams": "The likelihood is Holmes and Adams' product, which is not the "
+    "joint distribution of the labels under any model.",
+}
 
 
 class Described:
@@ -23,6 +46,8 @@ class Described:
     ----------
     name : str
         What tables of scores call it.
+    is_slow : bool
+        Whether a prediction takes about ten times as long as one of the paper's model.
     filled : str
         What takes the place of a missing number by itself, empty if a missing value is an error.
     unseen : str
@@ -30,6 +55,7 @@ class Described:
     """
 
     name = "classifier"
+    is_slow = False
     filled = ""
     unseen = "they count as rare ones"
 
@@ -37,22 +63,48 @@ class Described:
         self.classifier = classifier
 
     @property
+    def is_gower(self) -> bool:
+        """Whether it compares rows by Gower's distance; it need not be fitted."""
+        return getattr(self.classifier, "metric", None) == "gower"
+
+    @property
     def takes_categories(self) -> bool:
         """Whether it compares numbers and categories as they are; it need not be fitted."""
-        return getattr(self.classifier, "metric", None) == "gower"
+        return self.is_gower
 
     @property
     def model(self) -> str:
         """What ``--model`` calls it."""
         return ""
 
-    def summarise(self, columns: list[str]) -> dict[str, Any]:
+    @property
+    def name_compared(self) -> str:
+        """What it is called among other classifiers; it need not be fitted."""
+        return self.name
+
+    def summarise(self) -> dict[str, Any]:
         """Sum it up for a machine to read."""
         return {}
 
     def tell(self) -> str:
         """Sum it up in one line for a person to read."""
         return ""
+
+    def make_cards(self) -> list[dict[str, str]]:
+        """Give what belongs among the headline numbers."""
+        return []
+
+    def make_sections(self) -> dict[str, Any]:
+        """Give the sections of the page that only it has, by name."""
+        return {}
+
+    def tell_use(self, n_categories: int, standardised: bool) -> str:
+        """Say how a column is compared, of words with their number and of numbers with 0."""
+        return "as it is"
+
+    def explain(self) -> list[str]:
+        """Say in sentences how the result was computed."""
+        return []
 
 
 class DescribedPosterior(Described):
@@ -64,6 +116,11 @@ class DescribedPosterior(Described):
     def model(self) -> str:
         """The likelihood."""
         return self.classifier.likelihood
+
+    @property
+    def name_compared(self) -> str:
+        """With the likelihood."""
+        return f"{self.name} of the paper, {self.model} likelihood"
 
     @property
     def k_mean(self) -> float:
@@ -79,7 +136,7 @@ class DescribedPosterior(Described):
         low, high = np.searchsorted(total, [0.025, 0.975])
         return int(clf.k_values_[low]), int(clf.k_values_[min(high, len(total) - 1)])
 
-    def summarise(self, columns: list[str]) -> dict[str, Any]:
+    def summarise(self) -> dict[str, Any]:
         """Give likelihood, inference, k and beta."""
         clf = self.classifier
         return {
@@ -102,30 +159,126 @@ class DescribedPosterior(Described):
             f"{clf.beta_mean_:.2f} ± {clf.beta_sd_:.2f}; {clf.likelihood} likelihood"
         )
 
+    def make_cards(self) -> list[dict[str, str]]:
+        """Give k and beta among the headline numbers."""
+        clf, (low, high) = self.classifier, self.k_interval
+        return [
+            {
+                "value": f"{self.k_mean:.1f}",
+                "label": f"mean of k; 95\xa0% credible interval {low}–{high}",
+            },
+            {"value": f"{clf.beta_mean_:.2f}", "label": f"mean of β, ± {clf.beta_sd_:.2f}"},
+        ]
+
+    def make_sections(self) -> dict[str, Any]:
+        """Show the posterior of k and beta."""
+        from bayesknn.report.figures import draw_posterior
+
+        clf = self.classifier
+        draws = np.asarray(clf.posterior_["posterior"]["beta"].values)
+        low, high = np.quantile(draws, [0.025, 0.975])
+        mode = int(clf.k_values_[np.argmax(clf.k_probabilities_)])
+        ends = self.k_interval
+        k_figure, beta_figure = draw_posterior(clf)
+        return {
+            "posterior": {
+                "k": k_figure,
+                "k_caption": f"Most probable: k = {mode} (probability "
+                f"{clf.k_probabilities_.max():.2f}); 95\xa0% credible interval {ends[0]}–"
+                f"{ends[1]}; prior range 1–{clf.k_values_[-1]:,}.",
+                "beta": beta_figure,
+                "beta_caption": f"Mean {clf.beta_mean_:.3f}, standard deviation "
+                f"{clf.beta_sd_:.3f}; 95\xa0% credible interval {low:.2f}–{high:.2f}; prior range "
+                f"0–{clf.beta_max_:.3g}.",
+            }
+        }
+
+    def tell_use(self, n_categories: int, standardised: bool) -> str:
+        """Say how a column is compared: by Gower's distance, an indicator or its number."""
+        if self.is_gower:
+            return "equal or not (Gower)" if n_categories else "divided by its range (Gower)"
+        if not n_categories:
+            return "standardised" if standardised else "as it is"
+        if n_categories <= MAX_CATEGORIES:
+            return "an indicator for each category"
+        return f"indicators of the {MAX_CATEGORIES - 1} most common categories, one for the others"
+
+    def explain(self) -> list[str]:
+        """Say in sentences how the result was computed."""
+        clf, report = self.classifier, self.classifier.diagnostics_
+        sentences = [
+            _LIKELIHOODS[clf.likelihood],
+            f"The posterior of (β, k) was computed by {report['inference']}"
+            + (", as asked for." if report["reason"] == "asked for" else f": {report['reason']}."),
+            f"{self._tell_prior()} Distances are {clf.metric}.",
+            *tell_searches({"": report["search"]}),
+        ]
+        if clf.class_prior is not None:
+            shares = ", ".join(
+                f"{shorten(str(name))} {percent(share, 1)}"
+                for name, share in clf.class_prior.items()
+            )
+            sentences.append(f"The classes' frequencies were given: {shares}.")
+        sentences += self._tell_chains() if "acceptance" in report else [self._tell_grid()]
+        if hasattr(clf, "log_evidence_"):
+            error = f" ± {clf.log_evidence_error_:.2f}" if clf.log_evidence_error_ else ""
+            sentences.append(f"The log evidence is {clf.log_evidence_:.2f}{error}.")
+        return sentences
+
+    def _tell_prior(self) -> str:
+        from bayesknn.model import UniformPrior
+
+        clf = self.classifier
+        place = f"over k from 1 to {clf.k_values_[-1]:,} and β from 0 to {clf.beta_max_:.3g}"
+        if clf.prior is None or isinstance(clf.prior, UniformPrior):
+            return f"The prior is uniform {place}."
+        what = "a function" if callable(clf.prior) else "an array"
+        if hasattr(clf.prior, "log_density"):
+            what = f"of type {type(clf.prior).__name__}"
+        return f"The prior is not uniform: it was given, {what}, {place}."
+
+    def _tell_grid(self) -> str:
+        report = self.classifier.diagnostics_
+        error = report.get("log_normalizer_error", 0.0)
+        if error == 0:
+            return "Nothing was simulated, so there is no Monte Carlo error."
+        return (
+            f"The normalising constant was estimated by simulation: the Monte Carlo error of "
+            f"log P(k) is at most {error:.2g} where k matters, that of the mean of β "
+            f"{report['mcse']['beta']:.2g} and of k {report['mcse']['k']:.2g}."
+        )
+
+    def _tell_chains(self) -> list[str]:
+        report = self.classifier.diagnostics_
+        n_draws = int(np.prod(self.classifier.posterior_["posterior"]["beta"].shape))
+        ess, rhat = report["ess"], report["rhat"]
+        told = [
+            f"{n_draws:,} draws are worth {ess['beta']:,.0f} independent ones for β and "
+            f"{ess['k']:,.0f} for k; R-hat is {rhat['beta']:.3f} and {rhat['k']:.3f} (at most 1.01 "
+            "is wanted)."
+        ]
+        if rates := [rate for rate in report["acceptance"] if np.isfinite(rate)]:
+            told.append(
+                f"{percent(min(rates))} to {percent(max(rates))} of the moves were accepted."
+            )
+        return told
+
 
 class DescribedPool(Described):
     """The pool of neighbours in several metrics."""
 
     name = "pooled neighbours"
+    is_slow = True
     filled = "mean"
     unseen = "they count as none of the known ones"
+    takes_categories = True
+    model = "pooled"
 
-    @property
-    def takes_categories(self) -> bool:
-        """It does."""
-        return True
-
-    @property
-    def model(self) -> str:
-        """The pool."""
-        return "pooled"
-
-    def summarise(self, columns: list[str]) -> dict[str, Any]:
+    def summarise(self) -> dict[str, Any]:
         """Give the weights of the members and the relevance of the columns."""
-        clf = self.classifier
-        about: dict[str, Any] = {"pool_weights": clf.pool_weights_}
-        if hasattr(clf, "feature_relevance_"):
-            about["relevance"] = dict(zip(columns, map(float, clf.feature_relevance_), strict=True))
+        about: dict[str, Any] = {"pool_weights": self.classifier.pool_weights_}
+        if relevance := self._find_relevance():
+            about["relevance"] = relevance
         return about
 
     def tell(self) -> str:
@@ -133,6 +286,78 @@ class DescribedPool(Described):
         weights = sorted(self.classifier.pool_weights_.items(), key=lambda item: -item[1])
         told = ", ".join(f"{name} {weight:.2f}" for name, weight in weights if weight > 0)
         return f"Pooled neighbours; exponents of the members (they need not add up to 1): {told}"
+
+    def make_sections(self) -> dict[str, Any]:
+        """Show the weights of the members, and the relevance of the columns."""
+        clf, found = self.classifier, self._find_relevance()
+        members = sorted(clf.pool_weights_, key=lambda name: -clf.pool_weights_[name])
+        named = zip(shorten_all(list(found)), found.values(), strict=True)
+        ranked = sorted((pair for pair in named if pair[1] > 0), key=lambda pair: -pair[1])
+        return {
+            "pool": {
+                "members": [
+                    {
+                        "name": name,
+                        "about": _MEMBERS[name],
+                        "weight": f"{clf.pool_weights_[name]:.2f}",
+                        "log_loss": f"{-clf.member_log_scores_[name]:.3f}",
+                    }
+                    for name in members
+                ],
+                "neighbor_share": percent(clf.neighbor_share_),
+                "columns": [
+                    {
+                        "name": name,
+                        "share": percent(share),
+                        "width": f"{100 * share / ranked[0][1]:.1f}",
+                    }
+                    for name, share in ranked[:_MAX_RELEVANT]
+                ],
+                "n_more": max(len(ranked) - _MAX_RELEVANT, 0),
+            }
+        }
+
+    def _find_relevance(self) -> dict[str, float]:
+        """Return the relevance of each column, in the order in which the pool was given them."""
+        relevance = getattr(self.classifier, "feature_relevance_", ())
+        default = [f"x{j}" for j in range(len(relevance))]
+        names = getattr(self.classifier, "feature_names_in_", default)
+        return {str(name): float(each) for name, each in zip(names, relevance, strict=False)}
+
+    def tell_use(self, n_categories: int, standardised: bool) -> str:
+        """Say how a column is compared."""
+        return "rank-transformed or whitened, depending on the member"
+
+    def explain(self) -> list[str]:
+        """Say in sentences how the result was computed."""
+        return [
+            "Class probabilities from neighbours in several metrics, each calibrated by a "
+            "regression and averaged over the number of neighbours k, from an additive logistic "
+            "regression and from boosted trees are multiplied with exponents that maximise the "
+            "leave-one-out log score (PooledNeighborsClassifier).",
+            "For leave-one-out probabilities, whatever is fitted to the labels is fitted without "
+            "the row's fold.",
+            *tell_searches(self.classifier.diagnostics_["search"]),
+        ]
+
+
+def tell_searches(searches: dict[str, dict[str, Any]]) -> list[str]:
+    """Say how neighbours were found in each metric and, of an approximate search, how many."""
+    said: dict[str, list[str]] = {}
+    for metric, search in searches.items():
+        if search["exact"]:
+            text = "Neighbours were found exactly"
+        else:
+            text = (
+                f"Neighbours were found approximately (search {search['name']}): "
+                f"{percent(search['recall'], 1)} ± {100 * search['recall_error']:.1f}\xa0% of the "
+                "nearest of a sample of rows, the recall"
+            )
+        said.setdefault(text, []).append(metric)
+    return [
+        f"{text}." if len(said) == 1 else f"{text}, in the metric {' and '.join(metrics)}."
+        for text, metrics in said.items()
+    ]
 
 
 def describe(classifier: Any) -> Described:

@@ -9,22 +9,22 @@ import numpy as np
 
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import NUMERIC, as_measured
+from bayesknn.report.scores import score_rows
 
 if TYPE_CHECKING:
     import pandas
 
 # Of the most influential rows, those among which each class's are looked for.
 _MAX_INFLUENTIAL = 1000
-# Rows to judge columns on, and permutations: fewer where there are many columns to permute and
-# training rows to compare with. The pool takes ten times as long for each comparison.
+# Rows to judge columns on: fewer where there are many columns to permute and training rows to
+# compare with.
 _FEWEST_ROWS, _MOST_ROWS = 50, 300
-_MAX_COMPARED, _MAX_COMPARED_POOLED = 24_000_000, 2_400_000
-_FEWEST_REPEATS, _MOST_REPEATS = 3, 5
+# Of pairs of rows, a second or two.
+_MAX_COMPARED = 24_000_000
 # Above this many columns each permutation says next to nothing, and all of them take long.
 MAX_IMPORTANCE_COLUMNS = 60
-# Values of a column at which its effect is looked at, and rows it is averaged over.
+# Values of a column at which its effect is looked at: the points of a line, or names on an axis.
 _MAX_NUMBERS, _MAX_WORDS = 15, 8
-_MAX_EFFECT_ROWS = 100
 
 
 class InfluentialRows(NamedTuple):
@@ -64,9 +64,9 @@ def find_influential(
         The likelier class first.
     """
     left_out = analysis.test is None
-    frame = analysis.frame if left_out else analysis.test_frame
     labels = analysis.training.actual
-    points = analysis.model.transform(as_measured(frame.iloc[at], analysis.plan.kinds))
+    frame = analysis.predicted_frame.iloc[at]
+    points = analysis.model.transform(as_measured(frame, analysis.plan.kinds))
     n_neighbors = min(len(labels), _MAX_INFLUENTIAL + left_out)
     found = analysis.classifier.predict_influence(points, n_neighbors)
     influential = []
@@ -111,17 +111,12 @@ def rank_columns(analysis: Analysis) -> Importance | None:
     kinds = analysis.plan.kinds
     if len(kinds) > MAX_IMPORTANCE_COLUMNS:
         return None
-    frame, labels = analysis.frame, analysis.training.actual
-    test, on_test = analysis.test, False
-    if test is not None and test.actual is not None and np.count_nonzero(test.actual >= 0) > 1:
-        frame, labels, on_test = analysis.test_frame, test.actual, True
-    rows = np.flatnonzero(labels >= 0)
-    compared = _MAX_COMPARED_POOLED if analysis.is_pooled else _MAX_COMPARED
-    affordable = compared // (_MOST_REPEATS * len(kinds) * len(analysis.frame))
-    n_repeats = _MOST_REPEATS if affordable >= _FEWEST_ROWS else _FEWEST_REPEATS
-    n_rows = min(len(rows), max(_FEWEST_ROWS, min(affordable, _MOST_ROWS)))
-    rows = np.sort(np.random.default_rng(0).choice(rows, n_rows, replace=False))
-    measured = as_measured(frame.iloc[rows], kinds)
+    judged = analysis.evaluated()
+    affordable = _count_affordable(analysis, 5 * len(kinds))
+    n_repeats = 5 if affordable >= _FEWEST_ROWS else 3
+    n_rows = min(len(judged.labels), max(_FEWEST_ROWS, min(affordable, _MOST_ROWS)))
+    rows = np.sort(np.random.default_rng(0).choice(len(judged.labels), n_rows, replace=False))
+    measured = as_measured(judged.frame.iloc[rows], kinds)
     # The rows as they are, then with each column permuted in turn: one table, predicted at once.
     in_order = np.tile(np.arange(n_rows), (1 + len(kinds) * n_repeats, 1))
     permuted = np.random.default_rng(0).permuted(in_order[:n_repeats], axis=1)
@@ -133,15 +128,24 @@ def rank_columns(analysis: Analysis) -> Importance | None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
         probabilities = analysis.model.pipeline.predict_proba(pandas.DataFrame(columns))
-    own = probabilities[np.arange(in_order.size), np.tile(labels[rows], len(in_order))]
-    own = np.maximum(own, np.finfo(float).eps).reshape(in_order.shape)
-    log_loss = -np.log(own).mean(axis=1)
+    # A probability of 0 would hide every other row.
+    probabilities = np.maximum(probabilities, np.finfo(float).eps)
+    each = score_rows(probabilities, np.tile(judged.labels[rows], len(in_order)))[:, 1]
+    log_loss = each.reshape(in_order.shape).mean(axis=1)
     losses = (log_loss[1:] - log_loss[0]).reshape(len(kinds), n_repeats)
     mean = losses.mean(axis=1)
     error = losses.std(axis=1, ddof=1) / np.sqrt(n_repeats)
     order = np.argsort(-mean, kind="stable")
     names = list(measured.columns)
-    return Importance([names[j] for j in order], mean[order], error[order], len(rows), on_test)
+    return Importance(
+        [names[j] for j in order], mean[order], error[order], len(rows), judged.on_test
+    )
+
+
+def _count_affordable(analysis: Analysis, n_each: int) -> int:
+    """Return how many rows may each be predicted so many times, all in a few seconds."""
+    compared = _MAX_COMPARED // (10 if analysis.model.about.is_slow else 1)
+    return compared // (n_each * len(analysis.frame))
 
 
 class Effect(NamedTuple):
@@ -173,9 +177,8 @@ def find_effects(analysis: Analysis, names: list[str]) -> list[Effect]:
 
     kinds = analysis.plan.kinds
     measured = as_measured(analysis.frame, kinds)
-    n, n_each = len(measured), _MAX_NUMBERS * len(names)
-    compared = _MAX_COMPARED_POOLED if analysis.is_pooled else _MAX_COMPARED
-    n_rows = min(n, max(compared // (n_each * n), _FEWEST_ROWS), _MAX_EFFECT_ROWS)
+    n, affordable = len(measured), _count_affordable(analysis, _MAX_NUMBERS * len(names))
+    n_rows = min(n, max(affordable, _FEWEST_ROWS), 100)
     rows = measured.iloc[np.random.default_rng(0).choice(n, n_rows, replace=False)]
     grids = {name: _find_values(measured[name], kinds[name] in NUMERIC) for name in names}
     tables = [rows.assign(**{name: value}) for name, grid in grids.items() for value in grid]

@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesknn.plots.plane import Plane, draw_borders, extent
 from bayesknn.plots.style import COLOURS, INK, MARKERS, require_matplotlib, tidy
-from bayesknn.report.short_names import shorten
+from bayesknn.report.words import shorten
 
 # Points drawn at most: a file of 1e5 circles is slow to open and shows no more.
 MAX_POINTS = 2000
@@ -275,7 +275,7 @@ def _as_svg(figure: Any, name: str, description: str) -> str:
     Its text is text, in the page's font; its ink is the page's, light or dark; and its ids carry
     the figure's name, since an id must be unique in the page.
     """
-    from markupsafe import escape
+    from markupsafe import Markup, escape
 
     target = io.StringIO()
     with warnings.catch_warnings():
@@ -289,7 +289,7 @@ def _as_svg(figure: Any, name: str, description: str) -> str:
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", svg)
     head = f'<svg role="img" aria-label="{escape(description)}" '
-    return re.sub(r'^<svg (?:width="[^"]*" |height="[^"]*" )*', lambda match: head, svg)
+    return Markup(re.sub(r'^<svg (?:width="[^"]*" |height="[^"]*" )*', lambda match: head, svg))
 
 
 def _thin(n: int) -> np.ndarray:

@@ -17,10 +17,10 @@ from typing import Any
 from bayesknn._version import __version__
 from bayesknn.report import per_class, sections
 from bayesknn.report.analysis import Analysis, analyse_fitted
+from bayesknn.report.explanation import MAX_IMPORTANCE_COLUMNS
 from bayesknn.report.figures import class_colours
 from bayesknn.report.plane import find_view
-from bayesknn.report.short_names import shorten
-from bayesknn.report.thresholds import make_thresholds
+from bayesknn.report.words import shorten
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -132,44 +132,42 @@ def render_report(
     classes = per_class.name_classes(analysis, colours)
     rare = per_class.tell_rare(analysis)
     packages = ("numpy", "scikit-learn", "numba")
-    parts = {
-        "rare": per_class.make_rare(analysis, classes),
-        "zones": sections.make_zones(analysis, find_view(analysis), colours),
-        "confusion": per_class.make_confusion(analysis, classes),
-        "thresholds": make_thresholds(analysis, classes),
-        "scores": sections.make_scores(analysis),
-        "comparison": sections.make_comparison(analysis),
-        "pool": sections.make_pool(analysis),
-        "uncertain": sections.make_cases(analysis, classes),
-        "importance": sections.make_importance(analysis, classes),
-        "posterior": sections.make_posterior(analysis),
-    }
+    importance = sections.make_importance(analysis, classes)
+    explained = analysis.model.about.explain()
+    if importance is None:
+        explained.append(
+            "Permutation importance and partial dependence are not computed for more than "
+            f"{MAX_IMPORTANCE_COLUMNS} columns."
+        )
     return environment.get_template("report.html.jinja").render(
-        **parts,
-        titles={
-            name: title
-            for name, (title, _) in sections.SECTIONS.items()
-            if parts.get(name, True) is not None
-        },
-        advice={name: advice for name, (_, advice) in sections.SECTIONS.items()},
-        css=Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8")),
         version=__version__,
         versions=", ".join(
             [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
         ),
+        css=Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8")),
         source=source,
         target=analysis.plan.target,
         lead=sections.tell_lead(analysis, rare),
         cards=sections.make_cards(analysis, rare),
-        influential=sections.make_influential(analysis, classes),
         names=classes,
         classes=per_class.make_classes(analysis, classes),
-        columns=sections.describe_columns(analysis),
-        max_open=sections.MAX_OPEN,
+        # The sections in their order; those of other models and those without content are None.
+        parts={
+            "rare": per_class.make_rare(analysis, classes),
+            "zones": sections.make_zones(analysis, find_view(analysis), colours),
+            "confusion": per_class.make_confusion(analysis, classes),
+            "thresholds": per_class.make_thresholds(analysis, classes),
+            "scores": sections.make_scores(analysis),
+            "comparison": sections.make_comparison(analysis),
+            "pool": None,
+            "uncertain": sections.make_cases(analysis, classes),
+            "importance": importance,
+            "posterior": None,
+            "data": sections.describe_columns(analysis),
+            "diagnostics": explained + ["No problems were detected."] * (not analysis.warnings),
+            "repeat": {"command": command, "predict": predict_command, "files": files},
+            **analysis.model.about.make_sections(),
+        },
         messages=analysis.messages,
         warnings=analysis.warnings,
-        diagnostics=sections.tell_diagnostics(analysis),
-        command=command,
-        predict_command=predict_command,
-        files=[{"name": name, "digest": digest} for name, digest in files.items()],
     )

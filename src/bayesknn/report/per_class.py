@@ -1,4 +1,4 @@
-"""Recall of each class, the rare ones first, and confusion matrices."""
+"""Recall of each class, the rare ones first, confusions, and thresholds of two classes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
-from bayesknn.report.scores import percent
-from bayesknn.report.short_names import shorten_all
+from bayesknn.report.predictions import Predictions
+from bayesknn.report.words import count, percent, shorten_all
 
 # A class with less than this part of an even share is rare: the error hardly depends on it.
 _RARE = 0.25
@@ -20,6 +20,7 @@ _MAX_CLASSES = 20
 _WORST = 12
 _MAX_MATRIX = 12
 _MAX_PAIRS = 20
+_THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def find_rare(labels: np.ndarray, n_classes: int) -> np.ndarray:
@@ -81,8 +82,8 @@ def tell_rare(analysis: Analysis) -> dict[str, str] | None:
     words = f"{who} Each row left out in turn, {found:,} of these {n:,} are found (recall "
     words += f"{percent(found / n)})"
     if called.any():
-        right, n_called = int(np.sum(training.winners[called] == labels[called])), called.sum()
-        predicted = f"{n_called:,} row{'s' * bool(n_called > 1)} predicted as {name}"
+        right, n_called = int(np.sum(training.winners[called] == labels[called])), int(called.sum())
+        predicted = f"{count(n_called, 'row')} predicted as {name}"
         words += f"; {right or 'none'} of the {predicted} {'are' if right != 1 else 'is'} right "
         words += f"(precision {percent(right / n_called)})"
     words += f". Baseline: {tell_majority(analysis, labels)} of all rows."
@@ -145,24 +146,16 @@ def make_classes(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str,
 
 def make_confusion(analysis: Analysis, classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Count actual against predicted classes, of the test rows if there are any, and left out."""
-    training, tables = analysis.training, []
-    if analysis.test is not None and len(rows := analysis.test.judged):
-        known = rows[analysis.test.actual[rows] >= 0]
-        actual, winners = analysis.test.actual[known], analysis.test.winners[known]
-        tables.append(_count_pairs(f"{len(known):,} test rows", actual, winners, classes))
-    about = f"{len(training.rows):,} training rows, each left out in turn"
-    tables.append(_count_pairs(about, training.actual, training.winners, classes))
-    return tables
+    both = (analysis.test, analysis.training)
+    return [_count_pairs(each, classes) for each in both if each is not None and len(each.known)]
 
 
-def _count_pairs(
-    about: str, actual: np.ndarray, winners: np.ndarray, classes: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _count_pairs(found: Predictions, classes: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the whole matrix or, of many classes, the largest confusions."""
-    n = len(classes)
+    n, known = len(classes), found.known
     counts = np.zeros((n, n), dtype=np.int64)
-    np.add.at(counts, (actual, winners), 1)
-    about = f"{about[:1].upper()}{about[1:]}"
+    np.add.at(counts, (found.actual[known], found.winners[known]), 1)
+    about = f"{len(known):,} {found.words}"
     if n <= _MAX_MATRIX:
         return {
             "words": f"{about}. Rows of the table are actual classes, columns are predicted ones.",
@@ -188,4 +181,47 @@ def _count_pairs(
             }
             for g, h, count in pairs
         ],
+    }
+
+
+def make_thresholds(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Show the curves and a table of thresholds; None unless there are two classes."""
+    from sklearn import metrics
+
+    if len(classes) != 2:
+        return None
+    judged, positive = analysis.evaluated(), analysis.rarer_class
+    truth, found = judged.labels == positive, judged.probabilities[:, positive]
+    if truth.all() or not truth.any():
+        return None
+    name = classes[positive]["name"]
+    false_rate, recall, _ = metrics.roc_curve(truth, found)
+    precision, recalled, _ = metrics.precision_recall_curve(truth, found)
+    area = metrics.roc_auc_score(truth, found)
+    average = metrics.average_precision_score(truth, found)
+    roc, pr = figures.draw_curves(false_rate, recall, recalled, precision, truth.mean())
+    return {
+        "words": f"A row is predicted as {name}, the rarer class, if its probability of {name} "
+        f"reaches the threshold. Rows: {judged.words}.",
+        "name": name,
+        "roc": roc,
+        "roc_caption": f"ROC curve, area {area:.3f}: 0.5 is guessing, 1 is perfect. Dashed: "
+        "guessing.",
+        "pr": pr,
+        "pr_caption": f"Precision-recall curve, average precision {average:.3f}. Dashed: "
+        f"guessing, {percent(truth.mean(), 1)} of the rows being {name}.",
+        "rows": [_evaluate(threshold, found, truth) for threshold in _THRESHOLDS],
+    }
+
+
+def _evaluate(threshold: float, probabilities: np.ndarray, truth: np.ndarray) -> dict[str, str]:
+    called = probabilities >= threshold
+    hits = np.sum(called & truth)
+    return {
+        "threshold": f"{threshold:g}",
+        "called": f"{called.sum():,}",
+        "recall": percent(hits / truth.sum()),
+        "precision": percent(hits / called.sum()) if called.any() else "none predicted",
+        "false": percent(np.mean(called[~truth])),
+        "error": percent(np.mean(called != truth), 1),
     }

@@ -28,7 +28,8 @@ from bayesknn.report.columns import (
     check_new_rows,
 )
 from bayesknn.report.described import Described, describe
-from bayesknn.report.reading import find_model
+from bayesknn.report.reading import KINDS, find_model
+from bayesknn.report.words import count
 
 if TYPE_CHECKING:
     import pandas
@@ -54,8 +55,6 @@ NO_CATEGORY = "(missing)"
 _MAX_SCHEMA = 50_000_000
 # Of what a file unpacks to, to its size.
 _MAX_RATIO = 100
-# The part of the columns' transformer that takes a kind of column.
-_PARTS = {"number": "numbers", "date": "dates", "text": "categories", "truth": "truths"}
 
 
 def build_pipeline(
@@ -112,7 +111,7 @@ def build_pipeline(
         )
         words.append(("indicate", encoder))
     parts = []
-    for kind, part in _PARTS.items():
+    for kind, part in KINDS.items():
         if columns := [name for name, its in plan.kinds.items() if its == kind]:
             steps = numbers if kind in NUMERIC else words
             parts.append((part, clone(Pipeline(steps)) if steps else "passthrough", columns))
@@ -165,6 +164,11 @@ class Model:
         """Whether missing values are filled in."""
         return bool(self.fills)
 
+    @property
+    def standardises(self) -> bool:
+        """Whether numbers are standardised."""
+        return _has_step(self.pipeline, "standardise")
+
     def prepare(self, frame: pandas.DataFrame) -> Any:
         """Return a table's rows as points, or say what is wrong with it.
 
@@ -180,7 +184,7 @@ class Model:
         """
         check_new_rows(frame, self.kinds, impute=self.impute)
         columns = as_measured(frame, self.kinds)
-        if getattr(self.classifier, "metric", None) == "gower":
+        if self.about.is_gower:
             self._refuse_unseen(columns)
         return self.transform(columns)
 
@@ -204,13 +208,12 @@ class Model:
         for name, kind in self.kinds.items():
             if missing := int(frame[name].isna().sum()):
                 what = f"its {self.fills}" if kind in NUMERIC else "a category of its own"
-                told.append(
-                    f"column {name!r}{table} has no value in {_rows(missing)}: filled with {what}"
-                )
+                rows = count(missing, "row")
+                told.append(f"column {name!r}{table} has no value in {rows}: filled with {what}")
             if unseen := int(self._find_unseen(frame, name).sum()):
                 told.append(
                     f"column {name!r}{table} holds categories that training did not see, in "
-                    f"{_rows(unseen)}: {self.about.unseen}"
+                    f"{count(unseen, 'row')}: {self.about.unseen}"
                 )
         return told
 
@@ -227,10 +230,6 @@ class Model:
                 )
 
 
-def _rows(n: int) -> str:
-    return f"{n:,} row{'s' * (n > 1)}"
-
-
 def keep_table(pipeline: Pipeline, plan: ColumnPlan, frame: pandas.DataFrame) -> Model:
     """Write on a fitted pipeline what it expects of a table, to be saved with it.
 
@@ -242,9 +241,7 @@ def keep_table(pipeline: Pipeline, plan: ColumnPlan, frame: pandas.DataFrame) ->
     frame : pandas.DataFrame
         The training table.
     """
-    filled = any(
-        "fill" in getattr(part, "named_steps", ()) for _, part, _ in pipeline[0].transformers_
-    )
+    filled = _has_step(pipeline, "fill")
     pipeline.table_ = {
         "target": plan.target,
         "kinds": plan.kinds,
@@ -255,6 +252,12 @@ def keep_table(pipeline: Pipeline, plan: ColumnPlan, frame: pandas.DataFrame) ->
         "fills": "median" if filled else describe(pipeline[-1]).filled,
     }
     return as_model(pipeline)
+
+
+def _has_step(pipeline: Pipeline, step: str) -> bool:
+    """Whether the preparation of some columns has a step."""
+    parts = getattr(pipeline[0], "named_transformers_", {}).values()
+    return any(step in getattr(part, "named_steps", ()) for part in parts)
 
 
 def as_model(pipeline: Any) -> Model:

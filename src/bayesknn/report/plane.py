@@ -11,8 +11,7 @@ from bayesknn.plots.plane import Plane, plane_around
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import as_measured
 from bayesknn.report.pipeline import build_pipeline
-from bayesknn.report.scores import percent
-from bayesknn.report.short_names import shorten
+from bayesknn.report.words import percent, shorten
 
 _RESOLUTION = 100
 _LOADINGS_NAMED = 3
@@ -29,8 +28,8 @@ class View(NamedTuple):
     words : str
         What the axes are, in a sentence; empty where they are columns.
     plane, zones : Plane and ndarray, or None
-        A grid over the two axes and the zone at each of its points, where the paper's model knows
-        no other column.
+        A grid over the two axes and the zone at each of its points, where there is no other column
+        and predictions are quick.
     """
 
     points: np.ndarray
@@ -64,7 +63,7 @@ def find_view(analysis: Analysis) -> View:
     points = measured.to_numpy(dtype=np.float64, na_value=np.nan)
     if analysis.model.impute:
         points = np.where(np.isnan(points), np.nanmedian(points, axis=0), points)
-    if not only_two or analysis.is_pooled:
+    if not only_two or analysis.model.about.is_slow:
         return View(points, columns)
     frame: Any = type(measured)(dict(zip(columns, points.T, strict=True)))
     named = SimpleNamespace(feature_names_in_=columns)

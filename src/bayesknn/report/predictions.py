@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesknn.report.scores import Scores, score
+from bayesknn.report.words import percent
+
 if TYPE_CHECKING:
     import pandas
 
@@ -72,6 +75,24 @@ class Predictions:
         return np.flatnonzero(self.actual != NO_CLASS)
 
     @property
+    def known(self) -> np.ndarray:
+        """Those of them whose class training has seen."""
+        return self.judged[self.actual[self.judged] >= 0]
+
+    @property
+    def words(self) -> str:
+        """What the rows are."""
+        if self.basis == LEAVE_ONE_OUT:
+            return "training rows, each left out in turn"
+        return "test rows"
+
+    @property
+    def scores(self) -> Scores | None:
+        """Scores on the rows whose class is known, if there are any."""
+        rows = self.judged
+        return score(self.probabilities[rows], self.actual[rows]) if len(rows) else None
+
+    @property
     def expected_loss(self) -> np.ndarray:
         """Probability that the most probable class is wrong: the expected 0-1 loss."""
         return 1.0 - self.probabilities.max(axis=1)
@@ -98,8 +119,6 @@ class Predictions:
 
     def tell_decided(self, level: float) -> str:
         """Say of how many rows one class is decided to be the likeliest."""
-        from bayesknn.report.scores import percent
-
         told = percent(self.share_sure).replace("\xa0", " ")
         which = "training" if self.basis == LEAVE_ONE_OUT else "new"
         return (

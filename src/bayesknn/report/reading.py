@@ -37,11 +37,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesknn._utils.extras import require
-from bayesknn.report.short_names import shorten
+from bayesknn.report.words import join, shorten
 
 if TYPE_CHECKING:
     import pandas
 
+# What the kinds of column are called in sentences.
+KINDS = {"number": "numbers", "date": "dates", "text": "categories", "truth": "truth values"}
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 # In order of preference where two of them cut the lines equally well.
 _SEPARATORS = (";", "\t", "|", ",")
@@ -293,9 +295,8 @@ def _read_numbers(
         ):
             told.append(f"{name!r} ({odd.iloc[0]!r} as {found[name][odd.index[0]]:.10g})")
     if told:
-        more = f" and {len(told) - 5:,} more" if len(told) > 5 else ""
         many = "s" * (len(told) > 1)
-        notes.append(f"numbers were read in the column{many} {', '.join(told[:5])}{more}")
+        notes.append(f"numbers were read in the column{many} {join(told, 5)}")
     return found
 
 

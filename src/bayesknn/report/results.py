@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bayesknn._utils.extras import is_installed
 from bayesknn._version import __version__
+from bayesknn.report.reading import KINDS
+from bayesknn.report.words import join
 
 if TYPE_CHECKING:
     from bayesknn.report.analysis import Analysis
@@ -90,7 +92,7 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "classes": dict(zip(training.names, sizes.tolist(), strict=True)),
         "model": analysis.model.about.model,
         "search": clf.diagnostics_["search"],
-        **analysis.model.about.summarise(list(analysis.model.kinds)),
+        **analysis.model.about.summarise(),
         "scores": {basis: finite_scores(found) for basis, found in analysis.scores().items()},
         "comparison": {}
         if analysis.comparison is None
@@ -127,16 +129,10 @@ def tell_scores(found: Scores) -> str:
 
 def _tell_columns(analysis: Analysis) -> str:
     """Say in one line what every column was taken for."""
-    words = {"number": "numbers", "date": "dates", "truth": "truth values", "text": "categories"}
-    groups: dict[str, list[str]] = {word: [] for word in words.values()}
+    kinds = analysis.plan.kinds
+    groups = {word: [name for name in kinds if kinds[name] == kind] for kind, word in KINDS.items()}
     groups["left out"] = list(analysis.plan.dropped)
-    for name, kind in analysis.plan.kinds.items():
-        groups[words[kind]].append(name)
-    parts = []
-    for word, names in groups.items():
-        if names:
-            more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
-            parts.append(f"{word}: {', '.join(names[:_MAX_NAMED])}{more}")
+    parts = [f"{word}: {join(names, _MAX_NAMED)}" for word, names in groups.items() if names]
     return f"Columns: {'; '.join(parts)}"
 
 
@@ -149,11 +145,10 @@ def _tell_classes(analysis: Analysis) -> list[str]:
     training = analysis.training
     sizes = np.bincount(training.actual, minlength=len(training.classes))
     order = np.argsort(-sizes, kind="stable")
-    listed = ", ".join(f"{training.names[g]} {sizes[g]:,}" for g in order[:_MAX_NAMED])
-    more = f" and {len(order) - _MAX_NAMED:,} more" if len(order) > _MAX_NAMED else ""
+    listed = join([f"{training.names[g]} {sizes[g]:,}" for g in order], _MAX_NAMED)
     error = 100 * (1 - sizes[order[0]] / sizes.sum())
     lines = [
-        f"Classes: {listed}{more}",
+        f"Classes: {listed}",
         f"Baseline: always {training.names[order[0]]} errs in {error:.1f} %",
     ]
     found = np.bincount(training.actual[training.winners == training.actual], minlength=len(sizes))

@@ -33,24 +33,6 @@ class Scores(NamedTuple):
     brier: float
 
 
-def percent(share: float, digits: int = 0) -> str:
-    r"""Return a share in per cent, as text that no line is broken in.
-
-    Examples
-    --------
-    >>> from bayesknn.report.scores import percent
-    >>> percent(0.125, 1), percent(0.9999)
-    ('12.5\xa0%', '>99\xa0%')
-    """
-    step = 10.0 ** (-2 - digits)
-    # Nearly all is not all, and next to nothing is not nothing.
-    if 0 < share < step / 2:
-        return f"<{100 * step:.{digits}f}\xa0%"
-    if 1 - step / 2 < share < 1:
-        return f">{100 * (1 - step):.{digits}f}\xa0%"
-    return f"{100 * share:.{digits}f}\xa0%"
-
-
 def score(probabilities: np.ndarray, labels: np.ndarray) -> Scores:
     """Score class probabilities.
 

@@ -1,10 +1,11 @@
-"""Names from the data, cut where they would fill a table, and still told apart."""
+"""How names, numbers and lists stand in a sentence or a table, of the page and of messages."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 # Columns of a telephone's screen, about: a Chinese letter takes two of them.
 LENGTH = 32
@@ -15,7 +16,7 @@ def shorten(name: str, length: int = LENGTH) -> str:
 
     Examples
     --------
-    >>> from bayesknn.report.short_names import shorten
+    >>> from bayesknn.report.words import shorten
     >>> shorten("petal length"), shorten("a measure of the length of petals in cm", 20)
     ('petal length', 'a measure of … in cm')
     """
@@ -30,7 +31,7 @@ def shorten_all(names: Sequence[str], length: int = LENGTH) -> list[str]:
 
     Examples
     --------
-    >>> from bayesknn.report.short_names import shorten_all
+    >>> from bayesknn.report.words import shorten_all
     >>> shorten_all(["a" * 40 + "b" + "a" * 40, "a" * 81, "c"], 8)
     ['aaaaa…aa (1)', 'aaaaa…aa (2)', 'c']
     """
@@ -39,6 +40,49 @@ def shorten_all(names: Sequence[str], length: int = LENGTH) -> list[str]:
     return [
         name if times[name] == 1 else f"{name} ({number})" for number, name in enumerate(short, 1)
     ]
+
+
+def percent(share: float, digits: int = 0) -> str:
+    r"""Return a proportion in per cent, as text that no line is broken in.
+
+    Examples
+    --------
+    >>> from bayesknn.report.words import percent
+    >>> percent(0.125, 1), percent(0.9999)
+    ('12.5\xa0%', '>99\xa0%')
+    """
+    step = 10.0 ** (-2 - digits)
+    # Nearly all is not all, and next to nothing is not nothing.
+    if 0 < share < step / 2:
+        return f"<{100 * step:.{digits}f}\xa0%"
+    if 1 - step / 2 < share < 1:
+        return f">{100 * (1 - step):.{digits}f}\xa0%"
+    return f"{100 * share:.{digits}f}\xa0%"
+
+
+def count(n: int, one: str, many: str = "") -> str:
+    """Return a number of things with their name in the singular or the plural.
+
+    Examples
+    --------
+    >>> from bayesknn.report.words import count
+    >>> count(1, "row"), count(2000, "row"), count(2, "class", "classes")
+    ('1 row', '2,000 rows', '2 classes')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def join(names: Sequence[Any], most: int) -> str:
+    """Return the first of some names, and how many more there are.
+
+    Examples
+    --------
+    >>> from bayesknn.report.words import join
+    >>> join(["a", "b", "c", "d"], 2)
+    'a, b and 2 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
 
 
 def _width(text: str) -> int:

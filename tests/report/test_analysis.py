@@ -1,6 +1,9 @@
 """The way from a table to predictions: which rows, which basis, what is told."""
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from bayesknn.model import UniformPrior
@@ -8,6 +11,7 @@ from bayesknn.report import analyse
 from bayesknn.report.analysis import MAX_COHERENT_ROWS
 from bayesknn.report.page import render_report
 from bayesknn.report.predictions import uncertain_name
+from bayesknn.report.results import summarise
 from tests.report.tables import QUICK, mixed_table, two_columns
 
 
@@ -149,6 +153,20 @@ def test_dates_are_measured_and_may_be_axes():
 def test_the_report_says_what_the_prior_is(prior, words):
     analysis = analyse(two_columns(), "y", settings={**QUICK, "prior": prior})
     assert any(words in sentence for sentence in analysis.model.about.explain())
+
+
+def test_the_relevance_is_that_of_the_column_it_stands_beside():
+    """Words come after numbers where a classifier takes them, whatever their order in the table."""
+    table = two_columns(120)
+    words = pd.DataFrame({"word": np.where(table["y"] == 1, "a", "b")})
+    words.loc[:8, "word"] = "b"
+    noise = np.random.default_rng(0).normal(size=(120, 2))
+    table = words.assign(first=noise[:, 0], second=noise[:, 1], y=table["y"])
+    settings = {"members": ("relevance", "robust"), "random_state": 0}
+    analysis = analyse(table, "y", model="pooled", settings=settings)
+    assert summarise(analysis)["relevance"]["word"] > 0.8
+    page = render_report(analysis, source="t", command="", files={})
+    assert re.search(r"relative relevance</th>.*?<td>(\w+)</td>", page, re.DOTALL)[1] == "word"
 
 
 def test_a_test_table_that_lacks_a_column_is_found_out_first(monkeypatch):

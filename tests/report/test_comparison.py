@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 from sklearn.metrics import log_loss
 
-from bayesknn import PooledNeighborsClassifier
-from bayesknn.report import comparison, plan_columns
+from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+from bayesknn.report import analyse, comparison, plan_columns
 from bayesknn.report.comparison import compare
 from bayesknn.report.described import DescribedPool
+from bayesknn.report.page import render_report
+from tests.report.tables import QUICK
 
 POOL = DescribedPool.name
 N = 120
@@ -75,6 +77,32 @@ def test_the_learning_curve_falls_where_classes_must_be_learnt(found):
     table = FRAME.assign(x=FRAME["x"] * np.where(np.arange(N) % 4 < 2, 1, -1))
     hard = compared(table=table).curve
     assert hard.log_loss[0] > hard.log_loss[-1]
+
+
+def test_large_tables_have_two_folds_and_no_learning_curve(monkeypatch):
+    monkeypatch.setattr(comparison, "MAX_CELLS", 2 * N - 1)
+    found = compared()
+    assert (found.n_folds, found.curve) == (2, None)
+    analysis = analyse(FRAME, "y", settings=QUICK)
+    analysis.comparison = found
+    page = render_report(analysis, source="t", command="", files={})
+    assert "Not computed: the table has more than" in page
+
+
+def test_the_classifier_of_the_report_is_compared_with_its_own_settings():
+    """Those that are given by class too, as a prior is."""
+    prior = {"no": 0.9, "yes": 0.1}
+    classes = np.array(["no", "yes"])[Y]
+    plain = BayesianKNeighborsClassifier("pseudo", random_state=0)
+    given = BayesianKNeighborsClassifier("pseudo", class_prior=prior, random_state=0)
+    losses = []
+    for own in (plain, given):
+        found = compare(FRAME[["x", "z"]], classes, PLAN, own)
+        assert found.own == "Bayesian kNN of the paper, pseudo likelihood"
+        losses.append(found.found[found.own].scores.log_loss)
+        assert found.curve.log_loss[-1] == losses[-1]
+    # Half of the rows are of either class, so the prior costs.
+    assert losses[1] > losses[0]
 
 
 def test_parts_of_the_rows_keep_every_class():

@@ -11,6 +11,7 @@ from bayesknn.report.explanation import (
     find_influential,
     rank_columns,
 )
+from bayesknn.report.page import render_report
 from bayesknn.report.sections import make_cases
 from tests.report.tables import QUICK, mixed_table, two_columns
 
@@ -116,7 +117,10 @@ def test_very_many_columns_are_not_ranked():
     table = two_columns(30).join(
         type(two_columns())(rng.normal(size=(30, n)), columns=[f"c{j}" for j in range(n)])
     )
-    assert rank_columns(analyse(table, "y", settings=QUICK)) is None
+    analysis = analyse(table, "y", settings=QUICK)
+    assert rank_columns(analysis) is None
+    page = render_report(analysis, source="t", command="", files={})
+    assert f"are not computed for more than {MAX_IMPORTANCE_COLUMNS} columns" in page
 
 
 @pytest.mark.parametrize("kind", ["bayesian", "pooled"])

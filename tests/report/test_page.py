@@ -102,7 +102,7 @@ def test_many_rows_and_many_classes_stay_small():
     text = render(analyse(table, "y", settings={**QUICK, "max_neighbors": 4}))
     assert len(text) < 1_500_000
     assert "2,000 of 3,000 rows are drawn" in text
-    assert "The 20 most frequent confusions" in text
+    assert "The 12 most frequent confusions" in text
     assert "blue triangles are rows that are classified right" in text
 
 

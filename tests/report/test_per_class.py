@@ -93,14 +93,14 @@ def test_few_classes_have_a_matrix():
     analysis = left_out([0, 0, 1, 2, 2], [0, 1, 1, 2, 0], 3)
     [found] = make_confusion(analysis, named(analysis))
     assert found["matrix"] == [["1", "1", "·"], ["·", "1", "·"], ["1", "·", "1"]]
-    assert found["words"].startswith("5 training rows, each left out in turn. ")
+    assert found["about"] == "5 training rows, each left out in turn"
     # Test rows come first; those of no known class or of one that training did not see are out.
     test = left_out([0, 0, 1, 2, 2], [1, 1, 1, 2, 0], 3).training
     test.actual = np.array([0, NO_CLASS, 1, -1, 2])
     analysis.test = test
     on_test, again = make_confusion(analysis, named(analysis))
     assert on_test["matrix"] == [["·", "1", "·"], ["·", "1", "·"], ["1", "·", "·"]]
-    assert on_test["words"].startswith("3 test rows. ")
+    assert on_test["about"] == "3 test rows"
     assert again == found
 
 
@@ -124,7 +124,7 @@ def test_many_classes_have_their_largest_confusions(n_classes):
         ("class 4", "class 6", "2", "40\xa0%"),
         ("class 4", "class 5", "1", "20\xa0%"),
     ]
-    assert "are 9 of the 9 misclassified rows" in found["words"]
+    assert (found["n_listed"], found["n_wrong"]) == ("9", "9")
     right = left_out(actual, actual, n_classes)
     assert make_confusion(right, named(right))[0]["pairs"] == []
 

@@ -29,15 +29,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesknn.report.reading import DATE_OF_ANY_KIND, NUMBER, kind_of, split_names
-from bayesknn.report.words import count, join, shorten
+from bayesknn.report.reading import DATE_OF_ANY_KIND, NUMBER, PADDED, kind_of, split_names
+from bayesknn.report.words import MAX_LISTED, count, join, shorten
 
 if TYPE_CHECKING:
     import pandas
 
-# The kinds of column (``reading``) that distances measure, and those they compare.
+# The kinds of column (``reading``) that distances measure; the others they compare.
 NUMERIC = ("number", "date")
-CATEGORICAL = ("text", "truth")
 # One-hot indicators a categorical column may have; rarer categories share the last one.
 MAX_CATEGORIES = 20
 # A shorter column of distinct values may be distinct by chance.
@@ -47,9 +46,6 @@ _CALLED_IDENTIFIER = re.compile(r"(?:^|[_ .-])(?i:id)$|^(?i:id)[_ .-]|[a-z](?:Id
 _CALLED_INDEX = re.compile(
     r"(?i)column \d+'*|unnamed: \d+|level_0|index|row[_ ]?(?:names?|num(?:ber)?)?"
 )
-# The square of a larger number, summed over a table, overflows.
-_LARGEST = 1e150
-_MAX_SHOWN = 12
 
 
 @dataclass
@@ -85,7 +81,7 @@ class ColumnPlan:
     @property
     def categorical(self) -> list[str]:
         """The columns of words and truth values."""
-        return [name for name, kind in self.kinds.items() if kind in CATEGORICAL]
+        return [name for name, kind in self.kinds.items() if kind not in NUMERIC]
 
     @property
     def used(self) -> list[str]:
@@ -98,7 +94,7 @@ class ColumnPlan:
             raise ValueError(f"--columns takes two different columns, got {axes[0]!r} twice")
         for name in axes:
             if name not in self.numeric:
-                known = ", ".join(map(repr, self.numeric[:_MAX_SHOWN])) or "none"
+                known = join(list(map(repr, self.numeric))) or "none"
                 raise ValueError(
                     f"--columns: {name!r} is not a numeric column of the model; those are {known}"
                 )
@@ -287,9 +283,8 @@ def find_column(frame: pandas.DataFrame, name: str) -> pandas.Series:
     lower = {str(column).lower(): column for column in frame.columns}
     close = [lower[found] for found in get_close_matches(name.lower(), list(lower), 1)]
     hint = f"; did you mean {close[0]!r}?" if close else "."
-    shown = ", ".join(map(repr, frame.columns[:_MAX_SHOWN]))
-    more = ", ..." if frame.shape[1] > _MAX_SHOWN else ""
-    raise ValueError(f"there is no column {name!r}{hint} The columns are {shown}{more}")
+    shown = join(list(map(repr, frame.columns)))
+    raise ValueError(f"there is no column {name!r}{hint} The columns are {shown}")
 
 
 def check_new_rows(
@@ -356,7 +351,7 @@ def _tell(column: pandas.Series, kind: str, max_categories: int | None, asked: b
         return ""
     told = ""
     if not asked and kind == "text" and not _find_words(column).any():
-        zeros = "with leading zeros" if column.str.match(r"\s*[+-]?0\d").any() else "as text"
+        zeros = "with leading zeros" if column.str.match(PADDED).any() else "as text"
         told = f"holds numbers {zeros}: they are taken as categories"
     if max_categories is not None and n_values > max_categories:
         told += "; it " * bool(told) + (
@@ -481,7 +476,7 @@ def find_doubts(frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray) 
             f"column{'' if one else 's'} {_list(telltales)} {'' if one else 'each '}alone "
             f"predict{'s' * one} {plan.target!r} all but perfectly: make sure that "
             f"{'it is' if one else 'they are'} known before the class is, or pass "
-            f"{shlex.join(f'--drop={name}' for name in telltales[:_MAX_SHOWN])}"
+            f"{shlex.join(f'--drop={name}' for name in telltales[:MAX_LISTED])}"
         )
     n_copies = sum(int(rows.duplicated().sum()) for _, rows in frame.groupby(labels))
     # Where columns have few values, rows are equal by chance.
@@ -511,12 +506,12 @@ def find_spellings(names: Iterable[str]) -> list[list[str]]:
 
 
 def _list(names: Sequence[str]) -> str:
-    return join([_quote(name) for name in names], _MAX_SHOWN)
+    return join([_quote(name) for name in names])
 
 
 def _check_finite(column: pandas.Series) -> None:
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    far = np.abs(values) > _LARGEST
+    far = np.abs(values) > 1e150  # the square of a larger number, summed over a table, overflows
     if far.any():
         at = int(np.argmax(far))
         raise ValueError(

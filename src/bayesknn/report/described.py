@@ -11,18 +11,8 @@ from typing import Any
 import numpy as np
 
 from bayesknn.report.columns import MAX_CATEGORIES
-from bayesknn.report.words import percent, shorten, shorten_all
+from bayesknn.report.words import MAX_LISTED, percent, shorten, shorten_all
 
-_MAX_RELEVANT = 15
-_MEMBERS = {
-    "robust": "neighbours: every column alike, by ranks",
-    "within": "neighbours: Euclidean after whitening within the classes",
-    "discriminant": "neighbours: the same, stretched along the class means",
-    "relevance": "neighbours: columns weighted by their relevance to the class",
-    "evidence": "neighbours: each column replaced by its estimated class probabilities",
-    "additive": "no neighbours: logistic regression on these estimated class probabilities",
-    "boosted": "no neighbours: gradient-boosted trees",
-}
 _LIKELIHOODS = {
     "coherent": "The labels of all rows are one Markov random field (the coherent likelihood). On "
     "some data its probabilities are less sharp than those of the pseudo-likelihood: compare the "
@@ -176,20 +166,15 @@ class DescribedPosterior(Described):
 
         clf = self.classifier
         draws = np.asarray(clf.posterior_["posterior"]["beta"].values)
-        low, high = np.quantile(draws, [0.025, 0.975])
-        mode = int(clf.k_values_[np.argmax(clf.k_probabilities_)])
-        ends = self.k_interval
         k_figure, beta_figure = draw_posterior(clf)
         return {
             "posterior": {
+                "clf": clf,
                 "k": k_figure,
-                "k_caption": f"Most probable: k = {mode} (probability "
-                f"{clf.k_probabilities_.max():.2f}); 95\xa0% credible interval {ends[0]}–"
-                f"{ends[1]}; prior range 1–{clf.k_values_[-1]:,}.",
+                "k_mode": clf.k_values_[np.argmax(clf.k_probabilities_)],
+                "k_interval": self.k_interval,
                 "beta": beta_figure,
-                "beta_caption": f"Mean {clf.beta_mean_:.3f}, standard deviation "
-                f"{clf.beta_sd_:.3f}; 95\xa0% credible interval {low:.2f}–{high:.2f}; prior range "
-                f"0–{clf.beta_max_:.3g}.",
+                "beta_interval": np.quantile(draws, [0.025, 0.975]),
             }
         }
 
@@ -298,7 +283,6 @@ class DescribedPool(Described):
                 "members": [
                     {
                         "name": name,
-                        "about": _MEMBERS[name],
                         "weight": f"{clf.pool_weights_[name]:.2f}",
                         "log_loss": f"{-clf.member_log_scores_[name]:.3f}",
                     }
@@ -311,9 +295,9 @@ class DescribedPool(Described):
                         "share": percent(share),
                         "width": f"{100 * share / ranked[0][1]:.1f}",
                     }
-                    for name, share in ranked[:_MAX_RELEVANT]
+                    for name, share in ranked[:MAX_LISTED]
                 ],
-                "n_more": max(len(ranked) - _MAX_RELEVANT, 0),
+                "n_more": max(len(ranked) - MAX_LISTED, 0),
             }
         }
 

@@ -14,17 +14,15 @@ from bayesknn.report.scores import score_rows
 if TYPE_CHECKING:
     import pandas
 
-# Of the most influential rows, those among which each class's are looked for.
-_MAX_INFLUENTIAL = 1000
 # Rows to judge columns on: fewer where there are many columns to permute and training rows to
 # compare with.
-_FEWEST_ROWS, _MOST_ROWS = 50, 300
+_FEWEST_ROWS = 50
 # Of pairs of rows, a second or two.
 _MAX_COMPARED = 24_000_000
 # Above this many columns each permutation says next to nothing, and all of them take long.
 MAX_IMPORTANCE_COLUMNS = 60
-# Values of a column at which its effect is looked at: the points of a line, or names on an axis.
-_MAX_NUMBERS, _MAX_WORDS = 15, 8
+# Points of a line: values of a column at which its effect is looked at.
+_MAX_NUMBERS = 15
 
 
 class InfluentialRows(NamedTuple):
@@ -67,7 +65,8 @@ def find_influential(
     labels = analysis.training.actual
     frame = analysis.predicted_frame.iloc[at]
     points = analysis.model.transform(as_measured(frame, analysis.plan.kinds))
-    n_neighbors = min(len(labels), _MAX_INFLUENTIAL + left_out)
+    # Of so many of the most influential rows, each class has some, unless it is very rare.
+    n_neighbors = min(len(labels), 1000 + left_out)
     found = analysis.classifier.predict_influence(points, n_neighbors)
     influential = []
     for i, rows, influence in zip(at, *found, strict=True):
@@ -114,7 +113,7 @@ def rank_columns(analysis: Analysis) -> Importance | None:
     judged = analysis.evaluated()
     affordable = _count_affordable(analysis, 5 * len(kinds))
     n_repeats = 5 if affordable >= _FEWEST_ROWS else 3
-    n_rows = min(len(judged.labels), max(_FEWEST_ROWS, min(affordable, _MOST_ROWS)))
+    n_rows = min(len(judged.labels), max(_FEWEST_ROWS, min(affordable, 300)))
     rows = np.sort(np.random.default_rng(0).choice(len(judged.labels), n_rows, replace=False))
     measured = as_measured(judged.frame.iloc[rows], kinds)
     # The rows as they are, then with each column permuted in turn: one table, predicted at once.
@@ -198,6 +197,6 @@ def find_effects(analysis: Analysis, names: list[str]) -> list[Effect]:
 def _find_values(column: pandas.Series, is_number: bool) -> list:
     there = column.dropna()
     if not is_number:
-        return there.value_counts().index[:_MAX_WORDS].tolist()
+        return there.value_counts().index[:8].tolist()  # an axis has room for so many names
     inner = np.linspace(0.02, 0.98, _MAX_NUMBERS)
     return np.unique(np.quantile(there.to_numpy(dtype=np.float64), inner)).tolist()

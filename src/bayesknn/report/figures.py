@@ -23,9 +23,6 @@ from bayesknn.report.words import shorten
 MAX_POINTS = 2000
 # The same shapes as text, for legends.
 GLYPHS = ("●", "▲", "■", "◆", "▼", "✚", "✖", "★")
-_SIZE = (4.6, 3.3)
-# Rows in a bin of the reliability diagram: an interval of fewer says nothing.
-_MIN_IN_BIN = 10
 # Of a name along an axis, as many letters as there is room for.
 _LABEL = 46
 # Text of the data is never mathematics; a fixed salt keeps the bytes the same.
@@ -233,8 +230,8 @@ def draw_effect(effect: Any, classes: Sequence[int], colours: Sequence[str], num
     return _as_svg(figure, f"effect{number}", f"Mean class probabilities over {effect.name}")
 
 
-def merge_bins(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return edges between which there are at least ten values, or all of them.
+def merge_bins(values: np.ndarray, edges: np.ndarray, fewest: int = 10) -> np.ndarray:
+    """Return edges between which there are so many values, or all: fewer say nothing of a bin.
 
     Examples
     --------
@@ -245,14 +242,14 @@ def merge_bins(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """
     kept = [edges[0]]
     for edge in edges[1:-1]:
-        if np.count_nonzero((values >= kept[-1]) & (values < edge)) >= _MIN_IN_BIN:
+        if np.count_nonzero((values >= kept[-1]) & (values < edge)) >= fewest:
             kept.append(edge)
-    while len(kept) > 1 and np.count_nonzero(values >= kept[-1]) < _MIN_IN_BIN:
+    while len(kept) > 1 and np.count_nonzero(values >= kept[-1]) < fewest:
         kept.pop()
     return np.array([*kept, edges[-1]])
 
 
-def _new(size: tuple[float, float] = _SIZE, n_rows: int = 1, **options: Any) -> tuple[Any, Any]:
+def _new(size: Any = (4.6, 3.3), n_rows: int = 1, **options: Any) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")

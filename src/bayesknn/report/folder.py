@@ -23,8 +23,6 @@ try:
 except ImportError:  # where there are no such locks two processes are not told apart
     fcntl = None  # type: ignore[assignment]
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-
 
 def check_output(path: Path, force: bool, own: Collection[str] = ()) -> None:
     """Refuse, before any work is done, a place that may not be written to.
@@ -136,7 +134,7 @@ def _claim(path: Path, force: bool, own: Collection[str]) -> Iterator[tuple[Path
             place.parent.mkdir(parents=True, exist_ok=True)
             lock = _lock(work)
         except OSError as error:
-            if error.errno in _FULL:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise
             reason = (error.strerror or type(error).__name__).lower()
             if isinstance(error, FileExistsError | NotADirectoryError):

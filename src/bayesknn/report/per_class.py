@@ -9,18 +9,7 @@ import numpy as np
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.predictions import Predictions
-from bayesknn.report.words import count, percent, shorten_all
-
-# A class with less than this part of an even share is rare: the error hardly depends on it.
-_RARE = 0.25
-_MAX_RARE = 8
-# Up to so many classes all are listed, of more the worst; a table of all against all has room for
-# so many, and a list of pairs for so many.
-_MAX_CLASSES = 20
-_WORST = 12
-_MAX_MATRIX = 12
-_MAX_PAIRS = 20
-_THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+from bayesknn.report.words import MAX_LISTED, count, percent, shorten_all
 
 
 def find_rare(labels: np.ndarray, n_classes: int) -> np.ndarray:
@@ -34,7 +23,8 @@ def find_rare(labels: np.ndarray, n_classes: int) -> np.ndarray:
     [1, 2]
     """
     counts = np.bincount(labels, minlength=n_classes)
-    rare = np.flatnonzero(counts < _RARE * len(labels) / n_classes)
+    # With less than a quarter of an even share: the error hardly depends on it.
+    rare = np.flatnonzero(counts < 0.25 * len(labels) / n_classes)
     return rare[np.argsort(counts[rare], kind="stable")]
 
 
@@ -97,7 +87,7 @@ def make_rare(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, An
     if not len(rare):
         return None
     rows = []
-    for g in rare[:_MAX_RARE]:
+    for g in rare[:MAX_LISTED]:
         mine, called = training.actual == g, training.winners == g
         ranks = np.flatnonzero(mine[np.argsort(-training.probabilities[:, g], kind="stable")]) + 1
         half, most = (int(ranks[int(np.ceil(part * len(ranks))) - 1]) for part in (0.5, 0.9))
@@ -111,13 +101,7 @@ def make_rare(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, An
                 "most": f"{most:,}",
             }
         )
-    left = len(rare) - len(rows)
-    return {
-        "words": "The last two columns: if the training rows are sorted by the probability of the "
-        "class when left out, the number of rows from the top that contain 50\xa0% and 90\xa0% of "
-        "the class." + (f" {left} further rare classes are not listed." if left else ""),
-        "rows": rows,
-    }
+    return {"rows": rows, "n_more": len(rare) - len(rows)}
 
 
 def make_classes(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
@@ -137,11 +121,11 @@ def make_classes(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str,
                 "decided": percent(np.mean(training.zones[mine] >= 0)),
             }
         )
-    if len(rows) <= _MAX_CLASSES:
+    if len(rows) <= MAX_LISTED:
         return {"rows": rows, "more": [], "words": ""}
     rows = [rows[g] for g in np.argsort(shares, kind="stable")]
     words = "The classes with the lowest recall come first. "
-    return {"rows": rows[:_WORST], "more": rows[_WORST:], "words": words}
+    return {"rows": rows[:MAX_LISTED], "more": rows[MAX_LISTED:], "words": words}
 
 
 def make_confusion(analysis: Analysis, classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -156,21 +140,16 @@ def _count_pairs(found: Predictions, classes: list[dict[str, Any]]) -> dict[str,
     counts = np.zeros((n, n), dtype=np.int64)
     np.add.at(counts, (found.actual[known], found.winners[known]), 1)
     about = f"{len(known):,} {found.words}"
-    if n <= _MAX_MATRIX:
-        return {
-            "words": f"{about}. Rows of the table are actual classes, columns are predicted ones.",
-            "matrix": [[f"{count:,}" if count else "·" for count in row] for row in counts],
-            "pairs": [],
-        }
+    if n <= MAX_LISTED:
+        matrix = [[f"{cell:,}" if cell else "·" for cell in row] for row in counts]
+        return {"about": about, "matrix": matrix, "pairs": []}
     wrong = counts * (1 - np.eye(n, dtype=np.int64))
-    order = np.argsort(-wrong, axis=None, kind="stable")[:_MAX_PAIRS]
+    order = np.argsort(-wrong, axis=None, kind="stable")[:MAX_LISTED]
     pairs = [(*divmod(int(at), n), int(wrong.flat[at])) for at in order if wrong.flat[at]]
-    total = int(wrong.sum())
     return {
-        "words": f"{about}. The {len(pairs)} most frequent confusions are "
-        f"{sum(pair[2] for pair in pairs):,} of the {total:,} misclassified rows."
-        if total
-        else f"{about}. No row is misclassified.",
+        "about": about,
+        "n_listed": f"{sum(pair[2] for pair in pairs):,}",
+        "n_wrong": f"{wrong.sum():,}",
         "matrix": None,
         "pairs": [
             {
@@ -194,23 +173,18 @@ def make_thresholds(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[s
     truth, found = judged.labels == positive, judged.probabilities[:, positive]
     if truth.all() or not truth.any():
         return None
-    name = classes[positive]["name"]
     false_rate, recall, _ = metrics.roc_curve(truth, found)
     precision, recalled, _ = metrics.precision_recall_curve(truth, found)
-    area = metrics.roc_auc_score(truth, found)
-    average = metrics.average_precision_score(truth, found)
     roc, pr = figures.draw_curves(false_rate, recall, recalled, precision, truth.mean())
     return {
-        "words": f"A row is predicted as {name}, the rarer class, if its probability of {name} "
-        f"reaches the threshold. Rows: {judged.words}.",
-        "name": name,
+        "name": classes[positive]["name"],
+        "basis": judged.words,
         "roc": roc,
-        "roc_caption": f"ROC curve, area {area:.3f}: 0.5 is guessing, 1 is perfect. Dashed: "
-        "guessing.",
+        "area": metrics.roc_auc_score(truth, found),
         "pr": pr,
-        "pr_caption": f"Precision-recall curve, average precision {average:.3f}. Dashed: "
-        f"guessing, {percent(truth.mean(), 1)} of the rows being {name}.",
-        "rows": [_evaluate(threshold, found, truth) for threshold in _THRESHOLDS],
+        "precision": metrics.average_precision_score(truth, found),
+        "share": percent(truth.mean(), 1),
+        "rows": [_evaluate(each, found, truth) for each in (0.05, *np.arange(1, 10) / 10)],
     }
 
 

@@ -49,12 +49,6 @@ TRUSTED = (
     # For columns that pass as they are. A function in it would be a type to refuse by itself.
     "sklearn.preprocessing._function_transformer.FunctionTransformer",
 )
-# Stands for a missing category where values are filled in.
-NO_CATEGORY = "(missing)"
-# Bytes; a model of 20,000 categories and classes has a tenth of it.
-_MAX_SCHEMA = 50_000_000
-# Of what a file unpacks to, to its size.
-_MAX_RATIO = 100
 
 
 def build_pipeline(
@@ -100,7 +94,7 @@ def build_pipeline(
     words: list[tuple[str, Any]] = []
     if impute and not about.filled:
         numbers.append(("fill", SimpleImputer(strategy="median")))
-        words.append(("fill", SimpleImputer(strategy="constant", fill_value=NO_CATEGORY)))
+        words.append(("fill", SimpleImputer(strategy="constant", fill_value="(missing)")))
     if scale and not takes_all:
         numbers.append(("standardise", StandardScaler()))
     if not takes_all:
@@ -358,11 +352,12 @@ def _check_members(path: Path) -> None:
 
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
-        if sum(member.file_size for member in members) > _MAX_RATIO * path.stat().st_size:
+        if sum(member.file_size for member in members) > 100 * path.stat().st_size:
             raise ValueError("it unpacks to far more than it holds")
         for member in members:
             if member.filename == "schema.json":
-                fits = member.file_size <= _MAX_SCHEMA
+                # Ten times that of a model of 20,000 categories and classes.
+                fits = member.file_size <= 50_000_000
             else:
                 with archive.open(member) as file:
                     format.read_magic(file)

@@ -14,7 +14,6 @@ from bayesknn.report.pipeline import build_pipeline
 from bayesknn.report.words import percent, shorten
 
 _RESOLUTION = 100
-_LOADINGS_NAMED = 3
 
 
 class View(NamedTuple):
@@ -101,8 +100,7 @@ def _find_principal(analysis: Analysis) -> View:
         for rank, share in zip(("first", "second"), shares, strict=False)
     )
     mostly = [
-        ", ".join(shorten(names[j]) for j in np.argsort(-np.abs(axis))[:_LOADINGS_NAMED])
-        for axis in axes.T
+        ", ".join(shorten(names[j]) for j in np.argsort(-np.abs(axis))[:3]) for axis in axes.T
     ]
     words = (
         "The axes are the two directions in which the standardised columns vary most; the first "

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from bayesknn.report.pipeline import Model
 
-NEW_ROW = "new row"
 LEAVE_ONE_OUT = "leave-one-out"
 # Stands in ``Predictions.actual`` where a table does not say the class of a row.
 NO_CLASS = -2
@@ -219,7 +218,7 @@ def predict_new(
         chances,
         intervals,
         find_zones(intervals),
-        NEW_ROW,
+        "new row",
         loss=loss,
         identifiers=_take_identifiers(frame, [*identifiers, *model.identifiers]),
     )

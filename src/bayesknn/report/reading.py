@@ -48,7 +48,8 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 # In order of preference where two of them cut the lines equally well.
 _SEPARATORS = (";", "\t", "|", ",")
 _LINES_TRIED = 100
-_PADDED = r"\s*[+-]?0\d"
+# A code with leading zeros.
+PADDED = r"\s*[+-]?0\d"
 _CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF)"
 # What may stand between thousands in any style.
 _GAPS = "'’ \xa0\u2009\u202f"
@@ -270,7 +271,7 @@ def _read_numbers(
             words = column.dropna()
             point = not _not_plain(words).any() or words.str.fullmatch(_POINT).all()
             comma = words.str.fullmatch(_COMMA).all()
-            if (point or comma) and not words.str.match(_PADDED).any():
+            if (point or comma) and not words.str.match(PADDED).any():
                 styles[name] = (point, comma)
     # Columns that can be read in one way say how the others of the file are meant.
     clear = {comma for point, comma in styles.values() if point != comma}

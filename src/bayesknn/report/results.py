@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bayesknn._utils.extras import is_installed
 from bayesknn._version import __version__
 from bayesknn.report.reading import KINDS
-from bayesknn.report.words import join
+from bayesknn.report.words import MAX_LISTED, join
 
 if TYPE_CHECKING:
     from bayesknn.report.analysis import Analysis
@@ -20,7 +20,6 @@ FILES = ("predictions.csv", "posterior.nc", "model.skops", "report.html")
 # What makes them; the posterior is written by those of its own.
 PACKAGES = ("pandas", "matplotlib", "jinja2", "skops")
 PACKAGES_OF_POSTERIOR = ("xarray", "h5netcdf")
-_MAX_NAMED = 8
 
 
 def require_packages(*names: str) -> None:
@@ -132,7 +131,7 @@ def _tell_columns(analysis: Analysis) -> str:
     kinds = analysis.plan.kinds
     groups = {word: [name for name in kinds if kinds[name] == kind] for kind, word in KINDS.items()}
     groups["left out"] = list(analysis.plan.dropped)
-    parts = [f"{word}: {join(names, _MAX_NAMED)}" for word, names in groups.items() if names]
+    parts = [f"{word}: {join(names)}" for word, names in groups.items() if names]
     return f"Columns: {'; '.join(parts)}"
 
 
@@ -145,7 +144,7 @@ def _tell_classes(analysis: Analysis) -> list[str]:
     training = analysis.training
     sizes = np.bincount(training.actual, minlength=len(training.classes))
     order = np.argsort(-sizes, kind="stable")
-    listed = join([f"{training.names[g]} {sizes[g]:,}" for g in order], _MAX_NAMED)
+    listed = join([f"{training.names[g]} {sizes[g]:,}" for g in order])
     error = 100 * (1 - sizes[order[0]] / sizes.sum())
     lines = [
         f"Classes: {listed}",
@@ -154,7 +153,7 @@ def _tell_classes(analysis: Analysis) -> list[str]:
     found = np.bincount(training.actual[training.winners == training.actual], minlength=len(sizes))
     rare = [
         f"{found[g]:,} of {sizes[g]:,} {training.names[g]} rows found"
-        for g in find_rare(training.actual, len(sizes))[:_MAX_NAMED]
+        for g in find_rare(training.actual, len(sizes))[:MAX_LISTED]
     ]
     return lines + [f"Recall: {', '.join(rare)}"] * bool(rare)
 

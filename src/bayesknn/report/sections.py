@@ -9,23 +9,17 @@ import numpy as np
 from bayesknn.plots.style import COLOURS
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
-from bayesknn.report.comparison import MAX_CELLS, LearningCurve
+from bayesknn.report.comparison import MAX_CELLS
 from bayesknn.report.explanation import find_effects, find_influential, rank_columns
 from bayesknn.report.per_class import tell_majority
 from bayesknn.report.plane import View
 from bayesknn.report.predictions import LEAVE_ONE_OUT
 from bayesknn.report.reading import KINDS
 from bayesknn.report.scores import Scores, score
-from bayesknn.report.words import count, join, percent, shorten, shorten_all
+from bayesknn.report.words import MAX_LISTED, count, join, percent, shorten, shorten_all
 
-# What a reader takes in at a glance; a table of more columns would be wider than a screen.
-_MAX_CASES = 12
-_MAX_CASE_COLUMNS = 6
-_MAX_INFLUENTIAL = 3
-_MAX_IMPORTANT = 30
-# Classes whose colours can be told apart in a picture, in lines of a plot and in a bar.
+# Classes whose colours can be told apart among points, and in lines of a plot and parts of a bar.
 _MAX_COLOURED = 20
-_MAX_LINES = 5
 _MAX_PARTS = 8
 
 
@@ -129,9 +123,9 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
 def make_cases(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
     """List the rows about which the least is known, and the most influential training rows."""
     found, frame = analysis.predictions, analysis.predicted_frame
-    columns = analysis.plan.used[:_MAX_CASE_COLUMNS]
-    at = found.find_uncertain(_MAX_CASES)
-    influential = find_influential(analysis, at, _MAX_INFLUENTIAL)
+    columns = analysis.plan.used[:6]  # a wider table would leave the screen
+    at = found.find_uncertain(MAX_LISTED)
+    influential = find_influential(analysis, at, 3)
     rows = []
     for i, sides in zip(at, influential, strict=True):
         g = found.winners[i]
@@ -188,14 +182,13 @@ def make_importance(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[s
     else:
         # Those that the columns change most.
         ranges = sum(np.ptp(effect.probabilities, axis=0) for effect in effects)
-        shown = np.sort(np.argsort(-ranges, kind="stable")[:_MAX_LINES]).tolist()
+        shown = np.sort(np.argsort(-ranges, kind="stable")[:_MAX_PARTS]).tolist()
     colours = [c["colour"] for c in classes]
     top = max(float(found.mean[0]), np.finfo(float).tiny)
     named = zip(shorten_all(found.names), found.mean, found.error, strict=True)
     return {
         "n_rows": f"{found.n_rows:,}",
         "on_test": found.on_test,
-        "n_more": max(len(found.names) - _MAX_IMPORTANT, 0),
         "columns": [
             {
                 "name": name,
@@ -203,7 +196,7 @@ def make_importance(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[s
                 "loss": f"{mean:.3f} ± {error:.3f}",
             }
             for name, mean, error in named
-        ][:_MAX_IMPORTANT],
+        ],
         "effects": [
             {"figure": figures.draw_effect(effect, shown, colours, i), "name": effect.name}
             for i, effect in enumerate(effects)
@@ -233,26 +226,9 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
         "table": table,
         "infinite": any(row["log_loss"] == "∞" for row in table),
         "learning": curve and figures.draw_learning(*curve[:3]),
-        "learning_caption": curve and _tell_learning(curve),
+        "curve": curve,
         "max_cells": f"{MAX_CELLS:,}",
     }
-
-
-def _tell_learning(curve: LearningCurve) -> str:
-    """Say whether more rows would help, as far as the last increase tells."""
-    gain, error = curve.last_gain, curve.last_gain_error
-    if gain > 2 * error:
-        verdict = "More rows are likely to help."
-    elif gain > error:
-        verdict = "More rows may help."
-    else:
-        verdict = "More rows of the same kind are unlikely to help much."
-    return (
-        "Log-loss of this classifier in the same folds when fitted to fewer rows, ± one standard "
-        "error. From "
-        f"{curve.sizes[-2]:,} to {curve.sizes[-1]:,} rows it changed by {-gain:+.3f} ± "
-        f"{error:.3f}. {verdict}"
-    )
 
 
 def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:

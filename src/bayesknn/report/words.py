@@ -9,6 +9,8 @@ from typing import Any
 
 # Columns of a telephone's screen, about: a Chinese letter takes two of them.
 LENGTH = 32
+# Of anything that a table or a sentence lists: what a reader takes in at a glance.
+MAX_LISTED = 12
 
 
 def shorten(name: str, length: int = LENGTH) -> str:
@@ -72,7 +74,7 @@ def count(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-def join(names: Sequence[Any], most: int) -> str:
+def join(names: Sequence[Any], most: int = MAX_LISTED) -> str:
     """Return the first of some names, and how many more there are.
 
     Examples

@@ -84,3 +84,20 @@ def test_without_rich_there_is_no_bar_and_no_noise(terminal, monkeypatch, capfd)
         advance(1)
     assert terminal.getvalue() == ""
     assert capfd.readouterr() == ("", "")
+
+
+def test_work_within_work_has_a_bar_below(terminal):
+    with progress("Fitting", total=2, delay=0.0) as advance:
+        assert wait_for(terminal, "Fitting")
+        advance(1)
+        with progress("Sampling", total=4, delay=0.0) as advance_inner:
+            assert wait_for(terminal, "Sampling")
+            advance_inner(3)
+            assert wait_for(terminal, "75 %")
+        # The outer one goes on.
+        terminal.truncate(0)
+        assert wait_for(terminal, "Fitting")
+        assert wait_for(terminal, "50 %")
+    shown = terminal.getvalue()
+    time.sleep(0.3)
+    assert terminal.getvalue() == shown

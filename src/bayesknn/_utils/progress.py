@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 DELAY = 2.0
-# Held by the bar that is shown: a terminal has room for one.
-_SCREEN = threading.Lock()
 
 
 @contextmanager
@@ -26,6 +24,7 @@ def progress(
 
     Nothing is shown when ``verbose`` is 0, standard error is not a terminal or rich is not
     installed; rich is not even imported unless a bar appears. The bar vanishes when the work ends.
+    Work within other work has its bar below that of the other.
 
     Parameters
     ----------
@@ -76,11 +75,10 @@ class _DelayedBar:
 
     def open(self) -> None:
         with self.lock:
-            if not self.closed and is_installed("rich") and _SCREEN.acquire(blocking=False):
-                self.bar = _make_bar(self.total)
+            if not self.closed and is_installed("rich"):
+                self.bar = _SCREEN.join()
                 self.task = self.bar.add_task(self.description, total=self.total)
                 self.bar.update(self.task, completed=self.done)
-                self.bar.start()
 
     def advance(self, steps: float) -> None:
         with self.lock:
@@ -93,19 +91,52 @@ class _DelayedBar:
         with self.lock:
             self.closed = True
             if self.bar is not None:
-                self.bar.stop()
+                self.bar.remove_task(self.task)
                 self.bar = None
-                _SCREEN.release()
+                _SCREEN.leave()
 
 
-def _make_bar(total: float | None) -> Progress:
+class _Screen:
+    """The bars that are shown: a terminal has room for one set of them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.bars: Progress | None = None
+        self.n_bars = 0
+
+    def join(self) -> Progress:
+        with self.lock:
+            self.n_bars += 1
+            if self.bars is None:
+                self.bars = _make_bars()
+                self.bars.start()
+            return self.bars
+
+    def leave(self) -> None:
+        with self.lock:
+            self.n_bars -= 1
+            if self.bars is not None and self.n_bars == 0:
+                self.bars.stop()
+                self.bars = None
+
+
+_SCREEN = _Screen()
+
+
+def _make_bars() -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.percentage:3.0f} %" if total else "{task.completed:g}"),
+        TaskProgressColumn("{task.percentage:3.0f} %", "{task.completed:g}"),
         TimeRemainingColumn(),
         console=Console(file=sys.stderr),
         transient=True,

@@ -245,28 +245,32 @@ def run_fit(
             check_readable(path)
     require_packages(*PACKAGES, *(() if options["model"] == "pooled" else PACKAGES_OF_POSTERIOR))
     verbose = not (quiet or as_json)
-    with write_folder(out, force=force, own=FILES) as folder:
+    from bayesknn._utils.progress import progress
+
+    with (
+        write_folder(out, force=force, own=FILES) as folder,
+        progress("Fitting, predicting and writing the report", 2, verbose=verbose) as advance,
+    ):
         analysis = _analyse(verbose=verbose, **options)
         stop_if_interrupted()
+        advance(1)
         if verbose:
             for text in analysis.messages:
                 click.echo(f"note: {text}", err=True)
             for text in analysis.warnings:
                 click.echo(f"warning: {text}", err=True)
-        from bayesknn._utils.progress import progress
         from bayesknn.report.page import render_report
         from bayesknn.report.results import write_results
 
         model, where = (out / "model.skops").as_posix(), ["--out", "predictions.csv"]
-        with progress("Writing the report", verbose=verbose):
-            page = render_report(
-                analysis,
-                source=train.name,
-                command=command,
-                files={path.name: digest(path) for path in (train, test) if path},
-                predict_command=shlex.join(["bayesknn", "predict", model, "NEW.csv", *where]),
-            )
-            write_results(folder, analysis, page)
+        page = render_report(
+            analysis,
+            source=train.name,
+            command=command,
+            files={path.name: digest(path) for path in (train, test) if path},
+            predict_command=shlex.join(["bayesknn", "predict", model, "NEW.csv", *where]),
+        )
+        write_results(folder, analysis, page)
         stop_if_interrupted()
     if as_json:
         files = {name: (out / name).as_posix() for name in FILES if (out / name).exists()}
@@ -277,19 +281,15 @@ def run_fit(
 
 
 def _analyse(verbose: bool, **options: Any) -> Any:
-    from bayesknn._utils.progress import progress
+    from bayesknn.report.analysis import analyse
+    from bayesknn.report.columns import find_kinds
+    from bayesknn.report.reading import read_table
 
     form = {"encoding": options["encoding"], "separator": options["sep"]}
     text = [*options["categorical"], *options["identifiers"]]
-    test = None
-    with progress("Reading", verbose=verbose):
-        from bayesknn.report.analysis import analyse
-        from bayesknn.report.columns import find_kinds
-        from bayesknn.report.reading import read_table
-
-        train = read_table(options["train"], **form, text=text)
-        if options["test"] is not None:
-            test = read_table(options["test"], **form, kinds=find_kinds(train))
+    train, test = read_table(options["train"], **form, text=text), None
+    if options["test"] is not None:
+        test = read_table(options["test"], **form, kinds=find_kinds(train))
     pooled = options["model"] == "pooled"
     settings = {name: options[name] for name in (*_OF_BOTH, *(() if pooled else _OF_POSTERIOR))}
     if not pooled:

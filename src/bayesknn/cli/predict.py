@@ -114,7 +114,7 @@ def _predict(
     jobs: int | None,
 ) -> tuple[Predictions, list[str]]:
     """Return the predictions, and what there is to say of the model and of the table."""
-    from bayesknn.report.columns import find_column
+    from bayesknn.report.columns import find_column, number_rows
     from bayesknn.report.losses import read_losses
     from bayesknn.report.pipeline import load_model
     from bayesknn.report.predictions import predict_new
@@ -133,7 +133,7 @@ def _predict(
     # Each once: every part of a model may say the same.
     notes = list(dict.fromkeys(" ".join(str(each.message).split()) for each in caught))
     notes += frame.attrs["notes"]
-    frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
+    frame = number_rows(frame)
     found = predict_new(fitted, frame, level, losses, named)
     return found, notes + fitted.tell_gaps(frame)
 

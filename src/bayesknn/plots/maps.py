@@ -17,7 +17,33 @@ from bayesknn.plots.plane import draw_borders, draw_points, draw_shades, plane_a
 from bayesknn.plots.style import COLOURS, GREY, INK, check_classes, new_axes, tidy, tint
 
 
-class DecisionRegionDisplay:
+class _MapDisplay:
+    """A grid over two features and the classes of its points."""
+
+    def __init__(self, x: Any, y: Any, classes: Any, feature_names: Any) -> None:
+        self.x = np.asarray(x, dtype=float)
+        self.y = np.asarray(y, dtype=float)
+        self.classes = check_classes(classes)
+        self.feature_names = feature_names
+
+    def _begin(self, ax: Any) -> None:
+        self.figure_, self.ax_ = new_axes(ax)
+        self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
+
+    def _finish(self, points: Any, labels: Any, handles: list[Any], others: list[Any]) -> None:
+        """Draw the points if there are any, and a legend of them or of the other handles."""
+        if points is not None and labels is not None:
+            draw_points(self.ax_, points, labels, self.classes)
+            others = self.ax_.get_legend_handles_labels()[0]
+        if others:
+            self.ax_.legend(
+                handles=others + handles, framealpha=0.85, edgecolor="none", fontsize="small",
+                borderpad=0.3, loc="lower right",
+            )  # fmt: skip
+        tidy(self.ax_)
+
+
+class DecisionRegionDisplay(_MapDisplay):
     """The class a classifier of two features predicts at each point of a grid.
 
     Parameters
@@ -49,11 +75,8 @@ class DecisionRegionDisplay:
     def __init__(
         self, x: Any, y: Any, winners: Any, classes: Any, feature_names: Any = ("x1", "x2")
     ) -> None:
-        self.x = x
-        self.y = y
-        self.winners = winners
-        self.classes = check_classes(classes)
-        self.feature_names = feature_names
+        super().__init__(x, y, classes, feature_names)
+        self.winners = np.asarray(winners)
 
     @classmethod
     def from_estimator(
@@ -104,18 +127,14 @@ class DecisionRegionDisplay:
         DecisionRegionDisplay
             Itself.
         """
-        self.figure_, self.ax_ = new_axes(ax)
+        self._begin(ax)
         draw_shades(self.ax_, self.x, self.y, tint(0.25)[self.winners])
         draw_borders(self.ax_, self.x, self.y, self.winners, len(self.classes))
-        if points is not None and labels is not None:
-            draw_points(self.ax_, points, labels, self.classes)
-            self.ax_.legend(frameon=True, framealpha=0.85, edgecolor="none", loc="lower right")
-        self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
-        tidy(self.ax_)
+        self._finish(points, labels, [], [])
         return self
 
 
-class ZoneMapDisplay:
+class ZoneMapDisplay(_MapDisplay):
     """Class probabilities and zones of a classifier of two features.
 
     Parameters
@@ -157,12 +176,9 @@ class ZoneMapDisplay:
         classes: Any,
         feature_names: Any = ("x1", "x2"),
     ) -> None:
-        self.x = np.asarray(x, dtype=float)
-        self.y = np.asarray(y, dtype=float)
-        self.classes = check_classes(classes)
+        super().__init__(x, y, classes, feature_names)
         self.probabilities = np.asarray(probabilities, dtype=float)
         self.zones = np.asarray(zones).astype(int)
-        self.feature_names = feature_names
         shape = (len(self.y), len(self.x))
         if self.probabilities.shape != (*shape, len(self.classes)) or self.zones.shape != shape:
             raise ValueError(
@@ -261,24 +277,14 @@ class ZoneMapDisplay:
         kinds = ("both", "levels", "zones")
         if kind not in kinds:
             raise ValueError(f"kind must be one of {kinds}, got {kind!r}")
-        self.figure_, self.ax_ = new_axes(ax)
+        self._begin(ax)
         handles: list[Any] = []
         self._shade(kind)
         if kind != "levels":
             handles += self._hatch()
         if kind != "zones":
             handles += self._draw_levels(levels)
-        if points is not None and labels is not None:
-            draw_points(self.ax_, points, labels, self.classes)
-            handles = self.ax_.get_legend_handles_labels()[0] + handles
-        else:
-            handles = self._patches() + handles
-        self.ax_.legend(
-            handles=handles, framealpha=0.85, edgecolor="none", fontsize="small", borderpad=0.3,
-            loc="lower right",
-        )  # fmt: skip
-        self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
-        tidy(self.ax_)
+        self._finish(points, labels, handles, self._patches())
         return self
 
     def _shade(self, kind: str) -> None:

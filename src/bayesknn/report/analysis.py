@@ -19,6 +19,7 @@ from bayesknn.report.columns import (
     check_new_rows,
     find_doubts,
     find_kinds,
+    number_rows,
     plan_columns,
     split_target,
 )
@@ -212,43 +213,33 @@ def analyse(
     >>> found.model.kinds, found.scores()["leave-one-out"].n
     ({'x1': 'number', 'x2': 'number'}, 250)
     """
-    from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-
-    pooled = model == "pooled"
-    notes = list(frame.attrs.get("notes", ()))
-    whole = frame
-    frame, classes, without = split_target(frame, target)
-    options = {**({} if pooled else {"likelihood": "auto"}), **(settings or {})}
-    if options.get("metric") == "precomputed":
-        raise ValueError("metric 'precomputed' takes distances, not a table of columns")
-    kind = PooledNeighborsClassifier if pooled else BayesianKNeighborsClassifier
-    about = describe(kind(**options))
-    impute_all = impute or bool(about.filled)
+    numbered = number_rows(frame)
+    frame, classes, without = split_target(numbered, target)
+    classifier, chosen = _make_classifier(model, classes, **(settings or {}))
+    about = describe(classifier)
+    filled = impute or bool(about.filled)
     plan = plan_columns(
-        whole.set_axis(np.arange(1, len(whole) + 1), axis=0),
+        numbered,
         target,
         categorical=categorical,
         drop=drop,
         keep=keep,
         identifiers=identifiers,
-        impute=impute_all,
+        impute=filled,
         max_categories=None if about.takes_categories else MAX_CATEGORIES,
     )
     if axes is not None:
         plan.check_axes(axes)
-    messages = [*notes, *_tell_without_class(without, target), *plan.messages]
+    messages = list(numbered.attrs.get("notes", ()))
+    messages += [*_tell_without_class(without, target), *plan.messages, *chosen]
     measured = as_measured(frame, plan.kinds)
     doubts = find_doubts(measured, plan, classes)
-    if options.get("likelihood") == "auto":
-        options["likelihood"], message = _choose_likelihood(len(frame), options)
-        messages += message
-    options["class_prior"] = _by_class(options.get("class_prior"), classes)
     if test_frame is not None:
-        # Rows count from 1, and a test table that cannot be read is found out before the fit.
+        # A test table that cannot be read is detected before the fit.
         messages += test_frame.attrs.get("notes", ())
-        test_frame = test_frame.set_axis(np.arange(1, len(test_frame) + 1), axis=0)
-        check_new_rows(test_frame, plan.kinds, impute=impute_all)
-    pipeline = build_pipeline(plan, kind(**options), scale=scale, impute=impute)
+        test_frame = number_rows(test_frame)
+        check_new_rows(test_frame, plan.kinds, impute=filled)
+    pipeline = build_pipeline(plan, classifier, scale=scale, impute=impute)
     begin = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -256,26 +247,46 @@ def analyse(
     seconds = time.perf_counter() - begin
     fitted = keep_table(pipeline, plan, frame)
     messages += fitted.tell_gaps(measured)
-    labels = np.searchsorted(fitted.classifier.classes_, classes)
-    verbose = options.get("verbose", 0)
-    with progress("Predicting", verbose=verbose):
-        training = predict_left_out(fitted, frame, labels, level)
-        test = None if test_frame is None else predict_new(fitted, test_frame, level)
-    if test_frame is not None and test is not None:
+    labels = np.searchsorted(classifier.classes_, classes)
+    training, test = predict_left_out(fitted, frame, labels, level), None
+    if test_frame is not None:
+        test = predict_new(fitted, test_frame, level)
         messages += fitted.tell_gaps(test_frame, " of the test table")
         if test.actual is not None:
             messages += _tell_no_class(test, target)
     comparison = None
     if compared:
-        own = fitted.classifier
+        verbose = classifier.verbose
         with progress("Comparing with other classifiers", 1.0, verbose=verbose) as advance:
-            comparison = compare(measured, classes, plan, own, scale=scale, advance=advance)
+            comparison = compare(measured, classes, plan, classifier, scale=scale, advance=advance)
         if comparison is None:
             messages.append("the smallest class has too few rows to compare other classifiers on")
     return Analysis(
         frame, plan, fitted, training, test, test_frame, level, axes, seconds, comparison,
-        messages, [*doubts, *_collect_warnings(fitted.classifier, caught)],
+        messages, [*doubts, *_collect_warnings(classifier, caught)],
     )  # fmt: skip
+
+
+def _make_classifier(model: str, classes: np.ndarray, **options: Any) -> tuple[Any, list[str]]:
+    """Return the classifier with its parameters, and what was chosen for the user."""
+    from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+
+    options["class_prior"] = _by_class(options.get("class_prior"), classes)
+    if model == "pooled":
+        return PooledNeighborsClassifier(**options), []
+    if options.get("metric") == "precomputed":
+        raise ValueError("metric 'precomputed' takes distances, not a table of columns")
+    chosen = []
+    if options.setdefault("likelihood", "auto") == "auto":
+        options["likelihood"] = "coherent"
+        is_chain = options.get("inference") in ("auxiliary", "exchange")
+        if len(classes) > MAX_COHERENT_ROWS and not is_chain:
+            options["likelihood"] = "pseudo"
+            chosen.append(
+                f"{len(classes):,} rows: the pseudo-likelihood stands in for the coherent one, "
+                f"which takes long above {MAX_COHERENT_ROWS:,} (--likelihood coherent insists)"
+            )
+    return BayesianKNeighborsClassifier(**options), chosen
 
 
 def analyse_fitted(
@@ -342,16 +353,7 @@ def _as_frame(X: Any, name: str, n: int | None) -> pandas.DataFrame:
         frame = pandas.DataFrame({each: np.asarray(X[each]) for each in columns})
     if n is not None and n != len(frame):
         raise ValueError(f"{name} has {len(frame):,} rows and its classes are {n:,}")
-    return frame.set_axis(np.arange(1, len(frame) + 1), axis=0)
-
-
-def _choose_likelihood(n: int, options: Mapping[str, Any]) -> tuple[str, list[str]]:
-    if n <= MAX_COHERENT_ROWS or options.get("inference") in ("auxiliary", "exchange"):
-        return "coherent", []
-    return "pseudo", [
-        f"{n:,} rows: the pseudo-likelihood stands in for the coherent one, which takes long above "
-        f"{MAX_COHERENT_ROWS:,} (--likelihood coherent insists)"
-    ]
+    return number_rows(frame)
 
 
 def _by_class(shares: Mapping[str, float] | None, classes: np.ndarray) -> dict[Any, float] | None:

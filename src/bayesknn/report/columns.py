@@ -197,6 +197,11 @@ def plan_columns(
     return plan
 
 
+def number_rows(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Return a table whose index counts the rows from 1."""
+    return frame.set_axis(np.arange(1, len(frame) + 1), axis=0)
+
+
 def split_target(
     frame: pandas.DataFrame, target: str
 ) -> tuple[pandas.DataFrame, np.ndarray, list[int]]:
@@ -221,8 +226,7 @@ def split_target(
     >>> rows.index.tolist(), classes.tolist(), without
     ([1, 3], [0, 1], [2])
     """
-    column = find_column(frame, target)
-    frame = frame.set_axis(np.arange(1, len(frame) + 1), axis=0)
+    column, frame = find_column(frame, target), number_rows(frame)
     missing = column.isna().to_numpy()
     if missing.all():
         raise ValueError(f"the target {target!r} has no value in any row")

@@ -40,7 +40,7 @@ print((folder / "train.csv").read_text()[:150])
 # ---
 # In a shell this is ``bayesknn fit train.csv --target outcome --test new.csv --out result``.
 # It pools neighbours in several metrics; ``--model coherent`` gives the paper's posterior of
-# (beta, k) in its place. The report says what each column was taken for, compares the model with
+# (beta, k) in its place. The report says how each column was read, compares the model with
 # others, and shows which columns matter.
 
 

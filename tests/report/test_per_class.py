@@ -96,7 +96,7 @@ def test_few_classes_have_a_matrix():
     assert found["about"] == "5 training rows, each left out in turn"
     # Test rows come first; those of no known class or of one that training did not see are out.
     test = left_out([0, 0, 1, 2, 2], [1, 1, 1, 2, 0], 3).training
-    test.actual = np.array([0, NO_CLASS, 1, -1, 2])
+    test.actual, test.basis = np.array([0, NO_CLASS, 1, -1, 2]), "new row"
     analysis.test = test
     on_test, again = make_confusion(analysis, named(analysis))
     assert on_test["matrix"] == [["·", "1", "·"], ["·", "1", "·"], ["1", "·", "·"]]

@@ -14,8 +14,9 @@ CLASSES = [{"name": "no"}, {"name": "yes"}]
 def analysis_of(actual, probabilities, training=(0, 0, 1)):
     p = np.asarray(probabilities)
     rows = Evaluated(None, np.column_stack([1 - p, p]), np.asarray(actual), True, "the test rows")
-    known = SimpleNamespace(training=SimpleNamespace(actual=np.array(training), rows=training))
-    return SimpleNamespace(rarer_class=Analysis.rarer_class.fget(known), evaluated=lambda: rows)
+    found = SimpleNamespace(training=SimpleNamespace(actual=np.array(training), rows=training))
+    found.rarer_class, found.evaluated = Analysis.rarer_class.fget(found), lambda: rows
+    return found
 
 
 def test_a_small_table_by_hand():
@@ -38,6 +39,9 @@ def test_a_small_table_by_hand():
 def test_the_rarer_class_of_the_training_rows_is_looked_for():
     analysis = analysis_of([0, 1, 1], [0.1, 0.2, 0.6], training=(1, 1, 0))
     assert make_thresholds(analysis, CLASSES)["name"] == "no"
+    assert make_thresholds(analysis, CLASSES)["is_rarer"]
+    equal = analysis_of([0, 1, 1], [0.1, 0.2, 0.6], training=(1, 0))
+    assert not make_thresholds(equal, CLASSES)["is_rarer"]
 
 
 def test_nothing_above_the_largest_probability():

@@ -1,4 +1,4 @@
-"""What each column of a training table is taken for, decided once and told in words.
+"""What each column of a training table is, decided once and told in words.
 
 A column of numbers is numeric, and so are dates, as days; one of text or truth values is
 categorical; and the others say nothing about the classes or cannot be compared:

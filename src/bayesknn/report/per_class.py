@@ -178,6 +178,7 @@ def make_thresholds(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[s
     roc, pr = figures.draw_curves(false_rate, recall, recalled, precision, truth.mean())
     return {
         "name": classes[positive]["name"],
+        "is_rarer": np.mean(analysis.training.actual == positive) < 0.5,
         "basis": judged.words,
         "roc": roc,
         "area": metrics.roc_auc_score(truth, found),

@@ -209,13 +209,13 @@ def predict_new(
     from bayesknn.predictive import find_zones
 
     summary = model.classifier.predict_summary(model.prepare(frame), level)
-    chances, intervals = summary.probabilities, summary.intervals
-    if not np.allclose(chances.sum(axis=1), 1.0) or not np.all(chances >= 0):
+    probabilities, intervals = summary.probabilities, summary.intervals
+    if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
         raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")
     found = Predictions(
         frame.index.to_numpy(),
         model.classifier.classes_,
-        chances,
+        probabilities,
         intervals,
         find_zones(intervals),
         "new row",

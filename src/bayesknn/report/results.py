@@ -127,7 +127,7 @@ def tell_scores(found: Scores) -> str:
 
 
 def _tell_columns(analysis: Analysis) -> str:
-    """Say in one line what every column was taken for."""
+    """Say in one line how every column was read."""
     kinds = analysis.plan.kinds
     groups = {word: [name for name in kinds if kinds[name] == kind] for kind, word in KINDS.items()}
     groups["left out"] = list(analysis.plan.dropped)

@@ -12,7 +12,6 @@ from bayesknn.report.per_class import (
     make_rare,
     name_classes,
     tell_majority,
-    tell_rare,
 )
 from bayesknn.report.predictions import LEAVE_ONE_OUT, NO_CLASS, Predictions
 
@@ -47,7 +46,7 @@ def test_one_rare_class():
     actual = np.repeat([1, 0], [10, 90])
     winners = np.repeat([1, 0, 1, 0], [4, 6, 2, 88])
     analysis = left_out(actual, winners, 2)
-    told = tell_rare(analysis)
+    told = make_rare(analysis, named(analysis))
     assert told["value"] == "40\xa0%"
     assert told["label"] == "recall of the 10 rows of class 1"
     assert told["words"] == (
@@ -55,7 +54,7 @@ def test_one_rare_class():
         "found (recall 40\xa0%); 4 of the 6 rows predicted as class 1 are right (precision "
         "67\xa0%). Baseline: always saying class 0 errs in 10.0\xa0% of all rows."
     )
-    [row] = make_rare(analysis, named(analysis))["rows"]
+    [row] = told["rows"]
     assert (row["name"], row["n"], row["found"], row["called"]) == ("class 1", "10", "4", "6")
     # The 6 likeliest rows hold 4; the fifth of ten is the next, the ninth four further down.
     assert (row["half"], row["most"]) == ("7", "11")
@@ -64,19 +63,16 @@ def test_one_rare_class():
 def test_several_rare_classes_and_none_called_so():
     actual = np.repeat([0, 1, 2], [95, 2, 3])
     analysis = left_out(actual, np.zeros(100, dtype=int), 3)
-    told = tell_rare(analysis)
+    told = make_rare(analysis, named(analysis))
     assert told["words"].startswith(
         "2 of 3 classes are rare, with 5 of 100 rows (5.0\xa0%) in all. Each row left out in turn, "
         "0 of these 5 are found (recall 0\xa0%). Baseline: "
     )
-    assert [row["name"] for row in make_rare(analysis, named(analysis))["rows"]] == [
-        "class 1", "class 2",
-    ]  # fmt: skip
+    assert [row["name"] for row in told["rows"]] == ["class 1", "class 2"]
 
 
 def test_nothing_is_rare_where_classes_are_alike():
     analysis = left_out([0, 1, 0, 1], [0, 1, 1, 1], 2)
-    assert tell_rare(analysis) is None
     assert make_rare(analysis, named(analysis)) is None
     assert tell_majority(analysis, np.array([0, 1, 1, 1])).endswith("errs in 75.0\xa0%")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,34 +56,38 @@ def _run(folder: Path, force: bool, quiet: bool) -> None:
     # demo-output is the demo's own; a folder that was named may hold someone's work.
     own = (*FILES, *PICTURES, *TABLES)
     with write_folder(folder, force=force, own=own) as target:
-        classical, bayesian = _compute(folder, target, quiet)
-    if quiet:
-        return
-    click.echo("Classical k-nearest neighbours, ties resolved by decreasing k")
-    for result in classical:
-        _print_classical(result)
-    _print_bayesian(bayesian)
-    click.echo("\n".join(f"  {line}" for line in tell(bayesian["coherent"])))
-    click.echo(f"\nPicture: {' and '.join(str(folder / name) for name in PICTURES)}")
-    click.echo(f"Report:  {folder / 'report.html'}")
+        lines, analysis = _compute(folder, target, quiet)
+    if not quiet:
+        lines += [f"  {line}" for line in tell(analysis)]
+        lines.append(f"\nPicture: {' and '.join(str(folder / name) for name in PICTURES)}")
+        lines.append(f"Report:  {folder / 'report.html'}")
+        click.echo("\n".join(lines))
 
 
-def _compute(
-    folder: Path, target: Path, quiet: bool
-) -> tuple[list[_Classical], dict[str, Analysis]]:
-    """Fit everything, and write what comes out to ``target``, which will become ``folder``."""
+def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analysis]:
+    """Fit everything, write what comes out to ``target``, which will become ``folder``, and tell.
+
+    Returns
+    -------
+    lines : list of str
+        What there is to say of the fits.
+    analysis : Analysis
+        The last of them, by the coherent likelihood.
+    """
     from bayesknn._utils.progress import progress
     from bayesknn.report.page import render_report
     from bayesknn.report.results import digest, write_results
 
     with progress("Fitting Ripley's and the Pima data", total=5, verbose=not quiet) as advance:
-        classical = []
+        lines = ["Classical k-nearest neighbours, ties resolved by decreasing k"]
         for name in CLASSICAL:
-            classical.append(_classify(name))
+            lines += _classify(name, [target / name for name in PICTURES])
             advance(1)
-        bayesian = {}
+        lines += ["\nRipley: Bayesian k-nearest neighbours, k and its strength beta averaged over"]
+        lines += ["    likelihood   published    ours   log-loss"]
         for likelihood in BAYESIAN:
-            bayesian[likelihood] = _fit(likelihood)
+            analysis, line = _fit(likelihood)
+            lines.append(line)
             advance(1)
         command = (
             f"bayesknn fit {folder / TABLES[0]} --target class --test {folder / TABLES[1]} "
@@ -92,39 +96,42 @@ def _compute(
         for name, table in zip(TABLES, _tables(), strict=True):
             table.to_csv(target / name, index=False, lineterminator="\n")
         page = render_report(
-            bayesian["coherent"],
+            analysis,
             source=TABLES[0],
             command=command,
             files={name: digest(target / name) for name in TABLES},
             predict_command=f"bayesknn predict {folder / 'model.skops'} NEW.csv --out new.csv",
         )
-        write_results(target, bayesian["coherent"], page)
-        _draw(classical[0].clf, [target / name for name in PICTURES])
+        write_results(target, analysis, page)
         advance(1)
-    return classical, bayesian
+    return lines, analysis
 
 
-class _Classical(NamedTuple):
-    """What the demo has to say about classical kNN on one data set."""
-
-    name: str
-    clf: ClassicalKNeighborsClassifier
-    n_train: int
-    n_test: int
-    errors: dict[int, float]
-
-
-def _classify(name: str) -> _Classical:
+def _classify(name: str, pictures: list[Path]) -> list[str]:
+    """Classify one data set by the classical rule; draw Ripley's."""
     from bayesknn import ClassicalKNeighborsClassifier, datasets
-    from bayesknn.paper.item import published_rates
+    from bayesknn.paper.item import published_rates, read_published
+    from bayesknn.plots import LeaveOneOutDisplay
 
-    data = getattr(datasets, f"load_{name}")()
-    errors = {}
-    for k in published_rates(CLASSICAL[name]):
+    data, id = getattr(datasets, f"load_{name}")(), CLASSICAL[name]
+    table = read_published()[id]["where"].split(",")[0]
+    lines = [f"\n{name.capitalize()}: error rate on {len(data.y_test)} test points ({table})"]
+    lines.append("    k   published    ours")
+    for k, published in published_rates(id).items():
         clf = ClassicalKNeighborsClassifier(k).fit(data.X_train, data.y_train)
-        errors[k] = 1 - clf.score(data.X_test, data.y_test)
-    chosen = ClassicalKNeighborsClassifier("loo").fit(data.X_train, data.y_train)
-    return _Classical(name, chosen, len(data.y_train), len(data.y_test), errors)
+        error = 1 - clf.score(data.X_test, data.y_test)
+        mark = "" if f"{error:.3f}" == f"{published:.3f}" else "   differs"
+        lines.append(f"  {k:3d}       {published:.3f}   {error:.3f}{mark}")
+    clf = ClassicalKNeighborsClassifier("loo").fit(data.X_train, data.y_train)
+    curve = LeaveOneOutDisplay(clf.loo_errors_)
+    lines.append(
+        f"Leave-one-out on its {len(data.y_train)} training points: least error "
+        f"{curve.errors.min():.3f} at k = {', '.join(map(str, curve.best_k))}; "
+        f"k = {clf.n_neighbors_} is chosen"
+    )
+    if name == "ripley":
+        _draw(clf, data, pictures)
+    return lines
 
 
 def _tables() -> tuple[Any, Any]:
@@ -136,57 +143,27 @@ def _tables() -> tuple[Any, Any]:
     return train, ripley.X_test.assign(**{"class": ripley.y_test})
 
 
-def _fit(likelihood: str) -> Analysis:
+def _fit(likelihood: str) -> tuple[Analysis, str]:
+    from bayesknn.paper.item import read_published
     from bayesknn.report import analyse
 
     train, test = _tables()
     # Raw coordinates, as in the paper.
     settings = {"likelihood": likelihood, "random_state": 0}
-    return analyse(train, "class", test, scale=False, settings=settings)
-
-
-def _print_classical(result: _Classical) -> None:
-    from bayesknn.paper.item import published_rates, read_published
-    from bayesknn.plots import LeaveOneOutDisplay
-
-    curve = LeaveOneOutDisplay(result.clf.loo_errors_)
-    id = CLASSICAL[result.name]
-    table = read_published()[id]["where"].split(",")[0]
-    click.echo(f"\n{result.name.capitalize()}: error rate on {result.n_test} test points ({table})")
-    click.echo("    k   published    ours")
-    for k, error in result.errors.items():
-        published = published_rates(id)[k]
-        mark = "" if f"{error:.3f}" == f"{published:.3f}" else "   differs"
-        click.echo(f"  {k:3d}       {published:.3f}   {error:.3f}{mark}")
-    values = ", ".join(map(str, curve.best_k))
-    click.echo(
-        f"Leave-one-out on its {result.n_train} training points: least error "
-        f"{curve.errors.min():.3f} at k = {values}; k = {result.clf.n_neighbors_} is chosen"
+    analysis = analyse(train, "class", test, scale=False, settings=settings)
+    found = analysis.scores()["test"]
+    published = read_published()[BAYESIAN[likelihood]]["numbers"]["error"]["paper"]
+    return analysis, (
+        f"    {likelihood:10s}       {published:.3f}   {found.error:.3f}      {found.log_loss:.3f}"
     )
 
 
-def _print_bayesian(results: dict[str, Analysis]) -> None:
-    from bayesknn.paper.item import read_published
-
-    click.echo("\nRipley: Bayesian k-nearest neighbours, k and its strength beta averaged over")
-    click.echo("    likelihood   published    ours   log-loss")
-    for likelihood, analysis in results.items():
-        found = analysis.scores()["test"]
-        published = read_published()[BAYESIAN[likelihood]]["numbers"]["error"]["paper"]
-        click.echo(
-            f"    {likelihood:10s}       {published:.3f}   {found.error:.3f}      "
-            f"{found.log_loss:.3f}"
-        )
-
-
-def _draw(clf: ClassicalKNeighborsClassifier, pictures: list[Path]) -> None:
-    from bayesknn.datasets import load_ripley
+def _draw(clf: ClassicalKNeighborsClassifier, data: Any, pictures: list[Path]) -> None:
     from bayesknn.plots import DecisionRegionDisplay, LeaveOneOutDisplay
     from bayesknn.plots.style import new_figure, render
 
-    ripley = load_ripley()
     figure, ((left, right),) = new_figure(1, 2, 9.0, 3.9)
-    DecisionRegionDisplay.from_estimator(clf, ripley.X_train, ripley.y_train, ax=left)
+    DecisionRegionDisplay.from_estimator(clf, data.X_train, data.y_train, ax=left)
     left.set_title(f"Ripley's training points, {clf.n_neighbors_} nearest neighbours")
     LeaveOneOutDisplay.from_estimator(clf, ax=right)
     right.set_title("Leave-one-out leaves k undecided")

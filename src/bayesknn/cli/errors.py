@@ -121,43 +121,50 @@ def _watch_interrupts() -> Iterator[Callable[[], None]]:
         signal.signal(signal.SIGINT, before or signal.default_int_handler)
 
 
-class Jobs(click.ParamType):
-    """A number of threads, or -1 for all cores."""
-
-    name = "integer"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        """Read the number, or refuse it."""
-        try:
-            jobs = int(value)
-        except ValueError:
-            jobs = 0
-        if jobs != -1 and not 1 <= jobs <= _MAX_JOBS:
-            self.fail(
-                f"{value} is not a number of threads: pass 1 to {_MAX_JOBS:,}, or -1 for all cores",
-                param,
-                ctx,
-            )
-        return jobs
+def read_jobs(value: str) -> int:
+    """Read a number of threads, or -1 for all cores."""
+    try:
+        jobs = int(value)
+    except ValueError:
+        jobs = 0
+    # More than any machine has; beyond it the system runs out of threads.
+    if jobs != -1 and not 1 <= jobs <= 1024:
+        raise click.BadParameter(
+            f"{value} is not a number of threads: pass 1 to 1,024, or -1 for all cores"
+        )
+    return jobs
 
 
-class Separator(click.ParamType):
-    """One character, or ``tab``."""
-
-    name = "character"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        """Read the character, or refuse it."""
-        found = {"tab": "\t", "\\t": "\t"}.get(value, value)
-        if len(found) != 1 or found.isalnum() or found in '"\n\r.+-':
-            self.fail(f"{value!r} separates no fields: pass one character, or tab", param, ctx)
-        return found
+def read_separator(value: str) -> str:
+    """Read one character, or ``tab``."""
+    found = {"tab": "\t", "\\t": "\t"}.get(value, value)
+    if len(found) != 1 or found.isalnum() or found in '"\n\r.+-':
+        raise click.BadParameter(f"{value!r} separates no fields: pass one character, or tab")
+    return found
 
 
-# More than any machine has; beyond it the system runs out of threads.
-_MAX_JOBS = 1024
-# What scikit-learn takes as a seed.
-SEED = click.IntRange(0, 2**32 - 1)
+# Options that several commands have.
+FILE = click.Path(path_type=Path)
+encoding_option = click.option("--encoding", help="Encoding of the CSV files (default UTF-8).")
+separator_option = click.option(
+    "--sep",
+    type=read_separator,
+    metavar="CHARACTER",
+    help="Field separator; detected automatically by default.",
+)
+level_option = click.option(
+    "--level", type=float, default=0.95, help="Level of the intervals (default 0.95)."
+)
+jobs_option = click.option(
+    "--jobs",
+    "n_jobs",
+    type=read_jobs,
+    metavar="INTEGER",
+    help="Threads, -1 for all cores; no result depends on it.",
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else."
+)
 
 
 def check_level(level: float) -> None:

@@ -12,16 +12,18 @@ import click
 
 from bayesknn._utils.extras import SEARCHES
 from bayesknn.cli.errors import (
-    SEED,
-    Jobs,
-    Separator,
+    FILE,
     check_level,
     debug_option,
+    encoding_option,
+    jobs_option,
+    json_option,
+    level_option,
     one_line_errors,
     repeat_command,
+    separator_option,
 )
 
-FILE = click.Path(path_type=Path)
 _DEFAULT = click.core.ParameterSource.DEFAULT
 # Options by whose parameters they are: of the analysis, of either classifier, of the paper's.
 _OF_TABLE = (
@@ -35,33 +37,21 @@ _OF_POSTERIOR = (
 _PASSING = ("force", "quiet", "as_json", "n_jobs", "debug")
 
 
-class _BetaMax(click.ParamType):
-    """A positive number, or ``auto``."""
-
-    name = "number|auto"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
-        if value == "auto":
-            return "auto"
-        try:
-            return float(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a number nor auto", param, ctx)
+def _read_beta_max(value: str) -> float | str:
+    """Read a number, or ``auto``."""
+    try:
+        return value if value == "auto" else float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a number nor auto") from None
 
 
-class _Share(click.ParamType):
-    """``CLASS=SHARE``."""
-
-    name = "class=share"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, float]:
-        if isinstance(value, tuple):
-            return value
-        name, _, share = value.rpartition("=")
-        try:
-            return name, float(share)
-        except ValueError:
-            self.fail(f"{value!r} is not of the form CLASS=SHARE", param, ctx)
+def _read_share(value: str) -> tuple[str, float]:
+    """Read ``CLASS=SHARE``."""
+    name, _, share = value.rpartition("=")
+    try:
+        return name, float(share)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not of the form CLASS=SHARE") from None
 
 
 @click.command
@@ -99,8 +89,8 @@ class _Share(click.ParamType):
 @click.option(
     "--columns", "axes", nargs=2, metavar="A B", help="Plot the rows over these two columns."
 )
-@click.option("--encoding", help="Encoding of the CSV files (default UTF-8).")
-@click.option("--sep", type=Separator(), help="Field separator; detected automatically by default.")
+@encoding_option
+@separator_option
 @click.option(
     "--search",
     type=click.Choice(SEARCHES),
@@ -148,15 +138,20 @@ class _Share(click.ParamType):
     help="Largest k to consider (default: of the paper's models, the size of the smallest class).",
 )
 @click.option(
-    "--beta-max", type=_BetaMax(), default="auto", help="Largest strength beta to consider."
+    "--beta-max",
+    type=_read_beta_max,
+    metavar="NUMBER|auto",
+    default="auto",
+    help="Largest strength beta to consider.",
 )
 @click.option(
     "--class-prior",
-    type=_Share(),
+    type=_read_share,
+    metavar="CLASS=SHARE",
     multiple=True,
     help="True proportion of a class, if it differs from the table's; repeat for each class.",
 )
-@click.option("--level", type=float, default=0.95, help="Level of the intervals (default 0.95).")
+@level_option
 @click.option("--chains", "n_chains", type=int, default=4, help="Number of chains (default 4).")
 @click.option("--draws", "n_draws", type=int, default=5000, help="Draws per chain (default 5000).")
 @click.option(
@@ -167,13 +162,15 @@ class _Share(click.ParamType):
     help="Warm-up draws per chain, discarded (default 1000).",
 )
 @click.option(
-    "--seed", "random_state", type=SEED, default=0, help="The same seed gives the same files."
+    "--seed",
+    "random_state",
+    type=click.IntRange(0, 2**32 - 1),  # what scikit-learn takes
+    default=0,
+    help="The same seed gives the same files.",
 )
-@click.option(
-    "--jobs", "n_jobs", type=Jobs(), help="Threads, -1 for all cores; no result depends on it."
-)
+@jobs_option
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else.")
+@json_option
 @debug_option
 @click.pass_context
 def fit(ctx: click.Context, /, **options: Any) -> None:

@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesknn.cli.errors import Jobs, Separator, check_level, debug_option, one_line_errors
+from bayesknn.cli.errors import (
+    FILE,
+    check_level,
+    debug_option,
+    encoding_option,
+    jobs_option,
+    json_option,
+    level_option,
+    one_line_errors,
+    separator_option,
+)
 
 if TYPE_CHECKING:
     from bayesknn.report.predictions import Predictions
-
-FILE = click.Path(path_type=Path)
 
 
 @click.command
@@ -27,8 +35,8 @@ FILE = click.Path(path_type=Path)
     help="A file ending in .csv, or a folder for predictions.csv; standard output by default.",
 )
 @click.option("--force", is_flag=True, help="Replace what is at --out.")
-@click.option("--encoding", help="Encoding of a CSV file (default UTF-8).")
-@click.option("--sep", type=Separator(), help="Field separator; detected automatically by default.")
+@encoding_option
+@separator_option
 @click.option(
     "--id",
     "identifiers",
@@ -36,16 +44,16 @@ FILE = click.Path(path_type=Path)
     metavar="COLUMN",
     help="Identifier of the rows, written beside the predictions; may be repeated.",
 )
-@click.option("--level", type=float, default=0.95, help="Level of the intervals (default 0.95).")
+@level_option
 @click.option(
     "--loss",
     type=FILE,
     metavar="FILE.csv",
     help="What a wrong decision costs: a row for each true class, a column for each decision.",
 )
-@click.option("--jobs", type=Jobs(), help="Threads, -1 for all cores; no result depends on it.")
+@jobs_option
 @click.option("--quiet", is_flag=True, help="Print no notes.")
-@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else.")
+@json_option
 @debug_option
 def predict(debug: bool, **options: Any) -> None:
     """Classify the rows of a table with a model that bayesknn fit wrote.
@@ -111,7 +119,7 @@ def _predict(
     identifiers: tuple[str, ...],
     level: float,
     loss: Path | None,
-    jobs: int | None,
+    n_jobs: int | None,
 ) -> tuple[Predictions, list[str]]:
     """Return the predictions, and what there is to say of the model and of the table."""
     from bayesknn.report.columns import find_column, number_rows
@@ -123,7 +131,7 @@ def _predict(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)  # another version wrote it
         fitted = load_model(model)
-    fitted.classifier.set_params(n_jobs=jobs)
+    fitted.classifier.set_params(n_jobs=n_jobs)
     classes = [str(name) for name in fitted.classifier.classes_.tolist()]
     losses = None if loss is None else read_losses(loss, classes, encoding)
     frame = read_table(data, encoding, separator=sep, text=identifiers, kinds=fitted.kinds)

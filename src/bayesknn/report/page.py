@@ -130,7 +130,7 @@ def render_report(
     )
     colours = class_colours(len(analysis.training.classes))
     classes = per_class.name_classes(analysis, colours)
-    rare = per_class.tell_rare(analysis)
+    rare = per_class.make_rare(analysis, classes)
     packages = ("numpy", "scikit-learn", "numba")
     importance = sections.make_importance(analysis, classes)
     explained = analysis.model.about.explain()
@@ -153,7 +153,7 @@ def render_report(
         classes=per_class.make_classes(analysis, classes),
         # The sections in their order; those of other models and those without content are None.
         parts={
-            "rare": per_class.make_rare(analysis, classes),
+            "rare": rare,
             "zones": sections.make_zones(analysis, find_view(analysis), colours),
             "confusion": per_class.make_confusion(analysis, classes),
             "thresholds": per_class.make_thresholds(analysis, classes),

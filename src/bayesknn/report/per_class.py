@@ -53,55 +53,53 @@ def tell_majority(analysis: Analysis, labels: np.ndarray) -> str:
     return f"always saying {name} errs in {percent(np.mean(labels != most), 1)}"
 
 
-def tell_rare(analysis: Analysis) -> dict[str, str] | None:
-    """Give recall and precision of the rare classes, if there are any."""
+def make_rare(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Give recall and precision of the rare classes, if there are any.
+
+    With them, for each class, how many rows to inspect for more of it.
+    """
     training = analysis.training
-    labels, names = training.actual, shorten_all(training.names)
-    rare = find_rare(labels, len(names))
+    labels, winners = training.actual, training.winners
+    rare = find_rare(labels, len(classes))
     if not len(rare):
         return None
-    mine, called = np.isin(labels, rare), np.isin(training.winners, rare)
-    n, found = mine.sum(), np.sum(mine & (training.winners == labels))
+    mine, called = np.isin(labels, rare), np.isin(winners, rare)
+    n, found = mine.sum(), np.sum(mine & (winners == labels))
     share = f"{n:,} of {len(labels):,} rows ({percent(n / len(labels), 1)})"
     if len(rare) == 1:
-        name = names[rare[0]]
-        who, rows = f"Only {share} are {name}.", f"rows of {name}"
+        name = classes[rare[0]]["name"]
+        who, whose = f"Only {share} are {name}.", f"rows of {name}"
     else:
-        who = f"{len(rare)} of {len(names)} classes are rare, with {share} in all."
-        name, rows = "one of them", f"rows of {len(rare)} rare classes"
+        who = f"{len(rare)} of {len(classes)} classes are rare, with {share} in all."
+        name, whose = "one of them", f"rows of {len(rare)} rare classes"
     words = f"{who} Each row left out in turn, {found:,} of these {n:,} are found (recall "
     words += f"{percent(found / n)})"
     if called.any():
-        right, n_called = int(np.sum(training.winners[called] == labels[called])), int(called.sum())
+        right, n_called = int(np.sum(winners[called] == labels[called])), int(called.sum())
         predicted = f"{count(n_called, 'row')} predicted as {name}"
         words += f"; {right or 'none'} of the {predicted} {'are' if right != 1 else 'is'} right "
         words += f"(precision {percent(right / n_called)})"
     words += f". Baseline: {tell_majority(analysis, labels)} of all rows."
-    return {"words": words, "value": percent(found / n), "label": f"recall of the {n:,} {rows}"}
+    return {
+        "words": words,
+        "value": percent(found / n),
+        "label": f"recall of the {n:,} {whose}",
+        "rows": [classes[g] | _count_rare(training, g) for g in rare[:MAX_LISTED]],
+        "n_more": max(len(rare) - MAX_LISTED, 0),
+    }
 
 
-def make_rare(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Show recall of each rare class, and how many rows to inspect for more of it."""
-    training = analysis.training
-    rare = find_rare(training.actual, len(classes))
-    if not len(rare):
-        return None
-    rows = []
-    for g in rare[:MAX_LISTED]:
-        mine, called = training.actual == g, training.winners == g
-        ranks = np.flatnonzero(mine[np.argsort(-training.probabilities[:, g], kind="stable")]) + 1
-        half, most = (int(ranks[int(np.ceil(part * len(ranks))) - 1]) for part in (0.5, 0.9))
-        rows.append(
-            classes[g]
-            | {
-                "n": f"{mine.sum():,}",
-                "found": f"{np.sum(mine & called):,}",
-                "called": f"{called.sum():,}",
-                "half": f"{half:,}",
-                "most": f"{most:,}",
-            }
-        )
-    return {"rows": rows, "n_more": len(rare) - len(rows)}
+def _count_rare(training: Predictions, g: int) -> dict[str, str]:
+    mine, called = training.actual == g, training.winners == g
+    ranks = np.flatnonzero(mine[np.argsort(-training.probabilities[:, g], kind="stable")]) + 1
+    half, most = (ranks[int(np.ceil(part * len(ranks))) - 1] for part in (0.5, 0.9))
+    return {
+        "n": f"{mine.sum():,}",
+        "found": f"{np.sum(mine & called):,}",
+        "called": f"{called.sum():,}",
+        "half": f"{half:,}",
+        "most": f"{most:,}",
+    }
 
 
 def make_classes(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:

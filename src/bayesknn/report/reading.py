@@ -264,27 +264,29 @@ def _read_numbers(
     notes: list[str],
 ) -> dict[str, pandas.Series]:
     """Return the columns of words that are all numbers as numbers, and note how they were read."""
-    # By name: whether all are numbers if decimals follow a point, and if they follow a comma.
-    styles: dict[str, tuple[bool, bool]] = {}
+    import pandas
+
+    # By name: what is not plain, and whether all are numbers if decimals follow a point or a comma.
+    styles: dict[str, tuple[pandas.Series, bool, bool]] = {}
     for name, column in columns.items():
         if kinds.get(name, "number") == "number" and kind_of(column) in ("text", "truth"):
             words = column.dropna()
-            point = not _not_plain(words).any() or words.str.fullmatch(_POINT).all()
-            comma = words.str.fullmatch(_COMMA).all()
+            odd = words[_not_plain(words)]
+            point = not len(odd) or _all_match(words, _POINT)
+            comma = _all_match(words, _COMMA)
             if (point or comma) and not words.str.match(PADDED).any():
-                styles[name] = (point, comma)
+                styles[name] = (odd, point, comma)
     # Columns that can be read in one way say how the others of the file are meant.
-    clear = {comma for point, comma in styles.values() if point != comma}
+    clear = {comma for _, point, comma in styles.values() if point != comma}
     found, told = {}, []
-    for name, (point, comma) in styles.items():
+    for name, (odd, point, comma) in styles.items():
         words = columns[name]
         marked = words[words.str.contains("[.,]", na=False)]
         in_doubt = point and comma and len(marked) > 0
         if in_doubt:
             comma = clear == {True} if len(clear) == 1 else semicolons and "," in marked.iloc[0]
         comma &= not point or in_doubt
-        found[name] = _to_numbers(words, comma)
-        odd = words[_not_plain(words)]
+        found[name] = _to_numbers(words, comma) if comma or len(odd) else pandas.to_numeric(words)
         if in_doubt and (comma or len(odd)):
             one, other = (_to_numbers(marked[:1], way).iloc[0] for way in (comma, not comma))
             notes.append(
@@ -299,6 +301,12 @@ def _read_numbers(
         many = "s" * (len(told) > 1)
         notes.append(f"numbers were read in the column{many} {join(told, 5)}")
     return found
+
+
+def _all_match(words: pandas.Series, pattern: str) -> bool:
+    """Whether all words match a pattern; most columns that do not differ in the first."""
+    starts = all(re.fullmatch(pattern, word) for word in words[:1])
+    return starts and bool(words.str.fullmatch(pattern).all())
 
 
 def _not_plain(words: pandas.Series) -> pandas.Series:
@@ -323,8 +331,8 @@ def _as_dates(column: pandas.Series, notes: list[str]) -> pandas.Series:
     words, plain, first = column.dropna(), column, ""
     if not len(words):
         return column
-    if not words.str.fullmatch(_DATE).all():
-        if not words.str.fullmatch(_YEAR_LAST).all():
+    if not _all_match(words, _DATE):
+        if not _all_match(words, _YEAR_LAST):
             return column
         large = [(words.str.extract(_YEAR_LAST)[i].astype(int) > 12).any() for i in (0, 1)]
         if large[0] == large[1]:  # it is not clear, or never right, which is the month

@@ -185,7 +185,7 @@ def test_a_rare_class_comes_first_and_the_majority_stands_beside_the_error(poole
     card = lead[lead.index('class="card"') :]
     assert re.match(r'class="card"><span class="value">\d+\xa0%</span>', card)
     assert card.index("recall of the 3 rows of fraud") < card.index("leave-one-out error")
-    assert "leave-one-out error; always saying ordinary errs in 1.0\xa0%" in pooled_page
+    assert "leave-one-out error; always predicting ordinary errs in 1.0\xa0%" in pooled_page
     assert pooled_page.index('id="rare"') < pooled_page.index('id="zones"')
     assert 'id="rare"' not in page
     assert "errs in 66.7\xa0%" in page

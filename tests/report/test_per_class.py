@@ -52,7 +52,7 @@ def test_one_rare_class():
     assert told["words"] == (
         "Only 10 of 100 rows (10.0\xa0%) are class 1. Each row left out in turn, 4 of these 10 are "
         "found (recall 40\xa0%); 4 of the 6 rows predicted as class 1 are right (precision "
-        "67\xa0%). Baseline: always saying class 0 errs in 10.0\xa0% of all rows."
+        "67\xa0%). Baseline: always predicting class 0 errs in 10.0\xa0% of all rows."
     )
     [row] = told["rows"]
     assert (row["name"], row["n"], row["found"], row["called"]) == ("class 1", "10", "4", "6")
@@ -81,7 +81,7 @@ def test_the_majority_is_that_of_the_training_rows():
     analysis = left_out([0, 0, 1], [0, 0, 1], 2)
     assert (
         tell_majority(analysis, np.array([1, 1, -1, 0]))
-        == "always saying class 0 errs in 75.0\xa0%"
+        == "always predicting class 0 errs in 75.0\xa0%"
     )
 
 

@@ -34,7 +34,7 @@ def test_a_pool_of_a_frame_with_categories(tmp_path):
     path = write_report(clf, X, y, out=str(tmp_path / "r.html"), compare=False)
     text = path.read_text(encoding="utf-8")
     assert "Weights of the members" in text and "Comparison with other" not in text
-    assert "kind, from" in text
+    assert "Predicting kind from" in text
 
 
 def test_a_pipeline(tmp_path):

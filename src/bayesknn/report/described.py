@@ -310,6 +310,8 @@ class DescribedPool(Described):
 
     def tell_use(self, n_categories: int, standardised: bool) -> str:
         """Say how a column is compared."""
+        if n_categories:
+            return "an indicator for each category; beyond 30 categories the rarest are merged"
         return "rank-transformed or whitened, depending on the member"
 
     def explain(self) -> list[str]:

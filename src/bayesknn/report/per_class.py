@@ -50,7 +50,7 @@ def tell_majority(analysis: Analysis, labels: np.ndarray) -> str:
     training = analysis.training
     most = int(np.bincount(training.actual).argmax())
     name = shorten_all(training.names, 20)[most]
-    return f"always saying {name} errs in {percent(np.mean(labels != most), 1)}"
+    return f"always predicting {name} errs in {percent(np.mean(labels != most), 1)}"
 
 
 def make_rare(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any] | None:

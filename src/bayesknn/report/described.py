@@ -157,7 +157,10 @@ class DescribedPosterior(Described):
                 "value": f"{self.k_mean:.1f}",
                 "label": f"mean of k; 95\xa0% credible interval {low}–{high}",
             },
-            {"value": f"{clf.beta_mean_:.2f}", "label": f"mean of β, ± {clf.beta_sd_:.2f}"},
+            {
+                "value": f"{clf.beta_mean_:.2f}",
+                "label": f"mean of β; standard deviation {clf.beta_sd_:.2f}",
+            },
         ]
 
     def make_sections(self) -> dict[str, Any]:

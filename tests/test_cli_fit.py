@@ -1,6 +1,7 @@
 """``bayesknn fit`` and ``bayesknn predict`` on tables as people have them."""
 
 import contextlib
+import importlib
 import io
 import json
 import resource
@@ -449,6 +450,38 @@ def test_two_at_once_are_not_both_told_of_success(tmp_path):
         assert result.exit_code == 2
         assert "another process is writing to" in result.stderr
     assert fit(tmp_path / "t.csv", tmp_path / "other").exit_code == 0
+
+
+def test_all_work_is_done_under_a_progress_bar(tmp_path, monkeypatch):
+    """Counted, not timed: a bar that is open for all of it leaves no silence between its parts."""
+    opened, under = [], {}
+
+    @contextlib.contextmanager
+    def open_bar(description, total=None, **options):
+        opened.append(description)
+        yield lambda steps: None
+        opened.remove(description)
+
+    def follow(home, name):
+        real = getattr(importlib.import_module(home), name)
+
+        def run(*arguments, **options):
+            under[name] = list(opened)
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(f"{home}.{name}", run)
+
+    monkeypatch.setattr("bayesknn._utils.progress.progress", open_bar)
+    follow("bayesknn.report.reading", "read_table")
+    follow("bayesknn.report.analysis", "analyse")
+    follow("bayesknn.report.page", "render_report")
+    follow("bayesknn.report.results", "write_results")
+    two_columns(60).to_csv(tmp_path / "t.csv", index=False)
+    assert fit(tmp_path / "t.csv", tmp_path / "out").exit_code == 0
+    assert len(under) == 4
+    for bars in under.values():
+        assert bars == ["Fitting, predicting and writing the report"]
+    assert opened == []
 
 
 def test_what_cannot_work_is_found_before_anything_heavy_is_imported(tmp_path):

@@ -105,8 +105,9 @@ def _read_share(value: str) -> tuple[str, float]:
 @click.option(
     "--model",
     type=click.Choice(["pooled", "coherent", "pseudo", "holmes-adams"]),
-    help="pooled (default): neighbours in several metrics with two companions, the best "
-    "probabilities. The others are the paper's models, with the posterior of beta and k.",
+    help="pooled (default): an ensemble of nearest neighbours, a logistic regression and boosted "
+    "trees, the best probabilities. The others are the paper's models, with the posterior of beta "
+    "and k.",
 )
 @click.option(
     "--likelihood",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn.report.columns import MAX_CATEGORIES
-from bayesknn.report.words import MAX_LISTED, percent, shorten, shorten_all
+from bayesknn.report.words import MAX_LISTED, count, percent, shorten, shorten_all
 
 _LIKELIHOODS = {
     "coherent": "The labels of all rows are one Markov random field (the coherent likelihood). On "
@@ -281,6 +281,7 @@ class DescribedPool(Described):
         members = sorted(clf.pool_weights_, key=lambda name: -clf.pool_weights_[name])
         named = zip(shorten_all(list(found)), found.values(), strict=True)
         ranked = sorted((pair for pair in named if pair[1] > 0), key=lambda pair: -pair[1])
+        more = len(ranked) - MAX_LISTED
         return {
             "pool": {
                 "members": [
@@ -300,7 +301,7 @@ class DescribedPool(Described):
                     }
                     for name, share in ranked[:MAX_LISTED]
                 ],
-                "n_more": max(len(ranked) - MAX_LISTED, 0),
+                "more": count(more, "further column is", "further columns are") if more > 0 else "",
             }
         }
 

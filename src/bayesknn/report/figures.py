@@ -226,6 +226,7 @@ def draw_effect(effect: Any, classes: Sequence[int], colours: Sequence[str], num
     if not effect.is_number:
         names = [shorten(str(value), 12) for value in effect.values]
         ax.set_xticks(at, names, rotation=30 if len(names) > 4 else 0)
+        ax.set_xlim(-0.5, len(names) - 0.5)
     ax.set(xlabel=shorten(effect.name, _LABEL), ylabel="mean probability", ylim=(-0.02, 1.02))
     return _as_svg(figure, f"effect{number}", f"Mean class probabilities over {effect.name}")
 

@@ -236,7 +236,7 @@ def analyse(
     doubts = find_doubts(measured, plan, classes)
     if test_frame is not None:
         # A test table that cannot be read is detected before the fit.
-        messages += test_frame.attrs.get("notes", ())
+        messages += [f"{note} (test table)" for note in test_frame.attrs.get("notes", ())]
         test_frame = number_rows(test_frame)
         check_new_rows(test_frame, plan.kinds, impute=filled)
     pipeline = build_pipeline(plan, classifier, scale=scale, impute=impute)

@@ -123,7 +123,7 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
 def make_cases(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
     """List the rows about which the least is known, and the most influential training rows."""
     found, frame = analysis.predictions, analysis.predicted_frame
-    columns = analysis.plan.used[:6]  # a wider table would leave the screen
+    columns = analysis.plan.used[:5]  # a wider table would leave the screen
     at = found.find_uncertain(MAX_LISTED)
     influential = find_influential(analysis, at, 3)
     rows = []
@@ -193,7 +193,7 @@ def make_importance(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[s
             {
                 "name": name,
                 "width": f"{100 * max(mean, 0.0) / top:.1f}",
-                "loss": f"{mean:.3f} ± {error:.3f}",
+                "loss": f"{round(mean, 3) + 0.0:.3f} ± {error:.3f}",  # not -0.000
             }
             for name, mean, error in named
         ],

@@ -76,7 +76,8 @@ class Predictions:
     @property
     def known(self) -> np.ndarray:
         """Those of them whose class training has seen."""
-        return self.judged[self.actual[self.judged] >= 0]
+        rows = self.judged
+        return rows[self.actual[rows] >= 0] if len(rows) else rows
 
     @property
     def words(self) -> str:

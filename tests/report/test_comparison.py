@@ -79,6 +79,18 @@ def test_the_learning_curve_falls_where_classes_must_be_learnt(found):
     assert hard.log_loss[0] > hard.log_loss[-1]
 
 
+def test_of_many_columns_fewer_rows_are_compared(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    frame = pd.DataFrame(rng.normal(size=(400, 8)) + y[:, None]).rename(columns=str)
+    plan = plan_columns(frame.assign(y=y), "y")
+    for limit, n_rows, n_folds in ((2000, 250, 5), (800, 200, 2)):
+        monkeypatch.setattr(comparison, "MAX_CELLS", limit)
+        found = compare(frame, y, plan, OWN)
+        assert (found.found[POOL].scores.n, found.n_folds) == (n_rows, n_folds)
+        assert (found.curve is None) == (n_folds == 2)
+
+
 def test_large_tables_have_two_folds_and_no_learning_curve(monkeypatch):
     monkeypatch.setattr(comparison, "MAX_CELLS", 2 * N - 1)
     found = compared()
@@ -86,7 +98,7 @@ def test_large_tables_have_two_folds_and_no_learning_curve(monkeypatch):
     analysis = analyse(FRAME, "y", settings=QUICK)
     analysis.comparison = found
     page = render_report(analysis, source="t", command="", files={})
-    assert "Not computed: the table has more than" in page
+    assert "Not computed: fits to this many columns take too long." in page
 
 
 def test_the_classifier_of_the_report_is_compared_with_its_own_settings():

@@ -73,7 +73,7 @@ class Comparison(NamedTuple):
     own : str
         The name of the report's own classifier.
     curve : LearningCurve or None
-        None where rows times columns are more than ``MAX_CELLS``.
+        None where the rows compared have more than ``MAX_CELLS`` values.
     """
 
     found: dict[str, Compared]
@@ -121,12 +121,14 @@ def compare(
 
     names, labels = np.unique(classes, return_inverse=True)
     rows = np.arange(len(labels))
-    if len(rows) > MAX_ROWS:
-        rows = np.random.default_rng(0).choice(len(rows), MAX_ROWS, replace=False)
+    # Of many columns fewer rows, but enough to tell classifiers apart.
+    n_rows = min(MAX_ROWS, max(MAX_CELLS // frame.shape[1], 200))
+    if len(rows) > n_rows:
+        rows = np.random.default_rng(0).choice(len(rows), n_rows, replace=False)
     frame, classes, labels = frame.iloc[rows], classes[rows], labels[rows]
     if np.bincount(labels, minlength=len(names)).min() < MIN_CLASS:
         return None
-    # Fits to many columns take long: of those there are as few as can be.
+    # If these are still too many values there are as few fits as can be.
     is_large = frame.size > MAX_CELLS
     n_folds = min(2 if is_large else 5, int(np.bincount(labels).min()))
     parts = () if is_large else _PARTS

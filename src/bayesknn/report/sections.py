@@ -9,7 +9,6 @@ import numpy as np
 from bayesknn.plots.style import COLOURS
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
-from bayesknn.report.comparison import MAX_CELLS
 from bayesknn.report.explanation import find_effects, find_influential, rank_columns
 from bayesknn.report.per_class import tell_majority
 from bayesknn.report.plane import View
@@ -227,7 +226,6 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
         "infinite": any(row["log_loss"] == "∞" for row in table),
         "learning": curve and figures.draw_learning(*curve[:3]),
         "curve": curve,
-        "max_cells": f"{MAX_CELLS:,}",
     }
 
 

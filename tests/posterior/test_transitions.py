@@ -16,7 +16,7 @@ from bayesknn.log_z.chains import ChainPair, Setting, Window
 from bayesknn.log_z.ladder import Ladder, place_pilots
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior, log_normalizer_exact
-from bayesknn.posterior import GridPosterior, grid_posterior
+from bayesknn.posterior import GridPosterior, grid_posterior, mesh
 from bayesknn.posterior.race import Division, bound_posterior
 from bayesknn.posterior.ridge_target import LogPosterior
 from tests.model.enumeration import exact_law
@@ -255,6 +255,21 @@ def test_errors_mean_what_they_say_on_many_data_sets():
     assert np.mean(np.abs(z) > 3) <= 0.005
     # All replicate errors times .7.
     assert np.sqrt(np.mean((z / 0.7) ** 2)) > 1.1
+
+
+# What the mesh trades work against; see there.
+CONSTANTS = ("_SWEEPS", "_MEMORIES_PER_BATCH", "_ASIDE", "_STEP", "_FEW_DRAWS")
+
+
+@pytest.mark.parametrize("n_problems", [2, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_half_or_twice_a_constant_changes_no_answer(monkeypatch, name, factor, n_problems):
+    value = getattr(mesh, name)
+    monkeypatch.setattr(mesh, name, type(value)(factor * value))
+    z = scores(range(1, 1 + n_problems), range(2))
+    assert is_honest(z)
+    assert np.abs(z).max() < 5
 
 
 def check_two_phases_by_force(monkeypatch, problems, seeds):

@@ -22,8 +22,6 @@ from bayesknn.log_z.resampling import N_REPLICATES, find_error
 
 # Overlap (1/4 for equal laws, .04 for normal ones with a variance of D of 9) that is enough.
 ENOUGH = 0.04
-# Parts into which the way from one pair to the next is cut at most: each takes a run of its own.
-MAX_PARTS = 16
 
 
 class Step(NamedTuple):
@@ -36,21 +34,11 @@ class Step(NamedTuple):
         Of the two laws, at most 1/4.
     doubt : float
         By how much the value may be off beyond its noise, as a guess.
-    variance : float
-        The larger variance of D.
     """
 
     value: np.ndarray
     overlap: float
     doubt: float
-    variance: float
-
-    @property
-    def n_parts(self) -> int:
-        """Into how many parts this step should be cut."""
-        if self.overlap >= ENOUGH:
-            return 1
-        return min(max(2, int(np.ceil(np.sqrt(self.variance / 4)))), MAX_PARTS)
 
 
 def bridge(before: ChainPair, after: ChainPair) -> Step:
@@ -71,7 +59,6 @@ def bridge(before: ChainPair, after: ChainPair) -> Step:
     (mean0, variance0), (mean1, variance1) = moments
     correction = (variance0 - variance1) / 12
     trapezium = (mean0 + mean1) / 2 + correction
-    variance = float(max(variance0[0], variance1[0]))
     c, is_found = _solve(labels[0].ravel(), labels[1].ravel(), float(trapezium[0]))
     shares = [expit(labels[0] - c), expit(c - labels[1])]
     of_shares = [
@@ -85,20 +72,9 @@ def bridge(before: ChainPair, after: ChainPair) -> Step:
         beyond_noise = max(abs(defect[0]) - 3 * find_error(defect), 0.0)
         # What is noise in the correction is noise in the value, too.
         doubt = max(abs(correction[0]) - 2 * find_error(correction), beyond_noise / 8)
-        return Step(trapezium, min(overlap, ENOUGH / 2), float(doubt), variance)
+        return Step(trapezium, min(overlap, ENOUGH / 2), float(doubt))
     value = c + (of_shares[0][0] - of_shares[1][0]) / np.maximum(slope, slope[0] / 4)
-    return Step(value - (surplus[0] + surplus[1]) / 2, overlap, 0.0, variance)
-
-
-def bridge_along(path: list[ChainPair]) -> Step:
-    """Bridge from the first to the last of these pairs, by way of those between."""
-    steps = bridge_all(path)
-    return Step(
-        value=np.sum([step.value for step in steps], axis=0),
-        overlap=min(step.overlap for step in steps),
-        doubt=max(step.doubt for step in steps),
-        variance=max(step.variance for step in steps),
-    )
+    return Step(value - (surplus[0] + surplus[1]) / 2, overlap, 0.0)
 
 
 def _difference(series: Callable[[int], np.ndarray], before: Setting, after: Setting) -> np.ndarray:
@@ -132,15 +108,6 @@ def add_up(steps: list[Step]) -> np.ndarray:
 def add_up_doubt(paths: list[list[Step]]) -> np.ndarray:
     """Sum what steps leave to doubt on the way to each end of them: the largest of all paths."""
     return np.max([np.cumsum([0.0] + [step.doubt for step in path]) for path in paths], axis=0)
-
-
-def between(before: Setting, after: Setting, n_parts: int) -> list[Setting]:
-    """Return the settings that cut the way from one k to another into equal parts."""
-    ks = (before.ks[0], after.ks[0])
-    return [
-        Setting(ks, (before.rates[0] * (1 - share), after.rates[0] * share))
-        for share in np.arange(1, n_parts) / n_parts
-    ]
 
 
 def bridge_all(pairs: list[ChainPair]) -> list[Step]:

@@ -304,6 +304,24 @@ class ChainPair:
         """Return the estimate of Var[S_k]."""
         return float(self.series(k).var())
 
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of S_k / k in every replicate."""
+        x, of_clusters = self.series(self.k) / self.k, self.cluster_series(self.k) / self.k
+        centre = x.mean()
+        averages = self.resample(np.stack([of_clusters, (x - centre) ** 2], axis=-1))
+        return averages[:, 0] + self.unseen(2), averages[:, 1]
+
+    def unseen(self, salt: int) -> np.ndarray:
+        """Return an error of S / k that is there even where all records are alike.
+
+        A chain that saw no point disagree does not show how rarely one would: errors are not
+        believed below that of a single event. All k see about the same events.
+        """
+        rng = np.random.default_rng([int(self.keys[-1]), salt])
+        noise = rng.normal(size=N_REPLICATES) / (N_CHAINS * self.n_records)
+        noise[0] = 0.0
+        return noise * self.model.weights.max()
+
     def reweighted_distances(self, ks: np.ndarray) -> np.ndarray:
         """Return the variance of D from the own k to others, of which all records were kept."""
         own = self.series(self.k) / self.k
@@ -330,11 +348,14 @@ class ChainPair:
         first, second = self.batch(series).mean(axis=1)
         joined = join(self.batch(series)).reshape(N_CHAINS, -1)
         error = np.sqrt(np.sum(joined.var(axis=1, ddof=1) / joined.shape[1]))
-        # Batches shorter than the memory are not independent.
-        length = self.n_records * self.thin / joined.shape[1]
-        error *= find_inflation(self.memory, length)
+        error *= self.find_inflation(self.memory)
         apart = abs(first - second)
         return bool(apart > _SPLIT_ERRORS * error and apart > _SPLIT_SHARE * most)
+
+    def find_inflation(self, memory: float) -> float:
+        """Return by how much errors are larger than shown by batches as long as they are now."""
+        n_joined = len(join(self.batch(self.series(self.k)))) / N_CHAINS
+        return find_inflation(memory, self.n_records * self.thin / n_joined)
 
     def batch(self, series: np.ndarray) -> np.ndarray:
         """Average series of records over the batches."""
@@ -357,11 +378,7 @@ class ChainPair:
     def reweighted(self) -> Reweighted:
         """What the records say of every column's k at this beta, in every replicate."""
         averages = self._resample(self._batches)
-        # A chain that saw no point disagree does not show how rarely one would: errors are not
-        # believed below that of a single event. All k see about the same events.
-        rng = np.random.default_rng([int(self.keys[-1]), 2])
-        unseen = rng.normal(size=(N_REPLICATES - 1, 1)) / (N_CHAINS * self.n_records)
-        averages[1:, :, 0] += unseen * self.model.weights.max()
+        averages[:, :, 0] += self.unseen(2)[:, None]
         return read_reweighted(averages, self._own, self.beta, self._centre)
 
 

@@ -34,47 +34,28 @@ class Curve:
     def __init__(
         self, betas: np.ndarray, values: np.ndarray, means: np.ndarray, slopes: np.ndarray
     ):
-        self.betas, self.values, self.means, self.slopes = betas, values, means, slopes
-        self.spline = None
-        if len(betas) > 1:
-            derivatives = np.moveaxis(np.stack([values, means, slopes]), -1, 0)
-            # Powers are evaluated several times as fast as Bernstein's basis.
-            spline = BPoly.from_derivatives(betas, derivatives)
-            self.spline = PPoly.from_bernstein_basis(spline)
+        self.betas, self.values = betas, values
+        derivatives = np.moveaxis(np.stack([values, means, slopes]), -1, 0)
+        # Powers are evaluated several times as fast as Bernstein's basis.
+        self.spline = PPoly.from_bernstein_basis(BPoly.from_derivatives(betas, derivatives))
 
     def select(self, index: Any) -> Curve:
         """Return the curve of some replicates or k, an index into the leading axes."""
         chosen = object.__new__(Curve)
-        chosen.betas = self.betas
-        parts = (self.values[index], self.means[index], self.slopes[index])
-        chosen.values, chosen.means, chosen.slopes = parts
-        chosen.spline = None
-        if self.spline is not None:
-            index = index if isinstance(index, tuple) else (index,)
-            coefficients = self.spline.c[(slice(None), slice(None), *index)]
-            chosen.spline = PPoly.construct_fast(coefficients, self.betas)
+        chosen.betas, chosen.values = self.betas, self.values[index]
+        index = index if isinstance(index, tuple) else (index,)
+        coefficients = self.spline.c[(slice(None), slice(None), *index)]
+        chosen.spline = PPoly.construct_fast(coefficients, self.betas)
         return chosen
 
     def __call__(self, beta: np.ndarray) -> np.ndarray:
-        """Return log Z, of shape (..., n_betas); a parabola continues it beyond the nodes."""
+        """Return log Z, of shape (..., n_betas); beyond the nodes that of the nearest."""
         return self.derivatives(beta, 1)[0]
 
     def derivatives(self, beta: np.ndarray, n: int = 3) -> list[np.ndarray]:
         """Return log Z and the first of its derivatives, each of shape (..., n_betas)."""
         inside = np.clip(beta, self.betas[0], self.betas[-1])
-        if self.spline is None:
-            parts = (self.values, self.means, self.slopes)
-            found = [np.repeat(part, len(beta), axis=-1) for part in parts]
-        else:
-            found = [np.moveaxis(self.spline(inside, nu), 0, -1) for nu in range(n)]
-        beyond = beta - inside
-        if np.any(beyond):
-            outer = np.where(beyond < 0, 0, -1)
-            mean, slope = self.means[..., outer], self.slopes[..., outer]
-            found[0] = found[0] + beyond * mean + beyond**2 / 2 * slope
-            if n > 1:
-                found[1] = found[1] + beyond * slope
-        return found
+        return [np.moveaxis(self.spline(inside, nu), 0, -1) for nu in range(n)]
 
 
 class Coexistence:

@@ -450,15 +450,9 @@ def _integrate(path: list[Pilot], last: ChainPair) -> np.ndarray:
     On many points variances, which bridges use, are much noisier. By how much a stiffer curve
     through the same means differs is part of the error.
     """
-    betas = np.array([*(pilot.pair.beta for pilot in path), last.beta])
-    means = []
-    for pilot in path:
-        pair = pilot.pair
-        found = pair.resample(pair.cluster_series(pair.k) / pair.k)
-        # Batches shorter than the memory show too little.
-        inflation = find_inflation(pilot.memory, pair.length * pair.thin)
-        means.append(found[0] + inflation * (found - found[0]))
-    means.append(last.resample(last.cluster_series(last.k) / last.k))
+    pairs = [*(pilot.pair for pilot in path), last]
+    betas = np.array([pair.beta for pair in pairs])
+    means = [pair.resample(pair.cluster_series(pair.k) / pair.k) for pair in pairs]
     smooth, stiff = (
         np.asarray(kind(betas, np.array(means)).integrate(0.0, last.beta))
         for kind in (CubicSpline, PchipInterpolator)
@@ -509,9 +503,7 @@ def log_z_from_plain(pair: ChainPair) -> np.ndarray:
     """Return log Z at a pair that records P(plain), in every replicate."""
     chance = pair.plain[:, :, 0]
     averages = pair.resample(chance)
-    rng = np.random.default_rng([int(pair.keys[-1]), 1])
-    unseen = rng.normal(size=N_REPLICATES - 1) / (N_CHAINS * pair.n_records)
-    averages[1:] += averages[0] * unseen
+    averages += averages[0] * pair.unseen(1)
     weight = log_plain_weight(pair.model, pair.components, pair.beta)
     # The log of a mean is on average too low by half the mean's relative variance.
     batches = join(pair.batch(chance))

@@ -144,6 +144,7 @@ class Simulation:
             is_split = pair.is_split
             is_slow = is_split or n_sweeps < _PILOT_MEMORIES * memory
             if n_sweeps >= most or not is_slow:
+                pair.inflation = pair.find_inflation(memory)
                 return Pilot(pair, memory, is_split, is_slow)
             # What is missing, as far as the memory is known by now.
             missing = (_PILOT_MEMORIES * memory if not is_split else most) - n_sweeps

@@ -2,7 +2,7 @@
 
 (beta, k) is two-dimensional: given log f(y | beta, k) on a grid the posterior is a sum, and the
 evidence comes with it. For the coherent model log Z comes from the ridge
-(:mod:`bayesknn.posterior.ridge`) or from a table; a likelihood that can be computed is simply
+(:mod:`bayesknn.posterior.mesh`) or from a table; a likelihood that can be computed is simply
 evaluated. Where log Z has a Monte Carlo error, the posterior is computed in every replicate of
 it, and any mean under the posterior carries the spread as its error.
 """
@@ -35,9 +35,9 @@ from bayesknn.model.integration import (
     place_nodes,
 )
 from bayesknn.model.prior import Mass, find_prior_mass
+from bayesknn.posterior.mesh import Mesh
 from bayesknn.posterior.peaks import NEGLIGIBLE, weigh_peaks
-from bayesknn.posterior.race import run_race
-from bayesknn.posterior.ridge import Anchors
+from bayesknn.posterior.race import Race
 from bayesknn.posterior.ridge_target import LogPosterior
 from bayesknn.posterior.trees import make_tree
 
@@ -336,14 +336,14 @@ def _from_ridge(
     seeds = seeds_for(random_state, "ridge", likelihood.fingerprint)
     target = LogPosterior(likelihood, prior)
     with Simulation(likelihood.model, seeds, n_jobs, report) as simulation:
-        looks, division = run_race(simulation, target, max_sweeps)
+        race = Race(simulation, target, max_sweeps)
+        looks = race.run()
         # The race has a part of the sweeps, but never all.
         most = max(max_sweeps, simulation.n_sweeps + max_sweeps / 3)
-        ridge = Anchors(simulation, target, looks, most, division).measure(tolerance)
-        edges = make_equal([profile.find_panels(target, N_PANELS) for profile in ridge.profiles])
+        ridge = Mesh(simulation, target, looks, most, race.division).measure(tolerance)
+        edges = make_equal([profile.find_panels(N_PANELS) for profile in ridge.profiles])
         log_posterior = [
-            profile.weigh(target, row) - ridge.offsets[:, at, None]
-            for at, (profile, row) in enumerate(zip(ridge.profiles, edges, strict=True))
+            profile.weigh(row) for profile, row in zip(ridge.profiles, edges, strict=True)
         ]
         weights, totals = _normalize(np.stack(log_posterior, axis=1))
         log_evidence, error = float("nan"), float("nan")

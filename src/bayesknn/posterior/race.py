@@ -16,22 +16,21 @@ other comes from both ends of the path in beta at one k (:mod:`bayesknn.log_z.la
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator, UnivariateSpline
+from scipy.interpolate import PchipInterpolator
 from scipy.special import entr, logsumexp
 
 from bayesknn._utils.random import Purpose
-from bayesknn.log_z.bridge import add_up, add_up_doubt, bridge
+from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, bridge
 from bayesknn.log_z.chains import ChainPair, Setting, Window
-from bayesknn.log_z.curve import Curve
+from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.log_z.ladder import Ladder, log_z_from_zero, place_pilots
-from bayesknn.log_z.resampling import N_REPLICATES, find_error
+from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
 from bayesknn.posterior.ridge_target import LogPosterior, Profile
@@ -42,9 +41,9 @@ BEHIND = 12.0
 _COARSE_RATIO = 1.35
 # Variance of D from one anchor to the next up to which reweighting speaks for the k between them.
 _MAX_APART = 2.0
-# Steps of the search for the ridge: records taken at each.
-_SEARCH: tuple[int, ...] = (4, 4, 8)
-_MAX_SEARCH, _MAX_STEP, _SETTLE = 16, 0.5, 10
+# Steps of the search for the ridge: records taken at each after so many sweeps, steps at most and
+# how long. A search that ends early costs a pilot.
+_SEARCH, _SETTLE, _MAX_SEARCH, _MAX_STEP = 8, 10, 16, 0.5
 # A pilot further from the ridge than this, in posterior standard deviations and in beta, is made
 # anew, so often at most.
 _NEAR, _CLOSE, _MAX_TURNS = 2.0, 0.03, 8
@@ -69,11 +68,14 @@ class Look(NamedTuple):
         Near the ridge, one for each phase.
     top, error : float
         Where the ridge is, as far as the pilots tell, and how far off that may be.
+    behind : float
+        By how much it is behind the best in log posterior, at least.
     """
 
     pilots: tuple[Pilot, ...]
     top: float
     error: float
+    behind: float = 0.0
 
     @property
     def pair(self) -> ChainPair:
@@ -90,15 +92,27 @@ class Look(NamedTuple):
         """Whether chains cross too rarely for bridges to mean much."""
         return any(pilot.is_slow for pilot in self.pilots)
 
-    def profile(self, rises: tuple[np.ndarray, ...]) -> Profile:
-        """Return log Z around the pilots, less that of the first phase at the first pilot."""
-        k, phases = self.k, []
-        for pair in (pilot.pair for pilot in self.pilots):
-            at = int(np.searchsorted(pair.columns, k))
-            _, mean, variance = (part[:, [at]] for part in pair.reweighted)
-            phases.append((Curve(np.array([pair.beta]), np.zeros_like(mean), mean, variance),))
-        sd = 1 / np.sqrt(max(phases[0][0].slopes[0, 0], 1e-12))
-        return Profile(k, tuple(phases), (1.0,), rises, self.pair.beta, float(sd))
+    def profile(self, target: LogPosterior, rises: np.ndarray) -> Profile:
+        """Return the posterior of beta by parabolas of log Z around the pilots.
+
+        ``rises`` of shape (n_phases, n_replicates) is by how much log Z of each phase at its pilot
+        is above that of the first.
+        """
+        pairs = [pilot.pair for pilot in self.pilots]
+        moments = [
+            (rise, pair.beta, *pair.moments()) for rise, pair in zip(rises, pairs, strict=True)
+        ]
+
+        def log_z(beta: np.ndarray, rows: slice) -> np.ndarray:
+            parts = []
+            for rise, centre, mean, variance in moments:
+                away = beta - centre
+                bent = np.multiply.outer(variance[rows], away**2 / 2)
+                parts.append(rise[rows, None] + np.multiply.outer(mean[rows], away) + bent)
+            return parts[0] if len(parts) == 1 else np.logaddexp(*parts)
+
+        sd = float(1 / np.sqrt(max(moments[0][3][0], 1e-12)))
+        return Profile(target, self.k, log_z, target.place_edges(self.k, self.pair.beta, sd))
 
 
 class Division(NamedTuple):
@@ -136,6 +150,7 @@ class Standing(NamedTuple):
 
     Attributes
     ----------
+    looks : list of Look
     score : ndarray of shape (n_replicates, n_k)
         The log posterior of each k, up to a constant.
     masses : ndarray of shape (n_replicates, n_k)
@@ -148,6 +163,7 @@ class Standing(NamedTuple):
         Where the posterior of beta is largest.
     """
 
+    looks: list[Look]
     score: np.ndarray
     masses: np.ndarray
     heights: np.ndarray
@@ -155,78 +171,217 @@ class Standing(NamedTuple):
     tops: np.ndarray
 
 
-def run_race(
-    simulation: Simulation, target: LogPosterior, max_sweeps: float = np.inf
-) -> tuple[list[Look], Division | None]:
-    """Choose the k at which chains are to stand, among all that the prior allows.
+class Race:
+    """The k that may matter, and what is known of them.
 
-    They come in increasing k and are near enough to each other. With a division there are two
-    phases.
+    Parameters
+    ----------
+    simulation : Simulation
+    target : LogPosterior
+    max_sweeps : float
+        About how many sweeps may be made in all.
+
+    Attributes
+    ----------
+    ks : ndarray of int
+        Those left in the race, in increasing order.
+    looks : dict of int to Look
+        By k.
+    division : Division or None
+        The two phases of the labels, where there are two.
+    new, guesses : ndarray
+        Which k are to be looked at next, and about where their ridge is.
     """
-    every = target.ks
-    max_apart = _MAX_APART if target.is_product() else 0.0
-    division: Division | None = None
-    may_divide = True
-    looks: dict[int, Look] = {}
-    # Bridges and masses by the names of their pairs, and log Z itself by k.
-    known: dict[tuple, Any] = {}
-    ks = _thin_out(every, _COARSE_RATIO)
-    search, stage = _SEARCH, 0
-    new, guesses, reach = ks, np.ones(len(ks)), _MAX_MOVE
-    while True:
-        if division is None:
-            guesses = np.array(
-                simulation.each(
-                    partial(find_ridge, simulation, target, search, stage),
-                    zip(new.tolist(), guesses.tolist(), strict=True),
-                )
+
+    def __init__(self, simulation: Simulation, target: LogPosterior, max_sweeps: float = np.inf):
+        self.simulation, self.target, self.max_sweeps = simulation, target, max_sweeps
+        self.ks = self.new = _thin_out(target.ks, _COARSE_RATIO)
+        self.guesses = np.ones(len(self.ks))
+        self.looks: dict[int, Look] = {}
+        self.division: Division | None = None
+        self._may_divide, self._reach, self._stage = True, _MAX_MOVE, 0
+        # Bridges by the names of their pairs, and log Z itself by k.
+        self._bridges: dict[tuple[int, int], Step] = {}
+        self._log_z: dict[int, np.ndarray | None] = {}
+
+    def run(self) -> list[Look]:
+        """Choose the k at which chains are to stand, among all that the prior allows.
+
+        They come in increasing k and are near enough to each other.
+        """
+        while len(self.new):
+            self._look()
+            stand = self._compare()
+            if not self._move(stand):
+                self._drop(stand)
+        return [self.looks[k] for k in self.ks.tolist()]
+
+    def _look(self) -> None:
+        """Look at the k that are new, near their ridges."""
+        places = list(zip(self.new.tolist(), self.guesses.tolist(), strict=True))
+        look: Callable[[tuple[int, float]], Look] = self._look_at_ridge
+        if self.division is not None:
+            look = partial(self._look_in_phases, self.division.windows)
+        # The longest, those of the largest k, first.
+        found = self.simulation.each(look, places[::-1])
+        self.looks |= {each.k: each for each in found}
+        self._stage += 1
+
+    def _find_columns(self, k: int) -> np.ndarray:
+        """Return the k up to the neighbours in the race on both sides."""
+        at, every = int(np.searchsorted(self.ks, k)), self.target.ks
+        before, after = self.ks[max(at - 1, 0)], self.ks[min(at + 1, len(self.ks) - 1)]
+        return every[(every >= before) & (every <= after)]
+
+    def _look_in_phases(self, windows: tuple[Window, ...], place: tuple[int, float]) -> Look:
+        k, beta = place
+        columns = self._find_columns(k)
+        pilots = tuple(
+            self.simulation.pilot(
+                Setting.at(beta, k), columns, (self._stage, k, Purpose.PILOT_OF_PHASE + phase),
+                whole=columns, window=window,
             )
-        looks |= _look(simulation, target, new, guesses, ks, stage, division)
-        here = [looks[k] for k in ks.tolist()]
-        stand = _compare(target, here, division, known)
-        away = stand.tops - [look.pair.beta for look in here]
-        far = np.abs(away) > [look.error for look in here]
-        if division is not None and far.any() and reach > _CLOSE / 4:
-            # A phase far from where it lives says little of where both weigh the same.
-            new, guesses = ks[far], (stand.tops - away + np.clip(away, -reach, reach))[far]
-            reach, stage = reach / 2, stage + 1
-            continue
+            for phase, window in enumerate(windows)
+        )  # fmt: skip
+        # A parabola carries log Z of a phase so far.
+        sd = min(find_sd(pilot.pair) for pilot in pilots)
+        return Look(pilots, float(beta), sd)
+
+    def _look_at_ridge(self, place: tuple[int, float]) -> Look:
+        k, target, columns = place[0], self.target, self._find_columns(place[0])
+        beta = find_ridge(self.simulation, target, self._stage, place)
+        low, high = target.limits[k]
+        for turn in range(_MAX_TURNS):
+            pilot = self.simulation.pilot(
+                Setting.at(beta, k), columns, (self._stage, k, Purpose.PILOT + turn), whole=columns
+            )
+            mean, variance = pilot.pair.moments()
+            sd = float(1 / np.sqrt(max(variance[0], 1e-12)))
+            step = target.find_step(k, beta, mean[0], 1 / sd**2)
+            reach = min(max(3 * sd, _CLOSE), MAX_REACH)
+            top = float(np.clip(beta + np.clip(step, -reach, reach), *target.limits[k]))
+            is_near = abs(step) < max(_NEAR * sd, _CLOSE)
+            if pilot.is_split or is_near or abs(top - beta) < sd / 4:
+                break
+            # The search was too short to tell, as it is next to a transition.
+            low, high = (beta, high) if step > 0 else (low, beta)
+            beta = top if low < top < high else (low + high) / 2
+        # A third of a posterior standard deviation does not matter.
+        return Look((pilot,), top, sd * float(np.hypot(0.3, find_error(mean) * sd)))
+
+    def _compare(self) -> Standing:
+        """Bridge from each look to the next, in every phase, and weigh the posterior at each."""
+        looks = [self.looks[k] for k in self.ks.tolist()]
+        paths = []
+        for phase in range(len(looks[0].pilots)):
+            path = []
+            for ends in pairwise(look.pilots[phase].pair for look in looks):
+                name = (int(ends[0].keys[-1]), int(ends[1].keys[-1]))
+                if name not in self._bridges:
+                    self._bridges[name] = bridge(*ends)
+                path.append(self._bridges[name])
+            paths.append(path)
+        heights = np.array([add_up(path) for path in paths])
+        if self.division is not None:
+            tied = self.looks[self.division.pairs[0].k]
+            pairs = [pilot.pair for pilot in tied.pilots]
+            heights = self.division.tie(self.ks, pairs, heights)
+        masses, tops = np.empty(heights.shape[1:]), np.empty(len(looks))
+        for at, look in enumerate(looks):
+            profile = look.profile(self.target, heights[:, :, at] - heights[0, :, at])
+            masses[:, at] = profile.log_total()
+            tops[at] = look.top if self.division is None else profile.find_top()
+        return Standing(looks, masses - heights[0], masses, heights, add_up_doubt(paths), tops)
+
+    def _move(self, stand: Standing) -> bool:
+        """Look again at k whose phases were seen too far from where they weigh the same."""
+        away = stand.tops - [look.pair.beta for look in stand.looks]
+        far = np.abs(away) > [look.error for look in stand.looks]
+        if self.division is None or not far.any() or self._reach <= _CLOSE / 4:
+            return False
+        moved = stand.tops - away + np.clip(away, -self._reach, self._reach)
+        self.new, self.guesses, self._reach = self.ks[far], moved[far], self._reach / 2
+        return True
+
+    def _drop(self, stand: Standing) -> None:
+        """Drop what is behind, and look between what is left where it is too far apart."""
         behind = find_behind(stand.score, stand.doubt, 4)
-        slow = np.array([look.is_slow for look in here])
-        is_new = False
-        if division is None and slow.any():
-            most, best, guess = _find_bounds(simulation, target, here, stand, slow, known)
-            matters = slow & (best - most < BEHIND)
-            if matters.any() and may_divide:
-                reference = here[int(np.argmax(np.where(matters, guess, -np.inf)))]
-                division, at_least = _divide(simulation, target, reference, max_sweeps)
-                best, is_new, may_divide = max(best, at_least), division is not None, False
-            # Bounds that contradict each other, the ladder being off, exclude nothing.
-            best = min(best, most.max())
-            behind = best - most if np.isfinite(best) else np.zeros(len(ks))
+        slow = np.array([look.is_slow for look in stand.looks])
+        was_divided = self.division is not None
+        if not was_divided and slow.any():
+            behind = self._bound(stand, slow)
         first, last = _find_ends(behind, slow)
-        stage += 1
-        tops = _smooth(here) if max_apart > 0 and division is None else stand.tops
-        # What is smooth may leave the prior's range, next to beta = 0 for one.
-        tops = np.clip(tops, *np.array([target.limits[k] for k in ks.tolist()]).T)
-        kept = here[first : last + 1]
-        ks, tops = ks[first : last + 1], tops[first : last + 1]
-        if is_new:
+        kept = slice(first, last + 1)
+        self.ks, tops = self.ks[kept], stand.tops[kept]
+        looks = [
+            look._replace(top=top, behind=back)
+            for look, top, back in zip(stand.looks[kept], tops, behind[kept], strict=True)
+        ]
+        self.looks = {look.k: look for look in looks}
+        if self.division is not None and not was_divided:
             # All that may matter are looked at again, in their phases.
-            looks, new, guesses = {}, ks, tops
-            continue
-        if division is not None:
-            at = first + int(np.argmax(stand.score[0, first : last + 1]))
-            pairs = tuple(pilot.pair for pilot in here[at].pilots)
-            division = division._replace(pairs=pairs, log_z=stand.heights[:, :, at])
-        apart = [_distance(*ends) for ends in pairwise(kept)]
-        wanted = _fill_in(ks, apart, every, max_apart)
-        new = wanted[~np.isin(wanted, ks)]
-        if len(new) == 0:
-            return [k._replace(top=top) for k, top in zip(kept, tops, strict=True)], division
-        guesses = _interpolate(ks, tops, new)
-        looks = {look.k: look for look in kept}
-        ks, search = wanted, _SEARCH[-1:]
+            self.new, self.guesses = self.ks, tops
+            return
+        if self.division is not None:
+            at = first + int(np.argmax(stand.score[0, kept]))
+            pairs = tuple(pilot.pair for pilot in stand.looks[at].pilots)
+            self.division = self.division._replace(pairs=pairs, log_z=stand.heights[:, :, at])
+        apart = [_distance(*ends) for ends in pairwise(looks)]
+        max_apart = _MAX_APART if self.target.is_product() else 0.0
+        wanted = _fill_in(self.ks, apart, self.target.ks, max_apart)
+        self.new = wanted[~np.isin(wanted, self.ks)]
+        self.guesses = _interpolate(self.ks, tops, self.new)
+        self.ks = wanted
+
+    def _bound(self, stand: Standing, slow: np.ndarray) -> np.ndarray:
+        """Return how far each k is behind by bounds alone; divide the labels if that is needed."""
+        most, best, guess = self._find_bounds(stand, slow)
+        matters = slow & (best - most < BEHIND)
+        if matters.any() and self._may_divide:
+            look = stand.looks[int(np.argmax(np.where(matters, guess, -np.inf)))]
+            self.division, at_least = _divide(self.simulation, self.target, look, self.max_sweeps)
+            best, self._may_divide = max(best, at_least), False
+        # Bounds that contradict each other, the ladder being off, exclude nothing.
+        best = min(best, most.max())
+        return best - most if np.isfinite(best) else np.zeros(len(most))
+
+    def _find_bounds(
+        self, stand: Standing, slow: np.ndarray
+    ) -> tuple[np.ndarray, float, np.ndarray]:
+        """Return upper bounds on the log posterior of each k, a lower one on the largest, guesses.
+
+        Every stretch between slow k is placed by log Z itself at one of its k. The guess is for
+        slow k: a bound is off by about so much divided by k.
+        """
+        bounds = np.array([bound_posterior(self.target, k) for k in self.ks.tolist()])
+        most, best, off = bounds.copy(), -np.inf, 0.0
+        fast = np.flatnonzero(~slow)
+        for stretch in np.split(fast, np.flatnonzero(np.diff(fast) > 1) + 1):
+            if len(stretch) == 0:
+                continue
+            score = stand.score[:, stretch]
+            placed = [at for at in stretch if self._log_z.get(int(self.ks[at])) is not None]
+            top = int(placed[0] if placed else stretch[np.argmax(score[0])])
+            log_z = self._find_log_z(stand.looks[top].pair)
+            if log_z is None:
+                continue
+            absolute = score + (stand.masses[:, top] - log_z - stand.score[:, top])[:, None]
+            error = 4 * find_error(absolute) + np.abs(stand.doubt[stretch] - stand.doubt[top])
+            most[stretch] = np.minimum(most[stretch], absolute[0] + error)
+            at = int(np.argmax(absolute[0] - error))
+            if absolute[0, at] - error[at] > best:
+                best = float(absolute[0, at] - error[at])
+                off = (bounds[stretch[at]] - absolute[0, at]) * self.ks[stretch[at]]
+        return most, best, bounds - off / self.ks
+
+    def _find_log_z(self, pair: ChainPair) -> np.ndarray | None:
+        """Return log Z at a pair, roughly; None if a transition lies on the way."""
+        k = pair.k
+        if k not in self._log_z:
+            self._log_z[k] = log_z_from_zero(
+                self.simulation, pair, _ROUGH, _MAX_SWEEPS, (k, Purpose.LOG_Z_ROUGHLY)
+            )
+        return self._log_z[k]
 
 
 def _find_ends(behind: np.ndarray, slow: np.ndarray) -> tuple[int, int]:
@@ -242,25 +397,21 @@ def _find_ends(behind: np.ndarray, slow: np.ndarray) -> tuple[int, int]:
 
 
 def find_ridge(
-    simulation: Simulation,
-    target: LogPosterior,
-    search: tuple[int, ...],
-    stage: int,
-    k_and_beta: tuple[int, float],
+    simulation: Simulation, target: LogPosterior, stage: int, place: tuple[int, float]
 ) -> float:
     """Find the top of the posterior at k, by Newton steps kept within a bracket.
 
     Where the prior is flat, that is where E[S_k] is the observed S_k. To within about a posterior
     standard deviation of beta; nothing later needs more.
     """
-    k, beta = k_and_beta
+    k, beta = place
     low, high = target.limits[k]
     beta, initial = float(np.clip(beta, low, high)), target.labels[simulation.layout.order]
     for turn in range(_MAX_SEARCH if low < high else 0):
         pair = simulation.pair(
             Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE
         )
-        simulation.run(pair, search[min(turn, len(search) - 1)])
+        simulation.run(pair, _SEARCH)
         mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
         margin = 0.5 / np.sqrt(variance)
         step = target.find_step(k, beta, mean, variance)
@@ -272,95 +423,9 @@ def find_ridge(
         beta = proposal if low <= proposal <= high else (low + high) / 2
         initial = pair.labels
         # The pilot that comes next need not be nearer than a share of what is close.
-        if turn + 1 >= len(search) and abs(step) < max(2 * margin, _CLOSE / 6):
+        if abs(step) < max(2 * margin, _CLOSE / 6):
             break
     return float(np.clip(beta, *target.limits[k]))
-
-
-def _look(
-    simulation: Simulation,
-    target: LogPosterior,
-    new: np.ndarray,
-    betas: np.ndarray,
-    ks: np.ndarray,
-    stage: int,
-    division: Division | None,
-) -> dict[int, Look]:
-    """Look at the k that are new among ``ks``, near their ridges."""
-    before, after = np.append(ks[0], ks[:-1]), np.append(ks[1:], ks[-1])
-
-    def run(k_and_beta: tuple[int, float]) -> Look:
-        k, beta = k_and_beta
-        at = np.searchsorted(ks, k)
-        columns = target.ks[(target.ks >= before[at]) & (target.ks <= after[at])]
-        if division is not None:
-            pilots = tuple(
-                simulation.pilot(
-                    Setting.at(beta, k), columns, (stage, k, Purpose.PILOT_OF_PHASE + phase),
-                    whole=columns, window=window,
-                )
-                for phase, window in enumerate(division.windows)
-            )  # fmt: skip
-            # A parabola carries log Z of a phase so far.
-            sd = min(k / np.sqrt(max(pilot.pair.variance(k), 1e-12)) for pilot in pilots)
-            return Look(pilots, float(beta), min(sd, MAX_REACH))
-        column = int(np.searchsorted(columns, k))
-        low, high = target.limits[k]
-        for turn in range(_MAX_TURNS):
-            pilot = simulation.pilot(
-                Setting.at(beta, k), columns, (stage, k, Purpose.PILOT + turn), whole=columns
-            )
-            _, mean, variance = (part[:, [column]] for part in pilot.pair.reweighted)
-            sd = float(1 / np.sqrt(max(variance[0, 0], 1e-12)))
-            step = target.find_step(k, beta, mean[0, 0], 1 / sd**2)
-            reach = min(max(3 * sd, _CLOSE), MAX_REACH)
-            top = float(np.clip(beta + np.clip(step, -reach, reach), *target.limits[k]))
-            is_near = abs(step) < max(_NEAR * sd, _CLOSE)
-            if pilot.is_split or is_near or abs(top - beta) < sd / 4:
-                break
-            # The search was too short to tell, as it is next to a transition.
-            low, high = (beta, high) if step > 0 else (low, beta)
-            beta = top if low < top < high else (low + high) / 2
-        # A third of a posterior standard deviation does not matter.
-        return Look((pilot,), top, sd * float(np.hypot(0.3, find_error(mean[:, 0]) * sd)))
-
-    # The longest, those of the largest k, first.
-    found = simulation.each(run, zip(new[::-1].tolist(), betas[::-1].tolist(), strict=True))
-    return {look.k: look for look in found}
-
-
-def _compare(
-    target: LogPosterior, looks: list[Look], division: Division | None, known: dict[tuple, Any]
-) -> Standing:
-    """Bridge from each look to the next, in every phase, and weigh the posterior at each."""
-    paths = []
-    for phase in range(len(looks[0].pilots)):
-        pairs = [look.pilots[phase].pair for look in looks]
-        names = [int(pair.keys[-1]) for pair in pairs]
-        for name, ends in zip(pairwise(names), pairwise(pairs), strict=True):
-            if name not in known:
-                known[name] = bridge(*ends)
-        paths.append([known[name] for name in pairwise(names)])
-    heights = np.array([add_up(path) for path in paths])
-    ks = np.array([look.k for look in looks])
-    if division is not None:
-        tied = looks[int(np.searchsorted(ks, division.pairs[0].k))]
-        heights = division.tie(ks, [pilot.pair for pilot in tied.pilots], heights)
-    masses, tops = [], []
-    for at, look in enumerate(looks):
-        # One phase weighs the same wherever its neighbours stand.
-        key = ("mass", int(look.pair.keys[-1]))
-        if division is not None or key not in known:
-            profile = look.profile(tuple(heights[:, :, at] - heights[0, :, at]))
-            panels = profile.find_panels(target)
-            top = look.top if division is None else profile.find_range(target, panels)[0]
-            known[key] = profile.log_total(target, panels), top
-        mass, top = known[key]
-        masses.append(mass)
-        tops.append(top)
-    doubt = add_up_doubt(paths)
-    found = np.column_stack(masses)
-    return Standing(found - heights[0], found, heights, doubt, np.array(tops))
 
 
 def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.ndarray:
@@ -387,44 +452,6 @@ def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.n
     return score[0, best] - score[0] - n_errors * error - np.abs(doubt - doubt[best])
 
 
-def _find_bounds(
-    simulation: Simulation,
-    target: LogPosterior,
-    looks: list[Look],
-    stand: Standing,
-    slow: np.ndarray,
-    known: dict[tuple, Any],
-) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return an upper bound on the log posterior of each k, a lower one on the largest, a guess.
-
-    Every stretch between slow k is placed by log Z itself at one of its k. What was found of log Z
-    is kept in ``known``. The guess is for slow k: a bound is off by about so much divided by k.
-    """
-    bounds = np.array([bound_posterior(target, look.k) for look in looks])
-    most, best, off = bounds.copy(), -np.inf, 0.0
-    fast = np.flatnonzero(~slow)
-    for stretch in np.split(fast, np.flatnonzero(np.diff(fast) > 1) + 1):
-        if len(stretch) == 0:
-            continue
-        score = stand.score[:, stretch]
-        placed = [at for at in stretch.tolist() if known.get((looks[at].k,)) is not None]
-        top = placed[0] if placed else int(stretch[np.argmax(score[0])])
-        k = looks[top].k
-        if (k,) not in known:
-            known[k,] = log_z_from_zero(
-                simulation, looks[top].pair, _ROUGH, _MAX_SWEEPS, (k, Purpose.LOG_Z_ROUGHLY)
-            )
-        if known[k,] is None:
-            continue
-        absolute = score + (stand.masses[:, top] - known[k,] - stand.score[:, top])[:, None]
-        error = 4 * find_error(absolute) + np.abs(stand.doubt[stretch] - stand.doubt[top])
-        most[stretch] = np.minimum(most[stretch], absolute[0] + error)
-        if np.max(absolute[0] - error) > best:
-            best, at = float(np.max(absolute[0] - error)), int(np.argmax(absolute[0] - error))
-            off = (bounds[stretch[at]] - absolute[0, at]) * looks[stretch[at]].k
-    return most, best, bounds - off / np.array([look.k for look in looks])
-
-
 def _divide(
     simulation: Simulation, target: LogPosterior, look: Look, max_sweeps: float
 ) -> tuple[Division | None, float]:
@@ -444,13 +471,13 @@ def _divide(
     while work:
         simulation.advance(work)
         curve = ladder.curve().select((slice(None), 0))
-        profile = Profile(k, ((curve,),), (1.0,), (np.zeros(N_REPLICATES),), look.top, look.error)
-        panels = profile.find_panels(target)
-        top = profile.find_range(target, panels)[0]
+        edges = target.place_edges(k, look.top, look.error)
+        profile = Profile(target, k, partial(_read_curve, curve), edges)
+        panels = profile.find_panels()
         if simulation.n_sweeps - before > most:
             break
         work = ladder.plan(partial(_allow_within, panels[0], panels[-1]))
-    total = profile.log_total(target, panels)
+    total, top = profile.log_total(), profile.find_top()
     best = float(total[0] - 4 * find_error(total))
     if isinstance(curve, Curve):
         return None, best
@@ -462,6 +489,10 @@ def _divide(
         pairs.append(rungs[at].pair)
         log_z.append(part.values[:, at])
     return Division(tuple(pair.window for pair in pairs), tuple(pairs), np.array(log_z)), best
+
+
+def _read_curve(curve: Curve | Coexistence, beta: np.ndarray, rows: slice) -> np.ndarray:
+    return curve.select(rows)(beta)
 
 
 def _allow_within(low: float, high: float, beta: np.ndarray) -> np.ndarray:
@@ -487,6 +518,11 @@ def bound_posterior(target: LogPosterior, k: int) -> float:
     return float(logsumexp(integrate(log_posterior, panels)[1]))
 
 
+def find_sd(pair: ChainPair) -> float:
+    """Return the posterior standard deviation of beta at the pair's k if the prior is flat."""
+    return min(float(pair.k / np.sqrt(max(pair.variance(pair.k), 1e-12))), MAX_REACH)
+
+
 def _distance(before: Look, after: Look) -> float:
     """Return the variance of D from the k of one look to that of the next, at the same beta."""
     ks = (before.k, after.k)
@@ -494,18 +530,6 @@ def _distance(before: Look, after: Look) -> float:
         float((pair.beta * (pair.series(ks[1]) / ks[1] - pair.series(ks[0]) / ks[0])).var())
         for pair in (pilot.pair for look in (before, after) for pilot in look.pilots)
     )
-
-
-def _smooth(looks: list[Look]) -> np.ndarray:
-    """Return where the ridge is at each k, from its neighbours too where chains are split."""
-    tops = np.array([look.top for look in looks])
-    if len(looks) < 5:
-        return tops
-    ks = np.array([look.k for look in looks])
-    with warnings.catch_warnings():
-        # On many points errors are so small that no spline comes as near as it should.
-        warnings.simplefilter("ignore", UserWarning)
-        return UnivariateSpline(np.log(ks), tops, [1 / look.error for look in looks])(np.log(ks))
 
 
 def _thin_out(ks: np.ndarray, ratio: float) -> np.ndarray:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.model import Prior
 from bayesknn.model.integration import find_panels, integrate, place_nodes
 from bayesknn.model.prior import find_prior_mass
@@ -44,17 +44,11 @@ class LogPosterior:
         """Return the log posterior at k, but for log Z, as a function of beta."""
         return lambda beta: beta / k * self.observed[k - 1] + self.log_prior(beta, k)
 
-    def find_panels(
-        self, k: int, log_z: Callable, centre: float, sd: float, n_panels: int = 1
-    ) -> np.ndarray:
-        """Put panels where the posterior of beta at k is, given log Z.
-
-        ``centre`` and ``sd`` say about where that is.
-        """
-        log_weight, mass = self.log_weight(k), self.masses[k]
+    def place_edges(self, k: int, centre: float, sd: float) -> np.ndarray:
+        """Return panels for a posterior at k whose mean and standard deviation these are, about."""
+        mass = self.masses[k]
         beside = np.clip(centre + sd * _BESIDE, mass.low, mass.high)
-        start = np.union1d(mass.panels(_N_PANELS), beside)
-        return find_panels(lambda beta: log_weight(beta) - log_z(beta), start, n_panels)
+        return np.union1d(mass.panels(_N_PANELS), beside)
 
     def find_step(self, k: int, beta: float, mean: float, variance: float) -> float:
         """Return how far from beta the posterior at k has its top, as a parabola of log Z has it.
@@ -65,12 +59,11 @@ class LogPosterior:
         if self.masses[k].is_flat:
             return float(newton)
 
-        def log_z(at: np.ndarray) -> np.ndarray:
-            return (at - beta) * (mean + (at - beta) / 2 * variance)
+        def log_z(at: np.ndarray, rows: slice) -> np.ndarray:
+            return ((at - beta) * (mean + (at - beta) / 2 * variance))[None]
 
-        sd = 1 / np.sqrt(variance)
-        nodes, _ = place_nodes(self.find_panels(k, log_z, beta + newton, sd))
-        return float(nodes[np.argmax(self.log_weight(k)(nodes) - log_z(nodes))] - beta)
+        edges = self.place_edges(k, beta + newton, 1 / np.sqrt(variance))
+        return Profile(self, k, log_z, edges).find_top() - beta
 
     def is_product(self) -> bool:
         """Whether the prior of beta is the same at every k, so that neighbours are alike."""
@@ -78,70 +71,40 @@ class LogPosterior:
 
 
 class Profile(NamedTuple):
-    """log Z(beta, k) at one k: in each phase of the labels an average of curves, those of anchors.
-
-    There is one phase, all labels, but at a first-order transition, where there are two and Z is
-    the sum over them.
+    """The posterior of beta at one k.
 
     Attributes
     ----------
+    target : LogPosterior
     k : int
-    phases : tuple of tuple of Curve or Coexistence
-        Of leading shape (n_replicates,): those of the anchors before k and after it.
-    shares : tuple of float
-        What each anchor counts; they sum to one.
-    rises : tuple of ndarray of shape (n_replicates,)
-        By how much log Z of each phase is above its curves; that of the first is zero.
-    centre, sd : float
-        Where the posterior of beta is, about.
+    log_z : callable
+        ``log_z(beta, rows)`` is log Z in some replicates, of shape (n_rows, n_betas).
+    edges : ndarray
+        The panels on which the posterior is looked for first.
     """
 
+    target: LogPosterior
     k: int
-    phases: tuple[tuple[Curve | Coexistence, ...], ...]
-    shares: tuple[float, ...]
-    rises: tuple[np.ndarray, ...]
-    centre: float
-    sd: float
+    log_z: Callable[[np.ndarray, slice], np.ndarray]
+    edges: np.ndarray
 
-    def log_z(self, beta: np.ndarray) -> np.ndarray:
-        """Return log Z, of shape (n_replicates, n_betas)."""
-        parts = [
-            sum(share * curve(beta) for share, curve in zip(self.shares, curves, strict=True))
-            + rise[:, None]
-            for curves, rise in zip(self.phases, self.rises, strict=True)
-        ]
-        return parts[0] if len(parts) == 1 else np.logaddexp(*parts)
+    def log_posterior(self, beta: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """Return the log posterior up to a constant, of shape (n_rows, n_betas)."""
+        return self.target.log_weight(self.k)(beta) - self.log_z(beta, rows)
 
-    def _first(self) -> Profile:
-        """Return the estimate alone, without its replicates."""
-        one = slice(1)
-        phases = tuple(tuple(curve.select(one) for curve in curves) for curves in self.phases)
-        return self._replace(phases=phases, rises=tuple(rise[one] for rise in self.rises))
-
-    def find_panels(self, target: LogPosterior, n_panels: int = 1) -> np.ndarray:
+    def find_panels(self, n_panels: int = 1) -> np.ndarray:
         """Put panels where the posterior of beta is."""
-        first = self._first()
-        return target.find_panels(
-            self.k, lambda beta: first.log_z(beta)[0], self.centre, self.sd, n_panels
-        )
+        return find_panels(lambda beta: self.log_posterior(beta, slice(1))[0], self.edges, n_panels)
 
-    def weigh(self, target: LogPosterior, panels: np.ndarray) -> np.ndarray:
+    def weigh(self, panels: np.ndarray) -> np.ndarray:
         """Return the log masses at the nodes of panels in each replicate."""
-        log_weight = target.log_weight(self.k)
-        return integrate(lambda beta: log_weight(beta) - self.log_z(beta), panels)[1]
+        return integrate(self.log_posterior, panels)[1]
 
-    def log_total(self, target: LogPosterior, panels: np.ndarray) -> np.ndarray:
+    def log_total(self) -> np.ndarray:
         """Return the log of the posterior's mass at k in every replicate, up to a constant."""
-        log_mass = self.weigh(target, panels)
-        top = log_mass.max(axis=1)
-        return top + np.log(np.exp(log_mass - top[:, None]).sum(axis=1))
+        return logsumexp(self.weigh(self.find_panels()), axis=1)
 
-    def find_range(
-        self, target: LogPosterior, panels: np.ndarray, depth: float = 0.0
-    ) -> tuple[float, float, float]:
-        """Return where the posterior of beta has its top, and ends within ``depth`` of that."""
-        nodes, _ = place_nodes(panels)
-        heights = target.log_weight(self.k)(nodes) - self._first().log_z(nodes)[0]
-        heavy = np.flatnonzero(heights >= heights.max() - depth)
-        ends = np.concatenate([panels[:1], nodes, panels[-1:]])
-        return float(nodes[np.argmax(heights)]), float(ends[heavy[0]]), float(ends[heavy[-1] + 2])
+    def find_top(self) -> float:
+        """Return where the posterior of beta is largest."""
+        nodes, _ = place_nodes(self.find_panels())
+        return float(nodes[np.argmax(self.log_posterior(nodes, slice(1))[0])])

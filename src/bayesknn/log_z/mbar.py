@@ -1,0 +1,173 @@
+"""log Z at any setting from all draws of many: MBAR, as a sample from their mixture (Section 3.3).
+
+With ``u_j`` the log weight of a labelling at setting j and ``a_j`` the number of independent draws
+that its chains are worth, all records together are a sample from the mixture
+``m = sum over j of a_j exp(u_j - f_j)``, f being log Z. So
+
+    ``exp(f_t) = sum over records d of w_d exp(u_t(d)) / m(d)``
+
+at any target t, a record of j weighing ``w = a_j / (records of j)``, and f at the settings
+themselves is where the formula gives itself back: the minimum of a convex function of f (Shirts
+and Chodera 2008, "Statistically optimal analysis of samples from multiple equilibrium states").
+Two settings give Bennett's ratio, one gives importance sampling.
+
+The records of each pair of chains are shifted by what the mean of S given the clusters differs from
+their own: that has the same mean and less noise. Errors are to first order in the change of every
+record's weight when batches are resampled, with the changes that this makes to f and to the shifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from bayesknn.log_z.chains import ChainPair, Setting
+from bayesknn.log_z.resampling import N_REPLICATES
+
+# Newton's method ends where no f moves by more; it has so many steps.
+_CLOSE, _MAX_STEPS = 1e-6, 100
+
+
+class Sampled(NamedTuple):
+    """Chains at a setting, and what they are worth."""
+
+    pair: ChainPair
+    memory: float
+
+    @property
+    def worth(self) -> float:
+        """Independent draws that the records are worth."""
+        records = self.pair.of_labels.shape[0] * self.pair.n_records
+        return records * self.pair.thin / max(self.memory, self.pair.thin)
+
+
+class Combined(NamedTuple):
+    """log Z, up to a constant that is common to all, from all records.
+
+    Attributes
+    ----------
+    of_sampled : ndarray of shape (n_replicates, n_sampled)
+        At the settings of the chains.
+    of_targets : ndarray of shape (n_replicates, n_targets)
+    n_effective : ndarray of shape (n_targets,)
+        Independent draws at each target that its estimate is worth.
+    """
+
+    of_sampled: np.ndarray
+    of_targets: np.ndarray
+    n_effective: np.ndarray
+
+
+def combine(
+    sampled: Sequence[Sampled], targets: Sequence[Setting], start: np.ndarray | None = None
+) -> Combined:
+    """Return log Z at the settings of pairs of chains and at targets, in every replicate.
+
+    Parameters
+    ----------
+    sampled : sequence of Sampled
+        Their pairs keep whole records of S at the same k, among them those of all settings.
+    targets : sequence of Setting
+    start : ndarray of shape (n_sampled,), optional
+        A guess of log Z at the pairs' settings.
+    """
+    pairs = [each.pair for each in sampled]
+    worth = np.array([each.worth for each in sampled])
+    ks, n = pairs[0].whole, len(pairs)
+    rates = read_rates([*(pair.setting for pair in pairs), *targets], ks)
+    surplus = [pair.of_clusters - pair.of_labels for pair in pairs]
+    records = [
+        (pair.of_labels + away.mean(axis=(0, 1))).reshape(-1, len(ks))
+        for pair, away in zip(pairs, surplus, strict=True)
+    ]
+    sizes = np.array([len(part) for part in records])
+    own = [part @ rates[:n].T for part in records]
+    f = _guess(own) if start is None else start
+    f = solve(np.concatenate(own), np.repeat(worth / sizes, sizes), worth, f)
+    log_m = [logsumexp(u - f, axis=1, b=worth) for u in own]
+    # Terms of the targets' sums are taken beside the largest, so that none overflows.
+    top = np.max(
+        [(x @ rates[n:].T - m[:, None]).max(axis=0) for x, m in zip(records, log_m, strict=True)], 0
+    )
+    f = np.append(f, top)
+
+    # exp(u - f) / m of every record, and the sums of it: all are linear in it, so that the targets'
+    # are divided by their totals at the end. ``second`` holds the sums of products.
+    change, second = np.zeros((N_REPLICATES, len(rates))), np.zeros((len(rates), n))
+    totals, squares = np.zeros(len(rates)), np.zeros(len(rates))
+    for pair, a, x, m, away in zip(pairs, worth, records, log_m, surplus, strict=True):
+        p = np.exp(x @ rates.T - f - m[:, None])
+        averages = a * pair.resample(p.reshape(*pair.of_labels.shape[:2], -1))
+        products = a / len(x) * p.T @ p[:, :n]
+        totals += averages[0]
+        squares += a / len(x) * np.square(p).sum(axis=0)
+        second += products
+        change += averages - averages[0]
+        # What another shift does to a record's own weight, and to the mixture.
+        shift = pair.resample(away)
+        shift = (shift - shift[0] + np.outer(pair.unseen(2), ks)) @ rates.T
+        change += shift * averages[0] - shift[:, :n] * worth @ products.T
+    totals[:n] = 1.0
+    f, change, second = f + np.log(totals), change / totals, second / totals[:, None]
+    # How f at the pairs' settings follows; the first of them stays where it is.
+    follows = np.zeros((N_REPLICATES, n))
+    if n > 1:
+        hessian = np.diag(worth) - worth[:, None] * second[:n] * worth
+        follows[:, 1:] = np.linalg.lstsq(hessian[1:, 1:], (change[:, 1:n] * worth[1:]).T)[0].T
+    found = f + change + follows * worth @ second.T
+    return Combined(f[:n] + follows, found[:, n:], (totals**2 / squares)[n:])
+
+
+def read_rates(settings: Sequence[Setting], ks: np.ndarray) -> np.ndarray:
+    """Return the rate of each S_k at each setting, of shape (n_settings, n_k)."""
+    rates = np.zeros((len(settings), len(ks)))
+    for row, setting in zip(rates, settings, strict=True):
+        np.add.at(row, np.searchsorted(ks, setting.ks), setting.rates)
+    return rates
+
+
+def solve(
+    log_weights: np.ndarray, weights: np.ndarray, worth: np.ndarray, start: np.ndarray
+) -> np.ndarray:
+    """Find log Z at the settings that were sampled; that of the first is left at its start.
+
+    Newton's method on ``sum over d of w_d log m(d) + sum over j of a_j f_j``, which is convex. Far
+    away, and where a step of it leads up, the formula is put into itself once, which leads down.
+    """
+    f = np.array(start, dtype=np.float64)
+    following, lowest = f, np.array(np.inf)
+    for _ in range(_MAX_STEPS):
+        terms = log_weights - f
+        top = terms.max(axis=1, keepdims=True)
+        np.exp(terms - top, out=terms)
+        terms *= worth
+        m = terms.sum(axis=1, keepdims=True)
+        height = weights @ (np.log(m) + top)[:, 0] + worth @ f
+        if height > lowest + 1e-9 * abs(lowest):
+            f, lowest = following, np.array(np.inf)
+            continue
+        terms /= m
+        counts = weights @ terms
+        moves = np.log(np.maximum(counts, 1e-300) / worth)
+        following, lowest = f + moves - moves[0], height
+        if np.abs(moves).max() > 1.0:
+            f = following
+            continue
+        hessian = np.diag(counts) - (terms * weights[:, None]).T @ terms
+        step = np.zeros(len(f))
+        step[1:] = np.linalg.lstsq(hessian[1:, 1:], (counts - worth)[1:])[0]
+        f = f + step
+        if np.abs(step).max() < _CLOSE:
+            break
+    return f
+
+
+def _guess(log_weights: list[np.ndarray]) -> np.ndarray:
+    """Return log Z by the trapezium rule from each pair to the next."""
+    means = np.array([part.mean(axis=0) for part in log_weights])
+    at, after = np.arange(len(means) - 1), np.arange(1, len(means))
+    rises = means[at, after] - means[at, at] + means[after, after] - means[after, at]
+    return np.append(0.0, np.cumsum(rises / 2))

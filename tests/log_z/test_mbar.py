@@ -1,0 +1,130 @@
+"""All draws together: against exact log Z, a slow twin, and the errors that are claimed."""
+
+import functools
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels.memory_layout import lay_out_in_memory
+from bayesknn.log_z.chains import ChainPair, Setting
+from bayesknn.log_z.mbar import Sampled, combine, solve
+from bayesknn.model import BoltzmannModel, log_normalizer_exact
+
+KS = [1, 2, 3, 4]
+
+
+@functools.cache
+def small_model(at):
+    """Return a model of a few dozen points, with two to four classes, with and without weights."""
+    rng = np.random.default_rng([3, at])
+    n_classes = 2 + at % 3
+    weights = None if at % 4 else rng.uniform(0.7, 1.3, size=n_classes)
+    graph = NeighborGraph.from_points(rng.normal(size=(int(rng.integers(16, 40)), 2)), k_max=4)
+    return BoltzmannModel(graph, n_classes, weights)
+
+
+def make_chains(model, settings, seed, n_records=400):
+    layout = lay_out_in_memory(model.graph, 4)
+    pairs = [
+        ChainPair(model, layout, setting, KS, seeds, whole=KS, length=20)
+        for setting, seeds in zip(
+            settings, np.random.SeedSequence(seed).spawn(len(settings)), strict=True
+        )
+    ]
+    for pair in pairs:
+        pair.advance(n_records)
+    return [Sampled(pair, max(pair.memory, 2.0)) for pair in pairs]
+
+
+# Two k, one between them and one beyond, at beta between the chains' and a little beyond.
+SETTINGS = [Setting.at(beta, k) for k in (2, 4) for beta in (0.9, 1.3)]
+TARGETS = [Setting.at(beta, k) for k in (2, 3, 4) for beta in (0.8, 1.1, 1.4)]
+
+
+@functools.cache
+def find_exact(at):
+    """Return exact log Z at the targets less that at the first chains."""
+    model = small_model(at)
+    values = [
+        log_normalizer_exact(
+            model.graph, each.beta, each.ks[0], model.n_classes, model.class_weight
+        )
+        for each in (SETTINGS[0], *TARGETS)
+    ]
+    return np.array(values[1:]) - values[0]
+
+
+def find_scores(at, seed):
+    """Return standard scores of log Z at the targets less that at the first chains."""
+    found = combine(make_chains(small_model(at), SETTINGS, [at, seed]), TARGETS)
+    assert found.n_effective.min() > 20
+    differences = found.of_targets - found.of_sampled[:, :1]
+    return (differences[0] - find_exact(at)) / differences[1:].std(axis=0)
+
+
+@pytest.mark.parametrize("n_models", [8, pytest.param(24, marks=pytest.mark.slow)])
+def test_log_z_is_exact_within_errors_that_mean_what_they_say(n_models):
+    """Scores of one run hang together: nine of them are worth about four."""
+    z = np.array([find_scores(at, seed) for at in range(n_models) for seed in range(4)])
+    spread, allowed = np.sqrt(np.mean(z**2)), 3 / np.sqrt(2 * 4 * len(z))
+    assert 0.85 - allowed < spread < 1.1 + allowed
+    assert np.abs(z).max() < 5
+    assert abs(z.mean()) < 4 / np.sqrt(len(z))
+    # Errors times .6 are found out.
+    assert spread / 0.6 > 1.1 + allowed
+
+
+def solve_slowly(log_weights, weights, worth):
+    """Put the formula into itself until it gives itself back."""
+    f = np.zeros(log_weights.shape[1])
+    for _ in range(5000):
+        log_m = logsumexp(log_weights - f, axis=1, b=worth)
+        f = logsumexp(log_weights - log_m[:, None], axis=0, b=weights[:, None])
+        f -= f[0]
+    return f
+
+
+def test_newton_finds_what_the_formula_gives_back():
+    rng = np.random.default_rng(0)
+    centres, worth = np.array([0.0, 1.0, 2.5, 3.0]), np.array([30.0, 100.0, 60.0, 45.0])
+    x = np.concatenate([rng.normal(centre, 1.0, size=80) for centre in centres])
+    log_weights = -((x[:, None] - centres) ** 2) / 2 + [0.0, 3.0, -2.0, 40.0]
+    weights = np.repeat(worth / 80, 80)
+    expected = solve_slowly(log_weights, weights, worth)
+    for start in (np.zeros(4), 30 * rng.normal(size=4)):
+        found = solve(log_weights, weights, worth, start)
+        assert np.allclose(found - found[0], expected, atol=1e-5)
+
+
+def test_two_settings_give_bennetts_ratio():
+    """Where E0[1 / (1 + exp(c - D))] = E1[1 / (1 + exp(D - c))] for chains worth the same."""
+    model = small_model(1)
+    sampled = make_chains(model, [Setting.at(1.0, 2), Setting.at(1.2, 3)], 0)
+    sampled = [each._replace(memory=2.0) for each in sampled]
+    c = np.diff(combine(sampled, []).of_sampled[0])[0]
+    shares = []
+    for each in sampled:
+        away = (each.pair.of_clusters - each.pair.of_labels).mean(axis=(0, 1))
+        s = each.pair.of_labels + away
+        shares.append(1.2 / 3 * s[..., 2] - 1.0 / 2 * s[..., 1])
+    gap = np.mean(1 / (1 + np.exp(c - shares[0]))) - np.mean(1 / (1 + np.exp(shares[1] - c)))
+    assert abs(gap) < 1e-6
+
+
+def test_a_setting_between_two_k_is_one_like_any_other():
+    model = small_model(1)
+    between = Setting((2, 4), (0.25, 0.15))
+    ends = [Setting.at(1.0, 2), Setting.at(1.2, 4)]
+    direct = combine(make_chains(model, ends, 0), []).of_sampled
+    by_way = combine(make_chains(model, [ends[0], between, ends[1]], 1), []).of_sampled
+    difference = np.diff(direct)[:, 0] - (by_way[:, 2] - by_way[:, 0])
+    assert abs(difference[0]) < 5 * np.hypot(direct[1:, 1].std(), by_way[1:, 2].std())
+
+
+def test_few_draws_are_told():
+    sampled = make_chains(small_model(1), [Setting.at(1.0, 2)], 0)
+    near, far = combine(sampled, [Setting.at(1.0, 2), Setting.at(3.0, 2)]).n_effective
+    assert near == pytest.approx(sampled[0].worth)
+    assert far < near / 20

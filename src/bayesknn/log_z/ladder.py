@@ -392,14 +392,18 @@ def log_z_from_zero(
     tolerance: float,
     max_sweeps: float,
     key: tuple[int, ...],
+    may_be_slow: bool = True,
 ) -> np.ndarray | None:
     """Return log Z at a pair of chains by bridges from beta = 0, in every replicate.
 
     With as many pairs between as the bridges need, which run until the error meets the tolerance
     or ``max_sweeps`` are made; then what is left to doubt is part of the error. None if a
-    first-order transition lies on the way.
+    first-order transition lies on the way, or chains that may be at one: they cross so rarely that
+    their means are off by more than their errors say.
     """
     model, k = simulation.model, last.k
+    # Two classes without weights have a continuous transition: slow chains cross all the same.
+    may_be_slow |= model.n_classes == 2 and model.class_weight is None
     start = model.n_points * np.log(model.n_classes)
     if last.beta == 0.0:
         return np.full(N_REPLICATES, start)
@@ -410,7 +414,7 @@ def log_z_from_zero(
     n_steps = max(2, int(np.ceil(last.beta / _FIRST_STEP)))
     path = simulation.each(run, np.linspace(0.0, last.beta, n_steps + 1)[:-1])
     while True:
-        if any(pilot.is_split for pilot in path):
+        if any(pilot.is_split or (pilot.is_slow and not may_be_slow) for pilot in path):
             return None
         pairs = [*(pilot.pair for pilot in path), last]
         steps = bridge_all(pairs)
@@ -466,12 +470,13 @@ def log_z_at(
     simulation: Simulation, pair: ChainPair, beta_max: float, tolerance: float, max_sweeps: float
 ) -> np.ndarray:
     """Return log Z at a pair of chains: from beta = 0, or from both ends past a transition."""
-    found = log_z_from_zero(simulation, pair, tolerance, max_sweeps, (Purpose.LOG_Z,))
+    key = (Purpose.LOG_Z,)
+    found = log_z_from_zero(simulation, pair, tolerance, max_sweeps, key, may_be_slow=False)
     if found is not None:
         return found
     pilots = place_pilots(simulation, pair.k, pair.k, beta_max)
     before = simulation.n_sweeps
-    ladder = Ladder(simulation, pilots, [pair.k], beta_max, max_sweeps)
+    ladder = Ladder(simulation, pilots, [pair.k], beta_max, max_sweeps, divide=True)
     work = ladder.first_work()
     while work and simulation.n_sweeps - before < max_sweeps:
         simulation.advance(work)

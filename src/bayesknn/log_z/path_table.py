@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import seeds_for
@@ -124,13 +124,6 @@ def path_table(
         raise ValueError("beta_max must be positive, got 0.0")
     observed = None if labels is None else model.agreement(model.check_labels(labels))
     seeds = seeds_for(random_state, "log Z table", model.fingerprint)
-    shared: dict[str, Any] = {
-        "n_points": model.n_points,
-        "n_classes": model.n_classes,
-        "beta_max": beta_max,
-        "class_weight": model.class_weight,
-        "fingerprint": take_fingerprint(model.graph, k_max, model.n_classes, model.class_weight),
-    }
     with (
         progress("Following the path", verbose=verbose) as report,
         Simulation(model, seeds, n_jobs, report) as simulation,
@@ -143,27 +136,15 @@ def path_table(
         words = sampler.refine(observed, prior)
     for sentence in words:
         warnings.warn(sentence, MixingWarning, stacklevel=2)
-    if observed is not None:
-        scores = sampler.weigh(observed, prior)[0]
-        probabilities = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
-        shared["k_probabilities"] = probabilities[0]
-        shared["k_probabilities_error"] = find_error(probabilities)
-    closure = np.full(k_max, np.nan)
-    for k, ladder in sampler.ladders.items():
-        closure[k - 1] = ladder.closure()
-    betas = sampler.betas
-    rows = [sampler.derivatives(k, betas) for k in range(1, k_max + 1)]
-    values, means, slopes = (np.stack(part, axis=1) for part in zip(*rows, strict=True))
     return PathTable(
-        **shared,
-        betas=betas,
-        log_normalizers=values,
-        means=means,
-        slopes=slopes,
-        closure=closure,
-        is_exact=np.arange(1, k_max + 1) <= n_exact,
+        n_points=model.n_points,
+        n_classes=model.n_classes,
+        beta_max=beta_max,
+        class_weight=model.class_weight,
+        fingerprint=take_fingerprint(model.graph, k_max, model.n_classes, model.class_weight),
         n_sweeps=simulation.n_sweeps,
         warnings=tuple(words),
+        **sampler.tabulate(observed, prior),
     )
 
 
@@ -305,9 +286,30 @@ class PathSampler:
             allowed[k] = allow
         return allowed
 
+    def tabulate(self, observed: np.ndarray | None, prior: Prior) -> dict[str, np.ndarray]:
+        """Return the arrays of a table, by the names of its fields."""
+        ks = range(1, max([*self.known, *self.ladders]) + 1)
+        rows = [self.derivatives(k, self.betas) for k in ks]
+        values, means, slopes = (np.stack(part, axis=1) for part in zip(*rows, strict=True))
+        arrays = {
+            "betas": self.betas,
+            "log_normalizers": values,
+            "means": means,
+            "slopes": slopes,
+            "closure": np.array(
+                [self.ladders[k].closure() if k in self.ladders else np.nan for k in ks]
+            ),
+            "is_exact": np.isin(ks, list(self.known)),
+        }
+        if observed is not None:
+            probabilities = softmax(self.weigh(observed, prior)[0], axis=1)
+            arrays["k_probabilities"] = probabilities[0]
+            arrays["k_probabilities_error"] = find_error(probabilities)
+        return arrays
+
     def weigh(self, observed: np.ndarray, prior: Prior) -> tuple[np.ndarray, ...]:
         """Return log P(k | y) up to a constant, (n_replicates, n_k), and where its beta lies."""
-        n_k = len(self.known) + sum(self._covers())
+        n_k = max([*self.known, *self.ladders])
         scores = np.full((N_REPLICATES, n_k), -np.inf)
         low, high = np.zeros(n_k), np.full(n_k, self.beta_max)
         for k, mass in find_prior_mass(prior).items():
@@ -327,10 +329,6 @@ class PathSampler:
         log_z = self.derivatives(k, beta, 1, slice(0, 1) if rows == 0 else rows)[0]
         log_posterior = slope * beta + prior.log_density(beta, k) - log_z
         return log_posterior[0] if rows == 0 else log_posterior
-
-    def _covers(self) -> list[int]:
-        feet = list(self.ladders)
-        return [b - a for a, b in zip(feet, feet[1:], strict=False)] + [1] * bool(feet)
 
     @property
     def betas(self) -> np.ndarray:

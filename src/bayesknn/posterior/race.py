@@ -35,11 +35,12 @@ from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
 from bayesknn.posterior.ridge_target import LogPosterior, Profile
 
-# Values of k this far behind in log posterior are dropped.
+# Values of k this far behind in log posterior are dropped: fewer k against what they hold in all.
 BEHIND = 12.0
 # From one k of the first looks to the next: fewer looks against a best k that hides between two.
 _COARSE_RATIO = 1.35
-# Variance of D from one anchor to the next up to which reweighting speaks for the k between them.
+# Variance of D from one k to the next up to which their draws speak for those between: fewer chains
+# against fewer draws in between.
 _MAX_APART = 2.0
 # Steps of the search for the ridge: records taken at each after so many sweeps, steps at most and
 # how long. A search that ends early costs a pilot.

@@ -26,6 +26,9 @@ class Chains:
     def advance(self, n_records, run_all):
         self.n_records += n_records
 
+    def find_inflation(self, memory):
+        return 1.0
+
 
 @pytest.mark.parametrize(
     ("n_classes", "memory", "is_split", "least", "most", "is_slow"),

@@ -11,7 +11,7 @@ from bayesknn.log_z.chains import ChainPair
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
-from bayesknn.posterior.mesh import Mesh, _lengthen, judge
+from bayesknn.posterior.mesh import Mesh, _add_nodes, judge
 from bayesknn.posterior.race import Race, _fill_in, find_behind
 from bayesknn.posterior.ridge_target import LogPosterior
 from tests.model.graphs import ripley_graph
@@ -175,15 +175,17 @@ def test_chains_stand_between_k_that_do_not_overlap():
     assert len(ridge.profiles) >= 1 and np.isfinite(ridge.excess)
 
 
-def test_a_curve_goes_on_as_far_as_its_curvature_says():
-    nodes = np.linspace(1.0, 2.0, 6)
-    longer = _lengthen(nodes, 50 * nodes**2, np.array([True, False]), (0.0, BETA_MAX))
-    # A standard deviation is a tenth.
-    assert np.allclose(longer[:4], [0.72, 0.79, 0.86, 0.93])
-    assert np.array_equal(longer[4:], nodes)
-    assert _lengthen(nodes, 50 * nodes**2, np.array([True, True]), (1.0, 2.0)).tolist() == list(
-        nodes
-    )
+def test_a_curve_has_nodes_where_its_curvature_asks_for_them():
+    nodes, matters = np.linspace(1.0, 2.0, 6), np.ones(6, bool)
+    # A standard deviation is a half: the nodes are near enough, and the next are .35 away.
+    goes_on = np.array([True, False])
+    more = _add_nodes(nodes, 2 * nodes**2, matters, goes_on, (0.0, BETA_MAX))
+    assert np.allclose(more, [0.0, 0.3, 0.65, *nodes])
+    assert np.allclose(_add_nodes(nodes, 2 * nodes**2, matters, ~matters[:2], (1.0, 2.0)), nodes)
+    # It is a tenth: all are too far apart, but where it does not matter.
+    matters[3:] = False
+    more = _add_nodes(nodes, 50 * nodes**2, matters, ~goes_on & goes_on, (0.0, BETA_MAX))
+    assert np.allclose(more, [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0])
 
 
 def test_limits_are_the_ends_of_the_support():

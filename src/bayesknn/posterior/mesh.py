@@ -278,7 +278,8 @@ class Mesh:
         for at in np.flatnonzero(score > score.max() - _DEPTH).tolist():
             k, values = int(self.ks[at]), state.values[at]
             nodes, log_z = self.nodes[k], logsumexp(values, axis=0)
-            heights = softmax(self.target.log_weight(k)(nodes) - log_z)
+            log_posterior = self.target.log_weight(k)(nodes) - log_z
+            heights = np.exp(log_posterior - log_posterior.max())
             mass = heights * np.gradient(nodes)
             mass *= np.exp(score[at] - logsumexp(score)) / mass.sum()
             for phase, (part, n_draws) in enumerate(
@@ -289,11 +290,15 @@ class Mesh:
                     setting = Setting.at(nodes[int(np.argmax(rare))], k)
                     look = self.looks[int(np.argmin([abs(look.k - k) for look in self.looks]))]
                     work.append(self._make(phase, setting, look.pilots[phase]))
-            is_end = heights > np.exp(-_DEPTH) * heights.max()
-            if is_end[0] or is_end[-1]:
-                longer = _lengthen(nodes, log_z, is_end[[0, -1]], self.target.limits[k])
-                is_longer |= len(longer) > len(nodes)
-                self.nodes[k] = longer
+            # What the posterior could be beyond the ends, with the most that the prior has.
+            log_f = nodes / k * self.target.observed[k - 1] - log_z
+            log_top = log_f + self.target.masses[k].log_top
+            goes_on = log_top[[0, -1]] > log_posterior.max() - _DEPTH
+            goes_on |= log_f[[0, -1]] > log_f[[1, -2]]
+            self.nodes[k] = _add_nodes(
+                nodes, log_z, heights > np.exp(-_DEPTH), goes_on, self.target.limits[k]
+            )
+            is_longer |= len(self.nodes[k]) > len(nodes)
         self.simulation.advance(work)
         return is_longer or bool(work)
 
@@ -303,18 +308,25 @@ def _place_nodes(top: float, sd: float, limits: tuple[float, float]) -> np.ndarr
     return np.linspace(low, high, max(int(np.ceil((high - low) / (_STEP * sd))), 5) + 1)
 
 
-def _lengthen(
-    nodes: np.ndarray, log_z: np.ndarray, sides: np.ndarray, limits: tuple[float, float]
+def _add_nodes(
+    nodes: np.ndarray,
+    log_z: np.ndarray,
+    matters: np.ndarray,
+    goes_on: np.ndarray,
+    limits: tuple[float, float],
 ) -> np.ndarray:
-    """Add nodes below the first and above the last, as the curvature of log Z there says."""
+    """Add nodes where they are too far apart for the curvature of log Z, and beyond the ends."""
     steps = np.diff(nodes)
-    bends = np.maximum(np.diff(log_z, 2), 1e-12)[[0, -1]]
-    reach = _STEP * np.minimum(steps[[0, -1]] / np.sqrt(bends), MAX_REACH)
-    more = [nodes]
-    for end, sign, step in zip((0, -1), (-1, 1), reach, strict=True):
-        if sides[end]:
-            more.append(np.clip(nodes[end] + sign * step * np.arange(1, 5), *limits))
-    longer = np.sort(np.concatenate(more))
+    bends = np.diff(np.diff(log_z) / steps) / ((steps[1:] + steps[:-1]) / 2)
+    sds = 1 / np.sqrt(np.maximum(bends, 1e-12))
+    sds = np.minimum(np.concatenate([sds[:1], sds, sds[-1:]]), MAX_REACH)
+    wide = steps > np.minimum(sds[1:], sds[:-1])
+    wide &= matters[1:] | matters[:-1]
+    more = [nodes, nodes[:-1][wide] + steps[wide] / 2]
+    for end, sign in ((0, -1), (-1, 1)):
+        if goes_on[end]:
+            more.append(nodes[end] + sign * _STEP * sds[end] * np.arange(1, 5))
+    longer = np.sort(np.clip(np.concatenate(more), *limits))
     return longer[np.append(True, np.diff(longer) > 1e-6 * steps.min())]
 
 

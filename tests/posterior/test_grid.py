@@ -62,7 +62,7 @@ def p_value_of_ridge(*arguments, shift=0.0):
     return p_value
 
 
-# In the last two pillars stand at some k only, and the others are reached by tilting.
+# In the last two chains stand at some k only, and their draws speak for the others.
 @pytest.mark.parametrize(
     "arguments", [(2,), (3,), (2, 60, 4, 1.2, True), (2, 16, 12), (3, 11, 9, 1.2, True)]
 )

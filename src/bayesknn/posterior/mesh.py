@@ -24,6 +24,7 @@ from bayesknn.log_z.chains import WARMUP, ChainPair, Setting, find_inflation
 from bayesknn.log_z.mbar import Sampled, combine
 from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
+from bayesknn.model.integration import place_nodes
 from bayesknn.posterior.race import BEHIND, MAX_REACH, Division, Look, find_sd
 from bayesknn.posterior.ridge_target import LogPosterior, Profile
 
@@ -62,6 +63,8 @@ class Weighed(NamedTuple):
     ----------
     profiles : list of Profile
         Of each k, with log Z up to a common constant.
+    panels : list of ndarray
+        Where the posterior of beta is at each k.
     score : ndarray of shape (n_replicates, n_k)
         The log posterior of each k, up to a constant.
     values : list of ndarray of shape (n_phases, n_nodes)
@@ -73,6 +76,7 @@ class Weighed(NamedTuple):
     """
 
     profiles: list[Profile]
+    panels: list[np.ndarray]
     score: np.ndarray
     values: list[np.ndarray]
     n_effective: list[np.ndarray]
@@ -255,17 +259,17 @@ class Mesh:
             values.append(np.split(found.of_targets + constant, ends, axis=1))
             n_effective.append(np.split(found.n_effective, ends))
             of_sampled.append(found.of_sampled + constant)
-        profiles = [
-            Profile(self.target, k, _interpolate(nodes, [part[at] for part in values]), nodes)
-            for at, (k, nodes) in enumerate(self.nodes.items())
-        ]
-        for at, profile in enumerate(profiles):
-            edges = np.append(self.target.masses[profile.k].panels(2), profile.edges)
-            edges = np.unique(np.clip(edges, profile.edges[0], profile.edges[-1]))
-            profiles[at] = profile._replace(edges=edges)
+        profiles, panels, scores = [], [], []
+        for at, (k, nodes) in enumerate(self.nodes.items()):
+            edges = np.clip(self.target.masses[k].panels(2), nodes[0], nodes[-1])
+            log_z = _interpolate(nodes, [part[at] for part in values])
+            profiles.append(Profile(self.target, k, log_z, np.union1d(nodes, edges)))
+            panels.append(profiles[at].find_panels())
+            scores.append(logsumexp(profiles[at].weigh(panels[at]), axis=1))
         return Weighed(
             profiles,
-            np.column_stack([profile.log_total() for profile in profiles]),
+            panels,
+            np.column_stack(scores),
             [np.array([part[at][0] for part in values]) for at in range(len(self.ks))],
             [np.array([part[at] for part in n_effective]) for at in range(len(self.ks))],
             of_sampled[0],
@@ -278,14 +282,17 @@ class Mesh:
         for at in np.flatnonzero(score > score.max() - _DEPTH).tolist():
             k, values = int(self.ks[at]), state.values[at]
             nodes, log_z = self.nodes[k], logsumexp(values, axis=0)
-            log_posterior = self.target.log_weight(k)(nodes) - log_z
-            heights = np.exp(log_posterior - log_posterior.max())
-            mass = heights * np.gradient(nodes)
-            mass *= np.exp(score[at] - logsumexp(score)) / mass.sum()
+            fine, widths = place_nodes(state.panels[at])
+            log_posterior = state.profiles[at].log_posterior(fine, slice(1))[0]
+            # The mass around each node, as a share of all.
+            mass = np.exp(log_posterior - log_posterior.max()) * widths
+            nearest = np.searchsorted((nodes[1:] + nodes[:-1]) / 2, fine)
+            mass = np.bincount(nearest, mass / mass.sum(), len(nodes))
+            share = np.exp(score[at] - logsumexp(score))
             for phase, (part, n_draws) in enumerate(
                 zip(values, state.n_effective[at], strict=True)
             ):
-                rare = np.where(n_draws < _FEW_DRAWS, mass * np.exp(part - log_z), 0.0)
+                rare = np.where(n_draws < _FEW_DRAWS, share * mass * np.exp(part - log_z), 0.0)
                 if rare.sum() > _LITTLE:
                     setting = Setting.at(nodes[int(np.argmax(rare))], k)
                     look = self.looks[int(np.argmin([abs(look.k - k) for look in self.looks]))]
@@ -296,7 +303,7 @@ class Mesh:
             goes_on = log_top[[0, -1]] > log_posterior.max() - _DEPTH
             goes_on |= log_f[[0, -1]] > log_f[[1, -2]]
             self.nodes[k] = _add_nodes(
-                nodes, log_z, heights > np.exp(-_DEPTH), goes_on, self.target.limits[k]
+                nodes, log_z, mass > np.exp(-_DEPTH), goes_on, self.target.limits[k]
             )
             is_longer |= len(self.nodes[k]) > len(nodes)
         self.simulation.advance(work)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
@@ -80,48 +79,14 @@ def test_ripley_normalizer(ripley, k, expected):
     np.testing.assert_allclose(value, expected, atol=1e-8)
     np.testing.assert_array_equal(error, 0.0)
     for beta, log_z in zip([1.0, 2.0, 4.0], expected, strict=True):
-        assert ripley.log_normalizer(beta, k) == pytest.approx(log_z, abs=1e-8)
+        assert ripley.table.log_normalizer(beta, k) == pytest.approx(log_z, abs=1e-8)
 
 
 @pytest.mark.parametrize("k", [2, 5])
 def test_interpolation_loses_nothing(ripley, k):
     betas = np.concatenate([np.linspace(0.0, 9.0, 37), [0.999999, 3.999, 40.0, 700.0]])
     direct = log_normalizer_exact(ripley.graph, betas, k, 2)
-    np.testing.assert_allclose(ripley.log_normalizer(betas, k), direct, rtol=1e-13)
-
-
-@given(problem=small, beta_max=st.sampled_from([None, 0.5, 4.0]))
-@settings(deadline=None, max_examples=30)
-def test_maximum_is_that_of_scipy(problem, beta_max):
-    graph, labels, n_classes, weights = problem
-    likelihood = ExactLikelihood(graph, labels, n_classes, weights)
-    maxima = likelihood.maximize_each_k(beta_max)
-    for k in range(1, graph.k_max + 1):
-        beta, log_value, at_bound = (column[k - 1] for column in maxima)
-        if at_bound and beta_max is None:
-            # All that is left at infinity is the choice among the most agreeable labellings.
-            assert beta == math.inf
-            assert log_value == pytest.approx(likelihood.log_density(300.0 * k, k), abs=1e-6)
-            continue
-        found = minimize_scalar(
-            lambda b, k=k: -likelihood.log_density(float(b), k),
-            bounds=(0.0, beta_max or 4.0 * beta + 1.0),
-            method="bounded",
-            options={"xatol": 1e-8},
-        )
-        assert log_value >= -found.fun - 1e-9
-        assert log_value == likelihood.log_density(beta, k)
-        assert at_bound == (beta == beta_max)
-    assert likelihood.maximize(beta_max).log_value == maxima.log_value.max()
-
-
-def test_classes_that_do_not_touch_run_off_to_the_bound():
-    graph = NeighborGraph.from_points([[0.0], [1.0], [2.0], [50.0], [51.0], [52.0]], k_max=2)
-    likelihood = ExactLikelihood(graph, [0, 0, 0, 1, 1, 1])
-    assert likelihood.maximize(beta_max=4.0).beta == 4.0
-    free = likelihood.maximize()
-    # Two components of two classes each: four labellings agree everywhere.
-    assert free == (1, math.inf, pytest.approx(-math.log(4)), True)
+    np.testing.assert_allclose(ripley.table.log_normalizer(betas, k), direct, rtol=1e-13)
 
 
 def test_normalizer_front():

@@ -19,14 +19,15 @@ from bayesknn.likelihood import (
     Likelihood,
     PseudoLikelihood,
     class_probabilities,
-    log_holmes_adams,
 )
 from tests.likelihood.twins import log_product, random_graph
 
 
 def total_over_labels(graph, beta, k, n_classes):
     every = product(range(n_classes), repeat=graph.n_points)
-    return sum(math.exp(log_holmes_adams(graph, y, beta, k, n_classes)) for y in every)
+    return sum(
+        math.exp(HolmesAdamsLikelihood(graph, y, n_classes).log_density(beta, k)) for y in every
+    )
 
 
 @given(beta=st.floats(0.0, 30.0))
@@ -47,10 +48,11 @@ def test_only_beta_zero_is_normalised():
 def test_every_k_and_one_k():
     rng = np.random.default_rng(5)
     graph, labels = random_graph(rng, 15, 5), rng.integers(3, size=15)
-    every = log_holmes_adams(graph, labels, 1.5, n_classes=3)
+    likelihood = HolmesAdamsLikelihood(graph, labels, 3)
+    every = likelihood.log_density_grid(1.5)
     each = [log_product(graph, labels, 1.5, k, 3, reverse=False) for k in range(1, 6)]
     np.testing.assert_allclose(every, each, rtol=1e-12)
-    assert log_holmes_adams(graph, labels, 1.5, 4, n_classes=3) == every[3]
+    assert likelihood.log_density(1.5, 4) == every[3]
 
 
 def test_a_symmetric_graph_gives_the_pseudo_likelihood_at_half_the_strength():
@@ -77,7 +79,7 @@ def test_ripley():
     counts = np.zeros((250, 2), int)
     for rank in range(maximum.k):
         counts[np.arange(250), ripley.y_train[graph.neighbors[rank]]] += 1
-    law = likelihood.conditional(maximum.beta, maximum.k)
+    law = likelihood.model.conditional(ripley.y_train, maximum.beta, maximum.k, "forward")
     np.testing.assert_array_equal(law, class_probabilities(counts, maximum.beta, maximum.k))
 
 

@@ -187,13 +187,6 @@ def test_probabilities_of_k_are_those_of_the_grid():
     assert 0 < table().k_probabilities_error.max() < 0.05
 
 
-def test_the_maximum_of_the_likelihood_is_that_of_the_exact_one():
-    found = CoherentLikelihood(exact_table_graph(), LABELS, table=exact_table()).maximize(4.0)
-    exact = ExactLikelihood(exact_table_graph(), LABELS).maximize(4.0)
-    assert found.k == exact.k
-    assert found.log_value == pytest.approx(exact.log_value, abs=1e-5)
-
-
 def test_without_a_table_it_says_what_to_do():
     with pytest.raises(ValueError, match="path_table"):
         CoherentLikelihood(GRAPH, LABELS).log_density(1.0, 1)

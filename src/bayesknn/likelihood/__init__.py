@@ -6,14 +6,11 @@
 routes that need none. Each of them offers what ``Likelihood`` says.
 """
 
-from bayesknn.likelihood.base import Likelihood, Maxima, Maximum
-from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.likelihood.exact import ExactLikelihood
-from bayesknn.likelihood.normalizer import LogNormalizer, log_normalizer
+from bayesknn.likelihood.base import Likelihood
+from bayesknn.likelihood.coherent import CoherentLikelihood, ExactLikelihood, log_normalizer
 from bayesknn.likelihood.products import (
     HolmesAdamsLikelihood,
     PseudoLikelihood,
-    log_holmes_adams,
     log_pseudo_likelihood,
 )
 from bayesknn.log_z import PathTable, path_table
@@ -24,13 +21,9 @@ __all__ = [
     "ExactLikelihood",
     "HolmesAdamsLikelihood",
     "Likelihood",
-    "LogNormalizer",
-    "Maxima",
-    "Maximum",
     "PathTable",
     "PseudoLikelihood",
     "class_probabilities",
-    "log_holmes_adams",
     "log_normalizer",
     "log_pseudo_likelihood",
     "path_table",

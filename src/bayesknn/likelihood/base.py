@@ -2,105 +2,25 @@
 
 The samplers and the grid of ``bayesknn.posterior`` ask for nothing but :class:`Likelihood`, so that
 each of them works with the pseudo-likelihood, with that of Holmes and Adams, and with the coherent
-model. :class:`BaseLikelihood` checks the graph and its labels and broadcasts over (beta, k): a
-likelihood is written by saying what one k gives.
+model. It checks the graph and its labels and broadcasts over (beta, k): a likelihood is written by
+saying what one k gives.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import BoltzmannModel, as_model
 from bayesknn.model.boltzmann import fingerprint
-from bayesknn.model.checks import check_beta, check_betas, check_label_vector
-
-# Where log Z comes from: it is part of what is computed exactly, or in a table, or is simulated
-# where the posterior is. A product of conditionals has none, and is concave in beta.
-LogZSource = Literal["none", "exact", "table", "ridge"]
+from bayesknn.model.checks import check_betas, check_label_vector
 
 
-class Maximum(NamedTuple):
-    """Where a likelihood is largest.
-
-    Attributes
-    ----------
-    k : int
-    beta : float
-    log_value : float
-        The log-likelihood there.
-    at_bound : bool
-        The likelihood still rises at ``beta_max``: ``beta`` is that bound, not a maximum. This is
-        what happens when no point is outvoted by its neighbours. Without a bound ``beta`` is then
-        infinite and ``log_value`` is the limit.
-    """
-
-    k: int
-    beta: float
-    log_value: float
-    at_bound: bool = False
-
-
-class Maxima(NamedTuple):
-    """Where a likelihood is largest for each k; entry k - 1 of each array belongs to k.
-
-    Attributes
-    ----------
-    beta, log_value : ndarray of shape (k_max,)
-    at_bound : ndarray of shape (k_max,), dtype bool
-        As in :class:`Maximum`.
-    """
-
-    beta: np.ndarray
-    log_value: np.ndarray
-    at_bound: np.ndarray
-
-    def best(self) -> Maximum:
-        """Return the maximum over k as well, the smallest k where several are equal."""
-        at = int(np.argmax(self.log_value))
-        return Maximum(
-            at + 1, float(self.beta[at]), float(self.log_value[at]), bool(self.at_bound[at])
-        )
-
-
-@runtime_checkable
-class Likelihood(Protocol):
-    """log f(labels | beta, k) for one set of labels on one graph."""
-
-    @property
-    def n_points(self) -> int:
-        """Number of training points, n."""
-        ...
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes, G."""
-        ...
-
-    @property
-    def k_max(self) -> int:
-        """Largest k served."""
-        ...
-
-    def log_density(self, beta: Any, k: Any) -> Any:
-        """Return log f(y | beta, k); beta and k broadcast, two scalars give a float."""
-        ...
-
-    def log_density_grid(self, betas: Any) -> np.ndarray:
-        """Return log f(y | beta, k) for every k, of shape (k_max, n_betas)."""
-        ...
-
-    def maximize(self, beta_max: float | None = None) -> Maximum:
-        """Return the maximum over k and beta in [0, beta_max]."""
-        ...
-
-
-class BaseLikelihood:
+class Likelihood:
     """One set of labels on one graph, and log f(y | beta, k) for all k of the graph.
 
     Parameters
@@ -117,7 +37,9 @@ class BaseLikelihood:
 
     # Whether it is the law of the model itself, or something that stands in for it.
     coherent = False
-    log_z_source: LogZSource = "exact"
+    # Where log Z comes from: a table, or it is simulated where the posterior is ("ridge"). A
+    # product of conditionals has none, and is concave in beta.
+    log_z_source: Literal["none", "table", "ridge"] = "table"
 
     def __init__(
         self,
@@ -221,42 +143,6 @@ class BaseLikelihood:
             values[at] = self._log_density_curve(flat, at + 1)
         return values.reshape(self.k_max, *betas.shape)
 
-    def maximize_each_k(self, beta_max: float | None = None) -> Maxima:
-        """Return the maximum over beta in [0, beta_max] for every k.
-
-        Parameters
-        ----------
-        beta_max : float, optional
-            Without it there is no bound; ``beta`` is then infinite where there is no maximum.
-
-        Returns
-        -------
-        Maxima
-        """
-        if beta_max is not None:
-            beta_max = check_beta(beta_max, "beta_max")
-            if beta_max == 0.0:
-                raise ValueError("beta_max must be positive, got 0.0")
-        upper = math.inf if beta_max is None else beta_max
-        found = list(self._climb_each_k(upper))
-        beta, log_value, at_bound = (np.array(column) for column in zip(*found, strict=True))
-        return Maxima(beta, log_value, at_bound)
-
-    def maximize(self, beta_max: float | None = None) -> Maximum:
-        """Return the maximum over every k and beta in [0, beta_max].
-
-        Parameters
-        ----------
-        beta_max : float, optional
-            Without it there is no bound; ``beta`` is then infinite where there is no maximum.
-
-        Returns
-        -------
-        Maximum
-            ``at_bound`` tells that the likelihood still rises there.
-        """
-        return self.maximize_each_k(beta_max).best()
-
     def _check_k(self, k: Any) -> int:
         k = self.graph.check_k(k)
         if k > self.k_max:
@@ -267,8 +153,4 @@ class BaseLikelihood:
         raise NotImplementedError
 
     def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
-        raise NotImplementedError
-
-    def _climb_each_k(self, upper: float) -> Iterator[tuple[float, float, bool]]:
-        """Yield (beta, log value, whether beta is the bound) for k = 1, 2, ..., k_max."""
         raise NotImplementedError

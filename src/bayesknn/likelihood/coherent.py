@@ -1,53 +1,34 @@
-"""The coherent likelihood, whose constant Z(beta, k) is not known (Section 2.2, eq. knn).
+"""The coherent likelihood, whose constant Z(beta, k) is not known in closed form (eq. knn).
 
-``log f(y | beta, k) = beta / k * S_k(y) - log Z(beta, k)``. The labels enter through S_k(y) alone.
-log Z comes from a table, or else from simulation along the ridge, which ``grid_posterior`` does:
-``log_z_source`` says which.
+``log f(y | beta, k) = beta / k * S_k(y) - log Z(beta, k)`` (Section 2.2). The labels enter through
+S_k(y) alone. log Z comes from a table: of path sampling (Section 3.3), or exact by variable
+elimination, on graphs whose width allows it, such as small ones, or real ones at small k. Without a
+table it is simulated where the posterior is, which ``grid_posterior`` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from numpy.polynomial.chebyshev import chebinterpolate
 
+from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.base import BaseLikelihood
+from bayesknn.likelihood.base import Likelihood
+from bayesknn.log_z import log_normalizer_path
+from bayesknn.model import BoltzmannModel, log_normalizer_exact
 
 
-class LogNormalizerTable(Protocol):
-    """What a table of log Z offers, however it was computed."""
-
-    @property
-    def k_max(self) -> int:
-        """Largest k it serves."""
-        ...
-
-    @property
-    def beta_max(self) -> float:
-        """Largest beta it serves."""
-        ...
-
-    def log_normalizer(self, beta: Any, k: int) -> Any:
-        """Return log Z at one k and one or more beta."""
-        ...
-
-
-class CoherentLikelihood(BaseLikelihood):
+class CoherentLikelihood(Likelihood):
     """One set of labels under the coherent model.
 
     Parameters
     ----------
-    graph : NeighborGraph
-    labels : array-like of shape (n,)
-        Integers in ``0..n_classes - 1``.
-    n_classes : int, optional
-        By default the largest label plus one.
-    class_weight : array-like of shape (n_classes,), optional
-        The weights a_g: a directed edge within class g counts a_g in place of 1.
-    table : PathTable, or object with ``log_normalizer(beta, k)``, optional
+    graph, labels, n_classes, class_weight
+        As in :class:`~bayesknn.likelihood.Likelihood`.
+    table : PathTable, or object with ``log_normalizer(beta, k)`` and ``k_max``, optional
         log Z on a range of (beta, k), however it was computed. A
         :class:`~bayesknn.likelihood.PathTable` of another graph is refused.
 
@@ -70,11 +51,11 @@ class CoherentLikelihood(BaseLikelihood):
 
     def __init__(
         self,
-        graph: NeighborGraph,
+        graph: NeighborGraph | BoltzmannModel,
         labels: Any,
         n_classes: int | None = None,
         class_weight: Any = None,
-        table: LogNormalizerTable | None = None,
+        table: Any = None,
     ):
         super().__init__(graph, labels, n_classes, class_weight)
         self.agreement = self.model.agreement(self.labels)
@@ -100,9 +81,9 @@ class CoherentLikelihood(BaseLikelihood):
         return values - values[0]
 
     def _log_density_at(self, beta: float, k: int) -> float:
-        return float(self._log_density_curve(np.array([beta]), k)[0])
+        return float(self._log_density_curve(beta, k))
 
-    def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
+    def _log_density_curve(self, betas: Any, k: int) -> Any:
         if self.table is None:
             raise ValueError(
                 "the coherent likelihood needs log Z: pass table=path_table(...), or use "
@@ -110,16 +91,152 @@ class CoherentLikelihood(BaseLikelihood):
             )
         return betas / k * self.agreement[k - 1] - self.table.log_normalizer(betas, k)
 
-    def _climb_each_k(self, upper: float) -> Iterator[tuple[float, float, bool]]:
-        if self.table is not None:
-            upper = min(upper, self.table.beta_max)
-        for k in range(1, self.k_max + 1):
-            # The log-likelihood is concave in beta, since log Z is convex.
-            found = minimize_scalar(
-                lambda beta, k=k: -self._log_density_at(float(beta), k),
-                bounds=(0.0, upper),
-                method="bounded",
-                options={"xatol": 1e-6},
-            )
-            at_bound = upper - found.x < 1e-5 * upper
-            yield float(found.x), float(-found.fun), bool(at_bound)
+
+class ExactLikelihood(CoherentLikelihood):
+    """The coherent likelihood of one set of labels with exact log Z, for every k of the graph.
+
+    The induced width of the graph must allow exact elimination at every k that is asked for; the
+    error message tells the width where it does not.
+
+    Parameters
+    ----------
+    graph, labels, n_classes, class_weight
+        As in :class:`~bayesknn.likelihood.Likelihood`.
+
+    Examples
+    --------
+    On a ring of n points and one neighbour, ``Z = (e^beta + 1)^n + (e^beta - 1)^n``:
+
+    >>> from math import e, log
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import ExactLikelihood
+    >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
+    >>> likelihood = ExactLikelihood(ring, [0, 0, 0, 1, 1])
+    >>> round(likelihood.log_density(1.0, 1), 6)
+    -3.587164
+    >>> round(3 - log((e + 1) ** 5 + (e - 1) ** 5), 6)
+    -3.587164
+    """
+
+    def __init__(
+        self,
+        graph: NeighborGraph | BoltzmannModel,
+        labels: Any,
+        n_classes: int | None = None,
+        class_weight: Any = None,
+    ):
+        super().__init__(graph, labels, n_classes, class_weight)
+        self.table, self.log_z_source = ExactTable(self.model), "table"
+
+
+class ExactTable:
+    """Exact log Z, kept for reuse.
+
+    For each k it is interpolated in beta by Chebyshev polynomials on [0, 1], [1, 2], [2, 4],
+    [4, 8], ..., each computed when it is first asked for. log Z is analytic in beta, so a modest
+    degree reaches rounding error.
+    """
+
+    def __init__(self, model: BoltzmannModel):
+        self.model, self.k_max = model, model.k_max
+        self._panels: dict[tuple[int, int], np.ndarray] = {}
+
+    def log_normalizer(self, beta: Any, k: int) -> Any:
+        """Return log Z at one k: a float, or an array of the shape of ``beta``."""
+        if isinstance(beta, float):
+            return self._log_normalizer_at(beta, k)
+        betas = np.asarray(beta)
+        values = [self._log_normalizer_at(b, k) for b in betas.ravel().tolist()]
+        return np.reshape(values, betas.shape)
+
+    def _log_normalizer_at(self, beta: float, k: int) -> float:
+        # beta = m * 2**panel with m in [1/2, 1), so that panel 1 is [1, 2).
+        panel = max(math.frexp(beta)[1], 0)
+        low, high = (0.0, 1.0) if panel == 0 else (2.0 ** (panel - 1), 2.0**panel)
+        if (k, panel) not in self._panels:
+            self._panels[k, panel] = self._interpolate(k, low, high)
+        return _sum_chebyshev(self._panels[k, panel], (2.0 * beta - low - high) / (high - low))
+
+    def _interpolate(self, k: int, low: float, high: float) -> np.ndarray:
+        """Return the Chebyshev coefficients of log Z between two beta."""
+        model = self.model
+
+        def log_z(x: Any) -> Any:
+            betas = 0.5 * (low + high + (high - low) * x)
+            return log_normalizer_exact(model.graph, betas, k, model.n_classes, model.class_weight)
+
+        # The degree is doubled until the last coefficients are as small as the rounding of log Z.
+        for degree in (32, 64, 128, 256, 512, 1024):
+            coefficients = chebinterpolate(log_z, degree)
+            if np.abs(coefficients[-4:]).max() <= 1e-14 * np.abs(coefficients).max():
+                break
+        return coefficients
+
+
+@kernel
+def _sum_chebyshev(coefficients, x):
+    """Sum the series at x in [-1, 1] by Clenshaw's recurrence."""
+    last = 0.0
+    before = 0.0
+    for degree in range(coefficients.size - 1, 0, -1):
+        last, before = coefficients[degree] + 2.0 * x * last - before, last
+    return coefficients[0] + x * last - before
+
+
+class LogNormalizer(NamedTuple):
+    """log Z(beta, k) and its standard error, each a float or an array of the shape of beta."""
+
+    value: Any
+    error: Any
+
+
+def log_normalizer(
+    graph: NeighborGraph,
+    beta: Any,
+    k: int,
+    n_classes: int,
+    method: str = "exact",
+    class_weight: Any = None,
+    **options: Any,
+) -> LogNormalizer:
+    """Compute log Z(beta, k), and how well it is known.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    beta : float or array-like
+    k : int
+    n_classes : int
+    method : {"exact", "path"}
+        ``"exact"``: variable elimination, for graphs of small width (small k). ``"path"``:
+        path sampling, for any graph; each call simulates, so ask for all beta at once, or make a
+        :func:`~bayesknn.likelihood.path_table` for all k.
+    class_weight : array-like of shape (n_classes,), optional
+    **options
+        Passed to the method: ``max_bytes`` for ``"exact"``; ``tolerance``, ``random_state`` and
+        ``n_jobs`` for ``"path"``.
+
+    Returns
+    -------
+    value : float, or ndarray of the shape of ``beta``
+    error : float, or ndarray of the shape of ``beta``
+        The Monte Carlo standard error; 0 for ``"exact"``.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import log_normalizer
+    >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
+    >>> value, error = log_normalizer(ring, beta=1.0, k=1, n_classes=2)
+    >>> round(value, 6), error
+    (6.587164, 0.0)
+    """
+    if method == "exact":
+        value = log_normalizer_exact(
+            graph, beta, k, n_classes, class_weight=class_weight, **options
+        )
+        return LogNormalizer(value, 0.0 if np.ndim(value) == 0 else np.zeros_like(value))
+    if method == "path":
+        found = log_normalizer_path(graph, beta, k, n_classes, class_weight, **options)
+        return LogNormalizer(*found)
+    raise ValueError(f"method must be 'exact' or 'path', got {method!r}")

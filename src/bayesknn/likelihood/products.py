@@ -23,25 +23,58 @@ neighbours.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.base import BaseLikelihood
+from bayesknn.likelihood.base import Likelihood
 from bayesknn.likelihood.deficits import Deficits, tabulate_deficits
 from bayesknn.model import BoltzmannModel
+from bayesknn.model.checks import check_beta
 
-_MAX_STEPS = 200
-# Newton's error after a step of this relative size is far below the rounding of the slope.
-_SMALL_STEP = 1e-9
 # Stands for an infinite strength, which would make nan of a deficit of zero.
 _HUGE = 1e300
 
 
-class ConditionalProduct(BaseLikelihood):
+class Maximum(NamedTuple):
+    """Where a likelihood is largest.
+
+    Attributes
+    ----------
+    k : int
+    beta : float
+    log_value : float
+        The log-likelihood there.
+    at_bound : bool
+        The likelihood still rises at ``beta_max``: ``beta`` is that bound, not a maximum. This is
+        what happens when no point is outvoted by its neighbours. Without a bound ``beta`` is then
+        infinite and ``log_value`` is the limit.
+    """
+
+    k: int
+    beta: float
+    log_value: float
+    at_bound: bool = False
+
+
+class Maxima(NamedTuple):
+    """Where a likelihood is largest for each k; entry k - 1 of each array belongs to k.
+
+    Attributes
+    ----------
+    beta, log_value : ndarray of shape (k_max,)
+    at_bound : ndarray of shape (k_max,), dtype bool
+        As in :class:`Maximum`.
+    """
+
+    beta: np.ndarray
+    log_value: np.ndarray
+    at_bound: np.ndarray
+
+
+class ConditionalProduct(Likelihood):
     """log prod_i P(y_i | the labels around i; beta, k).
 
     Subclasses say in ``direction`` whether the labels around i include those of the points that
@@ -62,22 +95,6 @@ class ConditionalProduct(BaseLikelihood):
     ):
         super().__init__(graph, labels, n_classes, class_weight)
         self._deficits = tabulate_deficits(self.model, self.labels, self.direction, n_jobs)
-
-    def conditional(self, beta: float, k: int) -> np.ndarray:
-        """Return every point's class probabilities given the labels around it.
-
-        The likelihood is the product of the probabilities of the points' own labels.
-
-        Parameters
-        ----------
-        beta : float
-        k : int
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
-        return self.model.conditional(self.labels, beta, k, self.direction)
 
     def _log_density_at(self, beta: float, k: int) -> float:
         return _log_product(self._deficits[k - 1], beta / k)
@@ -129,16 +146,51 @@ class ConditionalProduct(BaseLikelihood):
         width = k / math.sqrt(curvature) if curvature > 0.0 else math.inf
         return min(strength * k, upper), value, width
 
-    def _climb_each_k(self, upper: float) -> Iterator[tuple[float, float, bool]]:
-        start = 1.0
+    def maximize_each_k(self, beta_max: float | None = None) -> Maxima:
+        """Return the maximum over beta in [0, beta_max] for every k.
+
+        Parameters
+        ----------
+        beta_max : float, optional
+            Without it there is no bound; ``beta`` is then infinite where there is no maximum.
+
+        Returns
+        -------
+        Maxima
+        """
+        if beta_max is not None:
+            beta_max = check_beta(beta_max, "beta_max")
+            if beta_max == 0.0:
+                raise ValueError("beta_max must be positive, got 0.0")
+        upper = math.inf if beta_max is None else beta_max
+        start, found = 1.0, []
         for k, deficits in enumerate(self._deficits, start=1):
-            strength, *_ = _climb(deficits, start / k, upper / k, _SMALL_STEP, 0.0, -math.inf)
+            # Newton's error after so small a step is far below the rounding of the slope.
+            strength, *_ = _climb(deficits, start / k, upper / k, 1e-9, 0.0, -math.inf)
             at_bound = strength >= upper / k
             beta = upper if at_bound else strength * k
-            yield beta, _log_product(deficits, min(beta / k, _HUGE)), at_bound
+            found.append((beta, _log_product(deficits, min(beta / k, _HUGE)), at_bound))
             # The maxima of neighbouring k are close to each other.
             if 0.0 < beta < math.inf:
                 start = beta
+        return Maxima(*map(np.array, zip(*found, strict=True)))
+
+    def maximize(self, beta_max: float | None = None) -> Maximum:
+        """Return the maximum over every k and beta in [0, beta_max], the smallest k of equal ones.
+
+        Parameters
+        ----------
+        beta_max : float, optional
+            Without it there is no bound; ``beta`` is then infinite where there is no maximum.
+
+        Returns
+        -------
+        Maximum
+            ``at_bound`` tells that the likelihood still rises there.
+        """
+        beta, log_value, at_bound = self.maximize_each_k(beta_max)
+        at = int(np.argmax(log_value))
+        return Maximum(at + 1, float(beta[at]), float(log_value[at]), bool(at_bound[at]))
 
 
 class PseudoLikelihood(ConditionalProduct):
@@ -146,13 +198,8 @@ class PseudoLikelihood(ConditionalProduct):
 
     Parameters
     ----------
-    graph : NeighborGraph
-    labels : array-like of shape (n,)
-        Integers in ``0..n_classes - 1``.
-    n_classes : int, optional
-        By default the largest label plus one.
-    class_weight : array-like of shape (n_classes,), optional
-        The weights a_g: a neighbour of class g counts a_g in place of 1.
+    graph, labels, n_classes, class_weight
+        As in :class:`~bayesknn.likelihood.Likelihood`.
     n_jobs : int, optional
         Threads that count the labels, as in joblib. The result is the same whatever it is.
 
@@ -222,13 +269,8 @@ class HolmesAdamsLikelihood(ConditionalProduct):
 
     Parameters
     ----------
-    graph : NeighborGraph
-    labels : array-like of shape (n,)
-        Integers in ``0..n_classes - 1``.
-    n_classes : int, optional
-        By default the largest label plus one.
-    class_weight : array-like of shape (n_classes,), optional
-        The weights a_g: a neighbour of class g counts a_g in place of 1.
+    graph, labels, n_classes, class_weight
+        As in :class:`~bayesknn.likelihood.Likelihood`.
     n_jobs : int, optional
         Threads that count the labels, as in joblib. The result is the same whatever it is.
 
@@ -246,51 +288,6 @@ class HolmesAdamsLikelihood(ConditionalProduct):
     """
 
     direction = "forward"
-
-
-def log_holmes_adams(
-    graph: NeighborGraph,
-    labels: Any,
-    beta: Any,
-    k: Any = None,
-    n_classes: int | None = None,
-    class_weight: Any = None,
-) -> np.ndarray | float:
-    """Compute the log of the 2002 product likelihood at (beta, k), or at beta for every k.
-
-    For many values on the same labels build a :class:`HolmesAdamsLikelihood` once.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-    labels : array-like of shape (n,)
-        Integers in ``0..n_classes - 1``.
-    beta : float or array-like
-    k : int or array-like, optional
-        Broadcast against ``beta``. Without it, every k from 1 to ``graph.k_max``.
-    n_classes : int, optional
-        By default the largest label plus one.
-    class_weight : array-like of shape (n_classes,), optional
-
-    Returns
-    -------
-    float, or ndarray of the common shape of ``beta`` and ``k``
-        Without ``k`` of shape ``(k_max,) + shape of beta``, entry k - 1 for k.
-
-    Examples
-    --------
-    The product is not a probability: it adds up to more than one over the labels of two points.
-
-    >>> from math import exp
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.likelihood import log_holmes_adams
-    >>> pair = NeighborGraph.from_neighbors([[1, 0]])
-    >>> every = ([0, 0], [0, 1], [1, 0], [1, 1])
-    >>> round(sum(exp(log_holmes_adams(pair, y, 1.0, 1, n_classes=2)) for y in every), 4)
-    1.2136
-    """
-    likelihood = HolmesAdamsLikelihood(graph, labels, n_classes, class_weight)
-    return likelihood.log_density_grid(beta) if k is None else likelihood.log_density(beta, k)
 
 
 class SummedProduct(ConditionalProduct):
@@ -432,7 +429,7 @@ def _climb(deficits, start, upper, small, precision, floor):
         return strength, value, curvature
     strength = min(start, 0.5 * upper)
     value = slope = curvature = 0.0
-    for _ in range(_MAX_STEPS):
+    for _ in range(200):
         value, slope, curvature = _expand(deficits, strength)
         if slope > 0.0:
             if strength >= upper:

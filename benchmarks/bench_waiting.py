@@ -89,7 +89,7 @@ def measure_beta_max(report: Report) -> None:
     graph = NeighborGraph.from_points(points, 20)
     search = time.process_time() - start
     model = BoltzmannModel(graph, 2)
-    seconds = cpu(lambda: find_beta_max(model, n_betas=0, random_state=0), 2)
+    seconds = cpu(lambda: find_beta_max(model, random_state=0), 2)
     against = f"the search for 20 neighbours: {search:.1f} s"
     report.line("find_beta_max", seconds, "s", at_most=2.0, against=against)
 

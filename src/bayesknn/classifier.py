@@ -673,9 +673,8 @@ class BayesianKNeighborsClassifier(
 
         def find() -> float:
             return find_beta_max(
-                model.graph, model.n_classes, class_weight=model.class_weight, n_betas=0,
-                random_state=seed,
-            ).beta_max  # fmt: skip
+                model.graph, model.n_classes, class_weight=model.class_weight, random_state=seed
+            ).beta_max
 
         return choose_prior(self.prior, self.beta_max, model.k_max, self.likelihood, find)
 

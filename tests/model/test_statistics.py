@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesknn.model import agreement, agreement_variance_at_zero, expected_agreement_at_zero
-from tests.model.enumeration import exact_law, list_states
+from bayesknn.model import agreement, agreement_variance_at_zero
+from tests.model.enumeration import list_states
 from tests.model.graphs import complete, random_graph, ring, ripley_graph, small_models
 
 
@@ -63,16 +63,6 @@ def test_more_than_256_classes():
     graph = complete(300)
     assert agreement(graph, np.arange(300), k=299) == 0
     assert agreement(graph, np.arange(300) // 2, k=299) == 300
-
-
-@settings(deadline=None, max_examples=20)
-@given(small_models())
-def test_expected_agreement_at_zero(model):
-    graph, _, k, n_classes, weights = model
-    states, probabilities = exact_law(graph, 0.0, k, n_classes, weights)
-    expected = probabilities @ agreement(graph, states, k, weights)
-    value = expected_agreement_at_zero(graph.n_points, k, n_classes, weights)
-    assert value == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(

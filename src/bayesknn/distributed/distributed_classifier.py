@@ -339,7 +339,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
             )
         )
         graph = NeighborGraph.from_points(np.concatenate(taken), k_look)
-        return find_beta_max(graph, n_classes, n_betas=0, random_state=seed).beta_max
+        return find_beta_max(graph, n_classes, random_state=seed).beta_max
 
     def _say(self, X: Any, take: Any, *arguments: Any, level: float | None = None) -> Any:
         """Describe new points block by block, and take what is wanted of the descriptions."""

@@ -5,11 +5,9 @@ edges ``i -> l``, l among the k nearest of i, whose ends share a label (Section 
 :class:`BoltzmannModel` is what the labels are: graph, classes, class weights, fixed labels.
 """
 
-from bayesknn.model.boltzmann import BoltzmannModel, as_model
-from bayesknn.model.conditionals import class_probabilities, conditional_probabilities
+from bayesknn.model.boltzmann import BoltzmannModel, as_model, class_probabilities
 from bayesknn.model.elimination import expected_agreement_exact, log_normalizer_exact
 from bayesknn.model.elimination_order import EliminationPlan, plan_elimination
-from bayesknn.model.phase import PhaseCurve, choose_k_values, locate_beta_max
 from bayesknn.model.prior import (
     ArrayPrior,
     FunctionPrior,
@@ -18,11 +16,7 @@ from bayesknn.model.prior import (
     as_prior,
     default_max_neighbors,
 )
-from bayesknn.model.statistics import (
-    agreement,
-    agreement_variance_at_zero,
-    expected_agreement_at_zero,
-)
+from bayesknn.model.statistics import agreement, agreement_variance_at_zero
 from bayesknn.model.weights import class_weights
 
 __all__ = [
@@ -30,21 +24,16 @@ __all__ = [
     "BoltzmannModel",
     "EliminationPlan",
     "FunctionPrior",
-    "PhaseCurve",
     "Prior",
     "UniformPrior",
     "agreement",
     "agreement_variance_at_zero",
     "as_model",
     "as_prior",
-    "choose_k_values",
     "class_probabilities",
     "class_weights",
-    "conditional_probabilities",
     "default_max_neighbors",
-    "expected_agreement_at_zero",
     "expected_agreement_exact",
-    "locate_beta_max",
     "log_normalizer_exact",
     "plan_elimination",
 ]

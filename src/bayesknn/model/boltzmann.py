@@ -3,6 +3,11 @@
 ``f(y | beta, k) = exp(beta / k * S_k(y)) / Z(beta, k)`` (Section 2.2) is one law for each beta and
 k; what they have in common is the graph, the number of classes, the class weights and the labels
 that are held fixed. Samplers, likelihoods and posteriors take these together, checked once.
+
+Its full conditionals (equation for f(y_i | y_-i) in Section 2.2) are ``P(y_i = g | rest)``
+proportional to ``exp(beta / k * a_g * sum_j w_ij 1[y_j = g])``, where w_ij counts the directed
+edges between i and j in both directions, so that mutual neighbours count twice, and a_g is 1
+without class weights. The predictive rule has the same form (eq. knn-pred).
 """
 
 from __future__ import annotations
@@ -16,13 +21,13 @@ import numpy as np
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.model.checks import (
+    check_beta,
     check_class_weight,
     check_label_draws,
     check_label_vector,
     check_n_classes,
     label_dtype,
 )
-from bayesknn.model.conditionals import class_probabilities
 from bayesknn.model.statistics import agreement
 
 FREE = -1
@@ -152,16 +157,12 @@ class BoltzmannModel:
         # float64(...) of an array of one entry is a number in some versions of numpy.
         return np.asarray(found, dtype=np.float64)[()]
 
-    def class_counts(self, labels: Any, k: int, direction: str = "both") -> np.ndarray:
-        """Count each class around each point; see :meth:`bayesknn.graph.NeighborGraph.counts`."""
-        return self.graph.counts(self.check_labels(labels), self.n_classes, k, direction)
-
     def conditional(self, labels: Any, beta: float, k: int, direction: str = "both") -> np.ndarray:
         """Return the law of each label given all the others, of shape (n, n_classes).
 
         ``direction="forward"`` is the rule of Holmes and Adams, which is no conditional of a law.
         """
-        counts = self.class_counts(labels, k, direction)
+        counts = self.graph.counts(self.check_labels(labels), self.n_classes, k, direction)
         return class_probabilities(counts, beta, k, self.class_weight)
 
     def _check_fixed(self, fixed: Any) -> np.ndarray | None:
@@ -205,6 +206,39 @@ def as_model(graph: Any, n_classes: int | None = None, class_weight: Any = None)
     if n_classes is None:
         raise ValueError("n_classes must be given with a graph")
     return BoltzmannModel(graph, n_classes, class_weight)
+
+
+def class_probabilities(counts: Any, beta: float, k: int, class_weight: Any = None) -> np.ndarray:
+    """Turn class counts into class probabilities: P(g) proportional to exp(beta / k a_g count_g).
+
+    Parameters
+    ----------
+    counts : array-like of shape (..., n_classes)
+        Members of each class among the neighbours. Forward neighbours alone make it the rule of
+        Holmes and Adams (eq. knn-intuit), forward and reverse ones together that of the coherent
+        model (eqs. knn-cond and knn-pred).
+    beta : float
+    k : int
+    class_weight : array-like of shape (n_classes,), optional
+        The weights a_g.
+
+    Returns
+    -------
+    ndarray of the shape of ``counts``
+
+    Examples
+    --------
+    >>> from bayesknn.model import class_probabilities
+    >>> class_probabilities([3, 1], beta=2.0, k=4).round(4)
+    array([0.7311, 0.2689])
+    """
+    beta = check_beta(beta)
+    fields = np.asarray(counts, dtype=np.float64)
+    weights = check_class_weight(class_weight, fields.shape[-1])
+    if weights is not None:
+        fields = fields * weights
+    relative = np.exp(beta / k * (fields - fields.max(axis=-1, keepdims=True)))
+    return relative / relative.sum(axis=-1, keepdims=True)
 
 
 def fingerprint(*parts: Any) -> str:

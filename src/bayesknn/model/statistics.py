@@ -2,8 +2,8 @@
 
 The model is ``f(y | beta, k) = exp(beta / k * S_k(y)) / Z(beta, k)``. Because the edges of every
 smaller k come first in the graph, one pass over them gives S_k for every k. At beta = 0, one end of
-every thermodynamic path (Section 3.3), the labels are independent and uniform, and the mean and the
-variance of S_k are known.
+every thermodynamic path (Section 3.3), the labels are independent and uniform, and the variance of
+S_k is known.
 """
 
 from __future__ import annotations
@@ -64,25 +64,6 @@ def agreement(
     if checked.ndim == 2:
         return totals
     return totals[0] if k is None else totals[0].item()
-
-
-def expected_agreement_at_zero(
-    n_points: int, k: int, n_classes: int, class_weight: Any = None
-) -> float:
-    """Return E[S_k] at beta = 0, where the labels are independent and uniform.
-
-    It is ``n k / G``, and with class weights ``n k sum(a) / G**2``; the paper writes ``n / 2``.
-
-    Examples
-    --------
-    >>> from bayesknn.model import expected_agreement_at_zero
-    >>> expected_agreement_at_zero(n_points=250, k=3, n_classes=2)
-    375.0
-    """
-    n_classes = check_n_classes(n_classes)
-    weights = check_class_weight(class_weight, n_classes)
-    mean_weight = 1.0 if weights is None else float(weights.mean())
-    return n_points * k * mean_weight / n_classes
 
 
 def agreement_variance_at_zero(

@@ -13,6 +13,7 @@ from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import BoltzmannModel, UniformPrior
 from bayesknn.posterior import exchange
 from bayesknn.predictive import PosteriorNodes, Predictive
+from tests.predictive.twins import probabilities_and_errors
 from tests.statistical import check, p_value_of_z, rejects
 
 RIPLEY = load_ripley()
@@ -55,9 +56,7 @@ def compare_with_grid(predicted, by_chain, seed):
     """
     # A stream of its own: the chains have the children of the plain seed.
     grid = fit("grid", seed + 500_009)
-    probabilities, errors = map(
-        of_truth, grid._predictive.probabilities_and_errors(RIPLEY.X_test)
-    )  # fmt: skip
+    probabilities, errors = map(of_truth, probabilities_and_errors(grid, RIPLEY.X_test))
     weights = np.array([1 / probabilities, np.ones_like(probabilities)]) / len(probabilities)
     away = weights @ (predicted - probabilities)
     spread = (by_chain @ weights.T).std(axis=0, ddof=1) / np.sqrt(N_CHAINS)

@@ -18,6 +18,7 @@ from bayesknn.model import BoltzmannModel, UniformPrior, class_weights
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive
 from tests.graph.titanic import expand_titanic
+from tests.predictive.twins import probabilities_and_errors
 
 RIPLEY = load_ripley()
 # Several times the Monte Carlo error of a log P(k) that is known to .05: see test_same_answer.
@@ -311,8 +312,8 @@ def test_shuffling_rows_changes_only_what_ties_decide():
 
 def check_same_within_errors(ours, theirs, columns, X):
     """Compare two fits of the coherent model in units of their Monte Carlo errors."""
-    p, e = ours._predictive.probabilities_and_errors(X)
-    q, f = theirs._predictive.probabilities_and_errors(X)
+    p, e = probabilities_and_errors(ours, X)
+    q, f = probabilities_and_errors(theirs, X)
     difference = np.abs(p[:, columns] - q)
     # The errors of a few dozen replicates are themselves known to a tenth or so.
     assert np.all(difference < WITHIN_ERROR * np.hypot(e[:, columns], f) + 1e-6)

@@ -40,9 +40,7 @@ def collapse_error(beta, k, nodes, slope):
 @pytest.mark.parametrize("n", [2_000, 100_000])
 def test_collapsed_draws_average_like_the_draws(law, slope, n):
     beta, k = draws(n, seed=1, law=law)
-    for max_per_k in (64, 256):
-        nodes = PosteriorNodes.from_draws(beta, k, max_per_k)
-        assert collapse_error(beta, k, nodes, slope) < 0.01
+    assert collapse_error(beta, k, PosteriorNodes.from_draws(beta, k), slope) < 0.01
 
 
 def test_bins_represented_by_their_means_alone_are_rejected():
@@ -54,18 +52,18 @@ def test_bins_represented_by_their_means_alone_are_rejected():
     assert collapse_error(beta, np.full(beta.size, 12), nodes, 4.0) > 0.05
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 3000), st.sampled_from([2, 5, 64]))
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3000))
 @settings(max_examples=60, deadline=None)
-def test_collapsed_draws_keep_weights_and_moments(seed, n, max_per_k):
+def test_collapsed_draws_keep_weights_and_moments(seed, n):
     rng = np.random.default_rng(seed)
     beta, k = draws(n, seed, law=rng.choice(["normal", "skewed", "uniform"]))
     if rng.random() < 0.5:  # a chain that often stays where it is
         beta = np.repeat(beta[: -(-n // 3)], 3)[:n]
         k = np.repeat(k[: -(-n // 3)], 3)[:n]
-    nodes = PosteriorNodes.from_draws(beta, k, max_per_k)
+    nodes = PosteriorNodes.from_draws(beta, k)
     values, counts = np.unique(nodes.k, return_counts=True)
     assert np.array_equal(values, np.unique(k))
-    assert counts.max() <= max_per_k
+    assert counts.max() <= 256
     assert np.isclose(nodes.weight.sum(), 1) and np.all(nodes.weight >= 0)
     for value in values:
         own, own_nodes = beta[k == value], nodes.k == value
@@ -83,7 +81,6 @@ def test_few_draws_are_kept_as_they_are():
     assert nodes.k.tolist() == [2, 5, 5]
     assert nodes.beta.tolist() == [3.0, 1.0, 2.0]
     assert nodes.weight.tolist() == [0.25, 0.5, 0.25]
-    assert nodes.replicates.shape == (0, 3)
 
 
 def test_the_number_of_nodes_does_not_grow_with_the_draws():
@@ -114,15 +111,11 @@ def test_a_grid_loses_nothing_that_matters(likelihood):
     assert rule.n_nodes < nodes.n_nodes / 2
     k = np.broadcast_to(posterior.k_values[:, None], posterior.betas.shape)
     for slope in (0.5, 1.0, 2.0):
-        mean, error = posterior.mean(smooth(posterior.betas, k, slope))
+        mean = posterior.mean(smooth(posterior.betas, k, slope))[0]
         on_nodes = smooth(nodes.beta, nodes.k, slope)
         on_rule = smooth(rule.beta, rule.k, slope)
         assert abs(nodes.weight @ on_nodes - mean) < 1e-7
         assert abs(rule.weight @ on_rule - mean) < 1e-7
-        if likelihood is CoherentLikelihood:
-            assert error > 1e-5
-            assert np.isclose((nodes.replicates @ on_nodes).std(), error, rtol=1e-4)
-            assert np.isclose((rule.replicates @ on_rule).std(), error, rtol=1e-4)
 
 
 @pytest.mark.parametrize("law", ["normal", "skewed", "uniform"])
@@ -153,7 +146,7 @@ def test_a_law_that_no_small_rule_can_integrate_keeps_its_nodes():
 
 
 def test_few_nodes_are_not_condensed():
-    nodes = random_nodes(k_max=30, n_nodes=50, n_replicates=3)
+    nodes = random_nodes(k_max=30, n_nodes=50)
     for name, values in vars(nodes).items():
         assert np.array_equal(getattr(condense(nodes), name), values)
 
@@ -168,7 +161,6 @@ def test_few_nodes_are_not_condensed():
         (([1], [np.nan], [1.0]), "beta must be finite"),
         (([1], [1.0], [0.5]), "sum to one"),
         (([1, 2], [1.0, 1.0], [1.5, -0.5]), "not be negative"),
-        (([1], [1.0], [1.0], np.ones((2, 3))), r"replicates must have shape \(R, 1\)"),
         (([], [], []), "k must hold integers|three vectors"),
     ],
 )
@@ -182,7 +174,6 @@ def test_bad_nodes_are_refused(arguments, message):
     [
         (([], []), "k must hold integers|no draws"),
         (([1.0, 2.0], [1]), "one shape"),
-        (([1.0], [1], 1), "max_per_k must be an integer >= 2"),
     ],
 )
 def test_bad_draws_are_refused(arguments, message):

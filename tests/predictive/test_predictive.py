@@ -75,21 +75,6 @@ def test_wrong_rules_are_told_apart(mutant):
     assert np.abs(predictive.probabilities(new) - mean).max() > 1e-3
 
 
-@pytest.mark.parametrize(("n_classes", "weighted"), [(2, False), (2, True), (3, False)])
-def test_errors_are_the_spread_over_replicates(n_classes, weighted):
-    nodes = random_nodes(12, n_replicates=7)
-    predictive, case = build(n_classes, weighted, nodes=nodes)
-    probabilities, errors = predictive.probabilities_and_errors(case[2])
-    spread = np.tensordot(nodes.replicates, rule_at_nodes(*case), axes=1).std(axis=0)
-    assert np.allclose(errors, spread, atol=1e-12)
-    assert np.array_equal(probabilities, predictive.probabilities(case[2]))
-
-
-def test_without_replicates_errors_are_zero():
-    predictive, case = build(3)
-    assert np.all(predictive.probabilities_and_errors(case[2])[1] == 0)
-
-
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 @pytest.mark.parametrize(("n_classes", "weighted", "direction"), CASES)
 def test_intervals_are_weighted_quantiles(n_classes, weighted, direction, level):
@@ -171,7 +156,7 @@ def test_ripley_comes_out_as_in_spec(likelihood, beta_max, log_loss):
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_renaming_classes_permutes_the_columns_to_the_bit(n_classes, weighted, direction):
     graph, _, labels, new = problem(n_classes)
-    nodes = random_nodes(graph.k_max, n_replicates=3)
+    nodes = random_nodes(graph.k_max)
     weights = np.linspace(0.6, 1.7, n_classes) if weighted else np.ones(n_classes)
     renamed = np.roll(np.arange(n_classes), 1)
     predictives = [
@@ -186,8 +171,6 @@ def test_renaming_classes_permutes_the_columns_to_the_bit(n_classes, weighted, d
     for method in ("probabilities", "intervals"):
         first, second = (getattr(p, method)(new) for p in predictives)
         assert np.array_equal(second[:, renamed], first)
-    first, second = (p.probabilities_and_errors(new)[1] for p in predictives)
-    assert np.array_equal(second[:, renamed], first)
     first, second = (p.leave_one_out()[0].probabilities for p in predictives)
     assert np.array_equal(second[:, renamed], first)
 
@@ -196,7 +179,7 @@ def test_renaming_classes_permutes_the_columns_to_the_bit(n_classes, weighted, d
 def test_blocks_and_threads_give_the_same_bits(n_classes, weighted, monkeypatch):
     graph, _, labels, _ = problem(n_classes)
     new = np.random.default_rng(8).normal(size=(3000, 2))
-    nodes = random_nodes(graph.k_max, n_replicates=3)
+    nodes = random_nodes(graph.k_max)
     weights = np.linspace(0.6, 1.7, n_classes) if weighted else None
 
     def everything(n_jobs=None, rows=None):
@@ -205,7 +188,6 @@ def test_blocks_and_threads_give_the_same_bits(n_classes, weighted, monkeypatch)
         parts = [new] if rows is None else np.array_split(new, rows)
         return [
             np.concatenate([predictive.probabilities(X) for X in parts]),
-            np.concatenate([predictive.probabilities_and_errors(X)[1] for X in parts]),
             np.concatenate([predictive.intervals(X[:200]) for X in parts[:1]]),
             predictive.leave_one_out()[0].probabilities,
             predictive.loo_intervals(),

@@ -2,11 +2,15 @@
 
 import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.predictive import PosteriorNodes
+from bayesknn.likelihood import CoherentLikelihood
+from bayesknn.model import BoltzmannModel
+from bayesknn.posterior import grid_posterior
+from bayesknn.predictive import PosteriorNodes, Predictive
 from tests.graph.twins import euclidean, query_counts
 
 
@@ -20,12 +24,12 @@ def problem(n_classes, n=40, k_max=12, m=25, seed=0):
     return NeighborGraph.from_points(X, k_max=k_max), X, labels, new
 
 
-def random_nodes(k_max, n_nodes=60, n_replicates=0, seed=0):
+def random_nodes(k_max, n_nodes=60, seed=0):
     """Nodes without order, as many at each k: five of k_max = 12, too few for a Gauss rule."""
     rng = np.random.default_rng(seed)
-    weights = rng.dirichlet(np.ones(n_nodes), size=1 + n_replicates)
+    weight = rng.dirichlet(np.ones(n_nodes))
     k = rng.permutation(1 + np.arange(n_nodes) % k_max)
-    return PosteriorNodes(k, rng.uniform(0, 4, n_nodes), weights[0], weights[1:])
+    return PosteriorNodes(k, rng.uniform(0, 4, n_nodes), weight)
 
 
 def soften(counts, beta, k, class_weight=None):
@@ -66,3 +70,16 @@ def interval(values, weights, level, mean):
                 return values[j]
 
     return min(walk(order), mean), max(walk(order[::-1]), mean)
+
+
+def probabilities_and_errors(clf, X):
+    """Predict by a coherent classifier; the errors are the spread over another run's replicates."""
+    model = BoltzmannModel(clf.graph_, len(clf.classes_))
+    likelihood = CoherentLikelihood(model, clf._labels)
+    posterior = grid_posterior(likelihood, beta_max=clf.beta_max_, random_state=1)
+    rules = []
+    for weights in posterior.replicates[1:25]:
+        one = replace(posterior, weights=weights, replicates=posterior.replicates[:0])
+        nodes = PosteriorNodes.from_grid(one)
+        rules.append(Predictive(model, clf._labels, nodes).probabilities(X))
+    return clf.predict_proba(X), np.std(rules, axis=0)

@@ -105,18 +105,11 @@ def moments(
     """
     _, m, n_classes = counts.shape
     found, squares = np.zeros((m, n_classes)), np.zeros((m, n_classes))
-    points = nodes.starts, nodes.strengths, nodes.weight
-    if n_classes == 2 and class_weight is None:
-        run_in_threads(
-            lambda first, last: _average_two(counts, *points, first, last, found, squares),
-            m, POINTS_A_TASK, n_jobs,
-        )  # fmt: skip
-    else:
-        scale = weights_or_ones(class_weight, n_classes)
-        run_in_threads(
-            lambda first, last: _average_any(counts, *points, scale, first, last, found, squares),
-            m, POINTS_A_TASK, n_jobs,
-        )  # fmt: skip
+    rule = _bundle(counts, nodes, class_weight)
+    add = _average_two if n_classes == 2 and class_weight is None else _average_any
+    run_in_threads(
+        lambda first, last: add(rule, first, last, found, squares), m, POINTS_A_TASK, n_jobs
+    )
     # Rounding may add up to a last digit above one, or take a variance below zero.
     np.minimum(found, 1.0, out=found)
     return found, np.maximum(squares - found**2, 0.0)
@@ -143,31 +136,19 @@ def sum_votes(
     return found if class_weight is None else found * class_weight
 
 
-def average_replicates(
-    counts: np.ndarray,
-    nodes: PosteriorNodes,
-    class_weight: np.ndarray | None,
-    n_jobs: int | None = None,
-) -> np.ndarray:
-    """Average class probabilities in every replicate of the weights.
+class _Rule(NamedTuple):
+    """What a kernel averages: nodes ``starts[t] : starts[t + 1]`` belong to ``counts[t]``."""
 
-    Parameters
-    ----------
-    counts, nodes, class_weight, n_jobs
-        As in :func:`moments`.
+    counts: np.ndarray
+    starts: np.ndarray
+    strengths: np.ndarray
+    weights: np.ndarray
+    scale: np.ndarray
 
-    Returns
-    -------
-    ndarray of shape (m, n_classes, R)
-    """
-    found = np.zeros((*counts.shape[1:], len(nodes.replicates)))
+
+def _bundle(counts: np.ndarray, nodes: PosteriorNodes, class_weight: np.ndarray | None) -> _Rule:
     scale = weights_or_ones(class_weight, counts.shape[2])
-    points = nodes.starts, nodes.strengths, np.ascontiguousarray(nodes.replicates.T)
-    run_in_threads(
-        lambda first, last: _average_columns(counts, *points, scale, first, last, found),
-        counts.shape[1], POINTS_A_TASK, n_jobs,
-    )  # fmt: skip
-    return found
+    return _Rule(counts, nodes.starts, nodes.strengths, nodes.weight, scale)
 
 
 def weights_or_ones(class_weight: np.ndarray | None, n_classes: int) -> np.ndarray:
@@ -201,37 +182,11 @@ def leave_one_out(
     effective : ndarray of shape (m,)
         Part of the posterior that the reweighted nodes are worth, 1 where nothing was reweighted.
     """
-    from joblib import effective_n_jobs
-
     _, m, n_classes = counts.shape
     found, squares, effective = np.zeros((m, n_classes)), np.zeros((m, n_classes)), np.empty(m)
-    scale = weights_or_ones(class_weight, n_classes)
-    starts, strengths = nodes.starts, nodes.strengths
-    strongest = np.maximum.reduceat(strengths, starts[:-1])
-    own = labels.astype(np.uint32)
-    if n_classes == 2 and class_weight is None:
-        # A table over the difference of the counts is made anew in each thread.
-        ahead = np.subtract(counts[..., 0], counts[..., 1], dtype=np.int32)
-        largest = np.abs(ahead).max(axis=1)
-        # Squared odds up to here neither over- nor underflow.
-        if float(np.max(strongest * largest)) < 150.0:
-            kish = np.zeros(m)
-            run_in_threads(
-                lambda first, last: _reweigh_two(
-                    ahead, own, starts, strengths, nodes.weight, first, last, found, squares, kish
-                ),
-                m, max(POINTS_A_TASK, -(-m // effective_n_jobs(n_jobs))), n_jobs,
-            )  # fmt: skip
-            total = found.sum(axis=1)
-            found /= total[:, None]
-            squares /= total[:, None]
-            effective = np.minimum(total**2 / kish, 1.0)
-            return found, np.maximum(squares - found**2, 0.0), effective
+    rule, own = _bundle(counts, nodes, class_weight), labels.astype(np.uint32)
     run_in_threads(
-        lambda first, last: _reweigh(
-            counts, own, starts, strengths, strongest, nodes.weight, scale, first, last,
-            found, squares, effective,
-        ),
+        lambda first, last: _reweigh(rule, own, first, last, found, squares, effective),
         m, POINTS_A_TASK, n_jobs,
     )  # fmt: skip
     return found, np.maximum(squares - found**2, 0.0), effective
@@ -262,21 +217,21 @@ def find_credible_intervals(
     """
     _, m, n_classes = counts.shape
     found = np.empty((m, n_classes, 2))
-    scale = weights_or_ones(class_weight, n_classes)
+    rule = _bundle(counts, nodes, class_weight)
     # Weights that add up to a tail but for rounding are enough; a tail of no weight at all would
     # end in a bucket without values.
     tail = max((1.0 - level) / 2 - 1e-12, 1e-300)
-    points = nodes.starts, nodes.strengths, nodes.weight
     own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
     run_in_threads(
-        lambda first, last: _cut_all(counts, *points, own, scale, tail, first, last, found),
+        lambda first, last: _cut_all(rule, own, tail, first, last, found),
         m, POINTS_A_TASK // 4, n_jobs,
     )  # fmt: skip
     return found
 
 
 @kernel
-def _average_two(counts, starts, strengths, weights, first, last, found, squares):
+def _average_two(rule, first, last, found, squares):
+    counts, starts, strengths, weights, _ = rule
     for t in range(np.uint64(counts.shape[0])):
         largest = 0
         for q in range(np.uint64(first), np.uint64(last)):
@@ -303,7 +258,8 @@ def _average_two(counts, starts, strengths, weights, first, last, found, squares
 
 
 @kernel
-def _average_any(counts, starts, strengths, weights, scale, first, last, found, squares):
+def _average_any(rule, first, last, found, squares):
+    counts, starts, strengths, weights, scale = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     order = np.empty(n_classes, np.uint64)
@@ -317,22 +273,6 @@ def _average_any(counts, starts, strengths, weights, scale, first, last, found, 
                     part = weights[j] * probabilities[g]
                     found[q, g] += part
                     squares[q, g] += part * probabilities[g]
-
-
-@kernel
-def _average_columns(counts, starts, strengths, weights, scale, first, last, found):
-    n_classes = np.uint64(counts.shape[2])
-    deficits = np.empty(n_classes)
-    order = np.empty(n_classes, np.uint64)
-    probabilities = np.empty(n_classes)
-    for t in range(np.uint64(counts.shape[0])):
-        for q in range(np.uint64(first), np.uint64(last)):
-            _rank_classes(counts[t, q], scale, deficits, order)
-            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                _softmax(deficits, order, strengths[j], probabilities)
-                for g in range(n_classes):
-                    for r in range(np.uint64(weights.shape[1])):
-                        found[q, g, r] += weights[j, r] * probabilities[g]
 
 
 @kernel
@@ -365,10 +305,8 @@ def _softmax(deficits, order, strength, probabilities):
 
 
 @kernel
-def _reweigh(
-    counts, own, starts, strengths, strongest, weights, scale, first, last,
-    found, squares, effective,
-):  # fmt: skip
+def _reweigh(rule, own, first, last, found, squares, effective):
+    counts, starts, strengths, weights, scale = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     order = np.empty(n_classes, np.uint64)
@@ -379,7 +317,8 @@ def _reweigh(
         largest = 0.0
         for t in range(np.uint64(counts.shape[0])):
             _rank_classes(counts[t, q], scale, deficits, order)
-            largest = max(largest, strongest[t] * deficits[y])
+            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
+                largest = max(largest, strengths[j] * deficits[y])
         kish = 0.0
         for t in range(np.uint64(counts.shape[0])):
             _rank_classes(counts[t, q], scale, deficits, order)
@@ -403,41 +342,8 @@ def _reweigh(
 
 
 @kernel
-def _reweigh_two(ahead, own, starts, strengths, weights, first, last, found, squares, kish):
-    """Add up what depends on the difference of two counts alone, k by k, from tables over it."""
-    for t in range(np.uint64(ahead.shape[0])):
-        largest = 0
-        for q in range(np.uint64(first), np.uint64(last)):
-            largest = max(largest, abs(ahead[t, q]))
-        # For the odds of the other class, which leads by d - largest: their mean, the Kish sum,
-        # and the mean squares of the own probability and of the other.
-        table = np.zeros((2 * largest + 1, 4))
-        total = 0.0
-        for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-            total += weights[j]
-            for d in range(largest + 1):
-                low = math.exp(-strengths[j] * d)
-                for sign in range(2 if d > 0 else 1):
-                    odds = low if sign == 0 else 1.0 / low
-                    row = table[largest - d if sign == 0 else largest + d]
-                    own_probability = 1.0 / (1.0 + odds)
-                    row[0] += weights[j] * odds
-                    row[1] += weights[j] * (1.0 + odds) * (1.0 + odds)
-                    row[2] += weights[j] * own_probability
-                    row[3] += weights[j] * odds * (odds * own_probability)
-        for q in range(np.uint64(first), np.uint64(last)):
-            y = own[q]
-            lead = -ahead[t, q] if y == 0 else ahead[t, q]
-            row = table[largest + lead]
-            found[q, y] += total
-            found[q, 1 - y] += row[0]
-            kish[q] += row[1]
-            squares[q, y] += row[2]
-            squares[q, 1 - y] += row[3]
-
-
-@kernel
-def _cut_all(counts, starts, strengths, weights, own, scale, tail, first, last, found):
+def _cut_all(rule, own, tail, first, last, found):
+    counts, starts, strengths, weights, scale = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     order = np.empty(n_classes, np.uint64)

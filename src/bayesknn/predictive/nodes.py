@@ -9,29 +9,24 @@ what follows costs the same however many draws there were. Values from a grid ar
 Means need even fewer points. The nodes of a k are a discrete measure; Lanczos' recursion gives its
 orthogonal polynomials, and the eigenvalues of their Jacobi matrix are the points of the Gauss rule.
 A class probability is a ratio of exponentials in beta and is integrated to about eight digits by
-six or twelve points. A replicate of the weights is carried over by interpolating at the same
-points: the weight of a point is the replicate's mean of the Lagrange polynomial that is one there.
+six or twelve points.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count
 from bayesknn.model.checks import check_betas
 
 if TYPE_CHECKING:
     from bayesknn.posterior.grid import GridPosterior
 
-# A k is given a node for each of this many parts of the posterior weight that it holds, and at
-# least so many: intervals are cut from the weights of single nodes.
-_PARTS = 2048
-_FEWEST = 16
-# Numbers of points of a Gauss rule, tried in turn; where none is enough the nodes stay as they are.
-_SIZES = (6, 12, 24)
+# A k is given a node for each of this many parts of the posterior weight that it holds, but at
+# least and at most so many: intervals are cut from the weights of single nodes.
+_PARTS, _FEWEST, _MOST = 2048, 16, 256
 # The odds of two classes are exp(beta d / k), d the difference of their counts: |d| / k is at most
 # 1 for forward neighbours alone, about 2 for both directions, more around a hub. Leave-one-out
 # averages the odds themselves.
@@ -50,9 +45,6 @@ class PosteriorNodes:
     beta : ndarray of shape (N,)
     weight : ndarray of shape (N,)
         They sum to one.
-    replicates : ndarray of shape (R, N)
-        The weights under resampled values of log Z, whose spread is the Monte Carlo error of any
-        mean; of shape (0, N) where there are none.
 
     Examples
     --------
@@ -65,48 +57,35 @@ class PosteriorNodes:
     k: np.ndarray
     beta: np.ndarray
     weight: np.ndarray
-    replicates: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
     def __post_init__(self) -> None:
         k, beta = _check_k(self.k), check_betas(self.beta)
         weight = np.asarray(self.weight, dtype=np.float64)
         n = k.size
-        replicates = np.asarray(self.replicates, dtype=np.float64)
-        if replicates.size == 0:
-            replicates = np.empty((0, n))
         if n == 0 or not k.shape == beta.shape == weight.shape == (n,):
             raise ValueError(
                 "k, beta and weight must be three vectors of one length, got shapes "
                 f"{k.shape}, {beta.shape} and {weight.shape}"
             )
-        if replicates.ndim != 2 or replicates.shape[1] != n:
-            raise ValueError(f"replicates must have shape (R, {n}), got {replicates.shape}")
         if not (np.all(weight >= 0) and np.isclose(weight.sum(), 1.0)):
             raise ValueError(f"weight must not be negative and sum to one, not {weight.sum()}")
         order = np.argsort(k, kind="stable")
-        for name, values in (
-            ("k", k[order]),
-            ("beta", beta[order]),
-            ("weight", weight[order]),
-            ("replicates", replicates[:, order]),
-        ):
-            object.__setattr__(self, name, values)
+        for name, values in (("k", k), ("beta", beta), ("weight", weight)):
+            object.__setattr__(self, name, values[order])
 
     @classmethod
-    def from_draws(cls, beta: Any, k: Any, max_per_k: int = 256) -> PosteriorNodes:
+    def from_draws(cls, beta: Any, k: Any) -> PosteriorNodes:
         """Collapse draws of (beta, k), from chains or otherwise.
 
         Parameters
         ----------
         beta, k : array-like of one shape
             The draws, such as ``posterior/beta`` and ``posterior/k`` over (chain, draw).
-        max_per_k : int
-            Most nodes that a k may get. Fewer distinct draws are kept as they are.
 
         Returns
         -------
         PosteriorNodes
-            A k that was not drawn has no node.
+            A k that was not drawn has no node. Few distinct draws of a k are kept as they are.
 
         Examples
         --------
@@ -127,10 +106,10 @@ class PosteriorNodes:
         is_new = np.append(True, (np.diff(k) != 0) | (np.diff(beta) != 0))
         first = np.flatnonzero(is_new)
         counts = np.diff(np.append(first, beta.size))
-        return cls(*_collapse(k[first], beta[first], counts[None] / beta.size, max_per_k))
+        return cls(*_collapse(k[first], beta[first], counts / beta.size))
 
     @classmethod
-    def from_grid(cls, posterior: GridPosterior, max_per_k: int = 256) -> PosteriorNodes:
+    def from_grid(cls, posterior: GridPosterior) -> PosteriorNodes:
         """Take the weights of a grid.
 
         Grid points that together hold less than 1e-9 are left out, which changes no probability
@@ -139,8 +118,6 @@ class PosteriorNodes:
         Parameters
         ----------
         posterior : GridPosterior
-        max_per_k : int
-            As in :meth:`from_draws`.
 
         Returns
         -------
@@ -157,15 +134,13 @@ class PosteriorNodes:
         >>> PosteriorNodes.from_grid(grid).beta.tolist()
         [1.0, 1.5, 2.0]
         """
-        n_k, n_betas = posterior.betas.shape
-        weights = posterior.weights.reshape(1, -1)
-        weights = np.concatenate([weights, posterior.replicates.reshape(-1, n_k * n_betas)])
-        lightest = np.argsort(weights[0], kind="stable")
-        n_left_out = np.searchsorted(np.cumsum(weights[0, lightest]), 1e-9)
+        weights = posterior.weights.ravel()
+        lightest = np.argsort(weights, kind="stable")
+        n_left_out = np.searchsorted(np.cumsum(weights[lightest]), 1e-9)
         kept = np.sort(lightest[n_left_out:])
-        weights = weights[:, kept] / weights[:, kept].sum(axis=1, keepdims=True)
-        k = np.repeat(posterior.k_values, n_betas)[kept]
-        return cls(*_collapse(k, posterior.betas.ravel()[kept], weights, max_per_k))
+        k = np.repeat(posterior.k_values, posterior.betas.shape[1])[kept]
+        weights = weights[kept] / weights[kept].sum()
+        return cls(*_collapse(k, posterior.betas.ravel()[kept], weights))
 
     @property
     def n_nodes(self) -> int:
@@ -210,23 +185,18 @@ def _check_k(k: Any) -> np.ndarray:
 
 
 def _collapse(
-    k: np.ndarray, beta: np.ndarray, weights: np.ndarray, max_per_k: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Replace the points of each k, sorted by beta and distinct, by few.
-
-    ``weights`` of shape (1 + R, n) holds the weights and their replicates. A replicate's weight in
-    a bin is divided between its two points so that the replicate's mean of beta is kept.
-    """
-    max_per_k = check_count(max_per_k, "max_per_k", 2)
-    starts = _bin(k, beta, weights[0], max_per_k)
+    k: np.ndarray, beta: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Replace the points of each k, sorted by beta and distinct, by few."""
+    starts = _bin(k, weights)
     of = np.repeat(np.arange(starts.size), np.diff(np.append(starts, k.size)))
-    weight = np.add.reduceat(weights[0], starts)
-    mean = np.add.reduceat(weights[0] * beta, starts) / weight
+    weight = np.add.reduceat(weights, starts)
+    mean = np.add.reduceat(weights * beta, starts) / weight
     away = beta - mean[of]
-    spread = np.sqrt(np.add.reduceat(weights[0] * away**2, starts) / weight)
+    spread = np.sqrt(np.add.reduceat(weights * away**2, starts) / weight)
     is_pair = spread > 1e-9 * (1.0 + mean)
     scale = np.where(is_pair, spread, 1.0)
-    skew = np.add.reduceat(weights[0] * (away / scale[of]) ** 3, starts) / weight
+    skew = np.add.reduceat(weights * (away / scale[of]) ** 3, starts) / weight
     # The Gauss rule of two points: mean 0, variance 1 and third moment skew.
     half = np.sqrt(1.0 + skew**2 / 4)
     ends = np.append(starts[1:], k.size) - 1
@@ -234,21 +204,20 @@ def _collapse(
     high = np.minimum(mean + scale * (skew / 2 + half), beta[ends])
     gap = np.where(is_pair, high - low, 1.0)
     to_high = np.where(is_pair[of], (beta - low[of]) / gap[of], 0.0)
-    upper = np.add.reduceat(weights * to_high, starts, axis=1)
-    lower = np.add.reduceat(weights, starts, axis=1) - upper
+    upper = np.add.reduceat(weights * to_high, starts)
+    lower = np.add.reduceat(weights, starts) - upper
     exists = np.stack([np.ones_like(is_pair), is_pair], axis=1)
     points = np.stack([np.where(is_pair, low, mean), high], axis=1)[exists]
-    shares = np.stack([lower, upper], axis=2)[:, exists]
-    np.maximum(shares[0], 0.0, out=shares[0])
+    shares = np.maximum(np.stack([lower, upper], axis=1)[exists], 0.0)
     number = np.stack([k[starts], k[starts]], axis=1)[exists]
-    return number, points, shares[0] / shares[0].sum(), shares[1:]
+    return number, points, shares / shares.sum()
 
 
-def _bin(k: np.ndarray, beta: np.ndarray, weight: np.ndarray, max_per_k: int) -> np.ndarray:
+def _bin(k: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return where the bins start."""
     _, first, group, size = np.unique(k, return_index=True, return_inverse=True, return_counts=True)
     share = np.add.reduceat(weight, first)
-    allowed = np.clip(np.ceil(_PARTS * share), min(_FEWEST, max_per_k), max_per_k)
+    allowed = np.clip(np.ceil(_PARTS * share), _FEWEST, _MOST)
     n_bins = allowed // 2
     position = np.arange(k.size) - first[group]
     up_to = np.cumsum(weight)
@@ -284,11 +253,11 @@ def condense(nodes: PosteriorNodes, steepness: float = 1.0) -> PosteriorNodes:
     row = np.repeat(np.arange(sizes.size), sizes)
     beta = np.repeat(nodes.beta[starts[:-1], None], sizes.max(), axis=1)
     beta[row, column] = nodes.beta
-    weights = np.zeros((sizes.size, sizes.max(), 1 + len(nodes.replicates)))
-    weights[row, column, 0] = nodes.weight
-    weights[row, column, 1:] = nodes.replicates.T
+    weights = np.zeros(beta.shape)
+    weights[row, column] = nodes.weight
     chosen = {t: (beta[t, :size], weights[t, :size]) for t, size in enumerate(sizes)}
-    for size in _SIZES:
+    # Numbers of points that are tried in turn; where none is enough the nodes stay as they are.
+    for size in (6, 12, 24):
         tried = np.flatnonzero(sizes > size)
         if tried.size == 0:
             break
@@ -299,15 +268,14 @@ def condense(nodes: PosteriorNodes, steepness: float = 1.0) -> PosteriorNodes:
         sizes[tried[wrong <= 1.0]] = 0
     parts = [chosen[t] for t in range(sizes.size)]
     k = np.repeat(nodes.k_values, [part[0].size for part in parts])
-    columns = np.concatenate([part[1] for part in parts])
-    points = np.concatenate([part[0] for part in parts])
-    return PosteriorNodes(k, points, columns[:, 0], columns[:, 1:].T)
+    points, shares = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return PosteriorNodes(k, points, shares)
 
 
 def _gauss_rules(beta: np.ndarray, weights: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return points of shape (n_k, size) and weights of shape (n_k, size, 1 + R)."""
-    total = weights[..., 0].sum(axis=1, keepdims=True)
-    root = np.sqrt(weights[..., 0] / total)
+    """Return points and weights of shape (n_k, size)."""
+    total = weights.sum(axis=1, keepdims=True)
+    root = np.sqrt(weights / total)
     mean = (root**2 * beta).sum(axis=1, keepdims=True)
     spread = np.sqrt((root**2 * (beta - mean) ** 2).sum(axis=1, keepdims=True))
     spread[spread == 0] = 1.0
@@ -331,19 +299,12 @@ def _gauss_rules(beta: np.ndarray, weights: np.ndarray, size: int) -> tuple[np.n
         basis[p + 1] = np.divide(vector, norm[:, None], where=norm[:, None] > 0, out=0.0 * vector)
         jacobi[:, p, p + 1] = jacobi[:, p + 1, p] = norm
     points, vectors = np.linalg.eigh(jacobi)
-    # Column 0 holds the weights themselves: theirs are the Gauss weights, known to be positive.
-    shares = (total * vectors[:, 0] ** 2)[:, :, None]
-    if weights.shape[2] > 1:
-        polynomials = np.divide(basis, root, where=root > 0, out=np.zeros_like(basis))
-        lagrange = np.swapaxes(vectors * vectors[:, :1], 1, 2) @ np.swapaxes(polynomials, 0, 1)
-        shares = np.concatenate([shares, lagrange @ weights[..., 1:]], axis=2)
     points = np.clip(mean + spread * points, beta.min(axis=1)[:, None], beta.max(axis=1)[:, None])
-    return points, shares
+    return points, total * vectors[:, 0] ** 2
 
 
 def _error(beta: Any, weights: Any, points: Any, shares: Any, steepness: Any) -> np.ndarray:
     """Return the largest error of a rule for each k, in units of what is tolerated."""
-    weights, shares = weights[..., 0], shares[..., 0]
 
     def means(function: Any, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         exact = np.einsum("ki,kis->ks", weights, function(beta[..., None] * slopes))

@@ -23,7 +23,6 @@ from bayesknn.graph.queries import NeighborCounter
 from bayesknn.model import BoltzmannModel
 from bayesknn.predictive.class_probabilities import (
     RawPrediction,
-    average_replicates,
     find_credible_intervals,
     include,
     join_predictions,
@@ -56,8 +55,6 @@ class PredictiveRule:
         The k, rising, at which counts are wanted.
     rank : int
         Rank of the neighbour whose distance tells how usual a place is: the mean of k, rounded.
-    n_replicates : int
-        Replicates of the weights, for Monte Carlo errors.
     """
 
     def __init__(self, nodes: PosteriorNodes, class_weight: np.ndarray | None = None):
@@ -67,7 +64,6 @@ class PredictiveRule:
         self._condensed = condense(nodes, steepness)
         self.k_values = self._condensed.k_values
         self.rank = round(nodes.k_mean)
-        self.n_replicates = len(self._condensed.replicates)
 
     def average(self, counts: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Return class probabilities, of shape (m, n_classes).
@@ -80,12 +76,6 @@ class PredictiveRule:
             Threads. The result does not depend on it.
         """
         return moments(counts, self._condensed, self.class_weight, n_jobs)[0]
-
-    def find_errors(self, counts: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-        """Return the Monte Carlo errors of the probabilities that log Z brings."""
-        if self.n_replicates == 0:
-            return np.zeros(counts.shape[1:])
-        return average_replicates(counts, self._condensed, self.class_weight, n_jobs).std(axis=2)
 
     def predict(
         self,
@@ -225,24 +215,6 @@ class Predictive:
         """
         rule = self._rule
         return np.concatenate([rule.average(c, self.n_jobs) for c, _ in self._count_new(X)])
-
-    def probabilities_and_errors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the probabilities and the Monte Carlo error that log Z gives them.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, p)
-
-        Returns
-        -------
-        probabilities, errors : ndarray of shape (m, n_classes)
-            Errors are zero where the nodes have no replicates.
-        """
-        means, errors = [], []
-        for counts, _ in self._count_new(X):
-            means.append(self._rule.average(counts, self.n_jobs))
-            errors.append(self._rule.find_errors(counts, self.n_jobs))
-        return np.concatenate(means), np.concatenate(errors)
 
     def intervals(self, X: Any, level: float = 0.95) -> np.ndarray:
         """Find a credible interval of each class probability over the posterior of (beta, k).
@@ -402,9 +374,7 @@ class Predictive:
     def _count_new(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the class counts of new points, block by block, and how far neighbours are."""
         ks = self._rule.k_values
-        a_point = 20 * self.graph.k_max + self.n_classes * (
-            4 * ks.size + 8 * self._rule.n_replicates
-        )
+        a_point = 20 * self.graph.k_max + 4 * self.n_classes * ks.size
         size = max(_BLOCK_BYTES // a_point, 64)
         chunks = self._counter.count_chunks(X, size, self.n_jobs)
         n_new = count_rows(X)

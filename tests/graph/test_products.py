@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.search import products
-from bayesknn.graph.search.kd_tree import build_tree
+from bayesknn.graph.search.kd_tree import KDTree, build_tree
 from bayesknn.graph.ties import order_ties
 from tests.graph import twins
 
@@ -86,12 +86,14 @@ def test_without_the_margin_neighbours_are_lost(monkeypatch):
     expected = twins.rank(twins.euclidean(points, points), 20, is_self=True)[0]
     tree = build_tree(points, order_ties(400))
 
+    exact = KDTree.single_in_order
+
     def round_worse(tree):
-        single = tree.single_in_order()
+        single = exact(tree)
         errors = 32 * 2.0**-24 * rng.choice([-1.0, 1.0], size=single.shape)
         return (single * (1.0 + errors)).astype(np.float32)
 
-    monkeypatch.setattr(products, "_single_points", round_worse)
+    monkeypatch.setattr(KDTree, "single_in_order", round_worse)
     found, _, left = products.nearest_by_products(tree, 20)
     assert len(left) == 0
     np.testing.assert_array_equal(found, expected)

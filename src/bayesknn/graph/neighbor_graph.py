@@ -34,7 +34,6 @@ from bayesknn.graph.search.back_ends import (
     find_neighbors_among,
     search_all,
 )
-from bayesknn.graph.search.kd_tree import TreeSearch, arrange_queries
 from bayesknn.graph.search.search_index import Recall, SearchIndex
 
 
@@ -458,30 +457,6 @@ class NeighborGraph:
         check_direction(direction)
         return _walk_counts(self.neighbors, labels, n_classes, wanted.tolist(), direction)
 
-    def locality_order(self) -> np.ndarray:
-        """Return a permutation that puts near points near each other.
-
-        Relabelling a large graph in this order keeps a sampler's memory accesses close together.
-
-        Returns
-        -------
-        ndarray of shape (n,), dtype int64
-            Entry t is the point that comes t-th: the KD-tree's order where the points are known
-            as numbers, else a breadth-first order of the first few neighbours.
-
-        Examples
-        --------
-        >>> from bayesknn.graph import NeighborGraph
-        >>> graph = NeighborGraph.from_points([[9.0], [1.0], [8.0], [2.0]], k_max=1)
-        >>> sorted(graph.locality_order().tolist())
-        [0, 1, 2, 3]
-        """
-        if isinstance(self.index, TreeSearch):
-            return self.index.tree.order.astype(np.int64)
-        if self.index is not None and self.index.points is not None:
-            return arrange_queries(self.index.points).order.astype(np.int64)
-        return _order_by_links(self.neighbors)
-
     def example_row(self) -> list | None:
         """Return a row that :meth:`query` takes, None where there are no columns to speak of."""
         points = None if self.index is None else self.index.points
@@ -639,16 +614,6 @@ def _check_lists(neighbors: Any, distances: Any = None) -> tuple[np.ndarray, np.
             "and not fall with the rank"
         )
     return lists, lengths
-
-
-def _order_by_links(neighbors: np.ndarray) -> np.ndarray:
-    """Return a permutation that puts linked points near each other (reverse Cuthill-McKee)."""
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-    # The first few ranks shape the order; more would cost time and change little.
-    links = _as_links(neighbors[:5])
-    both = (links + links.T).tocsr()
-    return reverse_cuthill_mckee(both, symmetric_mode=True).astype(np.int64)
 
 
 @kernel

@@ -16,7 +16,6 @@ import numpy as np
 from bayesknn._utils.checks import check_count, is_sparse, show
 from bayesknn._utils.jit import kernel
 from bayesknn.graph.precomputed import warn_of_missing
-from bayesknn.graph.search.kd_tree import TreeSearch
 
 if TYPE_CHECKING:
     from bayesknn.graph.neighbor_graph import NeighborGraph
@@ -231,13 +230,8 @@ class NeighborCounter:
 
     def _count_rows(self, rows: Any, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         index = self.graph.index
-        radii = self._radii if self.direction == "both" else None
-        if isinstance(index, TreeSearch):
-            # Counted while it is searched, which is faster than by lists.
-            return index.count(
-                rows, self.labels, self.n_classes, self.k_values, self.rank, radii, n_jobs
-            )
         assert index is not None
+        radii = self._radii if self.direction == "both" else None
         wanted = np.sort(self.k_values)
         forward, reverse = index.query(rows, int(wanted[-1]), radii, n_jobs)
         if reverse is not None:

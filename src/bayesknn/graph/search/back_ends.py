@@ -11,11 +11,15 @@ from bayesknn._utils.extras import SEARCHES
 from bayesknn._utils.progress import progress
 from bayesknn.graph.metrics import Metric, is_city_block
 from bayesknn.graph.precomputed import Precomputed, find_tied_beyond
-from bayesknn.graph.search.brute import BruteSearch, PrecomputedSearch
+from bayesknn.graph.search.brute import (
+    BallTreeSearch,
+    BruteSearch,
+    PrecomputedSearch,
+    ScikitLearnKDTreeSearch,
+)
 from bayesknn.graph.search.faiss_index import HNSWSearch, IVFSearch
 from bayesknn.graph.search.kd_tree import TreeSearch
 from bayesknn.graph.search.products import ProductSearch, is_worth_products
-from bayesknn.graph.search.scikit_learn_trees import BallTreeSearch, ScikitLearnKDTreeSearch
 from bayesknn.graph.search.search_index import Advance, Lists, SearchIndex
 from bayesknn.graph.ties import TieOrder, order_ties
 

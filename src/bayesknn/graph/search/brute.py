@@ -1,4 +1,4 @@
-"""Every pair is measured: any metric, and distances that the user has computed.
+"""Every pair is measured, or those that a tree of scikit-learn proposes: any metric.
 
 Reverse neighbours of a new point, the training points that would have it among their own nearest
 (Section 2.3), come from the same distances. Those of any search are brought into one layout here.
@@ -120,25 +120,66 @@ class PrecomputedSearch(BruteSearch):
         return None
 
 
-def rank_some(
-    metric: Metric,
-    points: np.ndarray,
-    ties: TieOrder,
-    which: np.ndarray,
-    neighbors: Any,
-    ranked: Any,
-) -> None:
-    """Measure every pair of a few rows."""
-    if len(which) == 0:
-        return
-    arranged = metric.arrange(points)
-    chunk = max(1, CHUNK // len(points))
-    for start in range(0, len(which), chunk):
-        own = which[start : start + chunk]
-        near = np.empty((len(neighbors), len(own)), np.uint32)
-        far = np.empty(near.shape)
-        _rank_rows(metric.distances(points[own], arranged), ties, own, 0, near, far)
-        neighbors[:, own], ranked[:, own] = near, far
+class BallTreeSearch(BruteSearch):
+    """scikit-learn's ball tree, for distances that keep the triangle inequality.
+
+    It proposes, by arithmetic of its own, and the metric's formula decides. New points are measured
+    against every training point.
+    """
+
+    name = "ball_tree"
+
+    def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
+        """Let the tree propose, then order by the metric's own distances."""
+        metric, points, n, search = self.metric, self._points, self.n_points, self.name
+        tree = metric.candidate_tree(search, points)
+        if tree is None:
+            why = ", which is not known to keep the triangle inequality" * (search == "ball_tree")
+            raise ValueError(
+                f"search={search!r} does not serve metric {metric.name!r}{why}; use 'brute'"
+            )
+        neighbors, distances = np.empty((k, n), np.uint32), np.empty((k, n))
+        left = []
+        for start in range(0, n, CHUNK // k):
+            rows = points[start : start + CHUNK // k]
+            # The point itself is one of the k + 1. All that lie as far as the last are wanted,
+            # since the tree settles ties in an order of its own. Rounding in its arithmetic is far
+            # below a billionth.
+            radius = tree.query(rows, k + 1)[0][:, -1] * (1.0 + 1e-9)
+            is_trusted = _is_trusted(metric, radius)
+            for q, near in enumerate(tree.query_radius(rows, np.where(is_trusted, radius, 0.0))):
+                i, candidates = start + q, near.astype(np.uint32)
+                own = np.flatnonzero(candidates == i).astype(np.uint32)
+                if not is_trusted[q] or len(candidates) <= k or len(own) == 0:
+                    left.append(i)
+                    continue
+                found = metric.distances(rows[q : q + 1], metric.arrange(points[candidates]))
+                some = TieOrder(self.ties.rows, self.ties.ranks[candidates])
+                # As all others are: one compiled kernel serves them.
+                some.ranks.flags.writeable = False
+                _rank_rows(found, some, own, i, neighbors, distances)
+            if advance is not None:
+                advance(len(rows))
+        rest = np.array(left, dtype=np.uint32)
+        (neighbors[:, rest], distances[:, rest]), _ = self.rank(points[rest], rest, k, None, n_jobs)
+        return neighbors, distances
+
+
+class ScikitLearnKDTreeSearch(BallTreeSearch):
+    """scikit-learn's KD-tree, for distances that grow with every coordinate's difference."""
+
+    name = "kd_tree"
+
+
+def _is_trusted(metric: Metric, radius: np.ndarray) -> np.ndarray:
+    """Whether the tree could tell distances near these apart: no power of them under- or overflows.
+
+    At distance 0 there is nothing to tell, but what underflows looks the same.
+    """
+    p = float(getattr(metric, "params", {}).get("p", 2))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        power = radius ** (max(p, 2.0) if np.isfinite(p) else 2.0)
+    return (power > 1e-280) & (power < 1e280)
 
 
 def assemble(

@@ -263,31 +263,6 @@ def reverse_in_tree(
     return assemble(parts, queries.order)
 
 
-class Tally(NamedTuple):
-    """What is counted around new points.
-
-    Attributes
-    ----------
-    by_rank, in_tree : ndarray of shape (n,)
-        Class numbers of the training points in the order of ties and of the tree.
-    k_values : ndarray of shape (n_k,), dtype int64
-        Rising.
-    columns : ndarray of shape (n_k,), dtype int64
-        Where the counts at each k go.
-    rank : int
-        Of the neighbour whose distance is wanted.
-    is_reverse : bool
-        Whether reverse neighbours count.
-    """
-
-    by_rank: np.ndarray
-    in_tree: np.ndarray
-    k_values: np.ndarray
-    columns: np.ndarray
-    rank: int
-    is_reverse: bool
-
-
 class TreeSearch(SearchIndex):
     """The package's KD-tree, which also holds the points."""
 
@@ -319,48 +294,6 @@ class TreeSearch(SearchIndex):
         if radii is None:
             return forward, None
         return forward, reverse_in_tree(self.tree, radii, queries, n_jobs)
-
-    def count(
-        self,
-        rows: np.ndarray,
-        labels: np.ndarray,
-        n_classes: int,
-        k_values: np.ndarray,
-        rank: int,
-        radii: TreeRadii | None,
-        n_jobs: int | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Count each class around new points without keeping their lists.
-
-        What the search finds is tallied at once, by the first k that it belongs to, and forgotten;
-        the counts are running sums of the tally. A reverse neighbour is looked up in the distances
-        at these k alone, and never sorted.
-
-        Returns
-        -------
-        counts : ndarray of shape (n_k, m, n_classes), dtype int32
-        distances : ndarray of shape (m,)
-            To the neighbours at ``rank``.
-        """
-        tree, queries = self.tree, arrange_queries(rows)
-        columns = np.argsort(k_values, kind="stable")
-        found = np.empty((len(columns), len(rows), n_classes), np.int32)
-        distances = np.empty(len(rows))
-        about = Tally(
-            labels[tree.rows], labels[tree.order], k_values[columns], columns, rank,
-            radii is not None,
-        )  # fmt: skip
-        reaching = _nobody_reaches() if radii is None else radii
-
-        def search(start: Any, stop: Any) -> None:
-            _count(tree, reaching, queries, start, stop, about, found, distances)
-
-        run_in_threads(search, len(queries.blocks), _TASK, n_jobs)
-        return found, distances
-
-
-def _nobody_reaches() -> TreeRadii:
-    return TreeRadii(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0), np.float32))
 
 
 @kernel
@@ -954,41 +887,3 @@ def _search_reverse(tree, radii, queries, start, stop):
             entries[total : total + counts[first + q]].sort()
             total += counts[first + q]
     return counts, entries[:total].copy()
-
-
-@kernel
-def _count(tree, radii, queries, start, stop, about, found, distances):
-    """Write the counts of queries, and the distances to their neighbours at ``about.rank``."""
-    by_rank, in_tree, ks, columns, nth, is_reverse = about
-    n_k, k, n_leaves, n_classes = ks.shape[0], ks[-1], tree.blocks.shape[0], found.shape[2]
-    group, held, room = _make_group(tree), _make_candidates(k), _make_room(n_leaves)
-    order, keys, points, n_found = queries.order, held.keys, held.points, held.n_found
-    spare, reached = _make_spare(keys.shape[1]), _make_reached()
-    of_queries, members, places = reached.queries, reached.members, reached.places
-    # The last row takes who turns out to be beyond the largest k.
-    tally = np.empty((_GROUP * _LEAF, n_k + 1, n_classes), np.int32)
-    no_limits = np.empty(0)
-    for b in range(start, stop, _GROUP):
-        first, size = b * _LEAF, _load(tree, queries, b, stop, group)
-        _set_limits(tree, order, no_limits, first, size, group, held)
-        _gather(tree, False, first, size, k, group, held, room)
-        tally[:] = 0
-        for q in range(size):
-            _sort(keys[q], points[q], n_found[q], spare)
-            distances[order[first + q]] = keys[q, nth - 1]
-            r = 0
-            for t in range(n_k):
-                while r < ks[t]:
-                    tally[q, t, by_rank[points[q, r]]] += np.int32(1)
-                    r += 1
-        leaf = 0 if is_reverse else n_leaves
-        while leaf < n_leaves:
-            n_hits, leaf = _find_reached(tree, radii, group, size, leaf, room, reached)
-            for h in range(n_hits):
-                tally[of_queries[h], places[h], in_tree[members[h]]] += np.int32(1)
-        for q in range(size):
-            for g in range(n_classes):
-                total = np.int32(0)
-                for t in range(n_k):
-                    total += tally[q, t, g]
-                    found[columns[t], order[first + q], g] = total

@@ -22,7 +22,7 @@ import numpy as np
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.threads import one_blas_thread, run_in_threads
 from bayesknn.graph.metrics import _measure_listed
-from bayesknn.graph.search.brute import rank_some
+from bayesknn.graph.search.brute import BruteSearch
 from bayesknn.graph.search.kd_tree import _UNIT, KDTree, TreeSearch
 from bayesknn.graph.search.search_index import Advance, Lists
 from bayesknn.graph.ties import _make_spare, _select, _sort
@@ -74,7 +74,7 @@ def nearest_by_products(
     n = len(points)
     if tree.scale == 0.0:
         return np.empty((k, 0), np.uint32), np.empty((k, 0)), np.arange(n)
-    single = _single_points(tree)
+    single = tree.single_in_order()
     held = _make_candidates(single, k)
     products = np.empty((min(_TILE, n), min(_TILE, n)), np.float32)
 
@@ -171,18 +171,17 @@ class ProductSearch(TreeSearch):
         if len(left) == self.n_points:
             return super().neighbors(k, n_jobs, advance)
         if len(left) > 0:
-            rows = left.astype(np.uint32)
-            rank_some(self.metric, self.points, self.ties, rows, neighbors, distances)
+            points, rows = self.points, left.astype(np.uint32)
+            brute = BruteSearch(points, self.metric, self._ties)
+            (neighbors[:, rows], distances[:, rows]), _ = brute.rank(
+                points[rows], rows, k, None, n_jobs
+            )
         return neighbors, distances
 
 
 def _capacity(k: int) -> int:
     """Candidates held for a point before they are cut back."""
     return k + 128 + k // 2
-
-
-def _single_points(tree: KDTree) -> np.ndarray:
-    return tree.single_in_order()
 
 
 class Candidates(NamedTuple):

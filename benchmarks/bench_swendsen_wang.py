@@ -13,7 +13,6 @@ from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.clamped import clamped_labels, free_edges
-from bayesknn.labels.memory_layout import lay_out_in_memory
 from bayesknn.labels.sampling import sample_labels
 from bayesknn.labels.swendsen_wang import (
     _Chain,
@@ -51,13 +50,12 @@ def sweeps(
     class_weight: np.ndarray | None = None,
 ) -> Callable[[], None]:
     """Return a function that makes ``n_sweeps`` more sweeps of one chain."""
-    layout = lay_out_in_memory(graph, k)
     key = spawn_keys(1, 1)[0]
     model = BoltzmannModel(graph, n_classes, class_weight)
     start, _ = swendsen_wang_labels(model, beta, k, key=key)
-    labels = start[0][layout.order]
+    labels = start[0]
     scratch = new_scratch(labels, n_classes, class_weight is not None)
-    chain = _Chain(*layout, k, beta, n_classes, class_weight, k)
+    chain = _Chain(graph.neighbors, k, beta, n_classes, class_weight, k)
     nothing = np.empty((0, 1))
     records = _Records(np.empty((0, labels.size), labels.dtype), nothing, nothing)
     # Never the same numbers twice, or the branch predictor learns them.

@@ -4,8 +4,7 @@
    directed edges that touch i, a mutual neighbour standing there twice.
 
    gibbs_lists does what the library does, with the same tables: `slots` are positions in a table of
-   thresholds for 64 random bits, and a change of label moves the neighbours' slots. The neighbours
-   of i with weight 2 come first, then those with weight 1. */
+   thresholds for 64 random bits, and a change of label moves the neighbours' slots. */
 
 #include <math.h>
 #include <stdint.h>
@@ -44,9 +43,9 @@ static inline double next_uniform(uint64_t *state)
 DEFINE_NAIVE(gibbs_naive_bytes, uint8_t)
 DEFINE_NAIVE(gibbs_naive_ints, int)
 
-void gibbs_lists(int n, const uint64_t *restrict table, const uint64_t *restrict starts,
-                 const uint64_t *restrict single_starts, const uint32_t *restrict points,
-                 uint8_t *restrict labels, uint32_t *restrict slots, int n_sweeps, uint64_t seed)
+void gibbs_lists(int n, const uint64_t *restrict table, const int *restrict starts,
+                 const int *restrict points, uint8_t *restrict labels,
+                 uint32_t *restrict slots, int n_sweeps, uint64_t seed)
 {
     for (int sweep = 0; sweep < n_sweeps; sweep++) {
         for (int i = 0; i < n; i++) {
@@ -54,9 +53,7 @@ void gibbs_lists(int n, const uint64_t *restrict table, const uint64_t *restrict
             if (label != labels[i]) {
                 labels[i] = label;
                 uint32_t step = label ? 1 : -1;
-                for (uint64_t e = starts[i]; e < single_starts[i]; e++)
-                    slots[points[e]] += 2 * step;
-                for (uint64_t e = single_starts[i]; e < starts[i + 1]; e++)
+                for (int e = starts[i]; e < starts[i + 1]; e++)
                     slots[points[e]] += step;
             }
         }

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.gibbs import _count_ones, list_symmetric_neighbors, threshold_table
+from bayesknn.labels.gibbs import _count_ones, list_edges, threshold_table
 
 HERE = Path(__file__).parent
 FLAGS = ["-O3", "-march=native"]
@@ -34,16 +34,15 @@ def c_chains(
     """
     n = graph.n_points
     start = np.random.default_rng(0).integers(0, 2, n)
-    neighbors = list_symmetric_neighbors(graph, k)
-    table, bases = threshold_table(beta / k, np.ones(2), neighbors.degrees, False)
-    slots = bases + _count_ones(start, neighbors)
-    incident_starts, incident, in_degree = graph.incidence
-    edges = [
-        incident[first : first + k + degree]
-        for first, degree in zip(incident_starts, in_degree[k - 1], strict=False)
+    edges = list_edges(graph, k)
+    table, bases = threshold_table(beta / k, np.ones(2), edges.degrees, False)
+    slots = bases + _count_ones(start, edges)
+    lists_of_points = [
+        edges.points[first : first + degree]
+        for first, degree in zip(edges.starts, edges.degrees, strict=False)
     ]
-    points = np.concatenate(edges).astype(np.int32)
-    starts = np.concatenate([[0], np.cumsum([len(ends) for ends in edges])]).astype(np.int32)
+    points = np.concatenate(lists_of_points).astype(np.int32)
+    starts = np.append(0, np.cumsum(edges.degrees)).astype(np.int32)
     sweeps, seed = ctypes.c_int(n_sweeps), ctypes.c_uint64(1)
 
     def naive(name, dtype):
@@ -58,7 +57,7 @@ def c_chains(
 
     def lists():
         labels, here = start.astype(np.uint8), slots.astype(np.uint32)
-        arrays = (table, *neighbors[:3], labels, here)
+        arrays = (table, starts, points, labels, here)
         library.gibbs_lists(n, *map(_pointer, arrays), sweeps, seed)
         return labels
 

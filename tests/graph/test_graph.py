@@ -124,24 +124,6 @@ def test_given_lists_serve_everything_but_queries():
     assert given_graph.metric is None
 
 
-@pytest.mark.parametrize("kind", ["tree", "points", "lists"])
-def test_locality_order_brings_neighbours_together(kind):
-    points = np.random.default_rng(9).uniform(size=(3000, 2))
-    search = "brute" if kind == "points" else "kd_tree"
-    graph = NeighborGraph.from_points(points, 5, search=search)
-    if kind == "lists":
-        graph = NeighborGraph.from_neighbors(graph.neighbors)
-    order = graph.locality_order()
-    assert sorted(order.tolist()) == list(range(3000))
-    place = np.empty(3000)
-    place[order] = np.arange(3000)
-
-    def spread(position):
-        return np.mean(np.abs(position[graph.neighbors] - position[None]))
-
-    assert spread(place) < 0.25 * spread(np.arange(3000.0))
-
-
 def test_ripley_neighbours_are_those_of_scikit_learn():
     from sklearn.neighbors import NearestNeighbors
 

@@ -18,6 +18,5 @@ def _apart(sampler):
 
 
 gibbs_labels = _apart(labels.gibbs_labels)
-gibbs_chains = _apart(labels.gibbs_chains)
 perfect_labels = _apart(labels.perfect_labels)
 swendsen_wang_labels = _apart(labels.swendsen_wang_labels)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from bayesknn.labels.swendsen_wang import _BLOCK, _EVENTS_PER_EDGE, draw_poisson
+from bayesknn.labels.swendsen_wang import _BLOCK, draw_poisson
 
 MASK = 2**64 - 1
 MUTANTS = [
@@ -43,7 +43,7 @@ def sweep_labels(neighbors, k, beta, n_classes, class_weight, key, sweep, labels
         stream = sweep_key(key, 0)
     if mutant == "colours whatever the bonds":
         class_weight = None
-    bond_weights = weigh_bond(k, beta, class_weight)
+    bond_weights = weigh_bond(class_weight)
     n_bonds = np.bincount([roots[i] for i, _ in bonds], minlength=len(roots))
     colours = {}
     for root in sorted(set(roots)):
@@ -65,33 +65,22 @@ def draw_bonds(neighbors, k, beta, class_weight, stream, labels, mutant=None):
     candidate = n
     for start in range(0, n, _BLOCK):
         size = min(_BLOCK, n - start)
-        if rate * heaviest > _EVENTS_PER_EDGE:
-            edges = [
-                (start + i, r, candidate + r * size + i) for r in range(k) for i in range(size)
-            ]
-        else:
-            count = draw_poisson(rate * heaviest * size * k, np.uint64(stream), start // _BLOCK)
-            edges = []
-            for site in range(candidate, candidate + count):
-                x = uniform(stream, site) * size
-                ranks = k - 1 if mutant == "last rank never drawn" else k
-                edges.append((start + int(x), int((x - int(x)) * ranks), site))
-        candidate += len(edges)
-        for i, rank, site in edges:
-            j = int(neighbors[rank, i])
+        count = draw_poisson(rate * heaviest * (size * k), np.uint64(stream), start // _BLOCK)
+        for site in range(candidate, candidate + count):
+            x = uniform(stream, site) * size
+            ranks = k - 1 if mutant == "last rank never drawn" else k
+            i = start + int(x)
+            j = int(neighbors[int((x - int(x)) * ranks), i])
             g = labels[i]
             if g != labels[j] and mutant != "bonds without agreement":
                 continue
             if mutant == "each pair bound once" and i > j and (j, i) in pairs:
                 continue
             weight = 1.0 if class_weight is None else class_weight[g]
-            if rate * heaviest > _EVENTS_PER_EDGE:
-                keep = uniform(stream, site) < -math.expm1(-rate * weight)
-            else:
-                keep = class_weight is None or uniform(stream, 2**63 + site) < weight / heaviest
-                keep |= mutant == "weights without thinning"
-            if keep:
+            keep = class_weight is None or uniform(stream, 2**63 + site) < weight / heaviest
+            if keep or mutant == "weights without thinning":
                 bonds.append((i, j))
+        candidate += count
     return bonds
 
 
@@ -112,16 +101,11 @@ def find_roots(n, bonds):
     return roots
 
 
-def weigh_bond(k, beta, class_weight):
+def weigh_bond(class_weight):
     """Log weight of one bond in each class, the largest subtracted."""
     if class_weight is None:
         return None
-    strengths = beta / k * np.asarray(class_weight)
-    if strengths.max() > _EVENTS_PER_EDGE:
-        log_weights = [s + math.log(-math.expm1(-s)) for s in strengths]
-    else:
-        log_weights = [math.log(a) for a in class_weight]
-    return [w - max(log_weights) for w in log_weights]
+    return [math.log(a / max(class_weight)) for a in class_weight]
 
 
 def colour_law(n_bonds, log_weights):

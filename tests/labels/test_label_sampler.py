@@ -74,21 +74,3 @@ def test_very_strong_gibbs_draws_do_not_overflow():
     assert draw_labels(drawer, 2000.0, 2, KEYS[0]) == 0
     expected = draw_as_public(likelihood, "gibbs", 2000.0, 2, KEYS[0], 20)
     np.testing.assert_array_equal(drawer.labels, expected)
-
-
-def test_relabelled_graphs_give_the_same_agreement(monkeypatch):
-    # Beyond 20,000 points the samplers walk a relabelled graph.
-    monkeypatch.setattr("bayesknn.labels.memory_layout._RELABEL_FROM", 1000)
-    likelihood = make_likelihood(1200, 2, [0.6, 1.4])
-    for method in ("swendsen-wang", "perfect"):
-        draws = make_label_sampler(likelihood.model, likelihood.labels, method)
-        assert not np.array_equal(draws.layout.order, np.arange(1200))
-        drawer = draws.compiled()
-        assert draw_labels(drawer, 1.5, 3, KEYS[0]) == 0
-        labels = np.empty_like(drawer.labels)
-        labels[draws.layout.order] = drawer.labels
-        found = agreement_at(drawer, drawer.labels, 3, 8)
-        exact = [agreement(likelihood.graph, labels, j, likelihood.class_weight) for j in (3, 8)]
-        np.testing.assert_allclose(found, exact)
-        expected = draw_as_public(likelihood, method, 1.5, 3, KEYS[0], draws.n_sweeps)
-        np.testing.assert_array_equal(labels, expected)

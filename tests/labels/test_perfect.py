@@ -9,7 +9,6 @@ from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import memory_layout
 from bayesknn.labels.perfect import _run_bonds, bond_scratch, random_cluster
 from bayesknn.model import BoltzmannModel, agreement
 from tests.labels.samplers import perfect_labels
@@ -59,29 +58,6 @@ def test_law_of_bonds(beta, n_classes, class_weight):
 )
 def test_mutants_are_rejected(class_weight, drawn):
     p_value = p_value_of_draws(0.8, 2, class_weight, drawn=drawn)
-    assert rejects(p_value, n_draws=20_000)
-
-
-def test_law_on_a_relabelled_graph(monkeypatch):
-    monkeypatch.setattr(memory_layout, "_RELABEL_FROM", 0)
-    graph = NeighborGraph.from_neighbors(GRAPH.neighbors)
-    graph.locality_order = lambda: np.array([4, 2, 0, 3, 1])
-    assert memory_layout.lay_out_in_memory(graph, 2).neighbors is not graph.neighbors
-    check(p_value_of_draws(1.3, 2, WEIGHTS, graph), n_draws=20_000)
-    check(p_value_of_draws(1.3, 3, None, graph), n_draws=20_000)
-
-
-def test_labels_in_the_order_of_the_layout_are_rejected(monkeypatch):
-    monkeypatch.setattr(memory_layout, "_RELABEL_FROM", 0)
-    graph = NeighborGraph.from_neighbors(GRAPH.neighbors)
-    graph.locality_order = lambda: np.array([4, 2, 0, 3, 1])
-    relabelled = NeighborGraph.from_neighbors(memory_layout.lay_out_in_memory(graph, 2).neighbors)
-    _, law = exact_law(relabelled, 1.3, 2, 3)
-
-    def p_value(n_draws, seed):
-        labels, _ = perfect_labels(graph, 1.3, 2, 3, n_draws=n_draws, key=spawn_keys(seed, 1)[0])
-        return p_value_of_counts(np.bincount(state_index(labels, 3), minlength=len(law)), law)
-
     assert rejects(p_value, n_draws=20_000)
 
 

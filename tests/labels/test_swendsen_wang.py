@@ -11,7 +11,6 @@ from scipy.sparse.csgraph import connected_components
 
 from bayesknn._utils.random import spawn_keys
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import memory_layout as layout_module
 from bayesknn.labels.swendsen_wang import (
     _flatten,
     _join,
@@ -142,7 +141,7 @@ def test_cluster_estimator_is_the_expectation_given_the_clusters(class_weight, b
     law, weights = np.full((25, n_classes), 1 / n_classes), np.ones(n_classes)
     if class_weight is not None:
         weights = class_weight
-        bond_weights = twin.weigh_bond(k, beta, class_weight)
+        bond_weights = twin.weigh_bond(class_weight)
         law = np.array([twin.colour_law(m, bond_weights) for m in scratch.bonds])
     expected = np.zeros(4)
     for rank, row in enumerate(graph.neighbors):
@@ -194,26 +193,6 @@ def test_same_labels_whatever_the_number_of_threads():
         together = list(pool.map(draw, keys))
     np.testing.assert_array_equal(together, alone)
     assert not np.array_equal(alone[0], alone[1])
-
-
-def test_relabelled_layout_is_the_same_graph(monkeypatch):
-    graph, n = random_graph(200, 8, seed=10), 200
-    order = np.random.default_rng(2).permutation(n)
-    positions = np.argsort(order)
-    monkeypatch.setattr(layout_module, "_RELABEL_FROM", 0)
-    monkeypatch.setattr(NeighborGraph, "locality_order", lambda self: order, raising=False)
-    initial = np.random.default_rng(3).integers(0, 3, n)
-    options = dict(key=KEY, n_draws=6, n_warmup=0)
-    labels, info = swendsen_wang_labels(graph, 1.2, 5, 3, initial=initial, **options)
-    assert layout_module.lay_out_in_memory(graph, 5).neighbors.shape == (5, n)
-    np.testing.assert_allclose(info.agreement, agreement(graph, labels, 5))
-    monkeypatch.undo()
-    relabelled = NeighborGraph.from_neighbors(positions[graph.neighbors[:, order]])
-    expected, expected_info = swendsen_wang_labels(
-        relabelled, 1.2, 5, 3, initial=initial[order], **options
-    )
-    np.testing.assert_array_equal(labels[:, order], expected)
-    np.testing.assert_allclose(info.cluster_agreement, expected_info.cluster_agreement)
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,7 @@ import pytest
 from scipy import stats
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.swendsen_wang import (
-    _EVENTS_PER_EDGE,
-    _set_bond_law,
-    bond_rate,
-    normalise_logs,
-    open_probability,
-)
+from bayesknn.labels.swendsen_wang import bond_rate, normalise_logs, open_probability
 from tests.labels.swendsen_wang_twin import find_roots
 from tests.model.enumeration import exact_law
 
@@ -59,22 +53,17 @@ def push(law, states, k, beta, class_weight, mutant=None):
 def class_laws(rate, class_weight, mutant):
     """Probability that an edge is open, and law of the new colour given the open edges.
 
-    Both by the class before; with events, the number of bonds given that so many edges are open
-    is a sum of positive Poisson numbers, over which the law of the colour is averaged.
+    Both by the class before; the number of bonds given that so many edges are open is a sum of
+    positive Poisson numbers, over which the law of the colour is averaged.
     """
     if class_weight is None or mutant == "colours whatever the bonds":
         uniform = np.full((11, G), 1.0 / G)
         weights = np.ones(G) if class_weight is None else class_weight
         return [open_probability(rate * a) for a in weights], [uniform] * G
-    bond_law = np.empty((2, G))
-    edge_by_edge = bool(rate * class_weight.max() > _EVENTS_PER_EDGE)
-    _set_bond_law(rate, edge_by_edge, class_weight, bond_law)
-    colour_laws = np.arange(MOST_EVENTS + 1)[:, None] * bond_law[1]
+    colour_laws = np.arange(MOST_EVENTS + 1)[:, None] * np.log(class_weight)
     for row in colour_laws:
         normalise_logs(row)
-    if edge_by_edge:
-        return bond_law[0], [colour_laws[:11]] * G
-    thinned = bond_law[0] * rate * class_weight.max()
+    thinned = rate * class_weight
     if mutant == "weights without thinning":
         thinned[:] = rate * class_weight.max()
     return -np.expm1(-thinned), [average_over_events(s, colour_laws) for s in thinned]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bayesknn.graph import NeighborGraph, find_components
-from bayesknn.labels.memory_layout import lay_out_in_memory
 from bayesknn.log_z import ladder
 from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.model import BoltzmannModel
@@ -19,12 +18,9 @@ WEIGHTS = [None, np.array([1.2, 1.2, 1.2]), np.array([0.6, 1.0, 1.4])]
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_weight_over_chance_is_the_constant(weights):
-    layout = lay_out_in_memory(GRAPH, 2)
-    components = find_components(layout.neighbors[:2])
+    components = find_components(GRAPH.neighbors[:2])
     states, law = exact_law(GRAPH, BETA, 2, 3, weights)
-    of_points = np.empty(8, int)
-    of_points[layout.order] = components
-    is_plain = np.all([np.ptp(states[:, of_points == c], axis=1) == 0 for c in (0, 1)], axis=0)
+    is_plain = np.all([np.ptp(states[:, components == c], axis=1) == 0 for c in (0, 1)], axis=0)
     found = ladder.log_plain_weight(BoltzmannModel(GRAPH, 3, weights), components, BETA) - np.log(
         law[is_plain].sum()
     )
@@ -35,12 +31,12 @@ def p_value_of_ends(weights):
     exact = enumerate_log_normalizer(GRAPH, BETA, 2, 3, weights)
 
     def p_value(n_ends, seed):
-        model, layout = BoltzmannModel(GRAPH, 3, weights), lay_out_in_memory(GRAPH, 2)
+        model = BoltzmannModel(GRAPH, 3, weights)
         scores = []
         for at in range(n_ends):
             pair = ChainPair(
-                model, layout, Setting.at(BETA, 2), [2], np.random.SeedSequence([seed, at]),
-                length=20, components=find_components(layout.neighbors[:2]),
+                model, Setting.at(BETA, 2), [2], np.random.SeedSequence([seed, at]),
+                length=20, components=find_components(GRAPH.neighbors[:2]),
             )  # fmt: skip
             pair.advance(2000)
             values = ladder.log_z_from_plain(pair)

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import logsumexp
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.memory_layout import lay_out_in_memory
 from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.log_z.mbar import Sampled, combine, solve
 from bayesknn.model import BoltzmannModel, log_normalizer_exact
@@ -26,9 +25,8 @@ def small_model(at):
 
 
 def make_chains(model, settings, seed, n_records=400):
-    layout = lay_out_in_memory(model.graph, 4)
     pairs = [
-        ChainPair(model, layout, setting, KS, seeds, whole=KS, length=20)
+        ChainPair(model, setting, KS, seeds, whole=KS, length=20)
         for setting, seeds in zip(
             settings, np.random.SeedSequence(seed).spawn(len(settings)), strict=True
         )

@@ -40,11 +40,9 @@ def test_heat_bath_keeps_the_law(beta, class_weight):
     tables = site_tables(BoltzmannModel(graph, 2, class_weight), beta, 2)
     pushed = law.copy()
     for i in range(graph.n_points):
-        starts, single_starts, points, _ = tables.neighbors
-        middle, last = single_starts[i], starts[i + 1]
-        double = states[:, points[starts[i] : middle]].sum(axis=1, dtype=int)
-        single = states[:, points[middle:last]].sum(axis=1, dtype=int)
-        thresholds = tables.table[tables.bases[i] + 2 * double + single]
+        starts, points, degrees = tables.edges
+        ones = states[:, points[starts[i] : starts[i] + degrees[i]]].sum(axis=1, dtype=int)
+        thresholds = tables.table[tables.bases[i] + ones]
         # The last number stands for all of the 2**64.
         chance = thresholds.astype(float) / 2.0**64
         without = pushed + pushed[np.arange(len(states)) ^ (1 << (graph.n_points - 1 - i))]

@@ -24,7 +24,7 @@ class Model:
 
     def __init__(self, sampler):
         self.sampler, self.likelihood = sampler, sampler.likelihood
-        self.near = sampler.label_sampler.layout.neighbors.astype(int)
+        self.near = sampler.label_sampler.model.graph.neighbors.astype(int)
         self.drawer = sampler.label_sampler.compiled()
         weights = sampler.likelihood.class_weight
         self.weights = np.ones(sampler.likelihood.n_classes) if weights is None else weights

@@ -261,21 +261,6 @@ def test_an_early_lead_over_a_doubtful_link_does_not_decide(seeds):
         assert posterior.k_probabilities[0] < 1e-3
 
 
-def test_points_that_are_relabelled_give_the_same_posterior(monkeypatch):
-    monkeypatch.setattr("bayesknn.labels.memory_layout._RELABEL_FROM", 10)
-    # Enough points that their order in space is another.
-    data, prior = small_data(2, 150), UniformPrior(2, BETA_MAX)
-    likelihood = CoherentLikelihood(*data)
-    layout = run(prior, likelihood)[0].simulation.layout
-    assert layout.neighbors is not likelihood.graph.neighbors
-    assert not np.array_equal(layout.order, np.arange(150))
-    exact = grid_posterior(ExactLikelihood(*data), prior)
-    found = grid_posterior(likelihood, prior, random_state=0)
-    allowed = 6 * found.k_probabilities_error + 0.01
-    assert np.all(np.abs(found.k_probabilities - exact.k_probabilities) < allowed)
-    assert abs(found.beta_mean - exact.beta_mean) < 6 * found.beta_mean_error + 0.01
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_every_sweep_is_counted(monkeypatch, n_jobs):
     """Those of first looks, of searches and of warm-up too."""

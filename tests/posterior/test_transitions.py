@@ -9,7 +9,6 @@ from sklearn.datasets import make_blobs
 
 from bayesknn import BayesianKNeighborsClassifier, PhaseTransitionWarning
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.memory_layout import lay_out_in_memory
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
 from bayesknn.log_z.bridge import bridge
 from bayesknn.log_z.chains import ChainPair, Setting, Window
@@ -112,7 +111,7 @@ def test_a_window_restricts_the_law():
     inside = s[:, 1] < 8
     expected = law[inside] @ s[inside, 1] / law[inside].sum()
     pair = ChainPair(
-        model, lay_out_in_memory(graph, 2), Setting.at(beta, 2), [2], np.random.SeedSequence(0),
+        model, Setting.at(beta, 2), [2], np.random.SeedSequence(0),
         initial=states[inside][0], window=Window(2, -np.inf, 8.0),
     )  # fmt: skip
     pair.advance(20_000)
@@ -125,10 +124,9 @@ def test_class_weights_count_in_what_a_split_is():
     # Half the weight is half the largest S: chains that differ by as much are no less apart.
     points = np.random.default_rng(0).normal(size=(600, 10))
     graph = NeighborGraph.from_points(points, k_max=60)
-    layout = lay_out_in_memory(graph, 60)
     for unit in (1.0, 0.2):
         model = BoltzmannModel(graph, 10, np.full(10, unit))
-        pair = ChainPair(model, layout, Setting.at(2.4 / unit, 60), [60], np.random.SeedSequence(1))
+        pair = ChainPair(model, Setting.at(2.4 / unit, 60), [60], np.random.SeedSequence(1))
         pair.advance(64)
         assert pair.is_split
 
@@ -174,10 +172,9 @@ def bridged(seed, factor=1.0):
     """Score of a bridge between two beta against exact log Z."""
     graph = NeighborGraph.from_points(np.random.default_rng(4).normal(size=(60, 2)), k_max=3)
     model, seeds = BoltzmannModel(graph, 2), np.random.SeedSequence(seed).spawn(2)
-    layout = lay_out_in_memory(graph, 3)
     settings = Setting.at(1.2, 2), Setting.at(1.3, 3)
     pairs = [
-        ChainPair(model, layout, setting, [2, 3], own, whole=[2, 3], length=16)
+        ChainPair(model, setting, [2, 3], own, whole=[2, 3], length=16)
         for setting, own in zip(settings, seeds, strict=True)
     ]
     for pair in pairs:

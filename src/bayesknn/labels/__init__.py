@@ -2,7 +2,7 @@
 
 from bayesknn._utils.random import spawn_keys
 from bayesknn.labels.beta_max import find_beta_max
-from bayesknn.labels.gibbs import gibbs_chains, gibbs_labels
+from bayesknn.labels.gibbs import gibbs_labels
 from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.sampling import SampleInfo, sample_labels
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
@@ -10,7 +10,6 @@ from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 __all__ = [
     "SampleInfo",
     "find_beta_max",
-    "gibbs_chains",
     "gibbs_labels",
     "perfect_labels",
     "sample_labels",

@@ -7,9 +7,8 @@ slot by its weight and no exponential is taken in a sweep. With two classes a si
 which leads to a threshold for 64 random bits; with more it has one for each class, which leads to
 the unnormalised probability of the class.
 
-``w_ij = 1[j in N_k(i)] + 1[i in N_k(j)]`` is 0, 1 or 2. Where the lists of the graph hold a
-mutual neighbour twice, here every neighbour stands once, the mutual ones first, so that a sweep
-touches about half as many points at large k.
+``w_ij = 1[j in N_k(i)] + 1[i in N_k(j)]`` is 0, 1 or 2: a mutual neighbour stands twice in the
+lists of the graph.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
-from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits, spawn_keys
+from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.mixing import PER_POINT, autocorrelation_time, split_run
 from bayesknn.model import BoltzmannModel
-from bayesknn.model.checks import check_beta, check_betas
+from bayesknn.model.checks import check_beta
 
 _ONE = np.uint64(1)
 # exp() of more than this is not put in a table: sums of it could overflow.
@@ -99,144 +98,63 @@ def gibbs_labels(
     >>> labels.shape, info.n_sweeps
     ((4, 5), 504)
     """
-    beta, n_draws = check_beta(beta), check_count(n_draws, "n_draws")
-    run = _GibbsRun(model, k, check_count(n_warmup, "n_warmup", low=0), check_count(thin, "thin"))
-    draws = np.empty((n_draws, model.n_points), model.label_dtype)
-    labels = run.start(initial, key)
-    agreement = run.follow(labels, beta, np.uint64(key), n_draws, draws, report)
-    n_sweeps = run.n_warmup + n_draws * run.thin
-    return draws, GibbsInfo(n_sweeps, agreement, autocorrelation_time(agreement))
+    model.refuse_fixed("Gibbs sampling")
+    beta, k = check_beta(beta), model.graph.check_k(k)
+    n_draws, thin = check_count(n_draws, "n_draws"), check_count(thin, "thin")
+    n_warmup, n = check_count(n_warmup, "n_warmup", low=0), model.n_points
+    key, labels = np.uint64(key), np.empty(n, model.label_dtype)
+    if initial is None:
+        draw_start(labels, np.uint64(model.n_classes), key)
+    else:
+        labels[:] = model.check_labels(initial)
+    law = GibbsLaw(
+        list_edges(model.graph, k), beta * model.common_weight / k,
+        model.weights / model.common_weight, model.unequal_weight is not None,
+    )  # fmt: skip
+    draws = np.empty((n_draws, n), labels.dtype)
+    edge_ends = np.zeros((n_draws, model.n_classes), np.int64)
+    sweep, per_sweep = 0, n * (PER_POINT * model.n_classes + 2 * k)
+    for warmup, first, last in split_run(n_warmup, n_draws, thin, per_sweep, n):
+        part = slice(first, last)
+        run_gibbs(law, labels, key, np.uint64(sweep), warmup, thin, draws[part], edge_ends[part])
+        n_more = warmup + (last - first) * thin
+        sweep += n_more
+        report(n_more)
+    # An edge within a class was counted at both its ends.
+    agreement = edge_ends @ model.weights / 2.0
+    return draws, GibbsInfo(sweep, agreement, autocorrelation_time(agreement))
 
 
-def gibbs_chains(
-    model: BoltzmannModel,
-    betas: Any,
-    k: int,
-    *,
-    key: np.uint64,
-    n_sweeps: int,
-    n_warmup: int = 500,
-    initial: Any = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Run one Gibbs chain for each beta, all on the same graph, and follow S_k.
-
-    Parameters
-    ----------
-    model : BoltzmannModel
-    betas : array-like of shape (n_chains,)
-        The strength of each chain.
-    k : int
-    key : numpy.uint64
-        A chain depends on the key, its place among the betas and its own beta, and on no other.
-    n_sweeps : int
-        Sweeps after the warm-up; S_k is kept after each of them.
-    n_warmup : int
-    initial : array-like of shape (n,), optional
-        Labels to start from; drawn uniformly and independently if not given.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_chains, n)
-        The last state of each chain.
-    agreement : ndarray of shape (n_sweeps, n_chains), dtype float64
-        S_k of each chain after each sweep that counts, with class weights if there are any.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels import gibbs_chains, spawn_keys
-    >>> from bayesknn.model import BoltzmannModel
-    >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), n_classes=2)
-    >>> labels, agreement = gibbs_chains(
-    ...     ring, np.linspace(0.0, 2.0, 5), 1, n_sweeps=1000, key=spawn_keys(0, 1)[0]
-    ... )
-    >>> labels.shape, bool(agreement[:, 0].mean() < agreement[:, -1].mean())
-    ((5, 5), True)
-    """
-    betas = np.atleast_1d(check_betas(betas, "betas")).ravel()
-    if betas.size == 0:
-        raise ValueError("betas is empty: give at least one beta")
-    n_sweeps = check_count(n_sweeps, "n_sweeps")
-    run = _GibbsRun(model, k, check_count(n_warmup, "n_warmup", low=0), thin=1)
-    keys = spawn_keys(int(key), len(betas))
-    labels = np.stack([run.start(initial, chain_key) for chain_key in keys])
-    not_kept = np.empty((n_sweeps, 0), labels.dtype)
-    series = [
-        run.follow(row, float(beta), chain_key, n_sweeps, not_kept)
-        for row, beta, chain_key in zip(labels, betas, keys, strict=True)
-    ]
-    return labels, np.stack(series, axis=1)
-
-
-class _GibbsRun:
-    """What chains on one graph of k share: its neighbours, and how long they run."""
-
-    def __init__(self, model: BoltzmannModel, k: int, n_warmup: int, thin: int):
-        model.refuse_fixed("Gibbs sampling")
-        self.model, self.k = model, model.graph.check_k(k)
-        self.n_warmup, self.thin = n_warmup, thin
-        self.neighbors = list_symmetric_neighbors(model.graph, self.k)
-
-    def start(self, initial: Any, key: np.uint64) -> np.ndarray:
-        """Return the labels that a chain starts from."""
-        if initial is not None:
-            return self.model.check_labels(initial).astype(self.model.label_dtype)
-        labels = np.empty(self.model.n_points, self.model.label_dtype)
-        draw_start(labels, np.uint64(self.model.n_classes), np.uint64(key))
-        return labels
-
-    def follow(
-        self,
-        labels: np.ndarray,
-        beta: float,
-        key: np.uint64,
-        n_draws: int,
-        draws: np.ndarray,
-        report: Callable[[float], None] = lambda steps: None,
-    ) -> np.ndarray:
-        """Run a chain on ``labels``, in place; return S_k of its draws and keep them in ``draws``.
-
-        Rows of ``draws`` that are empty keep nothing.
-        """
-        model, n = self.model, self.model.n_points
-        law = GibbsLaw(
-            self.neighbors, beta * model.common_weight / self.k,
-            model.weights / model.common_weight, model.unequal_weight is not None,
-        )  # fmt: skip
-        edge_ends = np.zeros((n_draws, model.n_classes), np.int64)
-        per_sweep = PER_POINT * n * model.n_classes + len(self.neighbors.points)
-        sweep = 0
-        for n_warmup, first, last in split_run(self.n_warmup, n_draws, self.thin, per_sweep, n):
-            run_gibbs(
-                law, labels, key, np.uint64(sweep), n_warmup, self.thin, draws[first:last],
-                edge_ends[first:last],
-            )  # fmt: skip
-            n_more = n_warmup + (last - first) * self.thin
-            sweep += n_more
-            report(n_more)
-        # An edge within a class was counted at both its ends.
-        return edge_ends @ model.weights / 2.0
-
-
-class SymmetricNeighbors(NamedTuple):
-    """The neighbours of each point in the graph of one k, with weight 2 or 1.
+class Edges(NamedTuple):
+    """The edges at each point of the graph of one k, in either direction.
 
     Attributes
     ----------
-    starts : ndarray of shape (n + 1,), dtype uint64
-        The neighbours of i are the entries ``starts[i] : starts[i + 1]`` of ``points``.
-    single_starts : ndarray of shape (n,), dtype uint64
-        Entries from ``starts[i]`` up to here have weight 2, those from here on weight 1.
+    starts : ndarray of shape (n + 1,), dtype int64
     points : ndarray, dtype uint32
+        Entries ``starts[i] : starts[i] + degrees[i]`` are the other ends of the edges of i.
     degrees : ndarray of shape (n,), dtype uint32
         The sum over j of w_ij, that is k plus the number of points that have i as neighbour.
     """
 
     starts: np.ndarray
-    single_starts: np.ndarray
     points: np.ndarray
     degrees: np.ndarray
+
+
+def list_edges(graph: NeighborGraph, k: int) -> Edges:
+    """Take the edges of the graph of k.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.labels.gibbs import list_edges
+    >>> edges = list_edges(NeighborGraph.from_neighbors([[1, 0, 1]]), 1)
+    >>> edges.points.tolist(), edges.degrees.tolist()
+    ([1, 1, 0, 0, 2, 1], [2, 3, 1])
+    """
+    starts, points, in_degree = graph.incidence
+    return Edges(starts, points, np.uint32(k) + in_degree[k - 1])
 
 
 class GibbsLaw(NamedTuple):
@@ -244,7 +162,7 @@ class GibbsLaw(NamedTuple):
 
     Attributes
     ----------
-    neighbors : SymmetricNeighbors
+    edges : Edges
     strength : float
         beta / k.
     weights : ndarray of shape (n_classes,)
@@ -252,68 +170,10 @@ class GibbsLaw(NamedTuple):
         Whether the weights differ.
     """
 
-    neighbors: SymmetricNeighbors
+    edges: Edges
     strength: float
     weights: np.ndarray
     weighted: bool
-
-
-def list_symmetric_neighbors(graph: NeighborGraph, k: int) -> SymmetricNeighbors:
-    """List each point's neighbours in either direction, once each, mutual ones first.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-    k : int
-
-    Returns
-    -------
-    SymmetricNeighbors
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels.gibbs import list_symmetric_neighbors
-    >>> graph = NeighborGraph.from_neighbors([[1, 0, 1]])
-    >>> neighbors = list_symmetric_neighbors(graph, 1)
-    >>> neighbors.points.tolist(), neighbors.degrees.tolist()
-    ([1, 0, 2, 1], [2, 3, 1])
-    """
-    incidence = graph.incidence
-    degrees = np.uint32(k) + incidence.in_degree[k - 1]
-    starts, single_starts, points = list_once(incidence.starts, incidence.points, degrees)
-    return SymmetricNeighbors(starts, single_starts, points, degrees)
-
-
-@kernel
-def list_once(incident_starts, incident, degrees):
-    """Return the first three parts of :class:`SymmetricNeighbors`, for compiled code."""
-    n = len(degrees)
-    starts = np.zeros(n + 1, np.uint64)
-    single_starts = np.zeros(n, np.uint64)
-    points = np.empty(np.int64(degrees.sum()) + 1, np.uint32)
-    # sight[j] = 2i + 1 once i has met j, 2i + 2 once it has met j in the other direction too.
-    # Written without branches, which could not be predicted: every point is put at the end of
-    # the list, and the end moves on only if the point belongs there.
-    sight = np.zeros(n, np.uint64)
-    end = np.uint64(0)
-    for i in range(np.uint64(n)):
-        once = np.uint64(2) * i + _ONE
-        first = np.uint64(incident_starts[i])
-        last = first + np.uint64(degrees[i])
-        for e in range(first, last):
-            j = incident[e]
-            points[end] = j
-            again = np.uint64(sight[j] == once)
-            end += again
-            sight[j] = once + again
-        single_starts[i] = end
-        for e in range(first, last):
-            j = incident[e]
-            points[end] = j
-            end += np.uint64(sight[j] == once)
-        starts[i + _ONE] = end
-    return starts, single_starts, points[: np.int64(end)].copy()
 
 
 @kernel
@@ -332,26 +192,19 @@ def run_gibbs(law, labels, key, sweep, n_warmup, thin, draws, edge_ends):
 
 @kernel
 def _run_two_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends):
-    neighbors, degrees = law.neighbors, law.neighbors.degrees
+    edges, degrees = law.edges, law.edges.degrees
     table, bases = threshold_table(law.strength, law.weights, degrees, law.weighted)
-    slots = (bases + _count_ones(labels, neighbors)).astype(np.uint32)
+    slots = (bases + _count_ones(labels, edges)).astype(np.uint32)
     for draw in range(-1, len(edge_ends)):
         for _ in range(n_warmup if draw < 0 else thin):
-            sweep_two(labels, slots, table, neighbors, key_of_sweep(key, sweep))
+            sweep_two(labels, slots, table, edges, key_of_sweep(key, sweep))
             sweep += _ONE
         if draw >= 0:
             for i in range(np.uint64(len(labels))):
                 label = np.uint64(labels[i])
                 ones = np.int64(slots[i]) - bases[i]
                 edge_ends[draw, label] += ones if label == 1 else np.int64(degrees[i]) - ones
-            _keep(labels, draws[draw])
-
-
-@kernel
-def _keep(labels, row):
-    """Copy the labels into a row, unless it is empty."""
-    for i in range(np.uint64(len(row))):
-        row[i] = labels[i]
+            draws[draw] = labels
 
 
 @kernel
@@ -412,29 +265,27 @@ def threshold_table(strength, weights, degrees, weighted):
 
 
 @kernel
-def _count_ones(labels, neighbors):
-    """Local field of class 1: the weighted number of neighbours that have it."""
+def _count_ones(labels, edges):
+    """Local field of class 1: the edges to neighbours that have it."""
     counts = np.zeros(len(labels), np.int64)
     for i in range(np.uint64(len(labels))):
-        for e in range(neighbors.starts[i], neighbors.starts[i + _ONE]):
-            if labels[neighbors.points[e]] == 1:
-                counts[i] += 2 if e < neighbors.single_starts[i] else 1
+        for e in range(edges.starts[i], edges.starts[i] + edges.degrees[i]):
+            counts[i] += labels[edges.points[e]] == 1
     return counts
 
 
 @kernel
-def sweep_two(labels, slots, table, neighbors, stream):
+def sweep_two(labels, slots, table, edges, stream):
     """Update every site of a chain of two classes."""
-    starts, single_starts, points, _ = neighbors
+    starts, points, degrees = edges
     for i in range(np.uint64(len(labels))):
         label = np.uint8(random_bits(stream, i) < table[np.uint64(slots[i])])
         if label != labels[i]:
             # A step of 1 or -1 (modulo 2**32) rather than two loops: which cannot be predicted.
             step = np.uint32(label) - np.uint32(labels[i])
             labels[i] = label
-            for e in range(starts[i], single_starts[i]):
-                slots[points[e]] += np.uint32(2) * step
-            for e in range(single_starts[i], starts[i + _ONE]):
+            first = np.uint64(starts[i])
+            for e in range(first, first + np.uint64(degrees[i])):
                 slots[points[e]] += step
 
 
@@ -457,15 +308,14 @@ def _weight_table(strength, weights, weighted, largest_degree, largest_exponent)
 
 
 @kernel
-def _first_slots(labels, n_classes, stride, neighbors):
+def _first_slots(labels, n_classes, stride, edges):
     slots = np.zeros(len(labels) * n_classes, np.uint32)
     width = np.uint64(n_classes)
     for i in range(np.uint64(len(labels))):
         for g in range(width):
             slots[i * width + g] = g * stride
-        for e in range(neighbors.starts[i], neighbors.starts[i + _ONE]):
-            step = np.uint32(2 if e < neighbors.single_starts[i] else 1)
-            slots[i * width + np.uint64(labels[neighbors.points[e]])] += step
+        for e in range(edges.starts[i], edges.starts[i] + edges.degrees[i]):
+            slots[i * width + np.uint64(labels[edges.points[e]])] += np.uint32(1)
     return slots
 
 
@@ -490,9 +340,8 @@ def _choose_of_many(table, logarithmic, slots, first, sums, bits):
 
 
 @kernel
-def _sweep_many(labels, slots, table, logarithmic, neighbors, sums, stream):
-    starts, single_starts, points, _ = neighbors
-    two, one = np.uint32(2), np.uint32(1)
+def _sweep_many(labels, slots, table, logarithmic, edges, sums, stream):
+    starts, points, degrees = edges
     width = np.uint64(len(sums))
     for i in range(np.uint64(len(labels))):
         bits = random_bits(stream, i)
@@ -500,33 +349,30 @@ def _sweep_many(labels, slots, table, logarithmic, neighbors, sums, stream):
         old = np.uint64(labels[i])
         if label != old:
             labels[i] = label
-            for e in range(starts[i], single_starts[i]):
-                first = np.uint64(points[e]) * width
-                slots[first + old] -= two
-                slots[first + label] += two
-            for e in range(single_starts[i], starts[i + _ONE]):
-                first = np.uint64(points[e]) * width
-                slots[first + old] -= one
-                slots[first + label] += one
+            first = np.uint64(starts[i])
+            for e in range(first, first + np.uint64(degrees[i])):
+                at = np.uint64(points[e]) * width
+                slots[at + old] -= np.uint32(1)
+                slots[at + label] += np.uint32(1)
 
 
 @kernel
 def _run_many_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends):
-    neighbors, n_classes = law.neighbors, len(law.weights)
+    edges, n_classes = law.edges, len(law.weights)
     table, logarithmic, stride = _weight_table(
-        law.strength, law.weights, law.weighted, np.int64(neighbors.degrees.max()),
+        law.strength, law.weights, law.weighted, np.int64(edges.degrees.max()),
         _LARGEST_EXPONENT,
     )  # fmt: skip
-    slots = _first_slots(labels, n_classes, stride, neighbors)
+    slots = _first_slots(labels, n_classes, stride, edges)
     sums, width = np.empty(n_classes), np.uint64(n_classes)
     for draw in range(-1, len(edge_ends)):
         for _ in range(n_warmup if draw < 0 else thin):
             stream = key_of_sweep(key, sweep)
-            _sweep_many(labels, slots, table, logarithmic, neighbors, sums, stream)
+            _sweep_many(labels, slots, table, logarithmic, edges, sums, stream)
             sweep += _ONE
         if draw >= 0:
             for i in range(np.uint64(len(labels))):
                 label = np.uint64(labels[i])
                 ends = np.int64(slots[i * width + label]) - np.int64(label * stride)
                 edge_ends[draw, label] += ends
-            _keep(labels, draws[draw])
+            draws[draw] = labels

@@ -19,8 +19,7 @@ import numpy as np
 
 from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
-from bayesknn.labels.gibbs import GibbsLaw, SymmetricNeighbors, draw_start, list_once, run_gibbs
-from bayesknn.labels.memory_layout import MemoryLayout, lay_out_in_memory
+from bayesknn.labels.gibbs import Edges, GibbsLaw, draw_start, run_gibbs
 from bayesknn.labels.mixing import TOO_FAR_APART, errors_apart
 from bayesknn.labels.perfect import (
     BondScratch,
@@ -105,10 +104,8 @@ class LabelSampler:
     n_sweeps : int
         Of each draw; 0 for perfect draws.
     model : BoltzmannModel
-    layout : MemoryLayout
-        The graph as this sampler walks it.
     observed : ndarray of shape (n,)
-        The data, in the order of the layout.
+        The data.
     initial : ndarray of shape (n,) or (0,)
         Where sweeps start; empty for random labels.
     """
@@ -116,7 +113,6 @@ class LabelSampler:
     method: str
     n_sweeps: int
     model: BoltzmannModel
-    layout: MemoryLayout
     observed: np.ndarray
     initial: np.ndarray
 
@@ -130,7 +126,7 @@ class LabelSampler:
         elif self.method == "perfect":
             in_degree = np.zeros((1, n), np.uint32)
             if weighted:
-                in_degree = model.graph.incidence.in_degree[:, self.layout.order]
+                in_degree = model.graph.incidence.in_degree
             perfect = PerfectTools(
                 in_degree=in_degree,
                 pull=np.zeros(n if weighted else 0),
@@ -146,7 +142,7 @@ class LabelSampler:
                 incidence.in_degree, model.weights / model.common_weight,
             )  # fmt: skip
         return CompiledSampler(
-            self.layout.neighbors, model.n_classes, model.unequal_weight, model.common_weight,
+            model.graph.neighbors, model.n_classes, model.unequal_weight, model.common_weight,
             self.observed.copy(), swendsen_wang, perfect, gibbs,
         )  # fmt: skip
 
@@ -232,16 +228,11 @@ def make_label_sampler(
     elif method == "perfect":
         raise ValueError("n_sweeps has no use with perfect draws, which know when to stop")
     n_sweeps = check_count(n_sweeps, "n_sweeps", low=0 if method == "perfect" else 1)
-    if method == "gibbs":
-        # Its lists of neighbours are those of the graph itself.
-        layout = MemoryLayout(model.graph.neighbors, np.arange(model.n_points, dtype=np.uint32))
-    else:
-        layout = lay_out_in_memory(model.graph, model.k_max)
     if method == "perfect":
         check_perfect(model)
-    observed = model.check_labels(observed)[layout.order].astype(model.label_dtype)
+    observed = model.check_labels(observed).astype(model.label_dtype)
     initial = observed if method == "swendsen-wang" else observed[:0]
-    return LabelSampler(method, n_sweeps, model, layout, observed, initial)
+    return LabelSampler(method, n_sweeps, model, observed, initial)
 
 
 @kernel
@@ -328,10 +319,8 @@ def _draw_perfect(tools, sampler, class_weight, beta, k, key):
 
 @kernel
 def _draw_gibbs(tools, sampler, class_weight, beta, k, key):
-    degrees = np.uint32(k) + tools.in_degree[k - 1]
-    starts, single_starts, points = list_once(tools.starts, tools.points, degrees)
-    neighbors = SymmetricNeighbors(starts, single_starts, points, degrees)
-    law = GibbsLaw(neighbors, bond_rate(beta, k), tools.weights, class_weight is not None)
+    edges = Edges(tools.starts, tools.points, np.uint32(k) + tools.in_degree[k - 1])
+    law = GibbsLaw(edges, bond_rate(beta, k), tools.weights, class_weight is not None)
     _start(tools.initial, sampler, key)
     nothing = np.empty((0, 0), sampler.labels.dtype)
     ends = np.empty((0, 0), np.int64)

@@ -45,7 +45,6 @@ from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels.connectivity import _connect, _connected, _new_forest, _part_all, _root
-from bayesknn.labels.memory_layout import lay_out_in_memory
 from bayesknn.labels.swendsen_wang import bond_rate, open_probability
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
@@ -182,18 +181,13 @@ def perfect_labels(
     n_draws = check_count(n_draws, "n_draws", high=_MOST)
     max_sweeps = check_count(max_sweeps, "max_sweeps", high=_MOST)
     check_perfect(model)
-    layout = lay_out_in_memory(model.graph, k)
-    law = random_cluster(model, beta, k)._replace(neighbors=layout.neighbors)
-    if law.pull.size:
-        law = law._replace(pull=law.pull[layout.order])
+    law = random_cluster(model, beta, k)
 
     def make_draws(first: int, n_start: int, scratch: BondScratch, n_sweeps: np.ndarray) -> int:
-        rows = np.empty((len(n_sweeps), model.n_points), labels.dtype)
-        n_apart = _draw_batch(
-            law, np.uint64(key), np.uint64(first), n_start, max_sweeps, scratch, rows, n_sweeps
-        )
-        labels[first : first + len(rows), layout.order] = rows
-        return n_apart
+        return _draw_batch(
+            law, np.uint64(key), np.uint64(first), n_start, max_sweeps, scratch,
+            labels[first : first + len(n_sweeps)], n_sweeps,
+        )  # fmt: skip
 
     labels = np.empty((n_draws, model.n_points), model.label_dtype)
     n_sweeps = np.zeros(n_draws, np.int64)

@@ -8,19 +8,12 @@ are exact conditional draws, so the model's law is invariant, and the clusters a
 the bonds.
 
 **Bonds.** The weight of a directed edge whose ends share the class g is ``exp(rate * a_g)``, with
-``rate = beta / k`` and ``a_g = 1`` without class weights. Two expansions of it give two ways to
-draw the bonds, both exact:
-
-* as events, ``sum over m of (rate * a_g)**m / m!``: an agreeing edge carries Poisson(rate * a_g)
-  events, so the candidates are a Poisson process over all ``n * k`` edges. Their number is
-  Poisson(n * beta) and each falls on a uniform edge, so a sweep costs about n * beta whatever k,
-  and every candidate is placed on its own, with no walk along the edges.
-* edge by edge, ``1 + (exp(rate * a_g) - 1)``: an agreeing edge is open with probability
-  ``1 - exp(-rate * a_g)``. This costs n * k, which is less where k is small next to beta.
-
-At least one event on an edge has that same probability ``1 - exp(-rate * a_g)``; mutual
-neighbours are two directed edges, hence two chances. Candidates are drawn by blocks of points,
-so that what is read together lies together.
+``rate = beta / k`` and ``a_g = 1`` without class weights. It is expanded as
+``sum over m of (rate * a_g)**m / m!``: an agreeing edge carries Poisson(rate * a_g) events, so the
+candidates are a Poisson process over all ``n * k`` edges. Their number is Poisson(n * beta) and
+each falls on a uniform edge, so a sweep costs about n * beta whatever k, and every candidate is
+placed on its own, with no walk along the edges. Mutual neighbours are two directed edges, hence two
+chances. Candidates are drawn by blocks of points, so that what is read together lies together.
 
 **Layers.** Models between two k, ``exp(sum over j of rate_j * S_k_j)``, lie on the way from one k
 to another, where log Z is integrated (Section 3.3). Every layer j is the graph of its own k, and
@@ -55,15 +48,12 @@ import numpy as np
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits
-from bayesknn.labels.memory_layout import lay_out_in_memory
 from bayesknn.labels.mixing import PER_POINT, autocorrelation_time, split_run
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
 
 # Points whose candidates are drawn together: few enough for their lists to stay in the cache.
 _BLOCK = 1024
-# Measured: beyond so many events an edge, drawing edge by edge is cheaper.
-_EVENTS_PER_EDGE = 0.6
 # Measured: for fewer bonds another round over all points costs more than joining them one by one.
 _FEW_BONDS = 16
 # Streams apart from the counters of points and candidates, which stay below 2**61: the number of
@@ -84,9 +74,6 @@ class Scratch(NamedTuple):
         Candidates and bonds. Any length works; up to the number of candidates, longer is faster.
     bonds : ndarray of shape (n,), dtype uint32
         With class weights, after a sweep: the number of bonds of each cluster, at its root.
-    bond_law : ndarray of shape (2, n_classes)
-        With class weights: probability to keep an agreeing candidate of each class, and the log
-        weight of a bond of each class.
     colour_law : ndarray of shape (n, n_classes)
         With class weights, after a sweep: the law of the colour of each cluster, at its root.
     marks : ndarray of shape (n,), dtype uint64
@@ -98,7 +85,6 @@ class Scratch(NamedTuple):
     sources: np.ndarray
     targets: np.ndarray
     bonds: np.ndarray
-    bond_law: np.ndarray
     colour_law: np.ndarray
     marks: np.ndarray
 
@@ -134,7 +120,6 @@ def new_scratch(labels: np.ndarray, n_classes: int, weighted: bool, capacity: in
         sources=np.empty(capacity, np.uint32),
         targets=np.empty(capacity, np.uint32),
         bonds=np.zeros(n if weighted else 0, np.uint32),
-        bond_law=np.zeros((2, n_classes if weighted else 0)),
         colour_law=np.zeros((n if weighted else 0, n_classes)),
         marks=np.zeros(n, np.uint64),
     )
@@ -167,7 +152,6 @@ class _Chain(NamedTuple):
     """The model at one (beta, k) as the kernels take it, and the largest k whose S is recorded."""
 
     neighbors: np.ndarray
-    order: np.ndarray
     k: int
     beta: float
     n_classes: int
@@ -262,16 +246,15 @@ def swendsen_wang_labels(
     thin = check_count(thin, "thin")
     weight, unit = model.unequal_weight, model.common_weight
     n, n_classes = model.n_points, model.n_classes
-    layout = lay_out_in_memory(model.graph, k)
     labels = np.empty(n, model.label_dtype)
     key = np.uint64(key)
     if initial is None:
         # numba hands uint64 back as a plain int, which it would then take for an int64.
         colour_points(np.uint64(key_of_sweep(key, START_SWEEP)), n_classes, labels)
     else:
-        labels[:] = model.check_labels(initial)[layout.order]
+        labels[:] = model.check_labels(initial)
 
-    chain = _Chain(*layout, k, beta * unit, n_classes, weight, recorded_k)
+    chain = _Chain(model.graph.neighbors, k, beta * unit, n_classes, weight, recorded_k)
     records = _Records(np.empty((n_draws, n), labels.dtype), *np.empty((2, n_draws, 1)))
     scratch = new_scratch(labels, n_classes, weight is not None)
     sweep, per_sweep = 0, PER_POINT * n * (1 + beta * unit)
@@ -303,7 +286,7 @@ def _run(chain, key, sweep, n_warmup, thin, labels, scratch, records):
         )  # fmt: skip
         draw = records.labels[d]
         for i in range(np.uint64(labels.size)):
-            draw[chain.order[i]] = labels[i]
+            draw[i] = labels[i]
 
 
 @kernel
@@ -338,70 +321,39 @@ def open_probability(strength):
 
 
 @kernel
-def _set_bond_law(rate, edge_by_edge, class_weight, bond_law):
-    """Fill in ``Scratch.bond_law``, the log weights up to a constant common to the classes."""
-    heaviest = class_weight.max()
-    for g in range(class_weight.size):
-        if edge_by_edge:
-            strength = rate * class_weight[g]
-            bond_law[0, g] = open_probability(strength)
-            excess = rate * (class_weight[g] - heaviest)
-            bond_law[1, g] = excess + math.log(open_probability(strength))
-        else:
-            # Events come at the rate of the heaviest class and are thinned to their own.
-            bond_law[0, g] = class_weight[g] / heaviest
-            bond_law[1, g] = math.log(class_weight[g])
-
-
-@kernel
 def _bind(neighbors, ks, rates, class_weight, stream, labels, scratch):
     """Draw the bonds of every layer given the labels and join what they bind.
 
     Afterwards ``roots[i] <= i`` lead to the lowest point of each cluster, not yet flattened, and
     with class weights ``bonds[i]`` counts the bonds whose source is i.
     """
-    n, capacity = labels.size, scratch.sources.size
-    keep_probability, heaviest = None, 1.0
+    n, capacity, heaviest = labels.size, scratch.sources.size, 1.0
     if class_weight is not None:
+        # Events come at the rate of the heaviest class and are thinned to their own.
         heaviest = class_weight.max()
-    # The weight of a bond would differ from layer to layer: several are drawn by events.
-    edge_by_edge = len(ks) == 1 and rates[0] * heaviest > _EVENTS_PER_EDGE
-    if class_weight is not None:
         scratch.bonds[:] = np.uint32(0)
-        _set_bond_law(rates[0], edge_by_edge, class_weight, scratch.bond_law)
-        keep_probability = scratch.bond_law[0]
     isolate(scratch.roots)
     n_pending, is_first = 0, True
     candidate = np.uint64(n)
     n_blocks = (n + _BLOCK - 1) // _BLOCK
     for part in range(len(ks) * n_blocks):
         layer, start = part // n_blocks, (part % n_blocks) * _BLOCK
-        k, rate = ks[layer], rates[layer]
-        size = min(_BLOCK, n - start)
-        n_candidates = size * k
-        if not edge_by_edge:
-            n_candidates = draw_poisson(rate * heaviest * n_candidates, stream, part)
-        done = 0
-        while done < n_candidates:
+        k, size = ks[layer], min(_BLOCK, n - start)
+        n_candidates = draw_poisson(rates[layer] * heaviest * (size * k), stream, part)
+        while n_candidates > 0:
             if n_pending == capacity:
                 _join_pending(scratch, n_pending, is_first)
                 n_pending, is_first = 0, False
-            count = min(n_candidates - done, capacity - n_pending)
-            if edge_by_edge:
-                count = min(count, size - done % size)
+            count = min(n_candidates, capacity - n_pending)
             room = _Candidates(
                 scratch.sources[n_pending : n_pending + count],
                 scratch.targets[n_pending : n_pending + count],
                 stream,
                 candidate,
             )
-            if edge_by_edge:
-                row, first = neighbors[done // size], start + done % size
-                n_pending += _keep_open(row, first, rate, keep_probability, labels, scratch, room)
-            else:
-                _place_events(start, size, k, room)
-                n_pending += _keep_agreeing(neighbors, keep_probability, labels, scratch, room)
-            done += count
+            _place_events(start, size, k, room)
+            n_pending += _keep_agreeing(neighbors, class_weight, heaviest, labels, scratch, room)
+            n_candidates -= count
             candidate += np.uint64(count)
     _join_pending(scratch, n_pending, is_first)
 
@@ -423,7 +375,7 @@ def _place_events(start, size, k, room):
 
 
 @kernel
-def _keep_agreeing(neighbors, keep_probability, labels, scratch, room):
+def _keep_agreeing(neighbors, class_weight, heaviest, labels, scratch, room):
     """Move the events whose ends agree to the front, without branches, which mispredict."""
     sources, targets = room.sources, room.targets
     # A loop of nothing but reads, so that many of them are under way at once.
@@ -434,33 +386,10 @@ def _keep_agreeing(neighbors, keep_probability, labels, scratch, room):
         i, j = sources[e], targets[e]
         sources[kept], targets[kept] = i, j
         keep = labels[i] == labels[j]
-        if keep_probability is not None:
+        if class_weight is not None:
             u = as_uniform(random_bits(room.stream, THINNING + room.first + e))
-            keep &= u < keep_probability[labels[i]]
+            keep &= u < class_weight[labels[i]] / heaviest
             scratch.bonds[i] += np.uint32(keep)
-        kept += np.uint64(keep)
-    return np.int64(kept)
-
-
-@kernel
-def _keep_open(row, first, rate, keep_probability, labels, scratch, room):
-    """List the open edges of one rank of a block, each drawn on its own."""
-    sources, targets = room.sources, room.targets
-    offset = np.uint64(first)
-    # Two loops, since the first one vectorises and the second does not.
-    p = open_probability(rate)
-    for e in range(np.uint64(sources.size)):
-        if keep_probability is not None:
-            p = keep_probability[labels[offset + e]]
-        targets[e] = np.uint32(as_uniform(random_bits(room.stream, room.first + e)) < p)
-    kept = np.uint64(0)
-    for e in range(np.uint64(sources.size)):
-        i = offset + e
-        j, is_open = row[i], targets[e]
-        sources[kept], targets[kept] = np.uint32(i), j
-        keep = np.uint32(labels[i] == labels[j]) & is_open
-        if keep_probability is not None:
-            scratch.bonds[i] += keep
         kept += np.uint64(keep)
     return np.int64(kept)
 
@@ -572,7 +501,7 @@ def _recolour(n_classes, class_weight, stream, labels, scratch):
     if class_weight is None:
         colour_points(stream, n_classes, scratch.colours)
     else:
-        _colour_roots(stream, scratch)
+        _colour_roots(class_weight, stream, scratch)
     roots, colours = scratch.roots, scratch.colours
     for i in range(np.uint64(labels.size)):
         # In index order, so that roots[i] < i is already flat.
@@ -590,9 +519,9 @@ def colour_points(stream, n_classes, colours):
 
 
 @kernel
-def _colour_roots(stream, scratch):
+def _colour_roots(class_weight, stream, scratch):
     """Draw the colour of every cluster given its number of bonds."""
-    roots, bonds, log_weights = scratch.roots, scratch.bonds, scratch.bond_law[1]
+    roots, bonds, log_weights = scratch.roots, scratch.bonds, np.log(class_weight)
     n = np.uint64(roots.size)
     for i in range(n):
         root = roots[roots[i]]

@@ -19,7 +19,6 @@ import numpy as np
 from bayesknn._utils.interrupts import hold_interrupts
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import START_SWEEP, key_of_sweep
-from bayesknn.labels.memory_layout import MemoryLayout
 from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.labels.swendsen_wang import (
     colour_points,
@@ -112,8 +111,6 @@ class ChainPair:
     Parameters
     ----------
     model : BoltzmannModel
-    layout : MemoryLayout
-        Its graph as the kernels walk it.
     setting : Setting
     columns : sequence of int
         Which S_k to record, increasing; those of the setting are among them.
@@ -141,12 +138,11 @@ class ChainPair:
     --------
     >>> import numpy as np
     >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels.memory_layout import lay_out_in_memory
     >>> from bayesknn.log_z.chains import ChainPair, Setting
     >>> from bayesknn.model import BoltzmannModel
     >>> ring = NeighborGraph.from_neighbors([np.roll(np.arange(100), -1)])
-    >>> model, layout = BoltzmannModel(ring, 2), lay_out_in_memory(ring, 1)
-    >>> pair = ChainPair(model, layout, Setting.at(1.0, 1), [1], np.random.SeedSequence(0))
+    >>> model = BoltzmannModel(ring, 2)
+    >>> pair = ChainPair(model, Setting.at(1.0, 1), [1], np.random.SeedSequence(0))
     >>> pair.advance(500)
     >>> bool(abs(pair.mean(1) - 100 * np.e / (np.e + 1)) < 1)
     True
@@ -155,7 +151,6 @@ class ChainPair:
     def __init__(
         self,
         model: BoltzmannModel,
-        layout: MemoryLayout,
         setting: Setting,
         columns: Sequence[int] | np.ndarray,
         seeds: np.random.SeedSequence,
@@ -169,7 +164,7 @@ class ChainPair:
         window: Window | None = None,
         components: np.ndarray | None = None,
     ):
-        self.model, self.layout, self.setting = model, layout, setting
+        self.model, self.setting = model, setting
         self.columns = np.asarray(columns, dtype=np.int64)
         self.whole = np.unique(setting.ks if whole is None else whole)
         self.thin = thin or 1 + int(self.columns[-1]) // _RANKS_PER_SWEEP
@@ -254,7 +249,7 @@ class ChainPair:
         layers = None
         if len(setting.ks) > 1:
             layers = (np.array(setting.ks), unit * np.array(setting.rates))
-        law = Law(self.layout.neighbors, self.k, setting.beta * unit, model.n_classes)
+        law = Law(model.graph.neighbors, self.k, setting.beta * unit, model.n_classes)
         window = Window(self.window.rank, self.window.low / unit, self.window.high / unit)
         sweeps = Sweeps(np.uint64(sweep), n_warmup, self.thin)
         key = self.keys[chain]

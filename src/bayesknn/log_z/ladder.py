@@ -269,7 +269,7 @@ def place_pilots(simulation: Simulation, k: int, k_last: int, beta_max: float) -
 
     Pilots look at k and at those up to ``k_last``.
     """
-    components = find_components(simulation.layout.neighbors[:k])
+    components = find_components(simulation.model.graph.neighbors[:k])
     rank = min(k, _WINDOW_RANK)
     columns = np.unique([rank, *range(k, k_last + 1)])
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 
-from bayesknn.labels.memory_layout import lay_out_in_memory
 from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting
 from bayesknn.model import BoltzmannModel
 
@@ -70,7 +69,6 @@ class Simulation:
         report: Callable[[float], Any] = lambda steps: None,
     ):
         self.model, self.seeds, self.report = model, seeds, report
-        self.layout = lay_out_in_memory(model.graph, model.k_max)
         # Sweeps of all chains, whatever they were for.
         self.n_sweeps = 0
         self._count_lock = Lock()
@@ -122,7 +120,7 @@ class Simulation:
     ) -> ChainPair:
         """Make a pair of chains whose random numbers depend on the key alone."""
         seeds = np.random.SeedSequence(self.seeds.entropy, spawn_key=(*self.seeds.spawn_key, *key))
-        return ChainPair(self.model, self.layout, setting, columns, seeds, **options)
+        return ChainPair(self.model, setting, columns, seeds, **options)
 
     def pilot(
         self,

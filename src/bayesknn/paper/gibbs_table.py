@@ -17,7 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import gibbs_chains, spawn_keys
+from bayesknn.labels import gibbs_labels, spawn_keys
 from bayesknn.model import BoltzmannModel
 from bayesknn.paper.setting import BETA_MAX, Setting
 
@@ -115,10 +115,11 @@ def gibbs_means(
     n_warmup, n_counted = n_sweeps
 
     def estimate(k: int, key: np.uint64) -> np.ndarray:
-        _, agreement = gibbs_chains(
-            model, betas[1:], k, n_sweeps=n_counted, n_warmup=n_warmup, key=key
-        )
-        return np.concatenate([[graph.n_points / n_classes], agreement.mean(axis=0) / k])
+        means = [graph.n_points / n_classes]
+        for beta, own in zip(betas[1:], spawn_keys(int(key), len(betas) - 1), strict=True):
+            _, info = gibbs_labels(model, beta, k, n_draws=n_counted, n_warmup=n_warmup, key=own)
+            means.append(info.agreement.mean() / k)
+        return np.array(means)
 
     calls = (delayed(estimate)(*task) for task in zip(ks, spawn_keys(seeds, len(ks)), strict=True))
     return np.array(Parallel(n_jobs=n_jobs, require="sharedmem")(calls))

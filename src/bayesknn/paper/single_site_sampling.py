@@ -21,8 +21,8 @@ from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import key_of_sweep
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels.gibbs import (
-    SymmetricNeighbors,
-    list_symmetric_neighbors,
+    Edges,
+    list_edges,
     sweep_two,
     threshold_table,
 )
@@ -96,7 +96,7 @@ class SiteTables(NamedTuple):
 
     Attributes
     ----------
-    neighbors : SymmetricNeighbors
+    edges : Edges
     table : ndarray, dtype uint64
         For each slot, the number below which 64 random bits choose class 1.
     bases : ndarray of shape (n,), dtype int64
@@ -104,18 +104,16 @@ class SiteTables(NamedTuple):
         the slot by its weight.
     """
 
-    neighbors: SymmetricNeighbors
+    edges: Edges
     table: np.ndarray
     bases: np.ndarray
 
 
 def site_tables(model: BoltzmannModel, beta: float, k: int) -> SiteTables:
     """Tabulate the conditionals of two classes at one (beta, k)."""
-    neighbors = list_symmetric_neighbors(model.graph, k)
+    edges = list_edges(model.graph, k)
     is_weighted = model.class_weight is not None
-    return SiteTables(
-        neighbors, *threshold_table(beta / k, model.weights, neighbors.degrees, is_weighted)
-    )
+    return SiteTables(edges, *threshold_table(beta / k, model.weights, edges.degrees, is_weighted))
 
 
 def draw_by_sites(
@@ -139,11 +137,11 @@ def draw_by_sites(
 @kernel
 def run_both(tables, key, draw, n_sweeps, lower, upper):
     """Run the chains from all 0 and from all 1 to time zero, with the same numbers."""
-    neighbors, table, bases = tables
+    edges, table, bases = tables
     lower[:], upper[:] = 0, 1
     lower_slots = bases.astype(np.uint32)
-    upper_slots = (bases + neighbors.degrees).astype(np.uint32)
+    upper_slots = (bases + edges.degrees).astype(np.uint32)
     for back in range(n_sweeps, 0, -1):
         stream = key_of_sweep(key, (draw << np.uint64(32)) | np.uint64(back))
-        sweep_two(lower, lower_slots, table, neighbors, stream)
-        sweep_two(upper, upper_slots, table, neighbors, stream)
+        sweep_two(lower, lower_slots, table, edges, stream)
+        sweep_two(upper, upper_slots, table, edges, stream)

@@ -120,7 +120,7 @@ class State(NamedTuple):
     plug_in : PlugIn, or an empty tuple
         Of the auxiliary-variable scheme.
     labels : ndarray of shape (n,), or empty
-        Its auxiliary labels z, in the order of the sampler's layout.
+        Its auxiliary labels z.
     """
 
     theta: float

@@ -407,7 +407,7 @@ def find_ridge(
     """
     k, beta = place
     low, high = target.limits[k]
-    beta, initial = float(np.clip(beta, low, high)), target.labels[simulation.layout.order]
+    beta, initial = float(np.clip(beta, low, high)), target.labels
     for turn in range(_MAX_SEARCH if low < high else 0):
         pair = simulation.pair(
             Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE

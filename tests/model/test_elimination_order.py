@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import plan_elimination
-from bayesknn.model.elimination_order import order_elimination, symmetrise
+from bayesknn.model.elimination import order_elimination, symmetrise
 from tests.model.graphs import complete, random_graph, ring, ripley_graph
 
 
@@ -47,7 +47,7 @@ def random_graphs(draw):
 @given(random_graphs())
 def test_each_step_takes_a_point_of_least_fill(model):
     graph, k = model
-    order, width = order_elimination(graph, k, n_classes=2, max_width=99)
+    order, width = order_elimination(graph, k, max_width=99)
     sets = neighbor_sets(graph, k)
     component = {}
     for i in range(graph.n_points):
@@ -145,7 +145,7 @@ def test_hopeless_widths_are_refused():
 
 
 def test_huge_components_are_refused(monkeypatch):
-    monkeypatch.setattr("bayesknn.model.elimination_order._MAX_COMPONENT", 20)
+    monkeypatch.setattr("bayesknn.model.elimination._MAX_COMPONENT", 20)
     with pytest.raises(ValueError, match="k=1 has a connected component of 21 points, too many"):
         plan_elimination(ring(21), 1, 2)
     assert plan_elimination(ring(20), 1, 2).width == 2

@@ -31,7 +31,6 @@ _CHAINS: dict[str, Callable[..., Any]] = {
 }
 _WARMUP = {"gibbs": 500, "swendsen-wang": 200}
 METHODS = ("swendsen-wang", "perfect", "gibbs")
-_FEWEST_TO_COMPARE = 50
 
 
 class SampleInfo(NamedTuple):
@@ -171,20 +170,9 @@ def sample_labels(
         ]
     labels = np.concatenate([draws for draws, _ in runs])
     series = [info.agreement for _, info in runs]
-    times = [autocorrelation_time(one) for one in series]
-    apart = _compare(series, times)
-    if apart > TOO_FAR_APART:
-        first, second = (one.mean() for one in series)
-        recorded_k = options.get("recorded_k", k)
-        warnings.warn(
-            f"{method} chains started from random and from equal labels have not met at "
-            f"beta={beta:g}, k={k} (mean S_{recorded_k} {first:.6g} and {second:.6g}, {apart:.0f} "
-            "standard errors apart); use method='perfect' or more n_warmup",
-            MixingWarning,
-            stacklevel=2,
-        )
-    time = float(np.average(times, weights=n_each))
-    info = SampleInfo(method, n_sweeps, np.concatenate(series), time, None, apart)
+    info = _describe_chains(method, n_sweeps, series)
+    if info.disagreement > TOO_FAR_APART:
+        _warn(info, series, f"beta={beta:g}, k={k}", options.get("recorded_k", k))
     return (labels, info) if return_info else labels
 
 
@@ -194,9 +182,22 @@ def _draw_perfect(*args: Any, **options: Any) -> tuple[np.ndarray, SampleInfo]:
     return labels, SampleInfo("perfect", total, info.agreement, 1.0, info.n_sweeps, np.nan)
 
 
-def _compare(series: list[np.ndarray], times: list[float]) -> float:
-    """Difference of the means of two chains in standard errors, NaN if there is too little."""
-    if len(series) < 2 or min(map(len, series)) < _FEWEST_TO_COMPARE:
-        return float("nan")
-    # A chain that never moves has no time of its own.
-    return errors_apart(series[0], series[1], (max(1.0, times[0]), max(1.0, times[1])))
+def _describe_chains(method: str, n_sweeps: int, series: list[np.ndarray]) -> SampleInfo:
+    """Tell how well one chain mixes, or how well two agree if their draws are enough to say."""
+    times, apart = [autocorrelation_time(one) for one in series], np.nan
+    if len(series) == 2 and min(map(len, series)) >= 50:
+        # A chain that never moves has no time of its own.
+        apart = errors_apart(series[0], series[1], (max(1.0, times[0]), max(1.0, times[1])))
+    time = float(np.average(times, weights=[len(one) for one in series]))
+    return SampleInfo(method, n_sweeps, np.concatenate(series), time, None, apart)
+
+
+def _warn(info: SampleInfo, series: list[np.ndarray], place: str, recorded_k: int) -> None:
+    first, second = (one.mean() for one in series)
+    warnings.warn(
+        f"{info.method} chains started from random and from equal labels have not met at {place} "
+        f"(mean S_{recorded_k} {first:.6g} and {second:.6g}, {info.disagreement:.0f} standard "
+        "errors apart); use method='perfect' or more n_warmup",
+        MixingWarning,
+        stacklevel=3,
+    )

@@ -6,8 +6,12 @@ edges ``i -> l``, l among the k nearest of i, whose ends share a label (Section 
 """
 
 from bayesknn.model.boltzmann import BoltzmannModel, as_model, class_probabilities
-from bayesknn.model.elimination import expected_agreement_exact, log_normalizer_exact
-from bayesknn.model.elimination_order import EliminationPlan, plan_elimination
+from bayesknn.model.elimination import (
+    EliminationPlan,
+    expected_agreement_exact,
+    log_normalizer_exact,
+    plan_elimination,
+)
 from bayesknn.model.prior import (
     ArrayPrior,
     FunctionPrior,

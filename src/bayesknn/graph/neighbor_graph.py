@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count, check_indices, show
+from bayesknn._utils.checks import check_choice, check_count, check_indices, show
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.progress import progress
 from bayesknn.graph.metrics import Metric, make_metric
 from bayesknn.graph.queries import (
+    DIRECTIONS,
     NeighborQuery,
     check_class_numbers,
-    check_direction,
     check_k_values,
     check_query,
     iterate_queries,
@@ -454,7 +454,7 @@ class NeighborGraph:
         """
         labels = check_class_numbers(labels, self.n_points, n_classes)
         wanted = np.sort(check_k_values(k_values, self.k_max))
-        check_direction(direction)
+        check_choice(direction, "direction", DIRECTIONS)
         return _walk_counts(self.neighbors, labels, n_classes, wanted.tolist(), direction)
 
     def example_row(self) -> list | None:

@@ -18,9 +18,6 @@ from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ties import _NOBODY, TieOrder, _make_spare, _select, _sort
 
 _ASYMMETRY = 1e-8
-# Reverse neighbours that may be missing without a warning, as a part of k: they move a probability
-# by less than a thousandth.
-_FEW_MISSING = 0.002
 
 
 class Precomputed(Metric):
@@ -264,7 +261,8 @@ def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray, k: 
         at_most = n - np.searchsorted(sorted_radii, last, side="right") - np.sum(members > last)
         missing += min(n_found * beyond / (1 - beyond), at_most) if beyond < 1 else at_most
         found += n_found
-    if missing > _FEW_MISSING * k * len(sample):
+    # As many as a 500th of k move a probability by less than a thousandth.
+    if missing > 0.002 * k * len(sample):
         missing, found = missing / len(sample), found / len(sample)
         warnings.warn(
             f"sparse rows store {np.diff(rows.indptr).mean():.0f} distances of a new point: of "

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count, is_sparse, show
+from bayesknn._utils.checks import check_choice, check_count, is_sparse
 from bayesknn._utils.jit import kernel
 from bayesknn.graph.precomputed import warn_of_missing
 
@@ -117,7 +117,7 @@ class NeighborQuery:
         """
         labels = check_class_numbers(labels, self.n_points, n_classes)
         wanted = check_k_values(k_values, self.k_max)
-        check_direction(direction)
+        check_choice(direction, "direction", DIRECTIONS)
         order = np.argsort(wanted, kind="stable")
         found = np.empty((len(wanted), self.n_queries, n_classes), np.int32)
         reverse = self._look_back() if direction != "forward" else _nobody(self.n_queries)
@@ -172,7 +172,7 @@ class NeighborCounter:
         direction: str = "both",
         rank: int | None = None,
     ):
-        check_direction(direction, DIRECTIONS[:2])
+        check_choice(direction, "direction", DIRECTIONS[:2])
         self.graph = graph
         self.labels = check_class_numbers(labels, graph.n_points, n_classes)
         self.n_classes = n_classes
@@ -290,18 +290,12 @@ def check_class_numbers(labels: Any, n_points: int, n_classes: int) -> np.ndarra
     return numbers.astype(np.uint32)
 
 
-def check_direction(direction: str, known: tuple[str, ...] = DIRECTIONS) -> None:
-    """Refuse a direction that is not known."""
-    if direction not in known:
-        raise ValueError(f"direction must be one of {', '.join(known)}, got {show(direction)}")
-
-
 def check_query(graph: NeighborGraph, X: Any, direction: str, k: int | None = None) -> Any:
     """Return new points as the numbers of the graph's metric, or say what is wrong with them.
 
     k is the largest one that is asked about, that of the graph by default.
     """
-    check_direction(direction, DIRECTIONS[:2])
+    check_choice(direction, "direction", DIRECTIONS[:2])
     if graph.index is None:
         raise ValueError(
             "this graph was given by its lists and has no points that new ones could be measured "

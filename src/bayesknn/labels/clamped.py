@@ -27,6 +27,7 @@ import numpy as np
 from bayesknn._utils.checks import check_choice
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
+from bayesknn.graph.queries import DIRECTIONS
 from bayesknn.labels.swendsen_wang import (
     THINNING,
     choose_class,
@@ -103,7 +104,7 @@ def free_edges(model: BoltzmannModel, direction: str = "both") -> FreeEdges:
     >>> edges.neighbors.tolist(), edges.sources.tolist(), edges.targets.tolist()
     ([[1, 1]], [0], [2])
     """
-    check_choice(direction, "direction", ("both", "forward"))
+    check_choice(direction, "direction", DIRECTIONS[:2])
     graph, n_classes, is_free = model.graph, model.n_classes, model.is_free
     free, known = np.flatnonzero(is_free), np.flatnonzero(~is_free)
     if len(free) == 0:

@@ -28,8 +28,6 @@ from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
 
 _ONE = np.uint64(1)
-# exp() of more than this is not put in a table: sums of it could overflow.
-_LARGEST_EXPONENT = 600.0
 
 
 class GibbsInfo(NamedTuple):
@@ -293,8 +291,8 @@ def sweep_two(labels, slots, table, edges, stream):
 def _weight_table(strength, weights, weighted, largest_degree, largest_exponent):
     """Unnormalised weights of a class by its count: a row for each class, or one for all.
 
-    Beyond the range of exp the table holds logarithms, and sweeps take exponentials after all.
-    Also returns whether it does, and how far apart the rows of two classes are.
+    Where sums of exp could overflow the table holds logarithms, and sweeps take exponentials after
+    all. Also returns whether it does, and how far apart the rows of two classes are.
     """
     n_rows = len(weights) if weighted else 1
     width = largest_degree + 1
@@ -360,8 +358,7 @@ def _sweep_many(labels, slots, table, logarithmic, edges, sums, stream):
 def _run_many_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends):
     edges, n_classes = law.edges, len(law.weights)
     table, logarithmic, stride = _weight_table(
-        law.strength, law.weights, law.weighted, np.int64(edges.degrees.max()),
-        _LARGEST_EXPONENT,
+        law.strength, law.weights, law.weighted, np.int64(edges.degrees.max()), 600.0,
     )  # fmt: skip
     slots = _first_slots(labels, n_classes, stride, edges)
     sums, width = np.empty(n_classes), np.uint64(n_classes)

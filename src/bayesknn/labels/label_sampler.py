@@ -36,9 +36,6 @@ from bayesknn.model.statistics import sum_agreement
 # Swendsen-Wang forgets its start within a few sweeps for two classes; the paper's Gibbs sweeps.
 _N_SWEEPS = {"swendsen-wang": 20, "gibbs": 500, "perfect": 0}
 MAX_PAST = 2**16
-# After a draw that met at once the next begins this much later, after one that did not this much
-# earlier: about a quarter of the draws then need a second try, which costs the fewest sweeps.
-_LATER, _EARLIER = 2.0**-0.125, 2.0**0.375
 
 
 class SwendsenWangTools(NamedTuple):
@@ -313,7 +310,9 @@ def _draw_perfect(tools, sampler, class_weight, beta, k, key):
     past, n_apart = draw_perfectly(
         law, key, np.uint64(0), first, tools.max_past, tools.scratch, sampler.labels
     )
-    tools.past[0] = past * (_LATER if past == first else _EARLIER)
+    # The next draw begins a little later after one that met at once, else earlier: about a quarter
+    # of the draws then need a second try, which costs the fewest sweeps.
+    tools.past[0] = past * (2.0**-0.125 if past == first else 2.0**0.375)
     return n_apart
 
 

@@ -49,8 +49,6 @@ from bayesknn.labels.swendsen_wang import bond_rate, open_probability
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
 
-# Draws that find out with how long a past to begin.
-_N_PILOTS = 8
 # Draws and sweeps share a counter of 64 bits.
 _MOST = 2**31
 # Updates of a point per call of a kernel, about half a second, so that Ctrl-C is heard in between.
@@ -293,7 +291,8 @@ def _make_all(
                 interrupted.set()
                 raise
 
-    n_pilots = min(n_draws, _N_PILOTS)
+    # The first few draws find out with how long a past the others begin.
+    n_pilots = min(n_draws, 8)
     # Where chains meet soon they do so in about log n sweeps.
     make_in_threads(0, n_pilots, 2 ** int(math.log2(max(math.log2(n_points), 4.0))))
     if n_draws > n_pilots and not n_apart.any():

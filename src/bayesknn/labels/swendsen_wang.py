@@ -54,8 +54,6 @@ from bayesknn.model.checks import check_beta
 
 # Points whose candidates are drawn together: few enough for their lists to stay in the cache.
 _BLOCK = 1024
-# Measured: for fewer bonds another round over all points costs more than joining them one by one.
-_FEW_BONDS = 16
 # Streams apart from the counters of points and candidates, which stay below 2**61: the number of
 # events of each block, and the thinning of events.
 _COUNT, _COUNTERS_PER_BLOCK = np.uint64(1 << 62), np.uint64(1 << 20)
@@ -448,7 +446,8 @@ def isolate(roots):
 @kernel
 def _join(roots, sources, targets, n_bonds):
     """Join the ends of the bonds, which are roots themselves; both lists are overwritten."""
-    while n_bonds > _FEW_BONDS:
+    # Measured: for fewer bonds another round over all points costs more than joining them singly.
+    while n_bonds > 16:
         for e in range(np.uint64(n_bonds)):
             i, j = sources[e], targets[e]
             low, high = (i, j) if i < j else (j, i)

@@ -25,10 +25,6 @@ _TAIL = (
     * _WEIGHTS[:, None]
     * (np.arange(N_NODES - 2, N_NODES) + 0.5)
 )
-# Mass of a panel, as a share of all, that is left out at the ends.
-_NEGLIGIBLE = 1e-12
-# Where there are more panels none is halved any more: enough for half a dozen jumps.
-_MAX_PANELS = 128
 # Panels over a law that is kept as weights at nodes: its cells are short beside its width.
 N_PANELS = 20
 
@@ -111,12 +107,13 @@ def find_panels(
         heights, masses = _weigh(values, np.diff(edges))
         rough = np.abs(heights @ _TAIL).sum(axis=1) * np.diff(edges) > _ROUGH * masses.sum()
         rough &= np.diff(edges) > 1e-9 * edges[-1]
-        if len(edges) > _MAX_PANELS or not rough.any():
+        # As many panels are enough for half a dozen jumps.
+        if len(edges) > 128 or not rough.any():
             break
         edges, values = _halve(log_density, edges, values, rough | _beside(edges, rough))
     if not np.isfinite(values.max()):
         return edges
-    inside = np.flatnonzero(masses > _NEGLIGIBLE * masses.sum())
+    inside = np.flatnonzero(masses > 1e-12 * masses.sum())
     edges = edges[inside[0] : inside[-1] + 2]
     masses = masses[inside[0] : inside[-1] + 1]
     while len(masses) < n_panels:

@@ -31,8 +31,6 @@ from bayesknn.model.integration import (
 # Panels of [0, beta_max] on which a prior is looked at, and where that finds nothing at a k: a
 # narrower prior than an eighth of a panel may be missed, and each panel is eight calls.
 _N_PANELS, _N_FINE_PANELS = 64, 512
-# By which the ends of a prior are known to rounding.
-_N_HALVINGS = 50
 
 
 @runtime_checkable
@@ -437,7 +435,8 @@ def _find_mass_at(log_density: Callable, edges: np.ndarray, look: np.ndarray) ->
 
 def _bisect(log_density: Callable, inner: np.ndarray, outer: np.ndarray) -> np.ndarray:
     """Move points of the support out to its edges, each of which lies between two points."""
-    for _ in range(_N_HALVINGS if len(inner) else 0):
+    # So many halvings go down to rounding.
+    for _ in range(50 if len(inner) else 0):
         middle = (inner + outer) / 2
         is_inside = np.isfinite(log_density(middle))
         inner, outer = np.where(is_inside, middle, inner), np.where(is_inside, outer, middle)

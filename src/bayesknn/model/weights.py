@@ -13,9 +13,6 @@ import numpy as np
 
 from bayesknn.model.checks import check_label_vector
 
-# Frequencies written with a few digits, such as .333, .333, .334, are taken as they are.
-_SUM_TOLERANCE = 1e-6
-
 
 def class_weights(labels: Any, class_prior: Any, classes: Sequence | None = None) -> np.ndarray:
     """Weigh each class by its true frequency over its frequency in the sample.
@@ -84,6 +81,7 @@ def _check_class_prior(class_prior: Any, names: list) -> np.ndarray:
     if bad.any():
         g = int(np.argmax(bad))
         raise ValueError(f"class_prior must be positive, got {prior[g]} for class {names[g]!r}")
-    if abs(prior.sum() - 1) > _SUM_TOLERANCE:
+    # Frequencies written with a few digits, such as .333, .333, .334, are taken as they are.
+    if abs(prior.sum() - 1) > 1e-6:
         raise ValueError(f"class_prior must sum to 1, got {prior.sum():.6g}")
     return prior

@@ -27,9 +27,6 @@ import numpy as np
 
 from bayesknn.predictive.conditional_logit import fit_conditional_logit
 
-# Standard deviations of the penalties on (t - 1, s) and on b: weak against a hundred points.
-_SD, _SD_SPREAD = 0.5, 0.25
-
 
 class Calibration(NamedTuple):
     """How probabilities are pooled with local shares.
@@ -165,10 +162,11 @@ def fit_calibration(
     """
     n_classes = loo.shape[1]
     features = np.stack([safe_log(loo), safe_log(share)], axis=2)
-    prior: dict[str, Any] = {"b_mean": (1.0, 0.0), "b_sd": _SD, "weight": weight}
+    # Standard deviations of .5 for (t - 1, s) and .25 for b are weak against a hundred points.
+    prior: dict[str, Any] = {"b_mean": (1.0, 0.0), "b_sd": 0.5, "weight": weight}
     found, spread = fit_conditional_logit(features, labels, **prior), None
     if z is not None and np.any(z):
-        richer = fit_conditional_logit(features, labels, covariate=z, alpha_sd=_SD_SPREAD, **prior)
+        richer = fit_conditional_logit(features, labels, covariate=z, alpha_sd=0.25, **prior)
         # What as many free parameters gain by chance is half of their number.
         if richer.log_posterior > found.log_posterior + 2 * (n_classes - 1):
             found, spread = richer, richer.alpha

@@ -14,7 +14,6 @@ import numpy as np
 
 from bayesknn._utils.jit import kernel
 
-_MAX_STEPS = 100
 # The log posterior is known to about this much, far below what a single label moves it by.
 _TOLERANCE = 1e-10
 
@@ -97,7 +96,7 @@ def _minimize(objective: Any, start: np.ndarray, is_bounded: np.ndarray) -> Any:
     """Minimise a strictly convex function; return where, its value and its Hessian there."""
     x = start
     value, gradient, hessian = objective(x)
-    for _ in range(_MAX_STEPS):
+    for _ in range(100):
         free = ~is_bounded | (x > 0) | (gradient < 0)
         step = np.zeros_like(x)
         step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])

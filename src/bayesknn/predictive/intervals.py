@@ -31,8 +31,6 @@ from bayesknn.predictive.nodes import PosteriorNodes
 
 # Of the true probability, or of what (beta, k) leave open.
 KINDS_OF_INTERVAL = ("probability", "parameters")
-# The most that the error may be of p (1 - p).
-_LARGEST = 0.5
 
 
 class Summary(NamedTuple):
@@ -216,8 +214,9 @@ def correlate_residuals(
         variances = variances * weight
     scale = max(len(neighbors) * variances.sum(), 1e-300)
     value, error = total / scale, np.sqrt(2.0 * squares) / scale
-    # Products that cannot tell the error from 0 leave that of so many votes' mean.
-    bound = min(max(1.5 / k_mean, value + error), _LARGEST)
+    # Products that cannot tell the error from 0 leave that of so many votes' mean; it is at most
+    # half of p (1 - p).
+    bound = min(max(1.5 / k_mean, value + error), 0.5)
     return ResidualCorrelation(float(value), float(error), float(bound))
 
 

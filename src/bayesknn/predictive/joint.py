@@ -30,8 +30,6 @@ from bayesknn.predictive.predictive import Predictive
 # Sweeps before the first draw and between draws: fewer would leave the start in them, more take
 # longer. What does not mix in so many is told by comparing chains.
 _WARMUP, _THIN = 100, 10
-# Beyond it the means of the chains' counts differ by about half of their standard deviation.
-_RHAT = 1.1
 # Neighbours in all lists together: 3 GB of memory.
 _MOST_EDGES = 2**28
 
@@ -197,7 +195,8 @@ def _nearest_labels(predictive: Predictive, X: Any) -> np.ndarray:
 def _warn(chains: list[np.ndarray], n: int, m: int, n_classes: int) -> None:
     counts = np.stack([count_classes(draws, n_classes) for draws in chains])
     rhat = largest_rhat(counts)
-    if rhat > _RHAT:
+    # The means of the chains' counts then differ by about half of their standard deviation.
+    if rhat > 1.1:
         means = counts.mean(axis=1)
         g = int(np.argmax(np.ptp(means, axis=0)))
         warnings.warn(

@@ -19,7 +19,7 @@ import numpy as np
 from bayesknn._utils.checks import check_choice, check_level, count_rows
 from bayesknn._utils.progress import progress
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.queries import NeighborCounter
+from bayesknn.graph.queries import DIRECTIONS, NeighborCounter
 from bayesknn.model import BoltzmannModel
 from bayesknn.predictive.class_probabilities import (
     RawPrediction,
@@ -185,7 +185,7 @@ class Predictive:
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
-        self.direction = check_choice(direction, "direction", ("both", "forward"))
+        self.direction = check_choice(direction, "direction", DIRECTIONS[:2])
         self.labels = model.check_labels(labels)
         self.n_classes, self.class_weight = model.n_classes, model.class_weight
         self.nodes = nodes

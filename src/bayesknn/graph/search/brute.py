@@ -29,15 +29,6 @@ class BruteSearch(SearchIndex):
 
     name = "brute"
     keeps_points = True
-    _points: np.ndarray
-
-    def _build(self, points: np.ndarray) -> None:
-        self._points = points
-
-    @property
-    def points(self) -> np.ndarray:
-        """The training points."""
-        return self._points
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
         """Rank every row of the matrix of distances."""
@@ -216,7 +207,7 @@ def _reverse_in_rows(rows, lists):
     k_max = lists.shape[1]
     counts = np.zeros(m, np.int64)
     entries = np.empty(m * k_max, np.uint64)
-    members, places, distances = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n)
+    members, distances, places = np.empty(n, np.uint64), np.empty(n), np.empty(n, np.uint64)
     total = 0
     for q in range(m):
         size = 0
@@ -224,11 +215,8 @@ def _reverse_in_rows(rows, lists):
             if rows[q, i] < lists[i, k_max - 1]:
                 members[size], distances[size] = np.uint64(i), rows[q, i]
                 size += 1
-        _enter(lists, members, distances, size, places)
         entries = _grow(entries, total + size)
-        for h in range(size):
-            entries[total + h] = ((places[h] + np.uint64(1)) << _SHIFT) | members[h]
-        entries[total : total + size].sort()
+        _pack(lists, members, distances, size, places, entries[total : total + size])
         counts[q] = size
         total += size
     return counts, entries[:total].copy()
@@ -241,7 +229,7 @@ def reverse_among_stored(starts, indices, data, lists):
     k_max = lists.shape[1]
     counts = np.zeros(m, np.int64)
     entries = np.empty(data.shape[0], np.uint64)
-    members, places, distances = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n)
+    members, distances, places = np.empty(n, np.uint64), np.empty(n), np.empty(n, np.uint64)
     total = 0
     for q in range(m):
         size = 0
@@ -249,13 +237,19 @@ def reverse_among_stored(starts, indices, data, lists):
             if data[e] < lists[indices[e], k_max - 1]:
                 members[size], distances[size] = np.uint64(indices[e]), data[e]
                 size += 1
-        _enter(lists, members, distances, size, places)
-        for h in range(size):
-            entries[total + h] = ((places[h] + np.uint64(1)) << _SHIFT) | members[h]
-        entries[total : total + size].sort()
+        _pack(lists, members, distances, size, places, entries[total : total + size])
         counts[q] = size
         total += size
     return counts, entries[:total].copy()
+
+
+@kernel
+def _pack(lists, members, distances, size, places, entries):
+    """Write the entries of one query, by rank."""
+    _enter(lists, members, distances, size, places)
+    for h in range(size):
+        entries[h] = ((places[h] + np.uint64(1)) << _SHIFT) | members[h]
+    entries.sort()
 
 
 @kernel

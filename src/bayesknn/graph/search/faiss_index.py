@@ -22,8 +22,6 @@ from bayesknn.graph.search.brute import BruteSearch, assemble, reverse_among_sto
 from bayesknn.graph.search.search_index import Advance, Lists, Recall, Reverse, SearchIndex
 from bayesknn.graph.ties import _NOBODY
 
-# Candidates beyond k: the point itself is one, and others show where ties end.
-_MORE = 16
 # Rows at a time, and in a thread.
 _ROWS, _STRIP = 8192, 256
 
@@ -58,22 +56,16 @@ class ApproximateSearch(SearchIndex):
     exact = False
     keeps_points = True
     defaults: ClassVar[dict[str, int]] = {"n_candidates": 0}
-    _points: np.ndarray
     _index: Any
 
     def _build(self, points: np.ndarray) -> None:
         import_faiss(self.name)
-        self._points = points
+        super()._build(points)
         # faiss is not asked about squares that single precision cannot hold.
         self._centre = points.mean(axis=0)
         largest = np.abs(points - self._centre).max()
         self._scale = 1.0 if largest == 0 else float(2.0 ** -np.frexp(largest)[1])
         self._index = None
-
-    @property
-    def points(self) -> np.ndarray:
-        """The training points."""
-        return self._points
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
         """Search for every point, and judge the answer on a sample."""
@@ -98,7 +90,8 @@ class ApproximateSearch(SearchIndex):
         advance: Advance | None = None,
     ) -> tuple[Lists, Reverse | None]:
         faiss, index, m, n = import_faiss(self.name), self._open(n_jobs), len(rows), self.n_points
-        asked = k + _MORE
+        # The point itself is one of those beyond k, and others show where ties end.
+        asked = k + 16
         if radii is not None:
             asked = max(asked, self.params["n_candidates"] or 4 * k)
         neighbors, distances = np.empty((k, m), np.uint32), np.empty((k, m))

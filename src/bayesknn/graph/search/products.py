@@ -29,8 +29,6 @@ from bayesknn.graph.ties import _make_spare, _select, _sort
 
 # Points in a tile and in what a thread takes of it: 16 MB of products, and enough to multiply fast.
 _TILE, _STRIP = 2048, 256
-# Where single precision cannot tell this part of the points' neighbours apart, a tree is faster.
-_MANY_LEFT = 0.125
 
 
 def nearest_by_products(
@@ -106,7 +104,8 @@ def nearest_by_products(
         for apart in range(len(tiles)):
             for first, second in zip(tiles, tiles[apart:], strict=False):
                 visit(first, second)
-            if np.count_nonzero(held.n_found < 0) > _MANY_LEFT * n:
+            # Where single precision cannot tell the neighbours of so many apart, a tree is faster.
+            if np.count_nonzero(held.n_found < 0) > n / 8:
                 return neighbors, distances, np.arange(n)
             if advance is not None:
                 # The pairs that are this far apart, as a part of all.

@@ -71,6 +71,7 @@ class SearchIndex:
     keeps_points: ClassVar[bool] = False
     defaults: ClassVar[dict[str, int]] = {}
     recall: Recall | None = None
+    _points: Any
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class SearchIndex:
     @property
     def points(self) -> np.ndarray | None:
         """The training points as the metric's numbers; None for precomputed distances."""
-        raise NotImplementedError
+        return self._points
 
     def arrange_radii(self, distances: np.ndarray) -> Any:
         """Arrange the distances of training points to their neighbours for :meth:`query`.
@@ -147,7 +148,7 @@ class SearchIndex:
 
     def _build(self, points: Any) -> None:
         """Keep what is needed of the points."""
-        raise NotImplementedError
+        self._points = points
 
     def __getstate__(self) -> dict[str, Any]:
         # What is quickly built from the points again is left out.

@@ -532,7 +532,7 @@ class BayesianKNeighborsClassifier(
         level = check_level(level)
         found = self._left_out
         if of == "parameters":
-            found = found._replace(intervals=self._predictive.loo_intervals(level))
+            found = found._replace(intervals=self._predictive.leave_one_out(level)[0].intervals)
         return self._find_intervals(found, level)
 
     @property

@@ -108,7 +108,12 @@ NEW = np.array([[0.0, 0.5], [5.0, 5.0]])
 def test_the_numbers_of_ripley_by_the_old_leave_one_out(pseudo):
     """The formulas, from probabilities that have seen the labels: as the author measured them."""
     predictive = pseudo._predictive
-    seen = np.concatenate([predictive._rule.average(c) for _, c in predictive._count_training()])
+    seen = np.concatenate(
+        [
+            predictive._rule.predict(c, rows).probabilities
+            for rows, c in predictive._count_training()
+        ]
+    )
     sure = predictive.fit_calibrator(pseudo._left_out._replace(probabilities=seen))
     assert np.allclose(sure.calibration, (0.801, 0.439), atol=6e-4) and sure.spread is None
     assert abs(sure.correlation.value - 0.0090) < 6e-5

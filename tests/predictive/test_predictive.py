@@ -190,7 +190,7 @@ def test_blocks_and_threads_give_the_same_bits(n_classes, weighted, monkeypatch)
             np.concatenate([predictive.probabilities(X) for X in parts]),
             np.concatenate([predictive.intervals(X[:200]) for X in parts[:1]]),
             predictive.leave_one_out()[0].probabilities,
-            predictive.loo_intervals(),
+            predictive.leave_one_out(0.95)[0].intervals,
         ]
 
     whole = everything()

@@ -12,7 +12,7 @@ Holmes and Adams' rule (eq. knn-intuit) is the one with forward neighbours alone
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -65,18 +65,6 @@ class PredictiveRule:
         self.k_values = self._condensed.k_values
         self.rank = round(nodes.k_mean)
 
-    def average(self, counts: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-        """Return class probabilities, of shape (m, n_classes).
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n_k, m, n_classes), dtype int32
-            For each of ``k_values``.
-        n_jobs : int, optional
-            Threads. The result does not depend on it.
-        """
-        return moments(counts, self._condensed, self.class_weight, n_jobs)[0]
-
     def predict(
         self,
         counts: np.ndarray,
@@ -89,21 +77,22 @@ class PredictiveRule:
         Parameters
         ----------
         counts : ndarray of shape (n_k, m, n_classes), dtype int32
+            For each of ``k_values``.
         distances : ndarray of shape (m,)
             To the neighbours at ``rank``.
         level : float, optional
         n_jobs : int, optional
+            Threads. The result does not depend on it.
         """
-        means, variances = moments(counts, self._condensed, self.class_weight, n_jobs)
-        votes = sum_votes(counts, self._condensed, self.class_weight)
-        cut = None if level is None else self.cut(counts, level, means, n_jobs=n_jobs)
-        return RawPrediction(means, variances, votes, distances, cut)
+        found = moments(counts, self._condensed, self.class_weight, n_jobs)
+        return self._complete(found, counts, distances, level, n_jobs)
 
     def predict_left_out(
         self,
         counts: np.ndarray,
         distances: np.ndarray,
         labels: np.ndarray,
+        level: float | None = None,
         n_jobs: int | None = None,
     ) -> tuple[RawPrediction, np.ndarray]:
         """Predict training points given the labels of all others.
@@ -114,33 +103,21 @@ class PredictiveRule:
         effective : ndarray of shape (m,)
             Part of the posterior that the reweighted nodes of each point are worth.
         """
-        means, variances, effective = leave_one_out(
+        *found, effective = leave_one_out(
             counts, labels, self._condensed, self.class_weight, n_jobs
         )
+        return self._complete(found, counts, distances, level, n_jobs, labels), effective
+
+    def _complete(
+        self, found: Any, counts: Any, distances: Any, level: Any, n_jobs: Any, own: Any = None
+    ) -> RawPrediction:
+        """Add votes and, with a level, intervals, which are widened to hold the means."""
         votes = sum_votes(counts, self._condensed, self.class_weight)
-        return RawPrediction(means, variances, votes, distances), effective
-
-    def cut(
-        self,
-        counts: np.ndarray,
-        level: float,
-        mean: np.ndarray,
-        own: np.ndarray | None = None,
-        n_jobs: int | None = None,
-    ) -> np.ndarray:
-        """Return credible intervals, of shape (m, n_classes, 2), widened to hold the mean.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n_k, m, n_classes), dtype int32
-        level : float
-        mean : ndarray of shape (m, n_classes)
-        own : ndarray of shape (m,), optional
-            Own labels of training points, which their intervals are not to have seen.
-        n_jobs : int, optional
-        """
-        found = find_credible_intervals(counts, self.nodes, self.class_weight, level, n_jobs, own)
-        return include(found, mean)
+        cut = None
+        if level is not None:
+            given = (counts, self.nodes, self.class_weight, level, n_jobs, own)
+            cut = include(find_credible_intervals(*given), found[0])
+        return RawPrediction(found[0], found[1], votes, distances, cut)
 
 
 class Predictive:
@@ -213,8 +190,7 @@ class Predictive:
         -------
         ndarray of shape (m, n_classes)
         """
-        rule = self._rule
-        return np.concatenate([rule.average(c, self.n_jobs) for c, _ in self._count_new(X)])
+        return self.predict(X).probabilities
 
     def intervals(self, X: Any, level: float = 0.95) -> np.ndarray:
         """Find a credible interval of each class probability over the posterior of (beta, k).
@@ -233,13 +209,7 @@ class Predictive:
         ndarray of shape (m, n_classes, 2)
             Lower and upper ends.
         """
-        level = check_level(level)
-        return np.concatenate(
-            [
-                self._rule.cut(counts, level, self._rule.average(counts), n_jobs=self.n_jobs)
-                for counts, _ in self._count_new(X)
-            ]
-        )
+        return cast(np.ndarray, self.predict(X, check_level(level)).intervals)
 
     def predict(self, X: Any, level: float | None = None) -> RawPrediction:
         """Search the neighbours of new points once, for all that follows from them.
@@ -263,15 +233,19 @@ class Predictive:
             ]
         )
 
-    def leave_one_out(self) -> tuple[RawPrediction, np.ndarray]:
+    def leave_one_out(self, level: float | None = None) -> tuple[RawPrediction, np.ndarray]:
         """Describe each training point given the labels of all the others.
 
         Nothing is fitted again: the nodes are reweighted to what they were without its label.
 
+        Parameters
+        ----------
+        level : float, optional
+            As in :meth:`predict`.
+
         Returns
         -------
         prediction : RawPrediction
-            Without intervals.
         effective : ndarray of shape (n,)
             Part of the posterior that the reweighted nodes of each point are worth.
         """
@@ -280,32 +254,14 @@ class Predictive:
             distances = self.graph.distances[self._rule.rank - 1]
         parts, effective = zip(
             *(
-                self._rule.predict_left_out(counts, distances[rows], self.labels[rows], self.n_jobs)
+                self._rule.predict_left_out(
+                    counts, distances[rows], self.labels[rows], level, self.n_jobs
+                )
                 for rows, counts in self._count_training()
             ),
             strict=True,
         )
         return join_predictions(parts), np.concatenate(effective)
-
-    def loo_intervals(self, level: float = 0.95) -> np.ndarray:
-        """Find credible intervals of leave-one-out probabilities, as :meth:`intervals` does.
-
-        Parameters
-        ----------
-        level : float
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes, 2)
-        """
-        level = check_level(level)
-        found = []
-        for rows, counts in self._count_training():
-            own = self.labels[rows]
-            left_out, _ = self._rule.predict_left_out(counts, own, own, self.n_jobs)
-            mean = left_out.probabilities
-            found.append(self._rule.cut(counts, level, mean, own, self.n_jobs))
-        return np.concatenate(found)
 
     def fit_calibrator(self, left_out: RawPrediction) -> Calibrator:
         """Learn from :meth:`leave_one_out` how to pool probabilities and how far they are off."""

@@ -207,21 +207,8 @@ def rank_sparse(graph: Any, k: int, ties: TieOrder, is_self: bool) -> tuple[np.n
     >>> rank_sparse(graph, 1, order_ties(3), is_self=True)[0]
     array([[1, 0, 1]], dtype=uint32)
     """
-    m = graph.shape[0]
-    neighbors = np.empty((k, m), np.uint32)
-    distances = np.empty((k, m))
-    indices = graph.indices.astype(np.uint32)
-    short = _rank_stored(
-        graph.indptr.astype(np.int64), indices, graph.data, ties, is_self, neighbors, distances
-    )
-    if short >= 0:
-        stored = indices[graph.indptr[short] : graph.indptr[short + 1]]
-        found = int(np.sum(stored != short)) if is_self else len(stored)
-        raise ValueError(
-            f"row {short} of the sparse graph stores {found} neighbours"
-            f"{' besides the point itself' if is_self else ''}, k_max={k} needs at least {k}"
-        )
-    return neighbors, distances
+    starts, indices = graph.indptr.astype(np.int64), graph.indices.astype(np.uint32)
+    return rank_stored(starts, indices, graph.data, k, ties, is_self)
 
 
 def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray, k: int) -> None:
@@ -282,12 +269,24 @@ def find_tied_beyond(graph: Any, distances: np.ndarray) -> np.ndarray:
 
 
 def rank_stored(
-    starts: np.ndarray, indices: np.ndarray, data: np.ndarray, k: int, ties: TieOrder
+    starts: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    k: int,
+    ties: TieOrder,
+    is_self: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rank what the rows of a CSR matrix store, at least k entries each, as `rank_sparse` does."""
+    """Rank what the rows of a CSR matrix store, as :func:`rank_sparse` does."""
     neighbors = np.empty((k, len(starts) - 1), np.uint32)
     distances = np.empty(neighbors.shape)
-    _rank_stored(starts, indices, data, ties, False, neighbors, distances)
+    short = _rank_stored(starts, indices, data, ties, is_self, neighbors, distances)
+    if short >= 0:
+        stored = indices[starts[short] : starts[short + 1]]
+        found = int(np.sum(stored != short)) if is_self else len(stored)
+        raise ValueError(
+            f"row {short} of the sparse graph stores {found} neighbours"
+            f"{' besides the point itself' if is_self else ''}, k_max={k} needs at least {k}"
+        )
     return neighbors, distances
 
 

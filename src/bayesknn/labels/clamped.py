@@ -198,7 +198,8 @@ def clamped_labels(
     weights = edges.class_weight
     nodes = np.arange(edges.n_nodes).astype(label_dtype(n_classes))
     nodes[n_classes:] = check_label_vector(initial, m, n_classes)
-    scratch = new_scratch(edges, weights is not None or field is not None)
+    n = edges.n_nodes
+    scratch = _Scratch(np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros((n, n_classes)))
     draws = np.empty((len(beta), m), nodes.dtype)
     heaviest = 1.0 if weights is None else float(weights.max())
     work = n_sweeps * m * (1.0 + 2.0 * heaviest * beta)
@@ -228,23 +229,14 @@ class _Scratch(NamedTuple):
     roots : ndarray of shape (n_nodes,), dtype uint32
         After a sweep: the lowest node of each node's cluster.
     bonds : ndarray of shape (n_nodes,), dtype uint32
-        With a law: the events of each cluster, at its root.
-    law : ndarray of shape (n_nodes, n_classes), or empty
-        With class weights or a field: the log weights of a cluster's classes, at its root.
+        The events of each cluster, at its root.
+    law : ndarray of shape (n_nodes, n_classes)
+        The log weights of a cluster's classes, at its root.
     """
 
     roots: np.ndarray
     bonds: np.ndarray
     law: np.ndarray
-
-
-def new_scratch(edges: FreeEdges, has_law: bool) -> _Scratch:
-    """Allocate what a sweep needs."""
-    n = edges.n_nodes
-    rows = n if has_law else 0
-    return _Scratch(
-        np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros((rows, edges.n_classes))
-    )
 
 
 @kernel
@@ -253,22 +245,12 @@ def _run(edges, path, class_weight, field, key, sweep, nodes, scratch, draws):
     beta, k, n_sweeps = path
     for t in range(len(beta)):
         for _ in range(n_sweeps[t]):
-            _sweep(
-                edges, beta[t], k[t], class_weight, field, key_of_sweep(key, sweep), nodes, scratch
-            )
+            stream = key_of_sweep(key, sweep)
+            _bind(edges, beta[t], k[t], class_weight, stream, nodes, scratch)
+            _colour(n_classes, class_weight, field, stream, nodes, scratch)
             sweep += np.uint64(1)
         for i in range(np.uint64(draws.shape[1])):
             draws[t, i] = nodes[np.uint64(n_classes) + i]
-
-
-@kernel
-def _sweep(edges, beta, k, class_weight, field, stream, nodes, scratch):
-    """Make one sweep in place, a pure function of the stream and the labels of the nodes."""
-    _bind(edges, beta, k, class_weight, stream, nodes, scratch)
-    if class_weight is None and field is None:
-        _colour(edges[1], stream, nodes, scratch.roots)
-    else:
-        _colour_by_law(edges[1], class_weight, field, stream, nodes, scratch)
 
 
 @kernel
@@ -305,25 +287,12 @@ def _bind(edges, beta, k, class_weight, stream, nodes, scratch):
 
 
 @kernel
-def _colour(n_classes, stream, nodes, roots):
-    """Give clusters without a class node a uniform colour."""
-    first, n_colours = np.uint64(n_classes), np.float64(n_classes)
-    for v in range(first, np.uint64(roots.size)):
-        # In rising order, so that roots[v] < v is already flat.
-        root = roots[roots[v]]
-        roots[v] = root
-        if root == v:
-            nodes[v] = np.uint32(as_uniform(random_bits(stream, v - first)) * n_colours)
-        else:
-            nodes[v] = nodes[root]
-
-
-@kernel
-def _colour_by_law(n_classes, class_weight, field, stream, nodes, scratch):
+def _colour(n_classes, class_weight, field, stream, nodes, scratch):
     """Give clusters without a class node a colour by their events and their points' fields."""
     roots, bonds, law = scratch.roots, scratch.bonds, scratch.law
     first, n = np.uint64(n_classes), np.uint64(roots.size)
     for v in range(first, n):
+        # In rising order, so that roots[v] < v is already flat.
         root = roots[roots[v]]
         roots[v] = root
         if root == v:
@@ -336,10 +305,14 @@ def _colour_by_law(n_classes, class_weight, field, stream, nodes, scratch):
     for v in range(first, n):
         root = roots[v]
         if root == v:
+            u = as_uniform(random_bits(stream, v - first))
             if class_weight is not None:
                 for g in range(first):
                     law[v, g] += bonds[v] * math.log(class_weight[g])
-            normalise_logs(law[v])
-            nodes[v] = choose_class(law[v], as_uniform(random_bits(stream, v - first)))
+            if class_weight is None and field is None:
+                nodes[v] = np.uint32(u * n_classes)
+            else:
+                normalise_logs(law[v])
+                nodes[v] = choose_class(law[v], u)
         else:
             nodes[v] = nodes[root]

@@ -211,7 +211,7 @@ def rank_sparse(graph: Any, k: int, ties: TieOrder, is_self: bool) -> tuple[np.n
     return rank_stored(starts, indices, graph.data, k, ties, is_self)
 
 
-def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray, k: int) -> None:
+def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray) -> None:
     """Warn where sparse rows of new points likely lack reverse neighbours.
 
     A training point i has the new point x among its k nearest where ``d(i, x) < d_(k)(i)``, and is
@@ -224,14 +224,12 @@ def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray, k: 
     rows : CSR array of shape (m, n)
     neighbors, distances : ndarray of shape (k_max, n)
         The lists of the training points.
-    k : int
-        Largest k that is asked about.
     """
-    radii = distances[k - 1]
+    k, radii = len(distances), distances[-1]
     # A million edges and a thousand rows are enough for an estimate.
-    n, some = len(radii), slice(None, None, -(-distances[:k].size // 10**6))
+    n, some = len(radii), slice(None, None, -(-distances.size // 10**6))
     with np.errstate(divide="ignore", invalid="ignore"):
-        lengths = distances[:k, some] / radii[neighbors[:k, some]]
+        lengths = distances[:, some] / radii[neighbors[:, some]]
     lengths = np.sort(np.nan_to_num(lengths, posinf=np.inf), axis=None)
     sorted_radii = np.sort(radii)
     found, missing = 0.0, 0.0

@@ -8,7 +8,6 @@ point among their own k nearest. Both kinds are sorted by rank here, so any k is
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,119 +133,6 @@ def _nobody(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.zeros(m + 1, np.int64), nothing, nothing
 
 
-class NeighborCounter:
-    """Counts each class among the neighbours of new points, at chosen values of k.
-
-    Its counts are those of :meth:`bayesknn.graph.NeighborQuery.counts`, found faster.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-        Of the training points.
-    labels : array of shape (n,)
-        Class numbers 0..n_classes-1 of the training points.
-    n_classes : int
-    k_values : sequence of int, optional
-        The k wanted, in any order; every k in 1..k_max by default.
-    direction : {"both", "forward"}
-        Whether to count the training points that would have the new point among their nearest
-        along with its own nearest, or these alone.
-    rank : int, optional
-        Rank of the neighbour whose distance :meth:`count_chunks` tells; the largest k by default.
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.graph.queries import NeighborCounter
-    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0], [7.0]], k_max=2)
-    >>> NeighborCounter(graph, [0, 0, 1, 1], n_classes=2).count([[2.1]]).tolist()
-    [[[0, 2]], [[3, 3]]]
-    """
-
-    def __init__(
-        self,
-        graph: NeighborGraph,
-        labels: Any,
-        n_classes: int,
-        k_values: Any = None,
-        direction: str = "both",
-        rank: int | None = None,
-    ):
-        check_choice(direction, "direction", DIRECTIONS[:2])
-        self.graph = graph
-        self.labels = check_class_numbers(labels, graph.n_points, n_classes)
-        self.n_classes = n_classes
-        self.k_values = check_k_values(k_values, graph.k_max)
-        self.direction = direction
-        largest = int(self.k_values.max())
-        self.rank = largest if rank is None else check_count(rank, "rank", 1, largest)
-
-    def count(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
-        """Count each class around each new point.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, p)
-            As :meth:`bayesknn.graph.NeighborGraph.query` takes it.
-        n_jobs : int, optional
-            Threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_k, m, n_classes), dtype int32
-        """
-        return self._count_rows(self._check(X), n_jobs)[0]
-
-    def count_chunks(
-        self, X: Any, chunk_size: int, n_jobs: int | None = None
-    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Yield the counts of ``chunk_size`` new points at a time, and which rows of X they are.
-
-        Parameters
-        ----------
-        X, n_jobs
-            As in :meth:`count`; X is checked as a whole before the first chunk.
-        chunk_size : int
-
-        Yields
-        ------
-        rows : slice
-        counts : ndarray of shape (n_k, size, n_classes), dtype int32
-        distances : ndarray of shape (size,)
-            From the new points to their neighbours at ``rank``.
-        """
-        rows = self._check(X)
-        parts = cut_queries(rows.shape[0], chunk_size)
-        return ((part, *self._count_rows(rows[part], n_jobs)) for part in parts)
-
-    def _check(self, X: Any) -> Any:
-        return check_query(self.graph, X, self.direction, int(self.k_values.max()))
-
-    @cached_property
-    def _radii(self) -> Any:
-        """How far the lists reach, at the k that are wanted alone; built on the first count."""
-        assert self.graph.distances is not None and self.graph.index is not None
-        return self.graph.index.arrange_radii(self.graph.distances[np.sort(self.k_values) - 1])
-
-    def _count_rows(self, rows: Any, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-        index = self.graph.index
-        assert index is not None
-        radii = self._radii if self.direction == "both" else None
-        wanted = np.sort(self.k_values)
-        forward, reverse = index.query(rows, int(wanted[-1]), radii, n_jobs)
-        if reverse is not None:
-            # Lists are known at these k alone: who comes t-th in them is a neighbour from there on.
-            starts, points, places = reverse
-            reverse = starts, points, wanted[places - 1].astype(np.uint32)
-        query = NeighborQuery(*forward, reverse, self.graph.n_points)
-        counts = query.counts(self.labels, self.n_classes, self.k_values, self.direction)
-        return counts, query.distances[self.rank - 1]
-
-    def __getstate__(self) -> dict[str, Any]:
-        # As large as the graph, and quick to rebuild.
-        return {name: value for name, value in vars(self).items() if name != "_radii"}
-
-
 def check_k_values(k_values: Any, k_max: int) -> np.ndarray:
     """Return the wanted k as an int64 array; None stands for every k in 1..k_max.
 
@@ -290,11 +176,8 @@ def check_class_numbers(labels: Any, n_points: int, n_classes: int) -> np.ndarra
     return numbers.astype(np.uint32)
 
 
-def check_query(graph: NeighborGraph, X: Any, direction: str, k: int | None = None) -> Any:
-    """Return new points as the numbers of the graph's metric, or say what is wrong with them.
-
-    k is the largest one that is asked about, that of the graph by default.
-    """
+def check_query(graph: NeighborGraph, X: Any, direction: str) -> Any:
+    """Return new points as the numbers of the graph's metric, or say what is wrong with them."""
     check_choice(direction, "direction", DIRECTIONS[:2])
     if graph.index is None:
         raise ValueError(
@@ -303,7 +186,7 @@ def check_query(graph: NeighborGraph, X: Any, direction: str, k: int | None = No
         )
     rows = graph.index.metric.transform(X)
     if direction == "both" and is_sparse(rows) and graph.distances is not None:
-        warn_of_missing(rows, graph.neighbors, graph.distances, k or graph.k_max)
+        warn_of_missing(rows, graph.neighbors, graph.distances)
     return rows
 
 
@@ -318,14 +201,9 @@ def iterate_queries(
     if chunk_size is None:
         # 64 MB: forward and reverse lists take about 12 + 8 bytes a neighbour.
         chunk_size = max(2**26 // (20 * graph.k_max), 64)
-    slices = cut_queries(rows.shape[0], chunk_size)
+    size, m = check_count(chunk_size, "chunk_size"), rows.shape[0]
+    slices = [slice(start, min(start + size, m)) for start in range(0, m, size)]
     return ((part, query_rows(graph, rows[part], n_jobs, direction)) for part in slices)
-
-
-def cut_queries(m: int, chunk_size: int) -> list[slice]:
-    """Cut m new points into chunks."""
-    size = check_count(chunk_size, "chunk_size")
-    return [slice(start, min(start + size, m)) for start in range(0, m, size)]
 
 
 def query_rows(

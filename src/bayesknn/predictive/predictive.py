@@ -19,7 +19,7 @@ import numpy as np
 from bayesknn._utils.checks import check_choice, check_level, count_rows
 from bayesknn._utils.progress import progress
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.queries import DIRECTIONS, NeighborCounter
+from bayesknn.graph.queries import DIRECTIONS
 from bayesknn.model import BoltzmannModel
 from bayesknn.predictive.class_probabilities import (
     RawPrediction,
@@ -174,9 +174,6 @@ class Predictive:
         distances = None if graph.distances is None else graph.distances[:k_max]
         self.graph = NeighborGraph(graph.neighbors[:k_max], distances, graph.index)
         self._rule = PredictiveRule(nodes, self.class_weight)
-        self._counter = NeighborCounter(
-            self.graph, self.labels, self.n_classes, self._rule.k_values, direction, self._rule.rank
-        )
 
     def probabilities(self, X: Any) -> np.ndarray:
         """Average each class's probability over the posterior of (beta, k).
@@ -332,12 +329,12 @@ class Predictive:
         ks = self._rule.k_values
         a_point = 20 * self.graph.k_max + 4 * self.n_classes * ks.size
         size = max(_BLOCK_BYTES // a_point, 64)
-        chunks = self._counter.count_chunks(X, size, self.n_jobs)
-        n_new = count_rows(X)
-        with progress("Predicting", total=n_new, verbose=self.verbose) as advance:
-            for _, counts, distances in chunks:
-                yield counts, distances
-                advance(counts.shape[1])
+        chunks = self.graph.query_chunks(X, size, self.n_jobs, self.direction)
+        with progress("Predicting", total=count_rows(X), verbose=self.verbose) as advance:
+            for _, query in chunks:
+                counts = query.counts(self.labels, self.n_classes, ks, self.direction)
+                yield counts, query.distances[self._rule.rank - 1]
+                advance(query.n_queries)
 
     def _count_training(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield the class counts of training points, themselves left out, and which these are."""

@@ -113,9 +113,10 @@ def features(Z, y, n_classes, ks, z, norm="euclidean"):
     d = cdist(z, Z, norm)
     near = np.sort(d, axis=1)
     by_class = [np.sort(d[:, y == g], axis=1) for g in range(n_classes)]
+    is_listed = d <= near[:, [ks[-1]]]
     found = np.empty((len(ks), len(d), n_classes, 2))
     for t, k in enumerate(ks):
-        v = tricube(d / near[:, [k]]) + tricube(d / own[:, k - 1])
+        v = tricube(d / near[:, [k]]) + is_listed * tricube(d / own[:, k - 1])
         found[t, :, :, 0] = np.log(1 / n_classes + v @ Y)
         for g in range(n_classes):
             few = by_class[g][:, : -(-k // n_classes)]
@@ -132,7 +133,7 @@ def left_out_features(places, y, n_classes, ks, folds, norm="euclidean"):
     d[folds[:, None] == folds] = np.inf
     near = np.sort(d, axis=1)
     epsilon = 1e-3 * np.median(near[:, :5])
-    is_listed = d.T <= near[:, ks[-1]]
+    is_listed = d <= near[:, [ks[-1]]]
     Y = np.eye(n_classes)[y]
     found = np.empty((len(ks), n, n_classes, 2))
     for t, k in enumerate(ks):

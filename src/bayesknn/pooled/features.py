@@ -3,7 +3,8 @@
 ``log(1/G + U_g)``: U_g adds, over the members j of class g, ``v(d/h_i) + v(d/h_j)``, a neighbour
 seen from either side as in the paper, with the tricube ``v(u) = (1 - u^3)^3`` and h the distance
 to the (k+1)-th neighbour. A new point would push one of j's neighbours out, so that its h_j is
-the distance to the k-th.
+the distance to the k-th. j is looked for in the point's own longest list, which holds nearly all
+whose h_j reaches the point at smaller k.
 
 ``-log(mean distance to the ceil(k/G) nearest of class g + epsilon)``, with epsilon a thousandth of
 the median of the points' five smallest distances.
@@ -21,6 +22,9 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.graph.metrics import make_metric
 from bayesknn.graph.search import SearchIndex, build_index
 from bayesknn.pooled.columns import Sample, Settings
+
+# Neighbours of new points that are held at a time, about 100 MB.
+_CHUNK = 2**23
 
 
 class Neighborhoods:
@@ -48,7 +52,7 @@ class Neighborhoods:
         self.k_values = np.minimum(k_values, self.graph.k_max - 1)
         assert self.graph.distances is not None
         self.epsilon = _find_epsilon(self.graph.distances.T)
-        self.classes = _index_classes(self.points, self.labels, self.n_classes, norm, self.search)
+        self.classes = self._index_classes()
 
     def __getstate__(self) -> dict[str, Any]:
         # The graph has the points, and where no index is approximate they give the classes'.
@@ -72,9 +76,12 @@ class Neighborhoods:
         ):
             raise ValueError("the saved model was changed: it has not a label for each point")
         if "classes" not in state:
-            self.classes = _index_classes(
-                self.points, self.labels, self.n_classes, self.norm, self.search
-            )
+            self.classes = self._index_classes()
+
+    def _index_classes(self) -> list[SearchIndex]:
+        members = _find_members(self.labels, self.n_classes)
+        points = [self.points[each] for each in members]
+        return [build_index(each, make_metric(self.norm), **self.search) for each in points]
 
     def new_features(self, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Features of new points.
@@ -85,16 +92,15 @@ class Neighborhoods:
         """
         rows = np.ascontiguousarray(rows)
         found = np.zeros((len(self.k_values), len(rows), self.n_classes, 2))
-        for part, query in self.graph.query_chunks(rows, n_jobs=n_jobs):
-            votes = found[:, part, :, 0]
-            near, far = query.neighbors.T.copy(), query.distances.T.copy()
-            _vote(near, far, self.labels, self.weights, self.k_values, votes)
-            _vote_back(
-                query.reverse_starts, query.reverse_points, query.reverse_ranks,
-                self.graph.distances, self.labels, self.weights, self.points, rows[part],
-                self.norm == "manhattan", self.k_values, votes,
-            )  # fmt: skip
-        found[..., 1] = _measure_classes(self.classes, rows, self.k_values, n_jobs)
+        members = _find_members(self.labels, self.n_classes)
+        assert self.graph.distances is not None
+        reach = self.graph.distances[self.k_values - 1].T.copy()
+        step = max(_CHUNK // min(len(self.labels), self.graph.k_max * self.n_classes), 1)
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            votes, means = np.moveaxis(found[:, start : start + step], 3, 0)
+            near, far = _search_classes(self.classes, members, some, self.k_values, means, n_jobs)
+            _vote(near, far, reach, self.labels, self.weights, self.k_values, votes)
         return _take_logs(found, self.epsilon)
 
     def distances(self, rows: np.ndarray, k: int, n_jobs: int | None = None) -> np.ndarray:
@@ -109,9 +115,8 @@ def left_out_features(
     """Features of the training points, each by the rows outside its own fold.
 
     A point's list holds its nearest in the other folds, by the coordinates that were learned
-    without its own fold. These also measure how near it is to those that have it in their lists;
-    how far their lists reach, h_j, is known from when j itself was left out, so that no fold needs
-    lists of all the others.
+    without its own fold. How far the list of one of them reaches, h_j, is known from when j itself
+    was left out, so that no fold needs lists of all the others.
 
     Parameters
     ----------
@@ -134,22 +139,22 @@ def left_out_features(
     neighbors = np.empty((n, k_max), np.uint32)
     distances = np.empty(neighbors.shape)
     found = np.zeros((len(k_values), n, n_classes, 2))
+    votes, means = np.moveaxis(found, 3, 0)
     for fold, places in enumerate(points):
         own = folds == fold
         known = np.flatnonzero(~own)
-        rows, others = places[own], places[known]
-        index = build_index(others, make_metric(norm), **settings.search)
-        (near, far), _ = index.query(rows, k_max, None, settings.n_jobs)
-        neighbors[own], distances[own] = known[near.T], far.T
-        classes = _index_classes(others, labels[known], n_classes, norm, settings.search)
-        found[..., 1][:, own] = _measure_classes(classes, rows, k_values, settings.n_jobs)
-    votes = found[..., 0]
-    _vote(neighbors, distances, labels, sample.weights, k_values, votes)
-    for fold, places in enumerate(points):
-        _vote_back_left_out(
-            neighbors, distances, labels, sample.weights, np.ascontiguousarray(places), folds, fold,
-            norm == "manhattan", k_values, votes,
-        )  # fmt: skip
+        members = [known[each] for each in _find_members(labels[known], n_classes)]
+        classes = [
+            build_index(places[each], make_metric(norm), **settings.search) for each in members
+        ]
+        rows = np.ascontiguousarray(places[own])
+        apart = np.empty((len(k_values), len(rows), n_classes))
+        neighbors[own], distances[own] = _search_classes(
+            classes, members, rows, k_values, apart, settings.n_jobs
+        )
+        means[:, own] = apart
+    reach = np.ascontiguousarray(distances[:, k_values])
+    _vote(neighbors, distances, reach, labels, sample.weights, k_values, votes)
     return _take_logs(found, _find_epsilon(distances))
 
 
@@ -159,26 +164,35 @@ def _find_epsilon(distances: np.ndarray) -> float:
     return 1e-3 * float(np.median(positive)) if len(positive) else 1.0
 
 
-def _index_classes(
-    points: np.ndarray, labels: np.ndarray, n_classes: int, norm: str, search: dict[str, Any]
-) -> list[SearchIndex]:
-    return [build_index(points[labels == g], make_metric(norm), **search) for g in range(n_classes)]
+def _find_members(labels: np.ndarray, n_classes: int) -> list[np.ndarray]:
+    return [np.flatnonzero(labels == g) for g in range(n_classes)]
 
 
-def _measure_classes(
-    classes: list[SearchIndex], rows: np.ndarray, k_values: np.ndarray, n_jobs: int | None
-) -> np.ndarray:
-    """Return mean distances (n_k, m, n_classes) to the nearest of each class."""
+def _search_classes(
+    classes: list[SearchIndex],
+    members: list[np.ndarray],
+    rows: np.ndarray,
+    k_values: np.ndarray,
+    means: np.ndarray,
+    n_jobs: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest points and their distances, (m, k + 1), from the nearest of each class.
+
+    The mean distances to the classes go to ``means``, of shape (n_k, m, n_classes). One search
+    gives both: the nearest of all are among the nearest of each class.
+    """
     counts = -(-k_values // len(classes))
-    found = np.empty((len(k_values), len(rows), len(classes)))
+    k_max = int(k_values[-1]) + 1
+    near, far = [], []
     for g, index in enumerate(classes):
+        (places, distances), _ = index.query(rows, min(k_max, index.n_points), None, n_jobs)
+        near.append(members[g].astype(np.uint32)[places])
+        far.append(distances)
         # All but one of a small class, so that it does not look poorer to its own members.
-        reach = min(max(index.n_points - 1, 1), int(counts[-1]))
-        (_, distances), _ = index.query(np.ascontiguousarray(rows), reach, None, n_jobs)
-        sums = np.cumsum(distances, axis=0)
-        taken = np.minimum(counts, reach)
-        found[:, :, g] = sums[taken - 1] / taken[:, None]
-    return found
+        taken = np.minimum(counts, max(index.n_points - 1, 1))
+        means[:, :, g] = np.cumsum(distances[: taken[-1]], axis=0)[taken - 1] / taken[:, None]
+    ends = np.cumsum([len(each) for each in near])
+    return _merge(np.vstack(near).T.copy(), np.vstack(far).T.copy(), ends, k_max)
 
 
 def _take_logs(found: np.ndarray, epsilon: float) -> np.ndarray:
@@ -194,62 +208,44 @@ def tricube(u):
     return rest * rest * rest
 
 
-@inline_kernel
-def _measure(a, b, is_manhattan):
-    d = 0.0
-    for f in range(np.uint64(a.shape[0])):
-        gap = a[f] - b[f]
-        d += abs(gap) if is_manhattan else gap * gap
-    return d if is_manhattan else np.sqrt(d)
+@kernel
+def _merge(near, far, ends, k):
+    """Merge sorted lists that end at these places of each row, and return the first k."""
+    merged, distances = np.empty((near.shape[0], k), np.uint32), np.empty((near.shape[0], k))
+    heads = np.empty(ends.shape[0], np.int64)
+    for q in range(near.shape[0]):
+        heads[0] = 0
+        heads[1:] = ends[:-1]
+        for r in range(k):
+            best = -1
+            for g in range(ends.shape[0]):
+                if heads[g] < ends[g] and (best < 0 or far[q, heads[g]] < far[q, heads[best]]):
+                    best = g
+            merged[q, r], distances[q, r] = near[q, heads[best]], far[q, heads[best]]
+            heads[best] += 1
+    return merged, distances
 
 
 @kernel
-def _vote(neighbors, distances, labels, weights, k_values, votes):
-    """Add the votes of the neighbours in each point's list, (m, k)."""
+def _vote(neighbors, distances, reach, labels, weights, k_values, votes):
+    """Add the votes of the neighbours in each point's list, (m, k), seen from either side.
+
+    ``reach`` (n, n_k) is how far the lists of the training points go at each k.
+    """
+    last = k_values.shape[0] - 1
     for q in range(np.uint64(neighbors.shape[0])):
-        for t in range(k_values.shape[0]):
+        for t in range(last + 1):
             k = np.uint64(k_values[t])
             h = distances[q, k]
             for r in range(k):
                 if distances[q, r] < h:
                     j = neighbors[q, r]
                     votes[t, q, labels[j]] += weights[j] * tricube(distances[q, r] / h)
-
-
-@kernel
-def _vote_back(
-    starts, reverse_points, reverse_ranks, training_distances, labels, weights, points, rows,
-    is_manhattan, k_values, votes,
-):  # fmt: skip
-    """Add the votes of the training points that would have a new point in their lists."""
-    for q in range(np.uint64(rows.shape[0])):
-        for e in range(starts[q], starts[q + np.uint64(1)]):
-            j = reverse_points[e]
-            d = _measure(rows[q], points[j], is_manhattan)
-            for t in range(k_values.shape[0]):
-                k = k_values[t]
-                if reverse_ranks[e] <= k:
-                    h = training_distances[np.uint64(k - 1), j]
-                    if d < h:
-                        votes[t, q, labels[j]] += weights[j] * tricube(d / h)
-
-
-@kernel
-def _vote_back_left_out(
-    neighbors, distances, labels, weights, points, folds, fold, is_manhattan, k_values, votes
-):
-    """Add the votes of the training points that have a point of this fold in their lists."""
-    last = k_values.shape[0] - 1
-    for j in range(np.uint64(neighbors.shape[0])):
-        if folds[j] == fold:
-            continue
         for r in range(np.uint64(neighbors.shape[1])):
-            i = neighbors[j, r]
-            if folds[i] != fold:
-                continue
-            d = _measure(points[i], points[j], is_manhattan)
+            j = neighbors[q, r]
+            d = distances[q, r]
             for t in range(last, -1, -1):
-                h = distances[j, np.uint64(k_values[t])]
+                h = reach[j, np.uint64(t)]
                 if d >= h:
                     break
-                votes[t, i, labels[j]] += weights[j] * tricube(d / h)
+                votes[t, q, labels[j]] += weights[j] * tricube(d / h)

@@ -18,28 +18,23 @@ def add_influence(
     space: Neighborhoods, member: Member, weight: float, rows: np.ndarray, found: np.ndarray
 ) -> None:
     """Add a member's part to the influence (m, n) of all training rows on new points."""
-    query = space.graph.query(rows)
+    query = space.graph.query(rows, direction="forward")
     labels = space.labels.astype(np.int64)
     truth = np.eye(space.n_classes)[labels]
     for k, k_weight, link in zip(space.k_values, member.k_weights, member.links, strict=True):
-        votes = _weigh(space, query, rows, int(k)) * space.weights
+        votes = _weigh(space, query, int(k)) * space.weights
         total = (1 / space.n_classes + votes @ truth)[:, labels]
         found += weight * k_weight * link.b[0] * np.log(total / (total - votes))
 
 
-def _weigh(space: Neighborhoods, query: NeighborQuery, rows: np.ndarray, k: int) -> np.ndarray:
+def _weigh(space: Neighborhoods, query: NeighborQuery, k: int) -> np.ndarray:
     """Return the soft counts (m, n) that the training points give new points at k."""
-    votes = np.zeros((len(rows), len(space.labels)))
-    points = np.arange(len(rows))
-    for near, distance in zip(query.neighbors[:k], query.distances[:k], strict=True):
-        votes[points, near] += _weigh_distances(distance, query.distances[k])
+    m = query.neighbors.shape[1]
+    votes = np.zeros((m, len(space.labels)))
     assert space.graph.distances is not None
-    asked = np.repeat(points, np.diff(query.reverse_starts))
-    joined = query.reverse_ranks <= k
-    asked, joining = asked[joined], query.reverse_points[joined]
-    gaps = np.abs(rows[asked] - space.points[joining])
-    distance = gaps.sum(axis=1) if space.norm == "manhattan" else np.sqrt((gaps**2).sum(axis=1))
-    votes[asked, joining] += _weigh_distances(distance, space.graph.distances[k - 1, joining])
+    for near, distance in zip(query.neighbors, query.distances, strict=True):
+        votes[np.arange(m), near] = _weigh_distances(distance, query.distances[k])
+        votes[np.arange(m), near] += _weigh_distances(distance, space.graph.distances[k - 1, near])
     return votes
 
 

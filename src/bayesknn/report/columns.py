@@ -480,7 +480,7 @@ def find_doubts(frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray) 
             f"column{'' if one else 's'} {_list(telltales)} {'' if one else 'each '}alone "
             f"predict{'s' * one} {plan.target!r} all but perfectly: make sure that "
             f"{'it is' if one else 'they are'} known before the class is, or pass "
-            f"{shlex.join(f'--drop={name}' for name in telltales[:MAX_LISTED])}"
+            f"{_drop(telltales[:MAX_LISTED])}"
         )
     n_copies = sum(int(rows.duplicated().sum()) for _, rows in frame.groupby(labels))
     # Where columns have few values, rows are equal by chance.
@@ -536,12 +536,19 @@ def _check_missing(frame: pandas.DataFrame, impute: bool) -> None:
         return f"in {missing[name].sum():,} of {len(frame):,} rows (first in row {first})"
 
     apart = any("," in name for name in columns)
-    drop = shlex.join(f"--drop={name}" for name in (columns if apart else [",".join(columns)]))
+    drop = _drop(columns if apart else [",".join(columns)])
     todo = f"fill them in, pass {drop}, or pass --impute when fitting"
     if len(columns) == 1:
         raise ValueError(f"column {columns[0]!r} has no value {describe(columns[0])}: {todo}")
     listing = "; ".join(f"{name!r} {describe(name)}" for name in columns)
     raise ValueError(f"{len(columns)} columns have missing values: {listing}: {todo}")
+
+
+def _drop(names: Iterable[str]) -> str:
+    """Return the options that leave columns out, for a shell, in one line whatever their names."""
+    words = shlex.join(f"--drop={name}" for name in names)
+    # Within quotes, where all letters stand that a shell or a terminal could take for more.
+    return "".join(c if c.isprintable() else f"'$'{ascii(c)[1:-1]}''" for c in words)
 
 
 def _quote(value: object) -> str:

@@ -247,7 +247,10 @@ def run_fit(
 
     with (
         write_folder(out, force=force, own=FILES) as folder,
-        progress("Fitting, predicting and writing the report", 2, verbose=verbose) as advance,
+        # Python itself has taken a moment by now.
+        progress(
+            "Fitting, predicting and writing the report", 2, verbose=verbose, delay=1.0
+        ) as advance,
     ):
         analysis = _analyse(verbose=verbose, **options)
         stop_if_interrupted()

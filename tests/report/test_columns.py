@@ -33,7 +33,7 @@ def test_numbers_words_and_what_says_nothing():
         "unit": "it has the same value in every row",
         "empty": "it has no value in any row",
         "counter": "it is a row number",
-        "patient_id": "it is called an identifier and is different in every row",
+        "patient_id": "it is named like an identifier and is different in every row",
         "name": "its values are all different, so it looks like an identifier",
     }
     assert len(plan.messages) == 5
@@ -213,7 +213,7 @@ def test_an_identifier_with_a_few_repeats_is_left_out(name):
     plan = plan_columns(table(x=X, **{name: numbers}), "y")
     assert plan.used == ["x"]
     assert plan.dropped[name] == (
-        f"it is called an identifier and has {N - 3} different values in {N} rows "
+        f"it is named like an identifier and has {N - 3} different values in {N} rows "
         f"(--keep {name!r} uses it nevertheless)"
     )
     plan = plan_columns(table(x=X, **{name: numbers}), "y", keep=[name])
@@ -225,7 +225,8 @@ def test_what_is_called_an_identifier_and_used_is_told():
     plan = plan_columns(frame, "y")
     assert plan.used == ["shop_id", "acid"]
     assert plan.messages == [
-        "column 'shop_id' is called an identifier and is used: pass --drop 'shop_id' if it is one"
+        "column 'shop_id' is named like an identifier and is used: pass --drop 'shop_id' if it is "
+        "one"
     ]
 
 

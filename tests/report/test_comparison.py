@@ -57,14 +57,18 @@ def test_classes_of_few_rows_are_not_compared(monkeypatch, limit):
 
 def test_the_best_has_the_smallest_log_loss_and_errors_are_those_of_the_rows(found):
     losses = {name: each.scores.log_loss for name, each in found.found.items()}
-    assert losses[found.best] == min(losses.values())
+    own = found.found[POOL]
+    others = {name: loss for name, loss in losses.items() if name != POOL}
+    assert losses[found.best_other] == min(others.values())
     # Class frequencies: every row has probability 1/2, so its loss does not vary.
     baseline = found.found["baseline: class frequencies"]
     assert baseline.scores.log_loss == pytest.approx(np.log(2))
     assert baseline.standard_errors.log_loss == pytest.approx(0.0, abs=1e-12)
-    own = found.found[POOL]
     p = own.scores.error
     assert own.standard_errors.error == pytest.approx(np.sqrt(p * (1 - p) / (N - 1)))
+    assert (own.excess, own.excess_error) == (0.0, 0.0)
+    assert baseline.excess == pytest.approx(np.log(2) - own.scores.log_loss)
+    assert baseline.excess_error == pytest.approx(own.standard_errors.log_loss)
 
 
 def test_the_learning_curve_falls_where_classes_must_be_learnt(found):

@@ -106,8 +106,8 @@ def _read_share(value: str) -> tuple[str, float]:
     "--model",
     type=click.Choice(["pooled", "coherent", "pseudo", "holmes-adams"]),
     help="pooled (default): an ensemble of nearest neighbours, a logistic regression and boosted "
-    "trees, the best probabilities. The others are the paper's models, with the posterior of beta "
-    "and k.",
+    "trees, as a rule the best probabilities. The others are the paper's models, with the "
+    "posterior of beta and k.",
 )
 @click.option(
     "--likelihood",

@@ -351,7 +351,9 @@ def _tell(column: pandas.Series, kind: str, max_categories: int | None, asked: b
         return "holds dates: they are measured in days"
     if kind == "number":
         if _CALLED_IDENTIFIER.search(str(column.name)) and n_values > _MIN_ROWS_OF_IDENTIFIER:
-            return f"is called an identifier and is used: pass --drop {column.name!r} if it is one"
+            return (
+                f"is named like an identifier and is used: pass --drop {column.name!r} if it is one"
+            )
         return ""
     told = ""
     if not asked and kind == "text" and not _find_words(column).any():
@@ -401,7 +403,7 @@ def _find_identifier(column: pandas.Series, kind: str) -> str:
         share = "is different in every row"
         if n_values < n:
             share = f"has {n_values:,} different values in {n:,} rows"
-        return f"it is called an identifier and {share} {nevertheless}"
+        return f"it is named like an identifier and {share} {nevertheless}"
     return ""
 
 

@@ -36,10 +36,15 @@ class Compared(NamedTuple):
     scores : Scores
     standard_errors : Scores
         Of the same, over the rows.
+    excess, excess_error : float
+        Its log-loss less that of the report's own classifier on the same rows, and the standard
+        error of that.
     """
 
     scores: Scores
     standard_errors: Scores
+    excess: float
+    excess_error: float
 
 
 class LearningCurve(NamedTuple):
@@ -82,9 +87,10 @@ class Comparison(NamedTuple):
     curve: LearningCurve | None
 
     @property
-    def best(self) -> str:
-        """The classifier of the smallest log-loss."""
-        return min(self.found, key=lambda name: self.found[name].scores.log_loss)
+    def best_other(self) -> str:
+        """The classifier of the smallest log-loss but for the report's own."""
+        others = [name for name in self.found if name != self.own]
+        return min(others, key=lambda name: self.found[name].scores.log_loss)
 
 
 def compare(
@@ -152,8 +158,16 @@ def compare(
     found = {name: predict(each, folds) for name, each in candidates.items()}
     curve = [predict(own, [(_thin(labels, rows, p), test) for rows, test in folds]) for p in parts]
     curve.append(found[own_name])
+    own_losses = score_rows(found[own_name], labels)[:, 1]
+
+    def judge(probabilities: np.ndarray) -> Compared:
+        excess = _mean_and_error(score_rows(probabilities, labels)[:, 1] - own_losses)
+        return Compared(
+            score(probabilities, labels), standard_errors(probabilities, labels), *excess
+        )
+
     return Comparison(
-        {name: Compared(score(p, labels), standard_errors(p, labels)) for name, p in found.items()},
+        {name: judge(probabilities) for name, probabilities in found.items()},
         len(folds),
         own_name,
         _draw_curve(curve, labels, np.mean([len(t) for t, _ in folds])) if parts else None,
@@ -172,14 +186,14 @@ def _thin(labels: np.ndarray, rows: np.ndarray, part: float) -> np.ndarray:
 
 def _draw_curve(curve: list[np.ndarray], labels: np.ndarray, n_train: float) -> LearningCurve:
     losses = [score_rows(probabilities, labels)[:, 1] for probabilities in curve]
-    gain = losses[-2] - losses[-1]
-    return LearningCurve(
-        [round(part * n_train) for part in (*_PARTS, 1.0)],
-        [float(loss.mean()) for loss in losses],
-        [float(loss.std(ddof=1) / np.sqrt(len(loss))) for loss in losses],
-        float(gain.mean()),
-        float(gain.std(ddof=1) / np.sqrt(len(gain))),
-    )
+    means, errors = zip(*map(_mean_and_error, losses), strict=True)
+    sizes = [round(part * n_train) for part in (*_PARTS, 1.0)]
+    return LearningCurve(sizes, [*means], [*errors], *_mean_and_error(losses[-2] - losses[-1]))
+
+
+def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
+    with np.errstate(invalid="ignore"):
+        return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def _list_candidates(own: Any) -> dict[str, Any]:

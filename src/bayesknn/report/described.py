@@ -273,7 +273,7 @@ class DescribedPool(Described):
         """Give the weights of the members."""
         weights = sorted(self.classifier.pool_weights_.items(), key=lambda item: -item[1])
         told = ", ".join(f"{name} {weight:.2f}" for name, weight in weights if weight > 0)
-        return f"Pooled neighbours; exponents of the members (they need not add up to 1): {told}"
+        return f"Weights of the pool's members: {told}"
 
     def make_sections(self) -> dict[str, Any]:
         """Show the weights of the members, and the relevance of the columns."""
@@ -324,9 +324,10 @@ class DescribedPool(Described):
             "Class probabilities from neighbours in several metrics, each calibrated by a "
             "regression and averaged over the number of neighbours k, from an additive logistic "
             "regression and from boosted trees are multiplied with exponents that maximise the "
-            "leave-one-out log score (PooledNeighborsClassifier).",
-            "For leave-one-out probabilities, whatever is fitted to the labels is fitted without "
-            "the row's fold.",
+            "leave-one-out log score less a penalty for unequal weights "
+            "(PooledNeighborsClassifier).",
+            "For leave-one-out probabilities a row is no neighbour of itself, and whatever is "
+            "fitted to the labels is fitted without the row's fold.",
             *tell_searches(self.classifier.diagnostics_["search"]),
         ]
 

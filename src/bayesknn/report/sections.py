@@ -31,7 +31,7 @@ def tell_lead(analysis: Analysis, rare: dict[str, str] | None) -> str:
         f"{count(len(training.rows), 'row')} of {count(len(analysis.plan.used), 'column')} and "
         f"{count(len(training.classes), 'class', 'classes')}. Each left out in turn, "
         f"{percent(1 - error, 1)} of the rows are classified right. At the {analysis.level_name} "
-        f"level, {percent(training.share_sure)} of them are decided"
+        f"level, {percent(training.share_sure)} of the rows are decided"
     )
     if (sure := training.zones >= 0).any():
         wrong = np.mean(training.winners[sure] != training.actual[sure])
@@ -53,18 +53,17 @@ def make_cards(analysis: Analysis, rare: dict[str, str] | None) -> list[dict[str
     cards.append(
         {
             "value": percent(analysis.training.share_sure),
-            "label": f"of the rows are decided at the {analysis.level_name} level",
+            "label": f"of the training rows are decided at the {analysis.level_name} level",
         }
     )
     if analysis.comparison is not None:
-        others, own = dict(analysis.comparison.found), analysis.comparison.own
-        mine = others.pop(own).scores
-        best = min(others, key=lambda name: others[name].scores.log_loss)
+        others, n_folds, own, _ = analysis.comparison
+        other = analysis.comparison.best_other
         cards.append(
             {
-                "value": f"{others[best].scores.log_loss:.3f}",
-                "label": f"log-loss of the best other classifier ({best}); this one has "
-                f"{mine.log_loss:.3f} in the same {analysis.comparison.n_folds} folds",
+                "value": f"{others[other].scores.log_loss:.3f}",
+                "label": f"log-loss of the best other classifier ({other}); this one has "
+                f"{others[own].scores.log_loss:.3f} in the same {n_folds} folds",
             }
         )
     return cards + analysis.model.about.make_cards()
@@ -211,7 +210,8 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
         return None
     found, n_folds, own, curve = analysis.comparison
     n, n_rows = next(iter(found.values())).scores.n, len(analysis.training.rows)
-    best = analysis.comparison.best
+    other = analysis.comparison.best_other
+    best = other if found[other].scores.log_loss < found[own].scores.log_loss else own
     table = [
         _score_row(name, each.scores, own=name == own, errors=each.standard_errors)
         | {"best": name == best}
@@ -223,6 +223,8 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
         "n_folds": n_folds,
         "share": percent(1 - 1 / n_folds),
         "table": table,
+        "other": other,
+        "excess": (found[other].excess, found[other].excess_error),
         "infinite": any(row["log_loss"] == "∞" for row in table),
         "learning": curve and figures.draw_learning(*curve[:3]),
         "curve": curve,

@@ -71,35 +71,44 @@ def combine(
     sampled : sequence of Sampled
         Their pairs keep whole records of S at the same k, among them those of all settings.
     targets : sequence of Setting
+        Each at one k.
     start : ndarray of shape (n_sampled,), optional
         A guess of log Z at the pairs' settings.
     """
     pairs = [each.pair for each in sampled]
     worth = np.array([each.worth for each in sampled])
     ks, n = pairs[0].whole, len(pairs)
-    rates = read_rates([*(pair.setting for pair in pairs), *targets], ks)
+    own_rates = read_rates([pair.setting for pair in pairs], ks)
+    columns = np.searchsorted(ks, [target.ks[0] for target in targets]).astype(np.intp)
+    rates = np.array([target.rates[0] for target in targets])
+
+    def weigh(s: np.ndarray) -> np.ndarray:
+        """Return log weights at all settings, of the chains and of the targets."""
+        return np.column_stack([s @ own_rates.T, s[:, columns] * rates])
+
     surplus = [pair.of_clusters - pair.of_labels for pair in pairs]
     records = [
         (pair.of_labels + away.mean(axis=(0, 1))).reshape(-1, len(ks))
         for pair, away in zip(pairs, surplus, strict=True)
     ]
     sizes = np.array([len(part) for part in records])
-    own = [part @ rates[:n].T for part in records]
+    own = [part @ own_rates.T for part in records]
     f = _guess(own) if start is None else start
     f = solve(np.concatenate(own), np.repeat(worth / sizes, sizes), worth, f)
     log_m = [logsumexp(u - f, axis=1, b=worth) for u in own]
     # Terms of the targets' sums are taken beside the largest, so that none overflows.
-    top = np.max(
-        [(x @ rates[n:].T - m[:, None]).max(axis=0) for x, m in zip(records, log_m, strict=True)], 0
-    )
-    f = np.append(f, top)
+    tops = [
+        np.max(x[:, columns] * rates - m[:, None], axis=0)
+        for x, m in zip(records, log_m, strict=True)
+    ]
+    f = np.append(f, np.max(tops, axis=0))
 
     # exp(u - f) / m of every record, and the sums of it: all are linear in it, so that the targets'
     # are divided by their totals at the end. ``second`` holds the sums of products.
-    change, second = np.zeros((N_REPLICATES, len(rates))), np.zeros((len(rates), n))
-    totals, squares = np.zeros(len(rates)), np.zeros(len(rates))
+    change, second = np.zeros((N_REPLICATES, len(f))), np.zeros((len(f), n))
+    totals, squares = np.zeros(len(f)), np.zeros(len(f))
     for pair, a, x, m, away in zip(pairs, worth, records, log_m, surplus, strict=True):
-        p = np.exp(x @ rates.T - f - m[:, None])
+        p = np.exp(weigh(x) - f - m[:, None])
         averages = a * pair.resample(p.reshape(*pair.of_labels.shape[:2], -1))
         products = a / len(x) * p.T @ p[:, :n]
         totals += averages[0]
@@ -108,7 +117,7 @@ def combine(
         change += averages - averages[0]
         # What another shift does to a record's own weight, and to the mixture.
         shift = pair.resample(away)
-        shift = (shift - shift[0] + np.outer(pair.unseen(2), ks)) @ rates.T
+        shift = weigh(shift - shift[0] + np.outer(pair.unseen(2), ks))
         change += shift * averages[0] - shift[:, :n] * worth @ products.T
     totals[:n] = 1.0
     f, change, second = f + np.log(totals), change / totals, second / totals[:, None]

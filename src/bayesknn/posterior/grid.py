@@ -258,8 +258,9 @@ def grid_posterior(
     tolerance : float, optional
         Monte Carlo error allowed on the log posterior of the k that matter: by default .05, and
         .1 from 5,000 points on, or what about a minute on one core gives if that is more. For a
-        number there is no such limit, but for one of twelve rounds, each of which may double what
-        was done. ``info["warnings"]`` says where the error is larger than asked for.
+        number there is no such limit, but for one of twelve rounds, each of which may make four
+        times as much of what was done. ``info["warnings"]`` says where the error is larger than
+        asked for.
     evidence : bool
         Whether to compute the evidence too. Along the ridge it takes a path from beta = 0, of
         which the error is brought to four times ``tolerance``, or as low as an eighth of all

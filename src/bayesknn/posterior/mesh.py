@@ -20,7 +20,7 @@ from scipy.interpolate import BSpline, make_interp_spline
 from scipy.special import logsumexp, softmax
 
 from bayesknn._utils.random import Purpose
-from bayesknn.log_z.chains import WARMUP, ChainPair, Setting, find_inflation
+from bayesknn.log_z.chains import N_CHAINS, WARMUP, ChainPair, Setting, find_inflation
 from bayesknn.log_z.mbar import Sampled, combine
 from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
@@ -51,7 +51,7 @@ _DEPTH = 7.0
 # Chains stop when their errors look small, which is more often than not when they look too small.
 _STOPPING = 1.05
 # Growth of the records from one round to the next: less costs rounds, more overshoots.
-_GROWTH = (0.25, 1.0)
+_GROWTH = (0.25, 3.0)
 # Rounds of growth, and of adding chains, at most.
 _MAX_ROUNDS, _MAX_TURNS = 12, 10
 
@@ -224,14 +224,17 @@ class Mesh:
             is_over = rounds == _MAX_ROUNDS or self.simulation.n_sweeps > self.max_sweeps
             if is_over or excess <= 1.0:
                 break
-            growth = float(np.clip(excess**2 - 1.0, *_GROWTH))
             matters = self.ks[state.score[0] > state.score[0].max() - _DEPTH]
-            self.simulation.advance(
-                (each.pair, int(np.ceil(growth * each.pair.n_records)))
+            pairs = [
+                each.pair
                 for phase in self.phases
                 for each in phase
                 if matters[0] <= each.pair.k <= matters[-1]
-            )
+            ]
+            made = N_CHAINS * sum(pair.n_records * pair.thin for pair in pairs)
+            left = (self.max_sweeps - self.simulation.n_sweeps) / made
+            growth = float(np.clip(min(excess**2 - 1.0, left), *_GROWTH))
+            self.simulation.advance((pair, int(np.ceil(growth * pair.n_records))) for pair in pairs)
             rounds += 1
         best = int(self.ks[np.argmax(state.score[0])])
         away = [

@@ -1,13 +1,14 @@
-"""log Z on the way from beta = 0 when there is little time, against a ring's exact value."""
+"""log Z on the way from beta = 0 when there is little time or chains are slow: exact values."""
 
 import numpy as np
 from scipy.stats import chi2
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.chains import Setting
-from bayesknn.log_z.ladder import log_z_from_zero
-from bayesknn.log_z.simulation import Simulation
-from bayesknn.model import BoltzmannModel
+from bayesknn.log_z.ladder import log_z_at, log_z_from_zero
+from bayesknn.log_z.resampling import find_error
+from bayesknn.log_z.simulation import Pilot, Simulation
+from bayesknn.model import BoltzmannModel, log_normalizer_exact
 
 N, N_CLASSES, BETA, TOLERANCE = 3000, 3, 2.0, 0.4
 N_SEEDS = 10
@@ -28,3 +29,21 @@ def test_the_first_pairs_alone_tell_log_z_within_its_error():
         scores.append((found[0] - exact) / error)
     low, high = chi2(N_SEEDS).ppf([1e-4, 1 - 1e-4])
     assert low < np.sum(np.square(scores)) < high
+
+
+def test_past_slow_chains_log_z_comes_from_both_ends(monkeypatch):
+    # Every chain is called slow, so that the labels are divided in two.
+    monkeypatch.setattr(Pilot, "is_slow", property(lambda self: True))
+    graph = NeighborGraph.from_points(np.random.default_rng(3).normal(size=(24, 2)), 3)
+    model, setting = BoltzmannModel(graph, 4), Setting.at(2.2, 3)
+    exact, scores = log_normalizer_exact(graph, 2.2, 3, 4), []
+    for seed in range(3):
+        with Simulation(model, np.random.SeedSequence(seed)) as simulation:
+            pair = simulation.pair(setting, [3], (1,), length=8)
+            simulation.run(pair, 256)
+            assert log_z_from_zero(simulation, pair, 0.1, 1e4, (2,), may_be_slow=False) is None
+            found = log_z_at(simulation, pair, 4.0, 0.2, 5e3)
+        assert find_error(found) < 0.5
+        scores.append((found[0] - exact) / np.hypot(find_error(found), 0.02))
+    assert np.abs(scores).max() < 5
+    assert np.mean(np.square(scores)) < 4

@@ -126,3 +126,11 @@ def test_few_draws_are_told():
     near, far = combine(sampled, [Setting.at(1.0, 2), Setting.at(3.0, 2)]).n_effective
     assert near == pytest.approx(sampled[0].worth)
     assert far < near / 20
+
+
+def test_a_start_for_some_of_the_chains_changes_nothing():
+    sampled = make_chains(small_model(2), SETTINGS, 0)
+    whole = combine(sampled, TARGETS)
+    start = whole.of_sampled[0, :2] + [0.0, 1.5]
+    again = combine(sampled, TARGETS, start)
+    assert np.allclose(again.of_targets, whole.of_targets, atol=1e-4)

@@ -72,8 +72,8 @@ def combine(
         Their pairs keep whole records of S at the same k, among them those of all settings.
     targets : sequence of Setting
         Each at one k.
-    start : ndarray of shape (n_sampled,), optional
-        A guess of log Z at the pairs' settings.
+    start : ndarray, optional
+        A guess of log Z at the settings of the first pairs.
     """
     pairs = [each.pair for each in sampled]
     worth = np.array([each.worth for each in sampled])
@@ -93,13 +93,20 @@ def combine(
     ]
     sizes = np.array([len(part) for part in records])
     own = [part @ own_rates.T for part in records]
+    weights = np.repeat(worth / sizes, sizes)
     f = _guess(own) if start is None else start
-    f = solve(np.concatenate(own), np.repeat(worth / sizes, sizes), worth, f)
-    log_m = [logsumexp(u - f, axis=1, b=worth) for u in own]
+    if len(f) < n:
+        # What is known of the others' log Z by now.
+        known = np.concatenate(own[: len(f)])
+        log_m = logsumexp(known[:, : len(f)] - f, axis=1, b=worth[: len(f)])
+        log_terms = known[:, len(f) :] - log_m[:, None]
+        f = np.append(f, logsumexp(log_terms, axis=0, b=weights[: len(known), None]))
+    f = solve(np.concatenate(own), weights, worth, f)
+    log_mixture = [logsumexp(u - f, axis=1, b=worth) for u in own]
     # Terms of the targets' sums are taken beside the largest, so that none overflows.
     tops = [
         np.max(x[:, columns] * rates - m[:, None], axis=0)
-        for x, m in zip(records, log_m, strict=True)
+        for x, m in zip(records, log_mixture, strict=True)
     ]
     f = np.append(f, np.max(tops, axis=0))
 
@@ -107,7 +114,7 @@ def combine(
     # are divided by their totals at the end. ``second`` holds the sums of products.
     change, second = np.zeros((N_REPLICATES, len(f))), np.zeros((len(f), n))
     totals, squares = np.zeros(len(f)), np.zeros(len(f))
-    for pair, a, x, m, away in zip(pairs, worth, records, log_m, surplus, strict=True):
+    for pair, a, x, m, away in zip(pairs, worth, records, log_mixture, surplus, strict=True):
         p = np.exp(weigh(x) - f - m[:, None])
         averages = a * pair.resample(p.reshape(*pair.of_labels.shape[:2], -1))
         products = a / len(x) * p.T @ p[:, :n]

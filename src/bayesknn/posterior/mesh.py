@@ -209,7 +209,6 @@ class Mesh:
             n_warmup=int(np.clip(4 * pilot.memory, WARMUP, max(WARMUP, most / 4))),
         )  # fmt: skip
         self.phases[phase].append(Sampled(pair, pilot.memory))
-        self._starts[phase] = None
         return pair, max(-(-sweeps // thin), _FEWEST_BATCHES * length)
 
     def measure(self, tolerance: float) -> Ridge:

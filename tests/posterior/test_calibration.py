@@ -41,7 +41,7 @@ def calibration(draw, graph=GRAPH, n_classes=2):
             likelihood = CoherentLikelihood(graph, labels, n_classes)
             betas, ks = draw(likelihood, key)
             betas, ks = np.append(betas, beta), np.append(ks, k)
-            log_z = [model.log_normalizer(b, int(j)) for b, j in zip(betas, ks, strict=True)]
+            log_z = [model.table.log_normalizer(b, int(j)) for b, j in zip(betas, ks, strict=True)]
             log_likelihood = betas / ks * likelihood.agreement[ks - 1] - log_z
             for row, values in enumerate((betas, ks, betas / ks, log_likelihood)):
                 # Equal values are ranked at random.

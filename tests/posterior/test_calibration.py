@@ -98,7 +98,7 @@ def test_auxiliary_with_perfect_draws_is_calibrated(n_classes):
 
 def test_the_grid_is_calibrated():
     # log Z is the same for all labels.
-    exact = ExactLikelihood(LARGER, np.zeros(60, int), 2)
+    exact = ExactLikelihood(LARGER, np.zeros(60, int), 2).table
     check(calibration(grid_draws(CoherentLikelihood, table=exact), LARGER), 600)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from bayesknn._utils.jit import kernel
 
-# The log posterior is known to about this much, far below what a single label moves it by.
-_TOLERANCE = 1e-10
+# Part of the log posterior, or of that of a hundred labels, that rounding hides: steps that promise
+# less cannot be judged. It is far below what a single label moves it by.
+_TOLERANCE = 1e-12
 
 
 class ConditionalLogit(NamedTuple):
@@ -100,7 +101,7 @@ def _minimize(objective: Any, start: np.ndarray, is_bounded: np.ndarray) -> Any:
         free = ~is_bounded | (x > 0) | (gradient < 0)
         step = np.zeros_like(x)
         step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-        if step @ gradient < _TOLERANCE:
+        if step @ gradient < _TOLERANCE * max(abs(value), 100.0):
             break
         for halving in range(40):
             moved = x - step * 0.5**halving

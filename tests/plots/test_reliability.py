@@ -21,66 +21,60 @@ def test_two_classes_agree_with_scikit_learn():
     y, probabilities = stated(2)
     display = ReliabilityDisplay.from_predictions(y, probabilities)
     observed, predicted = calibration_curve(y, probabilities[:, 1], n_bins=10)
-    np.testing.assert_allclose(display.observed[0], observed)
-    np.testing.assert_allclose(display.predicted[0], predicted)
+    np.testing.assert_allclose(display.observed, observed)
+    np.testing.assert_allclose(display.predicted, predicted)
     assert display.counts.sum() == len(y)
-    assert display.names == ["class 1"]
+    assert display.name == "class 1"
 
 
 def test_intervals_are_the_exact_binomial_ones():
     y, probabilities = stated(2)
     display = ReliabilityDisplay.from_predictions(y, probabilities, edges=7, level=0.9)
-    for at, n in enumerate(display.counts[0]):
-        test = binomtest(round(display.observed[0, at] * n), n)
+    for at, n in enumerate(display.counts):
+        test = binomtest(round(display.observed[at] * n), n)
         interval = test.proportion_ci(0.9, method="exact")
-        np.testing.assert_allclose([display.lower[0, at], display.upper[0, at]], interval)
+        np.testing.assert_allclose([display.lower[at], display.upper[at]], interval)
 
 
 def test_the_ends_of_the_intervals_at_none_and_all():
-    display = ReliabilityDisplay([0, 0.5, 1], [[0.2, 0.8]], [[0.0, 1.0]], [[5, 5]], ["a"])
-    assert (display.lower[0, 0], display.upper[0, 1]) == (0.0, 1.0)
-    assert 0 < display.upper[0, 0] < 1 and 0 < display.lower[0, 1] < 1
+    display = ReliabilityDisplay([0, 0.5, 1], [0.2, 0.8], [0.0, 1.0], [5, 5], "a")
+    assert (display.lower[0], display.upper[1]) == (0.0, 1.0)
+    assert 0 < display.upper[0] < 1 and 0 < display.lower[1] < 1
 
 
 def test_what_is_drawn_is_what_was_computed():
     axes = Figure().subplots(2, 1)
     display = ReliabilityDisplay(
-        [0, 0.5, 0.7, 1], [[0.2, np.nan, 0.8]], [[0.25, np.nan, 1.0]], [[8, 0, 4]], ["a"]
+        [0, 0.5, 0.7, 1], [0.2, np.nan, 0.8], [0.25, np.nan, 1.0], [8, 0, 4], "a"
     ).plot(axes=axes)
     assert display.axes_.tolist() == axes.tolist()
     identity, curve = axes[0].lines
     np.testing.assert_array_equal(curve.get_xydata(), [[0.2, 0.25], [0.8, 1.0]])
     bars = axes[0].collections[0].get_segments()
-    np.testing.assert_allclose(bars[0][:, 1], [display.lower[0, 0], display.upper[0, 0]])
+    np.testing.assert_allclose(bars[0][:, 1], [display.lower[0], display.upper[0]])
     steps = axes[1].patches[-1].get_data()
     assert steps.values.tolist() == [8, 0, 4] and steps.edges.tolist() == [0, 0.5, 0.7, 1]
 
 
-def test_of_more_classes_the_top_one_or_each():
+def test_of_more_classes_the_top_one():
     y, probabilities = stated(3)
     top = ReliabilityDisplay.from_predictions(y, probabilities, edges=[0, 0.6, 1.0])
-    assert top.names == ["likeliest class"]
+    assert top.name == "likeliest class"
     sure = probabilities.max(axis=1) >= 0.6
     hits = probabilities.argmax(axis=1) == y
-    np.testing.assert_allclose(top.observed[0], [hits[~sure].mean(), hits[sure].mean()])
-    each = ReliabilityDisplay.from_predictions(y, probabilities, kind="each")
-    assert each.names == ["class 0", "class 1", "class 2"]
-    for g in range(3):
-        observed, _ = calibration_curve(y == g, probabilities[:, g], n_bins=10)
-        np.testing.assert_allclose(each.observed[g][each.counts[g] > 0], observed)
-    assert len(each.axes_[1].patches) == 3
+    np.testing.assert_allclose(top.observed, [hits[~sure].mean(), hits[sure].mean()])
 
 
 def test_probabilities_of_zero_and_one_are_in_the_outer_bins():
     display = ReliabilityDisplay.from_predictions([0, 1], [[1.0, 0.0], [0.0, 1.0]], edges=4)
-    assert display.counts.tolist() == [[1, 0, 0, 1]]
-    assert np.isnan(display.observed[0, 1])
+    assert display.counts.tolist() == [1, 0, 0, 1]
+    assert np.isnan(display.observed[1])
 
 
 def test_a_classifier_on_test_points_and_by_leave_one_out(clf, ripley):
     display = ReliabilityDisplay.from_estimator(clf, ripley.X_test, ripley.y_test, edges=5)
     second = clf.predict_proba(ripley.X_test)[:, 1]
-    assert display.counts[0].tolist() == np.histogram(second, np.linspace(0, 1, 6))[0].tolist()
+    assert display.counts.tolist() == np.histogram(second, np.linspace(0, 1, 6))[0].tolist()
     display = ReliabilityDisplay.from_leave_one_out(clf, ripley.y_train, kind="top")
     assert display.counts.sum() == len(ripley.y_train)
     hits = clf.classes_[clf.loo_proba_.argmax(axis=1)] == ripley.y_train
@@ -94,7 +88,7 @@ def test_bad_input_is_refused(clf, ripley):
         ReliabilityDisplay.from_leave_one_out(BayesianKNeighborsClassifier(), y)
     with pytest.raises(ValueError, match="10 labels and 2 classes do not fit"):
         ReliabilityDisplay.from_leave_one_out(clf, ripley.y_train[:10])
-    with pytest.raises(ValueError, match="kind must be one of .* got 'all'"):
+    with pytest.raises(ValueError, match="kind must be one of auto, top, got 'all'"):
         draw(y, probabilities, kind="all")
     with pytest.raises(ValueError, match="2 is a label of no class"):
         draw([0, 2], probabilities, [0, 1])
@@ -108,5 +102,5 @@ def test_bad_input_is_refused(clf, ripley):
         draw(y, probabilities, edges=[0.6, 1])
     with pytest.raises(ValueError, match="level must lie between 0 and 1, got 95"):
         draw(y, probabilities, level=95)
-    with pytest.raises(ValueError, match=r"counts must have a row for each name .* shape \(1, 1\)"):
-        ReliabilityDisplay([0, 0.5, 1], [[0, 1]], [[0, 1]], [[3]], ["a"])
+    with pytest.raises(ValueError, match=r"3 edges do not fit .* \(2,\), \(2,\), \(1,\)"):
+        ReliabilityDisplay([0, 0.5, 1], [0, 1], [0, 1], [3], "a")

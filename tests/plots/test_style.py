@@ -14,6 +14,7 @@ from matplotlib.text import Text
 
 import bayesknn.plots
 from bayesknn.plots import ApproximationDisplay, ColumnPathDisplay, ZoneMapDisplay
+from bayesknn.plots.marginals import Marginals
 from bayesknn.plots.style import (
     COLOURS,
     FONTS,
@@ -84,8 +85,8 @@ def draw_maps_paths_and_curves(name):
     probabilities = np.dstack([1 - second, second])
     ZoneMapDisplay(x, x, probabilities, second > 0.5, ["a", name], [name, "b"]).plot()
     ColumnPathDisplay([name, "b"], [1.0, 2.0], [0.1, 0.1], 0.0, {name: (1.5, 0.1)}).plot()
-    curves = ApproximationDisplay([0.0, 1.0, 2.0], {name: [0.5, 0.5]}, [1, 2], {name: [0.4, 0.6]})
-    curves.plot()
+    edges, both = np.array([0.0, 1.0, 2.0]), np.array([0.4, 0.6])
+    ApproximationDisplay({name: Marginals(edges, both, np.array([1, 2]), both, None)}).plot()
     return [plt.figure(number) for number in plt.get_fignums()]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn.plots.marginals import beta_range, find_marginals
+from bayesknn.plots.marginals import Marginals, beta_range, find_marginals
 from bayesknn.plots.style import COLOURS, LINES, new_grid, tidy
 
 
@@ -16,14 +16,8 @@ class ApproximationDisplay:
 
     Parameters
     ----------
-    beta_edges : array-like of shape (n_bins + 1,)
-        Common to all.
-    beta_densities : mapping of str to array-like of shape (n_bins,)
-        Density of beta in each bin, for each posterior by name.
-    k_values : array-like of shape (n_k,)
-        Common to all.
-    k_probabilities : mapping of str to array-like of shape (n_k,)
-        P(k) for each posterior, by the same names.
+    marginals : mapping of str to Marginals
+        Of each posterior by name, at most eight.
 
     Attributes
     ----------
@@ -47,30 +41,12 @@ class ApproximationDisplay:
     (2,)
     """
 
-    def __init__(
-        self,
-        beta_edges: Any,
-        beta_densities: Mapping[str, Any],
-        k_values: Any,
-        k_probabilities: Mapping[str, Any],
-    ) -> None:
-        if list(beta_densities) != list(k_probabilities):
+    def __init__(self, marginals: Mapping[str, Marginals]) -> None:
+        if not 1 <= len(marginals) <= len(COLOURS):
             raise ValueError(
-                f"beta_densities and k_probabilities name different posteriors: "
-                f"{list(beta_densities)} and {list(k_probabilities)}"
+                f"from 1 to {len(COLOURS)} posteriors can be told apart, got {len(marginals)}"
             )
-        if not 1 <= len(beta_densities) <= len(COLOURS):
-            raise ValueError(
-                f"from 1 to {len(COLOURS)} posteriors can be told apart, got {len(beta_densities)}"
-            )
-        self.beta_edges = np.asarray(beta_edges, dtype=float)
-        self.beta_densities = {name: np.asarray(row) for name, row in beta_densities.items()}
-        self.k_values = np.asarray(k_values)
-        self.k_probabilities = {name: np.asarray(row) for name, row in k_probabilities.items()}
-        for name in beta_densities:
-            sizes = len(self.beta_densities[name]) + 1, len(self.k_probabilities[name])
-            if sizes != (len(self.beta_edges), len(self.k_values)):
-                raise ValueError(f"{name!r} does not fit beta_edges and k_values")
+        self.marginals = dict(marginals)
 
     @classmethod
     def from_posteriors(
@@ -100,17 +76,10 @@ class ApproximationDisplay:
         """
         if not posteriors:
             raise ValueError("there are no posteriors to compare")
-        ranges = [beta_range(posterior) for posterior in posteriors.values()]
-        edges = np.linspace(min(r[0] for r in ranges), max(r[1] for r in ranges), n_bins + 1)
+        low, high = np.transpose([beta_range(posterior) for posterior in posteriors.values()])
+        edges = np.linspace(low.min(), high.max(), n_bins + 1)
         marginals = {name: find_marginals(each, edges) for name, each in posteriors.items()}
-        first = min(m.k_values[0] for m in marginals.values())
-        last = max(m.k_values[-1] for m in marginals.values())
-        probabilities = {name: np.zeros(last - first + 1) for name in marginals}
-        for name, each in marginals.items():
-            probabilities[name][each.k_values - first] = each.k_probabilities
-        densities = {name: each.beta_density for name, each in marginals.items()}
-        display = cls(edges, densities, np.arange(first, last + 1), probabilities)
-        return display.plot(parameters=parameters, axes=axes)
+        return cls(marginals).plot(parameters=parameters, axes=axes)
 
     def plot(
         self, *, parameters: Sequence[str] = ("beta", "k"), axes: Any = None
@@ -136,31 +105,25 @@ class ApproximationDisplay:
         self.figure_, grid = new_grid(axes, len(parameters), 1, figsize=(6.4, height))
         self.axes_ = grid[:, 0]
         for ax, parameter in zip(self.axes_, parameters, strict=True):
-            if parameter == "beta":
-                middles = (self.beta_edges[1:] + self.beta_edges[:-1]) / 2
-                self._draw(ax, self.beta_densities, middles)
-                ax.set(xlabel=r"$\beta$", ylabel="density")
-            else:
-                self._draw(ax, self.k_probabilities, self.k_values)
-                ax.set(xlabel="k", ylabel="P(k | y)")
+            for at, (name, each) in enumerate(self.marginals.items()):
+                if parameter == "beta":
+                    _draw(ax, at, name, each.beta_middles, each.beta_density)
+                    ax.set(xlabel=r"$\beta$", ylabel="density")
+                else:
+                    _draw(ax, at, name, each.k_values, each.k_probabilities)
+                    ax.set(xlabel="k", ylabel="P(k | y)")
+            ax.set_ylim(bottom=0.0)
         self.axes_[0].legend(frameon=False, loc="upper right")
         for ax in self.axes_:
             tidy(ax)
         return self
 
-    def _draw(self, ax: Any, rows: Mapping[str, np.ndarray], x: np.ndarray) -> None:
-        for at, (name, row) in enumerate(rows.items()):
-            # From the last empty value to the next: a line along the axis says nothing.
-            heavy = np.flatnonzero(row > 1e-3 * row.max())
-            part = slice(max(heavy[0] - 1, 0), heavy[-1] + 2)
-            ax.fill_between(x[part], row[part], color=COLOURS[at], alpha=0.18, linewidth=0)
-            ax.plot(
-                x[part],
-                row[part],
-                color=COLOURS[at],
-                linestyle=LINES[at],
-                linewidth=1.3,
-                marker="." if len(heavy) == 1 else None,
-                label=name,
-            )
-        ax.set_ylim(bottom=0.0)
+
+def _draw(ax: Any, at: int, name: str, x: np.ndarray, row: np.ndarray) -> None:
+    # From the last empty value to the next: a line along the axis says nothing.
+    heavy = np.flatnonzero(row > 1e-3 * row.max())
+    part = slice(max(heavy[0] - 1, 0), heavy[-1] + 2)
+    marker = "." if len(heavy) == 1 else None
+    style = {"color": COLOURS[at], "linestyle": LINES[at], "linewidth": 1.3, "marker": marker}
+    ax.fill_between(x[part], row[part], color=COLOURS[at], alpha=0.18, linewidth=0)
+    ax.plot(x[part], row[part], label=name, **style)

@@ -31,6 +31,11 @@ class Marginals(NamedTuple):
     k_probabilities: np.ndarray
     k_errors: np.ndarray | None
 
+    @property
+    def beta_middles(self) -> np.ndarray:
+        """Middles of the bins of beta."""
+        return (self.beta_edges[1:] + self.beta_edges[:-1]) / 2
+
 
 def find_marginals(posterior: Any, beta_edges: Any = None) -> Marginals:
     """Return the marginals of a posterior.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from bayesknn.plots.style import COLOURS, GREY, INK, MARKERS, check_classes, new_axes, tidy
 
@@ -53,38 +52,6 @@ class ProbabilityComparisonDisplay:
         """Points that the two methods give to different classes."""
         return int(np.count_nonzero(self.first.argmax(axis=1) != self.second.argmax(axis=1)))
 
-    @classmethod
-    def from_estimators(
-        cls, first: Any, second: Any, X: Any, *, names: Any = None, ax: Any = None
-    ) -> ProbabilityComparisonDisplay:
-        """Draw the probabilities of two fitted classifiers.
-
-        Parameters
-        ----------
-        first, second : classifiers
-            Fitted on the same classes.
-        X : array-like or frame of shape (m, p)
-            The points.
-        names : tuple of two str, optional
-            Of the methods.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ProbabilityComparisonDisplay
-        """
-        check_is_fitted(first)
-        check_is_fitted(second)
-        if not np.array_equal(first.classes_, second.classes_):
-            raise ValueError(
-                f"the classifiers know different classes: {first.classes_.tolist()} and "
-                f"{second.classes_.tolist()}"
-            )
-        names = ("first", "second") if names is None else names
-        probabilities = first.predict_proba(X), second.predict_proba(X)
-        return cls(*probabilities, first.classes_, names).plot(ax=ax)
-
     def plot(self, *, ax: Any = None) -> ProbabilityComparisonDisplay:
         """Draw the second method's probabilities over the first's.
 
@@ -111,9 +78,9 @@ class ProbabilityComparisonDisplay:
             self.ax_.plot(
                 self.first[:, g],
                 self.second[:, g],
-                MARKERS[0 if two else g],
-                color=COLOURS[0 if two else g],
-                markersize=3.0 if two else 4.0,
+                MARKERS[g],
+                color=COLOURS[g],
+                markersize=3.5,
                 markeredgewidth=0.3,
                 markeredgecolor="white",
                 alpha=0.8,

@@ -8,17 +8,8 @@ import numpy as np
 from scipy.special import betaincinv
 from sklearn.utils.validation import check_is_fitted
 
-from bayesknn.plots.style import (
-    COLOURS,
-    INK,
-    LINES,
-    MARKERS,
-    check_classes,
-    check_known,
-    new_grid,
-    tidy,
-    tint,
-)
+from bayesknn._utils.checks import check_choice, check_level
+from bayesknn.plots.style import COLOURS, INK, check_known, new_grid, tidy, tint
 
 
 class ReliabilityDisplay:
@@ -28,19 +19,19 @@ class ReliabilityDisplay:
     ----------
     edges : array-like of shape (n_bins + 1,)
         Of the bins of stated probability.
-    predicted, observed : array-like of shape (n_curves, n_bins)
+    predicted, observed : array-like of shape (n_bins,)
         Mean probability stated in each bin and frequency of what it was stated of; NaN for an
         empty bin.
-    counts : array-like of shape (n_curves, n_bins)
+    counts : array-like of shape (n_bins,)
         Points in each bin.
-    names : sequence of str of length n_curves
-        What each curve is about.
+    name : str
+        Of what the probabilities were stated.
     level : float, default=0.95
         Of the binomial (Clopper-Pearson) intervals of the frequencies.
 
     Attributes
     ----------
-    lower, upper : ndarray of shape (n_curves, n_bins)
+    lower, upper : ndarray of shape (n_bins,)
         Ends of the intervals.
     figure_, axes_ : matplotlib objects
         Set by :meth:`plot`: the diagram, and the counts below it.
@@ -53,7 +44,7 @@ class ReliabilityDisplay:
     >>> display = ReliabilityDisplay.from_predictions(
     ...     [0, 1, 1, 1], np.column_stack([1 - second, second]), edges=2)
     >>> display.observed.tolist(), display.counts.tolist()
-    ([[0.5, 1.0]], [[2, 2]])
+    ([0.5, 1.0], [2, 2])
     """
 
     def __init__(
@@ -62,25 +53,22 @@ class ReliabilityDisplay:
         predicted: Any,
         observed: Any,
         counts: Any,
-        names: Any,
+        name: str,
         *,
         level: float = 0.95,
     ) -> None:
         self.edges = np.asarray(edges, dtype=float)
-        self.predicted = np.atleast_2d(np.asarray(predicted, dtype=float))
-        self.observed = np.atleast_2d(np.asarray(observed, dtype=float))
-        self.counts = np.atleast_2d(counts)
-        self.names = list(names)
-        self.level = level
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, got {level}")
-        shape = (len(check_classes(self.names)), len(self.edges) - 1)
-        for name in ("predicted", "observed", "counts"):
-            if getattr(self, name).shape != shape:
-                raise ValueError(
-                    f"{name} must have a row for each name and a column for each bin, {shape}; "
-                    f"got shape {getattr(self, name).shape}"
-                )
+        self.predicted = np.asarray(predicted, dtype=float)
+        self.observed = np.asarray(observed, dtype=float)
+        self.counts = np.asarray(counts)
+        self.name = name
+        self.level = check_level(level)
+        shapes = [array.shape for array in (self.predicted, self.observed, self.counts)]
+        if shapes != [(len(self.edges) - 1,)] * 3:
+            raise ValueError(
+                f"{len(self.edges)} edges do not fit predicted, observed and counts of shapes "
+                f"{', '.join(map(str, shapes))}"
+            )
         self.lower, self.upper = _binomial_intervals(self.observed, self.counts, level)
 
     @classmethod
@@ -105,10 +93,9 @@ class ReliabilityDisplay:
             Class probabilities stated beforehand.
         classes : array-like of shape (n_classes,), optional
             Labels of the columns; the sorted labels of ``y`` by default.
-        kind : {"auto", "top", "each"}, default="auto"
-            ``"top"``: of the class with the highest probability, whatever it is; ``"each"``: of
-            every class against the rest, where of two classes the second is enough; ``"auto"``:
-            ``"each"`` for two classes and ``"top"`` for more.
+        kind : {"auto", "top"}, default="auto"
+            ``"top"``: of the class with the highest probability, whatever it is; ``"auto"``: of
+            the second class where there are two, else ``"top"``.
         edges : int or array-like, default=10
             How many bins of equal width, or the edges of the bins.
         level : float, default=0.95
@@ -123,10 +110,9 @@ class ReliabilityDisplay:
         classes = np.unique(y) if classes is None else np.asarray(classes)
         probabilities = np.asarray(probabilities, dtype=float)
         edges = _check_edges(edges)
-        stated, names = _events(np.asarray(y), probabilities, classes, kind)
-        rows = [_bin(values, hits, edges) for values, hits in stated]
-        predicted, observed, counts = (np.array(column) for column in zip(*rows, strict=True))
-        return cls(edges, predicted, observed, counts, names, level=level).plot(axes=axes)
+        stated, came_true, name = _events(np.asarray(y), probabilities, classes, kind)
+        predicted, observed, counts = _bin(stated, came_true, edges)
+        return cls(edges, predicted, observed, counts, name, level=level).plot(axes=axes)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> ReliabilityDisplay:
@@ -189,30 +175,16 @@ class ReliabilityDisplay:
         diagram, below = self.axes_ = grid[:, 0]
         ends = [self.edges[0], self.edges[-1]]
         diagram.plot(ends, ends, color=INK, linewidth=0.8, zorder=1)
-        for at, name in enumerate(self.names):
-            there = self.counts[at] > 0
-            x, y = self.predicted[at, there], self.observed[at, there]
-            # Rounding may put the frequency a hair outside its interval.
-            reach = np.maximum([y - self.lower[at, there], self.upper[at, there] - y], 0)
-            diagram.errorbar(
-                x,
-                y,
-                reach,
-                color=COLOURS[at],
-                marker=MARKERS[at],
-                linestyle=LINES[at],
-                linewidth=1.2,
-                markersize=4.5,
-                markeredgecolor=INK,
-                markeredgewidth=0.5,
-                elinewidth=0.9,
-                label=name,
-            )
-            if len(self.names) == 1:
-                below.stairs(self.counts[at], self.edges, fill=True, color=tint(0.3)[at])
-            below.stairs(
-                self.counts[at], self.edges, color=COLOURS[at], linestyle=LINES[at], linewidth=1.2
-            )
+        there = self.counts > 0
+        x, y = self.predicted[there], self.observed[there]
+        # Rounding may put the frequency a hair outside its interval.
+        reach = np.maximum([y - self.lower[there], self.upper[there] - y], 0)
+        diagram.errorbar(
+            x, y, reach, fmt="o-", color=COLOURS[0], linewidth=1.2, markersize=4.5,
+            markeredgecolor=INK, markeredgewidth=0.5, elinewidth=0.9, label=self.name,
+        )  # fmt: skip
+        below.stairs(self.counts, self.edges, fill=True, color=tint(0.3)[0])
+        below.stairs(self.counts, self.edges, color=COLOURS[0], linewidth=1.2)
         diagram.set(ylabel="observed frequency", ylim=(-0.03, 1.03))
         diagram.legend(frameon=False, loc="upper left", fontsize="small")
         below.set(xlabel="stated probability", ylabel="points", xlim=ends)
@@ -222,10 +194,8 @@ class ReliabilityDisplay:
 
 
 def _events(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, kind: str) -> Any:
-    """Return (stated probability, whether it came true) for each curve, and the curves' names."""
-    kinds = ("auto", "top", "each")
-    if kind not in kinds:
-        raise ValueError(f"kind must be one of {kinds}, got {kind!r}")
+    """Return stated probabilities, whether each came true, and what they were stated of."""
+    check_choice(kind, "kind", ("auto", "top"))
     if probabilities.shape != (len(y), len(classes)):
         raise ValueError(
             f"{len(y)} labels and {len(classes)} classes do not fit probabilities of shape "
@@ -234,12 +204,10 @@ def _events(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, kind:
     if not len(y):
         raise ValueError("there are no points")
     check_known(y, classes)
-    if kind == "top" or (kind == "auto" and len(classes) > 2):
+    if kind == "top" or len(classes) > 2:
         top = probabilities.argmax(axis=1)
-        return [(probabilities.max(axis=1), classes[top] == y)], ["likeliest class"]
-    chosen = [1] if len(classes) == 2 else range(len(classes))
-    events = [(probabilities[:, g], y == classes[g]) for g in chosen]
-    return events, [f"class {classes[g]}" for g in chosen]
+        return probabilities.max(axis=1), classes[top] == y, "likeliest class"
+    return probabilities[:, 1], y == classes[1], f"class {classes[1]}"
 
 
 def _check_edges(edges: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels import spawn_keys
 from bayesknn.likelihood import log_normalizer
 from bayesknn.model import expected_agreement_exact
-from bayesknn.paper.gibbs_table import BilinearTable, gibbs_means, gibbs_table, integrate
+from bayesknn.paper.gibbs_table import BilinearTable, gibbs_means, gibbs_table
 from bayesknn.paper.path_sampling import true_expectation
 from bayesknn.paper.samples import (
     Draws,
@@ -40,12 +40,6 @@ def test_the_papers_chain_starts_at_its_plug_in(setting):
         )  # fmt: skip
         k = tree["posterior"]["k"].values
         assert np.all(np.abs(k[:, 0] - plug_in[1]) <= 3)
-
-
-def test_the_integral_is_exact_for_straight_lines():
-    betas = np.linspace(0, 4, 9)
-    slopes = np.stack([betas, 3 - betas])
-    assert np.allclose(integrate(betas, slopes), [betas**2 / 2, 3 * betas - betas**2 / 2])
 
 
 def test_the_table_is_bilinear():

@@ -224,8 +224,7 @@ def _draw_chain(draws: Draws, exact: GridPosterior, label: str = "exact posterio
     for ax in axes[:, 0]:
         ax.axvspan(0, draws.n_warmup, color="0.93", linewidth=0, zorder=0)
     axes[1, 0].set(xlabel="iteration (burn-in shaded)", ylim=(0, None))
-    middles = (truth.beta_edges[1:] + truth.beta_edges[:-1]) / 2
-    axes[0, 1].plot(truth.beta_density, middles, color=INK, linewidth=1.2, label=label)
+    axes[0, 1].plot(truth.beta_density, truth.beta_middles, color=INK, linewidth=1.2, label=label)
     axes[0, 1].set_xlim(0, 1.1 * max(truth.beta_density.max(), found.beta_density.max()))
     shown = truth.k_probabilities > 1e-3
     axes[1, 1].plot(

@@ -37,18 +37,9 @@ def draw_data(setting: Setting) -> Result:
     return Result(estimates, {"": figure})
 
 
-def ripley_table(setting: Setting) -> Result:
-    """Compute Table 1."""
-    return _table(setting.ripley, list(published_rates("tab:knn-ripley")))
-
-
-def pima_table(setting: Setting) -> Result:
-    """Compute Table 2."""
-    return _table(setting.pima, list(published_rates("tab:knn-indian")))
-
-
-def _table(study: Study, ks: list[int]) -> Result:
-    errors = {}
+def _table(study: Study, id: str) -> Result:
+    """Compute Table 1 or 2, and the error rates at other k."""
+    ks, errors = list(published_rates(id)), {}
     for k in sorted({*ks, *range(5, study.k_max + 1, 5)}):
         rule = ClassicalKNeighborsClassifier(k).fit(study.X_train, study.labels)
         errors[k] = float(np.mean(rule.predict(study.X_test) != study.test_labels))
@@ -67,11 +58,6 @@ def ripley_leave_one_out(setting: Setting) -> Result:
     result = _leave_one_out(setting.ripley)
     result.estimates["n_best"] = Estimate(len(result.estimates["best"].value))
     return result
-
-
-def pima_leave_one_out(setting: Setting) -> Result:
-    """Find the k that leave-one-out chooses on Pima (Section 4)."""
-    return _leave_one_out(setting.pima)
 
 
 def _leave_one_out(study: Study) -> Result:
@@ -114,10 +100,10 @@ def glass_sizes(setting: Setting) -> Result:
 
 ITEMS = [
     make_item("fig:ripley", draw_data),
-    make_item("tab:knn-ripley", ripley_table),
+    make_item("tab:knn-ripley", lambda setting: _table(setting.ripley, "tab:knn-ripley")),
     make_item("fig:leave1", ripley_leave_one_out),
-    make_item("tab:knn-indian", pima_table),
-    make_item("num:loo-pima", pima_leave_one_out),
+    make_item("tab:knn-indian", lambda setting: _table(setting.pima, "tab:knn-indian")),
+    make_item("num:loo-pima", lambda setting: _leave_one_out(setting.pima)),
     make_item("num:pima-sizes", pima_sizes),
     make_item("num:glass-sizes", glass_sizes),
 ]

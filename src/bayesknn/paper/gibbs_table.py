@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.integrate import cumulative_trapezoid
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import gibbs_labels, spawn_keys
@@ -130,22 +131,7 @@ def gibbs_table(setting: Setting) -> BilinearTable:
     found = gibbs_expectations(setting)
     study = setting.ripley
     at_zero = study.graph.n_points * np.log(study.n_classes)
-    rows = at_zero + integrate(found["betas"], found["mean"])
+    rows = at_zero + cumulative_trapezoid(found["mean"], found["betas"], initial=0.0)
     every_k = np.arange(1, study.k_max + 1)
     columns = [np.interp(every_k, PAPER_K, column) for column in rows.T]
     return BilinearTable(found["betas"], np.array(columns).T)
-
-
-def integrate(betas: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Integrate from the first beta on by the trapezium rule, along the last axis.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.paper.gibbs_table import integrate
-    >>> integrate(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 2.0])).tolist()
-    [0.0, 0.5, 2.0]
-    """
-    steps = np.diff(betas) * (slopes[..., 1:] + slopes[..., :-1]) / 2
-    first = np.zeros((*slopes.shape[:-1], 1))
-    return np.concatenate([first, np.cumsum(steps, axis=-1)], axis=-1)

@@ -111,7 +111,7 @@ class Item:
     caption : str
         What the published figure or passage shows.
     budget : tuple of str
-        The fields of :class:`~bayesknn.paper.setting.Budget` that decide how long it takes.
+        The numbers of the budget (``setting.BUDGETS``) that decide how long it takes.
     """
 
     id: str

@@ -6,7 +6,6 @@ import base64
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesknn._utils.extras import require
 from bayesknn.paper.comparison import NOTHING, VERDICTS, Row, show_number
 from bayesknn.paper.item import Item, read_published
 
@@ -15,11 +14,6 @@ if TYPE_CHECKING:
 
 DPI = 150
 """At which the figures are drawn."""
-
-
-def require_jinja() -> None:
-    """Say how to get jinja2 if it is not there, before hours of work and not after."""
-    require("jinja2", "the page needs", "report")
 
 
 def make_page(folder: Path, outcomes: list[Outcome], stamp: dict[str, Any]) -> str:

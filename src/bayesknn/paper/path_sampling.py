@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.integrate import cumulative_trapezoid
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import (
@@ -16,7 +17,7 @@ from bayesknn.labels import (
 )
 from bayesknn.likelihood import PseudoLikelihood, log_normalizer
 from bayesknn.model import BoltzmannModel
-from bayesknn.paper.gibbs_table import PAPER_K, gibbs_expectations, gibbs_table, integrate
+from bayesknn.paper.gibbs_table import PAPER_K, gibbs_expectations, gibbs_table
 from bayesknn.paper.item import Estimate, Result, make_item
 from bayesknn.paper.setting import BETA_MAX, Setting
 from bayesknn.plots.style import COLOURS, GREY, INK, LINES, new_figure, tidy
@@ -128,7 +129,7 @@ def draw_surface(setting: Setting) -> Result:
     figure.colorbar(filled, ax=axes[0, 0], label="log Z")
     axes[0, 0].set(xlabel="β", ylabel="k", title="Gibbs path sampling, bilinear")
     found, truth = gibbs_expectations(setting), true_expectations(setting, PAPER_K)
-    bias = integrate(found["betas"], found["mean"] - truth["mean"])
+    bias = cumulative_trapezoid(found["mean"] - truth["mean"], found["betas"], initial=0.0)
     for at, k in enumerate((1, 10, 50, 125)):
         style = {"color": COLOURS[at], "linestyle": LINES[at], "label": f"k = {k}"}
         axes[0, 1].plot(found["betas"], bias[PAPER_K.index(k)], **style)
@@ -216,7 +217,7 @@ def breakdown(setting: Setting) -> Result:
     """Draw the three errors against beta."""
     path, truth = gibbs_expectations(setting), true_expectations(setting, PAPER_K)
     betas, found = _BREAKDOWN_BETAS, replicate(setting)
-    bias = integrate(path["betas"], path["mean"] - truth["mean"])
+    bias = cumulative_trapezoid(path["mean"] - truth["mean"], path["betas"], initial=0.0)
     errors = path["betas"][1] * np.sqrt(np.sum(truth["error"] ** 2, axis=1))
     figure, axes = new_figure(2, 2, 9.0, 6.6)
     estimates: dict[str, Estimate] = {}

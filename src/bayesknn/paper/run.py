@@ -24,9 +24,10 @@ from bayesknn.paper import (
 )
 from bayesknn.paper.comparison import Row, as_csv, as_json, compare
 from bayesknn.paper.item import Estimate, Item, Result, read_published
-from bayesknn.paper.page import DPI, make_page, require_jinja
+from bayesknn.paper.page import DPI, make_page
 from bayesknn.paper.setting import BUDGETS, WORK, Setting, Store
-from bayesknn.plots.style import render, require_matplotlib
+from bayesknn.plots.style import render
+from bayesknn.report.results import require_packages
 
 _FOUND = {
     item.id: item
@@ -162,8 +163,7 @@ def run_paper(
     ...     found.rows[0].published, found.rows[0].ours, found.rows[0].verdict
     (0.15, 0.15, 'exact')
     """
-    require_matplotlib()
-    require_jinja()
+    require_packages("matplotlib", "jinja2")
     folder = Path(out)
     if budget not in BUDGETS:
         raise ValueError(f"budget must be one of {', '.join(BUDGETS)}, got {budget!r}")
@@ -247,5 +247,4 @@ def _write(store: Store, outcomes: list[Outcome]) -> None:
     rows = [row for outcome in outcomes for row in outcome.rows]
     store.write("comparison.csv", as_csv(rows).encode())
     store.write("comparison.json", as_json(rows, store.stamp).encode())
-    assert store.folder is not None
     store.write("index.html", make_page(store.folder, outcomes, store.stamp).encode())

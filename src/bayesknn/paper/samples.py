@@ -114,33 +114,34 @@ def auxiliary_draws(
     setting: Setting, label_sampler: str, plug_in: tuple[float, int] = GOOD_PLUG_IN
 ) -> Draws:
     """Return the auxiliary-variable chains on Ripley's data (Figures imperfecto and perfecto)."""
-    study, budget = setting.ripley, setting.budget
-    name = f"ripley-{label_sampler}-{plug_in[1]}"
-    n_warmup, n_draws = budget.perfect_chain
+    study, name = setting.ripley, f"ripley-{label_sampler}-{plug_in[1]}"
+    options = _plan(setting, name, setting.budget.perfect_chain)
     return keep_draws(
         setting,
         name,
-        lambda: moller(
-            study.coherent, study.prior, label_sampler, plug_in, n_chains=budget.n_chains,
-            n_warmup=n_warmup, n_draws=n_draws, random_state=setting.seeds(name),
-            n_jobs=setting.n_jobs,
-        ),
-    )  # fmt: skip
+        lambda: moller(study.coherent, study.prior, label_sampler, plug_in, **options),
+    )
 
 
 def pima_draws(setting: Setting) -> Draws:
     """Return the Gibbs chains on the Pima data; burn-in includes the first stage (Section 4)."""
     study, budget = setting.pima, setting.budget
-    n_warmup, n_draws = budget.pima_chain
+    options = _plan(setting, "pima-gibbs", budget.pima_chain)
+    options["n_first_stage"] = budget.pima_first_stage
     return keep_draws(
-        setting,
-        "pima-gibbs",
-        lambda: moller(
-            study.coherent, study.prior, "gibbs", n_first_stage=budget.pima_first_stage,
-            n_chains=budget.n_chains, n_warmup=n_warmup, n_draws=n_draws,
-            random_state=setting.seeds("pima-gibbs"), n_jobs=setting.n_jobs,
-        ),
-    )  # fmt: skip
+        setting, "pima-gibbs", lambda: moller(study.coherent, study.prior, "gibbs", **options)
+    )
+
+
+def _plan(setting: Setting, name: str, chain: tuple[int, int]) -> dict[str, Any]:
+    """Return how many chains of which length are run, and from which seeds."""
+    return {
+        "n_chains": setting.budget.n_chains,
+        "n_warmup": chain[0],
+        "n_draws": chain[1],
+        "random_state": setting.seeds(name),
+        "n_jobs": setting.n_jobs,
+    }
 
 
 def exact_posterior(setting: Setting, study: Study, name: str, prior: Any = None) -> GridPosterior:
@@ -176,29 +177,20 @@ def draws_at(setting: Setting, method: str, k: int) -> Draws:
     method : {"pseudo", "path", "perfect"}
     k : int
     """
-    study, budget = setting.ripley, setting.budget
-    name = f"ripley-{method}-at-{k}"
-    n_warmup, n_draws = budget.fixed_k_chain
-    options: dict[str, Any] = {
-        "n_chains": budget.n_chains,
-        "n_warmup": n_warmup,
-        "n_draws": n_draws,
-        "tau": 0.05**0.5,
-        "random_state": setting.seeds(name),
-    }
+    study, name = setting.ripley, f"ripley-{method}-at-{k}"
+    options = _plan(setting, name, setting.budget.fixed_k_chain) | {"tau": 0.05**0.5, "r": 1}
     prior = prior_at(study, k)
 
     def sample() -> Any:
         if method == "perfect":
             # Moves of beta and of k by turns: those of k have no prior, and cost nothing.
-            return exchange(
-                study.coherent, prior, label_sampler="perfect", thin=2, r=1,
-                n_jobs=setting.n_jobs, **options,
-            )  # fmt: skip
+            return exchange(study.coherent, prior, label_sampler="perfect", thin=2, **options)
         likelihood: Any = study.pseudo
         if method == "path":
             likelihood = table_likelihood(setting)
-        return metropolis(FixedK(likelihood, k), UniformPrior(1, BETA_MAX), r=1, **options)
+        # One process: the moves are cheap, and starting others is not.
+        options["n_jobs"] = None
+        return metropolis(FixedK(likelihood, k), UniformPrior(1, BETA_MAX), **options)
 
     return keep_draws(setting, name, sample)
 
@@ -254,17 +246,11 @@ def quietly(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
 
 
 def _long(setting: Setting, name: str, likelihood: Callable[[], Any]) -> Draws:
-    budget = setting.budget
-    n_warmup, n_draws = budget.long_chain
-    # One process: the moves are cheap, and starting others is not.
+    options = _plan(setting, name, setting.budget.long_chain)
+    options |= {"n_jobs": None, "scheme": "joint", "tau": 0.05**0.5, "r": 3}
     return keep_draws(
-        setting,
-        name,
-        lambda: metropolis(
-            likelihood(), setting.ripley.prior, n_chains=budget.n_chains, n_warmup=n_warmup,
-            n_draws=n_draws, random_state=setting.seeds(name), scheme="joint", tau=0.05**0.5, r=3,
-        ),
-    )  # fmt: skip
+        setting, name, lambda: metropolis(likelihood(), setting.ripley.prior, **options)
+    )
 
 
 class PaperSampler(AuxiliarySampler):

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import mkdtemp
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,79 +39,38 @@ BETA_MAX = 4.0
 WORK = "paper-work"
 
 
-@dataclass(frozen=True)
-class Budget:
-    """The numbers that decide how long each item takes.
-
-    Attributes
-    ----------
-    name : str
-    n_chains : int
-        Chains like each of the paper's, which ran one; their spread is the error of its values.
-    long_chain, perfect_chain, pima_chain, fixed_k_chain : tuple of (int, int)
-        Burn-in and draws kept: of the chains on the pseudo-likelihood and the path table, of the
-        auxiliary-variable chains on Ripley's data, of those on Pima (where the burn-in comes
-        after the first stage), of the chains at fixed k.
-    pima_first_stage : int
-        Iterations after which the plug-in is replaced.
-    n_path_betas : int
-        Values of beta of the path-sampling grid.
-    path_sweeps : tuple of (int, int)
-        Gibbs sweeps at each grid point, burn-in and counted.
-    reference_sweeps : int
-        Swendsen-Wang sweeps wherever a true expectation is needed.
-    tolerance : float
-        Monte Carlo error asked of the exact posterior.
-    n_partitions : int
-        Random partitions of the glass data.
-    n_timed : int
-        Moves that are timed.
-    resolution : int
-        Points a side of the maps.
-    n_replicates : int
-        Data sets drawn for each beta where estimators are studied.
-    n_perfect : int
-        Perfect draws of the four-class experiment at each beta.
-    """
-
-    name: str
-    n_chains: int
-    long_chain: tuple[int, int]
-    perfect_chain: tuple[int, int]
-    fixed_k_chain: tuple[int, int]
-    pima_first_stage: int
-    pima_chain: tuple[int, int]
-    n_path_betas: int
-    path_sweeps: tuple[int, int]
-    reference_sweeps: int
-    tolerance: float
-    n_partitions: int
-    n_timed: int
-    resolution: int
-    n_replicates: int
-    n_perfect: int
-
-
+# The numbers that decide how long each item takes: "tiny" shows that everything runs, "quick" takes
+# minutes on two cores, and "full" has the paper's own. Pairs are burn-in and what is kept.
 _NUMBERS: dict[str, tuple[Any, Any, Any]] = {
-    # tiny: shows that everything runs; quick: minutes on two cores; full: the paper's own
+    # Chains like each of the paper's, which ran one; their spread is the error of its values.
     "n_chains": (2, 4, 4),
+    # On the pseudo-likelihood and the path table; of auxiliary variables; at fixed k.
     "long_chain": ((200, 200), (4000, 10_000), (40_000, 10_000)),
     "perfect_chain": ((50, 100), (1000, 4000), (10_000, 10_000)),
     "fixed_k_chain": ((50, 100), (500, 2000), (10_000, 10_000)),
+    # Iterations after which the plug-in is replaced, and the chains on Pima that follow.
     "pima_first_stage": (50, 2000, 10_000),
     "pima_chain": ((50, 100), (2000, 4000), (30_000, 20_000)),
+    # Values of beta of the path-sampling grid, and Gibbs sweeps at each of its points.
     "n_path_betas": (9, 50, 50),
     "path_sweeps": ((20, 60), (500, 1000), (500, 10_000)),
+    # Swendsen-Wang sweeps wherever a true expectation is needed.
     "reference_sweeps": (60, 1000, 4000),
+    # Monte Carlo error asked of the exact posterior.
     "tolerance": (0.3, 0.05, 0.02),
+    # Random partitions of the glass data.
     "n_partitions": (3, 100, 200),
+    # Moves that are timed.
     "n_timed": (20, 1000, 50_000),
+    # Points a side of the maps.
     "resolution": (20, 120, 200),
+    # Data sets drawn for each beta where estimators are studied.
     "n_replicates": (4, 40, 200),
+    # Perfect draws of the four-class experiment at each beta.
     "n_perfect": (20, 400, 2000),
 }
 BUDGETS = {
-    name: Budget(name, **{field: values[at] for field, values in _NUMBERS.items()})
+    name: SimpleNamespace(name=name, **{field: values[at] for field, values in _NUMBERS.items()})
     for at, name in enumerate(("tiny", "quick", "full"))
 }
 
@@ -179,7 +142,7 @@ class Setting:
     n_jobs : int, optional
         Threads; no result depends on them but the running times.
     folder : Path, optional
-        Where samples are kept; in memory by default.
+        Where samples are kept; one that is removed at the end by default.
 
     Examples
     --------
@@ -199,6 +162,9 @@ class Setting:
         self.budget = BUDGETS[budget]
         self.seed = seed
         self.n_jobs = n_jobs
+        if folder is None:
+            folder = Path(mkdtemp(prefix="bayesknn-paper-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.store = Store(folder, self.budget, seed)
 
     def seeds(self, name: str) -> np.random.SeedSequence:
@@ -250,13 +216,13 @@ class Store:
 
     Parameters
     ----------
-    folder : Path or None
-        ``None`` keeps everything in memory.
-    budget : Budget
+    folder : Path
+    budget : namespace
+        One of ``BUDGETS``.
     seed : int
     """
 
-    def __init__(self, folder: Path | None, budget: Budget, seed: int):
+    def __init__(self, folder: Path, budget: SimpleNamespace, seed: int):
         self.folder = folder
         self.stamp: dict[str, Any] = {
             "version": __version__,
@@ -279,8 +245,6 @@ class Store:
 
     def load_result(self, slug: str) -> dict[str, Any] | None:
         """Return what was kept of a finished item, or None."""
-        if self.folder is None:
-            return None
         try:
             kept = json.loads((self.folder / WORK / f"{slug}.json").read_text("utf-8"))
         except (OSError, ValueError):
@@ -291,26 +255,21 @@ class Store:
 
     def save_result(self, slug: str, kept: dict[str, Any]) -> None:
         """Keep a finished item."""
-        if self.folder is not None:
-            text = json.dumps({"stamp": self.stamp, **kept}, indent=1)
-            self.write(f"{WORK}/{slug}.json", text.encode())
+        text = json.dumps({"stamp": self.stamp, **kept}, indent=1)
+        self.write(f"{WORK}/{slug}.json", text.encode())
 
     def forget(self, slugs: list[str]) -> None:
         """Delete what was kept of some items, and all samples, which they may share."""
-        if self.folder is not None:
-            work = self.folder / WORK
-            for path in [work / f"{slug}.json" for slug in slugs] + list(work.glob("*.npz")):
-                path.unlink(missing_ok=True)
+        work = self.folder / WORK
+        for path in [work / f"{slug}.json" for slug in slugs] + list(work.glob("*.npz")):
+            path.unlink(missing_ok=True)
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file of the folder, whole or not at all."""
-        assert self.folder is not None
         with write_file(self.folder / name, force=True) as path:
             path.write_bytes(content)
 
     def _load_arrays(self, name: str) -> dict[str, np.ndarray] | None:
-        if self.folder is None:
-            return None
         try:
             with np.load(self.folder / WORK / f"{name}.npz", allow_pickle=False) as archive:
                 arrays = {key: archive[key] for key in archive.files}
@@ -320,7 +279,6 @@ class Store:
         return arrays if stamp == json.dumps(self.stamp) else None
 
     def _save_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:
-        if self.folder is not None:
-            content = io.BytesIO()
-            np.savez_compressed(content, allow_pickle=False, stamp=json.dumps(self.stamp), **arrays)
-            self.write(f"{WORK}/{name}.npz", content.getvalue())
+        content = io.BytesIO()
+        np.savez_compressed(content, allow_pickle=False, stamp=json.dumps(self.stamp), **arrays)
+        self.write(f"{WORK}/{name}.npz", content.getvalue())

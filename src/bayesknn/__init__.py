@@ -44,6 +44,7 @@ Examples
 """
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from bayesknn._version import __version__
@@ -73,26 +74,7 @@ _LAZY = {
     "ColumnSelector": "bayesknn.column_selection",
     "PooledNeighborsClassifier": "bayesknn.pooled",
 }
-_SUBPACKAGES = {
-    "classical",
-    "classifier",
-    "cli",
-    "column_selection",
-    "datasets",
-    "distributed",
-    "exceptions",
-    "graph",
-    "labels",
-    "likelihood",
-    "log_z",
-    "model",
-    "paper",
-    "plots",
-    "pooled",
-    "posterior",
-    "predictive",
-    "report",
-}
+_SUBPACKAGES = {each.name for each in iter_modules(__path__) if not each.name.startswith("_")}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bayesknn._utils.extras import is_installed
 
@@ -76,9 +76,7 @@ class _DelayedBar:
     def open(self) -> None:
         with self.lock:
             if not self.closed and is_installed("rich"):
-                self.bar = _SCREEN.join()
-                self.task = self.bar.add_task(self.description, total=self.total)
-                self.bar.update(self.task, completed=self.done)
+                self.bar, self.task = _join(self.description, self.total, self.done)
 
     def advance(self, steps: float) -> None:
         with self.lock:
@@ -91,36 +89,33 @@ class _DelayedBar:
         with self.lock:
             self.closed = True
             if self.bar is not None:
-                self.bar.remove_task(self.task)
+                _leave(self.bar, self.task)
                 self.bar = None
-                _SCREEN.leave()
 
 
-class _Screen:
-    """The bars that are shown: a terminal has room for one set of them."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.bars: Progress | None = None
-        self.n_bars = 0
-
-    def join(self) -> Progress:
-        with self.lock:
-            self.n_bars += 1
-            if self.bars is None:
-                self.bars = _make_bars()
-                self.bars.start()
-            return self.bars
-
-    def leave(self) -> None:
-        with self.lock:
-            self.n_bars -= 1
-            if self.bars is not None and self.n_bars == 0:
-                self.bars.stop()
-                self.bars = None
+# The bars that are shown: a terminal has room for one set of them.
+_shown: list[Progress] = []
+_shown_lock = threading.Lock()
 
 
-_SCREEN = _Screen()
+def _join(description: str, total: float | None, done: float) -> tuple[Progress, Any]:
+    """Add a bar to the set of bars, which is shown from the first one on."""
+    with _shown_lock:
+        if not _shown:
+            _shown.append(_make_bars())
+            _shown[0].start()
+        task = _shown[0].add_task(description, total=total)
+        _shown[0].update(task, completed=done)
+        return _shown[0], task
+
+
+def _leave(bars: Progress, task: Any) -> None:
+    """Take a bar off the screen, and the set of bars with its last one."""
+    with _shown_lock:
+        bars.remove_task(task)
+        if not bars.tasks:
+            bars.stop()
+            _shown.clear()
 
 
 def _make_bars() -> Progress:

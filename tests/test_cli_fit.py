@@ -124,7 +124,7 @@ def test_messages_and_results_are_told(tmp_path):
     columns, classes, baseline, scores = result.stdout.splitlines()[:4]
     assert columns == "Columns: numbers: x, z; left out: unit"
     assert classes == "Classes: 0 59, 1 59"
-    assert baseline == "Baseline: always 0 errs in 50.0 %"
+    assert baseline == "Baseline: always predicting 0 errs in 50.0 %"
     assert scores.startswith("Leave-one-out: 118 rows, error ")
     assert result.stdout.splitlines()[-1] == f"Report: {tmp_path / 'out' / 'report.html'}"
 
@@ -254,7 +254,7 @@ def test_other_options_that_are_refused(tmp_path):
         (("--metric", "euclidian"), "unknown metric 'euclidian'"),
         (("--metric", "precomputed"), "takes distances, not a table"),
         (("--max-neighbors", "0"), "max_neighbors must be an integer"),
-        (("--level", "2"), "--level must lie between 0 and 1"),
+        (("--level", "2"), "level must lie between 0 and 1"),
         (("--columns", "x", "y"), "'y' is not a numeric column of the model"),
         (("--inference", "exchange"), "inference='exchange' is for likelihood='coherent'"),
         (("--class-prior", "0=0.5"), "the class prior lacks the class '1'"),

@@ -3,8 +3,8 @@ Ripley's data, end to end
 =========================
 
 The paper's running example: 250 training points in the plane, two classes that overlap, 1,000
-test points. We fit, look at what was learnt about beta and k, predict, and ask where one class
-leads clearly.
+test points. We fit, look at what was learnt about beta and k, predict, and ask where the data
+decide which class is the most probable.
 """
 
 # %%
@@ -44,8 +44,8 @@ for x, p in zip(ripley.X_test[:3], probabilities[:3], strict=True):
     print(f"at ({x[0]:.2f}, {x[1]:.2f}): P(class 1) = {p[1]:.3f}")
 
 # %%
-# Where one class leads clearly
-# -----------------------------
+# Decided and undecided points
+# ----------------------------
 # A class is named where the 95 % interval of its true probability lies above those of the others;
 # for two classes, above one half. The rest is the zone of uncertainty, the hatched one. The paper's
 # zone, ``of="parameters"``, carries the uncertainty about beta and k and no other, and is far

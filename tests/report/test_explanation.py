@@ -40,8 +40,7 @@ def fitted(request):
 @pytest.mark.parametrize("test", [False, True])
 def test_those_who_speak_are_those_of_predict_influence(fitted, test):
     analysis = fitted[test]
-    at = analysis.predictions.find_uncertain(8)
-    assert np.all(np.diff(analysis.predictions.expected_loss[at]) <= 0)
+    at = np.argsort(-analysis.predictions.expected_loss, kind="stable")[:8]
     frame = analysis.test_frame if test else analysis.frame
     points = analysis.model.transform(as_measured(frame, analysis.plan.kinds))
     n = len(analysis.training.rows)
@@ -94,6 +93,24 @@ def test_rows_of_no_known_class_are_not_judged_on():
     assert not rank_columns(without).on_test
 
 
+@pytest.mark.parametrize("test", [False, True])
+def test_misclassified_and_undecided_rows_are_listed_once(fitted, test):
+    analysis = fitted[test]
+    found = analysis.predictions
+    wrong, undecided = found.winners != found.actual, found.zones < 0
+    classes = [{"name": "a", "colour": "red"}, {"name": "b", "colour": "blue"}]
+    told = make_cases(analysis, classes)
+    assert (told["n_wrong"], told["n_undecided"]) == (wrong.sum(), undecided.sum())
+    assert wrong.any() and undecided.any()
+    for why, mine, order in (
+        ("misclassified", wrong, found.expected_loss),
+        ("undecided", undecided & ~wrong, -found.expected_loss),
+    ):
+        listed = [row["number"] - 1 for row in told["rows"] if row["why"] == why]
+        wanted = np.flatnonzero(mine)
+        assert listed == wanted[np.argsort(order[wanted], kind="stable")][:10].tolist()
+
+
 def test_rows_are_numbered_as_in_their_file():
     """A row without a class is no training row, but counts."""
     table = noisy_table(80, 0)
@@ -103,8 +120,8 @@ def test_rows_are_numbered_as_in_their_file():
     shifted = analyse(lacking, "y", settings=QUICK)
     classes = [{"name": "a", "colour": "red"}, {"name": "b", "colour": "blue"}]
     numbers = [
-        [int(s["number"]) for row in make_cases(a, classes)["rows"]
-         for side in row["sides"] for s in side["influential"]]
+        [number for row in make_cases(a, classes)["rows"]
+         for side in row["sides"] for number, _ in side["rows"]]
         for a in (plain, shifted)
     ]  # fmt: skip
     assert numbers[0]

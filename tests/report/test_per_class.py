@@ -14,6 +14,7 @@ from bayesknn.report.per_class import (
     tell_majority,
 )
 from bayesknn.report.predictions import LEAVE_ONE_OUT, NO_CLASS, Predictions
+from bayesknn.report.sections import make_cards
 
 
 def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
@@ -28,7 +29,10 @@ def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
         np.full(len(actual), -1) if zones is None else zones, LEAVE_ONE_OUT,
         actual, names[actual],
     )  # fmt: skip
-    return SimpleNamespace(training=training, test=None)
+    analysis = SimpleNamespace(training=training, test=None, comparison=None, level_name="95 %")
+    analysis.scores = lambda: {LEAVE_ONE_OUT: training.scores}
+    analysis.model = SimpleNamespace(about=SimpleNamespace(make_cards=list))
+    return analysis
 
 
 def named(analysis):
@@ -47,27 +51,22 @@ def test_one_rare_class():
     winners = np.repeat([1, 0, 1, 0], [4, 6, 2, 88])
     analysis = left_out(actual, winners, 2)
     told = make_rare(analysis, named(analysis))
-    assert told["value"] == "40\xa0%"
-    assert told["label"] == "recall of the 10 rows of class 1"
-    assert told["words"] == (
-        "Only 10 of 100 rows (10.0\xa0%) are class 1. Each row left out in turn, 4 of these 10 are "
-        "found (recall 40\xa0%); 4 of the 6 rows predicted as class 1 are right (precision "
-        "67\xa0%). Baseline: always predicting class 0 errs in 10.0\xa0% of all rows."
-    )
+    assert (told["n_classes"], told["n"], told["n_right"], told["n_called"]) == (1, 10, 4, 6)
+    assert told["majority"] == "always predicting class 0 errs in 10.0\xa0%"
+    cards = make_cards(analysis, told)
+    assert cards[0] == ("40\xa0%", "recall of the 10 rows of class 1")
     [row] = told["rows"]
-    assert (row["name"], row["n"], row["found"], row["called"]) == ("class 1", "10", "4", "6")
+    assert (row["name"], row["n"], row["found"], row["called"]) == ("class 1", 10, 4, 6)
     # The 6 likeliest rows hold 4; the fifth of ten is the next, the ninth four further down.
-    assert (row["half"], row["most"]) == ("7", "11")
+    assert (row["half"], row["most"]) == (7, 11)
 
 
 def test_several_rare_classes_and_none_called_so():
     actual = np.repeat([0, 1, 2], [95, 2, 3])
     analysis = left_out(actual, np.zeros(100, dtype=int), 3)
     told = make_rare(analysis, named(analysis))
-    assert told["words"].startswith(
-        "2 of 3 classes are rare, with 5 of 100 rows (5.0\xa0%) in all. Each row left out in turn, "
-        "0 of these 5 are found (recall 0\xa0%). Baseline: "
-    )
+    assert (told["n_classes"], told["n"], told["n_right"], told["n_called"]) == (2, 5, 0, 0)
+    assert make_cards(analysis, told)[0] == ("0\xa0%", "recall of the 5 rows of 2 rare classes")
     assert [row["name"] for row in told["rows"]] == ["class 1", "class 2"]
 
 
@@ -88,16 +87,16 @@ def test_the_majority_is_that_of_the_training_rows():
 def test_few_classes_have_a_matrix():
     analysis = left_out([0, 0, 1, 2, 2], [0, 1, 1, 2, 0], 3)
     [found] = make_confusion(analysis, named(analysis))
-    assert found["matrix"] == [["1", "1", "·"], ["·", "1", "·"], ["1", "·", "1"]]
+    assert found["matrix"].tolist() == [[1, 1, 0], [0, 1, 0], [1, 0, 1]]
     assert found["about"] == "5 training rows, each left out in turn"
     # Test rows come first; those of no known class or of one that training did not see are out.
     test = left_out([0, 0, 1, 2, 2], [1, 1, 1, 2, 0], 3).training
     test.actual, test.basis = np.array([0, NO_CLASS, 1, -1, 2]), "new row"
     analysis.test = test
     on_test, again = make_confusion(analysis, named(analysis))
-    assert on_test["matrix"] == [["·", "1", "·"], ["·", "1", "·"], ["1", "·", "·"]]
+    assert on_test["matrix"].tolist() == [[0, 1, 0], [0, 1, 0], [1, 0, 0]]
     assert on_test["about"] == "3 test rows"
-    assert again == found
+    assert again["matrix"].tolist() == found["matrix"].tolist()
 
 
 @pytest.mark.parametrize("n_classes", [13, 200])
@@ -110,17 +109,14 @@ def test_many_classes_have_their_largest_confusions(n_classes):
     analysis = left_out(actual, winners, n_classes)
     [found] = make_confusion(analysis, named(analysis))
     assert found["matrix"] is None
-    pairs = [
-        (pair["actual"]["name"], pair["predicted"]["name"], pair["n"], pair["share"])
-        for pair in found["pairs"]
-    ]
+    pairs = [(g["name"], h["name"], n, share) for g, h, n, share in found["pairs"]]
     assert pairs == [
-        ("class 1", "class 0", "4", "80\xa0%"),
-        ("class 3", "class 2", "2", "40\xa0%"),
-        ("class 4", "class 6", "2", "40\xa0%"),
-        ("class 4", "class 5", "1", "20\xa0%"),
+        ("class 1", "class 0", 4, 0.8),
+        ("class 3", "class 2", 2, 0.4),
+        ("class 4", "class 6", 2, 0.4),
+        ("class 4", "class 5", 1, 0.2),
     ]
-    assert (found["n_listed"], found["n_wrong"]) == ("9", "9")
+    assert (found["n_listed"], found["n_wrong"]) == (9, 9)
     right = left_out(actual, actual, n_classes)
     assert make_confusion(right, named(right))[0]["pairs"] == []
 
@@ -131,8 +127,8 @@ def test_of_many_classes_those_come_first_of_which_least_is_found():
     winners[4 * 17 : 4 * 18] = 0
     analysis = left_out(actual, winners, 30)
     found = make_classes(analysis, named(analysis))
-    assert found["rows"][0]["name"] == "class 17" and found["rows"][0]["found"] == "0.0\xa0%"
+    assert found["rows"][0]["name"] == "class 17" and found["rows"][0]["recall"] == 0
     assert len(found["rows"]) == 12 and len(found["more"]) == 18
     few = left_out([0, 1, 2], [1, 1, 2], 3, zones=np.array([-1, 1, 2]))
     rows = make_classes(few, named(few))["rows"]
-    assert [row["decided"] for row in rows] == ["0\xa0%", "100\xa0%", "100\xa0%"]
+    assert [row["decided"] for row in rows] == [0, 1, 1]

@@ -280,7 +280,7 @@ def test_the_terminal_lists_the_classes_and_the_baseline(tmp_path):
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert "Classes: ok 190, fraud 10" in lines
-    assert "Baseline: always ok errs in 5.0 %" in lines
+    assert "Baseline: always predicting ok errs in 5.0 %" in lines
     assert any(line.startswith("Recall: 0 of 10 fraud rows found") for line in lines)
 
 
@@ -326,7 +326,7 @@ def test_training_rows_of_the_pool_have_intervals_and_zones(people):
     found = pd.read_csv(folder / "out" / "predictions.csv", dtype=str)
     numbers = found[["low 0", "probability 0", "high 0"]].astype(float).to_numpy()
     assert (np.diff(numbers, axis=1) >= 0).all()
-    assert set(found["zone"]) <= {"0", "1", "uncertain"} and len(set(found["zone"])) > 1
+    assert set(found["zone"]) <= {"0", "1", "undecided"} and len(set(found["zone"])) > 1
     assert found["probability 0"].str.fullmatch(r"[01]\.\d{6}").all()
     assert "of the 60 training rows have a class whose 95 % interval lies above" in result.stdout
 

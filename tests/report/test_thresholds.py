@@ -25,15 +25,15 @@ def test_a_small_table_by_hand():
     # Of the six pairs of a no and a yes, five are in order.
     assert found["area"] == pytest.approx(5 / 6)
     by_threshold = {row["threshold"]: row for row in found["rows"]}
-    assert by_threshold["0.4"] == {
-        "threshold": "0.4",
-        "called": "3",
-        "recall": "100\xa0%",
-        "precision": "67\xa0%",
-        "false": "33\xa0%",
-        "error": "20.0\xa0%",
+    assert by_threshold[0.4] == {
+        "threshold": 0.4,
+        "called": 3,
+        "recall": 1.0,
+        "precision": pytest.approx(2 / 3),
+        "false": pytest.approx(1 / 3),
+        "error": pytest.approx(1 / 5),
     }
-    assert by_threshold["0.9"]["called"] == "1"
+    assert by_threshold[0.9]["called"] == 1
 
 
 def test_the_rarer_class_of_the_training_rows_is_looked_for():
@@ -46,7 +46,7 @@ def test_the_rarer_class_of_the_training_rows_is_looked_for():
 
 def test_nothing_above_the_largest_probability():
     found = make_thresholds(analysis_of([0, 1], [0.1, 0.2]), CLASSES)
-    assert found["rows"][-1]["precision"] == "none predicted"
+    assert found["rows"][-1]["precision"] is None
 
 
 @pytest.mark.parametrize("actual", [[0, 0], [1, 1]])

@@ -43,22 +43,16 @@ def demo(out: Path | None, force: bool, quiet: bool, debug: bool) -> None:
 
 
 def _run(folder: Path, force: bool, quiet: bool) -> None:
+    from bayesknn.report import results
     from bayesknn.report.folder import write_folder
-    from bayesknn.report.results import (
-        FILES,
-        PACKAGES,
-        PACKAGES_OF_POSTERIOR,
-        require_packages,
-        tell,
-    )
 
-    require_packages(*PACKAGES, *PACKAGES_OF_POSTERIOR)
+    results.require_packages(*results.PACKAGES)
     # demo-output is the demo's own; a folder that was named may hold someone's work.
-    own = (*FILES, *PICTURES, *TABLES)
+    own = (*results.FILES, *PICTURES, *TABLES)
     with write_folder(folder, force=force, own=own) as target:
         lines, analysis = _compute(folder, target, quiet)
     if not quiet:
-        lines += [f"  {line}" for line in tell(analysis)]
+        lines += [f"  {line}" for line in results.tell(analysis)]
         lines.append(f"\nPicture: {' and '.join(str(folder / name) for name in PICTURES)}")
         lines.append(f"Report:  {folder / 'report.html'}")
         click.echo("\n".join(lines))

@@ -167,12 +167,6 @@ json_option = click.option(
 )
 
 
-def check_level(level: float) -> None:
-    """Refuse what is no level of an interval."""
-    if not 0.0 < level < 1.0:
-        raise Refusal(f"--level must lie between 0 and 1, got {level:g}")
-
-
 def repeat_command(ctx: click.Context, leave_out: tuple[str, ...]) -> str:
     """Return the command that does the same again, each option that was given in full.
 

@@ -13,7 +13,6 @@ import click
 from bayesknn._utils.extras import SEARCHES
 from bayesknn.cli.errors import (
     FILE,
-    check_level,
     debug_option,
     encoding_option,
     jobs_option,
@@ -112,8 +111,7 @@ def _read_share(value: str) -> tuple[str, float]:
 @click.option(
     "--likelihood",
     type=click.Choice(["auto", "coherent", "pseudo", "holmes-adams"]),
-    help="The same as --model, for the paper's models; auto: coherent up to 5,000 rows, pseudo "
-    "above.",
+    help="Another name for --model, without pooled; auto: coherent up to 5,000 rows, pseudo above.",
 )
 @click.option(
     "--compare/--no-compare",
@@ -224,29 +222,19 @@ def run_fit(
     **options: Any,
 ) -> None:
     """Claim the place, read, fit, render and write; what cannot work is refused first."""
-    check_level(options["level"])
+    from bayesknn._utils.progress import progress
+    from bayesknn.report import results
     from bayesknn.report.folder import write_folder
     from bayesknn.report.reading import check_readable
-    from bayesknn.report.results import (
-        FILES,
-        PACKAGES,
-        PACKAGES_OF_POSTERIOR,
-        digest,
-        require_packages,
-        summarise,
-        tell,
-    )
 
     train, test = options["train"], options["test"]
     for path in (train, test):
         if path is not None:
             check_readable(path)
-    require_packages(*PACKAGES, *(() if options["model"] == "pooled" else PACKAGES_OF_POSTERIOR))
+    results.require_packages(*results.PACKAGES)
     verbose = not (quiet or as_json)
-    from bayesknn._utils.progress import progress
-
     with (
-        write_folder(out, force=force, own=FILES) as folder,
+        write_folder(out, force=force, own=results.FILES) as folder,
         # Python itself has taken a moment by now.
         progress(
             "Fitting, predicting and writing the report", 2, verbose=verbose, delay=1.0
@@ -261,31 +249,32 @@ def run_fit(
             for text in analysis.warnings:
                 click.echo(f"warning: {text}", err=True)
         from bayesknn.report.page import render_report
-        from bayesknn.report.results import write_results
 
         model, where = (out / "model.skops").as_posix(), ["--out", "predictions.csv"]
         page = render_report(
             analysis,
             source=train.name,
             command=command,
-            files={path.name: digest(path) for path in (train, test) if path},
+            files={path.name: results.digest(path) for path in (train, test) if path},
             predict_command=shlex.join(["bayesknn", "predict", model, "NEW.csv", *where]),
         )
-        write_results(folder, analysis, page)
+        results.write_results(folder, analysis, page)
         stop_if_interrupted()
     if as_json:
-        files = {name: (out / name).as_posix() for name in FILES if (out / name).exists()}
-        summary = {"command": command, **summarise(analysis), "files": files}
+        files = {name: (out / name).as_posix() for name in results.FILES if (out / name).exists()}
+        summary = {"command": command, **results.summarise(analysis), "files": files}
         click.echo(json.dumps(summary, indent=2, allow_nan=False))
     elif not quiet:
-        click.echo("\n".join([*tell(analysis), f"Report: {out / 'report.html'}"]))
+        click.echo("\n".join([*results.tell(analysis), f"Report: {out / 'report.html'}"]))
 
 
 def _analyse(verbose: bool, **options: Any) -> Any:
+    from bayesknn._utils.checks import check_level
     from bayesknn.report.analysis import analyse
     from bayesknn.report.columns import find_kinds
     from bayesknn.report.reading import read_table
 
+    check_level(options["level"])
     form = {"encoding": options["encoding"], "separator": options["sep"]}
     text = [*options["categorical"], *options["identifiers"]]
     train, test = read_table(options["train"], **form, text=text), None

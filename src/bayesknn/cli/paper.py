@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesknn.cli.errors import Refusal
+from bayesknn.cli.errors import Refusal, read_jobs
 
 if TYPE_CHECKING:
     from bayesknn.paper.run import Outcome
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     "--only", "ids", multiple=True, metavar="ID", help="One item, as fig:levelset; repeatable."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--jobs", type=int, default=-1, show_default=True, help="Threads; -1 for all cores.")
+@click.option(
+    "--jobs", type=read_jobs, default="-1", show_default=True, help="Threads; -1 for all cores."
+)
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--force", is_flag=True, help="Compute again what is there; write to any folder.")
 @click.option("--list", "show_list", is_flag=True, help="List the ids and stop.")
@@ -50,8 +52,6 @@ def paper(
     if show_list:
         _print_list(budget)
         return
-    if jobs == 0:
-        raise click.UsageError("--jobs must not be 0; pass -1 for all cores")
     from bayesknn.paper.run import find_items, run_paper
 
     try:

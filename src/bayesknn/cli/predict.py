@@ -12,7 +12,6 @@ import click
 
 from bayesknn.cli.errors import (
     FILE,
-    check_level,
     debug_option,
     encoding_option,
     jobs_option,
@@ -78,7 +77,6 @@ def _run(
     model: Path, data: Path, out: Path | None, force: bool, quiet: bool, as_json: bool, **given: Any
 ) -> None:
     """Claim the place, load, predict and write; what cannot work is refused first."""
-    check_level(given["level"])
     from bayesknn.report.folder import write_file, write_folder
     from bayesknn.report.reading import check_readable, find_model
     from bayesknn.report.results import require_packages
@@ -122,12 +120,14 @@ def _predict(
     n_jobs: int | None,
 ) -> tuple[Predictions, list[str]]:
     """Return the predictions, and what there is to say of the model and of the table."""
+    from bayesknn._utils.checks import check_level
     from bayesknn.report.columns import find_column, number_rows
     from bayesknn.report.losses import read_losses
     from bayesknn.report.pipeline import load_model
     from bayesknn.report.predictions import predict_new
     from bayesknn.report.reading import read_table, split_names
 
+    check_level(level)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)  # another version wrote it
         fitted = load_model(model)
@@ -156,7 +156,7 @@ def _summarise(found: Predictions, notes: list[str], out: Path | None) -> dict[s
     summary = {
         "rows": len(found.rows),
         "classes": count(found.winners),
-        "decided": found.share_sure,
+        "decided": found.share_decided,
         "scores": finite_scores(found.scores) if found.scores else None,
         "messages": notes,
         "out": None if out is None else out.as_posix(),

@@ -10,45 +10,31 @@ its arguments before anything heavy is loaded.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bayesknn._utils.extras import require
 
-if TYPE_CHECKING:
-    from bayesknn.report.analysis import Analysis, analyse
-    from bayesknn.report.columns import ColumnPlan, plan_columns
-    from bayesknn.report.page import write_report
-    from bayesknn.report.pipeline import Model, build_pipeline, load_model, save_model
-    from bayesknn.report.reading import read_table
-
-__all__ = [
-    "Analysis",
-    "ColumnPlan",
-    "Model",
-    "analyse",
-    "build_pipeline",
-    "load_model",
-    "plan_columns",
-    "read_table",
-    "save_model",
-    "write_report",
-]
-
+# In which module of this folder each public name lives.
 _HOMES = {
-    "analysis": ("Analysis", "analyse"),
-    "columns": ("ColumnPlan", "plan_columns"),
-    "page": ("write_report",),
-    "pipeline": ("Model", "build_pipeline", "load_model", "save_model"),
-    "reading": ("read_table",),
+    "Analysis": "analysis",
+    "ColumnPlan": "columns",
+    "Model": "pipeline",
+    "analyse": "analysis",
+    "build_pipeline": "pipeline",
+    "load_model": "pipeline",
+    "plan_columns": "columns",
+    "read_table": "reading",
+    "save_model": "pipeline",
+    "write_report": "page",
 }
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            require("pandas", "bayesknn.report needs", "report")
-            return getattr(import_module(f"bayesknn.report.{home}"), name)
-    raise AttributeError(f"module 'bayesknn.report' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bayesknn.report' has no attribute {name!r}")
+    require("pandas", "bayesknn.report needs", "report")
+    return getattr(import_module(f"bayesknn.report.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -161,10 +161,6 @@ def analyse(
     target: str,
     test_frame: pandas.DataFrame | None = None,
     *,
-    categorical: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    identifiers: Sequence[str] = (),
     scale: bool = True,
     impute: bool = False,
     level: float = 0.95,
@@ -172,6 +168,7 @@ def analyse(
     model: str = "bayesian",
     compared: bool = False,
     settings: Mapping[str, Any] | None = None,
+    **columns: Sequence[str],
 ) -> Analysis:
     """Fit the classifier to a table and predict.
 
@@ -183,8 +180,6 @@ def analyse(
         The column that holds the classes.
     test_frame : pandas.DataFrame, optional
         Rows to predict, with or without the target.
-    categorical, drop, keep, identifiers : sequence of str
-        See :func:`plan_columns`.
     scale, impute : bool
         See :func:`build_pipeline`.
     level : float, default=0.95
@@ -198,6 +193,8 @@ def analyse(
     settings : mapping, optional
         Parameters of the classifier; of the Bayesian one ``likelihood="auto"`` is the coherent
         likelihood up to ``MAX_COHERENT_ROWS`` rows and the pseudo-likelihood above.
+    **columns : sequence of str
+        ``categorical``, ``drop``, ``keep`` and ``identifiers``, see :func:`plan_columns`.
 
     Returns
     -------
@@ -218,16 +215,8 @@ def analyse(
     classifier, chosen = _make_classifier(model, classes, **(settings or {}))
     about = describe(classifier)
     filled = impute or bool(about.filled)
-    plan = plan_columns(
-        numbered,
-        target,
-        categorical=categorical,
-        drop=drop,
-        keep=keep,
-        identifiers=identifiers,
-        impute=filled,
-        max_categories=None if about.takes_categories else MAX_CATEGORIES,
-    )
+    most = None if about.takes_categories else MAX_CATEGORIES
+    plan = plan_columns(numbered, target, impute=filled, max_categories=most, **columns)
     if axes is not None:
         plan.check_axes(axes)
     messages = list(numbered.attrs.get("notes", ()))

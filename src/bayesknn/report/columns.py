@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 NUMERIC = ("number", "date")
 # One-hot indicators a categorical column may have; rarer categories share the last one.
 MAX_CATEGORIES = 20
+_REGRESSION = (
+    "this looks like regression, and bayesknn classifies; cut the target into classes first"
+)
 # A shorter column of distinct values may be distinct by chance.
 _MIN_ROWS_OF_IDENTIFIER = 20
 _CALLED_IDENTIFIER = re.compile(r"(?:^|[_ .-])(?i:id)$|^(?i:id)[_ .-]|[a-z](?:Id|ID)$")
@@ -151,14 +154,7 @@ def plan_columns(
             "--categorical": categorical, "--drop": drop, "--keep": keep, "--id": identifiers,
         }.items()
     }  # fmt: skip
-    for names in asked.values():
-        for name in names:
-            find_column(frame, name)
-            if name == target:
-                raise ValueError(f"{name!r} is the target; it cannot be a feature as well")
-    for out, used in product(("--drop", "--id"), ("--categorical", "--keep")):
-        if both := [name for name in asked[used] if name in asked[out]]:
-            raise ValueError(f"{both[0]!r} is named by {out} and by {used}; take one away")
+    _check_asked(frame, target, asked)
     plan = ColumnPlan(target)
     rows = frame[find_column(frame, target).notna()]
     for name in frame.columns:
@@ -195,6 +191,18 @@ def plan_columns(
         reasons = "; ".join(f"{name!r}: {reason}" for name, reason in plan.dropped.items())
         raise ValueError(f"no column is left to classify by: {reasons or 'there is no other'}")
     return plan
+
+
+def _check_asked(frame: pandas.DataFrame, target: str, asked: dict[str, list[str]]) -> None:
+    """Refuse columns that are not there, and options that contradict each other."""
+    for names in asked.values():
+        for name in names:
+            find_column(frame, name)
+            if name == target:
+                raise ValueError(f"{name!r} is the target; it cannot be a feature as well")
+    for out, used in product(("--drop", "--id"), ("--categorical", "--keep")):
+        if both := [name for name in asked[used] if name in asked[out]]:
+            raise ValueError(f"{both[0]!r} is named by {out} and by {used}; take one away")
 
 
 def number_rows(frame: pandas.DataFrame) -> pandas.DataFrame:
@@ -244,11 +252,11 @@ def as_classes(column: pandas.Series, target: str) -> np.ndarray:
     if kind == "number":
         if values.dtype.kind not in "iu":  # whole numbers beyond 2**53 would lose digits
             values = values.astype(np.float64)
-        if not np.all(np.isfinite(values) & (values == np.floor(values))):
-            example = values[~(np.isfinite(values) & (values == np.floor(values)))][0]
+        whole = np.isfinite(values) & (values == np.floor(values))
+        if not whole.all():
+            example = values[~whole][0]
             raise ValueError(
-                f"the target {target!r} holds {example:.10g}, a decimal number: this looks like "
-                "regression, and bayesknn classifies; cut the target into classes first"
+                f"the target {target!r} holds {example:.10g}, a decimal number: {_REGRESSION}"
             )
         too_large = np.abs(values.astype(np.float64)) >= 2.0**63
         if too_large.any():
@@ -260,8 +268,7 @@ def as_classes(column: pandas.Series, target: str) -> np.ndarray:
         if n_classes > max(50, len(values) ** 0.5):
             raise ValueError(
                 f"the target {target!r} has {n_classes:,} different values in {len(values):,} "
-                "rows: this looks like regression, and bayesknn classifies; cut the target into "
-                "classes first"
+                f"rows: {_REGRESSION}"
             )
         return values.astype(np.int64)
     texts = column.to_numpy(dtype=object)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn.report.columns import MAX_CATEGORIES
-from bayesknn.report.words import MAX_LISTED, count, percent, shorten, shorten_all
+from bayesknn.report.words import percent, shorten, shorten_all
 
 _LIKELIHOODS = {
     "coherent": "The labels of all rows are one Markov random field (the coherent likelihood). On "
@@ -63,38 +63,9 @@ class Described:
         return self.is_gower
 
     @property
-    def model(self) -> str:
-        """What ``--model`` calls it."""
-        return ""
-
-    @property
     def name_compared(self) -> str:
         """What it is called among other classifiers; it need not be fitted."""
         return self.name
-
-    def summarise(self) -> dict[str, Any]:
-        """Sum it up for a machine to read."""
-        return {}
-
-    def tell(self) -> str:
-        """Sum it up in one line for a person to read."""
-        return ""
-
-    def make_cards(self) -> list[dict[str, str]]:
-        """Give what belongs among the headline numbers."""
-        return []
-
-    def make_sections(self) -> dict[str, Any]:
-        """Give the sections of the page that only it has, by name."""
-        return {}
-
-    def tell_use(self, n_categories: int, standardised: bool) -> str:
-        """Say how a column is compared, of words with their number and of numbers with 0."""
-        return "as it is"
-
-    def explain(self) -> list[str]:
-        """Say in sentences how the result was computed."""
-        return []
 
 
 class DescribedPosterior(Described):
@@ -149,18 +120,12 @@ class DescribedPosterior(Described):
             f"{clf.beta_mean_:.2f} ± {clf.beta_sd_:.2f}; {clf.likelihood} likelihood"
         )
 
-    def make_cards(self) -> list[dict[str, str]]:
+    def make_cards(self) -> list[tuple[str, str]]:
         """Give k and beta among the headline numbers."""
         clf, (low, high) = self.classifier, self.k_interval
         return [
-            {
-                "value": f"{self.k_mean:.1f}",
-                "label": f"mean of k; 95\xa0% credible interval {low}–{high}",
-            },
-            {
-                "value": f"{clf.beta_mean_:.2f}",
-                "label": f"mean of β; standard deviation {clf.beta_sd_:.2f}",
-            },
+            (f"{self.k_mean:.1f}", f"mean of k; 95\xa0% credible interval {low}–{high}"),
+            (f"{clf.beta_mean_:.2f}", f"mean of β; standard deviation {clf.beta_sd_:.2f}"),
         ]
 
     def make_sections(self) -> dict[str, Any]:
@@ -169,17 +134,8 @@ class DescribedPosterior(Described):
 
         clf = self.classifier
         draws = np.asarray(clf.posterior_["posterior"]["beta"].values)
-        k_figure, beta_figure = draw_posterior(clf)
-        return {
-            "posterior": {
-                "clf": clf,
-                "k": k_figure,
-                "k_mode": clf.k_values_[np.argmax(clf.k_probabilities_)],
-                "k_interval": self.k_interval,
-                "beta": beta_figure,
-                "beta_interval": np.quantile(draws, [0.025, 0.975]),
-            }
-        }
+        interval = np.quantile(draws, [0.025, 0.975])
+        return {"posterior": {"figures": draw_posterior(clf), "beta_interval": interval}}
 
     def tell_use(self, n_categories: int, standardised: bool) -> str:
         """Say how a column is compared: by Gower's distance, an indicator or its number."""
@@ -217,13 +173,12 @@ class DescribedPosterior(Described):
         from bayesknn.model import UniformPrior
 
         clf = self.classifier
-        place = f"over k from 1 to {clf.k_values_[-1]:,} and β from 0 to {clf.beta_max_:.3g}"
-        if clf.prior is None or isinstance(clf.prior, UniformPrior):
-            return f"The prior is uniform {place}."
-        what = "a function" if callable(clf.prior) else "an array"
-        if hasattr(clf.prior, "log_density"):
-            what = f"of type {type(clf.prior).__name__}"
-        return f"The prior is not uniform: it was given, {what}, {place}."
+        is_uniform = clf.prior is None or isinstance(clf.prior, UniformPrior)
+        kind = "uniform" if is_uniform else "not uniform: it was given,"
+        return (
+            f"The prior is {kind} over k from 1 to {clf.k_values_[-1]:,} and β from 0 to "
+            f"{clf.beta_max_:.3g}."
+        )
 
     def _tell_grid(self) -> str:
         report = self.classifier.diagnostics_
@@ -275,35 +230,16 @@ class DescribedPool(Described):
         told = ", ".join(f"{name} {weight:.2f}" for name, weight in weights if weight > 0)
         return f"Weights of the pool's members: {told}"
 
+    def make_cards(self) -> list[tuple[str, str]]:
+        """Give nothing: no single number sums a pool up."""
+        return []
+
     def make_sections(self) -> dict[str, Any]:
-        """Show the weights of the members, and the relevance of the columns."""
-        clf, found = self.classifier, self._find_relevance()
-        members = sorted(clf.pool_weights_, key=lambda name: -clf.pool_weights_[name])
+        """Show the members, and the columns by their relevance."""
+        found = self._find_relevance()
         named = zip(shorten_all(list(found)), found.values(), strict=True)
         ranked = sorted((pair for pair in named if pair[1] > 0), key=lambda pair: -pair[1])
-        more = len(ranked) - MAX_LISTED
-        return {
-            "pool": {
-                "members": [
-                    {
-                        "name": name,
-                        "weight": f"{clf.pool_weights_[name]:.2f}",
-                        "log_loss": f"{-clf.member_log_scores_[name]:.3f}",
-                    }
-                    for name in members
-                ],
-                "neighbor_share": percent(clf.neighbor_share_),
-                "columns": [
-                    {
-                        "name": name,
-                        "share": percent(share),
-                        "width": f"{100 * share / ranked[0][1]:.1f}",
-                    }
-                    for name, share in ranked[:MAX_LISTED]
-                ],
-                "more": count(more, "further column is", "further columns are") if more > 0 else "",
-            }
-        }
+        return {"pool": {"columns": ranked}}
 
     def _find_relevance(self) -> dict[str, float]:
         """Return the relevance of each column, in the order in which the pool was given them."""
@@ -351,8 +287,8 @@ def tell_searches(searches: dict[str, dict[str, Any]]) -> list[str]:
     ]
 
 
-def describe(classifier: Any) -> Described:
-    """Return what is to be known of a classifier."""
+def describe(classifier: Any) -> Any:
+    """Return what is to be known of a classifier, a :class:`Described`."""
     from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 
     if isinstance(classifier, PooledNeighborsClassifier):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import NUMERIC, as_measured
-from bayesknn.report.scores import score_rows
+from bayesknn.report.scores import score
 
 if TYPE_CHECKING:
     import pandas
@@ -105,7 +105,7 @@ def rank_columns(analysis: Analysis) -> Importance | None:
 
     None where there are more than ``MAX_IMPORTANCE_COLUMNS`` columns.
     """
-    import pandas
+    from sklearn.inspection import permutation_importance
 
     kinds = analysis.plan.kinds
     if len(kinds) > MAX_IMPORTANCE_COLUMNS:
@@ -115,30 +115,26 @@ def rank_columns(analysis: Analysis) -> Importance | None:
     n_repeats = 5 if affordable >= _FEWEST_ROWS else 3
     n_rows = min(len(judged.labels), max(_FEWEST_ROWS, min(affordable, 300)))
     rows = np.sort(np.random.default_rng(0).choice(len(judged.labels), n_rows, replace=False))
-    measured = as_measured(judged.frame.iloc[rows], kinds)
-    # The rows as they are, then with each column permuted in turn: one table, predicted at once.
-    in_order = np.tile(np.arange(n_rows), (1 + len(kinds) * n_repeats, 1))
-    permuted = np.random.default_rng(0).permuted(in_order[:n_repeats], axis=1)
-    columns = {}
-    for j, name in enumerate(measured.columns):
-        taken = in_order.copy()
-        taken[1 + j * n_repeats : 1 + (j + 1) * n_repeats] = permuted
-        columns[name] = measured[name].array.take(taken.ravel())
+
+    def judge(pipeline: Any, X: pandas.DataFrame, labels: np.ndarray) -> float:
+        # A probability of 0 would hide every other row.
+        probabilities = np.maximum(pipeline.predict_proba(X), np.finfo(float).eps)
+        return -score(probabilities, labels).log_loss
+
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
-        probabilities = analysis.model.pipeline.predict_proba(pandas.DataFrame(columns))
-    # A probability of 0 would hide every other row.
-    probabilities = np.maximum(probabilities, np.finfo(float).eps)
-    each = score_rows(probabilities, np.tile(judged.labels[rows], len(in_order)))[:, 1]
-    log_loss = each.reshape(in_order.shape).mean(axis=1)
-    losses = (log_loss[1:] - log_loss[0]).reshape(len(kinds), n_repeats)
-    mean = losses.mean(axis=1)
-    error = losses.std(axis=1, ddof=1) / np.sqrt(n_repeats)
-    order = np.argsort(-mean, kind="stable")
-    names = list(measured.columns)
-    return Importance(
-        [names[j] for j in order], mean[order], error[order], len(rows), judged.on_test
-    )
+        found = permutation_importance(
+            analysis.model.pipeline,
+            as_measured(judged.frame.iloc[rows], kinds),
+            judged.labels[rows],
+            scoring=judge,
+            n_repeats=n_repeats,
+            random_state=0,
+        )
+    error = found.importances.std(axis=1, ddof=1) / np.sqrt(n_repeats)
+    order = np.argsort(-found.importances_mean, kind="stable")
+    names = [list(kinds)[j] for j in order]
+    return Importance(names, found.importances_mean[order], error[order], n_rows, judged.on_test)
 
 
 def _count_affordable(analysis: Analysis, n_each: int) -> int:
@@ -179,18 +175,18 @@ def find_effects(analysis: Analysis, names: list[str]) -> list[Effect]:
     n, affordable = len(measured), _count_affordable(analysis, _MAX_NUMBERS * len(names))
     n_rows = min(n, max(affordable, _FEWEST_ROWS), 100)
     rows = measured.iloc[np.random.default_rng(0).choice(n, n_rows, replace=False)]
-    grids = {name: _find_values(measured[name], kinds[name] in NUMERIC) for name in names}
-    tables = [rows.assign(**{name: value}) for name, grid in grids.items() for value in grid]
-    words = {name: dtype for name, dtype in rows.dtypes.items() if kinds[str(name)] not in NUMERIC}
-    table = pandas.concat(tables, ignore_index=True).astype(words)
-    found = analysis.model.pipeline.predict_proba(table)
-    means = iter(found.reshape(len(tables), n_rows, -1).mean(axis=1))
     effects = []
-    for name, grid in grids.items():
-        mean = np.array([next(means) for _ in grid])
+    for name in names:
+        is_number = kinds[name] in NUMERIC
+        values = _find_values(measured[name], is_number)
+        table = pandas.concat([rows.assign(**{name: value}) for value in values])
+        if not is_number:
+            table = table.astype({name: rows[name].dtype})
+        found = analysis.model.pipeline.predict_proba(table)
+        means = found.reshape(len(values), n_rows, -1).mean(axis=1)
         if kinds[name] == "date":
-            grid = list(np.datetime64(0, "D") + np.round(grid).astype("timedelta64[D]"))
-        effects.append(Effect(name, grid, kinds[name] in NUMERIC, mean, n_rows))
+            values = list(np.datetime64(0, "D") + np.round(values).astype("timedelta64[D]"))
+        effects.append(Effect(name, values, is_number, means, n_rows))
     return effects
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn.plots.plane import Plane, draw_borders, extent
 from bayesknn.plots.style import COLOURS, INK, MARKERS, require_matplotlib, tidy
 from bayesknn.report.words import shorten
 
@@ -86,12 +85,9 @@ def draw_zones(
     labels: np.ndarray,
     colours: Sequence[str],
     names: tuple[str, str],
-    *,
-    zones: np.ndarray | None = None,
-    plane: Plane | None = None,
-    plane_zones: np.ndarray | None = None,
+    zones: np.ndarray,
 ) -> str:
-    """Draw rows in a plane, and where the class is sure.
+    """Draw rows in a plane, those filled that are decided.
 
     Parameters
     ----------
@@ -102,43 +98,23 @@ def draw_zones(
         One for each class.
     names : tuple of two str
         Of the axes.
-    zones : ndarray of shape (n,), optional
-        Class number of each row's zone, -1 for uncertain: a sure row is filled, an uncertain one
-        is hollow.
-    plane : Plane, optional
-        A grid in the plane.
-    plane_zones : ndarray of shape (len(plane.y), len(plane.x)), optional
-        The zone at each of its points: the plane is tinted by them.
+    zones : ndarray of shape (n,)
+        Class number of each row's zone, -1 for an undecided row.
     """
     figure, ax = _new((4.6, 3.8))
-    if plane is not None and plane_zones is not None:
-        from matplotlib.colors import to_rgb
-
-        # The last, which is what -1 takes, is clear: where nothing is sure the page shows through.
-        tints = np.array([*((*to_rgb(colour), 0.28) for colour in colours), (0, 0, 0, 0)])
-        edges = extent(plane.x, plane.y)
-        ax.imshow(tints[plane_zones], extent=edges, origin="lower", aspect="auto")
-        # A border between all regions but one: that where nothing is sure counts as the last.
-        regions = np.where(plane_zones < 0, len(colours), plane_zones)
-        draw_borders(ax, plane.x, plane.y, regions, len(colours) + 1)
-    shown = _thin(len(points))
-    order = np.random.default_rng(0).permutation(shown)
-    size = 5.0 if len(shown) < 400 else 3.5
-    for sure in (False, True):
+    # All rows, or a random sample that is always the same.
+    shown = np.random.default_rng(0).permutation(len(points))[:MAX_POINTS]
+    for decided in (False, True):
         for g, colour in enumerate(colours):
-            mine = labels[order] == g
-            if zones is not None:
-                mine &= (zones[order] >= 0) == sure
-            elif not sure:
-                continue
+            mine = shown[(labels[shown] == g) & ((zones[shown] >= 0) == decided)]
             ax.plot(
-                *points[order[mine]].T,
+                *points[mine].T,
                 MARKERS[g % len(MARKERS)],
                 color=colour,
-                markerfacecolor=colour if sure else "none",
-                markeredgecolor=INK if sure else colour,
-                markeredgewidth=0.4 if sure else 1.0,
-                markersize=size,
+                markerfacecolor=colour if decided else "none",
+                markeredgecolor=INK if decided else colour,
+                markeredgewidth=0.4 if decided else 1.0,
+                markersize=5.0 if len(shown) < 400 else 3.5,
                 alpha=0.9,
                 rasterized=len(shown) > 600,
             )
@@ -150,6 +126,8 @@ def draw_zones(
 def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
     """Draw how often the likeliest class came true against its probability, and of how many rows.
 
+    Nothing is drawn where there are not two groups of rows to compare.
+
     Parameters
     ----------
     probabilities : ndarray of shape (n, n_classes)
@@ -159,10 +137,12 @@ def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
     from bayesknn.plots import ReliabilityDisplay
 
     known, classes = labels >= 0, np.arange(probabilities.shape[1])
-    figure, axes = _new(n_rows=2, sharex=True, height_ratios=(3, 1))
     # No class of G is the likeliest with a probability below 1/G.
     edges = np.linspace(np.floor(10 / len(classes)) / 10, 1.0, 11)
     edges = merge_bins(probabilities[known].max(axis=1), edges)
+    if len(edges) < 3:
+        return ""
+    figure, axes = _new(n_rows=2, sharex=True, height_ratios=(3, 1))
     ReliabilityDisplay.from_predictions(
         labels[known], probabilities[known], classes, kind="top", edges=edges, axes=axes
     )
@@ -173,25 +153,23 @@ def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
 
 
 @_styled
-def draw_curves(
-    false_rate: np.ndarray,
-    recall: np.ndarray,
-    recalled: np.ndarray,
-    precision: np.ndarray,
-    base_rate: float,
-) -> tuple[str, str]:
+def draw_curves(truth: np.ndarray, probabilities: np.ndarray) -> list[str]:
     """Draw a ROC curve and a precision-recall curve, each beside what guessing gives."""
+    from sklearn import metrics
+
+    false_rate, recall, _ = metrics.roc_curve(truth, probabilities)
+    precision, recalled, _ = metrics.precision_recall_curve(truth, probabilities)
     curves = []
-    for name, x, y, guess, x_label, y_label in (
-        ("roc", false_rate, recall, (0, 1), "false positive rate", "recall"),
-        ("pr", recalled, precision, (base_rate, base_rate), "recall", "precision"),
+    for name, where, x, y, guess, labels in (
+        ("roc", "post", false_rate, recall, (0, 1), ("false positive rate", "recall")),
+        ("pr", "pre", recalled, precision, [truth.mean()] * 2, ("recall", "precision")),
     ):
         figure, ax = _new()
         ax.plot((0, 1), guess, "--", color=INK, linewidth=1, alpha=0.6)
-        ax.step(x, y, color=COLOURS[0], where="post" if name == "roc" else "pre")
-        ax.set(xlabel=x_label, ylabel=y_label, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        curves.append(_as_svg(figure, name, f"Curve of {y_label} over {x_label}"))
-    return curves[0], curves[1]
+        ax.step(x, y, color=COLOURS[0], where=where)
+        ax.set(xlabel=labels[0], ylabel=labels[1], xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        curves.append(_as_svg(figure, name, f"Curve of {labels[1]} over {labels[0]}"))
+    return curves
 
 
 @_styled
@@ -288,10 +266,3 @@ def _as_svg(figure: Any, name: str, description: str) -> str:
     svg = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", svg)
     head = f'<svg role="img" aria-label="{escape(description)}" '
     return Markup(re.sub(r'^<svg (?:width="[^"]*" |height="[^"]*" )*', lambda match: head, svg))
-
-
-def _thin(n: int) -> np.ndarray:
-    """Choose the rows to draw: all of them, or a random sample that is always the same."""
-    if n <= MAX_POINTS:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, MAX_POINTS, replace=False))

@@ -20,7 +20,7 @@ from bayesknn.report.analysis import Analysis, analyse_fitted
 from bayesknn.report.explanation import MAX_IMPORTANCE_COLUMNS
 from bayesknn.report.figures import class_colours
 from bayesknn.report.plane import find_view
-from bayesknn.report.words import shorten
+from bayesknn.report.words import MAX_LISTED, count, percent, shorten
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -116,18 +116,6 @@ def render_report(
     str
         The page. The same analysis gives the same bytes.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup, escape
-
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
-    )
-    environment.filters["sentence"] = lambda text: f"{text[:1].upper()}{text[1:]}."
-    environment.filters["shorten"] = shorten
-    # An option is not broken in two.
-    environment.filters["options"] = lambda text: Markup(
-        re.sub(r"--[\w-]+", r'<span class="nowrap">\g<0></span>', escape(text))
-    )
     colours = class_colours(len(analysis.training.classes))
     classes = per_class.name_classes(analysis, colours)
     rare = per_class.make_rare(analysis, classes)
@@ -139,15 +127,17 @@ def render_report(
             "Permutation importance and partial dependence are not computed for more than "
             f"{MAX_IMPORTANCE_COLUMNS} columns."
         )
-    return environment.get_template("report.html.jinja").render(
+    return _open_template().render(
         version=__version__,
         versions=", ".join(
             [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
         ),
-        css=Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8")),
+        css=(_TEMPLATES / "style.css").read_text(encoding="utf-8"),
         source=source,
-        target=analysis.plan.target,
-        lead=sections.tell_lead(analysis, rare),
+        max_listed=MAX_LISTED,
+        count=count,
+        analysis=analysis,
+        about=analysis.model.about,
         cards=sections.make_cards(analysis, rare),
         names=classes,
         classes=per_class.make_classes(analysis, classes),
@@ -168,6 +158,22 @@ def render_report(
             "repeat": {"command": command, "predict": predict_command, "files": files},
             **analysis.model.about.make_sections(),
         },
-        messages=analysis.messages,
-        warnings=analysis.warnings,
     )
+
+
+def _open_template() -> Any:
+    """Return the page without its content; whatever is put into it is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
+    )
+    environment.filters["sentence"] = lambda text: f"{text[:1].upper()}{text[1:]}."
+    environment.filters |= {"shorten": shorten, "percent": percent, "score": sections.show_score}
+    environment.filters["commas"] = "{:,}".format
+    # An option is not broken in two.
+    environment.filters["options"] = lambda text: Markup(
+        re.sub(r"--[\w-]+", r'<span class="nowrap">\g<0></span>', escape(text))
+    )
+    return environment.get_template("report.html.jinja")

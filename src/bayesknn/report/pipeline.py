@@ -27,7 +27,7 @@ from bayesknn.report.columns import (
     as_measured,
     check_new_rows,
 )
-from bayesknn.report.described import Described, describe
+from bayesknn.report.described import describe
 from bayesknn.report.reading import KINDS, find_model
 from bayesknn.report.words import count
 
@@ -149,7 +149,7 @@ class Model:
         return self.pipeline[-1]
 
     @property
-    def about(self) -> Described:
+    def about(self) -> Any:
         """What is to be known of the classifier."""
         return describe(self.classifier)
 

@@ -97,9 +97,16 @@ class Predictions:
         """Probability that the most probable class is wrong: the expected 0-1 loss."""
         return 1.0 - self.probabilities.max(axis=1)
 
-    def find_uncertain(self, n: int) -> np.ndarray:
-        """Return the positions of the n rows whose likeliest class is most likely to be wrong."""
-        return np.argsort(-self.expected_loss, kind="stable")[:n]
+    def find_misclassified(self) -> np.ndarray:
+        """Return the positions of the rows of another class than predicted, the surest first."""
+        winners = self.winners
+        wrong = np.array([i for i in self.judged if winners[i] != self.actual[i]], dtype=np.intp)
+        return wrong[np.argsort(self.expected_loss[wrong], kind="stable")]
+
+    def find_undecided(self) -> np.ndarray:
+        """Return the positions of the undecided rows, the likeliest to be wrong first."""
+        rows = np.flatnonzero(self.zones < 0)
+        return rows[np.argsort(-self.expected_loss[rows], kind="stable")]
 
     def decide(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of the class of least expected ``loss`` in each row, and that loss."""
@@ -113,17 +120,17 @@ class Predictions:
         return [str(name) for name in self.classes.tolist()]
 
     @property
-    def share_sure(self) -> float:
-        """Proportion of the rows in which one class is decided to be the likeliest."""
+    def share_decided(self) -> float:
+        """Proportion of the rows that are decided: one class is known to be the likeliest."""
         return float(np.mean(self.zones >= 0))
 
     def tell_decided(self, level: float) -> str:
-        """Say of how many rows one class is decided to be the likeliest."""
-        told = percent(self.share_sure).replace("\xa0", " ")
+        """Say how many rows are decided, and what that is."""
+        told = percent(self.share_decided).replace("\xa0", " ")
         which = "training" if self.basis == LEAVE_ONE_OUT else "new"
         return (
-            f"{told} of the {len(self.rows):,} {which} rows have a class whose {100 * level:g} % "
-            "interval lies above all others"
+            f"{told} of the {len(self.rows):,} {which} rows are decided: the {100 * level:g} % "
+            "interval of one class lies above all others"
         )
 
     def to_frame(self) -> pandas.DataFrame:
@@ -157,8 +164,8 @@ class Predictions:
             columns[f"probability {name}"] = self.probabilities[:, g]
             columns[f"low {name}"] = self.intervals[:, g, 0]
             columns[f"high {name}"] = self.intervals[:, g, 1]
-        # Entry -1 is what a zone without a decided class says.
-        zones = np.array([*names, uncertain_name(self.names)], dtype=object)
+        # Entry -1 is what stands for an undecided row.
+        zones = np.array([*names, name_undecided(self.names)], dtype=object)
         columns["zone"] = zones[self.zones]
         columns["expected loss"] = self.expected_loss
         if self.loss is not None:
@@ -168,9 +175,9 @@ class Predictions:
         return pandas.DataFrame(columns)
 
 
-def uncertain_name(names: list[str]) -> str:
-    """Return what a zone is called where no class is sure, a name that no class has."""
-    name = "uncertain"
+def name_undecided(names: list[str]) -> str:
+    """Return what the zone of an undecided row is called, a name that no class has."""
+    name = "undecided"
     while name in names:
         name = f"({name})"
     return name

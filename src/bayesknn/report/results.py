@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from bayesknn.report.scores import Scores
 
 FILES = ("predictions.csv", "posterior.nc", "model.skops", "report.html")
-# What makes them; the posterior is written by those of its own.
-PACKAGES = ("pandas", "matplotlib", "jinja2", "skops")
-PACKAGES_OF_POSTERIOR = ("xarray", "h5netcdf")
+# What makes them.
+PACKAGES = ("pandas", "matplotlib", "jinja2", "skops", "xarray", "h5netcdf")
 
 
 def require_packages(*names: str) -> None:
@@ -98,7 +97,7 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         else {
             name: finite_scores(found.scores) for name, found in analysis.comparison.found.items()
         },
-        "decided": analysis.predictions.share_sure,
+        "decided": analysis.predictions.share_decided,
         "messages": analysis.messages,
         "warnings": analysis.warnings,
         "seconds": round(analysis.seconds, 3),
@@ -114,6 +113,10 @@ def tell(analysis: Analysis) -> list[str]:
         for basis, scores in analysis.scores().items()
     ]
     lines.append(found.tell_decided(analysis.level))
+    lines.append(
+        "predictions.csv: class is the most probable one; probability, low and high give the "
+        "probability of each class and its interval; zone is the class of a decided row"
+    )
     lines.append(analysis.model.about.tell())
     return lines
 
@@ -139,22 +142,18 @@ def _tell_classes(analysis: Analysis) -> list[str]:
     """Say how many rows each class has, what always saying one errs in, and who is found."""
     import numpy as np
 
-    from bayesknn.report.per_class import find_rare
+    from bayesknn.report.per_class import count_rare, find_rare, tell_majority
 
     training = analysis.training
     sizes = np.bincount(training.actual, minlength=len(training.classes))
     order = np.argsort(-sizes, kind="stable")
     listed = join([f"{training.names[g]} {sizes[g]:,}" for g in order])
-    error = 100 * (1 - sizes[order[0]] / sizes.sum())
-    lines = [
-        f"Classes: {listed}",
-        f"Baseline: always {training.names[order[0]]} errs in {error:.1f} %",
-    ]
-    found = np.bincount(training.actual[training.winners == training.actual], minlength=len(sizes))
-    rare = [
-        f"{found[g]:,} of {sizes[g]:,} {training.names[g]} rows found"
-        for g in find_rare(training.actual, len(sizes))[:MAX_LISTED]
-    ]
+    majority = tell_majority(analysis, training.actual).replace("\xa0", " ")
+    lines = [f"Classes: {listed}", f"Baseline: {majority}"]
+    rare = []
+    for g in find_rare(training.actual, len(sizes))[:MAX_LISTED]:
+        counts = count_rare(training, g)
+        rare.append(f"{counts['found']:,} of {counts['n']:,} {training.names[g]} rows found")
     return lines + [f"Recall: {', '.join(rare)}"] * bool(rare)
 
 

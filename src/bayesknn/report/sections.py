@@ -14,102 +14,63 @@ from bayesknn.report.per_class import tell_majority
 from bayesknn.report.plane import View
 from bayesknn.report.predictions import LEAVE_ONE_OUT
 from bayesknn.report.reading import KINDS
-from bayesknn.report.scores import Scores, score
-from bayesknn.report.words import MAX_LISTED, count, join, percent, shorten, shorten_all
+from bayesknn.report.scores import score
+from bayesknn.report.words import join, percent, shorten, shorten_all
 
 # Classes whose colours can be told apart among points, and in lines of a plot and parts of a bar.
 _MAX_COLOURED = 20
 _MAX_PARTS = 8
+# Rows of a kind that are listed.
+_MAX_CASES = 10
 
 
-def tell_lead(analysis: Analysis, rare: dict[str, str] | None) -> str:
-    """Say in a few sentences what was found; of the rare classes first, if there are any."""
-    training = analysis.training
-    error = analysis.scores()[LEAVE_ONE_OUT].error
-    text = f"{rare['words']} " if rare else ""
-    text += (
-        f"{count(len(training.rows), 'row')} of {count(len(analysis.plan.used), 'column')} and "
-        f"{count(len(training.classes), 'class', 'classes')}. Each left out in turn, "
-        f"{percent(1 - error, 1)} of the rows are classified right. At the {analysis.level_name} "
-        f"level, {percent(training.share_sure)} of the rows are decided"
-    )
-    if (sure := training.zones >= 0).any():
-        wrong = np.mean(training.winners[sure] != training.actual[sure])
-        text += f", that is, have a clear leading class; {percent(wrong, 1)} of these are wrong"
-    return f"{text}."
-
-
-def make_cards(analysis: Analysis, rare: dict[str, str] | None) -> list[dict[str, str]]:
-    """Give the headline numbers."""
-    cards = [{"value": rare["value"], "label": rare["label"]}] if rare else []
+def make_cards(analysis: Analysis, rare: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Give the headline numbers, and what they are."""
+    cards = []
+    if rare:
+        whose = rare["name"] if rare["n_classes"] == 1 else f"{rare['n_classes']} rare classes"
+        label = f"recall of the {rare['n']:,} rows of {whose}"
+        cards.append((percent(rare["n_right"] / rare["n"]), label))
     for basis, found in analysis.scores().items():
         rows: Any = analysis.training if basis == LEAVE_ONE_OUT else analysis.test
         which = f"{basis} error" if basis == LEAVE_ONE_OUT else f"error on {found.n:,} test rows"
         majority = tell_majority(analysis, rows.actual[rows.judged])
-        cards += [
-            {"value": percent(found.error, 1), "label": f"{which}; {majority}"},
-            {"value": f"{found.log_loss:.3f}", "label": f"{basis} log-loss"},
-        ]
-    cards.append(
-        {
-            "value": percent(analysis.training.share_sure),
-            "label": f"of the training rows are decided at the {analysis.level_name} level",
-        }
-    )
+        cards.append((percent(found.error, 1), f"{which}; {majority}"))
+        cards.append((f"{found.log_loss:.3f}", f"{basis} log-loss"))
+    label = f"of the training rows are decided at the {analysis.level_name} level"
+    cards.append((percent(analysis.training.share_decided), label))
     if analysis.comparison is not None:
         others, n_folds, own, _ = analysis.comparison
         other = analysis.comparison.best_other
-        cards.append(
-            {
-                "value": f"{others[other].scores.log_loss:.3f}",
-                "label": f"log-loss of the best other classifier ({other}); this one has "
-                f"{others[own].scores.log_loss:.3f} in the same {n_folds} folds",
-            }
+        label = (
+            f"log-loss of the best other classifier ({other}); this one has "
+            f"{others[own].scores.log_loss:.3f} in the same {n_folds} folds"
         )
+        cards.append((f"{others[other].scores.log_loss:.3f}", label))
     return cards + analysis.model.about.make_cards()
 
 
 def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, Any]:
-    """Show the rows in a plane, and which of them have a clear leading class."""
+    """Show the rows in a plane, and which of them are decided."""
     training = analysis.training
     labels, few = training.actual, len(colours) <= _MAX_COLOURED
-    decided, wrong = training.zones >= 0, training.winners != labels
-    tinted = view.plane is not None and few
     if not few:
-        labels, colours = (~wrong).astype(int), [COLOURS[1], COLOURS[0]]
-    found: dict[str, Any] = {
-        "level": analysis.level_name,
-        "share": percent(training.share_sure),
-        "n_decided": f"{decided.sum():,}" if decided.any() else "",
-        "names": view.names,
-        "view": view.words,
-        "tinted": tinted,
+        labels, colours = (training.winners == labels).astype(int), [COLOURS[1], COLOURS[0]]
+    return {
+        "view": view,
         "few": few,
         "n_drawn": min(len(view.points), figures.MAX_POINTS),
-        "n": len(view.points),
-        "figure": figures.draw_zones(
-            view.points,
-            labels,
-            colours,
-            view.names,
-            zones=None if tinted else training.zones,
-            plane=view.plane if tinted else None,
-            plane_zones=view.zones,
-        ),
+        "figure": figures.draw_zones(view.points, labels, colours, view.names, training.zones),
     }
-    if decided.any():
-        found["expected"] = percent(training.expected_loss[decided].mean(), 1)
-        found["observed"] = percent(wrong[decided].mean(), 1)
-    return found
 
 
 def make_scores(analysis: Analysis) -> dict[str, Any]:
     """Judge the probabilities, beside the class frequencies."""
     training, name = analysis.training, analysis.model.about.name
-    table = [_score_row(name, found, basis, own=True) for basis, found in analysis.scores().items()]
+    table = [(name, basis, found) for basis, found in analysis.scores().items()]
     shares = np.bincount(training.actual, minlength=len(training.classes)) / len(training.rows)
     baseline = score(np.broadcast_to(shares, training.probabilities.shape), training.actual)
-    table.append(_score_row("baseline: class frequencies", baseline, "training rows"))
+    table.append(("baseline: class frequencies", "training rows", baseline))
     judged = analysis.evaluated()
     return {
         "table": table,
@@ -119,50 +80,41 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
 
 
 def make_cases(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
-    """List the rows about which the least is known, and the most influential training rows."""
+    """List misclassified and undecided rows, and the most influential training rows of each."""
     found, frame = analysis.predictions, analysis.predicted_frame
     columns = analysis.plan.used[:5]  # a wider table would leave the screen
-    at = found.find_uncertain(MAX_LISTED)
+    wrong, undecided = found.find_misclassified(), found.find_undecided()
+    at = np.r_[wrong[:_MAX_CASES], np.setdiff1d(undecided, wrong, assume_unique=True)[:_MAX_CASES]]
     influential = find_influential(analysis, at, 3)
     rows = []
     for i, sides in zip(at, influential, strict=True):
-        g = found.winners[i]
-        low, high = found.intervals[i, g]
-        parts = np.argsort(-found.probabilities[i], kind="stable")[:_MAX_PARTS]
-        shares = [(classes[c], found.probabilities[i, c]) for c in parts]
+        g, shares = found.winners[i], found.probabilities[i]
+        parts = np.argsort(-shares, kind="stable")[:_MAX_PARTS]
         rows.append(
-            classes[g]
-            | {
-                "number": f"{found.rows[i]:,}",
-                "words": "; ".join(f"{c['name']} {percent(share)}" for c, share in shares),
-                "parts": [
-                    {"width": f"{100 * share:.2f}", "colour": c["colour"]} for c, share in shares
-                ],
-                "interval": f"{low:.2f} to {high:.2f}",
+            {
+                "number": found.rows[i],
+                "why": "misclassified" if i in wrong else "undecided",
+                "class": classes[g],
+                "parts": [(classes[c], shares[c]) for c in parts],
+                "interval": found.intervals[i, g],
                 "actual": "" if found.actual_names is None else shorten(found.actual_names[i]),
                 "values": [shorten(_show(frame[name].iloc[i])) for name in columns],
                 "sides": [
-                    classes[side.label]
-                    | {
-                        "probability": percent(found.probabilities[i, side.label]),
-                        "influential": [
-                            {
-                                "number": f"{analysis.training.rows[j]:,}",
-                                "influence": f"{influence:.2g}",
-                            }
-                            for j, influence in zip(side.rows, side.influence, strict=True)
-                        ],
+                    {
+                        "class": classes[side.label],
+                        "share": shares[side.label],
+                        "rows": zip(analysis.training.rows[side.rows], side.influence, strict=True),
                     }
                     for side in sides
                 ],
             }
         )
-    more = len(analysis.plan.used) - len(columns)
     return {
         "left_out": found.basis == LEAVE_ONE_OUT,
-        "level": analysis.level_name,
         "many": len(classes) > _MAX_PARTS,
-        "more": count(more, "further column") if more else "",
+        "n_more": len(analysis.plan.used) - len(columns),
+        "n_wrong": len(wrong),
+        "n_undecided": len(undecided),
         "rows": rows,
         "columns": shorten_all(columns),
         "known": found.actual_names is not None,
@@ -182,25 +134,14 @@ def make_importance(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[s
         ranges = sum(np.ptp(effect.probabilities, axis=0) for effect in effects)
         shown = np.sort(np.argsort(-ranges, kind="stable")[:_MAX_PARTS]).tolist()
     colours = [c["colour"] for c in classes]
-    top = max(float(found.mean[0]), np.finfo(float).tiny)
-    named = zip(shorten_all(found.names), found.mean, found.error, strict=True)
     return {
-        "n_rows": f"{found.n_rows:,}",
-        "on_test": found.on_test,
-        "columns": [
-            {
-                "name": name,
-                "width": f"{100 * max(mean, 0.0) / top:.1f}",
-                "loss": f"{round(mean, 3) + 0.0:.3f} ± {error:.3f}",  # not -0.000
-            }
-            for name, mean, error in named
-        ],
+        "found": found,
+        "columns": list(zip(shorten_all(found.names), found.mean, found.error, strict=True)),
         "effects": [
-            {"figure": figures.draw_effect(effect, shown, colours, i), "name": effect.name}
+            (effect, figures.draw_effect(effect, shown, colours, i))
             for i, effect in enumerate(effects)
         ],
         "effect_classes": [classes[g] for g in shown],
-        "effect_rows": f"{effects[0].n_rows:,}",
     }
 
 
@@ -208,26 +149,12 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
     """Show how the classifier fares beside others on the same rows."""
     if analysis.comparison is None:
         return None
-    found, n_folds, own, curve = analysis.comparison
-    n, n_rows = next(iter(found.values())).scores.n, len(analysis.training.rows)
-    other = analysis.comparison.best_other
-    best = other if found[other].scores.log_loss < found[own].scores.log_loss else own
-    table = [
-        _score_row(name, each.scores, own=name == own, errors=each.standard_errors)
-        | {"best": name == best}
-        for name, each in found.items()
-    ]
+    found, _, own, curve = analysis.comparison
+    losses = {name: each.scores.log_loss for name, each in found.items()}
     return {
-        "n": f"{n:,}",
-        "n_rows": f"{n_rows:,}" if n < n_rows else "",
-        "n_folds": n_folds,
-        "share": percent(1 - 1 / n_folds),
-        "table": table,
-        "other": other,
-        "excess": (found[other].excess, found[other].excess_error),
-        "infinite": any(row["log_loss"] == "∞" for row in table),
+        "best": min((own, *losses), key=lambda name: losses[name]),
+        "is_infinite": not np.isfinite([*losses.values()]).all(),
         "learning": curve and figures.draw_learning(*curve[:3]),
-        "curve": curve,
     }
 
 
@@ -248,29 +175,15 @@ def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
                 "use": "days, " * (kind == "date") + use,
                 "out": False,
             }
-        names = {"name": short, "whole": name, "short": short == name}
-        found.append({**names, "values": _sum_up(column), **told})
+        found.append({"name": short, "whole": name, "values": _sum_up(column), **told})
     return found
 
 
-def _score_row(
-    name: str, found: Scores, basis: str = "", own: bool = False, errors: Scores | None = None
-) -> dict[str, Any]:
-    def show(value: float, spread: float | None) -> str:
-        if not np.isfinite(value):
-            return "" if np.isnan(value) else "∞"
-        return f"{value:.3f}" + ("" if spread is None else f" ± {spread:.3f}")
-
-    wrong = percent(found.error, 1)
-    return {
-        "name": name,
-        "basis": basis,
-        "own": own,
-        "n": f"{found.n:,}",
-        "error": wrong if errors is None else f"{wrong} ± {100 * errors.error:.1f}",
-        "log_loss": show(found.log_loss, errors and errors.log_loss),
-        "brier": show(found.brier, errors and errors.brier),
-    }
+def show_score(value: float, spread: float | None = None) -> str:
+    """Return a score with its standard error, if it is known; nothing for one that is not."""
+    if not np.isfinite(value):
+        return "" if np.isnan(value) else "∞"
+    return f"{value:.3f}" + ("" if spread is None else f" ± {spread:.3f}")
 
 
 def _sum_up(column: Any) -> str:

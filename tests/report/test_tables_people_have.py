@@ -328,7 +328,7 @@ def test_training_rows_of_the_pool_have_intervals_and_zones(people):
     assert (np.diff(numbers, axis=1) >= 0).all()
     assert set(found["zone"]) <= {"0", "1", "undecided"} and len(set(found["zone"])) > 1
     assert found["probability 0"].str.fullmatch(r"[01]\.\d{6}").all()
-    assert "of the 60 training rows have a class whose 95 % interval lies above" in result.stdout
+    assert "of the 60 training rows are decided: the 95 % interval of one class" in result.stdout
 
 
 def test_predict_scores_and_tells_what_was_filled_in(people):

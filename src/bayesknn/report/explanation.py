@@ -61,6 +61,8 @@ def find_influential(
     list of m lists of two InfluentialRows
         The likelier class first.
     """
+    if not len(at):
+        return []
     left_out = analysis.test is None
     labels = analysis.training.actual
     frame = analysis.predicted_frame.iloc[at]

@@ -122,8 +122,8 @@ MUTANTS = (
            "return min(int(sizes.min()), len(labels) - 1)",
            "return min(int(sizes.max()), len(labels) - 1)", _PRIOR),
     Mutant("log Z without the edges of the heaviest class", "model/elimination.py",
-           "log_z[b] += np.log(largest) + strength * heaviest * total",
-           "log_z[b] += np.log(largest) + strength * total", _ELIMINATION),
+           "log_z += strengths * heaviest * multiplicity[e]",
+           "log_z += strengths * multiplicity[e]", _ELIMINATION),
     # labels
     Mutant("bonds at the rate beta", "labels/swendsen_wang.py",
            "return beta / np.float64(k)", "return beta", _SW),

@@ -44,7 +44,7 @@ def test_elimination_equals_enumeration(model):
 
 
 def test_wide_tables_equal_enumeration():
-    """Scopes beyond the low digits of the index, which small graphs do not have."""
+    """Scopes of many points, which small graphs do not have."""
     rng = np.random.default_rng(2)
     for n, k, n_classes in [(17, 9, 2), (11, 7, 3), (9, 7, 4)]:
         graph = random_graph(rng, n, k)
@@ -135,7 +135,7 @@ def test_a_curve_is_the_same_as_its_points():
     for function in (log_normalizer_exact, expected_agreement_exact):
         curve = function(graph, betas, 4, 2)
         assert curve.shape == (2, 3)
-        assert curve[1, 2] == function(graph, 4.0, 4, 2)
+        assert curve[1, 2] == pytest.approx(function(graph, 4.0, 4, 2), rel=1e-12)
         assert isinstance(function(graph, 4.0, 4, 2), float)
 
 
@@ -152,9 +152,9 @@ def test_it_refuses_when_it_would_not_fit():
 
 
 def test_the_mean_needs_twice_the_room():
-    assert log_normalizer_exact(ring(5), 1.0, 1, 2, max_bytes=8 * 8) > 0
-    with pytest.raises(ValueError, match="128 bytes of memory in all where 64 bytes are allowed"):
-        expected_agreement_exact(ring(5), 1.0, 1, 2, max_bytes=8 * 8)
+    assert log_normalizer_exact(ring(5), 1.0, 1, 2, max_bytes=16 * 8) > 0
+    with pytest.raises(ValueError, match="256 bytes of memory in all where 128 bytes are allowed"):
+        expected_agreement_exact(ring(5), 1.0, 1, 2, max_bytes=16 * 8)
 
 
 @pytest.mark.parametrize("function", [log_normalizer_exact, expected_agreement_exact])

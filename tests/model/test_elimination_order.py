@@ -71,26 +71,20 @@ def test_the_plan_tells_what_its_order_does(model, n_classes):
     plan = plan_elimination(graph, k, n_classes)
     position = {i: s for s, i in enumerate(plan.order.tolist())}
     sets = neighbor_sets(graph, k)
-    stack, sizes, peak, n_entries = [], [], 0, 0
+    waiting, peak, n_entries = [], 0, 0
     for s, i in enumerate(plan.order.tolist()):
-        expected = sorted(eliminate(sets, i), key=position.get)
-        scope = plan.scopes[plan.scope_starts[s] : plan.scope_starts[s + 1]].tolist()
-        assert scope == expected
+        scope = sorted(eliminate(sets, i), key=position.get)
+        assert plan.scopes[s] == scope
         size = n_classes ** len(scope)
         n_entries += n_classes * size
-        peak = max(peak, sum(sizes) + size)
-        # The tables that mention i are exactly those on top of the stack.
-        while stack and i in stack[-1]:
-            stack.pop()
-            sizes.pop()
-        assert not any(i in waiting for waiting in stack)
-        if scope:
-            stack.append(scope)
-            sizes.append(size)
-    assert not stack
+        peak = max(peak, sum(n_classes ** len(table) for table in waiting) + 3 * size)
+        # The tables that mention i are those that it is the first point of.
+        assert all((i in table) == (i == table[0]) for table in waiting)
+        waiting = [table for table in waiting if table[0] != i] + [scope] * bool(scope)
+    assert not waiting
     assert plan.peak_entries == peak
     assert plan.n_entries == n_entries
-    assert plan.width == max(np.diff(plan.scope_starts))
+    assert plan.width == max(map(len, plan.scopes))
 
 
 def test_symmetrise_counts_mutual_neighbours_twice():

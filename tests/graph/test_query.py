@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.search.brute import _enter
+from bayesknn.graph.search.brute import enter_lists
 from tests.graph import twins
 
 
@@ -226,14 +226,17 @@ def test_rows_that_store_all_that_counts_are_not_warned_of():
 def test_places_are_those_of_a_plain_search(seed, width):
     rng = np.random.default_rng(seed)
     lists = np.sort(rng.integers(0, 2 * width, size=(20, width)), axis=1).astype(float)
-    members = rng.integers(0, 20, size=70).astype(np.uint64)
+    members = rng.integers(0, 20, size=70)
     distances = rng.integers(-1, 2 * width + 1, size=70).astype(float)
-    places = np.empty(70, np.uint64)
-    _enter(lists, members, distances, 70, places)
-    expected = [
-        np.searchsorted(lists[i], d, side="right") for i, d in zip(members, distances, strict=True)
-    ]
-    np.testing.assert_array_equal(places, expected)
+    names = rng.permutation(20).astype(np.uint32)
+    queries, entries = enter_lists(np.arange(70), members, distances, lists, names)
+    places = np.array(
+        [np.searchsorted(lists[i], d, "right") for i, d in zip(members, distances, strict=True)]
+    )
+    expected = np.flatnonzero(places < width)
+    np.testing.assert_array_equal(queries, expected)
+    np.testing.assert_array_equal(entries >> 32, places[expected] + 1)
+    np.testing.assert_array_equal(entries & 0xFFFFFFFF, names[members[expected]])
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed", "sparse"])

@@ -625,7 +625,7 @@ def _euclidean(rows, columns):
 
 
 @kernel
-def _measure_listed(rows, q, points, members, size, is_city_block, found):
+def _measure_listed(rows, q, points, members, size, found):
     """Distances from row q to some points, each summed over the features in their order.
 
     Four sums at a time, which do not wait for each other.
@@ -636,23 +636,14 @@ def _measure_listed(rows, q, points, members, size, is_city_block, found):
         a, b = np.uint64(members[r]), np.uint64(members[min(r + 1, last)])
         c, d = np.uint64(members[min(r + 2, last)]), np.uint64(members[min(r + 3, last)])
         to_a, to_b, to_c, to_d = 0.0, 0.0, 0.0, 0.0
-        if is_city_block:
-            for f in range(p):
-                x = rows[q, f]
-                to_a += abs(x - points[a, f])
-                to_b += abs(x - points[b, f])
-                to_c += abs(x - points[c, f])
-                to_d += abs(x - points[d, f])
-        else:
-            for f in range(p):
-                x = rows[q, f]
-                to_a += (x - points[a, f]) * (x - points[a, f])
-                to_b += (x - points[b, f]) * (x - points[b, f])
-                to_c += (x - points[c, f]) * (x - points[c, f])
-                to_d += (x - points[d, f]) * (x - points[d, f])
-            to_a, to_b, to_c, to_d = np.sqrt(to_a), np.sqrt(to_b), np.sqrt(to_c), np.sqrt(to_d)
-        found[r], found[min(r + 1, last)] = to_a, to_b
-        found[min(r + 2, last)], found[min(r + 3, last)] = to_c, to_d
+        for f in range(p):
+            x = rows[q, f]
+            to_a += (x - points[a, f]) * (x - points[a, f])
+            to_b += (x - points[b, f]) * (x - points[b, f])
+            to_c += (x - points[c, f]) * (x - points[c, f])
+            to_d += (x - points[d, f]) * (x - points[d, f])
+        found[r], found[min(r + 1, last)] = np.sqrt(to_a), np.sqrt(to_b)
+        found[min(r + 2, last)], found[min(r + 3, last)] = np.sqrt(to_c), np.sqrt(to_d)
 
 
 @kernel

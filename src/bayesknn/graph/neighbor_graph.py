@@ -19,6 +19,7 @@ from bayesknn._utils.checks import check_choice, check_count, check_indices, sho
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.progress import progress
 from bayesknn.graph.metrics import Metric, make_metric
+from bayesknn.graph.precomputed import find_repeat
 from bayesknn.graph.queries import (
     DIRECTIONS,
     NeighborQuery,
@@ -595,11 +596,14 @@ def _check_lists(neighbors: Any, distances: Any = None) -> tuple[np.ndarray, np.
             f"point {i} has the neighbour {given[r, i]} at rank {r + 1}, points are 0..{n - 1}"
         )
     lists = np.array(given, dtype=np.uint32, order="C")
-    i, r = _find_repeat(lists)
+    # A point and its list are a row of k_max + 1 entries.
+    rows = np.vstack([np.arange(n), given]).T.ravel()
+    i, e = find_repeat(np.arange(n + 1) * (k_max + 1), rows, n)
     if i >= 0:
-        if lists[r, i] == i:
-            raise ValueError(f"point {i} stands in its own list, at rank {r + 1}")
-        raise ValueError(f"point {i} has the neighbour {lists[r, i]} twice, again at rank {r + 1}")
+        r = e % (k_max + 1)
+        if rows[e] == i:
+            raise ValueError(f"point {i} stands in its own list, at rank {r}")
+        raise ValueError(f"point {i} has the neighbour {rows[e]} twice, again at rank {r}")
     if distances is None:
         return lists, None
     lengths = np.array(distances, dtype=np.float64, order="C")
@@ -614,21 +618,6 @@ def _check_lists(neighbors: Any, distances: Any = None) -> tuple[np.ndarray, np.
             "and not fall with the rank"
         )
     return lists, lengths
-
-
-@kernel
-def _find_repeat(neighbors):
-    """Return the point and rank of the first entry that is the point itself or stands twice."""
-    k_max, n = neighbors.shape
-    seen_by = np.full(n, -1)
-    for i in range(n):
-        seen_by[i] = i
-        for r in range(k_max):
-            j = neighbors[r, i]
-            if seen_by[j] == i:
-                return i, r
-            seen_by[j] = i
-    return -1, -1
 
 
 @kernel

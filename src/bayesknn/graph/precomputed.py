@@ -83,15 +83,16 @@ class Precomputed(Metric):
         if X.dtype.kind not in "biuf":
             raise ValueError(f"the sparse graph holds {X.dtype}, it must hold distances")
         graph = _as_rows(X).astype(np.float64)
-        row, column = _find_twice(graph.indptr.astype(np.int64), graph.indices, graph.shape[1])
+        starts, indices = graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
+        row, e = find_repeat(starts, indices, graph.shape[1])
         if row >= 0:
             raise ValueError(
-                f"the sparse graph stores the entry [{row}, {column}] twice; keep one distance"
+                f"the sparse graph stores the entry [{row}, {indices[e]}] twice; keep one distance"
             )
         bad = np.flatnonzero(~(np.isfinite(graph.data) & (graph.data >= 0)))
         if len(bad):
-            row = int(np.searchsorted(graph.indptr, bad[0], side="right")) - 1
-            value, column = graph.data[bad[0]], int(graph.indices[bad[0]])
+            row = int(np.searchsorted(starts, bad[0], side="right")) - 1
+            value, column = graph.data[bad[0]], int(indices[bad[0]])
             if value < 0:
                 _refuse_negative(value, row, column)
             what = "NaN" if np.isnan(value) else str(value)
@@ -117,13 +118,16 @@ def _as_rows(X: Any) -> Any:
 
 
 @kernel
-def _find_twice(starts, indices, n):
-    """Return the row and column of the first entry that a row stores again, or -1, -1."""
+def find_repeat(starts, indices, n):
+    """Return the row and position of the first column that a row of a CSR matrix has again, or -1.
+
+    There are n columns.
+    """
     seen_by = np.full(n, -1)
     for q in range(starts.shape[0] - 1):
         for e in range(starts[q], starts[q + 1]):
             if seen_by[indices[e]] == q:
-                return q, np.int64(indices[e])
+                return q, e
             seen_by[indices[e]] = q
     return -1, -1
 
@@ -208,7 +212,17 @@ def rank_sparse(graph: Any, k: int, ties: TieOrder, is_self: bool) -> tuple[np.n
     array([[1, 0, 1]], dtype=uint32)
     """
     starts, indices = graph.indptr.astype(np.int64), graph.indices.astype(np.uint32)
-    return rank_stored(starts, indices, graph.data, k, ties, is_self)
+    neighbors = np.empty((k, graph.shape[0]), np.uint32)
+    distances = np.empty(neighbors.shape)
+    short = _rank_stored(starts, indices, graph.data, ties, is_self, neighbors, distances)
+    if short >= 0:
+        stored = indices[starts[short] : starts[short + 1]]
+        found = int(np.sum(stored != short)) if is_self else len(stored)
+        raise ValueError(
+            f"row {short} of the sparse graph stores {found} neighbours"
+            f"{' besides the point itself' if is_self else ''}, k_max={k} needs at least {k}"
+        )
+    return neighbors, distances
 
 
 def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray) -> None:
@@ -264,28 +278,6 @@ def find_tied_beyond(graph: Any, distances: np.ndarray) -> np.ndarray:
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     is_near = (graph.data <= distances[-1][rows]) & (graph.indices != rows)
     return np.bincount(rows[is_near], minlength=graph.shape[0]) > len(distances)
-
-
-def rank_stored(
-    starts: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    k: int,
-    ties: TieOrder,
-    is_self: bool = False,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rank what the rows of a CSR matrix store, as :func:`rank_sparse` does."""
-    neighbors = np.empty((k, len(starts) - 1), np.uint32)
-    distances = np.empty(neighbors.shape)
-    short = _rank_stored(starts, indices, data, ties, is_self, neighbors, distances)
-    if short >= 0:
-        stored = indices[starts[short] : starts[short + 1]]
-        found = int(np.sum(stored != short)) if is_self else len(stored)
-        raise ValueError(
-            f"row {short} of the sparse graph stores {found} neighbours"
-            f"{' besides the point itself' if is_self else ''}, k_max={k} needs at least {k}"
-        )
-    return neighbors, distances
 
 
 @kernel

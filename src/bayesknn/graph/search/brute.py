@@ -16,7 +16,7 @@ from bayesknn._utils.threads import run_in_threads
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.precomputed import rank_sparse
 from bayesknn.graph.search.search_index import Advance, Lists, Reverse, SearchIndex
-from bayesknn.graph.ties import _NOBODY, TieOrder, _rank_rows
+from bayesknn.graph.ties import _NOBODY, _rank_rows
 
 # A chunk of distances holds about this many, 16 MB.
 CHUNK = 2**21
@@ -53,19 +53,18 @@ class BruteSearch(SearchIndex):
         """Rank the training points around some rows, each without the point that it is."""
         m, ties = rows.shape[0], self.ties
         neighbors, distances = np.empty((k, m), np.uint32), np.empty((k, m))
-        arranged = self._arrange()
-        chunk = max(1, CHUNK // self.n_points)
-        parts: list[Any] = [None] * -(-m // chunk)
+        arranged, names = self._arrange(), np.arange(self.n_points, dtype=np.uint32)
+        parts: list[Any] = []
 
         def measure(start: int, stop: int) -> None:
             found = self.metric.distances(rows[start:stop], arranged)
             _rank_rows(found, ties, own[start:stop], start, neighbors, distances)
             if radii is not None:
-                parts[start // chunk] = _reverse_in_rows(found, radii)
+                near = np.nonzero(found < radii[:, -1])
+                parts.append(enter_lists(start + near[0], near[1], found[near], radii, names))
 
-        run_in_threads(measure, m, chunk, n_jobs, advance)
-        reverse = None if radii is None else assemble(parts, np.arange(m))
-        return (neighbors, distances), reverse
+        run_in_threads(measure, m, max(1, CHUNK // self.n_points), n_jobs, advance)
+        return (neighbors, distances), None if radii is None else assemble(parts, m)
 
     def _arrange(self) -> Any:
         return self.metric.arrange(self._points)
@@ -102,10 +101,7 @@ class PrecomputedSearch(BruteSearch):
         forward = rank_sparse(rows, k, self.ties, is_self=False)
         if radii is None:
             return forward, None
-        part = reverse_among_stored(
-            rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data, radii
-        )
-        return forward, assemble([part], np.arange(rows.shape[0]))
+        return forward, assemble([enter_stored(rows, radii)], rows.shape[0])
 
     def _arrange(self) -> None:
         return None
@@ -130,7 +126,7 @@ class BallTreeSearch(BruteSearch):
                 f"search={search!r} does not serve metric {metric.name!r}{why}; use 'brute'"
             )
         neighbors, distances = np.empty((k, n), np.uint32), np.empty((k, n))
-        left = []
+        left: list[int] = []
         for start in range(0, n, CHUNK // k):
             rows = points[start : start + CHUNK // k]
             # The point itself is one of the k + 1. All that lie as far as the last are wanted,
@@ -138,17 +134,17 @@ class BallTreeSearch(BruteSearch):
             # below a billionth.
             radius = tree.query(rows, k + 1)[0][:, -1] * (1.0 + 1e-9)
             is_trusted = _is_trusted(metric, radius)
-            for q, near in enumerate(tree.query_radius(rows, np.where(is_trusted, radius, 0.0))):
-                i, candidates = start + q, near.astype(np.uint32)
-                own = np.flatnonzero(candidates == i).astype(np.uint32)
-                if not is_trusted[q] or len(candidates) <= k or len(own) == 0:
+            proposed = tree.query_radius(rows, np.where(is_trusted, radius, 0.0))
+            some, candidates = [], []
+            for i, near in enumerate(proposed, start):
+                others = near[near != i]
+                if is_trusted[i - start] and k <= len(others) < len(near):
+                    some.append(i)
+                    candidates.append(others)
+                else:
                     left.append(i)
-                    continue
-                found = metric.distances(rows[q : q + 1], metric.arrange(points[candidates]))
-                some = TieOrder(self.ties.rows, self.ties.ranks[candidates])
-                # As all others are: one compiled kernel serves them.
-                some.ranks.flags.writeable = False
-                _rank_rows(found, some, own, i, neighbors, distances)
+            found = measure_candidates(self, points[some], candidates)
+            neighbors[:, some], distances[:, some] = rank_sparse(found, k, self.ties, False)
             if advance is not None:
                 advance(len(rows))
         rest = np.array(left, dtype=np.uint32)
@@ -173,124 +169,88 @@ def _is_trusted(metric: Metric, radius: np.ndarray) -> np.ndarray:
     return (power > 1e-280) & (power < 1e280)
 
 
-def assemble(
-    parts: list[tuple[np.ndarray, np.ndarray]], order: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Join the parts, whose queries come in ``order``, into one CSR layout by query.
+def measure_candidates(search: SearchIndex, rows: np.ndarray, candidates: list) -> Any:
+    """Return the distances of each row to its candidates as a sparse graph, (m, n)."""
+    from scipy.sparse import csr_array
 
-    A part is the number of entries of each query and the entries, packed.
+    metric, points = search.metric, search.points
+    assert points is not None
+    found = [
+        metric.distances(rows[q : q + 1], metric.arrange(points[some]))[0]
+        for q, some in enumerate(candidates)
+    ]
+    starts = np.append(0, np.cumsum([len(some) for some in candidates]))
+    lengths, members = (np.concatenate([[], *each]) for each in (found, candidates))
+    return csr_array((lengths, members.astype(np.int64), starts), (len(rows), search.n_points))
+
+
+def enter_stored(graph: Any, lists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find reverse neighbours among the stored entries of a CSR matrix of distances."""
+    m, n = graph.shape
+    near = graph.data < lists[graph.indices, -1]
+    queries = np.repeat(np.arange(m), np.diff(graph.indptr))[near]
+    members = graph.indices[near].astype(np.int64)
+    return enter_lists(queries, members, graph.data[near], lists, np.arange(n, dtype=np.uint32))
+
+
+def assemble(parts: list[tuple[np.ndarray, np.ndarray]], m: int) -> Reverse:
+    """Bring what :func:`enter_lists` returned into one CSR layout by query.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayesknn.graph.search.brute import assemble
     >>> entries = np.array([(2 << 32) + 7, (1 << 32) + 5], dtype=np.uint64)
-    >>> starts, points, ranks = assemble([(np.array([1, 1]), entries)], np.array([1, 0]))
+    >>> starts, points, ranks = assemble([(np.array([1, 0]), entries)], 2)
     >>> starts.tolist(), points.tolist(), ranks.tolist()
     ([0, 1, 2], [5, 7], [1, 2])
     """
-    counts = np.concatenate([part[0] for part in parts])
-    entries = np.concatenate([part[1] for part in parts])
-    sizes = np.empty(len(order), np.int64)
-    sizes[order] = counts
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    points = np.empty(len(entries), np.uint32)
-    ranks = np.empty(len(entries), np.uint32)
-    _unpack(counts, entries, order.astype(np.int64), starts, points, ranks)
-    return starts, points, ranks
+    queries, entries = (np.concatenate(each) for each in zip(*parts, strict=True))
+    starts = np.append(0, np.cumsum(np.bincount(queries, minlength=m)))
+    entries = _sort_by_query(queries, entries, starts)
+    return starts, entries.astype(np.uint32), (entries >> _SHIFT).astype(np.uint32)
 
 
 @kernel
-def _reverse_in_rows(rows, lists):
-    """Find reverse neighbours from full rows of distances; ``lists`` has those of the lists."""
-    m, n = rows.shape
-    k_max = lists.shape[1]
-    counts = np.zeros(m, np.int64)
-    entries = np.empty(m * k_max, np.uint64)
-    members, distances, places = np.empty(n, np.uint64), np.empty(n), np.empty(n, np.uint64)
-    total = 0
-    for q in range(m):
-        size = 0
-        for i in range(n):
-            if rows[q, i] < lists[i, k_max - 1]:
-                members[size], distances[size] = np.uint64(i), rows[q, i]
-                size += 1
-        entries = _grow(entries, total + size)
-        _pack(lists, members, distances, size, places, entries[total : total + size])
-        counts[q] = size
-        total += size
-    return counts, entries[:total].copy()
+def enter_lists(queries, members, distances, lists, names):
+    """Enter new points into the sorted lists of training points at these distances.
 
-
-@kernel
-def reverse_among_stored(starts, indices, data, lists):
-    """Find reverse neighbours among the stored entries of a CSR matrix of distances."""
-    m, n = starts.shape[0] - 1, lists.shape[0]
-    k_max = lists.shape[1]
-    counts = np.zeros(m, np.int64)
-    entries = np.empty(data.shape[0], np.uint64)
-    members, distances, places = np.empty(n, np.uint64), np.empty(n), np.empty(n, np.uint64)
-    total = 0
-    for q in range(m):
-        size = 0
-        for e in range(starts[q], starts[q + 1]):
-            if data[e] < lists[indices[e], k_max - 1]:
-                members[size], distances[size] = np.uint64(indices[e]), data[e]
-                size += 1
-        _pack(lists, members, distances, size, places, entries[total : total + size])
-        counts[q] = size
-        total += size
-    return counts, entries[:total].copy()
-
-
-@kernel
-def _pack(lists, members, distances, size, places, entries):
-    """Write the entries of one query, by rank."""
-    _enter(lists, members, distances, size, places)
-    for h in range(size):
-        entries[h] = ((places[h] + np.uint64(1)) << _SHIFT) | members[h]
-    entries.sort()
-
-
-@kernel
-def _enter(lists, members, distances, size, places):
-    """Fill in how many of each member's sorted list come before a new point at its distance.
-
-    Members take each step of the search together, so that none waits for another's list to come
-    from memory; and there is no branch to guess wrong: the part that may hold the place is halved.
+    At equal distance the training point keeps its place. Returns the queries that find a place, and
+    packed, the rank that they take above the name of the list's point.
     """
-    one = np.uint64(1)
-    n_hits = np.uint64(size)
-    for h in range(n_hits):
-        places[h] = 0
-    rest = np.uint64(lists.shape[1])
+    k_max = np.uint64(lists.shape[1])
+    entered, entries = np.empty(members.size, np.int64), np.empty(members.size, np.uint64)
+    found = np.uint64(0)
+    for h in range(np.uint64(members.size)):
+        i = np.uint64(members[h])
+        rank = _count_nearer(lists, i, distances[h]) + np.uint64(1)
+        if rank <= k_max:
+            entered[found], entries[found] = queries[h], rank << _SHIFT | np.uint64(names[i])
+            found += np.uint64(1)
+    return entered[:found], entries[:found]
+
+
+@kernel
+def _count_nearer(lists, i, distance):
+    """How many of a sorted list are no further than this.
+
+    There is no branch to guess wrong: the part that may hold the place is halved.
+    """
+    one, place, rest = np.uint64(1), np.uint64(0), np.uint64(lists.shape[1])
     while rest > one:
         half = rest >> one
-        for h in range(n_hits):
-            further = places[h] + half
-            is_before = lists[members[h], further - one] <= distances[h]
-            places[h] = further if is_before else places[h]
+        place += half * np.uint64(lists[i, place + half - one] <= distance)
         rest -= half
-    for h in range(n_hits):
-        places[h] += np.uint64(lists[members[h], places[h]] <= distances[h])
+    return place + np.uint64(lists[i, place] <= distance)
 
 
 @kernel
-def _grow(entries, needed):
-    if needed <= entries.shape[0]:
-        return entries
-    longer = np.empty(max(needed, 2 * entries.shape[0]), np.uint64)
-    for e in range(entries.shape[0]):
-        longer[e] = entries[e]
-    return longer
-
-
-@kernel
-def _unpack(counts, entries, order, starts, points, ranks):
-    source = 0
-    for t in range(order.shape[0]):
-        target = starts[order[t]]
-        for e in range(counts[t]):
-            points[target + e] = np.uint32(entries[source] & np.uint64(0xFFFFFFFF))
-            ranks[target + e] = np.uint32(entries[source] >> _SHIFT)
-            source += 1
+def _sort_by_query(queries, entries, starts):
+    """Return the entries query by query, each query's in rising order."""
+    ends, ordered = starts[:-1].copy(), np.empty_like(entries)
+    for e in range(entries.size):
+        ordered[ends[queries[e]]] = entries[e]
+        ends[queries[e]] += 1
+    for q in range(ends.size):
+        ordered[starts[q] : starts[q + 1]].sort()
+    return ordered

@@ -14,16 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesknn._utils.extras import require
-from bayesknn._utils.jit import kernel
-from bayesknn._utils.threads import run_in_threads
-from bayesknn.graph.metrics import _measure_listed, is_city_block
-from bayesknn.graph.precomputed import rank_stored
-from bayesknn.graph.search.brute import BruteSearch, assemble, reverse_among_stored
+from bayesknn.graph.metrics import is_city_block
+from bayesknn.graph.precomputed import rank_sparse
+from bayesknn.graph.search.brute import BruteSearch, assemble, enter_stored, measure_candidates
 from bayesknn.graph.search.search_index import Advance, Lists, Recall, Reverse, SearchIndex
 from bayesknn.graph.ties import _NOBODY
 
-# Rows at a time, and in a thread.
-_ROWS, _STRIP = 8192, 256
+# Rows at a time.
+_ROWS = 8192
 
 
 def import_faiss(name: str) -> Any:
@@ -96,62 +94,29 @@ class ApproximateSearch(SearchIndex):
             asked = max(asked, self.params["n_candidates"] or 4 * k)
         neighbors, distances = np.empty((k, m), np.uint32), np.empty((k, m))
         parts: list[Any] = []
-        left: list[int] = []
+        left = np.zeros(m, np.bool_)
         for start in range(0, m, _ROWS):
             part = slice(start, min(start + _ROWS, m))
             with _threads(faiss, n_jobs):
                 _, found = index.search(self._round(rows[part]), min(asked, n))
-            lists, some = self._order(rows[part], found, own[part], k, radii, n_jobs)
-            neighbors[:, part], distances[:, part] = lists
-            left.extend((np.flatnonzero(np.isinf(lists[1][-1])) + start).tolist())
-            parts += some
+            is_there = (found >= 0) & (found != own[part, None])
+            candidates = [some[here] for some, here in zip(found, is_there, strict=True)]
+            graph = measure_candidates(self, rows[part], candidates)
+            left[part] = is_there.sum(axis=1) < k
+            some = np.flatnonzero(~left[part])
+            near = rank_sparse(graph[some], k, self.ties, is_self=False)
+            neighbors[:, start + some], distances[:, start + some] = near
+            if radii is not None:
+                queries, entries = enter_stored(graph, radii)
+                parts.append((start + queries, entries))
             if advance is not None:
                 advance(part.stop - part.start)
-        if left:
+        if left.any():
             # Too few lists of an inverted file were opened, so that k points were not even seen.
             brute = BruteSearch(self._points, self.metric, self._ties)
             near, _ = brute.rank(rows[left], own[left], k, None, n_jobs)
             neighbors[:, left], distances[:, left] = near
-        reverse = None if radii is None else assemble(parts, np.arange(m))
-        return (neighbors, distances), reverse
-
-    def _order(
-        self, rows: np.ndarray, found: np.ndarray, own: np.ndarray, k: int, radii: Any,
-        n_jobs: int | None,
-    ) -> tuple[Lists, list[Any]]:  # fmt: skip
-        """Order the candidates of some rows by (distance, rank among ties) and keep k.
-
-        Parameters
-        ----------
-        rows, own, k, radii, n_jobs
-            As in ``_search``.
-        found : ndarray of shape (m, n_candidates), dtype int64
-            Candidates, none twice; negative for none.
-
-        Returns
-        -------
-        neighbors, distances : ndarray of shape (k, m)
-            Infinitely far where there are fewer than k.
-        parts : list
-            For :func:`bayesknn.graph.search.brute.assemble`.
-        """
-        m, ties, is_l1 = len(rows), self.ties, is_city_block(self.metric)
-        neighbors, distances = np.zeros((k, m), np.uint32), np.full((k, m), np.inf)
-        parts: list[Any] = [None] * -(-m // _STRIP)
-
-        def order(start: int, stop: int) -> None:
-            strip = found[start:stop]
-            lengths = _measure(self._points, rows[start:stop], np.maximum(strip, 0), is_l1)
-            is_there = (strip >= 0) & (strip != own[start:stop, None])
-            enough = np.flatnonzero(is_there.sum(axis=1) >= k)
-            ranked = rank_stored(*_as_rows(strip, lengths, is_there, enough), k, ties)
-            neighbors[:, start + enough], distances[:, start + enough] = ranked
-            if radii is not None:
-                stored = _as_rows(strip, lengths, is_there, slice(None))
-                parts[start // _STRIP] = reverse_among_stored(*stored, radii)
-
-        run_in_threads(order, m, _STRIP, n_jobs)
-        return (neighbors, distances), parts
+        return (neighbors, distances), None if radii is None else assemble(parts, m)
 
     def _judge(self, distances: np.ndarray, n_jobs: int | None) -> None:
         """Estimate what part of the neighbours was found, ties counted as found."""
@@ -243,22 +208,3 @@ class IVFSearch(ApproximateSearch):
             index.train(single)
             index.add(single)
         return index
-
-
-def _as_rows(
-    candidates: np.ndarray, lengths: np.ndarray, is_there: np.ndarray, rows: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return starts, indices and distances of the candidates of some rows that are there."""
-    candidates, lengths, is_there = candidates[rows], lengths[rows], is_there[rows]
-    starts = np.append(0, np.cumsum(is_there.sum(axis=1))).astype(np.int64)
-    return starts, candidates[is_there].astype(np.uint32), lengths[is_there]
-
-
-@kernel
-def _measure(points, rows, candidates, is_city_block):
-    """Distances from each row to its candidates."""
-    m, size = candidates.shape
-    found = np.empty((m, size))
-    for q in range(m):
-        _measure_listed(rows, q, points, candidates[q], size, is_city_block, found[q])
-    return found

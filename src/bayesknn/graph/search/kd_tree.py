@@ -28,7 +28,7 @@ import numpy as np
 
 from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn._utils.threads import run_in_threads
-from bayesknn.graph.search.brute import _SHIFT, _enter, _grow, assemble
+from bayesknn.graph.search.brute import assemble, enter_lists
 from bayesknn.graph.search.search_index import Advance, Lists, Reverse, SearchIndex
 from bayesknn.graph.ties import _NOBODY, Spare, TieOrder, _cut, _make_spare, _select, _sort
 
@@ -41,8 +41,7 @@ _UNIT = 2.0**-24
 # Distances are compared after the square root, which may send neighbouring squares to one value:
 # those above a square by at most this factor must still be looked at.
 _SAME_ROOT = 1.0 + 2.0**-50
-# Pairs of a new point and one that reaches it that are dealt with at a time; a leaf may add this
-# many at most.
+# Pairs of a new point and one that reaches it that there is room for at first.
 _FULL = _GROUP * _LEAF * _LEAF
 
 
@@ -254,13 +253,14 @@ def reverse_in_tree(
     ranks : ndarray, dtype uint32
         Rank, from 1, that the new point takes in their lists.
     """
-    parts: list[Any] = [None] * -(-len(queries.blocks) // _TASK)
+    parts: list[Any] = []
 
     def search(start: Any, stop: Any) -> None:
-        parts[start // _TASK] = _search_reverse(tree, radii, queries, start, stop)
+        reached = _find_reached(tree, radii, queries, start, stop)
+        parts.append(enter_lists(*reached, radii.lists, tree.order))
 
     run_in_threads(search, len(queries.blocks), _TASK, n_jobs)
-    return assemble(parts, queries.order)
+    return assemble(parts, len(queries.order))
 
 
 class TreeSearch(SearchIndex):
@@ -759,131 +759,73 @@ def _scan(tree, leaf, own, q, k, n_near, group, held, room):
     n_found[q] = np.int64(found)
 
 
-class Reached(NamedTuple):
-    """Pairs of a query of a group and a training point whose list reaches it.
-
-    Attributes
-    ----------
-    queries : ndarray of shape (2 * _FULL,), dtype int64
-    members : ndarray of shape (2 * _FULL,), dtype uint64
-        Training points by their place in the tree.
-    distances : ndarray of shape (2 * _FULL,)
-        Those between them.
-    places : ndarray of shape (2 * _FULL,), dtype uint64
-        How many of the members' lists come before the query.
-    """
-
-    queries: np.ndarray
-    members: np.ndarray
-    distances: np.ndarray
-    places: np.ndarray
-
-
 @kernel
-def _make_reached():
-    size = 2 * _FULL
-    return Reached(
-        np.empty(size, np.int64),
-        np.empty(size, np.uint64),
-        np.empty(size),
-        np.empty(size, np.uint64),
-    )
+def _find_reached(tree, radii, queries, start, stop):
+    """Find the pairs of a query of some blocks and a training point whose list may reach it.
 
-
-@kernel
-def _find_reached(tree, radii, group, size, leaf, room, reached):
-    """Fill in who reaches the first ``size`` queries of a group, from a leaf on, and their places.
-
-    Returns how many they are and the leaf to go on from. A place at the end of the list is
-    possible: the square let it pass and the distance did not.
+    Returns the numbers of the queries, the points by their place in the tree, and the distances
+    between them. The lists may be a little too short: the square let a pair pass.
     """
     n_leaves, p = tree.blocks.shape[0], tree.blocks.shape[1]
-    slacks = np.zeros(_GROUP, np.float32)
-    for q in range(size):
-        slack = np.float32(group.slack[q] * (1 + 8 * _UNIT))
-        slacks[q // _LEAF] = max(slacks[q // _LEAF], slack)
+    group, room = _make_group(tree), _make_room(n_leaves)
     stretch = np.float32(1 + (p + 16) * _UNIT)
-    limits = np.empty(_LEAF, np.float32)
+    limits, slacks = np.empty(_LEAF, np.float32), np.empty(_GROUP, np.float32)
+    # Fields that loops read are taken out of their tuples first, which counts references once.
     singles, bounds, near = room.singles, room.bounds, room.near
-    lists, reach, longest = radii
-    queries, members, distances, places = reached
+    reach, longest, order = radii.squares, radii.single, queries.order
     blocks, rounded, low, high = tree.blocks, tree.single, tree.low, tree.high
-    coordinates, single, of_queries, box_bounds = (
-        group.coordinates, group.single, group.blocks, group.bounds,
-    )  # fmt: skip
+    coordinates, single, of_queries, slack, box_bounds = group
+    asked, members, distances = (
+        np.empty(_FULL, np.int64),
+        np.empty(_FULL, np.int64),
+        np.empty(_FULL),
+    )
     found = np.uint64(0)
-    while leaf < n_leaves and found <= np.uint64(_FULL):
-        at = np.uint64(leaf)
-        width = np.uint64(min(_LEAF, tree.ranks.shape[0] - leaf * _LEAF))
-        furthest = np.float32(0.0)
-        for j in range(width):
-            furthest = max(furthest, longest[at, j])
-        for s in range((size + _LEAF - 1) // _LEAF):
-            widest = (furthest + slacks[s]) * (furthest + slacks[s]) * stretch
-            if box_bounds[s, at] > widest:
-                continue
-            _bound_points(of_queries, s, low, high, leaf, bounds)
-            n_near = np.uint64(0)
-            for j in range(np.uint64(min(_LEAF, size - s * _LEAF))):
-                near[n_near] = j
-                n_near += np.uint64(bounds[j] <= widest)
-            for j in range(np.uint64(_LEAF)):
-                limits[j] = (longest[at, j] + slacks[s]) * (longest[at, j] + slacks[s]) * stretch
-            for e in range(n_near):
-                q = np.uint64(s * _LEAF) + near[e]
-                _square_singles(rounded, leaf, single, q, singles)
-                n_hits = np.uint32(0)
-                for j in range(np.uint64(_LEAF)):
-                    n_hits += np.uint32(singles[j] <= limits[j])
-                if n_hits == np.uint32(0):
+    for b in range(start, stop, _GROUP):
+        size = _load(tree, queries, b, stop, group)
+        slacks[:] = 0.0
+        for q in range(size):
+            slacks[q // _LEAF] = max(slacks[q // _LEAF], np.float32(slack[q] * (1 + 8 * _UNIT)))
+        for leaf in range(n_leaves):
+            at = np.uint64(leaf)
+            width = np.uint64(min(_LEAF, tree.ranks.shape[0] - leaf * _LEAF))
+            furthest = np.float32(0.0)
+            for j in range(width):
+                furthest = max(furthest, longest[at, j])
+            for s in range((size + _LEAF - 1) // _LEAF):
+                widest = (furthest + slacks[s]) * (furthest + slacks[s]) * stretch
+                if box_bounds[s, at] > widest:
                     continue
-                for j in range(width):
-                    if singles[j] <= limits[j]:
-                        square = _square_point(blocks, leaf, j, coordinates, q)
-                        queries[found] = q
-                        members[found] = at * np.uint64(_LEAF) + j
-                        distances[found] = np.sqrt(square)
-                        found += np.uint64(square <= reach[at, j])
-        leaf += 1
-    _enter(lists, members, distances, found, places)
-    return np.int64(found), leaf
+                if found + np.uint64(_LEAF * _LEAF) > np.uint64(asked.size):
+                    asked, members, distances = _grow(asked), _grow(members), _grow(distances)
+                _bound_points(of_queries, s, low, high, leaf, bounds)
+                n_near = np.uint64(0)
+                for j in range(np.uint64(min(_LEAF, size - s * _LEAF))):
+                    near[n_near] = j
+                    n_near += np.uint64(bounds[j] <= widest)
+                for j in range(np.uint64(_LEAF)):
+                    limit = longest[at, j] + slacks[s]
+                    limits[j] = limit * limit * stretch
+                for e in range(n_near):
+                    q = np.uint64(s * _LEAF) + near[e]
+                    _square_singles(rounded, leaf, single, q, singles)
+                    n_hits = np.uint32(0)
+                    for j in range(np.uint64(_LEAF)):
+                        n_hits += np.uint32(singles[j] <= limits[j])
+                    if n_hits == np.uint32(0):
+                        continue
+                    for j in range(width):
+                        if singles[j] <= limits[j]:
+                            square = _square_point(blocks, leaf, j, coordinates, q)
+                            asked[found] = order[np.uint64(b * _LEAF) + q]
+                            members[found] = at * np.uint64(_LEAF) + j
+                            distances[found] = np.sqrt(square)
+                            found += np.uint64(square <= reach[at, j])
+    return asked[:found], members[:found], distances[:found]
 
 
 @kernel
-def _search_reverse(tree, radii, queries, start, stop):
-    k_max, n_leaves = radii.lists.shape[1], tree.blocks.shape[0]
-    counts = np.zeros(min(stop * _LEAF, queries.order.shape[0]) - start * _LEAF, np.int64)
-    entries = np.empty(counts.shape[0] * k_max, np.uint64)
-    group, room, reached = _make_group(tree), _make_room(n_leaves), _make_reached()
-    # Of a group, as they are found: the entries and the queries that they belong to.
-    found, whose = np.empty(4096, np.uint64), np.empty(4096, np.uint64)
-    order, of_queries, members, places = tree.order, reached.queries, reached[1], reached.places
-    ends = np.empty(_GROUP * _LEAF + 1, np.int64)
-    total = 0
-    for b in range(start, stop, _GROUP):
-        size = _load(tree, queries, b, stop, group)
-        n_found, leaf = 0, 0
-        ends[:] = 0
-        while leaf < n_leaves:
-            n_hits, leaf = _find_reached(tree, radii, group, size, leaf, room, reached)
-            found, whose = _grow(found, n_found + n_hits), _grow(whose, n_found + n_hits)
-            for h in range(n_hits):
-                # Beyond the list, where the square alone let it pass.
-                if places[h] < np.uint64(k_max):
-                    rank = places[h] + np.uint64(1)
-                    found[n_found] = (rank << _SHIFT) | np.uint64(order[members[h]])
-                    whose[n_found] = np.uint64(of_queries[h])
-                    ends[of_queries[h] + 1] += 1
-                    n_found += 1
-        entries = _grow(entries, total + n_found)
-        first = (b - start) * _LEAF
-        for q in range(size):
-            counts[first + q] = ends[q + 1]
-            ends[q + 1] += ends[q]
-        for e in range(n_found):
-            entries[total + ends[whose[e]]] = found[e]
-            ends[whose[e]] += 1
-        for q in range(size):
-            entries[total : total + counts[first + q]].sort()
-            total += counts[first + q]
-    return counts, entries[:total].copy()
+def _grow(array):
+    longer = np.empty(2 * array.size, array.dtype)
+    longer[: array.size] = array
+    return longer

@@ -183,7 +183,7 @@ def _rank_strip(products, start, points, tree, bounds, neighbors, distances, is_
         if size < 0:
             continue
         is_left[i] = False
-        _measure_listed(points, i, points, members, size, False, lengths)
+        _measure_listed(points, i, points, members, size, lengths)
         for r in range(size):
             places[r] = ranks[members[r]]
         _sort(lengths, places, size, spare)

@@ -2,7 +2,7 @@
 
 ``nodes`` holds the posterior of (beta, k) in a small number of weighted points.
 ``class_probabilities`` averages the predictive rule over them, cuts credible intervals and takes a
-training point's own label out again; ``predictive`` puts that behind one object, ``influence`` says
+training point's own label out again; ``predictive`` puts that behind one object, which also says
 which training rows move it, and ``joint`` draws the labels of many new points together.
 
 What follows takes arrays, from whichever classifier: ``conditional_logit`` is the regression that

@@ -76,10 +76,12 @@ def fit_conditional_logit(
     precision = np.full(mean.size, alpha_sd**-2.0)
     precision[n_alpha:] = np.asarray(b_sd, dtype=np.float64) ** -2.0
     is_bounded = np.arange(mean.size) >= n_alpha
+    if covariate is not None:
+        of_covariate = np.asarray(covariate)[:, None, None] * np.eye(n_classes)
+        features = np.concatenate([of_covariate, features], axis=2)
     data = (
         np.ascontiguousarray(features, dtype=np.float64),
         labels.astype(np.int64),
-        np.empty(0) if covariate is None else np.asarray(covariate, dtype=np.float64),
         np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64),
     )
 
@@ -116,20 +118,18 @@ def _minimize(objective: Any, start: np.ndarray, is_bounded: np.ndarray) -> Any:
 
 
 @kernel
-def _lose(theta, features, labels, covariate, weight):
-    """Minus the log likelihood in (alpha, b), its gradient and its Hessian."""
+def _lose(theta, features, labels, weight):
+    """Minus the log likelihood, its gradient and its Hessian."""
     n, n_classes, n_features = features.shape
-    n_alpha = n_classes if covariate.size else 0
     value = 0.0
-    gradient, hessian = np.zeros(theta.size), np.zeros((theta.size, theta.size))
+    gradient, hessian = np.zeros(n_features), np.zeros((n_features, n_features))
     p, mean = np.empty(n_classes), np.empty(n_features)
     for i in range(n):
         y, w = labels[i], weight[i]
-        c = covariate[i] if n_alpha else 0.0
+        p[:] = 0.0
         for g in range(n_classes):
-            p[g] = c * theta[g] if n_alpha else 0.0
             for f in range(n_features):
-                p[g] += features[i, g, f] * theta[n_alpha + f]
+                p[g] += features[i, g, f] * theta[f]
         top = p.max()
         value += w * (top - p[y])
         total = 0.0
@@ -143,20 +143,10 @@ def _lose(theta, features, labels, covariate, weight):
             for f in range(n_features):
                 mean[f] += p[g] * features[i, g, f]
         for f in range(n_features):
-            gradient[n_alpha + f] += w * (mean[f] - features[i, y, f])
+            gradient[f] += w * (mean[f] - features[i, y, f])
         for g in range(n_classes):
             for f in range(n_features):
                 around = w * p[g] * (features[i, g, f] - mean[f])
                 for e in range(n_features):
-                    hessian[n_alpha + f, n_alpha + e] += around * (features[i, g, e] - mean[e])
-                if n_alpha:
-                    hessian[g, n_alpha + f] += c * around
-                    hessian[n_alpha + f, g] += c * around
-        if n_alpha:
-            gradient[y] -= w * c
-            for g in range(n_classes):
-                gradient[g] += w * c * p[g]
-                hessian[g, g] += w * c * c * p[g]
-                for h in range(n_classes):
-                    hessian[g, h] -= w * c * c * p[g] * p[h]
+                    hessian[f, e] += around * (features[i, g, e] - mean[e])
     return value, gradient, hessian

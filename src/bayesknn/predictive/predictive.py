@@ -31,7 +31,6 @@ from bayesknn.predictive.class_probabilities import (
     sum_votes,
     weights_or_ones,
 )
-from bayesknn.predictive.influence import find_influence
 from bayesknn.predictive.intervals import Calibrator
 from bayesknn.predictive.nodes import PosteriorNodes, condense
 
@@ -274,6 +273,11 @@ class Predictive:
     def influence(self, X: Any, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
         """Find the training rows that move the log odds of new points most.
 
+        In the rule of eq. knn-pred a training row of class g adds ``a_g beta / k`` to the log odds
+        of g for each direction in which it and the point are neighbours at k. Over the posterior
+        that is ``a_g (A[r] + A[s])``: r the row's rank from the point, s the point's rank from the
+        row, and A[r] the mean of ``beta / k`` over the k that reach rank r.
+
         Parameters
         ----------
         X : array or frame of shape (m, p)
@@ -281,21 +285,29 @@ class Predictive:
 
         Returns
         -------
-        indices, influence : ndarray of shape (m, n_neighbors)
-            As :func:`bayesknn.predictive.influence.find_influence` returns them.
+        indices : ndarray of shape (m, n_neighbors), dtype int64
+            Largest influence first, the lower row number among equals; -1 where no row is left that
+            has any.
+        influence : ndarray of shape (m, n_neighbors)
         """
-        weight = weights_or_ones(self.class_weight, self.n_classes)
-        row_weight, votes = weight[self.labels], self.nodes.votes_by_rank
-        parts = []
+        row_weight = weights_or_ones(self.class_weight, self.n_classes)[self.labels]
+        by_rank = self.nodes.votes_by_rank
+        indices = np.full((count_rows(X), n_neighbors), -1)
+        influence = np.zeros(indices.shape)
         chunks = self.graph.query_chunks(X, n_jobs=self.n_jobs, direction=self.direction)
-        for _, query in chunks:
-            nobody = np.empty(0, np.uint32)
-            reverse = np.zeros(query.n_queries + 1, np.int64), nobody, nobody
-            if self.direction == "both":
-                reverse = query.reverse_starts, query.reverse_points, query.reverse_ranks
-            parts.append(find_influence(query.neighbors, reverse, votes, row_weight, n_neighbors))
-        indices, influence = zip(*parts, strict=True)
-        return np.concatenate(indices), np.concatenate(influence)
+        for part, query in chunks:
+            for q, at in enumerate(range(part.start, part.stop)):
+                rows, votes = query.neighbors[:, q], by_rank
+                if self.direction == "both":
+                    back = slice(*query.reverse_starts[q : q + 2])
+                    rows = np.append(rows, query.reverse_points[back])
+                    votes = np.append(votes, by_rank[query.reverse_ranks[back] - 1])
+                some, place = np.unique(rows, return_inverse=True)
+                total = np.bincount(place, votes * row_weight[rows])
+                first = np.argsort(-total, kind="stable")[:n_neighbors]
+                first = first[total[first] > 0]
+                indices[at, : first.size], influence[at, : first.size] = some[first], total[first]
+        return indices, influence
 
     def log_likelihood(self, beta: np.ndarray, k: np.ndarray) -> np.ndarray:
         """Return the log probability of each training label given the others, for many (beta, k).

@@ -12,7 +12,7 @@ counts around its points for every k, in both directions (Section 2.2).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,11 +127,6 @@ def merge_lists(one: BlockLists, other: BlockLists) -> BlockLists:
     merged = BlockLists(*(np.empty_like(part) for part in one))
     _merge(one, key_of_rows(one.neighbors), other, key_of_rows(other.neighbors), merged)
     return merged
-
-
-def cast_labels(n_classes: int) -> Any:
-    """Return the narrowest type that holds class numbers."""
-    return np.uint8 if n_classes <= 2**8 else np.uint16 if n_classes <= 2**16 else np.uint32
 
 
 class Edges(NamedTuple):

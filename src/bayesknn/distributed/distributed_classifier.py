@@ -34,7 +34,6 @@ from bayesknn.distributed.blocks import (
     NewLists,
     add_radii,
     add_tables,
-    cast_labels,
     count_around,
     make_block,
     search_block,
@@ -48,6 +47,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.beta_max import ENOUGH_NEIGHBORS, choose_rows
 from bayesknn.likelihood.products import SummedProduct
+from bayesknn.model.checks import label_dtype
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive.class_probabilities import RawPrediction, join_predictions
 from bayesknn.predictive.intervals import KINDS_OF_INTERVAL, Calibrator
@@ -470,7 +470,7 @@ def _find_classes(found: list[_Look]) -> tuple[np.ndarray, np.ndarray]:
 def _prepare(x: Any, y: Any, classes: np.ndarray, first: int) -> Block:
     own, labels = check_labels(y, min_class_size=1)
     numbers = np.searchsorted(classes, own)[labels]
-    return make_block(check_points(x), numbers.astype(cast_labels(len(classes))), first)
+    return make_block(check_points(x), numbers.astype(label_dtype(len(classes))), first)
 
 
 def _leave_out(

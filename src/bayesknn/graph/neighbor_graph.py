@@ -546,20 +546,13 @@ def find_components(neighbors: np.ndarray) -> np.ndarray:
     >>> find_components(NeighborGraph.from_neighbors([[1, 0, 3, 2]]).neighbors)
     array([0, 0, 1, 1], dtype=int32)
     """
+    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    return connected_components(_as_links(neighbors), directed=False)[1]
-
-
-def _as_links(neighbors: np.ndarray) -> Any:
-    """Return the directed edges as a sparse matrix of ones."""
-    from scipy.sparse import csr_array
-
     k, n = neighbors.shape
-    starts = np.arange(0, k * n + 1, k)
-    return csr_array(
-        (np.ones(k * n, np.int8), neighbors.T.ravel().astype(np.int32), starts), (n, n)
-    )
+    targets, starts = neighbors.T.ravel().astype(np.int32), np.arange(0, k * n + 1, k)
+    links = csr_array((np.ones(k * n, np.int8), targets, starts), (n, n))
+    return connected_components(links, directed=False)[1]
 
 
 def _walk_counts(

@@ -81,17 +81,14 @@ def find_beta_max(
 
     Parameters
     ----------
-    graph : NeighborGraph or BoltzmannModel
-        With a model, which has its classes and weights, ``n_classes`` is left out.
-    n_classes : int
+    graph, n_classes, class_weight, random_state
+        As in :func:`bayesknn.labels.sample_labels`.
     k_values : iterable of int, optional
         The k to look at; 1, 2, 3 and some larger ones up to ``graph.k_max`` by default, on more
         than 2,000 points up to 100.
-    class_weight : array-like of shape (n_classes,), optional
     threshold : float
         The part of the way from ``1 / n_classes`` to 1 that the share of agreeing neighbours must
         have gone; see :mod:`bayesknn.labels.beta_max`.
-    random_state : None, int, SeedSequence, Generator or RandomState
 
     Returns
     -------

@@ -19,14 +19,15 @@ import numpy as np
 
 from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
+from bayesknn.graph import Incidence
 from bayesknn.labels.gibbs import Edges, GibbsLaw, draw_start, run_gibbs
 from bayesknn.labels.mixing import TOO_FAR_APART, errors_apart
 from bayesknn.labels.perfect import (
     BondScratch,
-    RandomCluster,
     bond_scratch,
     check_perfect,
     draw_perfectly,
+    weigh_bonds,
 )
 from bayesknn.labels.sampling import METHODS
 from bayesknn.labels.swendsen_wang import Scratch, bond_rate, new_scratch, sweep_clusters
@@ -47,15 +48,9 @@ class SwendsenWangTools(NamedTuple):
 
 
 class PerfectTools(NamedTuple):
-    """What perfect draws need.
-
-    ``pull`` is memory for the strengths of the bonds to the heavier class, empty where classes
-    weigh the same, and ``past`` holds the number of sweeps with which the next draw begins.
-    """
+    """What perfect draws need: degrees, with how many sweeps the next draw begins, and memory."""
 
     in_degree: np.ndarray
-    pull: np.ndarray
-    heavier: int
     max_past: int
     past: np.ndarray
     scratch: BondScratch
@@ -66,9 +61,7 @@ class GibbsTools(NamedTuple):
 
     initial: np.ndarray
     n_sweeps: int
-    starts: np.ndarray
-    points: np.ndarray
-    in_degree: np.ndarray
+    incidence: Incidence
     weights: np.ndarray
 
 
@@ -115,29 +108,17 @@ class LabelSampler:
 
     def compiled(self) -> CompiledSampler:
         """Allocate what one thread needs."""
-        model, n = self.model, self.model.n_points
-        weighted = model.unequal_weight is not None
+        model = self.model
         swendsen_wang = perfect = gibbs = None
         if self.method == "swendsen-wang":
             swendsen_wang = self.swendsen_wang(self.n_sweeps)
         elif self.method == "perfect":
-            in_degree = np.zeros((1, n), np.uint32)
-            if weighted:
-                in_degree = model.graph.incidence.in_degree
-            perfect = PerfectTools(
-                in_degree=in_degree,
-                pull=np.zeros(n if weighted else 0),
-                heavier=int(np.argmax(model.weights)),
-                max_past=MAX_PAST,
-                past=np.full(1, 8.0),
-                scratch=bond_scratch(n),
-            )
+            in_degree = model.graph.incidence.in_degree
+            scratch = bond_scratch(model.n_points)
+            perfect = PerfectTools(in_degree, MAX_PAST, np.full(1, 8.0), scratch)
         else:
-            incidence = model.graph.incidence
-            gibbs = GibbsTools(
-                self.initial, self.n_sweeps, incidence.starts, incidence.points,
-                incidence.in_degree, model.weights / model.common_weight,
-            )  # fmt: skip
+            weights = model.weights / model.common_weight
+            gibbs = GibbsTools(self.initial, self.n_sweeps, model.graph.incidence, weights)
         return CompiledSampler(
             model.graph.neighbors, model.n_classes, model.unequal_weight, model.common_weight,
             self.observed.copy(), swendsen_wang, perfect, gibbs,
@@ -238,9 +219,7 @@ def draw_labels(sampler, beta, k, key):
 
     ``key`` is uint64. With points apart the labels are not a draw.
     """
-    return _dispatch(
-        sampler.swendsen_wang, sampler.perfect, sampler.gibbs, sampler, beta * sampler.unit, k, key
-    )
+    return _dispatch(sampler.swendsen_wang, sampler.perfect, sampler.gibbs, sampler, beta, k, key)
 
 
 @kernel
@@ -288,25 +267,15 @@ def _start(initial, sampler, key):
 @kernel
 def _draw_swendsen_wang(tools, sampler, beta, k, key):
     _start(tools.initial, sampler, key)
-    for sweep in range(np.uint64(tools.n_sweeps)):
-        sweep_clusters(
-            sampler.neighbors, k, beta, sampler.n_classes, sampler.class_weight, key, sweep,
-            sampler.labels, tools.scratch,
-        )  # fmt: skip
+    sweep_labels(sampler, tools, beta, k, key, sampler.labels)
     return 0
 
 
 @kernel
 def _draw_perfect(tools, sampler, class_weight, beta, k, key):
-    rate = bond_rate(beta, k)
-    if class_weight is not None:
-        # See perfect.py: the mean weight, and a pull on every point to the heavier class.
-        half = rate * abs(class_weight[1] - class_weight[0]) / 2.0
-        for i in range(np.uint64(tools.pull.size)):
-            tools.pull[i] = half * (k + np.int64(tools.in_degree[k - 1, i]))
-        rate *= class_weight.mean()
+    rate, degrees = bond_rate(beta * sampler.unit, k), k + tools.in_degree[k - 1].astype(np.int64)
+    law = weigh_bonds(sampler.neighbors, k, rate, sampler.n_classes, class_weight, degrees)
     first = np.int64(min(max(tools.past[0], 1.0), float(tools.max_past)))
-    law = RandomCluster(sampler.neighbors, k, rate, sampler.n_classes, tools.pull, tools.heavier)
     past, n_apart = draw_perfectly(
         law, key, np.uint64(0), first, tools.max_past, tools.scratch, sampler.labels
     )
@@ -318,8 +287,9 @@ def _draw_perfect(tools, sampler, class_weight, beta, k, key):
 
 @kernel
 def _draw_gibbs(tools, sampler, class_weight, beta, k, key):
-    edges = Edges(tools.starts, tools.points, np.uint32(k) + tools.in_degree[k - 1])
-    law = GibbsLaw(edges, bond_rate(beta, k), tools.weights, class_weight is not None)
+    starts, points, in_degree = tools.incidence
+    edges, rate = Edges(starts, points, np.uint32(k) + in_degree[k - 1]), bond_rate(beta, k)
+    law = GibbsLaw(edges, rate * sampler.unit, tools.weights, class_weight is not None)
     _start(tools.initial, sampler, key)
     nothing = np.empty((0, 0), sampler.labels.dtype)
     ends = np.empty((0, 0), np.int64)

@@ -32,9 +32,7 @@ the same key gives the same draw or the same :class:`~bayesknn.exceptions.Coales
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +41,7 @@ from joblib import effective_n_jobs
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
+from bayesknn._utils.threads import run_in_threads
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels.connectivity import _connect, _connected, _new_forest, _part_all, _root
 from bayesknn.labels.swendsen_wang import bond_rate, open_probability
@@ -180,16 +179,29 @@ def perfect_labels(
     max_sweeps = check_count(max_sweeps, "max_sweeps", high=_MOST)
     check_perfect(model)
     law = random_cluster(model, beta, k)
-
-    def make_draws(first: int, n_start: int, scratch: BondScratch, n_sweeps: np.ndarray) -> int:
-        return _draw_batch(
-            law, np.uint64(key), np.uint64(first), n_start, max_sweeps, scratch,
-            labels[first : first + len(n_sweeps)], n_sweeps,
-        )  # fmt: skip
-
     labels = np.empty((n_draws, model.n_points), model.label_dtype)
-    n_sweeps = np.zeros(n_draws, np.int64)
-    n_apart = _make_all(make_draws, model.n_points, n_sweeps, effective_n_jobs(n_jobs), report)
+    n_sweeps, n_apart = np.zeros((2, n_draws), np.int64)
+
+    def make_draws(first: int, last: int, n_start: int) -> None:
+        def make_part(start: int, stop: int) -> None:
+            part = slice(first + start, first + stop)
+            # Parts are begun in their order: those before one that fails have begun.
+            if not n_apart.any():
+                _draw_batch(
+                    law, np.uint64(key), np.uint64(part.start), n_start, max_sweeps,
+                    bond_scratch(model.n_points), labels[part], n_sweeps[part], n_apart[part],
+                )  # fmt: skip
+
+        n_each = -(-(last - first) // effective_n_jobs(n_jobs))
+        step = min(_WORK_PER_CALL // (model.n_points * n_start), n_each)
+        run_in_threads(make_part, last - first, max(1, step), n_jobs, report)
+
+    # The first few draws find out with how long a past the others begin. Where chains meet soon
+    # they do so in about log n sweeps.
+    n_pilots = min(n_draws, 8)
+    make_draws(0, n_pilots, 2 ** int(math.log2(max(math.log2(model.n_points), 4.0))))
+    if not n_apart.any():
+        make_draws(n_pilots, n_draws, _best_start(n_sweeps[:n_pilots]))
     if n_apart.any():
         draw = int(np.argmax(n_apart > 0))
         past, apart = int(n_sweeps[draw]), int(n_apart[draw])
@@ -236,68 +248,21 @@ def random_cluster(model: BoltzmannModel, beta: float, k: int) -> RandomCluster:
     >>> law.rate, law.pull.tolist(), law.heavier
     (2.5, [1.0, 1.5, 0.5], 1)
     """
-    rate, pull = float(bond_rate(beta, k)), np.empty(0)
-    weights, neighbors = model.weights, model.graph.neighbors
-    if model.unequal_weight is not None:
-        degrees = k + np.bincount(neighbors[:k].ravel(), minlength=model.n_points)
-        pull = rate * abs(weights[1] - weights[0]) / 2.0 * degrees
-    mean = float(weights.mean()) if pull.size else model.common_weight
-    heavier = int(np.argmax(weights))
-    return RandomCluster(neighbors, k, rate * mean, model.n_classes, pull, heavier)
+    weight, n = model.unequal_weight, model.n_points
+    degrees = k + np.bincount(model.graph.neighbors[:k].ravel(), minlength=n)
+    rate = float(bond_rate(beta, k)) * model.common_weight
+    return weigh_bonds(model.graph.neighbors, k, rate, model.n_classes, weight, degrees)
 
 
-def _make_all(
-    make_draws: Callable[[int, int, BondScratch, np.ndarray], int],
-    n_points: int,
-    n_sweeps: np.ndarray,
-    n_threads: int,
-    report: Callable[[float], None],
-) -> np.ndarray:
-    """Make every draw, or all up to one that fails; how many points each left apart.
-
-    ``make_draws(first, n_start, scratch, n_sweeps)`` makes the draws from ``first`` on, starting
-    with a past of ``n_start``, and returns how many points the last one left apart.
-    """
-    n_draws = len(n_sweeps)
-    interrupted = threading.Event()
-    n_apart = np.zeros(n_draws, np.int64)
-
-    def make_range(begin: int, end: int, n_start: int) -> None:
-        scratch = bond_scratch(n_points)
-        step = max(1, _WORK_PER_CALL // (n_points * n_start))
-        for first in range(begin, end, step):
-            if interrupted.is_set():
-                return
-            part = slice(first, min(first + step, end))
-            n_left = make_draws(first, n_start, scratch, n_sweeps[part])
-            if n_left > 0:
-                # The draws after the one that failed have not been started.
-                failed = first + int(np.flatnonzero(n_sweeps[part])[-1])
-                n_apart[failed] = n_left
-                return
-            report(part.stop - part.start)
-
-    def make_in_threads(begin: int, end: int, n_start: int) -> None:
-        bounds = np.linspace(begin, end, min(n_threads, end - begin) + 1).astype(int).tolist()
-        if len(bounds) == 2:
-            make_range(begin, end, n_start)
-            return
-        with ThreadPoolExecutor(len(bounds) - 1) as threads:
-            starts = [n_start] * (len(bounds) - 1)
-            try:
-                list(threads.map(make_range, bounds[:-1], bounds[1:], starts))
-            except KeyboardInterrupt:
-                # The pool waits for its threads, which would go on to their ends.
-                interrupted.set()
-                raise
-
-    # The first few draws find out with how long a past the others begin.
-    n_pilots = min(n_draws, 8)
-    # Where chains meet soon they do so in about log n sweeps.
-    make_in_threads(0, n_pilots, 2 ** int(math.log2(max(math.log2(n_points), 4.0))))
-    if n_draws > n_pilots and not n_apart.any():
-        make_in_threads(n_pilots, n_draws, _best_start(n_sweeps[:n_pilots]))
-    return n_apart
+@kernel
+def weigh_bonds(neighbors, k, rate, n_classes, class_weight, degrees):
+    """Find the strengths of the bonds from that of an edge of weight 1; see the top of the file."""
+    pull, heavier = np.empty(0), 0
+    if class_weight is not None:
+        pull = rate * abs(class_weight[1] - class_weight[0]) / 2.0 * degrees
+        rate *= class_weight.mean()
+        heavier = int(np.argmax(class_weight))
+    return RandomCluster(neighbors, k, rate, n_classes, pull, heavier)
 
 
 def _best_start(pasts: np.ndarray) -> int:
@@ -441,15 +406,11 @@ def draw_perfectly(law, key, draw, n_start, max_sweeps, scratch, labels):
 
 
 @kernel
-def _draw_batch(law, key, first, n_start, max_sweeps, scratch, labels, n_sweeps):
-    """Make the draws ``first``, ``first + 1``, ... into the rows of labels, until one fails.
-
-    Returns how many points of the last draw were apart.
-    """
+def _draw_batch(law, key, first, n_start, max_sweeps, scratch, labels, n_sweeps, n_apart):
+    """Make the draws ``first``, ``first + 1``, ... into the rows of labels, until one fails."""
     for d in range(labels.shape[0]):
-        n_sweeps[d], n_apart = draw_perfectly(
+        n_sweeps[d], n_apart[d] = draw_perfectly(
             law, key, first + np.uint64(d), n_start, max_sweeps, scratch, labels[d]
         )
-        if n_apart > 0:
-            return n_apart
-    return 0
+        if n_apart[d] > 0:
+            return

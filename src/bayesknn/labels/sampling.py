@@ -98,7 +98,7 @@ def sample_labels(
         Sweeps from one draw of a chain to the next, 10 by default; perfect draws need none.
     random_state : None, int, SeedSequence, Generator or RandomState
     class_weight : array-like of shape (n_classes,), optional
-        The weights a_g of edges within class g.
+        As in :class:`bayesknn.model.BoltzmannModel`.
     n_warmup : int, optional
         Sweeps of a chain before its first draw: 500 for Gibbs, as in the paper, 200 for
         Swendsen-Wang.

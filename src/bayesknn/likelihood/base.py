@@ -32,7 +32,7 @@ class Likelihood:
     n_classes : int, optional
         By default the largest label plus one.
     class_weight : array-like of shape (n_classes,), optional
-        The weights a_g: a neighbour of class g counts a_g in place of 1.
+        As in :class:`bayesknn.model.BoltzmannModel`.
     """
 
     # Whether it is the law of the model itself, or something that stands in for it.

@@ -203,15 +203,12 @@ def log_normalizer(
 
     Parameters
     ----------
-    graph : NeighborGraph
-    beta : float or array-like
-    k : int
-    n_classes : int
+    graph, beta, k, n_classes, class_weight
+        As in :func:`bayesknn.model.log_normalizer_exact`.
     method : {"exact", "path"}
         ``"exact"``: variable elimination, for graphs of small width (small k). ``"path"``:
         path sampling, for any graph; each call simulates, so ask for all beta at once, or make a
         :func:`~bayesknn.likelihood.path_table` for all k.
-    class_weight : array-like of shape (n_classes,), optional
     **options
         Passed to the method: ``max_bytes`` for ``"exact"``; ``tolerance``, ``random_state`` and
         ``n_jobs`` for ``"path"``.

@@ -235,15 +235,11 @@ def log_pseudo_likelihood(
 
     Parameters
     ----------
-    graph : NeighborGraph
-    labels : array-like of shape (n,)
-        Integers in ``0..n_classes - 1``.
+    graph, labels, n_classes, class_weight
+        As in :class:`~bayesknn.likelihood.Likelihood`.
     beta : float or array-like
     k : int or array-like, optional
         Broadcast against ``beta``. Without it, every k from 1 to ``graph.k_max``.
-    n_classes : int, optional
-        By default the largest label plus one.
-    class_weight : array-like of shape (n_classes,), optional
 
     Returns
     -------

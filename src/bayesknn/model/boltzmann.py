@@ -183,9 +183,8 @@ def as_model(graph: Any, n_classes: int | None = None, class_weight: Any = None)
     ----------
     graph : NeighborGraph or BoltzmannModel
         A model says all there is to say: the other arguments are then left out.
-    n_classes : int, optional
-        Needed with a graph.
-    class_weight : array-like of shape (n_classes,), optional
+    n_classes, class_weight
+        As in :class:`BoltzmannModel`; ``n_classes`` is needed with a graph.
 
     Returns
     -------
@@ -220,7 +219,7 @@ def class_probabilities(counts: Any, beta: float, k: int, class_weight: Any = No
     beta : float
     k : int
     class_weight : array-like of shape (n_classes,), optional
-        The weights a_g.
+        As in :class:`BoltzmannModel`.
 
     Returns
     -------

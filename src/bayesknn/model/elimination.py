@@ -53,8 +53,8 @@ def log_normalizer_exact(
         A whole curve shares one elimination order.
     k : int
         Small: the cost grows exponentially with the induced width of the graph of k.
-    n_classes : int
-    class_weight : array-like of shape (n_classes,), optional
+    n_classes, class_weight
+        As in :class:`BoltzmannModel`.
     max_bytes : float
         The most memory that the tables may take.
 
@@ -93,13 +93,8 @@ def expected_agreement_exact(
 
     Parameters
     ----------
-    graph : NeighborGraph
-    beta : float or array-like
-    k : int
-    n_classes : int
-    class_weight : array-like of shape (n_classes,), optional
-    max_bytes : float
-        The most memory that the tables may take: twice as much as for log Z.
+    graph, beta, k, n_classes, class_weight, max_bytes
+        As in :func:`log_normalizer_exact`; the tables take twice as much memory.
 
     Returns
     -------

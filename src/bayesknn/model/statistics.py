@@ -30,7 +30,7 @@ def agreement(
     k : int, optional
         One number of neighbours; without it, every k from 1 to ``graph.k_max``.
     class_weight : array-like of shape (n_classes,), optional
-        The weights a_g: an edge between two points of class g counts a_g in place of 1.
+        As in :class:`BoltzmannModel`.
 
     Returns
     -------

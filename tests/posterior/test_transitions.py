@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import softmax
 from sklearn.datasets import make_blobs
 
 from bayesknn import BayesianKNeighborsClassifier, PhaseTransitionWarning
@@ -16,7 +17,7 @@ from bayesknn.log_z.ladder import Ladder, place_pilots
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior, log_normalizer_exact
 from bayesknn.posterior import GridPosterior, grid_posterior, mesh
-from bayesknn.posterior.race import Division, bound_posterior
+from bayesknn.posterior.race import Division, Race, bound_posterior
 from bayesknn.posterior.ridge_target import LogPosterior
 from tests.model.enumeration import exact_law
 from tests.statistical import check, rejects
@@ -288,6 +289,24 @@ def test_two_phases_by_force_give_the_exact_posterior(monkeypatch):
     check_two_phases_by_force(monkeypatch, range(1, 7), [0])
 
 
+@pytest.mark.filterwarnings("ignore::bayesknn.PhaseTransitionWarning")
+def test_in_two_phases_beta_varies_as_in_both_together(monkeypatch):
+    # Far from where both weigh something, chains that may not leave a phase stand at its wall.
+    monkeypatch.setattr(Pilot, "is_slow", property(lambda self: True))
+    points, labels = np.random.default_rng(8).normal(size=(30, 2)), np.arange(30) % 3
+    graph = NeighborGraph.from_points(points, 4)
+    exact, betas = ExactLikelihood(graph, labels, 3), np.linspace(0, 4, 2001)
+    target = LogPosterior(CoherentLikelihood(graph, labels, 3), UniformPrior(4, 4.0))
+    with Simulation(target.model, np.random.SeedSequence(0)) as simulation:
+        race = Race(simulation, target)
+        looks = race.run()
+    assert race.division is not None
+    for look in looks:
+        masses = softmax(exact.log_density(betas, look.k))
+        sd = np.sqrt(masses @ (betas - masses @ betas) ** 2)
+        assert look.sd == pytest.approx(sd, rel=0.3)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bayesknn.PhaseTransitionWarning")
 def test_two_phases_by_force_give_the_exact_posterior_of_many(monkeypatch):
@@ -327,3 +346,20 @@ def test_the_errors_of_beta_and_k_are_not_swapped(monkeypatch):
     fitted = BayesianKNeighborsClassifier(max_neighbors=4, beta_max=3.0, random_state=0)
     fitted.fit(points, points[:, 0] > 0)
     assert fitted.diagnostics_["mcse"] == {"beta": 0.125, "k": 0.5}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::bayesknn.PhaseTransitionWarning")
+@pytest.mark.parametrize("seed", range(3))
+def test_phases_that_are_far_apart_on_many_points(seed):
+    # Of 5,000 points 27 % of the neighbours agree in one phase and 62 % in the other. Log ratios
+    # of P(k) by plain Swendsen-Wang in each phase, integrated from k to k in the rates of both:
+    # -4.44 +- .17 from 47 to 40 and -2.33 +- .19 from 47 to 54.
+    points, labels = make_blobs(5000, centers=5, cluster_std=3.0, random_state=2)
+    likelihood = CoherentLikelihood(NeighborGraph.from_points(points, 100), labels)
+    posterior = grid_posterior(likelihood, beta_max=6.2, random_state=seed)
+    p, error = posterior.k_probabilities, posterior.k_probabilities_error
+    for k, ratio, sd in ((40, -4.44, 0.17), (54, -2.33, 0.19)):
+        found = np.log(p[k - 1] / p[46])
+        errors = [error[at] / p[at] for at in (k - 1, 46)]
+        assert abs(found - ratio) < 4 * np.hypot(sd, np.hypot(*errors))

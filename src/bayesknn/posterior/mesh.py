@@ -25,7 +25,7 @@ from bayesknn.log_z.mbar import Sampled, combine
 from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model.integration import place_nodes
-from bayesknn.posterior.race import BEHIND, MAX_REACH, Division, Look, find_sd
+from bayesknn.posterior.race import BEHIND, MAX_REACH, Division, Look
 from bayesknn.posterior.ridge_target import LogPosterior, Profile
 
 # Recorded sweeps of chains before the first judgement, and where k hardly matters: more make first
@@ -147,9 +147,7 @@ class Mesh:
         self.ks = ks[np.interp(ks, own, [look.behind for look in looks]) < BEHIND]
         self.columns = np.union1d(self.ks, own)
         tops = np.interp(self.ks, own, [look.top for look in looks])
-        sds = np.interp(
-            self.ks, own, [min(find_sd(pilot.pair) for pilot in look.pilots) for look in looks]
-        )
+        sds = np.interp(self.ks, own, [look.sd for look in looks])
         self.nodes = {
             k: _place_nodes(top, sd, target.limits[k])
             for k, top, sd in zip(self.ks.tolist(), tops.tolist(), sds.tolist(), strict=True)
@@ -168,7 +166,7 @@ class Mesh:
         """Put chains on both sides of a ridge."""
         low, high = self.target.limits[look.k]
         pilot = look.pilots[phase]
-        aside = min(_ASIDE * find_sd(pilot.pair), (high - low) / 2)
+        aside = min(_ASIDE * look.sd, (high - low) / 2)
         betas = np.unique(np.clip([look.top - aside, look.top + aside], low, high))
         sweeps = _SWEEPS if look.behind < _DEPTH else _FEW_SWEEPS
         return [self._make(phase, Setting.at(beta, look.k), pilot, sweeps) for beta in betas]

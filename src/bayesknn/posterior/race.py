@@ -69,6 +69,8 @@ class Look(NamedTuple):
         Near the ridge, one for each phase.
     top, error : float
         Where the ridge is, as far as the pilots tell, and how far off that may be.
+    sd : float
+        About the posterior standard deviation of beta, of all phases together.
     behind : float
         By how much it is behind the best in log posterior, at least.
     """
@@ -76,6 +78,7 @@ class Look(NamedTuple):
     pilots: tuple[Pilot, ...]
     top: float
     error: float
+    sd: float = MAX_REACH
     behind: float = 0.0
 
     @property
@@ -160,8 +163,8 @@ class Standing(NamedTuple):
         log Z of each phase at the pilots, up to a common constant.
     doubt : ndarray of shape (n_k,)
         What bridges leave to doubt on the way from the first k to each.
-    tops : ndarray of shape (n_k,)
-        Where the posterior of beta is largest.
+    tops, sds : ndarray of shape (n_k,)
+        Where the posterior of beta is largest, and its standard deviation.
     """
 
     looks: list[Look]
@@ -170,6 +173,7 @@ class Standing(NamedTuple):
     heights: np.ndarray
     doubt: np.ndarray
     tops: np.ndarray
+    sds: np.ndarray
 
 
 class Race:
@@ -287,12 +291,13 @@ class Race:
             tied = self.looks[self.division.pairs[0].k]
             pairs = [pilot.pair for pilot in tied.pilots]
             heights = self.division.tie(self.ks, pairs, heights)
-        masses, tops = np.empty(heights.shape[1:]), np.empty(len(looks))
+        masses, tops, sds = np.empty(heights.shape[1:]), np.empty(len(looks)), np.empty(len(looks))
         for at, look in enumerate(looks):
             profile = look.profile(self.target, heights[:, :, at] - heights[0, :, at])
             masses[:, at] = profile.log_total()
             tops[at] = look.top if self.division is None else profile.find_top()
-        return Standing(looks, masses - heights[0], masses, heights, add_up_doubt(paths), tops)
+            sds[at] = min(profile.find_sd(), MAX_REACH)
+        return Standing(looks, masses - heights[0], masses, heights, add_up_doubt(paths), tops, sds)
 
     def _move(self, stand: Standing) -> bool:
         """Look again at k whose phases were seen too far from where they weigh the same."""
@@ -315,8 +320,10 @@ class Race:
         kept = slice(first, last + 1)
         self.ks, tops = self.ks[kept], stand.tops[kept]
         looks = [
-            look._replace(top=top, behind=back)
-            for look, top, back in zip(stand.looks[kept], tops, behind[kept], strict=True)
+            look._replace(top=top, sd=sd, behind=back)
+            for look, top, sd, back in zip(
+                stand.looks[kept], tops, stand.sds[kept], behind[kept], strict=True
+            )
         ]
         self.looks = {look.k: look for look in looks}
         if self.division is not None and not was_divided:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.model import Prior
@@ -108,3 +108,9 @@ class Profile(NamedTuple):
         """Return where the posterior of beta is largest."""
         nodes, _ = place_nodes(self.find_panels())
         return float(nodes[np.argmax(self.log_posterior(nodes, slice(1))[0])])
+
+    def find_sd(self) -> float:
+        """Return the standard deviation of beta."""
+        panels = self.find_panels()
+        nodes, masses = place_nodes(panels)[0], softmax(self.weigh(panels)[0])
+        return float(np.sqrt(masses @ (nodes - masses @ nodes) ** 2))

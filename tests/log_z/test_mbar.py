@@ -121,6 +121,24 @@ def test_a_setting_between_two_k_is_one_like_any_other():
     assert abs(difference[0]) < 5 * np.hypot(direct[1:, 1].std(), by_way[1:, 2].std())
 
 
+def test_errors_do_not_grow_with_beta_where_labels_are_frozen():
+    # Twenty tight clusters: at beta = 4 few of them have two classes, further on none.
+    rng = np.random.default_rng(0)
+    points = np.repeat(100.0 * np.arange(20), 6)[:, None] + rng.normal(size=(120, 2))
+    model = BoltzmannModel(NeighborGraph.from_points(points, k_max=4), 2)
+    betas = [4.0, 6.0, 20.0]
+    exact = [log_normalizer_exact(model.graph, beta, 3, 2) for beta in betas]
+    scores = []
+    for seed in range(6):
+        sampled = make_chains(model, [Setting.at(beta, 3) for beta in (3.5, 4.5)], seed)
+        found = combine(sampled, [Setting.at(beta, 3) for beta in betas]).of_targets
+        rises = found[:, 1:] - found[:, :1]
+        near, far = rises[1:].std(axis=0)
+        assert far < 2 * near
+        scores.append((rises[0] - np.diff(exact).cumsum()) / [near, far])
+    assert 0.4 < np.sqrt(np.mean(np.square(scores))) < 2
+
+
 def test_few_draws_are_told():
     sampled = make_chains(small_model(1), [Setting.at(1.0, 2)], 0)
     near, far = combine(sampled, [Setting.at(1.0, 2), Setting.at(3.0, 2)]).n_effective

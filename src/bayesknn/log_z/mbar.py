@@ -12,8 +12,11 @@ and Chodera 2008, "Statistically optimal analysis of samples from multiple equil
 Two settings give Bennett's ratio, one gives importance sampling.
 
 The records of each pair of chains are shifted by what the mean of S given the clusters differs from
-their own: that has the same mean and less noise. Errors are to first order in the change of every
-record's weight when batches are resampled, with the changes that this makes to f and to the shifts.
+their own: that has the same mean and less noise. At a setting far away the shift counts as at one
+that is near: what a mean does to log Z further on goes on only as long as S does, and where labels
+freeze it is as large as it can be one unit of beta away. Errors are to first order in the change of
+every record's weight when batches are resampled, with the changes that this makes to f and to the
+shifts.
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ from scipy.special import logsumexp
 from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.log_z.resampling import N_REPLICATES
 
+# How far in beta a shift of S counts: longer lets its noise grow where labels are frozen, shorter
+# leaves the noise of S where they are not.
+_REACH = 1.0
 # Newton's method ends where no f moves by more; it has so many steps.
 _CLOSE, _MAX_STEPS = 1e-6, 100
 
@@ -82,17 +88,23 @@ def combine(
     columns = np.searchsorted(ks, [target.ks[0] for target in targets]).astype(np.intp)
     rates = np.array([target.rates[0] for target in targets])
 
+    betas = np.append(own_rates @ ks, rates * ks[columns])
+
     def weigh(s: np.ndarray) -> np.ndarray:
         """Return log weights at all settings, of the chains and of the targets."""
         return np.column_stack([s @ own_rates.T, s[:, columns] * rates])
 
+    def move(shifts: np.ndarray, at: int) -> np.ndarray:
+        """Return what shifts of S at some chains do to log weights beside that of their own."""
+        moves = weigh(shifts)
+        near = _REACH / np.maximum(np.abs(betas - betas[at]), _REACH)
+        return near * (moves - moves[:, [at]])
+
+    records = [pair.of_labels.reshape(-1, len(ks)) for pair in pairs]
     surplus = [pair.of_clusters - pair.of_labels for pair in pairs]
-    records = [
-        (pair.of_labels + away.mean(axis=(0, 1))).reshape(-1, len(ks))
-        for pair, away in zip(pairs, surplus, strict=True)
-    ]
+    shifts = [move(away.mean(axis=(0, 1))[None], at) for at, away in enumerate(surplus)]
     sizes = np.array([len(part) for part in records])
-    own = [part @ own_rates.T for part in records]
+    own = [x @ own_rates.T + shift[:, :n] for x, shift in zip(records, shifts, strict=True)]
     weights = np.repeat(worth / sizes, sizes)
     f = _guess(own) if start is None else start
     if len(f) < n:
@@ -105,8 +117,8 @@ def combine(
     log_mixture = [logsumexp(u - f, axis=1, b=worth) for u in own]
     # Terms of the targets' sums are taken beside the largest, so that none overflows.
     tops = [
-        np.max(x[:, columns] * rates - m[:, None], axis=0)
-        for x, m in zip(records, log_mixture, strict=True)
+        np.max(x[:, columns] * rates + shift[:, n:] - m[:, None], axis=0)
+        for x, shift, m in zip(records, shifts, log_mixture, strict=True)
     ]
     f = np.append(f, np.max(tops, axis=0))
 
@@ -114,8 +126,8 @@ def combine(
     # are divided by their totals at the end. ``second`` holds the sums of products.
     change, second = np.zeros((N_REPLICATES, len(f))), np.zeros((len(f), n))
     totals, squares = np.zeros(len(f)), np.zeros(len(f))
-    for pair, a, x, m, away in zip(pairs, worth, records, log_mixture, surplus, strict=True):
-        p = np.exp(weigh(x) - f - m[:, None])
+    for at, (pair, a, x, m) in enumerate(zip(pairs, worth, records, log_mixture, strict=True)):
+        p = np.exp(weigh(x) + shifts[at] - f - m[:, None])
         averages = a * pair.resample(p.reshape(*pair.of_labels.shape[:2], -1))
         products = a / len(x) * p.T @ p[:, :n]
         totals += averages[0]
@@ -123,8 +135,8 @@ def combine(
         second += products
         change += averages - averages[0]
         # What another shift does to a record's own weight, and to the mixture.
-        shift = pair.resample(away)
-        shift = weigh(shift - shift[0] + np.outer(pair.unseen(2), ks))
+        shift = pair.resample(surplus[at])
+        shift = move(shift - shift[0] + np.outer(pair.unseen(2), ks), at)
         change += shift * averages[0] - shift[:, :n] * worth @ products.T
     totals[:n] = 1.0
     f, change, second = f + np.log(totals), change / totals, second / totals[:, None]

@@ -1,6 +1,8 @@
 """log Z on the way from beta = 0 when there is little time or chains are slow: exact values."""
 
 import numpy as np
+import pytest
+from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
 
 from bayesknn.graph import NeighborGraph
@@ -29,6 +31,43 @@ def test_the_first_pairs_alone_tell_log_z_within_its_error():
         scores.append((found[0] - exact) / error)
     low, high = chi2(N_SEEDS).ppf([1e-4, 1 - 1e-4])
     assert low < np.sum(np.square(scores)) < high
+
+
+def test_where_the_curve_has_a_kink_the_error_says_so():
+    # All points are neighbours of all, and S depends on how many have the first class.
+    n, beta, tolerance = 600, 3.0, 0.4
+    graph = NeighborGraph.from_neighbors((np.arange(n) + np.arange(1, n)[:, None]) % n)
+    first = np.arange(n + 1.0)
+    log_counts = gammaln(n + 1) - gammaln(first + 1) - gammaln(n - first + 1)
+    s = first * (first - 1) + (n - first) * (n - first - 1)
+    exact = logsumexp(log_counts + beta / (n - 1) * s)
+    model, errors, scores = BoltzmannModel(graph, 2), [], []
+    for seed in range(6):
+        with Simulation(model, np.random.SeedSequence(seed)) as simulation:
+            last = simulation.pilot(Setting.at(beta, n - 1), [n - 1], (1,)).pair
+            found = log_z_from_zero(simulation, last, tolerance, 1e5, (2,))
+        errors.append(find_error(found))
+        scores.append((found[0] - exact) / errors[-1])
+    assert np.mean(errors) < 4 * tolerance
+    assert np.sum(np.square(scores)) < chi2(len(scores)).ppf(1 - 1e-3)
+
+
+@pytest.mark.slow
+def test_few_sweeps_on_many_points_leave_an_honest_error():
+    # Three classes in ten dimensions: E[S] bends at beta = 1.33. From chains of 300 to 600 sweeps
+    # at 64 values of beta, log Z at beta = 3.5 is 35102, to 1.5.
+    rng = np.random.default_rng(7)
+    centres, labels = 1.5 * rng.normal(size=(3, 10)), rng.integers(3, size=10_000)
+    points = centres[labels] + rng.normal(size=(10_000, 10))
+    model, scores = BoltzmannModel(NeighborGraph.from_points(points, k_max=6), 3), []
+    for seed in range(4):
+        with Simulation(model, np.random.SeedSequence(seed)) as simulation:
+            last = simulation.pilot(Setting.at(3.5, 6), [6], (1,)).pair
+            before = simulation.n_sweeps
+            found = log_z_at(simulation, last, 6.0, 0.4, 4e3)
+        assert simulation.n_sweeps - before < 2e4
+        scores.append((found[0] - 35102) / np.hypot(find_error(found), 1.5))
+    assert np.sum(np.square(scores)) < chi2(len(scores)).ppf(1 - 1e-3)
 
 
 def test_past_slow_chains_log_z_comes_from_both_ends(monkeypatch):

@@ -11,7 +11,6 @@ may be off by as much as its correction.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -108,8 +107,3 @@ def add_up(steps: list[Step]) -> np.ndarray:
 def add_up_doubt(paths: list[list[Step]]) -> np.ndarray:
     """Sum what steps leave to doubt on the way to each end of them: the largest of all paths."""
     return np.max([np.cumsum([0.0] + [step.doubt for step in path]) for path in paths], axis=0)
-
-
-def bridge_all(pairs: list[ChainPair]) -> list[Step]:
-    """Bridge from each pair to the next."""
-    return [bridge(before, after) for before, after in pairwise(pairs)]

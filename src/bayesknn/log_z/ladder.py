@@ -36,7 +36,7 @@ from scipy.special import logsumexp
 from bayesknn._utils.random import Purpose
 from bayesknn.graph import find_components
 from bayesknn.labels.mixing import autocorrelation_time
-from bayesknn.log_z.bridge import ENOUGH, add_up, bridge, bridge_all
+from bayesknn.log_z.bridge import ENOUGH, add_up, bridge
 from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window, find_inflation
 from bayesknn.log_z.curve import Coexistence, Curve
 from bayesknn.log_z.resampling import N_REPLICATES, find_error, join
@@ -61,8 +61,8 @@ _MEMORIES_PER_BATCH, _MIN_BATCH_SWEEPS, _FIRST_BATCHES = 10.0, 24, 12
 _MAX_THIN = 256
 # No count grows by more than this at once, since noise may not be known well yet.
 _MAX_GROWTH, _MAX_RECORDS = 8.0, 200_000
-# The path from beta = 0 to a given pair: first steps, and pairs at most.
-_FIRST_STEP, _MAX_PATH, _PATH_SWEEPS = 0.25, 60, 64
+# The path from beta = 0 to a given pair: its first steps, and sweeps of each chain at least.
+_FIRST_STEP, _PATH_SWEEPS = 0.25, 64
 # Share of the allowed error that the step from a ladder to the k between may take.
 _LINK_SHARE = 0.6
 
@@ -394,12 +394,12 @@ def log_z_from_zero(
     key: tuple[int, ...],
     may_be_slow: bool = True,
 ) -> np.ndarray | None:
-    """Return log Z at a pair of chains by bridges from beta = 0, in every replicate.
+    """Return log Z at a pair of chains by integration from beta = 0, in every replicate.
 
-    With as many pairs between as the bridges need, which run until the error meets the tolerance
-    or ``max_sweeps`` are made; then what is left to doubt is part of the error. None if a
-    first-order transition lies on the way, or chains that may be at one: they cross so rarely that
-    their means are off by more than their errors say.
+    With as many pairs between as the bends of E[S] need, which run until the error meets the
+    tolerance or ``max_sweeps`` are made; what the integral leaves to doubt is part of the error.
+    None if a first-order transition lies on the way, or chains that may be at one: they cross so
+    rarely that their means are off by more than their errors say.
     """
     model, k = simulation.model, last.k
     # Two classes without weights have a continuous transition: slow chains cross all the same.
@@ -411,67 +411,74 @@ def log_z_from_zero(
     def run(beta: float) -> Pilot:
         return simulation.pilot(Setting.at(beta, k), [k], (*key, k, _name(beta)), length=4)
 
+    before = simulation.n_sweeps
     n_steps = max(2, int(np.ceil(last.beta / _FIRST_STEP)))
     path = simulation.each(run, np.linspace(0.0, last.beta, n_steps + 1)[:-1])
     while True:
         if any(pilot.is_split or (pilot.is_slow and not may_be_slow) for pilot in path):
             return None
         pairs = [*(pilot.pair for pilot in path), last]
-        steps = bridge_all(pairs)
-        total = start + np.sum([step.value for step in steps], axis=0)
-        error = float(find_error(total))
-        # The rule is off by about a tenth of its correction.
-        allowed = max(tolerance, error) * 10 / 4
-        bent = [at for at, step in enumerate(steps) if step.doubt > allowed]
-        spent = sum(N_CHAINS * pilot.pair.n_sweeps for pilot in path)
-        if bent and spent > max_sweeps:
-            return start + _integrate(path, last)
-        if not bent or len(path) + len(bent) > _MAX_PATH:
+        total, doubts = _integrate(pairs)
+        is_smooth = doubts.sum() < max(tolerance, float(find_error(total))) / 2
+        if is_smooth or simulation.n_sweeps - before > max_sweeps:
             break
+        # The worst first.
+        bent = np.flatnonzero(doubts > doubts.max() / 4)
         new = simulation.each(run, [(pairs[at].beta + pairs[at + 1].beta) / 2 for at in bent])
         path = sorted([*path, *new], key=lambda pilot: pilot.pair.beta)
-    if error < tolerance / 2:
-        return total
-    most = max(max_sweeps / (2 * len(path)), _PATH_SWEEPS)
-    pairs = [_settle(simulation, pilot, np.array([k]), most=most).pair for pilot in path]
-    n_records = [max(int(most / 2 / pair.thin), pair.length) for pair in pairs]
-    before = simulation.n_sweeps
-    while True:
-        simulation.advance(zip(pairs, n_records, strict=True))
-        steps = bridge_all([*pairs, last])
-        total = start + np.sum([step.value for step in steps], axis=0)
-        excess = (find_error(total) / tolerance) ** 2
-        spent = simulation.n_sweeps - before
-        if excess <= 1.0 or 2 * spent > max_sweeps:
-            return total
-        growth = float(np.clip(excess - 1, 0.25, 1.0))
-        n_records = [int(np.ceil(growth * pair.n_records)) for pair in pairs]
+    left = max_sweeps - (simulation.n_sweeps - before)
+    if find_error(total) > tolerance / 2 and left > 0:
+        most = max(left / (2 * len(path)), _PATH_SWEEPS)
+        pairs = [_settle(simulation, pilot, np.array([k]), most=most).pair for pilot in path]
+        n_records = [max(int(most / 2 / pair.thin), pair.length) for pair in pairs]
+        before = simulation.n_sweeps
+        while True:
+            simulation.advance(zip(pairs, n_records, strict=True))
+            total, doubts = _integrate([*pairs, last])
+            excess = (find_error(total) / tolerance) ** 2
+            if excess <= 1.0 or 2 * (simulation.n_sweeps - before) > left:
+                break
+            growth = float(np.clip(excess - 1, 0.25, 1.0))
+            n_records = [int(np.ceil(growth * pair.n_records)) for pair in pairs]
+    noise = np.random.default_rng([int(last.keys[-1]), 3]).normal(size=N_REPLICATES)
+    noise[0] = 0.0
+    return start + total + doubts.sum() * noise
 
 
-def _integrate(path: list[Pilot], last: ChainPair) -> np.ndarray:
-    """Integrate E[S_k] / k along beta in every replicate, by a spline through the means alone.
+def _integrate(pairs: list[ChainPair]) -> tuple[np.ndarray, np.ndarray]:
+    """Integrate E[S_k] / k along beta from each pair to the next, by a spline through the means.
 
-    On many points variances, which bridges use, are much noisier. By how much a stiffer curve
-    through the same means differs is part of the error.
+    Variances, which are its slopes, are much noisier on many points.
+
+    Returns
+    -------
+    total : ndarray of shape (n_replicates,)
+    doubts : ndarray of shape (n_pairs - 1,)
+        By how much a stiffer curve through the same means differs in each interval.
     """
-    pairs = [*(pilot.pair for pilot in path), last]
     betas = np.array([pair.beta for pair in pairs])
-    means = [pair.resample(pair.cluster_series(pair.k) / pair.k) for pair in pairs]
-    smooth, stiff = (
-        np.asarray(kind(betas, np.array(means)).integrate(0.0, last.beta))
-        for kind in (CubicSpline, PchipInterpolator)
-    )
-    rng = np.random.default_rng([int(last.keys[-1]), 3])
-    smooth[1:] += abs(smooth[0] - stiff[0]) * rng.normal(size=N_REPLICATES - 1)
-    return smooth
+    means = np.array([pair.resample(pair.cluster_series(pair.k) / pair.k) for pair in pairs])
+    smooth = CubicSpline(betas, means).antiderivative()(betas)
+    stiff = PchipInterpolator(betas, means[:, 0]).antiderivative()(betas)
+    return smooth[-1], np.abs(np.diff(smooth[:, 0]) - np.diff(stiff))
 
 
 def log_z_at(
     simulation: Simulation, pair: ChainPair, beta_max: float, tolerance: float, max_sweeps: float
 ) -> np.ndarray:
-    """Return log Z at a pair of chains: from beta = 0, or from both ends past a transition."""
-    key = (Purpose.LOG_Z,)
-    found = log_z_from_zero(simulation, pair, tolerance, max_sweeps, key, may_be_slow=False)
+    """Return log Z at a pair of chains: from beta = 0, or from both ends past a transition.
+
+    Past chains that are slow, too, if there are sweeps for a ladder. It has at most so many rungs
+    because the square of the integral of the standard deviation of S / k is at most beta times that
+    of the variance, by which E[S] / k grows.
+    """
+    model, k = simulation.model, pair.k
+    growth = pair.mean(k) / k - model.n_points * model.weights.mean() / model.n_classes
+    n_rungs = np.sqrt(pair.beta * max(growth, 0.0)) / _SPACING
+    found = log_z_from_zero(
+        simulation, pair, tolerance, max_sweeps, (Purpose.LOG_Z,),
+        may_be_slow=n_rungs * N_CHAINS * _FIRST_BATCHES * _MIN_BATCH_SWEEPS > max_sweeps,
+    )  # fmt: skip
     if found is not None:
         return found
     pilots = place_pilots(simulation, pair.k, pair.k, beta_max)

@@ -263,7 +263,7 @@ def grid_posterior(
         asked for.
     evidence : bool
         Whether to compute the evidence too. Along the ridge it takes a path from beta = 0, of
-        which the error is brought to four times ``tolerance``, or as low as an eighth of all
+        which the error is brought to four times ``tolerance``, or as low as a quarter of all
         sweeps gets it: its log grows with n, and so does its error.
     random_state : None, int, SeedSequence, Generator or RandomState
     n_jobs : int, optional
@@ -351,7 +351,7 @@ def _from_ridge(
         if evidence and not ridge.is_divided:
             log_z = log_z_at(
                 simulation, ridge.reference, prior.beta_max, _EVIDENCE * tolerance,
-                simulation.n_sweeps / 8,
+                simulation.n_sweeps / 4,
             )  # fmt: skip
             totals -= log_z - ridge.reference_height
         if evidence or ridge.is_divided:

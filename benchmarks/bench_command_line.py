@@ -44,15 +44,15 @@ def _write(path, n):
 
 def run(report):
     report.section("Command line: seconds of one core in a fresh process, caches warm")
-    fit = ("-m", "bayesknn.cli", "fit", "t.csv", "--target", "y", "--force", "--out", "out")
+    fit = ("-m", "bayesknn", "fit", "t.csv", "--target", "y", "--force", "--out", "out")
     cases = {
         "bayesknn fit, 56 rows": (fit, 3.0),
         "bayesknn fit, 56 rows, --likelihood coherent": ((*fit, "--likelihood", "coherent"), 3.0),
         "bayesknn fit, no such file": (
-            ("-m", "bayesknn.cli", "fit", "none.csv", "--target", "y", "--out", "none"), 0.5,
+            ("-m", "bayesknn", "fit", "none.csv", "--target", "y", "--out", "none"), 0.5,
         ),
         "bayesknn predict, 246 rows": (
-            ("-m", "bayesknn.cli", "predict", "out", "new.csv", "--out", "p.csv", "--force"), 2.5,
+            ("-m", "bayesknn", "predict", "out", "new.csv", "--out", "p.csv", "--force"), 2.5,
         ),
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:

@@ -164,7 +164,7 @@ def _judge_predictions(text: str) -> list[str]:
 
 def _judge_outside(case: Case, ran: tuple[int, str]) -> list[str]:
     code, stdout = ran
-    command = [sys.executable, "-W", "default", "-m", "bayesknn.cli", *case.words]
+    command = [sys.executable, "-W", "default", "-m", "bayesknn", *case.words]
     try:
         again = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     except (ValueError, UnicodeError):  # a zero byte, which no shell could pass either

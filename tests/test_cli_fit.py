@@ -257,7 +257,7 @@ def test_other_options_that_are_refused(tmp_path):
         (("--level", "2"), "level must lie between 0 and 1"),
         (("--columns", "x", "y"), "'y' is not a numeric column of the model"),
         (("--inference", "exchange"), "inference='exchange' is for likelihood='coherent'"),
-        (("--class-prior", "0=0.5"), "the class prior lacks the class '1'"),
+        (("--class-prior", "0=0.5"), "class_prior has no entry for class 1"),
         (("--drop", "w"), "there is no column 'w'"),
         (("--drop", "x", "--keep", "x"), "'x' is named by --drop and by --keep"),
         (("--encoding", "punycode"), "is not PUNYCODE"),

@@ -46,7 +46,7 @@ print((folder / "train.csv").read_text()[:150])
 
 def bayesknn(*words):
     """Type a command in the folder and show what it prints."""
-    command = [sys.executable, "-m", "bayesknn.cli", *words]
+    command = [sys.executable, "-m", "bayesknn", *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     print(done.stdout)
 

@@ -187,8 +187,8 @@ def test_class_priors_are_given_by_name():
     analysis = analyse(table, "y", settings=settings)
     np.testing.assert_allclose(analysis.classifier.class_weight_, [0.5, 1.5])
     for prior, message in (
-        ({"0": 0.5, "2": 0.5}, "there is no class '2'; the classes are 0, 1"),
-        ({"0": 1.0}, "the class prior lacks the class '1'"),
+        ({"0": 0.5, "1": 0.4, "2": 0.1}, r"an entry for '2', which is not a class; .* \[0, 1\]"),
+        ({"0": 1.0}, "class_prior has no entry for class 1"),
     ):
         with pytest.raises(ValueError, match=message):
             analyse(table, "y", settings={**QUICK, "class_prior": prior})

@@ -69,6 +69,8 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
         The last of them, by the coherent likelihood.
     """
     from bayesknn._utils.progress import progress
+    from bayesknn.paper.item import read_published
+    from bayesknn.report import analyse
     from bayesknn.report.page import render_report
     from bayesknn.report.results import digest, write_results
 
@@ -79,15 +81,21 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
             advance(1)
         lines += ["\nRipley: Bayesian k-nearest neighbours, k and its strength beta averaged over"]
         lines += ["    likelihood   published    ours   log-loss"]
-        for likelihood in BAYESIAN:
-            analysis, line = _fit(likelihood)
-            lines.append(line)
+        train, test = _tables()
+        for likelihood, id in BAYESIAN.items():
+            # Raw coordinates, as in the paper.
+            settings = {"likelihood": likelihood, "random_state": 0}
+            analysis = analyse(train, "class", test, scale=False, settings=settings)
+            found = analysis.scores()["test"]
+            published = read_published()[id]["numbers"]["error"]["paper"]
+            scores = f"{published:.3f}   {found.error:.3f}      {found.log_loss:.3f}"
+            lines.append(f"    {likelihood:10s}       {scores}")
             advance(1)
         command = (
             f"bayesknn fit {folder / TABLES[0]} --target class --test {folder / TABLES[1]} "
             "--no-scale --likelihood coherent --out ripley-report"
         )
-        for name, table in zip(TABLES, _tables(), strict=True):
+        for name, table in zip(TABLES, (train, test), strict=True):
             table.to_csv(target / name, index=False, lineterminator="\n")
         page = render_report(
             analysis,
@@ -135,21 +143,6 @@ def _tables() -> tuple[Any, Any]:
     ripley = load_ripley(as_frame=True)
     train = ripley.X_train.assign(**{"class": ripley.y_train})
     return train, ripley.X_test.assign(**{"class": ripley.y_test})
-
-
-def _fit(likelihood: str) -> tuple[Analysis, str]:
-    from bayesknn.paper.item import read_published
-    from bayesknn.report import analyse
-
-    train, test = _tables()
-    # Raw coordinates, as in the paper.
-    settings = {"likelihood": likelihood, "random_state": 0}
-    analysis = analyse(train, "class", test, scale=False, settings=settings)
-    found = analysis.scores()["test"]
-    published = read_published()[BAYESIAN[likelihood]]["numbers"]["error"]["paper"]
-    return analysis, (
-        f"    {likelihood:10s}       {published:.3f}   {found.error:.3f}      {found.log_loss:.3f}"
-    )
 
 
 def _draw(clf: ClassicalKNeighborsClassifier, data: Any, pictures: list[Path]) -> None:

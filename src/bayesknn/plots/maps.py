@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesknn.plots.plane import draw_borders, draw_points, draw_shades, plane_around
 from bayesknn.plots.style import COLOURS, GREY, INK, check_classes, new_axes, tidy, tint
+from bayesknn.predictive import find_zones
 
 
 class _MapDisplay:
@@ -233,10 +234,7 @@ class ZoneMapDisplay(_MapDisplay):
         plane = plane_around(estimator, X, resolution, "a zone map")
         shape = (resolution, resolution)
         probabilities = estimator.predict_proba(plane.grid).reshape(*shape, -1)
-        predicted = np.asarray(estimator.predict_zone(plane.grid, level, None, of))
-        zones = np.full(len(predicted), -1)
-        for g, label in enumerate(estimator.classes_):
-            zones[predicted == label] = g
+        zones = find_zones(estimator.predict_interval(plane.grid, level, of))
         display = cls(
             plane.x, plane.y, probabilities, zones.reshape(shape), estimator.classes_, plane.names
         )

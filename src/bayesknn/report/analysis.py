@@ -350,13 +350,7 @@ def _by_class(shares: Mapping[str, float] | None, classes: np.ndarray) -> dict[A
     if not shares:
         return None
     found = {str(value): value for value in np.unique(classes).tolist()}
-    for name in shares:
-        if name not in found:
-            raise ValueError(f"there is no class {name!r}; the classes are {', '.join(found)}")
-    for name in found:
-        if name not in shares:
-            raise ValueError(f"the class prior lacks the class {name!r}")
-    return {found[name]: share for name, share in shares.items()}
+    return {found.get(name, name): share for name, share in shares.items()}
 
 
 def _tell_no_class(test: Predictions, target: str) -> list[str]:

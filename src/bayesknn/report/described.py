@@ -269,22 +269,17 @@ class DescribedPool(Described):
 
 
 def tell_searches(searches: dict[str, dict[str, Any]]) -> list[str]:
-    """Say how neighbours were found in each metric and, of an approximate search, how many."""
-    said: dict[str, list[str]] = {}
+    """Say that neighbours were found exactly or, for each approximate search, what it found."""
+    told = []
     for metric, search in searches.items():
-        if search["exact"]:
-            text = "Neighbours were found exactly"
-        else:
-            text = (
-                f"Neighbours were found approximately (search {search['name']}): "
+        if not search["exact"]:
+            where = f" in the metric {metric}" if metric else ""
+            told.append(
+                f"Neighbours{where} were found approximately (search {search['name']}): "
                 f"{percent(search['recall'], 1)} ± {100 * search['recall_error']:.1f}\xa0% of the "
-                "nearest of a sample of rows, the recall"
+                "nearest of a sample of rows, the recall."
             )
-        said.setdefault(text, []).append(metric)
-    return [
-        f"{text}." if len(said) == 1 else f"{text}, in the metric {' and '.join(metrics)}."
-        for text, metrics in said.items()
-    ]
+    return told or ["Neighbours were found exactly."]
 
 
 def describe(classifier: Any) -> Any:

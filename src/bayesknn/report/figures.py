@@ -54,12 +54,13 @@ def class_colours(n_classes: int) -> list[str]:
     """Return a colour for each class; the first seven can be told apart by colour-blind eyes."""
     import colorsys
 
+    from matplotlib.colors import to_hex
+
     # Black is left out: it vanishes on a dark page.
     colours = list(COLOURS[:7])
     while len(colours) < n_classes:
         hue = (len(colours) * 0.618034) % 1.0
-        red, green, blue = colorsys.hls_to_rgb(hue, 0.5, 0.55)
-        colours.append(f"#{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}")
+        colours.append(to_hex(colorsys.hls_to_rgb(hue, 0.5, 0.55)))
     return colours[:n_classes]
 
 

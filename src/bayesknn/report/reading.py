@@ -33,6 +33,8 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +106,8 @@ def check_readable(path: Path) -> None:
         with path.open("rb"):
             pass
     except OSError as error:
-        raise _unreadable(path, error) from None
+        reason = (error.strerror or type(error).__name__).lower()
+        raise ValueError(f"{path} cannot be read: {reason}") from None
 
 
 def find_model(path: Path) -> Path:
@@ -159,10 +162,7 @@ def read_table(
     """
     path = Path(path)
     check_readable(path)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise _unreadable(path, error) from None
+    content = path.read_bytes()
     if content.startswith(b"\x1f\x8b"):
         content = _decompress(path, content)
     _refuse_other_files(path, content)
@@ -458,14 +458,10 @@ def _find_separator(content: str) -> str:
 
 def _first_records(content: str, separator: str) -> list[list[str]]:
     records: list[list[str]] = []
-    try:
-        for record in csv.reader(io.StringIO(content), delimiter=separator):
-            if record:
-                records.append(record)
-            if len(records) > _LINES_TRIED:
-                break
-    except csv.Error:
-        pass  # what was read until there has to do; pandas will say what is wrong
+    reader = csv.reader(io.StringIO(content), delimiter=separator)
+    with suppress(csv.Error):  # what was read until there has to do; pandas will say what is wrong
+        for record in islice(filter(None, reader), _LINES_TRIED + 1):
+            records.append(record)
     return records
 
 
@@ -530,11 +526,6 @@ def _parse_excel(path: Path, content: bytes, notes: list[str]) -> pandas.DataFra
     names = _check_names(path, ["" if value != value else str(value) for value in sheet.iloc[0]])
     frame = sheet.iloc[1:].set_axis(names, axis=1).reset_index(drop=True).infer_objects()
     return frame.apply(lambda each: _as_text(each) if each.dtype == object else each)
-
-
-def _unreadable(path: Path, error: OSError) -> ValueError:
-    reason = (error.strerror or type(error).__name__).lower()
-    return ValueError(f"{path} cannot be read: {reason}")
 
 
 def _parse_parquet(path: Path, content: bytes) -> pandas.DataFrame:

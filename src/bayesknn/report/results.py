@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesknn._utils.extras import is_installed
+from bayesknn._utils.extras import is_installed, require
 from bayesknn._version import __version__
 from bayesknn.report.reading import KINDS
 from bayesknn.report.words import MAX_LISTED, join
@@ -23,14 +23,9 @@ PACKAGES = ("pandas", "matplotlib", "jinja2", "skops", "xarray", "h5netcdf")
 
 def require_packages(*names: str) -> None:
     """Say what to install, before any work is done, if some of it could not be done."""
-    missing = [name for name in names if not is_installed(name)]
-    if missing:
-        extra = "plot" if missing == ["matplotlib"] else "report"
-        verb = "is" if len(missing) == 1 else "are"
-        raise ModuleNotFoundError(
-            f"this command needs {' and '.join(missing)}, which {verb} not installed: "
-            f"pip install 'bayesknn[{extra}]'"
-        )
+    for name in names:
+        if not is_installed(name):
+            require(name, "this command needs", "plot" if name == "matplotlib" else "report")
 
 
 def write_results(folder: Path, analysis: Analysis, page: str) -> None:

@@ -13,8 +13,7 @@ from bayesknn.paper.path_sampling import true_expectation
 from bayesknn.paper.samples import (
     Draws,
     FixedK,
-    measure_error,
-    measure_log_loss,
+    measure,
     moller,
     pseudo_draws,
     quietly,
@@ -111,7 +110,8 @@ def test_the_spread_of_chains_is_seen():
 def test_scores_of_chains_and_of_grids(setting):
     study = setting.ripley
     for posterior in (pseudo_draws(setting), ripley_posterior(setting)):
-        error, loss = measure_error(study, posterior), measure_log_loss(study, posterior)
+        error = measure(study, posterior, study.error_rate)
+        loss = measure(study, posterior, study.log_loss)
         assert 0.07 < error.value < 0.11 and 0.2 < loss.value < 0.3
         assert loss.error > 0
     assert error.spread == loss.spread == 0  # a grid is not one run of many

@@ -15,8 +15,7 @@ from bayesknn.paper.samples import (
     difference,
     draws_at,
     exact_posterior,
-    measure_error,
-    measure_log_loss,
+    measure,
     over_runs,
     path_draws,
     predictive,
@@ -182,10 +181,10 @@ def against_exact(setting: Setting) -> Result:
         _, k = draws.kept
         apart = [_distance(chain, exact) for chain in k]
         estimates[f"distance_{name}"] = over_runs(apart, _distance(k.ravel(), exact))
-        estimates[f"loss_{name}"] = measure_log_loss(study, draws)
+        estimates[f"loss_{name}"] = measure(study, draws, study.log_loss)
     forward = predictive(study, holmes_adams, "forward").probabilities(study.X_test)
-    estimates["error_exact"] = measure_error(study, exact)
-    estimates["loss_exact"] = measure_log_loss(study, exact)
+    estimates["error_exact"] = measure(study, exact, study.error_rate)
+    estimates["loss_exact"] = measure(study, exact, study.log_loss)
     estimates["error_ha"] = Estimate(study.error_rate(forward))
     estimates["loss_ha"] = Estimate(study.log_loss(forward))
     return Result(estimates, {"": figure})

@@ -23,7 +23,7 @@ from bayesknn.paper.samples import (
     auxiliary_draws,
     difference,
     exact_posterior,
-    measure_error,
+    measure,
     moller,
     over_runs,
     path_draws,
@@ -190,15 +190,15 @@ def pima_error(setting: Setting) -> Result:
     exact = exact_posterior(setting, setting.pima, "pima-exact")
     return Result(
         {
-            "error": measure_error(setting.pima, pima_draws(setting)),
-            "exact": measure_error(setting.pima, exact),
+            "error": measure(setting.pima, pima_draws(setting), setting.pima.error_rate),
+            "exact": measure(setting.pima, exact, setting.pima.error_rate),
             "multiple": Estimate([69 / 332, 70 / 332]),
         }
     )
 
 
 def _error_of(setting: Setting, draws: Draws) -> Result:
-    return Result({"error": measure_error(setting.ripley, draws)})
+    return Result({"error": measure(setting.ripley, draws, setting.ripley.error_rate)})
 
 
 def _draw_chain(draws: Draws, exact: GridPosterior, label: str = "exact posterior") -> Any:

@@ -347,23 +347,15 @@ def predictive(
     return Predictive(model, study.labels, nodes, direction=direction)
 
 
-def measure_error(study: Study, posterior: Draws | GridPosterior) -> Estimate:
-    """Return the error rate on the test points.
+def measure(
+    study: Study, posterior: Draws | GridPosterior, score: Callable[[np.ndarray], float]
+) -> Estimate:
+    """Return a score of the probabilities of the test points, such as ``study.error_rate``.
 
     With chains, the spread is that of the rules of single chains; with a grid, the error is the
     spread of the rules of replicates of log Z.
     """
-    return _measure(study, posterior, study.error_rate)
 
-
-def measure_log_loss(study: Study, posterior: Draws | GridPosterior) -> Estimate:
-    """Return the mean of minus the log probability of the test points' classes, likewise."""
-    return _measure(study, posterior, study.log_loss)
-
-
-def _measure(
-    study: Study, posterior: Draws | GridPosterior, score: Callable[[np.ndarray], float]
-) -> Estimate:
     def judge(posterior: Draws | GridPosterior) -> float:
         return score(predictive(study, posterior).probabilities(study.X_test))
 

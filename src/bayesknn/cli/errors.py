@@ -33,9 +33,6 @@ class Interrupted(click.ClickException):
 
     exit_code = 130
 
-    def __init__(self) -> None:
-        super().__init__("interrupted; nothing was written")
-
 
 @contextmanager
 def one_line_errors(debug: bool = False) -> Iterator[Callable[[], None]]:
@@ -70,7 +67,7 @@ def _as_line(error: BaseException) -> click.ClickException:
 
     text = " ".join(str(error).split())
     if isinstance(error, KeyboardInterrupt):
-        return Interrupted()
+        return Interrupted("interrupted; nothing was written")
     if isinstance(error, ValueError):
         return Refusal(text)
     if isinstance(error, OSError):

@@ -279,14 +279,7 @@ def _make_classifier(model: str, classes: np.ndarray, **options: Any) -> tuple[A
 
 
 def analyse_fitted(
-    classifier: Any,
-    X: Any,
-    y: Any,
-    X_test: Any = None,
-    y_test: Any = None,
-    *,
-    level: float = 0.95,
-    compared: bool = True,
+    classifier: Any, X: Any, y: Any, X_test: Any, y_test: Any, level: float, compared: bool
 ) -> Analysis:
     """Describe a classifier that was fitted from Python; arguments as of :func:`write_report`."""
     from sklearn.pipeline import Pipeline

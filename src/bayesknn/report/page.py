@@ -17,7 +17,6 @@ from typing import Any
 from bayesknn._version import __version__
 from bayesknn.report import per_class, sections
 from bayesknn.report.analysis import Analysis, analyse_fitted
-from bayesknn.report.explanation import MAX_IMPORTANCE_COLUMNS
 from bayesknn.report.figures import class_colours
 from bayesknn.report.plane import find_view
 from bayesknn.report.words import MAX_LISTED, count, percent, shorten
@@ -75,7 +74,7 @@ def write_report(
     ...     "Confusion matrix" in path.read_text(encoding="utf-8")
     True
     """
-    analysis = analyse_fitted(model, X, y, X_test, y_test, level=level, compared=compare)
+    analysis = analyse_fitted(model, X, y, X_test, y_test, level, compare)
     source = f"{len(analysis.frame):,} rows of {type(X).__name__}"
     page = render_report(
         analysis,
@@ -120,13 +119,6 @@ def render_report(
     classes = per_class.name_classes(analysis, colours)
     rare = per_class.make_rare(analysis, classes)
     packages = ("numpy", "scikit-learn", "numba")
-    importance = sections.make_importance(analysis, classes)
-    explained = analysis.model.about.explain()
-    if importance is None:
-        explained.append(
-            "Permutation importance and partial dependence are not computed for more than "
-            f"{MAX_IMPORTANCE_COLUMNS} columns."
-        )
     return _open_template().render(
         version=__version__,
         versions=", ".join(
@@ -151,10 +143,10 @@ def render_report(
             "comparison": sections.make_comparison(analysis),
             "pool": None,
             "uncertain": sections.make_cases(analysis, classes),
-            "importance": importance,
+            "importance": sections.make_importance(analysis, classes),
             "posterior": None,
             "data": sections.describe_columns(analysis),
-            "diagnostics": explained + ["No problems were detected."] * (not analysis.warnings),
+            "diagnostics": analysis.model.about.explain(),
             "repeat": {"command": command, "predict": predict_command, "files": files},
             **analysis.model.about.make_sections(),
         },

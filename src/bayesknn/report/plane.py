@@ -67,7 +67,8 @@ def _find_principal(analysis: Analysis) -> View:
         spread = np.random.default_rng(0).uniform(size=len(points))
         words = "There is one column; the height has no meaning and keeps the rows apart."
         return View(np.column_stack([points[:, 0], spread]), (names[0], ""), words)
-    found = PCA(2).fit(points)  # its axes point to where their main column grows
+    # Exact at any size; its axes point to where their main column grows.
+    found = PCA(2, svd_solver="covariance_eigh").fit(points)
     titles = tuple(
         f"{rank} principal axis ({percent(share)} of the variance)"
         for rank, share in zip(("first", "second"), found.explained_variance_ratio_, strict=True)

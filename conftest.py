@@ -4,11 +4,14 @@ import os
 import signal
 from pathlib import Path
 
-import pytest
-from hypothesis import settings
+# Every core has a worker of pytest: more threads in each only wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import bayesknn
-from campaigns.stale_kernels import forget_stale_kernels
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+import bayesknn  # noqa: E402
+from campaigns.stale_kernels import forget_stale_kernels  # noqa: E402
 
 # A slow machine is not a bug: time is measured in benchmarks, never asserted in tests.
 settings.register_profile("bayesknn", deadline=None)

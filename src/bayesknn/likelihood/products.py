@@ -263,24 +263,15 @@ def log_pseudo_likelihood(
 class HolmesAdamsLikelihood(ConditionalProduct):
     """The 2002 product likelihood of one set of labels, for every k of the graph.
 
-    Parameters
-    ----------
-    graph, labels, n_classes, class_weight
-        As in :class:`~bayesknn.likelihood.Likelihood`.
-    n_jobs : int, optional
-        Threads that count the labels, as in joblib. The result is the same whatever it is.
+    Parameters are those of :class:`PseudoLikelihood`.
 
     Examples
     --------
-    >>> from bayesknn.datasets import load_ripley
     >>> from bayesknn.graph import NeighborGraph
     >>> from bayesknn.likelihood import HolmesAdamsLikelihood
-    >>> ripley = load_ripley()
-    >>> graph = NeighborGraph.from_points(ripley.X_train, k_max=125)
-    >>> likelihood = HolmesAdamsLikelihood(graph, ripley.y_train)
-    >>> maximum = likelihood.maximize()
-    >>> maximum.k, round(maximum.beta, 4), round(maximum.log_value, 4)
-    (66, 5.698, -70.9978)
+    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0], [7.0]], k_max=2)
+    >>> round(HolmesAdamsLikelihood(graph, [0, 0, 0, 1]).log_density(1.0, 2), 4)
+    -2.253
     """
 
     direction = "forward"

@@ -38,6 +38,8 @@ from bayesknn.predictive.nodes import PosteriorNodes
 
 # Points at a time in a thread.
 POINTS_A_TASK = 1024
+# Quantiles are looked for among values of one bucket: more of them sort less and count more.
+_N_BUCKETS = 256
 
 
 class RawPrediction(NamedTuple):
@@ -216,7 +218,8 @@ def find_credible_intervals(
     _, m, n_classes = counts.shape
     found = np.empty((m, n_classes, 2))
     rule = _bundle(counts, nodes, class_weight)
-    # Weights that add up to a tail but for rounding are enough.
+    # Weights that add up to a tail but for rounding are enough; a tail of no weight at all would
+    # end in a bucket without values.
     tail = max((1.0 - level) / 2 - 1e-12, 1e-300)
     own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
     run_in_threads(
@@ -346,6 +349,8 @@ def _cut_all(rule, own, tail, first, last, found):
     order = np.empty(n_classes, np.uint64)
     probabilities = np.empty(n_classes)
     values = np.empty((n_classes, np.uint64(strengths.size)))
+    members = np.empty(strengths.size)
+    masses = np.empty(strengths.size)
     reweighted = weights.copy()
     for q in range(np.uint64(first), np.uint64(last)):
         for t in range(np.uint64(counts.shape[0])):
@@ -361,21 +366,55 @@ def _cut_all(rule, own, tail, first, last, found):
             reweighted = weights * np.exp(reweighted - reweighted.max())
             reweighted /= reweighted.sum()
         for g in range(n_classes):
-            low, high = _cut_tails(values[g], reweighted, tail)
+            low, high = _cut_tails(values[g], reweighted, tail, members, masses)
             found[q, g, 0] = low
             found[q, g, 1] = high
 
 
 @kernel
-def _cut_tails(values, weights, tail):
-    """Return the smallest value with a tail's weight up to it, and the largest with one from it."""
-    ranked = np.argsort(values)
-    low, below = 0, weights[ranked[0]]
-    while below < tail and low < ranked.size - 1:
-        low += 1
-        below += weights[ranked[low]]
-    high, above = ranked.size - 1, weights[ranked[-1]]
-    while above < tail and high > 0:
-        high -= 1
-        above += weights[ranked[high]]
-    return values[ranked[low]], values[ranked[high]]
+def _cut_tails(values, weights, tail, members, masses):
+    """Return the two ends; only the values near an end are sorted."""
+    least, most = values.min(), values.max()
+    # A spread that is nearly nothing would overflow: then all values share one bucket.
+    per_unit = _N_BUCKETS / (most - least) if most - least > 1e-290 else 0.0
+    mass = np.zeros(_N_BUCKETS)
+    for j in range(np.uint64(values.size)):
+        mass[_bucket(values[j], least, per_unit)] += weights[j]
+    at, below = 0, 0.0
+    while at < _N_BUCKETS - 1 and below + mass[at] < tail:
+        below += mass[at]
+        at += 1
+    n = _gather(values, weights, least, per_unit, at, members, masses)
+    ranked = np.argsort(members[:n])
+    s = 0
+    while s < n - 1 and below + masses[ranked[s]] < tail:
+        below += masses[ranked[s]]
+        s += 1
+    low = members[ranked[s]]
+    at, above = _N_BUCKETS - 1, 0.0
+    while at > 0 and above + mass[at] < tail:
+        above += mass[at]
+        at -= 1
+    n = _gather(values, weights, least, per_unit, at, members, masses)
+    ranked = np.argsort(members[:n])
+    s = n - 1
+    while s > 0 and above + masses[ranked[s]] < tail:
+        above += masses[ranked[s]]
+        s -= 1
+    return low, members[ranked[s]]
+
+
+@kernel
+def _bucket(value, least, per_unit):
+    return min(int((value - least) * per_unit), _N_BUCKETS - 1)
+
+
+@kernel
+def _gather(values, weights, least, per_unit, at, members, masses):
+    n = 0
+    for j in range(np.uint64(values.size)):
+        if _bucket(values[j], least, per_unit) == at:
+            members[n] = values[j]
+            masses[n] = weights[j]
+            n += 1
+    return n

@@ -54,14 +54,17 @@ class BruteSearch(SearchIndex):
         m, ties = rows.shape[0], self.ties
         neighbors, distances = np.empty((k, m), np.uint32), np.empty((k, m))
         arranged, names = self._arrange(), np.arange(self.n_points, dtype=np.uint32)
+        ends = None if radii is None else radii[:, -1].copy()
         parts: list[Any] = []
 
         def measure(start: int, stop: int) -> None:
             found = self.metric.distances(rows[start:stop], arranged)
             _rank_rows(found, ties, own[start:stop], start, neighbors, distances)
             if radii is not None:
-                near = np.nonzero(found < radii[:, -1])
-                parts.append(enter_lists(start + near[0], near[1], found[near], radii, names))
+                near = np.flatnonzero(found < ends)
+                queries, members = np.divmod(near, self.n_points)
+                lengths = found.ravel()[near]
+                parts.append(enter_lists(start + queries, members, lengths, radii, names))
 
         run_in_threads(measure, m, max(1, CHUNK // self.n_points), n_jobs, advance)
         return (neighbors, distances), None if radii is None else assemble(parts, m)

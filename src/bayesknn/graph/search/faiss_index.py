@@ -17,8 +17,7 @@ from bayesknn._utils.extras import require
 from bayesknn.graph.metrics import is_city_block
 from bayesknn.graph.precomputed import rank_sparse
 from bayesknn.graph.search.brute import BruteSearch, assemble, enter_stored, measure_candidates
-from bayesknn.graph.search.search_index import Advance, Lists, Recall, Reverse, SearchIndex
-from bayesknn.graph.ties import _NOBODY
+from bayesknn.graph.search.search_index import Advance, Lists, Recall, Reverse
 
 # Rows at a time.
 _ROWS = 8192
@@ -41,7 +40,7 @@ def _threads(faiss: Any, n_jobs: int | None) -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
-class ApproximateSearch(SearchIndex):
+class ApproximateSearch(BruteSearch):
     """An index of faiss over the points in single precision.
 
     Parameters, beside those of each kind:
@@ -52,7 +51,6 @@ class ApproximateSearch(SearchIndex):
     """
 
     exact = False
-    keeps_points = True
     defaults: ClassVar[dict[str, int]] = {"n_candidates": 0}
     _index: Any
 
@@ -66,19 +64,17 @@ class ApproximateSearch(SearchIndex):
         self._index = None
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
-        """Search for every point, and judge the answer on a sample."""
-        own = np.arange(self.n_points, dtype=np.uint32)
-        (neighbors, distances), _ = self._search(self._points, own, k, None, n_jobs, advance)
-        self._judge(distances, n_jobs)
+        """Search for every point, and judge the answer on a sample, ties counted as found."""
+        neighbors, distances = super().neighbors(k, n_jobs, advance)
+        # Enough points for an error of recall below .01 at any k.
+        sample = self.ties.rows[:200]
+        near, _ = super().rank(self._points[sample], sample, k, None, n_jobs)
+        shares = (distances[:, sample] <= near[1][-1]).mean(axis=0)
+        error = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
+        self.recall = Recall(float(shares.mean()), float(error), len(shares))
         return neighbors, distances
 
-    def query(
-        self, rows: Any, k: int, radii: Any, n_jobs: int | None = None
-    ) -> tuple[Lists, Reverse | None]:
-        """Search for new points; reverse neighbours are looked for among more of the nearest."""
-        return self._search(rows, np.full(len(rows), _NOBODY), k, radii, n_jobs)
-
-    def _search(
+    def rank(
         self,
         rows: np.ndarray,
         own: np.ndarray,
@@ -87,6 +83,7 @@ class ApproximateSearch(SearchIndex):
         n_jobs: int | None,
         advance: Advance | None = None,
     ) -> tuple[Lists, Reverse | None]:
+        """Rank what faiss proposes; reverse neighbours are looked for among more of the nearest."""
         faiss, index, m, n = import_faiss(self.name), self._open(n_jobs), len(rows), self.n_points
         # The point itself is one of those beyond k, and others show where ties end.
         asked = k + 16
@@ -113,20 +110,9 @@ class ApproximateSearch(SearchIndex):
                 advance(part.stop - part.start)
         if left.any():
             # Too few lists of an inverted file were opened, so that k points were not even seen.
-            brute = BruteSearch(self._points, self.metric, self._ties)
-            near, _ = brute.rank(rows[left], own[left], k, None, n_jobs)
+            near, _ = super().rank(rows[left], own[left], k, None, n_jobs)
             neighbors[:, left], distances[:, left] = near
         return (neighbors, distances), None if radii is None else assemble(parts, m)
-
-    def _judge(self, distances: np.ndarray, n_jobs: int | None) -> None:
-        """Estimate what part of the neighbours was found, ties counted as found."""
-        # Enough points for an error of recall below .01 at any k.
-        sample = self.ties.rows[:200]
-        brute = BruteSearch(self._points, self.metric, self._ties)
-        near, _ = brute.rank(self._points[sample], sample, len(distances), None, n_jobs)
-        shares = (distances[:, sample] <= near[1][-1]).mean(axis=0)
-        error = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
-        self.recall = Recall(float(shares.mean()), float(error), len(shares))
 
     def _round(self, rows: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):

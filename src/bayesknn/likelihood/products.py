@@ -97,10 +97,10 @@ class ConditionalProduct(Likelihood):
         self._deficits = tabulate_deficits(self.model, self.labels, self.direction, n_jobs)
 
     def _log_density_at(self, beta: float, k: int) -> float:
-        return _log_product(self._deficits[k - 1], beta / k)
+        return _expand(self._deficits[k - 1], beta / k)[0]
 
     def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
-        return _log_products(self._deficits[k - 1], betas / k)
+        return self.expand(betas, k)[0]
 
     def expand(self, betas: np.ndarray, k: int) -> np.ndarray:
         """Return log f(y | beta, k), its first and its second derivative in beta.
@@ -169,7 +169,7 @@ class ConditionalProduct(Likelihood):
             strength, *_ = _climb(deficits, start / k, upper / k, 1e-9, 0.0, -math.inf)
             at_bound = strength >= upper / k
             beta = upper if at_bound else strength * k
-            found.append((beta, _log_product(deficits, min(beta / k, _HUGE)), at_bound))
+            found.append((beta, _expand(deficits, min(beta / k, _HUGE))[0], at_bound))
             # The maxima of neighbouring k are close to each other.
             if 0.0 < beta < math.inf:
                 start = beta
@@ -315,27 +315,6 @@ class SummedProduct(ConditionalProduct):
         if not 1 <= k <= self.k_max:
             raise ValueError(f"k must be an integer in 1..{self.k_max}, got {k}")
         return int(k)
-
-
-@kernel
-def _log_product(deficits, strength):
-    rows, multiplicity, shortfall, largest = deficits
-    decay = _tabulate_decay(rows, largest, strength)
-    total = strength * shortfall
-    for m in range(np.uint64(rows.shape[0])):
-        others = 0.0
-        for g in range(np.uint64(rows.shape[1])):
-            others += _decay(rows[m, g], largest, strength, decay)
-        total += multiplicity[m] * math.log1p(others)
-    return -total
-
-
-@kernel
-def _log_products(deficits, strengths):
-    values = np.empty(strengths.size)
-    for b in range(strengths.size):
-        values[b] = _log_product(deficits, strengths[b])
-    return values
 
 
 @kernel

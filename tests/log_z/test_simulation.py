@@ -23,8 +23,11 @@ class Chains:
     def n_made(self):
         return self.n_records
 
-    def advance(self, n_records, run_all):
-        self.n_records += n_records
+    def run(self, chain, n_records):
+        return n_records
+
+    def add(self, chains):
+        self.n_records += chains[0]
 
     def find_inflation(self, memory):
         return 1.0

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
-from bayesknn.log_z.chains import ChainPair
+from bayesknn.log_z import chains
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
@@ -267,13 +267,13 @@ def test_an_early_lead_over_a_doubtful_link_does_not_decide(seeds):
 def test_every_sweep_is_counted(monkeypatch, n_jobs):
     """Those of first looks, of searches and of warm-up too."""
     made = []
-    sweep = ChainPair._run
+    advance = chains._advance
 
-    def count(self, chain, n_records, at, n_warmup=0):
-        made.append(n_warmup + n_records * self.thin)
-        return sweep(self, chain, n_records, at, n_warmup)
+    def count(law, layers, weight, key, sweeps, window, labels, scratch, records):
+        made.append(sweeps.n_warmup + len(records.of_labels) * sweeps.thin)
+        advance(law, layers, weight, key, sweeps, window, labels, scratch, records)
 
-    monkeypatch.setattr(ChainPair, "_run", count)
+    monkeypatch.setattr(chains, "_advance", count)
     likelihood = CoherentLikelihood(*small_data(2))
     posterior = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, n_jobs=n_jobs)
     assert posterior.info["n_sweeps"] == sum(made)

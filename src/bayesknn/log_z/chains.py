@@ -10,8 +10,8 @@ k between which log Z is bridged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -173,9 +173,8 @@ class ChainPair:
         self.components = np.empty(0, np.int32) if components is None else components
         self.keys = seeds.generate_state(N_CHAINS + 1, np.uint64)
         self.labels = self._start(initial)
-        # The warm-up and a record, of each chain when it is run first.
-        self.n_warmup, self.n_sweeps = n_warmup, n_warmup + self.thin
-        self._first: dict[int, np.ndarray] = {}
+        # Of each chain: those before the first record, then all.
+        self.n_sweeps = n_warmup + self.thin
         shape = (N_CHAINS, 0, len(self.whole))
         self.of_labels, self.of_clusters = np.empty(shape), np.empty(shape)
         self.plain = np.empty((N_CHAINS, 0, 2))
@@ -215,9 +214,9 @@ class ChainPair:
         """Sweeps that each chain has made, with those before the first record."""
         return self.n_sweeps if self.n_records else 0
 
-    def advance(self, n_records: int, run_all: Callable[..., Iterable] = map) -> None:
+    def advance(self, n_records: int) -> None:
         """Add so many records to each chain, or a few more so that they fill batches."""
-        self.add(list(run_all(partial(self.run, n_records=n_records), range(N_CHAINS))))
+        self.add([self.run(chain, n_records) for chain in range(N_CHAINS)])
 
     def run(self, chain: int, n_records: int) -> tuple[np.ndarray, np.ndarray]:
         """Make the sweeps of one chain; chains may run at the same time, before :meth:`add`.
@@ -229,14 +228,9 @@ class ChainPair:
         plain : ndarray of shape (n_records, 2)
             Of the components: see :func:`_note_plain`.
         """
-        if chain not in self._first:
-            self._first[chain] = self._run(chain, 1, 0, self.n_warmup)[0]
-        return self._run(chain, -(-n_records // self.length) * self.length, self.n_sweeps)
-
-    def _run(
-        self, chain: int, n_records: int, sweep: int, n_warmup: int = 0
-    ) -> tuple[np.ndarray, np.ndarray]:
         model, setting = self.model, self.setting
+        n_records = -(-n_records // self.length) * self.length
+        sweep, n_warmup = (self.n_sweeps, 0) if self.n_records else (0, self.n_sweeps)
         weight, unit = model.unequal_weight, model.common_weight
         plain = np.empty((n_records if self.components.size else 0, 2))
         noted = np.empty((2, n_records, len(self.columns)))
@@ -261,6 +255,9 @@ class ChainPair:
         """Append what :meth:`run` returned for each chain to the records."""
         of_labels, of_clusters = np.stack([records for records, _ in chains], axis=1)
         self.n_sweeps += of_labels.shape[1] * self.thin
+        if self.n_records == 0:
+            # Constants near S / k; any do.
+            self._centre = of_labels.mean(axis=(0, 1)) / self.columns
         batches = average_reweighted(
             of_labels, of_clusters, self.columns, self._centre, self._own, self.beta,
             of_labels.shape[1] // self.length,
@@ -272,12 +269,6 @@ class ChainPair:
         plain = np.stack([plain for _, plain in chains])
         self.plain = np.concatenate([self.plain, plain], axis=1)
         self.__dict__.pop("reweighted", None)
-
-    @cached_property
-    def _centre(self) -> np.ndarray:
-        """Constants near S / k; any do."""
-        first = [self._first[chain][0, 0] for chain in range(N_CHAINS)]
-        return np.mean(first, axis=0) / self.columns
 
     @property
     def _own(self) -> int:
@@ -317,10 +308,10 @@ class ChainPair:
         noise[0] = 0.0
         return noise * self.model.weights.max()
 
-    def reweighted_distances(self, ks: np.ndarray) -> np.ndarray:
-        """Return the variance of D from the own k to others, of which all records were kept."""
+    def distance(self, k: int) -> float:
+        """Return the variance of D from the own k to another at the same beta."""
         own = self.series(self.k) / self.k
-        return np.array([(self.beta * (self.series(k) / k - own)).var() for k in ks.tolist()])
+        return float((self.beta * (self.series(k) / k - own)).var())
 
     @property
     def memory(self) -> float:

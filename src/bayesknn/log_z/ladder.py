@@ -2,7 +2,8 @@
 
 ``log Z(0) = n log G``, and at the far end log Z is known again. Pairs of chains stand between, near
 enough to each other that log Z can be bridged. What the bridges miss at the far end is the closure
-error, and is spread over them in proportion to their variances: that is least squares.
+error, and is spread over them in proportion to their variances: that is least squares. At one beta
+alone E[S] / k, the slope of log Z, is integrated from 0, and no far end is needed.
 
 At the far end most components of the graph have one class. Call a labelling plain if every
 connected component of the graph of k has. The plain labellings weigh
@@ -26,6 +27,7 @@ bias it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -43,27 +45,34 @@ from bayesknn.log_z.resampling import N_REPLICATES, find_error, join
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel
 
-# Pilots stand on a lattice of which so many places reach beta_max; each k starts with so few.
+# Pilots stand on a lattice of which so many places reach beta_max, finer than any will be needed;
+# each k starts with so few, and has so many at most: time against steps that do not overlap.
 _COARSE = 8
 TOP = _COARSE * 2**9
 _MAX_PILOTS = 200
-# How noisy a record of P(plain) may be, as log(1 + relative variance).
+# How noisy a record of P(plain) may be, as log(1 + relative variance): more is a shorter path with
+# a noisier end.
 _MAX_LOG_SPREAD = 0.7
 # Phases are told apart by the agreement with so many nearest neighbours: that of all would take
 # longer than the sweep.
 _WINDOW_RANK = 16
 # Where S lies at a transition, as quantiles of what is seen: phases are divided in the middle.
 _PHASES = (0.02, 0.98)
-# A phase whose share of Z is exp(-14) is nothing; pairs within one stand two deviations apart.
+# A phase whose share of Z is exp(-14) is nothing; pairs within one stand two deviations apart: more
+# of both is fewer pairs that overlap less.
 _DEPTH, _SPACING = 14.0, 2.0
-# Sweeps of a batch, and batches of each chain in a first run.
+# Sweeps of a batch, in memories and at least, and batches of each chain in a first run: short
+# batches show too little error, few of them show it badly.
 _MEMORIES_PER_BATCH, _MIN_BATCH_SWEEPS, _FIRST_BATCHES = 10.0, 24, 12
+# Sweeps from one record to the next, at most: so that a first run of slow chains has an end.
 _MAX_THIN = 256
 # No count grows by more than this at once, since noise may not be known well yet.
 _MAX_GROWTH, _MAX_RECORDS = 8.0, 200_000
 # The path from beta = 0 to a given pair: its first steps, and sweeps of each chain at least.
+# Shorter steps cost sweeps, longer ones may pass over a bend.
 _FIRST_STEP, _PATH_SWEEPS = 0.25, 64
-# Share of the allowed error that the step from a ladder to the k between may take.
+# Share of the allowed error that the step from a ladder to the k between may take: longer runs of
+# some pairs against fewer of the others.
 _LINK_SHARE = 0.6
 
 
@@ -143,10 +152,9 @@ class Ladder:
         model = self.simulation.model
         start = model.n_points * np.log(model.n_classes)
         rises = [self._bridge(branch) for branch in self.branches]
-        end = log_z_from_plain(self.branches[-1][-1].pair)
+        missing = self._find_missing(rises[-1])
         if self.has_transition:
-            return [start + rises[0], end[:, None] + rises[1] - rises[1][:, -1:]]
-        missing = end - start - rises[0][:, -1]
+            return [start + rises[0], start + missing[:, None] + rises[1]]
         variances = np.append(self._variances(self.branches[0]), self._end_variance())
         shares = (np.cumsum(variances) - variances / 2)[:-1] / variances.sum()
         shares[0] = 0.0
@@ -168,10 +176,14 @@ class Ladder:
         """Return what the bridges miss at the far end in standard errors; NaN at a transition."""
         if self.has_transition:
             return float("nan")
-        branch, model = self.branches[0], self.simulation.model
-        missing = log_z_from_plain(branch[-1].pair) - self._bridge(branch)[:, -1]
-        missing = missing - model.n_points * np.log(model.n_classes)
+        missing = self._find_missing(self._bridge(self.branches[0]))
         return float(missing[0] / max(find_error(missing), 1e-12))
+
+    def _find_missing(self, rises: np.ndarray) -> np.ndarray:
+        """Return what the last branch misses at the far end if it begins at log Z(0)."""
+        model = self.simulation.model
+        end = log_z_from_plain(self.branches[-1][-1].pair)
+        return end - rises[:, -1] - model.n_points * np.log(model.n_classes)
 
     def curve(self) -> Curve | Coexistence:
         """Return log Z of every column, of leading shape (n_replicates, n_columns)."""
@@ -209,12 +221,9 @@ class Ladder:
         curve = self.curve()
         for branch in self.branches:
             betas = np.array([rung.pair.beta for rung in branch])
-            limits = np.minimum.reduce(
-                [allowed(betas), *(allowed((betas[1:] + betas[:-1]) / 2)[at] for at in (
-                    np.maximum(np.arange(len(betas)) - 1, 0),
-                    np.minimum(np.arange(len(betas)), len(betas) - 2),
-                ))]
-            )  # fmt: skip
+            limits, between = allowed(betas), allowed((betas[1:] + betas[:-1]) / 2)
+            limits[1:] = np.minimum(limits[1:], between)
+            limits[:-1] = np.minimum(limits[:-1], between)
             matters = np.flatnonzero(np.isfinite(limits))
             if len(matters) == 0:
                 continue
@@ -481,14 +490,34 @@ def log_z_at(
     )  # fmt: skip
     if found is not None:
         return found
-    pilots = place_pilots(simulation, pair.k, pair.k, beta_max)
+    _, curve = climb(
+        simulation, k, beta_max, max_sweeps, lambda curve, beta: np.full(beta.shape, tolerance)
+    )
+    return curve(np.array([pair.beta]))[:, 0]
+
+
+def climb(
+    simulation: Simulation,
+    k: int,
+    beta_max: float,
+    max_sweeps: float,
+    allow: Callable[[Curve | Coexistence, np.ndarray], np.ndarray],
+) -> tuple[Ladder, Curve | Coexistence]:
+    """Run a ladder at one k, divided in two where chains are slow, and return its curve too.
+
+    Until the errors are what ``allow(curve, beta)`` says, or about ``max_sweeps`` are made.
+    """
+    pilots = place_pilots(simulation, k, k, beta_max)
     before = simulation.n_sweeps
-    ladder = Ladder(simulation, pilots, [pair.k], beta_max, max_sweeps, divide=True)
+    ladder = Ladder(simulation, pilots, [k], beta_max, max_sweeps, divide=True)
     work = ladder.first_work()
-    while work and simulation.n_sweeps - before < max_sweeps:
+    while work:
         simulation.advance(work)
-        work = ladder.plan(lambda beta: np.full(beta.shape, tolerance))
-    return ladder.curve().select((slice(None), 0))(np.array([pair.beta]))[:, 0]
+        curve = ladder.curve().select((slice(None), 0))
+        if simulation.n_sweeps - before > max_sweeps:
+            break
+        work = ladder.plan(partial(allow, curve))
+    return ladder, curve
 
 
 def _name(beta: float) -> int:

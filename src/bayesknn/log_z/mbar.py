@@ -30,10 +30,11 @@ from scipy.special import logsumexp
 from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.log_z.resampling import N_REPLICATES
 
-# How far in beta a shift of S counts: longer lets its noise grow where labels are frozen, shorter
-# leaves the noise of S where they are not.
-_REACH = 1.0
-# Newton's method ends where no f moves by more; it has so many steps.
+# Where labels freeze, E[S] changes over about one unit of beta: so far a shift of S counts. Longer
+# lets its noise grow where they are frozen, shorter leaves the noise of S where they are not.
+REACH = 1.0
+# Newton's method ends where no f moves by more, which is nothing beside an error; from a start far
+# away it takes some dozens of steps.
 _CLOSE, _MAX_STEPS = 1e-6, 100
 
 
@@ -97,7 +98,7 @@ def combine(
     def move(shifts: np.ndarray, at: int) -> np.ndarray:
         """Return what shifts of S at some chains do to log weights beside that of their own."""
         moves = weigh(shifts)
-        near = _REACH / np.maximum(np.abs(betas - betas[at]), _REACH)
+        near = REACH / np.maximum(np.abs(betas - betas[at]), REACH)
         return near * (moves - moves[:, [at]])
 
     records = [pair.of_labels.reshape(-1, len(ks)) for pair in pairs]

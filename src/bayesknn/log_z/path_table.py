@@ -386,8 +386,7 @@ def _find_next(pilots: dict[int, Pilot], k: int) -> int:
         if place <= TOP:
             pair = pilot.pair
             columns = pair.columns[pair.columns >= k]
-            means = pair.reweighted_distances(columns)
-            distances.append(means)
+            distances.append([pair.distance(k) for k in columns.tolist()])
     is_near = np.minimum.accumulate(np.max(distances, axis=0) <= _MAX_DISTANCE)
     return k + max(1, int(np.count_nonzero(is_near)) - 1)
 

@@ -92,24 +92,14 @@ class Simulation:
             return result
 
         arguments = list(arguments)
-        # One alone leaves the threads to what it calls.
-        if self.pool is None or len(arguments) == 1:
+        # One alone leaves the threads to what it calls; what is called in a thread makes no others.
+        if self.pool is None or self._is_busy or len(arguments) == 1:
             return [call(argument) for argument in arguments]
         self._is_busy = True
         try:
             return list(self.pool.map(call, arguments))
         finally:
             self._is_busy = False
-
-    def run(self, pair: ChainPair, n_records: int) -> None:
-        """Add so many records to a pair: both chains at once, unless the threads are busy."""
-        before = pair.n_made
-        pair.advance(n_records, map if self.pool is None or self._is_busy else self.pool.map)
-        self._count(pair, before)
-
-    def _count(self, pair: ChainPair, before: int) -> None:
-        with self._count_lock:
-            self.n_sweeps += N_CHAINS * (pair.n_made - before)
 
     def pair(
         self,
@@ -137,7 +127,7 @@ class Simulation:
             most = max(most, 2 * _MIN_PILOT_SWEEPS)
         n_records = max(int(np.ceil(_PILOT_SWEEPS / pair.thin)), 16)
         while True:
-            self.run(pair, n_records)
+            self.advance([(pair, n_records)])
             memory, n_sweeps = pair.memory, pair.n_records * pair.thin
             is_split = pair.is_split
             is_slow = is_split or n_sweeps < _PILOT_MEMORIES * memory
@@ -157,4 +147,5 @@ class Simulation:
         for at, (pair, _) in enumerate(work):
             before = pair.n_made
             pair.add(done[N_CHAINS * at : N_CHAINS * (at + 1)])
-            self._count(pair, before)
+            with self._count_lock:
+                self.n_sweeps += N_CHAINS * (pair.n_made - before)

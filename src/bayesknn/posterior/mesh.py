@@ -21,11 +21,11 @@ from scipy.special import logsumexp, softmax
 
 from bayesknn._utils.random import Purpose
 from bayesknn.log_z.chains import N_CHAINS, WARMUP, ChainPair, Setting, find_inflation
-from bayesknn.log_z.mbar import Sampled, combine
+from bayesknn.log_z.mbar import REACH, Sampled, combine
 from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model.integration import place_nodes
-from bayesknn.posterior.race import BEHIND, MAX_REACH, Division, Look
+from bayesknn.posterior.race import BEHIND, Division, Look
 from bayesknn.posterior.ridge_target import LogPosterior, Profile
 
 # Recorded sweeps of chains before the first judgement, and where k hardly matters: more make first
@@ -34,25 +34,27 @@ _SWEEPS, _FEW_SWEEPS = 192, 64
 # Sweeps of a batch, at least, and in memories of the chain; batches of each chain, at least. Short
 # batches show too little error, few of them show it badly.
 _MIN_BATCH_SWEEPS, _MEMORIES_PER_BATCH, _FEWEST_BATCHES = 12, 6.0, 8
-# Share of all sweeps that first runs may take.
+# Share of all sweeps that first runs may take, where batches as long as slow chains need would take
+# more: errors that are known badly against rounds that cannot be made.
 _FIRST_SHARE = 1 / 3
 # In posterior standard deviations of beta: how far from the ridge chains stand, how far apart the
 # nodes of a curve of log Z are, and how far out they go. Wider is less work and rests on fewer
 # draws in between.
 _ASIDE, _STEP, _OUT = 1.3, 0.7, 4.2
 # Variance of the difference of log weights up to which two chains need no other between them, and
-# how many there may be.
+# how many there may be: fewer chains against draws that do not overlap.
 _MAX_VARIANCE, _MAX_PARTS = 4.0, 16
-# Posterior mass rests on few independent draws if there are fewer than this, and so much may.
+# Posterior mass rests on few independent draws if there are fewer than this, and so much may: fewer
+# chains against an error that is itself not known.
 _FEW_DRAWS, _LITTLE = 20.0, 2e-3
 # Depth in log posterior at which the curve of a k may end, and by which a k may be behind before it
-# is not worked on any more: a thousandth.
+# is not worked on any more: a thousandth of the mass is left out or known less well.
 _DEPTH = 7.0
 # Chains stop when their errors look small, which is more often than not when they look too small.
 _STOPPING = 1.05
 # Growth of the records from one round to the next: less costs rounds, more overshoots.
 _GROWTH = (0.25, 3.0)
-# Rounds of growth, and of adding chains, at most.
+# Rounds of growth, and of adding chains, at most: an end where errors do not fall as they should.
 _MAX_ROUNDS, _MAX_TURNS = 12, 10
 
 
@@ -326,7 +328,7 @@ def _add_nodes(
     steps = np.diff(nodes)
     bends = np.diff(np.diff(log_z) / steps) / ((steps[1:] + steps[:-1]) / 2)
     sds = 1 / np.sqrt(np.maximum(bends, 1e-12))
-    sds = np.minimum(np.concatenate([sds[:1], sds, sds[-1:]]), MAX_REACH)
+    sds = np.minimum(np.concatenate([sds[:1], sds, sds[-1:]]), REACH)
     wide = steps > np.minimum(sds[1:], sds[:-1])
     wide &= matters[1:] | matters[:-1]
     more = [nodes, nodes[:-1][wide] + steps[wide] / 2]

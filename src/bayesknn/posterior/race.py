@@ -29,7 +29,8 @@ from bayesknn._utils.random import Purpose
 from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, bridge
 from bayesknn.log_z.chains import ChainPair, Setting, Window
 from bayesknn.log_z.curve import Coexistence, Curve
-from bayesknn.log_z.ladder import Ladder, log_z_from_zero, place_pilots
+from bayesknn.log_z.ladder import climb, log_z_from_zero
+from bayesknn.log_z.mbar import REACH
 from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
@@ -43,21 +44,17 @@ _COARSE_RATIO = 1.35
 # against fewer draws in between.
 _MAX_APART = 2.0
 # Steps of the search for the ridge: records taken at each after so many sweeps, steps at most and
-# how long. A search that ends early costs a pilot.
+# how long. A search that ends too early costs a pilot, which is some ten times as long as a step.
 _SEARCH, _SETTLE, _MAX_SEARCH, _MAX_STEP = 8, 10, 16, 0.5
 # A pilot further from the ridge than this, in posterior standard deviations and in beta, is made
-# anew, so often at most.
+# anew, so often at most: pilots against parabolas of log Z that reach too far.
 _NEAR, _CLOSE, _MAX_TURNS = 2.0, 0.03, 8
-# Where labels freeze, E[S] changes over about one unit of beta.
-MAX_REACH = 1.0
 # Of log Z at the k that the others are compared with, the error that will do, and the sweeps that
-# may be made for it.
+# may be made for it: sweeps against k that are kept because nothing excludes them.
 _ROUGH, _MAX_SWEEPS = 1.0, 4e4
-# A ladder has some dozens of pairs: the share of all sweeps that it may take.
+# Share of all sweeps that a ladder may take, which has some dozens of pairs: what one phase weighs
+# beside the other against all else.
 _LADDER_SHARE = 1 / 8
-# Looks in phases that turn out to be off the ridge are moved, by so much at most and then by half
-# of it.
-_MAX_MOVE = 0.12
 
 
 class Look(NamedTuple):
@@ -78,7 +75,7 @@ class Look(NamedTuple):
     pilots: tuple[Pilot, ...]
     top: float
     error: float
-    sd: float = MAX_REACH
+    sd: float = REACH
     behind: float = 0.0
 
     @property
@@ -157,8 +154,6 @@ class Standing(NamedTuple):
     looks : list of Look
     score : ndarray of shape (n_replicates, n_k)
         The log posterior of each k, up to a constant.
-    masses : ndarray of shape (n_replicates, n_k)
-        The same but for log Z of the first phase at its pilot.
     heights : ndarray of shape (n_phases, n_replicates, n_k)
         log Z of each phase at the pilots, up to a common constant.
     doubt : ndarray of shape (n_k,)
@@ -169,7 +164,6 @@ class Standing(NamedTuple):
 
     looks: list[Look]
     score: np.ndarray
-    masses: np.ndarray
     heights: np.ndarray
     doubt: np.ndarray
     tops: np.ndarray
@@ -204,7 +198,9 @@ class Race:
         self.guesses = np.ones(len(self.ks))
         self.looks: dict[int, Look] = {}
         self.division: Division | None = None
-        self._may_divide, self._reach, self._stage = True, _MAX_MOVE, 0
+        self._may_divide, self._stage = True, 0
+        # Looks in phases that are off the ridge are moved by so much at most, then by half of it.
+        self._reach = 4 * _CLOSE
         # Bridges by the names of their pairs, and log Z itself by k.
         self._bridges: dict[tuple[int, int], Step] = {}
         self._log_z: dict[int, np.ndarray | None] = {}
@@ -263,7 +259,7 @@ class Race:
             mean, variance = pilot.pair.moments()
             sd = float(1 / np.sqrt(max(variance[0], 1e-12)))
             step = target.find_step(k, beta, mean[0], 1 / sd**2)
-            reach = min(max(3 * sd, _CLOSE), MAX_REACH)
+            reach = min(max(3 * sd, _CLOSE), REACH)
             top = float(np.clip(beta + np.clip(step, -reach, reach), *target.limits[k]))
             is_near = abs(step) < max(_NEAR * sd, _CLOSE)
             if pilot.is_split or is_near or abs(top - beta) < sd / 4:
@@ -291,13 +287,15 @@ class Race:
             tied = self.looks[self.division.pairs[0].k]
             pairs = [pilot.pair for pilot in tied.pilots]
             heights = self.division.tie(self.ks, pairs, heights)
-        masses, tops, sds = np.empty(heights.shape[1:]), np.empty(len(looks)), np.empty(len(looks))
+        score, tops, sds = -heights[0], np.empty(len(looks)), np.empty(len(looks))
         for at, look in enumerate(looks):
             profile = look.profile(self.target, heights[:, :, at] - heights[0, :, at])
-            masses[:, at] = profile.log_total()
-            tops[at] = look.top if self.division is None else profile.find_top()
-            sds[at] = min(profile.find_sd(), MAX_REACH)
-        return Standing(looks, masses - heights[0], masses, heights, add_up_doubt(paths), tops, sds)
+            log_mass, tops[at], sd = profile.summarise()
+            score[:, at] += log_mass
+            if self.division is None:
+                tops[at] = look.top
+            sds[at] = min(sd, REACH)
+        return Standing(looks, score, heights, add_up_doubt(paths), tops, sds)
 
     def _move(self, stand: Standing) -> bool:
         """Look again at k whose phases were seen too far from where they weigh the same."""
@@ -373,7 +371,7 @@ class Race:
             log_z = self._find_log_z(stand.looks[top].pair)
             if log_z is None:
                 continue
-            absolute = score + (stand.masses[:, top] - log_z - stand.score[:, top])[:, None]
+            absolute = score + (stand.heights[0, :, top] - log_z)[:, None]
             error = 4 * find_error(absolute) + np.abs(stand.doubt[stretch] - stand.doubt[top])
             most[stretch] = np.minimum(most[stretch], absolute[0] + error)
             at = int(np.argmax(absolute[0] - error))
@@ -419,7 +417,7 @@ def find_ridge(
         pair = simulation.pair(
             Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE
         )
-        simulation.run(pair, _SEARCH)
+        simulation.advance([(pair, _SEARCH)])
         mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
         margin = 0.5 / np.sqrt(variance)
         step = target.find_step(k, beta, mean, variance)
@@ -471,21 +469,17 @@ def _divide(
     best : float
         A lower bound on the log posterior of this k.
     """
-    k, most = look.k, _LADDER_SHARE * max_sweeps
-    pilots = place_pilots(simulation, k, k, target.beta_max)
-    before = simulation.n_sweeps
-    ladder = Ladder(simulation, pilots, [k], target.beta_max, most, divide=True)
-    work = ladder.first_work()
-    while work:
-        simulation.advance(work)
-        curve = ladder.curve().select((slice(None), 0))
-        edges = target.place_edges(k, look.top, look.error)
-        profile = Profile(target, k, partial(_read_curve, curve), edges)
-        panels = profile.find_panels()
-        if simulation.n_sweeps - before > most:
-            break
-        work = ladder.plan(partial(_allow_within, panels[0], panels[-1]))
-    total, top = profile.log_total(), profile.find_top()
+    edges = target.place_edges(look.k, look.top, look.error)
+
+    def weigh(curve: Curve | Coexistence) -> Profile:
+        return Profile(target, look.k, lambda beta, rows: curve.select(rows)(beta), edges)
+
+    def allow(curve: Curve | Coexistence, beta: np.ndarray) -> np.ndarray:
+        panels = weigh(curve).find_panels()
+        return np.where((beta >= panels[0]) & (beta <= panels[-1]), _ROUGH, np.inf)
+
+    ladder, curve = climb(simulation, look.k, target.beta_max, _LADDER_SHARE * max_sweeps, allow)
+    total, top, _ = weigh(curve).summarise()
     best = float(total[0] - 4 * find_error(total))
     if isinstance(curve, Curve):
         return None, best
@@ -497,14 +491,6 @@ def _divide(
         pairs.append(rungs[at].pair)
         log_z.append(part.values[:, at])
     return Division(tuple(pair.window for pair in pairs), tuple(pairs), np.array(log_z)), best
-
-
-def _read_curve(curve: Curve | Coexistence, beta: np.ndarray, rows: slice) -> np.ndarray:
-    return curve.select(rows)(beta)
-
-
-def _allow_within(low: float, high: float, beta: np.ndarray) -> np.ndarray:
-    return np.where((beta >= low) & (beta <= high), _ROUGH, np.inf)
 
 
 def bound_posterior(target: LogPosterior, k: int) -> float:
@@ -528,15 +514,15 @@ def bound_posterior(target: LogPosterior, k: int) -> float:
 
 def find_sd(pair: ChainPair) -> float:
     """Return the posterior standard deviation of beta at the pair's k if the prior is flat."""
-    return min(float(pair.k / np.sqrt(max(pair.variance(pair.k), 1e-12))), MAX_REACH)
+    return min(float(pair.k / np.sqrt(max(pair.variance(pair.k), 1e-12))), REACH)
 
 
 def _distance(before: Look, after: Look) -> float:
     """Return the variance of D from the k of one look to that of the next, at the same beta."""
-    ks = (before.k, after.k)
     return max(
-        float((pair.beta * (pair.series(ks[1]) / ks[1] - pair.series(ks[0]) / ks[0])).var())
-        for pair in (pilot.pair for look in (before, after) for pilot in look.pilots)
+        pilot.pair.distance(other.k)
+        for look, other in ((before, after), (after, before))
+        for pilot in look.pilots
     )
 
 

@@ -63,7 +63,7 @@ class LogPosterior:
             return ((at - beta) * (mean + (at - beta) / 2 * variance))[None]
 
         edges = self.place_edges(k, beta + newton, 1 / np.sqrt(variance))
-        return Profile(self, k, log_z, edges).find_top() - beta
+        return Profile(self, k, log_z, edges).summarise()[1] - beta
 
     def is_product(self) -> bool:
         """Whether the prior of beta is the same at every k, so that neighbours are alike."""
@@ -100,17 +100,11 @@ class Profile(NamedTuple):
         """Return the log masses at the nodes of panels in each replicate."""
         return integrate(self.log_posterior, panels)[1]
 
-    def log_total(self) -> np.ndarray:
-        """Return the log of the posterior's mass at k in every replicate, up to a constant."""
-        return logsumexp(self.weigh(self.find_panels()), axis=1)
-
-    def find_top(self) -> float:
-        """Return where the posterior of beta is largest."""
-        nodes, _ = place_nodes(self.find_panels())
-        return float(nodes[np.argmax(self.log_posterior(nodes, slice(1))[0])])
-
-    def find_sd(self) -> float:
-        """Return the standard deviation of beta."""
-        panels = self.find_panels()
-        nodes, masses = place_nodes(panels)[0], softmax(self.weigh(panels)[0])
-        return float(np.sqrt(masses @ (nodes - masses @ nodes) ** 2))
+    def summarise(self) -> tuple[np.ndarray, float, float]:
+        """Return the log of the mass at k in every replicate, and top and spread of beta."""
+        nodes, widths = place_nodes(self.find_panels())
+        log_masses = self.log_posterior(nodes) + np.log(widths)
+        masses = softmax(log_masses[0])
+        top = float(nodes[np.argmax(masses / widths)])
+        sd = float(np.sqrt(masses @ (nodes - masses @ nodes) ** 2))
+        return logsumexp(log_masses, axis=1), top, sd

@@ -50,6 +50,22 @@ class Trees(NamedTuple):
     values: np.ndarray
 
 
+class Bins(NamedTuple):
+    """Points as the bins that their coordinates are in.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n, p), dtype uint8
+    n_cuts : ndarray of shape (p,), dtype int64
+    places : ndarray of shape (p, 255)
+        Where each coordinate is cut: bin b ends at place b.
+    """
+
+    codes: np.ndarray
+    n_cuts: np.ndarray
+    places: np.ndarray
+
+
 def grow_trees(
     points: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_classes: int, n_rounds: int
 ) -> tuple[np.ndarray, Trees, np.ndarray]:
@@ -72,19 +88,14 @@ def grow_trees(
     """
     shares = np.bincount(labels, weights, n_classes) / weights.sum()
     start = np.log(shares[1:] / shares[:1]) if n_classes == 2 else np.log(shares)
-    cuts = [_choose_cuts(column, weights) for column in points.T]
-    bins = np.array([np.searchsorted(c, x) for c, x in zip(cuts, points.T, strict=True)], np.uint8)
-    places = np.zeros((len(cuts), _MAX_BINS))
-    for j, own in enumerate(cuts):
-        places[j, : len(own)] = own
-    n_cuts = np.array([len(own) for own in cuts])
+    bins = _sort_into_bins(points, weights)
     shape = n_rounds * len(start), 2 * _MAX_LEAVES - 1
     trees = Trees(
         np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape)
     )
-    gains = np.zeros(len(cuts))
+    gains = np.zeros(points.shape[1])
     raw = np.tile(start[:, None], len(labels))
-    _boost(bins, n_cuts, places, labels.astype(np.int64), weights, raw, trees, gains)
+    _boost(bins, labels.astype(np.int64), weights, raw, trees, gains)
     return start, trees, gains
 
 
@@ -108,6 +119,16 @@ def check_trees(trees: Trees, n_coordinates: int) -> int:
     return n_trees
 
 
+def _sort_into_bins(points: np.ndarray, weights: np.ndarray) -> Bins:
+    cuts = [_choose_cuts(column, weights) for column in points.T]
+    codes = np.empty(points.shape, np.uint8)
+    places = np.zeros((len(cuts), _MAX_BINS))
+    for j, own in enumerate(cuts):
+        codes[:, j] = np.searchsorted(own, points[:, j])
+        places[j, : len(own)] = own
+    return Bins(codes, np.array([len(own) for own in cuts]), places)
+
+
 def _choose_cuts(column: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return places between the values, as many as bins can tell apart, at equal shares."""
     values, group = np.unique(column, return_inverse=True)
@@ -120,23 +141,22 @@ def _choose_cuts(column: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def _boost(bins, n_cuts, places, labels, weights, raw, trees, gains):
+def _boost(bins, labels, weights, raw, trees, gains):
     """Fill the trees; raw holds the log odds (n_outputs, n), which follow them."""
     n_outputs, n = raw.shape
-    gradient, hessian = np.empty((n_outputs, n)), np.empty((n_outputs, n))
+    # Gradient, hessian and weight of a row side by side: they are fetched together.
+    terms = np.empty((n_outputs, n, 3))
+    sums = np.empty((bins.codes.shape[1], 256, 3))
     rows = np.arange(n)
     for t in range(trees.values.shape[0]):
         output = t % n_outputs
         if output == 0:
-            _differentiate(raw, labels, weights, gradient, hessian)
-        _grow(
-            bins, n_cuts, places, gradient[output], hessian[output], weights, rows, raw[output],
-            trees.features[t], trees.cuts[t], trees.children[t], trees.values[t], gains,
-        )  # fmt: skip
+            _differentiate(raw, labels, weights, terms)
+        _grow(bins, terms[output], rows, raw[output], trees, t, sums, gains)
 
 
 @kernel
-def _differentiate(raw, labels, weights, gradient, hessian):
+def _differentiate(raw, labels, weights, terms):
     n_outputs, n = raw.shape
     for i in range(n):
         top = 0.0 if n_outputs == 1 else raw[:, i].max()
@@ -146,47 +166,45 @@ def _differentiate(raw, labels, weights, gradient, hessian):
         for g in range(n_outputs):
             p = np.exp(raw[g, i] - top) / total
             is_true = labels[i] == (1 if n_outputs == 1 else g)
-            gradient[g, i] = weights[i] * (p - is_true)
-            hessian[g, i] = weights[i] * p * (1.0 - p)
+            terms[g, i, 0] = weights[i] * (p - is_true)
+            terms[g, i, 1] = weights[i] * p * (1.0 - p)
+            terms[g, i, 2] = weights[i]
 
 
 @kernel
-def _grow(
-    bins, n_cuts, places, gradient, hessian, weights, rows, raw,
-    features, cuts, children, values, gains,
-):  # fmt: skip
-    """Grow one tree, the best leaf first, and add its values to the log odds."""
+def _grow(bins, terms, rows, raw, trees, t, sums, gains):
+    """Grow tree t, the best leaf first, and add its values to the log odds."""
+    features, cuts, children, values = (
+        trees.features[t], trees.cuts[t], trees.children[t], trees.values[t],
+    )  # fmt: skip
     starts = np.zeros(values.shape[0], np.int64)
     stops = np.zeros(values.shape[0], np.int64)
     best = np.zeros(values.shape[0])
     bin_of = np.zeros(values.shape[0], np.int64)
     stops[0] = rows.shape[0]
     n_nodes = 1
-    best[0], features[0], bin_of[0] = _find_cut(bins, n_cuts, rows, gradient, hessian, weights)
+    best[0], features[0], bin_of[0] = _find_cut(bins, rows, terms, sums)
     while n_nodes < values.shape[0]:
         node = np.argmax(best)
         if best[node] <= 0.0:
             break
         gains[features[node]] += best[node]
-        cuts[node] = places[features[node], bin_of[node]]
+        cuts[node] = bins.places[features[node], bin_of[node]]
         children[node] = n_nodes
         segment = rows[starts[node] : stops[node]]
-        middle = starts[node] + _part(bins[features[node]], bin_of[node], segment)
+        middle = starts[node] + _part(bins.codes, features[node], bin_of[node], segment)
         starts[n_nodes], stops[n_nodes] = starts[node], middle
         starts[n_nodes + 1], stops[n_nodes + 1] = middle, stops[node]
         best[node] = 0.0
-        for child in range(n_nodes, n_nodes + 2):
-            own = rows[starts[child] : stops[child]]
-            found = _find_cut(bins, n_cuts, own, gradient, hessian, weights)
-            best[child], features[child], bin_of[child] = found
         n_nodes += 2
+        if n_nodes < values.shape[0]:
+            for child in range(n_nodes - 2, n_nodes):
+                own = rows[starts[child] : stops[child]]
+                best[child], features[child], bin_of[child] = _find_cut(bins, own, terms, sums)
     for node in range(n_nodes):
         if children[node] == 0:
             own = rows[starts[node] : stops[node]]
-            slope = curve = 0.0
-            for i in own:
-                slope += gradient[i]
-                curve += hessian[i]
+            slope, curve, _ = _add_terms(terms, own)
             values[node] = -_RATE * slope / (curve + _RIDGE)
             for i in own:
                 raw[i] += values[node]
@@ -194,31 +212,30 @@ def _grow(
 
 
 @kernel
-def _find_cut(bins, n_cuts, rows, gradient, hessian, weights):
-    """Return gain, coordinate and bin of the best cut; no gain if there is none."""
+def _add_terms(terms, rows):
     slope = curve = size = 0.0
     for i in rows:
-        slope += gradient[i]
-        curve += hessian[i]
-        size += weights[i]
-    before = slope * slope / (curve + _RIDGE)
+        slope += terms[i, 0]
+        curve += terms[i, 1]
+        size += terms[i, 2]
+    return slope, curve, size
+
+
+@kernel
+def _find_cut(bins, rows, terms, sums):
+    """Return gain, coordinate and bin of the best cut; no gain if there is none."""
+    slope, curve, size = _add_terms(terms, rows)
     best, feature, place = 0.0, 0, 0
     if size < 2 * _LEAST_ROWS:
         return best, feature, place
-    sums = np.empty((256, 3))
-    for j in range(bins.shape[0]):
-        own = bins[j]
-        sums[: n_cuts[j] + 1] = 0.0
-        for i in rows:
-            cell = sums[own[i]]
-            cell[0] += gradient[i]
-            cell[1] += hessian[i]
-            cell[2] += weights[i]
+    _fill_bins(bins, rows, terms, sums)
+    before = slope * slope / (curve + _RIDGE)
+    for j in range(sums.shape[0]):
         left_slope = left_curve = left_size = 0.0
-        for b in range(n_cuts[j]):
-            left_slope += sums[b, 0]
-            left_curve += sums[b, 1]
-            left_size += sums[b, 2]
+        for b in range(bins.n_cuts[j]):
+            left_slope += sums[j, b, 0]
+            left_curve += sums[j, b, 1]
+            left_size += sums[j, b, 2]
             right_curve = curve - left_curve
             if left_size < _LEAST_ROWS or left_curve < _LEAST_HESSIAN:
                 continue
@@ -233,11 +250,27 @@ def _find_cut(bins, n_cuts, rows, gradient, hessian, weights):
 
 
 @kernel
-def _part(own, place, rows):
+def _fill_bins(bins, rows, terms, sums):
+    """Add up the terms of the rows in each bin of each coordinate."""
+    codes = bins.codes
+    for j in range(sums.shape[0]):
+        sums[j, : bins.n_cuts[j] + 1] = 0.0
+    for row in rows:
+        i = np.uint64(row)
+        slope, curve, weight = terms[i, 0], terms[i, 1], terms[i, 2]
+        for j in range(np.uint64(sums.shape[0])):
+            b = codes[i, j]
+            sums[j, b, 0] += slope
+            sums[j, b, 1] += curve
+            sums[j, b, 2] += weight
+
+
+@kernel
+def _part(codes, feature, place, rows):
     """Put the rows of bins up to a place first, and return how many they are."""
     first, last = 0, rows.shape[0] - 1
     while first <= last:
-        if own[rows[first]] <= place:
+        if codes[rows[first], feature] <= place:
             first += 1
         else:
             rows[first], rows[last] = rows[last], rows[first]

@@ -705,7 +705,7 @@ class BayesianKNeighborsClassifier(
             self.log_evidence_ = route.grid.log_evidence
             self.log_evidence_error_ = route.grid.log_evidence_error
         self.diagnostics_: dict[str, Any] = {"likelihood": self.likelihood, **route.report}
-        self.diagnostics_["search"], doubts = describe_search(self.graph_)
+        self.diagnostics_["search"], doubts = describe_search(self.graph_.index)
         self.diagnostics_["warnings"] += [*_doubt_leave_one_out(effective, route), *doubts]
         self._count_ties()
 

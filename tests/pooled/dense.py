@@ -103,12 +103,8 @@ def tricube(u):
     return np.maximum(1 - u**3, 0) ** 3
 
 
-def features(Z, y, n_classes, ks, z, norm="euclidean"):
-    """(len(ks), m, n_classes, 2) features of new points z."""
-    D = cdist(Z, Z, norm)
-    np.fill_diagonal(D, np.inf)
-    own = np.sort(D, axis=1)
-    epsilon = 1e-3 * np.median(own[:, :5])
+def features(Z, y, n_classes, ks, z, reach, epsilon, norm="euclidean"):
+    """(len(ks), m, n_classes, 2) features of new points z, reach by left_out_features."""
     Y = np.eye(n_classes)[y]
     d = cdist(z, Z, norm)
     near = np.sort(d, axis=1)
@@ -116,7 +112,7 @@ def features(Z, y, n_classes, ks, z, norm="euclidean"):
     is_listed = d <= near[:, [ks[-1]]]
     found = np.empty((len(ks), len(d), n_classes, 2))
     for t, k in enumerate(ks):
-        v = tricube(d / near[:, [k]]) + is_listed * tricube(d / own[:, k - 1])
+        v = tricube(d / near[:, [k]]) + is_listed * tricube(d / reach[:, t])
         found[t, :, :, 0] = np.log(1 / n_classes + v @ Y)
         for g in range(n_classes):
             few = by_class[g][:, : -(-k // n_classes)]
@@ -125,7 +121,10 @@ def features(Z, y, n_classes, ks, z, norm="euclidean"):
 
 
 def left_out_features(places, y, n_classes, ks, folds, norm="euclidean"):
-    """Features of the training points; places[f] has all rows as learned without fold f."""
+    """Features of the training points; places[f] has all rows as learned without fold f.
+
+    Then how far their lists go without their fold, and epsilon.
+    """
     n, n_known = len(y), len(y) - np.bincount(folds).max()
     ks = np.clip(np.round(ks * n_known / n).astype(int), 1, n_known - 1)
     # Row i by the coordinates without its own fold, which is out of reach.
@@ -143,7 +142,7 @@ def left_out_features(places, y, n_classes, ks, folds, norm="euclidean"):
         for g in range(n_classes):
             few = np.sort(d[:, y == g], axis=1)[:, : -(-k // n_classes)]
             found[t, :, g, 1] = -np.log(few.mean(1) + epsilon)
-    return found
+    return found, near[:, ks - 1], epsilon
 
 
 def log_link(theta, phi):
@@ -217,9 +216,9 @@ def predict(X, y, x, folds, metrics=METRICS, seed=0):
         places = [
             embed(metric, X[folds != f], y[folds != f], G, X, seed)[1] for f in np.unique(folds)
         ]
-        phi = left_out_features(places, y, G, ks, folds, norm)
+        phi, reach, epsilon = left_out_features(places, y, G, ks, folds, norm)
         thetas, weights, loo = fit_member(phi, y)
-        phi_new = features(Z, y, G, ks, z, norm)
+        phi_new = features(Z, y, G, ks, z, reach, epsilon, norm)
         p = sum(
             w * np.exp(log_link(t, f)) for w, t, f in zip(weights, thetas, phi_new, strict=True)
         )

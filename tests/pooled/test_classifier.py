@@ -13,7 +13,7 @@ import bayesknn.pooled.classifier as classifier
 from bayesknn import PooledNeighborsClassifier
 from bayesknn.datasets import load_ripley
 from bayesknn.pooled.columns import Columns
-from bayesknn.pooled.features import left_out_features
+from bayesknn.pooled.features import leave_out
 from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.views import VIEWS
 
@@ -199,8 +199,8 @@ def test_plain_leave_one_out_would_leak(name, monkeypatch):
     def seen_features(name, sample, settings, folds):
         metric = METRICS[name]().fit(sample, settings.seed)
         places = [metric.transform(sample.table)] * (folds.max() + 1)
-        return left_out_features(places, sample, "euclidean", settings, folds)
+        return leave_out(places, sample, "euclidean", settings, folds)
 
-    monkeypatch.setattr(classifier, "honest_features", seen_features)
+    monkeypatch.setattr(classifier, "leave_folds_out", seen_features)
     gain, error = find_gains((name,))
     assert gain > 3 * error

@@ -9,7 +9,7 @@ from sklearn.model_selection import train_test_split
 
 from bayesknn import PooledNeighborsClassifier
 from bayesknn.pooled.columns import Columns, Sample, Settings
-from bayesknn.pooled.features import Neighborhoods, left_out_features
+from bayesknn.pooled.features import Neighborhoods, leave_out
 from bayesknn.pooled.folds import assign_folds
 from bayesknn.pooled.member import fit_link, fit_member
 from bayesknn.pooled.metrics import METRICS
@@ -44,15 +44,15 @@ def test_features_of_lists_are_those_of_all_distances(norm, name, n_classes):
     new = blobs(40, 3, n_classes, 1)[0]
     k_values = np.array([2, 3, 7, 20, 44])
     sample, settings = as_sample(X, y), Settings(k_values, 0, None, {})
-    twin = dense.features(X, y, n_classes, k_values, new, name)
-    found = Neighborhoods(X, sample, norm, settings).new_features(new)
-    np.testing.assert_allclose(found, twin, atol=1e-12)
     # Coordinates that differ from fold to fold, as learned ones do.
     rng = np.random.default_rng(2)
     folds = assign_folds(y, 5, rng)
     places = [X @ (np.eye(3) + 0.1 * rng.normal(size=(3, 3))) for _ in range(5)]
-    twin = dense.left_out_features(places, y, n_classes, k_values, folds, name)
-    found = left_out_features(places, sample, norm, settings, folds)
+    twin, *lists = dense.left_out_features(places, y, n_classes, k_values, folds, name)
+    found, reach = leave_out(places, sample, norm, settings, folds)
+    np.testing.assert_allclose(found, twin, atol=1e-12)
+    twin = dense.features(X, y, n_classes, k_values, new, *lists, name)
+    found = Neighborhoods(X, sample, norm, settings, reach).new_features(new)
     np.testing.assert_allclose(found, twin, atol=1e-12)
 
 
@@ -113,7 +113,7 @@ def test_links_are_the_bounded_maximum(seed):
 
 def test_the_step_that_leaves_a_point_out_is_close_to_leaving_it_out():
     X, y = blobs(60, 2, 2, 4)
-    features = dense.left_out_features([X] * 60, y, 2, np.array([8]), np.arange(60))[0]
+    features = dense.left_out_features([X] * 60, y, 2, np.array([8]), np.arange(60))[0][0]
     _, loo = fit_link(features, y, np.ones(len(y)))
     exact = [
         fit_link(np.delete(features, i, 0), np.delete(y, i), np.ones(59))[0].log_proba(
@@ -152,7 +152,7 @@ def test_the_whole_pool_is_that_of_the_dense_twin(n_classes):
 
 def test_k_probabilities_follow_the_leave_one_out_score():
     X, y = blobs(60, 2, 2, 8)
-    features = dense.left_out_features([X] * 60, y, 2, np.array([2, 5, 20]), np.arange(60))
+    features = dense.left_out_features([X] * 60, y, 2, np.array([2, 5, 20]), np.arange(60))[0]
     member, loo = fit_member(features, y, np.ones(60))
     logs = np.array([fit_link(one, y, np.ones(60))[1] for one in features])
     scores = logs[:, np.arange(60), y].sum(axis=1)

@@ -74,10 +74,10 @@ def test_influence_is_what_a_row_adds(ripley):
     x = view.metric.transform(clf._columns.transform(new))[0]
     d = np.linalg.norm(space.points - x, axis=1)
     row, added = int(indices[0, 3]), 0.0
-    between = np.linalg.norm(space.points[:, None] - space.points, axis=2)
-    own = np.sort(between, axis=1)[:, 1:]
-    for k, weight, link in zip(clf.k_values_, member.k_weights, member.links, strict=True):
-        u = np.minimum(d / np.sort(d)[k], 1), np.minimum(d / own[:, k - 1], 1)
+    for k, weight, link, reach in zip(
+        clf.k_values_, member.k_weights, member.links, space.reach.T, strict=True
+    ):
+        u = np.minimum(d / np.sort(d)[k], 1), np.minimum(d / reach, 1)
         u[1][d > np.sort(d)[clf.k_values_[-1]]] = 1
         votes = (1 - u[0] ** 3) ** 3 + (1 - u[1] ** 3) ** 3
         total = 0.5 + votes[RIPLEY.y_train == RIPLEY.y_train[row]].sum()

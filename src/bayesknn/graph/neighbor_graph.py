@@ -508,22 +508,22 @@ class NeighborGraph:
         return f"NeighborGraph(n_points={self.n_points}, k_max={self.k_max})"
 
 
-def describe_search(graph: NeighborGraph) -> tuple[dict[str, Any], list[str]]:
-    """Return how a graph was found, for people to read, and what is doubtful about it.
+def describe_search(index: SearchIndex | None) -> tuple[dict[str, Any], list[str]]:
+    """Return how neighbours were found, for people to read, and what is doubtful about it.
 
     Examples
     --------
     >>> from bayesknn.graph import NeighborGraph, describe_search
-    >>> describe_search(NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1))
+    >>> describe_search(NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1).index)
     ({'name': 'brute', 'exact': True}, [])
     """
-    if graph.index is None or graph.recall is None:
-        return {"name": graph.index.name if graph.index else "given", "exact": graph.exact}, []
-    recall = graph.recall
-    found: dict[str, Any] = {"name": graph.index.name, "exact": False}
+    if index is None or index.recall is None:
+        return {"name": index.name if index else "given", "exact": not index or index.exact}, []
+    recall = index.recall
+    found: dict[str, Any] = {"name": index.name, "exact": False}
     found |= {"recall": recall.value, "recall_error": recall.error}
     return found, [
-        f"the search {graph.index.name} is approximate: it found {100 * recall.value:.1f} % of the "
+        f"the search {index.name} is approximate: it found {100 * recall.value:.1f} % of the "
         f"neighbours of {recall.n_queries} points that were also searched for exactly"
     ]
 

@@ -32,7 +32,8 @@ from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import describe_search
 from bayesknn.model import class_weights
 from bayesknn.pooled.columns import Columns, Sample, Settings, Table
-from bayesknn.pooled.folds import assign_folds, honest_features
+from bayesknn.pooled.features import Reach
+from bayesknn.pooled.folds import assign_folds, leave_folds_out
 from bayesknn.pooled.member import Member, fit_member
 from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.pool import fit_weights, pool_proba
@@ -236,7 +237,14 @@ class PooledNeighborsClassifier(
         # Who has no weight is not asked; distances need a metric, though no member may have one.
         asked = {name for name, weight in zip(names, weights, strict=True) if weight > 0}
         asked |= {leader, *(name for name in _WEIGH_COLUMNS if name in names)}
-        views = {name: VIEWS[name](name, sample, settings[name]) for name in VIEWS if name in asked}
+        reach = {name: part.reach for name, part in parts.items()}
+        if leader not in parts:
+            reach[leader] = leave_folds_out(leader, sample, settings[leader], folds)[1]
+        views = {
+            name: VIEWS[name](name, sample, settings[name], reach[name])
+            for name in VIEWS
+            if name in asked
+        }
         apart = pool_proba(weights, member_proba)
         sureness = PoolSureness(views[leader].space, members.get(leader), apart, folds, self.n_jobs)
         left_out = _cross_pool(member_proba, sample, folds, prior)
@@ -247,7 +255,7 @@ class PooledNeighborsClassifier(
         self.classes_, self._ratios = classes, ratios
         self._columns, self._views, self._members = columns, views, members
         self._leader, self._sureness = leader, sureness
-        self._left_out = left_out, spread, views[leader].space.graph.distances[sureness.k - 1]
+        self._left_out = left_out, spread, views[leader].space.reach[:, sureness.place]
         self.residual_correlation_ = sureness.correlation
         self.k_values_ = settings["robust"].k_values
         self.pool_weights_ = dict(zip(names, weights.tolist(), strict=True))
@@ -299,7 +307,7 @@ class PooledNeighborsClassifier(
     def _describe_search(self) -> None:
         """Say how the neighbours in each metric were found."""
         found = {
-            name: describe_search(view.space.graph)
+            name: describe_search(view.space.classes[0])
             for name, view in self._views.items()
             if isinstance(view, NeighborView)
         }
@@ -366,7 +374,7 @@ class PooledNeighborsClassifier(
         table = self._read(X)
         leader = self._views[self._leader]
         places = leader.metric.transform(table)
-        distances = leader.space.distances(places, self._sureness.k, self.n_jobs)
+        distances = leader.space.distances(places, self._sureness.place, self.n_jobs)
         probabilities, variances = self._predict_members(table)
         intervals = self._sureness.intervals(probabilities, variances, distances, level)
         return Summary(
@@ -515,7 +523,8 @@ class PooledNeighborsClassifier(
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
         if hasattr(self, "_sureness"):
-            check_indices(self._sureness.k, "k", self._views[self._leader].space.graph.k_max, 1)
+            n_k = len(self._views[self._leader].space.k_values)
+            check_indices(self._sureness.place, "place", n_k - 1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -526,18 +535,19 @@ class PooledNeighborsClassifier(
 class _Part(NamedTuple):
     """A judged member, and what it says of the training points: see :func:`fit_member`.
 
-    ``spread`` is the variance of its probabilities over k.
+    ``spread`` is the variance of its probabilities over k, ``reach`` as in :func:`leave_folds_out`.
     """
 
     member: Member
     loo: np.ndarray
     spread: np.ndarray
+    reach: Reach | None
 
 
 def _fit_part(name: str, sample: Sample, settings: Settings, folds: np.ndarray) -> _Part:
-    features = honest_features(name, sample, settings, folds)
+    features, reach = leave_folds_out(name, sample, settings, folds)
     member, loo = fit_member(features, sample.labels, sample.weights, settings.n_jobs)
-    return _Part(member, loo, member.proba(features)[1])
+    return _Part(member, loo, member.proba(features)[1], reach)
 
 
 def _check_members(members: Any) -> list[str]:

@@ -3,8 +3,9 @@
 ``log(1/G + U_g)``: U_g adds, over the members j of class g, ``v(d/h_i) + v(d/h_j)``, a neighbour
 seen from either side as in the paper, with the tricube ``v(u) = (1 - u^3)^3`` and h the distance
 to the (k+1)-th neighbour. A new point would push one of j's neighbours out, so that its h_j is
-the distance to the k-th. j is looked for in the point's own longest list, which holds nearly all
-whose h_j reaches the point at smaller k.
+the distance to the k-th: j's list in the folds without it, k smaller by as much, says how far that
+is, so that no point is searched for twice. j is looked for in the point's own longest list, which
+holds nearly all whose h_j reaches the point at smaller k.
 
 ``-log(mean distance to the ceil(k/G) nearest of class g + epsilon)``, with epsilon a thousandth of
 the median of the points' five smallest distances.
@@ -12,13 +13,13 @@ the median of the points' five smallest distances.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesknn._utils.checks import check_indices
 from bayesknn._utils.jit import inline_kernel, kernel
-from bayesknn.graph import NeighborGraph
 from bayesknn.graph.metrics import make_metric
 from bayesknn.graph.search import SearchIndex, build_index
 from bayesknn.pooled.columns import Sample, Settings
@@ -26,6 +27,21 @@ from bayesknn.pooled.columns import Sample, Settings
 # Neighbours of new points that are held at a time, 25 MB: few rows at a time search slower, and
 # many leave the processor's cache.
 _CHUNK = 2**21
+
+
+class Reach(NamedTuple):
+    """What new points need to know of the training points' own lists.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n, n_k)
+        How far their lists of k go, in the folds without the point.
+    epsilon : float
+        What is added to distances before their logs.
+    """
+
+    distances: np.ndarray
+    epsilon: float
 
 
 class Neighborhoods:
@@ -38,51 +54,41 @@ class Neighborhoods:
         Their labels and weights.
     norm : {"euclidean", "manhattan"}
     settings : Settings
+    reach : Reach
     """
 
-    def __init__(self, points: np.ndarray, sample: Sample, norm: str, settings: Settings):
-        k_values, n_jobs, self.search = settings.k_values, settings.n_jobs, settings.search
-        self.n_classes = sample.n_classes
+    def __init__(
+        self, points: np.ndarray, sample: Sample, norm: str, settings: Settings, reach: Reach
+    ):
         self.norm = norm
         self.labels = sample.labels.astype(np.uint32)
         self.weights = sample.weights
-        self.points = np.ascontiguousarray(points)
-        k_max = min(int(k_values[-1]) + 1, len(points) - 1)
-        self.graph = NeighborGraph.from_points(points, k_max, norm, n_jobs=n_jobs, **self.search)
+        self.reach, self.epsilon = reach
         # A list of k + 1 is needed, and has at most n - 1.
-        self.k_values = np.minimum(k_values, self.graph.k_max - 1)
-        assert self.graph.distances is not None
-        self.epsilon = _find_epsilon(self.graph.distances.T)
-        self.classes = self._index_classes()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The graph has the points, and where no index is approximate they give the classes'.
-        state = {name: part for name, part in vars(self).items() if name != "points"}
-        if all(each.exact for each in self.classes):
-            del state["classes"]
-        return state
+        self.k_values = np.minimum(settings.k_values, len(points) - 2)
+        members = _find_members(self.labels, sample.n_classes)
+        self.classes = _index_classes(points, members, norm, settings)
+        for index in self.classes:
+            if not index.exact:  # Only lists of all its points say what part it finds.
+                index.neighbors(min(int(self.k_values[-1]), index.n_points - 1), settings.n_jobs)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        index = self.graph.index
-        assert index is not None
-        assert index.points is not None
-        self.points = index.points
         # Refuse numbers that kernels would take for places outside their arrays.
-        check_indices(self.labels, "labels", self.n_classes - 1)
-        check_indices(self.k_values, "k_values", self.graph.k_max - 1, 1)
-        n_found = len(np.unique(self.labels))
-        if not (len(self.labels) == len(self.weights) == len(self.points)) or (
-            n_found != self.n_classes
-        ):
+        n, n_classes = len(self.labels), len(self.classes)
+        check_indices(self.labels, "labels", n_classes - 1)
+        check_indices(self.k_values, "k_values", min(int(self.k_values[-1]), n - 2), 1)
+        sizes = [index.n_points for index in self.classes]
+        is_whole = np.bincount(self.labels, minlength=n_classes).tolist() == sizes
+        if not is_whole or self.reach.shape != (n, len(self.k_values)) or len(self.weights) != n:
             raise ValueError("the saved model was changed: it has not a label for each point")
-        if "classes" not in state:
-            self.classes = self._index_classes()
 
-    def _index_classes(self) -> list[SearchIndex]:
-        members = _find_members(self.labels, self.n_classes)
-        points = [self.points[each] for each in members]
-        return [build_index(each, make_metric(self.norm), **self.search) for each in points]
+    @property
+    def points(self) -> np.ndarray:
+        """The training points in their own order, (n, p)."""
+        order = np.concatenate(_find_members(self.labels, len(self.classes)))
+        found = np.concatenate([np.asarray(index.points) for index in self.classes])
+        return found[np.argsort(order)]
 
     def new_features(self, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Features of new points.
@@ -91,28 +97,34 @@ class Neighborhoods:
         -------
         ndarray of shape (n_k, m, n_classes, 2)
         """
-        rows = np.ascontiguousarray(rows)
-        found = np.zeros((len(self.k_values), len(rows), self.n_classes, 2))
-        members = _find_members(self.labels, self.n_classes)
-        assert self.graph.distances is not None
-        reach = self.graph.distances[self.k_values - 1].T.copy()
-        step = max(_CHUNK // min(len(self.labels), self.graph.k_max * self.n_classes), 1)
-        for start in range(0, len(rows), step):
-            some = rows[start : start + step]
-            votes, means = np.moveaxis(found[:, start : start + step], 3, 0)
-            near, far = _search_classes(self.classes, members, some, self.k_values, means, n_jobs)
-            _vote(near, far, reach, self.labels, self.weights, self.k_values, votes)
+        found = np.zeros((len(self.k_values), len(rows), len(self.classes), 2))
+        for part, near, far, means in self.search(rows, n_jobs):
+            votes = found[:, part, :, 0]
+            found[:, part, :, 1] = means
+            _vote(near, far, self.reach, self.labels, self.weights, self.k_values, votes)
         return _take_logs(found, self.epsilon)
 
-    def distances(self, rows: np.ndarray, k: int, n_jobs: int | None = None) -> np.ndarray:
-        """Distances of new points to their k-th neighbours."""
-        parts = self.graph.query_chunks(rows, n_jobs=n_jobs, direction="forward")
-        return np.concatenate([query.distances[k - 1] for _, query in parts])
+    def distances(self, rows: np.ndarray, place: int, n_jobs: int | None = None) -> np.ndarray:
+        """Distances of new points to their k-th neighbours, for one of the k."""
+        k = self.k_values[place]
+        return np.concatenate([far[:, k - 1] for _, _, far, _ in self.search(rows, n_jobs)])
+
+    def search(
+        self, rows: np.ndarray, n_jobs: int | None = None
+    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield some of the new points at a time, as :func:`_search_classes` finds them."""
+        members = _find_members(self.labels, len(self.classes))
+        length = min(len(self.labels), int(self.k_values[-1]) * len(self.classes))
+        step = max(_CHUNK // length, 1)
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            some = np.ascontiguousarray(rows[part])
+            yield part, *_search_classes(self.classes, members, some, self.k_values, n_jobs)
 
 
-def left_out_features(
+def leave_out(
     points: list[np.ndarray], sample: Sample, norm: str, settings: Settings, folds: np.ndarray
-) -> np.ndarray:
+) -> tuple[np.ndarray, Reach]:
     """Features of the training points, each by the rows outside its own fold.
 
     A point's list holds its nearest in the other folds, by the coordinates that were learned
@@ -130,7 +142,8 @@ def left_out_features(
 
     Returns
     -------
-    ndarray of shape (n_k, n, n_classes, 2)
+    features : ndarray of shape (n_k, n, n_classes, 2)
+    reach : Reach
     """
     n, n_known = len(folds), len(folds) - int(np.bincount(folds).max())
     k_values = np.round(settings.k_values * (n_known / n)).astype(np.int64)
@@ -140,23 +153,19 @@ def left_out_features(
     neighbors = np.empty((n, k_max), np.uint32)
     distances = np.empty(neighbors.shape)
     found = np.zeros((len(k_values), n, n_classes, 2))
-    votes, means = np.moveaxis(found, 3, 0)
     for fold, places in enumerate(points):
         own = folds == fold
         known = np.flatnonzero(~own)
         members = [known[each] for each in _find_members(labels[known], n_classes)]
-        classes = [
-            build_index(places[each], make_metric(norm), **settings.search) for each in members
-        ]
+        classes = _index_classes(places, members, norm, settings)
         rows = np.ascontiguousarray(places[own])
-        apart = np.empty((len(k_values), len(rows), n_classes))
-        neighbors[own], distances[own] = _search_classes(
-            classes, members, rows, k_values, apart, settings.n_jobs
+        neighbors[own], distances[own], found[..., 1][:, own] = _search_classes(
+            classes, members, rows, k_values, settings.n_jobs
         )
-        means[:, own] = apart
-    reach = np.ascontiguousarray(distances[:, k_values])
-    _vote(neighbors, distances, reach, labels, sample.weights, k_values, votes)
-    return _take_logs(found, _find_epsilon(distances))
+    listed = np.ascontiguousarray(distances[:, k_values])
+    _vote(neighbors, distances, listed, labels, sample.weights, k_values, found[..., 0])
+    reach = Reach(np.ascontiguousarray(distances[:, k_values - 1]), _find_epsilon(distances))
+    return _take_logs(found, reach.epsilon), reach
 
 
 def _find_epsilon(distances: np.ndarray) -> float:
@@ -169,23 +178,29 @@ def _find_members(labels: np.ndarray, n_classes: int) -> list[np.ndarray]:
     return [np.flatnonzero(labels == g) for g in range(n_classes)]
 
 
+def _index_classes(
+    points: np.ndarray, members: list[np.ndarray], norm: str, settings: Settings
+) -> list[SearchIndex]:
+    return [build_index(points[each], make_metric(norm), **settings.search) for each in members]
+
+
 def _search_classes(
     classes: list[SearchIndex],
     members: list[np.ndarray],
     rows: np.ndarray,
     k_values: np.ndarray,
-    means: np.ndarray,
     n_jobs: int | None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the nearest points and their distances, (m, k + 1), from the nearest of each class.
 
-    The mean distances to the classes go to ``means``, of shape (n_k, m, n_classes). One search
-    gives both: the nearest of all are among the nearest of each class.
+    The mean distances to the classes come third, (n_k, m, n_classes). One search gives all: the
+    nearest of all are among the nearest of each class.
     """
     counts = -(-k_values // len(classes))
     k_max = int(k_values[-1]) + 1
     ends = np.cumsum([min(k_max, index.n_points) for index in classes])
     near, far = np.empty((len(rows), ends[-1]), np.uint32), np.empty((len(rows), ends[-1]))
+    means = np.empty((len(k_values), len(rows), len(classes)))
     start = 0
     for g, (index, end) in enumerate(zip(classes, ends.tolist(), strict=True)):
         (places, distances), _ = index.query(rows, end - start, None, n_jobs)
@@ -195,7 +210,7 @@ def _search_classes(
         # All but one of a small class, so that it does not look poorer to its own members.
         taken = np.minimum(counts, max(index.n_points - 1, 1))
         means[:, :, g] = np.cumsum(distances[: taken[-1]], axis=0)[taken - 1] / taken[:, None]
-    return _merge(near, far, ends, k_max)
+    return *_merge(near, far, ends, k_max), means
 
 
 def _take_logs(found: np.ndarray, epsilon: float) -> np.ndarray:

@@ -53,9 +53,8 @@ class PoolSureness:
         k_mean = float(np.median(space.k_values))
         if member is not None:
             k_mean = float(member.k_weights @ space.k_values)
-        self.k = max(round(k_mean), 1)
-        assert space.graph.distances is not None
-        self.scale = DistanceScale.from_distances(space.graph.distances[self.k - 1])
+        self.place = int(np.argmin(np.abs(space.k_values - k_mean)))
+        self.scale = DistanceScale.from_distances(space.reach[:, self.place])
         n_ranks = int(np.clip(round(k_mean / _PART_OF_K), 1, _MOST))
         pairs = _pair_within_folds(space.points, space.norm, folds, n_ranks, n_jobs)
         self.correlation = _UNKNOWN

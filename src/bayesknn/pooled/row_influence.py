@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesknn.graph import NeighborQuery
 from bayesknn.pooled.features import Neighborhoods, tricube
 from bayesknn.pooled.member import Member
 
@@ -18,24 +17,18 @@ def add_influence(
     space: Neighborhoods, member: Member, weight: float, rows: np.ndarray, found: np.ndarray
 ) -> None:
     """Add a member's part to the influence (m, n) of all training rows on new points."""
-    query = space.graph.query(rows, direction="forward")
     labels = space.labels.astype(np.int64)
-    truth = np.eye(space.n_classes)[labels]
-    for k, k_weight, link in zip(space.k_values, member.k_weights, member.links, strict=True):
-        votes = _weigh(space, query, int(k)) * space.weights
-        total = (1 / space.n_classes + votes @ truth)[:, labels]
-        found += weight * k_weight * link.b[0] * np.log(total / (total - votes))
-
-
-def _weigh(space: Neighborhoods, query: NeighborQuery, k: int) -> np.ndarray:
-    """Return the soft counts (m, n) that the training points give new points at k."""
-    m = query.neighbors.shape[1]
-    votes = np.zeros((m, len(space.labels)))
-    assert space.graph.distances is not None
-    for near, distance in zip(query.neighbors, query.distances, strict=True):
-        votes[np.arange(m), near] = _weigh_distances(distance, query.distances[k])
-        votes[np.arange(m), near] += _weigh_distances(distance, space.graph.distances[k - 1, near])
-    return votes
+    truth = np.eye(len(space.classes))[labels]
+    for part, near, far, _ in space.search(rows):
+        at = np.arange(len(near))[:, None]
+        for t, k in enumerate(space.k_values):
+            votes = np.zeros((len(near), len(labels)))
+            votes[at, near] = _weigh_distances(far, far[:, [k]])
+            votes[at, near] += _weigh_distances(far, space.reach[near, t])
+            votes *= space.weights
+            total = (1 / len(space.classes) + votes @ truth)[:, labels]
+            slope = weight * member.k_weights[t] * member.links[t].b[0]
+            found[part] += slope * np.log(total / (total - votes))
 
 
 def _weigh_distances(distance: np.ndarray, reach: np.ndarray) -> np.ndarray:

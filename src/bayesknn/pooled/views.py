@@ -18,7 +18,7 @@ from bayesknn._utils.checks import check_indices
 from bayesknn._utils.threads import one_blas_thread
 from bayesknn.pooled.boosting import add_trees, check_trees, grow_trees
 from bayesknn.pooled.columns import Sample, Settings, Table
-from bayesknn.pooled.features import Neighborhoods
+from bayesknn.pooled.features import Neighborhoods, Reach
 from bayesknn.pooled.metrics import METRICS, ColumnShares, choose_norm
 from bayesknn.pooled.pool import FLOOR
 
@@ -31,11 +31,11 @@ _ROUNDS, _ROUNDS_OF_MANY_CLASSES, _MANY_CLASSES = (15, 30, 60, 100), (15, 30, 50
 class NeighborView:
     """Soft counts of neighbours and distances to the classes, in one metric."""
 
-    def __init__(self, name: str, sample: Sample, settings: Settings):
+    def __init__(self, name: str, sample: Sample, settings: Settings, reach: Reach):
         self.metric = METRICS[name]().fit(sample, settings.seed)
         points = self.metric.transform(sample.table)
         norm = choose_norm(name, len(points))
-        self.space = Neighborhoods(points, sample, norm, settings)
+        self.space = Neighborhoods(points, sample, norm, settings, reach)
 
     def features(self, table: Table, n_jobs: int | None = None) -> np.ndarray:
         """Features of new rows."""
@@ -49,7 +49,7 @@ class NeighborView:
 class AdditiveView:
     """Ridge logistic regressions on the class shares along each column."""
 
-    def __init__(self, name: str, sample: Sample, settings: Settings):
+    def __init__(self, name: str, sample: Sample, settings: Settings, reach: Any = None):
         from sklearn.linear_model import LogisticRegression
 
         self.shares = ColumnShares().fit(sample)
@@ -80,7 +80,7 @@ class AdditiveView:
 class BoostedView:
     """Boosted trees after several numbers of rounds."""
 
-    def __init__(self, name: str, sample: Sample, settings: Settings):
+    def __init__(self, name: str, sample: Sample, settings: Settings, reach: Any = None):
         points, self.source = sample.table.in_order()
         is_many = sample.n_classes > _MANY_CLASSES
         self.rounds = np.array(_ROUNDS_OF_MANY_CLASSES if is_many else _ROUNDS)

@@ -27,6 +27,7 @@ _RATE, _MAX_LEAVES, _LEAST_ROWS, _RIDGE = 0.1, 8, 10, 1.0
 _MAX_BINS = 255
 # Cuts where a class is already certain gain nothing that is not rounding.
 _LEAST_HESSIAN = 1e-3
+_ABOVE_ROUNDING = 1 + 1e-10
 
 
 class Trees(NamedTuple):
@@ -146,7 +147,7 @@ def _boost(bins, labels, weights, raw, trees, gains):
     n_outputs, n = raw.shape
     # Gradient, hessian and weight of a row side by side: they are fetched together.
     terms = np.empty((n_outputs, n, 3))
-    sums = np.empty((bins.codes.shape[1], 256, 3))
+    sums = np.empty((_MAX_LEAVES, bins.codes.shape[1], 256, 3))
     rows = np.arange(n)
     for t in range(trees.values.shape[0]):
         output = t % n_outputs
@@ -182,8 +183,11 @@ def _grow(bins, terms, rows, raw, trees, t, sums, gains):
     best = np.zeros(values.shape[0])
     bin_of = np.zeros(values.shape[0], np.int64)
     stops[0] = rows.shape[0]
+    # Where the bins of a leaf are added up.
+    slots = np.zeros(values.shape[0], np.int64)
     n_nodes = 1
-    best[0], features[0], bin_of[0] = _find_cut(bins, rows, terms, sums)
+    _fill_bins(bins, rows, terms, sums[0])
+    best[0], features[0], bin_of[0] = _find_cut(bins.n_cuts, sums[0])
     while n_nodes < values.shape[0]:
         node = np.argmax(best)
         if best[node] <= 0.0:
@@ -196,15 +200,24 @@ def _grow(bins, terms, rows, raw, trees, t, sums, gains):
         starts[n_nodes], stops[n_nodes] = starts[node], middle
         starts[n_nodes + 1], stops[n_nodes + 1] = middle, stops[node]
         best[node] = 0.0
+        # The larger child has what the smaller one leaves of its parent.
+        is_first = middle - starts[node] <= stops[node] - middle
+        small, large = (n_nodes, n_nodes + 1) if is_first else (n_nodes + 1, n_nodes)
+        slots[large], slots[small] = slots[node], (n_nodes + 1) // 2
         n_nodes += 2
         if n_nodes < values.shape[0]:
+            _fill_bins(bins, rows[starts[small] : stops[small]], terms, sums[slots[small]])
+            _subtract(bins.n_cuts, sums[slots[small]], sums[slots[large]])
             for child in range(n_nodes - 2, n_nodes):
-                own = rows[starts[child] : stops[child]]
-                best[child], features[child], bin_of[child] = _find_cut(bins, own, terms, sums)
+                found = _find_cut(bins.n_cuts, sums[slots[child]])
+                best[child], features[child], bin_of[child] = found
     for node in range(n_nodes):
         if children[node] == 0:
             own = rows[starts[node] : stops[node]]
-            slope, curve, _ = _add_terms(terms, own)
+            slope = curve = 0.0
+            for i in own:
+                slope += terms[i, 0]
+                curve += terms[i, 1]
             values[node] = -_RATE * slope / (curve + _RIDGE)
             for i in own:
                 raw[i] += values[node]
@@ -212,27 +225,23 @@ def _grow(bins, terms, rows, raw, trees, t, sums, gains):
 
 
 @kernel
-def _add_terms(terms, rows):
+def _find_cut(n_cuts, sums):
+    """Return gain, coordinate and bin of the best cut; no gain if there is none.
+
+    Of cuts that gain the same but for rounding it is the first.
+    """
     slope = curve = size = 0.0
-    for i in rows:
-        slope += terms[i, 0]
-        curve += terms[i, 1]
-        size += terms[i, 2]
-    return slope, curve, size
-
-
-@kernel
-def _find_cut(bins, rows, terms, sums):
-    """Return gain, coordinate and bin of the best cut; no gain if there is none."""
-    slope, curve, size = _add_terms(terms, rows)
+    for b in range(n_cuts[0] + 1):
+        slope += sums[0, b, 0]
+        curve += sums[0, b, 1]
+        size += sums[0, b, 2]
+    before = slope * slope / (curve + _RIDGE)
     best, feature, place = 0.0, 0, 0
     if size < 2 * _LEAST_ROWS:
         return best, feature, place
-    _fill_bins(bins, rows, terms, sums)
-    before = slope * slope / (curve + _RIDGE)
     for j in range(sums.shape[0]):
         left_slope = left_curve = left_size = 0.0
-        for b in range(bins.n_cuts[j]):
+        for b in range(n_cuts[j]):
             left_slope += sums[j, b, 0]
             left_curve += sums[j, b, 1]
             left_size += sums[j, b, 2]
@@ -244,7 +253,7 @@ def _find_cut(bins, rows, terms, sums):
             right_slope = slope - left_slope
             after = left_slope * left_slope / (left_curve + _RIDGE)
             after += right_slope * right_slope / (right_curve + _RIDGE)
-            if after - before > best:
+            if after - before > best * _ABOVE_ROUNDING:
                 best, feature, place = after - before, j, b
     return best, feature, place
 
@@ -263,6 +272,14 @@ def _fill_bins(bins, rows, terms, sums):
             sums[j, b, 0] += slope
             sums[j, b, 1] += curve
             sums[j, b, 2] += weight
+
+
+@kernel
+def _subtract(n_cuts, part, whole):
+    for j in range(n_cuts.shape[0]):
+        for b in range(n_cuts[j] + 1):
+            for term in range(3):
+                whole[j, b, term] -= part[j, b, term]
 
 
 @kernel

@@ -34,20 +34,23 @@ class NormalScores:
     """Numbers by the normal quantile of their rank, indicators as they are."""
 
     def fit(self, table: Table) -> NormalScores:
-        """Keep the sorted training columns."""
-        self.sorted_ = np.sort(table.points, axis=0)
+        """Keep the values of the training columns, and how many rows are below each."""
+        self.curves_ = []
+        for column in table.points.T:
+            values, counts = np.unique(column, return_counts=True)
+            self.curves_.append((values, np.append(0, np.cumsum(counts))))
         return self
 
     def transform(self, table: Table) -> np.ndarray:
         """Return the scores of rows, old or new."""
         from scipy.special import ndtri
 
-        n = len(self.sorted_)
         scores = table.points.copy()
         for j in np.flatnonzero(~table.is_indicator):
-            below = np.searchsorted(self.sorted_[:, j], scores[:, j], "left")
-            up_to = np.searchsorted(self.sorted_[:, j], scores[:, j], "right")
-            rank = np.clip((below + up_to + 1) / 2, 0.5, n + 0.5)
+            values, below = self.curves_[j]
+            n, at = below[-1], np.searchsorted(values, scores[:, j])
+            is_there = values[np.minimum(at, len(values) - 1)] == scores[:, j]
+            rank = np.clip((below[at] + below[at + is_there] + 1) / 2, 0.5, n + 0.5)
             scores[:, j] = ndtri(rank / (n + 1))
         return scores
 

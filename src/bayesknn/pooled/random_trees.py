@@ -85,24 +85,13 @@ def _grow(columns, labels, weights, n_classes, key, importance):
             bits = random_bits(key, n_random)
             other = t + np.int64(bits % np.uint64(p - t))
             features[t], features[other] = features[other], features[t]
-            column = columns[features[t]]
-            low = high = column[node[0]]
-            for i in node:
-                low, high = min(low, column[i]), max(high, column[i])
+            u = as_uniform(random_bits(key, n_random + np.uint64(1)))
             n_random += np.uint64(2)
-            if low == high:
-                continue
-            n_varying += 1
-            cut = low + as_uniform(random_bits(key, n_random - np.uint64(1))) * (high - low)
-            left[:] = 0
-            for i in node:
-                if column[i] <= cut:
-                    left[labels[i]] += weights[i]
-            n_left = left.sum()
-            if min(n_left, size - n_left) < _MIN_LEAF:
-                continue
-            after = (left**2).sum() / n_left + ((counts - left) ** 2).sum() / (size - n_left)
-            if after > best:
+            column = columns[features[t]]
+            varies, cut = _draw_cut(column, node, u)
+            n_varying += varies
+            after = _find_purity(column, node, cut, labels, weights, counts, left)
+            if varies and after > best:
                 best, best_feature, best_cut = after, features[t], cut
         if best_feature < 0:
             continue
@@ -120,3 +109,25 @@ def _grow(columns, labels, weights, n_classes, key, importance):
     total = importance.sum()
     if total > 0:
         importance /= total
+
+
+@kernel
+def _draw_cut(column, node, u):
+    """Return whether a column varies in a node, and the place at u between its ends there."""
+    low = high = column[node[0]]
+    for i in node:
+        low, high = min(low, column[i]), max(high, column[i])
+    return low < high, low + u * (high - low)
+
+
+@kernel
+def _find_purity(column, node, cut, labels, weights, counts, left):
+    """Return how pure a cut makes a node; 0 if it leaves too few on one side."""
+    left[:] = 0
+    for i in node:
+        if column[i] <= cut:
+            left[labels[i]] += weights[i]
+    size, n_left = counts.sum(), left.sum()
+    if min(n_left, size - n_left) < _MIN_LEAF:
+        return 0.0
+    return (left**2).sum() / n_left + ((counts - left) ** 2).sum() / (size - n_left)

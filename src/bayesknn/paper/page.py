@@ -43,7 +43,7 @@ def make_page(folder: Path, outcomes: list[Outcome], stamp: dict[str, Any]) -> s
         stamp=stamp,
         n_items=len(read_published()),
         counts={verdict: verdicts.count(verdict) for verdict in VERDICTS},
-        minutes=_show_time(sum(outcome.seconds for outcome in outcomes)),
+        seconds=sum(outcome.seconds for outcome in outcomes),
         pictures={name: _embed(folder / name) for each in outcomes for name in each.figures},
         show=show_values,
         nothing=NOTHING,
@@ -92,9 +92,3 @@ def _embed(path: Path) -> dict[str, Any]:
     n_pixels = int.from_bytes(content[16:20], "big")
     address = "data:image/png;base64," + base64.b64encode(content).decode("ascii")
     return {"address": address, "width": round(n_pixels * 107 / DPI)}
-
-
-def _show_time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes"

@@ -154,11 +154,6 @@ class Model:
         return describe(self.classifier)
 
     @property
-    def impute(self) -> bool:
-        """Whether missing values are filled in."""
-        return bool(self.fills)
-
-    @property
     def standardises(self) -> bool:
         """Whether numbers are standardised."""
         return _has_step(self.pipeline, "standardise")
@@ -176,7 +171,7 @@ class Model:
         points : ndarray or pandas.DataFrame
             What the classifier takes.
         """
-        check_new_rows(frame, self.kinds, impute=self.impute)
+        check_new_rows(frame, self.kinds, impute=bool(self.fills))
         columns = as_measured(frame, self.kinds)
         if self.about.is_gower:
             self._refuse_unseen(columns)

@@ -50,7 +50,7 @@ def find_view(analysis: Analysis) -> View:
         return _find_principal(analysis)
     measured = as_measured(analysis.frame, {name: plan.kinds[name] for name in columns})
     points = measured.to_numpy(dtype=np.float64, na_value=np.nan)
-    if analysis.model.impute:
+    if analysis.model.fills:
         points = np.where(np.isnan(points), np.nanmedian(points, axis=0), points)
     return View(points, columns)
 
@@ -59,7 +59,7 @@ def _find_principal(analysis: Analysis) -> View:
     from sklearn.decomposition import PCA
 
     plan = analysis.plan
-    pipeline = build_pipeline(plan, None, impute=analysis.model.impute)[:-1]
+    pipeline = build_pipeline(plan, None, impute=bool(analysis.model.fills))[:-1]
     frame = as_measured(analysis.frame, plan.kinds)
     points = np.asarray(pipeline.fit_transform(frame), dtype=np.float64)
     names = [str(name) for name in pipeline.get_feature_names_out()]

@@ -164,7 +164,10 @@ def read_table(
     check_readable(path)
     content = path.read_bytes()
     if content.startswith(b"\x1f\x8b"):
-        content = _decompress(path, content)
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{path} cannot be decompressed: {error}") from None
     _refuse_other_files(path, content)
     notes: list[str] = []
     typed = content.startswith(b"PAR1")
@@ -348,13 +351,6 @@ def _as_dates(column: pandas.Series, notes: list[str]) -> pandas.Series:
             f"column {column.name!r} holds dates such as {words.iloc[0]!r}: the {first} is first"
         )
     return dates.dt.tz_localize(None)
-
-
-def _decompress(path: Path, content: bytes) -> bytes:
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} cannot be decompressed: {error}") from None
 
 
 def _refuse_other_files(path: Path, content: bytes) -> None:

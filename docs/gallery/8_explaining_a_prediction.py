@@ -27,7 +27,7 @@ for name, p, (low, high) in zip(
     print(f"  {name:8s} {p:.2f}   true probability between {low:.2f} and {high:.2f}")
 
 # %%
-# The rows that speak loudest, and for whom. A row that counts twice as much as the others is a
+# The most influential rows, and their classes. A row that counts twice as much as the others is a
 # neighbour both ways.
 
 indices, influence = clf.predict_influence(glass.X_test[[row]], n_neighbors=12)

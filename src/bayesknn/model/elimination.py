@@ -32,8 +32,6 @@ from bayesknn.model.checks import check_betas, check_class_weight, check_n_class
 
 # The search keeps a byte for every pair of points of a component: a quarter of a gigabyte.
 _MAX_COMPONENT = 2**14
-# Too small to be seen beside a real part, and not small enough to vanish itself.
-_STEP = 1e-20
 
 
 def log_normalizer_exact(
@@ -110,8 +108,9 @@ def expected_agreement_exact(
     [50.0, 73.1059]
     """
     betas = check_betas(beta)
-    log_z = _eliminate(graph, betas, k, n_classes, class_weight, max_bytes, _STEP)
-    mean = log_z.imag / _STEP
+    # Too small to be seen beside a real part, and not small enough to vanish itself.
+    step = 1e-20
+    mean = _eliminate(graph, betas, k, n_classes, class_weight, max_bytes, step).imag / step
     return float(mean[0]) if betas.ndim == 0 else mean.reshape(betas.shape)
 
 

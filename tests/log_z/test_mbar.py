@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.chains import ChainPair, Setting
-from bayesknn.log_z.mbar import Sampled, combine, solve
+from bayesknn.log_z.mbar import Sampled, combine, guess, solve
 from bayesknn.model import BoltzmannModel, log_normalizer_exact
 
 KS = [1, 2, 3, 4]
@@ -94,6 +94,20 @@ def test_newton_finds_what_the_formula_gives_back():
     for start in (np.zeros(4), 30 * rng.normal(size=4)):
         found = solve(log_weights, weights, worth, start)
         assert np.allclose(found - found[0], expected, atol=1e-5)
+
+
+def test_many_settings_that_overlap_little_are_solved_from_the_first_guess():
+    # Normal laws three deviations apart: log Z is half the square of the mean.
+    means, worth = 3.0 * np.arange(40), np.full(40, 60.0)
+    x = means[:, None] + np.random.default_rng(0).normal(size=(40, 60))
+    log_weights = [np.outer(part, means) for part in x]
+    start = guess(log_weights, worth)
+    found = solve(np.concatenate(log_weights), np.ones(x.size), worth, start)
+    terms = np.concatenate(log_weights) - found
+    shares = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
+    assert np.allclose(shares.sum(axis=0), worth, rtol=1e-6)
+    # The steps from one to the next are known to .3 each.
+    assert np.abs(np.diff(found - means**2 / 2)).max() < 1.5
 
 
 def test_two_settings_give_bennetts_ratio():

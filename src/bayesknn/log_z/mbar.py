@@ -33,8 +33,8 @@ from bayesknn.log_z.resampling import N_REPLICATES
 # Where labels freeze, E[S] changes over about one unit of beta: so far a shift of S counts. Longer
 # lets its noise grow where they are frozen, shorter leaves the noise of S where they are not.
 REACH = 1.0
-# Newton's method ends where no f moves by more, which is nothing beside an error; from a start far
-# away it takes some dozens of steps.
+# Newton's method ends where no f moves by more, which is nothing beside an error; far from there it
+# takes some dozens of steps.
 _CLOSE, _MAX_STEPS = 1e-6, 100
 
 
@@ -107,7 +107,7 @@ def combine(
     sizes = np.array([len(part) for part in records])
     own = [x @ own_rates.T + shift[:, :n] for x, shift in zip(records, shifts, strict=True)]
     weights = np.repeat(worth / sizes, sizes)
-    f = _guess(own) if start is None else start
+    f = guess(own, worth) if start is None else start
     if len(f) < n:
         # What is known of the others' log Z by now.
         known = np.concatenate(own[: len(f)])
@@ -194,9 +194,19 @@ def solve(
     return f
 
 
-def _guess(log_weights: list[np.ndarray]) -> np.ndarray:
-    """Return log Z by the trapezium rule from each pair to the next."""
-    means = np.array([part.mean(axis=0) for part in log_weights])
-    at, after = np.arange(len(means) - 1), np.arange(1, len(means))
-    rises = means[at, after] - means[at, at] + means[after, after] - means[after, at]
-    return np.append(0.0, np.cumsum(rises / 2))
+def guess(log_weights: list[np.ndarray], worth: np.ndarray) -> np.ndarray:
+    """Return log Z from each pair to the next by the records of these two alone.
+
+    From there Newton's method has little to do; news of one pair would reach another only slowly.
+    """
+    f = [0.0]
+    for at in range(1, len(log_weights)):
+        both = slice(at - 1, at + 1)
+        before, after = (part[:, both] for part in log_weights[both])
+        # The trapezium rule to begin with.
+        rise = (np.diff(before.mean(axis=0)) + np.diff(after.mean(axis=0))) / 2
+        sizes = [len(before), len(after)]
+        weights = np.repeat(worth[both] / sizes, sizes)
+        found = solve(np.vstack([before, after]), weights, worth[both], np.append(0.0, rise))
+        f.append(f[-1] + found[1])
+    return np.array(f)

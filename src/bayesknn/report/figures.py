@@ -202,6 +202,8 @@ def draw_effect(effect: Any, classes: Sequence[int], colours: Sequence[str], num
         line = "-" if effect.is_number else ""
         marker = MARKERS[g % len(MARKERS)]
         ax.plot(at, effect.probabilities[:, g], f"{marker}{line}", color=colours[g], markersize=4.5)
+    if np.asarray(effect.values).dtype.kind == "M":
+        ax.tick_params(axis="x", rotation=30)
     if not effect.is_number:
         names = [shorten(str(value), 12) for value in effect.values]
         ax.set_xticks(at, names, rotation=30 if len(names) > 4 else 0)

@@ -206,4 +206,4 @@ def _sum_up(column: Any) -> str:
 def _show(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return "" if np.isnan(value) else f"{value:.4g}"
-    return str(value)
+    return str(value).removesuffix(" 00:00:00")  # a day

@@ -249,7 +249,7 @@ MUTANTS = (
            "found = f + change + follows * worth @ second.T", "found = f + change",
            _in("log_z/test_mbar", "log_z_is_exact_within_errors_that_mean_what_they_say")),
     Mutant("records that are not shifted where errors say so", "log_z/mbar.py",
-           "(pair.of_labels + away.mean(axis=(0, 1)))", "(pair.of_labels + 0 * away.mean(axis=(0, 1)))",
+           "move(away.mean(axis=(0, 1))[None], at)", "move(0 * away.mean(axis=(0, 1))[None], at)",
            _in("log_z/test_mbar", "two_settings_give_bennetts_ratio")),
     Mutant("a k between two ladders without the mean of the weights", "log_z/reweighting.py",
            "log_ratio = np.log(first) + d_ratio + beta", "log_ratio = d_ratio + beta",

@@ -42,9 +42,9 @@ peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 print(json.dumps([*times, peak / 2**20]))
 """
 # Rows, and how many fits of boosted trees a fit and 10,000 predictions may take. Found on a busy
-# machine: 9.4 and 2.0; 79 to 112 and 0.7. In ten columns a tree skips little, and of 100,000 rows
-# each is searched for in five metrics: 25 would need another search, or fewer rows that are judged.
-_SIZES = ((10_000, 10, 2.5), (100_000, 120, 2))
+# machine: 7.8 and 2.2; 22.5 and 0.7. Of 100,000 rows half of the time is the search for each in
+# five metrics.
+_SIZES = ((10_000, 10, 2.5), (100_000, 25, 2))
 
 
 def run(report: Report) -> None:

@@ -53,10 +53,11 @@ _MAX_PILOTS = 200
 # How noisy a record of P(plain) may be, as log(1 + relative variance): more is a shorter path with
 # a noisier end.
 _MAX_LOG_SPREAD = 0.7
-# Phases are told apart by the agreement with so many nearest neighbours: that of all would take
-# longer than the sweep.
+# Phases are told apart by the agreement with so many nearest neighbours: fewer tell them apart
+# less well, more are slow to count after every sweep.
 _WINDOW_RANK = 16
-# Where S lies at a transition, as quantiles of what is seen: phases are divided in the middle.
+# Phases are divided halfway between these quantiles of S of the pilots there: further out they are
+# noisier, further in they may lie in one phase.
 _PHASES = (0.02, 0.98)
 # A phase whose share of Z is exp(-14) is nothing; pairs within one stand two deviations apart: more
 # of both is fewer pairs that overlap less.
@@ -66,7 +67,8 @@ _DEPTH, _SPACING = 14.0, 2.0
 _MEMORIES_PER_BATCH, _MIN_BATCH_SWEEPS, _FIRST_BATCHES = 10.0, 24, 12
 # Sweeps from one record to the next, at most: so that a first run of slow chains has an end.
 _MAX_THIN = 256
-# No count grows by more than this at once, since noise may not be known well yet.
+# By how much a count of records grows at once, and how many there may be: more at once rests on
+# noise that is not known well yet, less takes more rounds.
 _MAX_GROWTH, _MAX_RECORDS = 8.0, 200_000
 # The path from beta = 0 to a given pair: its first steps, and sweeps of each chain at least.
 # Shorter steps cost sweeps, longer ones may pass over a bend.

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.chains import ChainPair, Setting
-from bayesknn.log_z.mbar import Sampled, combine, guess, solve
+from bayesknn.log_z.mbar import combine, guess, solve
 from bayesknn.model import BoltzmannModel, log_normalizer_exact
 
 KS = [1, 2, 3, 4]
@@ -26,14 +26,15 @@ def small_model(at):
 
 def make_chains(model, settings, seed, n_records=400):
     pairs = [
-        ChainPair(model, setting, KS, seeds, whole=KS, length=20)
+        ChainPair(model, setting, KS, seeds, length=20)
         for setting, seeds in zip(
             settings, np.random.SeedSequence(seed).spawn(len(settings)), strict=True
         )
     ]
     for pair in pairs:
         pair.advance(n_records)
-    return [Sampled(pair, max(pair.memory, 2.0)) for pair in pairs]
+        pair.time = max(pair.find_time(), 2.0)
+    return pairs
 
 
 # Two k, one between them and one beyond, at beta between the chains' and a little beyond.
@@ -58,7 +59,7 @@ def find_scores(at, seed):
     """Return standard scores of log Z at the targets less that at the first chains."""
     found = combine(make_chains(small_model(at), SETTINGS, [at, seed]), TARGETS)
     assert found.n_effective.min() > 20
-    differences = found.of_targets - found.of_sampled[:, :1]
+    differences = found.of_targets - found.of_pairs[:, :1]
     return (differences[0] - find_exact(at)) / differences[1:].std(axis=0)
 
 
@@ -113,13 +114,13 @@ def test_many_settings_that_overlap_little_are_solved_from_the_first_guess():
 def test_two_settings_give_bennetts_ratio():
     """Where E0[1 / (1 + exp(c - D))] = E1[1 / (1 + exp(D - c))] for chains worth the same."""
     model = small_model(1)
-    sampled = make_chains(model, [Setting.at(1.0, 2), Setting.at(1.2, 3)], 0)
-    sampled = [each._replace(memory=2.0) for each in sampled]
-    c = np.diff(combine(sampled, []).of_sampled[0])[0]
+    pairs = make_chains(model, [Setting.at(1.0, 2), Setting.at(1.2, 3)], 0)
+    for pair in pairs:
+        pair.time = 2.0
+    c = np.diff(combine(pairs, []).of_pairs[0])[0]
     shares = []
-    for each in sampled:
-        away = (each.pair.of_clusters - each.pair.of_labels).mean(axis=(0, 1))
-        s = each.pair.of_labels + away
+    for pair in pairs:
+        s = pair.of_labels + (pair.of_clusters - pair.of_labels).mean(axis=(0, 1))
         shares.append(1.2 / 3 * s[..., 2] - 1.0 / 2 * s[..., 1])
     gap = np.mean(1 / (1 + np.exp(c - shares[0]))) - np.mean(1 / (1 + np.exp(shares[1] - c)))
     assert abs(gap) < 1e-6
@@ -129,8 +130,8 @@ def test_a_setting_between_two_k_is_one_like_any_other():
     model = small_model(1)
     between = Setting((2, 4), (0.25, 0.15))
     ends = [Setting.at(1.0, 2), Setting.at(1.2, 4)]
-    direct = combine(make_chains(model, ends, 0), []).of_sampled
-    by_way = combine(make_chains(model, [ends[0], between, ends[1]], 1), []).of_sampled
+    direct = combine(make_chains(model, ends, 0), []).of_pairs
+    by_way = combine(make_chains(model, [ends[0], between, ends[1]], 1), []).of_pairs
     difference = np.diff(direct)[:, 0] - (by_way[:, 2] - by_way[:, 0])
     assert abs(difference[0]) < 5 * np.hypot(direct[1:, 1].std(), by_way[1:, 2].std())
 
@@ -146,10 +147,10 @@ def test_errors_do_not_grow_with_beta_where_labels_are_frozen():
     for seed in range(6):
         sampled = make_chains(model, [Setting.at(beta, 3) for beta in (3.5, 4.5)], seed)
         found = combine(sampled, [Setting.at(beta, 3) for beta in betas]).of_targets
-        rises = found[:, 1:] - found[:, :1]
-        near, far = rises[1:].std(axis=0)
+        steps = found[:, 1:] - found[:, :1]
+        near, far = steps[1:].std(axis=0)
         assert far < 2 * near
-        scores.append((rises[0] - np.diff(exact).cumsum()) / [near, far])
+        scores.append((steps[0] - np.diff(exact).cumsum()) / [near, far])
     assert 0.4 < np.sqrt(np.mean(np.square(scores))) < 2
 
 
@@ -163,6 +164,6 @@ def test_few_draws_are_told():
 def test_a_start_for_some_of_the_chains_changes_nothing():
     sampled = make_chains(small_model(2), SETTINGS, 0)
     whole = combine(sampled, TARGETS)
-    start = whole.of_sampled[0, :2] + [0.0, 1.5]
+    start = whole.of_pairs[0, :2] + [0.0, 1.5]
     again = combine(sampled, TARGETS, start)
     assert np.allclose(again.of_targets, whole.of_targets, atol=1e-4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesknn.likelihood import log_normalizer, path_table
-from bayesknn.log_z import ladder, log_normalizer_path
+from bayesknn.log_z import log_normalizer_path, path
 from bayesknn.log_z.chains import Setting
 from bayesknn.model import expected_agreement_exact
 from tests.log_z.cases import BETAS, judge, keep_scores, make_case, score_table
@@ -63,12 +63,12 @@ def test_scores_have_mean_zero_and_unit_spread(case, n_tables):
     "n_tables",
     [FEW_TABLES, *(pytest.param(n * N_TABLES, marks=pytest.mark.slow) for n in (1, 6))],
 )
-def test_scores_between_ladders_have_unit_spread(n_tables):
+def test_scores_between_paths_have_unit_spread(n_tables):
     case = make_case(11, 10, 2)
     table = case.make_table(0)
     between = np.flatnonzero(np.isnan(table.closure))
     assert len(between)
-    # One of them, since neighbours share their ladders, and where disagreements are not rare:
+    # One of them, since neighbours share their paths, and where disagreements are not rare:
     # at large beta a graph this small shows hardly any, and errors are on the safe side.
     check(judge(partial(score_table, case), (between[:1], slice(0, 3))), n_tables)
 
@@ -80,8 +80,9 @@ def test_errors_that_are_too_small_are_rejected(shrink):
     assert rejects(score, N_TABLES)
 
 
+@pytest.mark.filterwarnings("ignore::bayesknn.MixingWarning")
 def test_beta_not_divided_by_k_is_rejected(monkeypatch):
-    # Chains at k times the beta for which log Z is bridged.
+    # Chains at k times the beta for which log Z is computed.
     monkeypatch.setattr(Setting, "beta", property(lambda at: at.rates[-1] * at.ks[-1] ** 2))
     assert rejects(judge(partial(score_table, make_case(*TWO_CLASSES))), 2)
 
@@ -102,9 +103,9 @@ def test_the_path_closes():
 
 
 def test_a_path_that_does_not_close_is_noticed(monkeypatch):
-    right = ladder.log_plain_weight
+    right = path.log_plain_weight
     # One component too few.
-    monkeypatch.setattr(ladder, "log_plain_weight", lambda *given: right(*given) - np.log(2))
+    monkeypatch.setattr(path, "log_plain_weight", lambda *given: right(*given) - np.log(2))
     assert rejects(p_value_of_closure, 4)
 
 

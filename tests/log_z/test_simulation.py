@@ -1,4 +1,4 @@
-"""Pilots run until their memory is known, and no longer than is bearable."""
+"""Pilots run until their autocorrelation time is known, and no longer than is bearable."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,15 @@ GRAPH = NeighborGraph.from_points(np.random.default_rng(0).normal(size=(3000, 2)
 
 
 class Chains:
-    """A pair of chains whose memory is known beforehand."""
+    """A pair of chains whose autocorrelation time is known beforehand."""
 
     thin = 1
 
-    def __init__(self, memory, is_split):
-        self.memory, self.is_split, self.n_records = memory, is_split, 0
+    def __init__(self, time, is_split):
+        self.time, self.is_split, self.n_records = time, is_split, 0
+
+    def find_time(self):
+        return self.time
 
     @property
     def n_made(self):
@@ -29,12 +32,12 @@ class Chains:
     def add(self, chains):
         self.n_records += chains[0]
 
-    def find_inflation(self, memory):
+    def find_inflation(self, time):
         return 1.0
 
 
 @pytest.mark.parametrize(
-    ("n_classes", "memory", "is_split", "least", "most", "is_slow"),
+    ("n_classes", "time", "is_split", "least", "most", "is_slow"),
     [
         (2, 2.0, False, 64, 64, False),
         (3, 20.0, False, 400, 500, False),
@@ -45,10 +48,10 @@ class Chains:
         (3, 2.0, True, 512, 512, True),
     ],
 )
-def test_pilots_stop_when_memory_is_known_or_hopeless(
-    monkeypatch, n_classes, memory, is_split, least, most, is_slow
+def test_pilots_stop_when_time_is_known_or_hopeless(
+    monkeypatch, n_classes, time, is_split, least, most, is_slow
 ):
-    chains = Chains(memory, is_split)
+    chains = Chains(time, is_split)
     monkeypatch.setattr(Simulation, "pair", lambda *args, **options: chains)
     model = BoltzmannModel(GRAPH, n_classes)
     with Simulation(model, np.random.SeedSequence(0), n_jobs=1) as simulation:

@@ -1,6 +1,7 @@
 """The table as an object: kept, reused, drawn, and refused where it does not belong."""
 
 import functools
+import importlib
 
 import numpy as np
 import pytest
@@ -8,7 +9,6 @@ import pytest
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, PathTable, path_table
-from bayesknn.log_z import ladder
 from bayesknn.log_z.chains import ChainPair
 from bayesknn.model import ArrayPrior, UniformPrior
 from bayesknn.posterior import grid_posterior, metropolis
@@ -193,7 +193,9 @@ def test_without_a_table_it_says_what_to_do():
 
 
 def test_a_tolerance_that_was_not_reached_is_told(monkeypatch):
-    monkeypatch.setattr(ladder, "_MAX_RECORDS", 1)
+    # The module, which has the name of the function.
+    module = importlib.import_module("bayesknn.log_z.path_table")
+    monkeypatch.setattr(module, "_MAX_ROUNDS", 1)
     with pytest.warns(MixingWarning, match="where 0.001 was asked for"):
         made = path_table(GRAPH, 2, k_max=1, exact=False, tolerance=0.001, random_state=0)
     assert len(made.warnings) == 1

@@ -9,11 +9,11 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.log_z import chains
 from bayesknn.log_z.simulation import Simulation
-from bayesknn.model import FunctionPrior, UniformPrior
+from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
+from bayesknn.posterior.log_posterior import LogPosterior
 from bayesknn.posterior.mesh import Mesh, _add_nodes, judge
-from bayesknn.posterior.race import Race, _fill_in, find_behind
-from bayesknn.posterior.ridge_target import LogPosterior
+from bayesknn.posterior.which_k import CandidateSearch, _fill_in, find_behind, find_step
 from tests.model.graphs import ripley_graph
 from tests.posterior.test_grid import small_data
 from tests.statistical import check, p_value_of_z
@@ -67,11 +67,11 @@ def test_a_prior_that_keeps_off_the_ridge_agrees_with_exact_log_z(low, high):
 def test_data_sets_do_not_share_random_numbers(monkeypatch):
     seen = []
 
-    def look(self, model, seeds, *rest):
+    def candidate(self, model, seeds, *rest):
         seen.append(tuple(seeds.generate_state(2)))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Simulation, "__init__", look)
+    monkeypatch.setattr(Simulation, "__init__", candidate)
     for seed in (2, 2, 3):
         with pytest.raises(KeyboardInterrupt):
             grid_posterior(CoherentLikelihood(*small_data(seed)), beta_max=4.0, random_state=0)
@@ -118,6 +118,27 @@ def test_a_k_in_doubt_is_kept():
     assert find_behind(score, np.array([1.0, 1.0, 15.0])).tolist() == [0.0, 20.0, 6.0]
 
 
+def test_a_step_from_k_to_k_is_the_trapezium_rule_with_end_correction():
+    # A ring, where log Z is known; from beta = 0 to 2 the correction is 29, and 2.8 are left.
+    n = 600
+    ring = NeighborGraph.from_neighbors([np.roll(np.arange(n), -1)])
+    model, steps = BoltzmannModel(ring, 2), []
+    for seed in range(4):
+        seeds = np.random.SeedSequence(seed).spawn(2)
+        pairs = [
+            chains.ChainPair(model, chains.Setting.at(beta, 1), [1], own, length=4)
+            for beta, own in zip((0.0, 2.0), seeds, strict=True)
+        ]
+        for pair in pairs:
+            pair.advance(2000)
+        steps.append(find_step(*pairs))
+    exact = n * np.log((1 + np.exp(2.0)) / 2)
+    error = np.mean([step.value[1:].std() for step in steps])
+    assert abs(np.mean([step.value[0] for step in steps]) - exact) < 5 * error / 2 + 2.8
+    # What is left to doubt is as large as the correction, not smaller than what it is off by.
+    assert all(15 < step.doubt < 30 for step in steps)
+
+
 @pytest.mark.parametrize(
     "prior",
     [UniformPrior(4, BETA_MAX), on_interval(2.0, 2.01), on_interval(0.1, 0.11)],
@@ -141,14 +162,14 @@ def run(prior, likelihood=None, tolerance=0.2):
     likelihood = likelihood or CoherentLikelihood(ripley_graph(), load_ripley().y_train)
     target = LogPosterior(likelihood, prior)
     with Simulation(likelihood.model, np.random.SeedSequence(0)) as simulation:
-        race = Race(simulation, target)
-        mesh = Mesh(simulation, target, race.run(), np.inf, race.division)
+        search = CandidateSearch(simulation, target)
+        mesh = Mesh(simulation, target, search.run(), np.inf, search.division)
         return mesh, mesh.measure(tolerance)
 
 
 def test_chains_stand_at_some_k_and_speak_for_those_between():
     mesh, ridge = run(UniformPrior(125, BETA_MAX))
-    own = sorted({each.pair.k for each in mesh.phases[0]})
+    own = sorted({pair.k for pair in mesh.phases[0]})
     ks = [profile.k for profile in ridge.profiles]
     assert len(own) < len(ks)
     assert np.array_equal(np.diff(ks), np.ones(len(ks) - 1))
@@ -161,7 +182,7 @@ def test_chains_stand_at_every_k_where_the_prior_of_beta_differs():
         return np.exp(-(((beta - 1.4 - 0.1 * (k % 2)) / 0.3) ** 2) / 2)
 
     mesh, _ = run(FunctionPrior(density, 20, BETA_MAX))
-    own = sorted({each.pair.k for each in mesh.phases[0]})
+    own = sorted({pair.k for pair in mesh.phases[0]})
     assert np.array_equal(np.diff(own), np.ones(len(own) - 1))
 
 
@@ -208,7 +229,7 @@ def test_a_prior_that_is_zero_everywhere_is_refused():
         grid_posterior(CoherentLikelihood(*small_data(2)), Nowhere())
 
 
-def test_anchors_stay_where_labels_are_frozen():
+def test_no_k_are_added_where_labels_are_frozen():
     every = np.arange(1, 20)
     assert _fill_in(np.array([3, 5, 7]), [0.0, 40.0], every, 2.0).tolist() == [3, 5, 6, 7]
     assert _fill_in(np.array([3, 9]), [1.9], every, 2.0).tolist() == [3, 9]
@@ -248,7 +269,7 @@ def test_mass_that_only_later_nodes_show_is_found():
 
 @pytest.mark.parametrize("seeds", [(0, 1), pytest.param(range(2, 8), marks=pytest.mark.slow)])
 def test_an_early_lead_over_a_doubtful_link_does_not_decide(seeds):
-    # Sixty tight clusters: between k = 1 and k = 2 labels freeze, and the first look at that
+    # Sixty tight clusters: between k = 1 and k = 2 labels freeze, and the first step of that
     # link may be off by a hundred.
     rng = np.random.default_rng(0)
     centres = rng.uniform(0, 1e3, size=(60, 2))
@@ -265,7 +286,7 @@ def test_an_early_lead_over_a_doubtful_link_does_not_decide(seeds):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_every_sweep_is_counted(monkeypatch, n_jobs):
-    """Those of first looks, of searches and of warm-up too."""
+    """Those of first candidates, of searches and of warm-up too."""
     made = []
     advance = chains._advance
 

@@ -11,14 +11,15 @@ from sklearn.datasets import make_blobs
 from bayesknn import BayesianKNeighborsClassifier, PhaseTransitionWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
-from bayesknn.log_z.bridge import bridge
+from bayesknn.log_z import simulation
 from bayesknn.log_z.chains import ChainPair, Setting, Window
-from bayesknn.log_z.ladder import Ladder, place_pilots
+from bayesknn.log_z.mbar import combine
+from bayesknn.log_z.path import Path, place_pilots
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior, log_normalizer_exact
 from bayesknn.posterior import GridPosterior, grid_posterior, mesh
-from bayesknn.posterior.race import Division, Race, bound_posterior
-from bayesknn.posterior.ridge_target import LogPosterior
+from bayesknn.posterior.log_posterior import LogPosterior
+from bayesknn.posterior.which_k import CandidateSearch, Division, bound_posterior
 from tests.model.enumeration import exact_law
 from tests.statistical import check, rejects
 
@@ -93,13 +94,13 @@ def test_the_two_phases_add_up_to_log_z():
     model = BoltzmannModel(graph, 4)
     with Simulation(model, np.random.SeedSequence(1)) as simulation:
         pilots = place_pilots(simulation, 3, 3, 4.0)
-        middle = list(pilots)[len(pilots) // 3]
+        middle = len(pilots) // 3
         pilots[middle] = pilots[middle]._replace(is_split=True)
-        ladder = Ladder(simulation, pilots, [3], 4.0)
-        assert ladder.has_transition and len(ladder.branches) == 2
-        simulation.advance((pair, 4 * n) for pair, n in ladder.first_work())
+        path = Path(simulation, pilots, [3])
+        assert len(path.windows) == len(path.phases) == 2
+        simulation.advance((pair, 3 * pair.n_records) for phase in path.phases for pair in phase)
         betas = np.array([0.5, 1.5, 2.0, 2.5, 3.5])
-        found = ladder.curve().select((slice(None), 0))(betas)
+        found = path.curves()[3](betas)
     exact = log_normalizer_exact(graph, betas, 3, 4)
     assert np.all(np.abs(found[0] - exact) < 5 * found.std(axis=0) + 0.02)
 
@@ -175,12 +176,12 @@ def bridged(seed, factor=1.0):
     model, seeds = BoltzmannModel(graph, 2), np.random.SeedSequence(seed).spawn(2)
     settings = Setting.at(1.2, 2), Setting.at(1.3, 3)
     pairs = [
-        ChainPair(model, setting, [2, 3], own, whole=[2, 3], length=16)
+        ChainPair(model, setting, [2, 3], own, length=16)
         for setting, own in zip(settings, seeds, strict=True)
     ]
     for pair in pairs:
         pair.advance(512)
-    value = bridge(*pairs).value
+    value = np.diff(combine(pairs, []).of_pairs)[:, 0]
     exact = log_normalizer_exact(graph, 1.3, 3, 2) - log_normalizer_exact(graph, 1.2, 2, 2)
     return (value[0] - exact) / (factor * value[1:].std())
 
@@ -255,16 +256,22 @@ def test_errors_mean_what_they_say_on_many_data_sets():
     assert np.sqrt(np.mean((z / 0.7) ** 2)) > 1.1
 
 
-# What the mesh trades work against; see there.
-CONSTANTS = ("_SWEEPS", "_MEMORIES_PER_BATCH", "_ASIDE", "_STEP", "_FEW_DRAWS")
+# What trades work against precision; see there.
+CONSTANTS = [
+    (mesh, "SWEEPS"),
+    (simulation, "_TIMES_PER_BATCH"),
+    (mesh, "_ASIDE"),
+    (mesh, "_STEP"),
+    (mesh, "_FEW_DRAWS"),
+]
 
 
 @pytest.mark.parametrize("n_problems", [2, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("factor", [0.5, 2.0])
-@pytest.mark.parametrize("name", CONSTANTS)
-def test_half_or_twice_a_constant_changes_no_answer(monkeypatch, name, factor, n_problems):
-    value = getattr(mesh, name)
-    monkeypatch.setattr(mesh, name, type(value)(factor * value))
+@pytest.mark.parametrize(("module", "name"), CONSTANTS)
+def test_half_or_twice_a_constant_changes_no_answer(monkeypatch, module, name, factor, n_problems):
+    value = getattr(module, name)
+    monkeypatch.setattr(module, name, type(value)(factor * value))
     z = scores(range(1, 1 + n_problems), range(2))
     assert is_honest(z)
     assert np.abs(z).max() < 5
@@ -280,7 +287,8 @@ def check_two_phases_by_force(monkeypatch, problems, seeds):
     assert is_honest(z)
     assert np.abs(z).max() < 5
     # A tie between the phases that is off is seen.
-    monkeypatch.setattr(Division, "tie", lambda *args, true=Division.tie: lift(true(*args)))
+    true = Division.log_z
+    monkeypatch.setattr(Division, "log_z", lambda *given: true(*given) + [[0.0], [1.0]])
     assert not is_honest(scores(problems, seeds, overlapping=True))
 
 
@@ -298,13 +306,13 @@ def test_in_two_phases_beta_varies_as_in_both_together(monkeypatch):
     exact, betas = ExactLikelihood(graph, labels, 3), np.linspace(0, 4, 2001)
     target = LogPosterior(CoherentLikelihood(graph, labels, 3), UniformPrior(4, 4.0))
     with Simulation(target.model, np.random.SeedSequence(0)) as simulation:
-        race = Race(simulation, target)
-        looks = race.run()
-    assert race.division is not None
-    for look in looks:
-        masses = softmax(exact.log_density(betas, look.k))
+        search = CandidateSearch(simulation, target)
+        candidates = search.run()
+    assert search.division is not None
+    for candidate in candidates:
+        masses = softmax(exact.log_density(betas, candidate.k))
         sd = np.sqrt(masses @ (betas - masses @ betas) ** 2)
-        assert look.sd == pytest.approx(sd, rel=0.3)
+        assert candidate.sd == pytest.approx(sd, rel=0.3)
 
 
 @pytest.mark.slow
@@ -312,10 +320,6 @@ def test_in_two_phases_beta_varies_as_in_both_together(monkeypatch):
 @pytest.mark.filterwarnings("ignore::bayesknn.PhaseTransitionWarning")
 def test_two_phases_by_force_give_the_exact_posterior_of_many(monkeypatch):
     check_two_phases_by_force(monkeypatch, range(20), [0, 1])
-
-
-def lift(heights):
-    return heights + np.array([0.0, 1.0])[:, None, None]
 
 
 @pytest.mark.slow

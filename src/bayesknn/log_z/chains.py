@@ -1,17 +1,15 @@
 """Two Swendsen-Wang chains at one setting of the model, and what they record (Section 3.3).
 
-``d log Z / d beta`` is ``E[S_k] / k``, and log Z between any two settings follows from S at both
-(:mod:`bayesknn.log_z.bridge`). Every record holds S for a few values of k: of the labels, and
+``d log Z / d beta`` is ``E[S_k] / k``, and log Z at any setting follows from S at others
+(:mod:`bayesknn.log_z.mbar`). Every record holds S for a few values of k: of the labels, and
 given the clusters, which has the same mean and less noise. One chain starts from one class for
 all and one from random labels, so that a first-order transition, where each would stay on its
-side, shows as a disagreement. Records are kept as averages over batches, and whole for those few
-k between which log Z is bridged.
+side, shows as a disagreement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -28,18 +26,12 @@ from bayesknn.labels.swendsen_wang import (
     sweep_layers,
 )
 from bayesknn.log_z.resampling import N_REPLICATES, join, resample
-from bayesknn.log_z.reweighting import (
-    N_SERIES,
-    Reweighted,
-    average_reweighted,
-    read_reweighted,
-)
 from bayesknn.model import BoltzmannModel
 
 N_CHAINS = 2
 WARMUP = 40
 # A record reads k edges a point and a sweep about 16: sweeps between records share the time.
-_RANKS_PER_SWEEP = 16
+RANKS_PER_SWEEP = 16
 _ROOM = 1.1
 # Chains disagree where their means differ by so many errors, and by so much of the largest S.
 _SPLIT_ERRORS, _SPLIT_SHARE = 5.0, 0.1
@@ -100,9 +92,12 @@ class Records(NamedTuple):
     plain: np.ndarray
 
 
-def find_inflation(memory: float, n_sweeps: float) -> float:
-    """Return by how much errors are larger than batches of so many sweeps show."""
-    return float(np.sqrt(max(1.0, memory / n_sweeps)))
+def find_inflation(time: float, n_sweeps: float) -> float:
+    """Return by how much errors are larger than batches of so many sweeps show.
+
+    ``time`` is the autocorrelation time in sweeps.
+    """
+    return float(np.sqrt(max(1.0, time / n_sweeps)))
 
 
 class ChainPair:
@@ -120,19 +115,19 @@ class ChainPair:
         Start the chains here instead of from one class and from random labels.
     n_warmup : int
         Sweeps made before anything is recorded.
-    whole : sequence of int, optional
-        The columns of which every record is kept; those of the setting by default.
     thin : int, optional
         Sweeps from one record to the next; by default so many that they take as long as a record.
     length : int
         Records of a batch.
+    time : float
+        The autocorrelation time in sweeps, as far as it is known beforehand.
     inflation : float
-        By how much errors are larger than batches show, which are shorter than the memory.
+        By how much errors are larger than batches show that are shorter than that.
     window : Window, optional
         Sweeps that leave it are undone, which leaves the restricted law as it is.
     components : ndarray of shape (n,), optional
         Which component of the graph each point is in: then the probability that each of them has
-        one class throughout is recorded too (:mod:`bayesknn.log_z.ladder`).
+        one class throughout is recorded too (:mod:`bayesknn.log_z.path`).
 
     Examples
     --------
@@ -157,28 +152,26 @@ class ChainPair:
         *,
         initial: np.ndarray | None = None,
         n_warmup: int = WARMUP,
-        whole: Sequence[int] | np.ndarray | None = None,
         thin: int | None = None,
         length: int = 1,
+        time: float = 1.0,
         inflation: float = 1.0,
         window: Window | None = None,
         components: np.ndarray | None = None,
     ):
         self.model, self.setting = model, setting
         self.columns = np.asarray(columns, dtype=np.int64)
-        self.whole = np.unique(setting.ks if whole is None else whole)
-        self.thin = thin or 1 + int(self.columns[-1]) // _RANKS_PER_SWEEP
-        self.length, self.inflation = length, inflation
+        self.thin = thin or 1 + int(self.columns[-1]) // RANKS_PER_SWEEP
+        self.length, self.time, self.inflation = length, time, inflation
         self.window = window or Window()
         self.components = np.empty(0, np.int32) if components is None else components
         self.keys = seeds.generate_state(N_CHAINS + 1, np.uint64)
         self.labels = self._start(initial)
         # Of each chain: those before the first record, then all.
         self.n_sweeps = n_warmup + self.thin
-        shape = (N_CHAINS, 0, len(self.whole))
+        shape = (N_CHAINS, 0, len(self.columns))
         self.of_labels, self.of_clusters = np.empty(shape), np.empty(shape)
         self.plain = np.empty((N_CHAINS, 0, 2))
-        self._batches = np.empty((N_CHAINS, 0, len(self.columns), N_SERIES))
 
     def _start(self, initial: np.ndarray | None) -> np.ndarray:
         model = self.model
@@ -255,32 +248,18 @@ class ChainPair:
         """Append what :meth:`run` returned for each chain to the records."""
         of_labels, of_clusters = np.stack([records for records, _ in chains], axis=1)
         self.n_sweeps += of_labels.shape[1] * self.thin
-        if self.n_records == 0:
-            # Constants near S / k; any do.
-            self._centre = of_labels.mean(axis=(0, 1)) / self.columns
-        batches = average_reweighted(
-            of_labels, of_clusters, self.columns, self._centre, self._own, self.beta,
-            of_labels.shape[1] // self.length,
-        )  # fmt: skip
-        self._batches = np.concatenate([self._batches, batches], axis=1)
-        at = np.searchsorted(self.columns, self.whole)
-        self.of_labels = np.concatenate([self.of_labels, of_labels[:, :, at]], axis=1)
-        self.of_clusters = np.concatenate([self.of_clusters, of_clusters[:, :, at]], axis=1)
+        self.of_labels = np.concatenate([self.of_labels, of_labels], axis=1)
+        self.of_clusters = np.concatenate([self.of_clusters, of_clusters], axis=1)
         plain = np.stack([plain for _, plain in chains])
         self.plain = np.concatenate([self.plain, plain], axis=1)
-        self.__dict__.pop("reweighted", None)
-
-    @property
-    def _own(self) -> int:
-        return int(np.searchsorted(self.columns, self.k))
 
     def series(self, k: int) -> np.ndarray:
         """Return S_k of the labels in every record, of shape (N_CHAINS, n_records)."""
-        return self.of_labels[:, :, int(np.searchsorted(self.whole, k))]
+        return self.of_labels[:, :, int(np.searchsorted(self.columns, k))]
 
     def cluster_series(self, k: int) -> np.ndarray:
         """Return S_k given the clusters in every record, of shape (N_CHAINS, n_records)."""
-        return self.of_clusters[:, :, int(np.searchsorted(self.whole, k))]
+        return self.of_clusters[:, :, int(np.searchsorted(self.columns, k))]
 
     def mean(self, k: int) -> float:
         """Return the estimate of E[S_k]."""
@@ -314,8 +293,12 @@ class ChainPair:
         return float((self.beta * (self.series(k) / k - own)).var())
 
     @property
-    def memory(self) -> float:
-        """Sweeps that are worth one independent draw, as far as the records tell."""
+    def worth(self) -> float:
+        """Independent draws that the records are worth."""
+        return N_CHAINS * self.n_records * self.thin / max(self.time, self.thin)
+
+    def find_time(self) -> float:
+        """Return the autocorrelation time in sweeps, as far as the records tell."""
         times = [autocorrelation_time(chain) for chain in self.series(self.k)]
         if self.window.rank:
             # Sweeps that leave the window are undone: a chain that never moves has no variance.
@@ -334,14 +317,14 @@ class ChainPair:
         first, second = self.batch(series).mean(axis=1)
         joined = join(self.batch(series)).reshape(N_CHAINS, -1)
         error = np.sqrt(np.sum(joined.var(axis=1, ddof=1) / joined.shape[1]))
-        error *= self.find_inflation(self.memory)
+        error *= self.find_inflation(self.find_time())
         apart = abs(first - second)
         return bool(apart > _SPLIT_ERRORS * error and apart > _SPLIT_SHARE * most)
 
-    def find_inflation(self, memory: float) -> float:
+    def find_inflation(self, time: float) -> float:
         """Return by how much errors are larger than shown by batches as long as they are now."""
         n_joined = len(join(self.batch(self.series(self.k)))) / N_CHAINS
-        return find_inflation(memory, self.n_records * self.thin / n_joined)
+        return find_inflation(time, self.n_records * self.thin / n_joined)
 
     def batch(self, series: np.ndarray) -> np.ndarray:
         """Average series of records over the batches."""
@@ -353,19 +336,25 @@ class ChainPair:
 
         All calls between two additions resample alike.
         """
-        return self._resample(self.batch(series))
-
-    def _resample(self, batches: np.ndarray) -> np.ndarray:
-        replicates = resample(batches, int(self.keys[-1]))
+        replicates = resample(self.batch(series), int(self.keys[-1]))
         replicates[1:] = replicates[0] + self.inflation * (replicates[1:] - replicates[0])
         return replicates
 
-    @cached_property
-    def reweighted(self) -> Reweighted:
-        """What the records say of every column's k at this beta, in every replicate."""
-        averages = self._resample(self._batches)
-        averages[:, :, 0] += self.unseen(2)[:, None]
-        return read_reweighted(averages, self._own, self.beta, self._centre)
+    def log_ratios(self) -> np.ndarray:
+        """Return log Z at each column's k less that at the own, at the same beta.
+
+        Of shape (n_replicates, n_columns), by importance sampling: ``log E[exp(D)]`` with
+        ``D = beta (S_k' / k' - S_k / k)``, shifted to its mean given the clusters.
+        """
+        own = int(np.searchsorted(self.columns, self.k))
+        beside = [
+            s / self.columns - s[..., [own]] / self.k for s in (self.of_labels, self.of_clusters)
+        ]
+        d, shift = self.beta * beside[0], self.beta * (beside[1] - beside[0])
+        top = d.max(axis=(0, 1))
+        weights = self.resample(np.exp(d - top))
+        # To first order around the estimate: an inflated replicate may be negative.
+        return top + np.log(weights[0]) + weights / weights[0] - 1 + self.resample(shift)
 
 
 @kernel

@@ -1,91 +1,68 @@
-"""log Z along beta between pairs of chains: quintic splines in every replicate (Section 3.3).
+"""log Z as a function of beta at one k, in every replicate (Section 3.3).
 
-``d log Z / d beta`` is ``E[S_k] / k`` and its derivative is ``Var[S_k] / k**2``, so that each node
-knows value, slope and curvature of log Z: six numbers for an interval, as many as a quintic has.
+Where chains do not cross between disordered and ordered labels, ``Z`` is the sum of the two phases,
+each of which is smooth: a quintic spline goes through log Z of each at its own nodes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from scipy.interpolate import BPoly, PPoly
+from scipy.interpolate import BSpline, make_interp_spline
+from scipy.special import logsumexp
 
 
 class Curve:
-    """log Z as a function of beta, for any number of replicates and k at once.
+    """log Z along beta, through its values at nodes in each phase.
 
     Parameters
     ----------
-    betas : ndarray of shape (n_nodes,)
-        Increasing.
-    values, means, slopes : ndarray of shape (..., n_nodes)
-        log Z, its derivative E[S_k] / k, and the derivative of that, Var[S_k] / k**2.
+    phases : sequence of (ndarray of shape (n_nodes,), ndarray of shape (n_replicates, n_nodes))
+        Increasing beta, and log Z there.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayesknn.log_z.curve import Curve
-    >>> x = np.array([0.0, 2.0])
-    >>> Curve(x, x**3, 3 * x**2, 6 * x)(np.array([0.0, 1.0]))
-    array([0., 1.])
+    >>> beta = np.linspace(0.0, 2.0, 9)
+    >>> Curve([(beta, beta[None] ** 3)])(np.array([0.3, 1.0])).round(6).tolist()
+    [[0.027, 1.0]]
     """
 
-    def __init__(
-        self, betas: np.ndarray, values: np.ndarray, means: np.ndarray, slopes: np.ndarray
-    ):
-        self.betas, self.values = betas, values
-        derivatives = np.moveaxis(np.stack([values, means, slopes]), -1, 0)
-        # Powers are evaluated several times as fast as Bernstein's basis.
-        self.spline = PPoly.from_bernstein_basis(BPoly.from_derivatives(betas, derivatives))
+    def __init__(self, phases: Sequence[tuple[np.ndarray, np.ndarray]]):
+        self.phases = [
+            make_interp_spline(nodes, values.T, k=min(5, len(nodes) - 1))
+            for nodes, values in phases
+        ]
 
-    def select(self, index: Any) -> Curve:
-        """Return the curve of some replicates or k, an index into the leading axes."""
-        chosen = object.__new__(Curve)
-        chosen.betas, chosen.values = self.betas, self.values[index]
-        index = index if isinstance(index, tuple) else (index,)
-        coefficients = self.spline.c[(slice(None), slice(None), *index)]
-        chosen.spline = PPoly.construct_fast(coefficients, self.betas)
-        return chosen
+    def __call__(self, beta: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """Return log Z in some replicates, of shape (n_rows, n_betas)."""
+        parts = [self.of_phase(at, beta, rows) for at in range(len(self.phases))]
+        return parts[0] if len(parts) == 1 else np.logaddexp(*parts)
 
-    def __call__(self, beta: np.ndarray) -> np.ndarray:
-        """Return log Z, of shape (..., n_betas); beyond the nodes that of the nearest."""
-        return self.derivatives(beta, 1)[0]
+    def of_phase(self, at: int, beta: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """Return log Z of one phase; beyond its nodes it goes on as a straight line.
 
-    def derivatives(self, beta: np.ndarray, n: int = 3) -> list[np.ndarray]:
-        """Return log Z and the first of its derivatives, each of shape (..., n_betas)."""
-        inside = np.clip(beta, self.betas[0], self.betas[-1])
-        return [np.moveaxis(self.spline(inside, nu), 0, -1) for nu in range(n)]
+        There it is next to nothing: the slope of the disordered phase is the smaller one.
+        """
+        spline = self.phases[at]
+        spline = BSpline.construct_fast(spline.t, spline.c[:, rows], spline.k)
+        inside = np.clip(beta, spline.t[0], spline.t[-1])
+        values = spline(inside)
+        if np.any(inside != beta):
+            values = values + (beta - inside)[:, None] * spline(inside, 1)
+        return values.T
 
-
-class Coexistence:
-    """log Z = log(Z_disordered + Z_ordered) where chains do not cross from one to the other.
-
-    Parameters
-    ----------
-    disordered, ordered : Curve
-        Each in its own range of beta; beyond it, that part of Z is nothing.
-    """
-
-    def __init__(self, disordered: Curve, ordered: Curve):
-        self.branches = (disordered, ordered)
-
-    def select(self, index: Any) -> Coexistence:
-        """Return the curve of some replicates or k, an index into the leading axes."""
-        return Coexistence(*(branch.select(index) for branch in self.branches))
-
-    def __call__(self, beta: np.ndarray) -> np.ndarray:
-        """Return log Z, of shape (..., n_betas)."""
-        return self.derivatives(beta, 1)[0]
-
-    def derivatives(self, beta: np.ndarray, n: int = 3) -> list[np.ndarray]:
-        """Return log Z and the first of its derivatives, each of shape (..., n_betas)."""
-        low, high = (branch.derivatives(beta, n) for branch in self.branches)
-        low[0] = np.where(beta > self.branches[0].betas[-1], -np.inf, low[0])
-        high[0] = np.where(beta < self.branches[1].betas[0], -np.inf, high[0])
-        total = np.logaddexp(low[0], high[0])
-        share = np.exp(low[0] - total)
-        mixed = [share * a + (1 - share) * b for a, b in zip(low[1:], high[1:], strict=True)]
-        if n > 2:
-            mixed[1] = mixed[1] + share * (1 - share) * (low[1] - high[1]) ** 2
-        return [total, *mixed]
+    def derivatives(self, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return log Z and its first two derivatives within the nodes, (n_replicates, n_betas)."""
+        log_z = np.array([self.of_phase(at, beta) for at in range(len(self.phases))])
+        total = logsumexp(log_z, axis=0)
+        inside = [np.clip(beta, spline.t[0], spline.t[-1]) for spline in self.phases]
+        first, second = (
+            np.array([s(at, order).T for s, at in zip(self.phases, inside, strict=True)])
+            for order in (1, 2)
+        )
+        share = np.exp(log_z - total)
+        mean = (share * first).sum(axis=0)
+        return total, mean, (share * (second + (first - mean) ** 2)).sum(axis=0)

@@ -32,23 +32,13 @@ from bayesknn.log_z.resampling import N_REPLICATES
 
 # Where labels freeze, E[S] changes over about one unit of beta: so far a shift of S counts. Longer
 # lets its noise grow where they are frozen, shorter leaves the noise of S where they are not.
-REACH = 1.0
+BETA_SCALE = 1.0
+# Variance of the difference of log weights up to which the draws of two settings overlap enough:
+# fewer chains against a difference of log Z that rests on few of their draws.
+MAX_VARIANCE = 4.0
 # Newton's method ends where no f moves by more, which is nothing beside an error; far from there it
 # takes some dozens of steps.
 _CLOSE, _MAX_STEPS = 1e-6, 100
-
-
-class Sampled(NamedTuple):
-    """Chains at a setting, and what they are worth."""
-
-    pair: ChainPair
-    memory: float
-
-    @property
-    def worth(self) -> float:
-        """Independent draws that the records are worth."""
-        records = self.pair.of_labels.shape[0] * self.pair.n_records
-        return records * self.pair.thin / max(self.memory, self.pair.thin)
 
 
 class Combined(NamedTuple):
@@ -56,35 +46,34 @@ class Combined(NamedTuple):
 
     Attributes
     ----------
-    of_sampled : ndarray of shape (n_replicates, n_sampled)
+    of_pairs : ndarray of shape (n_replicates, n_pairs)
         At the settings of the chains.
     of_targets : ndarray of shape (n_replicates, n_targets)
     n_effective : ndarray of shape (n_targets,)
         Independent draws at each target that its estimate is worth.
     """
 
-    of_sampled: np.ndarray
+    of_pairs: np.ndarray
     of_targets: np.ndarray
     n_effective: np.ndarray
 
 
 def combine(
-    sampled: Sequence[Sampled], targets: Sequence[Setting], start: np.ndarray | None = None
+    pairs: Sequence[ChainPair], targets: Sequence[Setting], start: np.ndarray | None = None
 ) -> Combined:
     """Return log Z at the settings of pairs of chains and at targets, in every replicate.
 
     Parameters
     ----------
-    sampled : sequence of Sampled
-        Their pairs keep whole records of S at the same k, among them those of all settings.
+    pairs : sequence of ChainPair
+        They record S at the same k, among them those of all settings.
     targets : sequence of Setting
         Each at one k.
     start : ndarray, optional
         A guess of log Z at the settings of the first pairs.
     """
-    pairs = [each.pair for each in sampled]
-    worth = np.array([each.worth for each in sampled])
-    ks, n = pairs[0].whole, len(pairs)
+    worth = np.array([pair.worth for pair in pairs])
+    ks, n = pairs[0].columns, len(pairs)
     own_rates = read_rates([pair.setting for pair in pairs], ks)
     columns = np.searchsorted(ks, [target.ks[0] for target in targets]).astype(np.intp)
     rates = np.array([target.rates[0] for target in targets])
@@ -98,7 +87,7 @@ def combine(
     def move(shifts: np.ndarray, at: int) -> np.ndarray:
         """Return what shifts of S at some chains do to log weights beside that of their own."""
         moves = weigh(shifts)
-        near = REACH / np.maximum(np.abs(betas - betas[at]), REACH)
+        near = BETA_SCALE / np.maximum(np.abs(betas - betas[at]), BETA_SCALE)
         return near * (moves - moves[:, [at]])
 
     records = [pair.of_labels.reshape(-1, len(ks)) for pair in pairs]
@@ -174,14 +163,14 @@ def solve(
         np.exp(terms - top, out=terms)
         terms *= worth
         m = terms.sum(axis=1, keepdims=True)
-        height = weights @ (np.log(m) + top)[:, 0] + worth @ f
-        if height > lowest + 1e-9 * abs(lowest):
+        value = weights @ (np.log(m) + top)[:, 0] + worth @ f
+        if value > lowest + 1e-9 * abs(lowest):
             f, lowest = following, np.array(np.inf)
             continue
         terms /= m
         counts = weights @ terms
         moves = np.log(np.maximum(counts, 1e-300) / worth)
-        following, lowest = f + moves - moves[0], height
+        following, lowest = f + moves - moves[0], value
         if np.abs(moves).max() > 1.0:
             f = following
             continue
@@ -204,9 +193,9 @@ def guess(log_weights: list[np.ndarray], worth: np.ndarray) -> np.ndarray:
         both = slice(at - 1, at + 1)
         before, after = (part[:, both] for part in log_weights[both])
         # The trapezium rule to begin with.
-        rise = (np.diff(before.mean(axis=0)) + np.diff(after.mean(axis=0))) / 2
+        step = (np.diff(before.mean(axis=0)) + np.diff(after.mean(axis=0))) / 2
         sizes = [len(before), len(after)]
         weights = np.repeat(worth[both] / sizes, sizes)
-        found = solve(np.vstack([before, after]), weights, worth[both], np.append(0.0, rise))
+        found = solve(np.vstack([before, after]), weights, worth[both], np.append(0.0, step))
         f.append(f[-1] + found[1])
     return np.array(f)

@@ -2,14 +2,15 @@
 
 The paper estimates E[S] by Gibbs sampling on a 50 x 12 grid and integrates by the trapezium rule
 (:mod:`bayesknn.paper.gibbs_table`). Here chains are Swendsen-Wang, which do not get stuck at large
-beta, both ends of the path are used (:mod:`bayesknn.log_z.ladder`), small k are computed
-exactly, and ladders stand at some k, near enough to each other that the k between follow from both
-neighbours by reweighting. They run on until the error is small enough where it matters.
+beta, both ends of the path are used (:mod:`bayesknn.log_z.path`), small k are computed exactly, and
+there are paths at some k, near enough to each other that the k between follow from both neighbours
+by importance sampling. They run on until the error is small enough where it matters.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,8 +21,8 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import seeds_for
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.curve import Coexistence, Curve
-from bayesknn.log_z.ladder import TOP, Ladder, place_pilots
+from bayesknn.log_z.curve import Curve
+from bayesknn.log_z.path import Path, place_pilots
 from bayesknn.log_z.resampling import N_REPLICATES, find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.log_z.table import PathTable, take_fingerprint
@@ -29,9 +30,7 @@ from bayesknn.model import (
     BoltzmannModel,
     Prior,
     UniformPrior,
-    agreement_variance_at_zero,
     as_model,
-    expected_agreement_exact,
     log_normalizer_exact,
     plan_elimination,
 )
@@ -42,13 +41,12 @@ from bayesknn.model.prior import find_prior_mass
 # Terms that elimination may add up for each point at one beta.
 _MAX_ENTRIES_PER_POINT = 2000
 # Steps of the grid of a table, at least, and where there is a transition.
-_N_STEPS, _N_FINE_STEPS = 32, 512
-# Variance of D between ladders, and how far apart they stand at most.
+_N_STEPS, _N_FINE_STEPS = 64, 512
+# Variance of D between paths, and how far apart they are at most.
 _MAX_DISTANCE, _MAX_RATIO = 0.8, 1.3
 _MAX_ROUNDS = 12
-# Share of the tolerance that is aimed at, because the error is itself only estimated, and how far
-# beyond the tolerance it may be found for the same reason.
-_AIM, _SLACK = 0.9, 1.2
+# How far beyond the tolerance the error may be found, because it is itself only estimated.
+_SLACK = 1.2
 # A value of beta this far below the best of its k in log posterior does not matter; from this far
 # behind the best k on, larger errors are allowed.
 _DEPTH, _BEHIND = 8.0, 5.0
@@ -201,7 +199,7 @@ def log_normalizer_path(
             sampler.build(k, k)
             for sentence in sampler.refine(None, None):
                 warnings.warn(sentence, MixingWarning, stacklevel=2)
-        replicates = sampler.derivatives(k, betas.ravel(), 1)[0]
+        replicates = sampler.log_z(k, betas.ravel())
         values = replicates[0].reshape(betas.shape)
         errors = find_error(replicates).reshape(betas.shape)
     return (float(values), float(errors)) if betas.ndim == 0 else (values, errors)
@@ -219,15 +217,14 @@ class PathSampler:
     ----------
     known : dict of int to Curve
         What was computed exactly, by k.
-    ladders : dict of int to Ladder
+    paths : dict of int to Path
         What was simulated, by k.
     """
 
     def __init__(self, simulation: Simulation, beta_max: float, tolerance: float):
         self.simulation, self.beta_max, self.tolerance = simulation, beta_max, tolerance
         self.known: dict[int, Curve] = {}
-        self.ladders: dict[int, Ladder] = {}
-        self._curves: dict[int, tuple[int, Any]] = {}
+        self.paths: dict[int, Path] = {}
 
     def eliminate(self, k_max: int) -> int:
         """Compute log Z exactly at k = 1, 2, ... as long as that is cheap; return the last k."""
@@ -239,45 +236,50 @@ class PathSampler:
         return k
 
     def build(self, k: int, k_max: int) -> None:
-        """Put up ladders from k to k_max and let every rung make a first run."""
+        """Put up paths from k to k_max and let their chains make a first run."""
         pilots = {}
         while True:
             last = min(k_max, max(k + 1, int(_MAX_RATIO * k)))
             pilots[k] = place_pilots(self.simulation, k, last, self.beta_max)
             if k == k_max:
                 break
-            k = _find_next(pilots[k], k)
-        feet = list(pilots)
-        for before, k, after in zip([feet[0], *feet], feet, [*feet[1:], feet[-1]], strict=False):
+            k = self._find_next(pilots[k], k)
+        ks = list(pilots)
+        for before, k, after in zip([ks[0], *ks], ks, [*ks[1:], ks[-1]], strict=False):
             columns = np.unique([*range(before + 1, k), k, *range(k + 1, after)])
-            self.ladders[k] = Ladder(self.simulation, pilots[k], columns, self.beta_max)
-        self.simulation.advance(
-            task for ladder in self.ladders.values() for task in ladder.first_work()
-        )
+            self.paths[k] = Path(self.simulation, pilots[k], columns)
+
+    def _find_next(self, pilots: list[Pilot], k: int) -> int:
+        """Return the next k that needs a path: near enough for importance sampling."""
+        pairs = [pilot.pair for pilot in pilots if pilot.pair.beta <= self.beta_max]
+        ks = pairs[0].columns[pairs[0].columns >= k].tolist()
+        distances = [max(pair.distance(other) for pair in pairs) for other in ks]
+        is_near = np.minimum.accumulate(np.array(distances) <= _MAX_DISTANCE)
+        return k + max(1, int(np.count_nonzero(is_near)) - 1)
 
     def refine(self, observed: np.ndarray | None, prior: Prior | None) -> list[str]:
         """Run on until the error is small enough; return in words where it is not."""
         for _ in range(_MAX_ROUNDS):
             allow = self._allow(observed, prior)
-            work = [task for k, ladder in self.ladders.items() for task in ladder.plan(allow[k])]
+            work = [task for k, path in self.paths.items() for task in path.plan(allow[k])]
             if not work:
                 break
             self.simulation.advance(work)
         return self._find_faults(self._allow(observed, prior))
 
     def _allow(self, observed: np.ndarray | None, prior: Prior | None) -> dict[int, Any]:
-        """Return the error allowed along each ladder, as a function of beta."""
-        aim = _AIM * self.tolerance
+        """Return the error allowed along each path, as a function of beta."""
+        tolerance = self.tolerance
         if observed is None or prior is None:
             return dict.fromkeys(
-                self.ladders, lambda beta: np.where(beta <= self.beta_max, aim, np.inf)
+                self.paths, lambda beta: np.where(beta <= self.beta_max, tolerance, np.inf)
             )
         scores, low, high = self.weigh(observed, prior)
         behind = scores[0].max() - scores[0]
-        limits = aim * np.exp(np.clip((behind - _BEHIND) / 2, 0, 50))
+        limits = tolerance * np.exp(np.clip((behind - _BEHIND) / 2, 0, 50))
         allowed = {}
-        for k, ladder in self.ladders.items():
-            served = ladder.columns - 1
+        for k, path in self.paths.items():
+            served = path.columns - 1
 
             def allow(beta: np.ndarray, at: np.ndarray = served) -> np.ndarray:
                 inside = (beta[:, None] >= low[at]) & (beta[:, None] <= high[at])
@@ -288,8 +290,8 @@ class PathSampler:
 
     def tabulate(self, observed: np.ndarray | None, prior: Prior) -> dict[str, np.ndarray]:
         """Return the arrays of a table, by the names of its fields."""
-        ks = range(1, max([*self.known, *self.ladders]) + 1)
-        rows = [self.derivatives(k, self.betas) for k in ks]
+        ks = range(1, max([*self.known, *self.paths]) + 1)
+        rows = [self._mix(k, lambda curve: np.array(curve.derivatives(self.betas))) for k in ks]
         values, means, slopes = (np.stack(part, axis=1) for part in zip(*rows, strict=True))
         arrays = {
             "betas": self.betas,
@@ -297,7 +299,7 @@ class PathSampler:
             "means": means,
             "slopes": slopes,
             "closure": np.array(
-                [self.ladders[k].closure() if k in self.ladders else np.nan for k in ks]
+                [self.paths[k].closure() if k in self.paths else np.nan for k in ks]
             ),
             "is_exact": np.isin(ks, list(self.known)),
         }
@@ -309,7 +311,7 @@ class PathSampler:
 
     def weigh(self, observed: np.ndarray, prior: Prior) -> tuple[np.ndarray, ...]:
         """Return log P(k | y) up to a constant, (n_replicates, n_k), and where its beta lies."""
-        n_k = max([*self.known, *self.ladders])
+        n_k = max([*self.known, *self.paths])
         scores = np.full((N_REPLICATES, n_k), -np.inf)
         low, high = np.zeros(n_k), np.full(n_k, self.beta_max)
         for k, mass in find_prior_mass(prior).items():
@@ -317,8 +319,8 @@ class PathSampler:
             panels = find_panels(partial(log_posterior, rows=0), mass.panels(N_PANELS))
             nodes, log_masses = integrate(log_posterior, panels)
             scores[:, k - 1] = logsumexp(log_masses, axis=1)
-            heights = log_posterior(nodes, rows=0)
-            heavy = np.flatnonzero(heights >= heights.max() - _DEPTH)
+            values = log_posterior(nodes, rows=0)
+            heavy = np.flatnonzero(values >= values.max() - _DEPTH)
             low[k - 1], high[k - 1] = nodes[heavy[0]], nodes[heavy[-1]]
         return scores, low, high
 
@@ -326,69 +328,51 @@ class PathSampler:
         self, slope: float, prior: Prior, k: int, beta: np.ndarray, rows: Any = slice(None)
     ) -> np.ndarray:
         """Return the log posterior at k, not normalised, in some replicates."""
-        log_z = self.derivatives(k, beta, 1, slice(0, 1) if rows == 0 else rows)[0]
+        log_z = self.log_z(k, beta, slice(0, 1) if rows == 0 else rows)
         log_posterior = slope * beta + prior.log_density(beta, k) - log_z
         return log_posterior[0] if rows == 0 else log_posterior
 
     @property
     def betas(self) -> np.ndarray:
-        """An even grid up to beta_max that holds every rung."""
+        """An even grid up to beta_max that is as fine as the chains stand."""
         n_steps = _N_STEPS
-        for ladder in self.ladders.values():
-            n_steps = max(n_steps, ladder.n_steps, _N_FINE_STEPS * ladder.has_transition)
+        for path in self.paths.values():
+            gaps = np.diff([pair.beta for pair in path.phases[0]])
+            n_steps = max(n_steps, round(self.beta_max / gaps.min()))
+            n_steps = max(n_steps, _N_FINE_STEPS * bool(path.windows))
         return np.linspace(0.0, self.beta_max, n_steps + 1)
 
-    def derivatives(self, k: int, betas: np.ndarray, n: int = 3, rows: slice = slice(None)) -> list:
-        """Return log Z and its derivatives at one k, each of shape (n_replicates, n_betas)."""
-        if k in self.known:
-            return self.known[k].select(rows).derivatives(betas, n)
-        feet = np.array(list(self.ladders))
-        after = int(feet[np.searchsorted(feet, k)])
-        parts = [(after, 1.0)]
-        if after != k:
-            before = int(feet[np.searchsorted(feet, k) - 1])
-            share = (k - before) / (after - before)
-            parts = [(before, 1 - share), (after, share)]
-        total: list = [0.0] * n
-        for foot, share in parts:
-            column = int(np.searchsorted(self.ladders[foot].columns, k))
-            found = self._curve(foot).select((rows, column)).derivatives(betas, n)
-            total = [a + share * b for a, b in zip(total, found, strict=True)]
-        return total
+    def log_z(self, k: int, betas: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """Return log Z at one k in some replicates, of shape (n_rows, n_betas)."""
+        return self._mix(k, lambda curve: curve(betas, rows))
 
-    def _curve(self, foot: int) -> Curve | Coexistence:
-        ladder = self.ladders[foot]
-        n_sweeps = sum(rung.pair.n_sweeps for rung in ladder.rungs)
-        if foot not in self._curves or self._curves[foot][0] != n_sweeps:
-            self._curves[foot] = n_sweeps, ladder.curve()
-        return self._curves[foot][1]
+    def _mix(self, k: int, read: Callable[[Curve], np.ndarray]) -> np.ndarray:
+        """Read the curve of k; between two paths each counts by how near it is."""
+        if k in self.known:
+            return read(self.known[k])
+        ks = np.array(list(self.paths))
+        after = int(ks[np.searchsorted(ks, k)])
+        found = read(self.paths[after].curves()[k])
+        if after == k:
+            return found
+        before = int(ks[np.searchsorted(ks, k) - 1])
+        share = (k - before) / (after - before)
+        return share * found + (1 - share) * read(self.paths[before].curves()[k])
 
     def _find_faults(self, allowed: dict[int, Any]) -> list[str]:
-        worst, words = _SLACK / _AIM, []
+        worst, words = _SLACK, []
         betas = self.betas
-        for k in self.ladders:
-            excess = find_error(self.derivatives(k, betas, 1)[0]) / allowed[k](betas)
+        for k in self.paths:
+            excess = find_error(self.log_z(k, betas)) / allowed[k](betas)
             at = int(np.argmax(excess))
             if excess[at] > worst:
                 worst, limit = excess[at], allowed[k](betas)[at]
                 words = [
                     f"log Z is known only to {excess[at] * limit:.2g} at k={k}, "
-                    f"beta={betas[at]:.3f}, where {limit / _AIM:.2g} was asked for: the chains "
+                    f"beta={betas[at]:.3f}, where {limit:.2g} was asked for: the chains "
                     "there are slow; allow a larger tolerance or a smaller k_max"
                 ]
         return words
-
-
-def _find_next(pilots: dict[int, Pilot], k: int) -> int:
-    """Return the next k that needs a ladder: near enough that reweighting reaches it."""
-    distances = []
-    for place, pilot in pilots.items():
-        if place <= TOP:
-            pair = pilot.pair
-            columns = pair.columns[pair.columns >= k]
-            distances.append([pair.distance(k) for k in columns.tolist()])
-    is_near = np.minimum.accumulate(np.max(distances, axis=0) <= _MAX_DISTANCE)
-    return k + max(1, int(np.count_nonzero(is_near)) - 1)
 
 
 def is_cheap(model: BoltzmannModel, k: int) -> bool:
@@ -401,22 +385,10 @@ def is_cheap(model: BoltzmannModel, k: int) -> bool:
 
 
 def eliminate(model: BoltzmannModel, k: int, beta_max: float) -> Curve:
-    """Compute log Z and its derivatives exactly on an even grid.
-
-    The second derivative at a node is that of the quintic through its neighbours; it misses
-    ``step**4 / 360`` of the sixth, which counts for nothing in between.
-    """
-    step = beta_max / _N_STEPS
-    betas = step * np.arange(_N_STEPS + 2)
-    given = (k, model.n_classes, model.class_weight)
-    values = np.asarray(log_normalizer_exact(model.graph, betas, *given))
-    means = np.asarray(expected_agreement_exact(model.graph, betas, *given)) / k
-    slopes = np.empty(_N_STEPS + 1)
-    slopes[0] = agreement_variance_at_zero(model.graph, *given) / k**2
-    slopes[1:] = 2 * (values[2:] - 2 * values[1:-1] + values[:-2]) / step**2
-    slopes[1:] -= (means[2:] - means[:-2]) / (2 * step)
-    rows = (values[:-1], means[:-1], slopes)
-    return Curve(betas[:-1], *(np.tile(row, (N_REPLICATES, 1)) for row in rows))
+    """Compute log Z exactly on an even grid, and what is between by splines."""
+    betas = np.linspace(0.0, beta_max, _N_STEPS + 1)
+    values = log_normalizer_exact(model.graph, betas, k, model.n_classes, model.class_weight)
+    return Curve([(betas, np.tile(values, (N_REPLICATES, 1)))])
 
 
 def _check_tolerance(tolerance: Any) -> float:

@@ -10,13 +10,28 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 
-from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting
+from bayesknn.log_z.chains import (
+    N_CHAINS,
+    RANKS_PER_SWEEP,
+    WARMUP,
+    ChainPair,
+    Setting,
+    find_inflation,
+)
 from bayesknn.model import BoltzmannModel
 
-# A pilot goes on until it is so many times as long as the memory of its chains, within bounds: a
-# few hundredths of a second on small data, a second on large.
-_PILOT_SWEEPS, _PILOT_MEMORIES = 64, 20.0
+# A pilot goes on until it has made so many times the autocorrelation time of its chains, within
+# bounds: a few hundredths of a second on small data, a second on large.
+_PILOT_SWEEPS, _PILOT_TIMES = 64, 20.0
 _MAX_PILOT_SWEEPS, _MIN_PILOT_SWEEPS, _MAX_PILOT_WORK = 16_384, 512, 1.5e6
+# Sweeps of chains before the first judgement: more make first rounds that were not needed, fewer
+# make errors that are not known.
+SWEEPS = 192
+# Sweeps of a batch, at least, and in autocorrelation times; batches of each chain, at least. Short
+# batches show too little error, few of them show it badly.
+_MIN_BATCH_SWEEPS, _TIMES_PER_BATCH, _FEWEST_BATCHES = 12, 6.0, 8
+# Chains stop when their errors look small, which is more often than not when they look too small.
+_STOPPING = 1.05
 
 
 class Pilot(NamedTuple):
@@ -25,8 +40,6 @@ class Pilot(NamedTuple):
     Attributes
     ----------
     pair : ChainPair
-    memory : float
-        Sweeps that are worth one independent draw.
     is_split : bool
         Chains from one class and from random labels stay apart: there is a first-order transition.
     is_slow : bool
@@ -34,18 +47,8 @@ class Pilot(NamedTuple):
     """
 
     pair: ChainPair
-    memory: float
     is_split: bool
     is_slow: bool
-
-    @property
-    def noise(self) -> float:
-        """The variance of the mean of S_k / k times the number of sweeps."""
-        pair = self.pair
-        # Noise that was not seen may be there, of the size of one point that disagrees.
-        unseen = 1 / (N_CHAINS * pair.n_records)
-        spread = (pair.cluster_series(pair.k) / pair.k).var() + unseen
-        return float(spread * max(self.memory, pair.thin))
 
 
 class Simulation:
@@ -119,7 +122,7 @@ class Simulation:
         key: tuple[int, ...],
         **options: Any,
     ) -> Pilot:
-        """Run a pair of chains until its memory is known, or is known to be long."""
+        """Run a pair of chains until its autocorrelation time is known, or known to be long."""
         pair = self.pair(setting, columns, key, **options)
         most = np.clip(_MAX_PILOT_WORK / self.model.n_points, _MIN_PILOT_SWEEPS, _MAX_PILOT_SWEEPS)
         if self.model.n_classes == 2 and self.model.class_weight is None:
@@ -128,16 +131,43 @@ class Simulation:
         n_records = max(int(np.ceil(_PILOT_SWEEPS / pair.thin)), 16)
         while True:
             self.advance([(pair, n_records)])
-            memory, n_sweeps = pair.memory, pair.n_records * pair.thin
+            pair.time, n_sweeps = pair.find_time(), pair.n_records * pair.thin
             is_split = pair.is_split
-            is_slow = is_split or n_sweeps < _PILOT_MEMORIES * memory
+            is_slow = is_split or n_sweeps < _PILOT_TIMES * pair.time
             if n_sweeps >= most or not is_slow:
-                pair.inflation = pair.find_inflation(memory)
-                return Pilot(pair, memory, is_split, is_slow)
-            # What is missing, as far as the memory is known by now.
-            missing = (_PILOT_MEMORIES * memory if not is_split else most) - n_sweeps
+                pair.inflation = pair.find_inflation(pair.time)
+                return Pilot(pair, is_split, is_slow)
+            # What is missing, as far as the autocorrelation time is known by now.
+            missing = (_PILOT_TIMES * pair.time if not is_split else most) - n_sweeps
             missing = min(max(missing, n_sweeps / 4), most - n_sweeps)
             n_records = min(3 * pair.n_records, int(np.ceil(missing / pair.thin)))
+
+    def place_pair(
+        self,
+        setting: Setting,
+        columns: Sequence[int] | np.ndarray,
+        key: tuple[int, ...],
+        time: float,
+        n_sweeps: float = SWEEPS,
+        max_sweeps: float = np.inf,
+        **options: Any,
+    ) -> tuple[ChainPair, int]:
+        """Make the chains from which log Z is computed, and say how many records to begin with.
+
+        Batches are long beside the autocorrelation time, as far as ``max_sweeps`` of each chain
+        allow. That time, and where chains stand, comes from pilots: decisions made on the records
+        from which log Z is computed would bias it.
+        """
+        most = max(n_sweeps, max_sweeps)
+        thin = max(1 + int(columns[-1]) // RANKS_PER_SWEEP, int(time / 2))
+        length = min(max(_MIN_BATCH_SWEEPS, _TIMES_PER_BATCH * time), most / _FEWEST_BATCHES)
+        length = int(np.ceil(length / thin))
+        pair = self.pair(
+            setting, columns, key, thin=thin, length=length, time=time,
+            inflation=_STOPPING * find_inflation(time, length * thin),
+            n_warmup=int(np.clip(4 * time, WARMUP, max(WARMUP, most / 4))), **options,
+        )  # fmt: skip
+        return pair, max(int(np.ceil(n_sweeps / thin)), _FEWEST_BATCHES * length)
 
     def advance(self, work: Iterable[tuple[ChainPair, int]]) -> None:
         """Add so many records to each pair; every chain is a piece of work for the threads."""

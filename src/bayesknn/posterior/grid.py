@@ -22,7 +22,7 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence, seeds_for
 from bayesknn.exceptions import PhaseTransitionWarning
 from bayesknn.likelihood.base import Likelihood
-from bayesknn.log_z.ladder import log_z_at
+from bayesknn.log_z.path import log_z_at
 from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
@@ -35,11 +35,11 @@ from bayesknn.model.integration import (
     place_nodes,
 )
 from bayesknn.model.prior import Mass, find_prior_mass
+from bayesknn.posterior.log_posterior import LogPosterior
 from bayesknn.posterior.mesh import Mesh
 from bayesknn.posterior.peaks import NEGLIGIBLE, weigh_peaks
-from bayesknn.posterior.race import Race
-from bayesknn.posterior.ridge_target import LogPosterior
 from bayesknn.posterior.trees import make_tree
+from bayesknn.posterior.which_k import CandidateSearch
 
 if TYPE_CHECKING:
     import xarray
@@ -72,7 +72,7 @@ class GridPosterior:
     log_evidence, log_evidence_error : float
         The log of the integral of the likelihood under the prior; NaN where it was not asked for.
     info : dict
-        What was done: ``n_sweeps`` of all chains, first looks included, ``tolerance``,
+        What was done: ``n_sweeps`` of all chains, first candidates included, ``tolerance``,
         ``warnings``.
     cells : ndarray of shape (n_k, n_betas + 1)
         Where the cells begin and end of which the weights are the masses, each with its beta in
@@ -337,11 +337,11 @@ def _from_ridge(
     seeds = seeds_for(random_state, "ridge", likelihood.fingerprint)
     target = LogPosterior(likelihood, prior)
     with Simulation(likelihood.model, seeds, n_jobs, report) as simulation:
-        race = Race(simulation, target, max_sweeps)
-        looks = race.run()
-        # The race has a part of the sweeps, but never all.
+        search = CandidateSearch(simulation, target, max_sweeps)
+        candidates = search.run()
+        # The search has a part of the sweeps, but never all.
         most = max(max_sweeps, simulation.n_sweeps + max_sweeps / 3)
-        ridge = Mesh(simulation, target, looks, most, race.division).measure(tolerance)
+        ridge = Mesh(simulation, target, candidates, most, search.division).measure(tolerance)
         edges = make_equal([profile.find_panels(N_PANELS) for profile in ridge.profiles])
         log_posterior = [
             profile.weigh(row) for profile, row in zip(ridge.profiles, edges, strict=True)
@@ -353,7 +353,7 @@ def _from_ridge(
                 simulation, ridge.reference, prior.beta_max, _EVIDENCE * tolerance,
                 simulation.n_sweeps / 4,
             )  # fmt: skip
-            totals -= log_z - ridge.reference_height
+            totals -= log_z - ridge.reference_log_z
         if evidence or ridge.is_divided:
             log_evidence, error = float(totals[0]), float(find_error(totals))
     words = []

@@ -1,22 +1,22 @@
-"""Which k can matter to the posterior: a first look at some of them.
+"""Which k can matter to the posterior, from pilot runs at some of them.
 
 For each k the ridge is where E[S_k] equals the observed S_k. Pilots stand near the ridge of a few
-k, log Z is bridged from each to the next, and k that are far behind are dropped; more are put
-between the others until neighbours are alike.
+k, log Z is followed from each to the next by the trapezium rule, and k that are far behind are
+dropped; more are put between the others until neighbours are alike.
 
-Where chains are slow there is a first-order transition, or something near to one, and their
-bridges mean little. Such a k is given up at once only if a bound without any simulation says so:
-log Z is at least that of independent labels with the same class probabilities p at every point,
+Where chains are slow there is a first-order transition, or something near to one, and their means
+say little. Such a k is given up at once only if a bound without any simulation says so: log Z is at
+least that of independent labels with the same class probabilities p at every point,
 ``n H(p) + beta * n * sum over g of a_g p_g**2`` for any p (Gibbs and Bogoliubov), which on graphs
-with many neighbours is all but an equality. If slow k are left, the race is run in two phases: the
-labels are divided by their agreement with the nearest neighbours, the same for all k, chains mix
-fast within each part, and log Z is bridged from k to k within it. What one part weighs beside the
-other comes from both ends of the path in beta at one k (:mod:`bayesknn.log_z.ladder`).
+with many neighbours is all but an equality. If slow k are left, the search goes on in two phases:
+the labels are divided by their agreement with the nearest neighbours, the same for all k, chains
+mix fast within each phase, and log Z is followed from k to k within it. What one phase weighs
+beside the other comes from both ends of the path in beta at one k (:mod:`bayesknn.log_z.path`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -26,39 +26,38 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import entr, logsumexp
 
 from bayesknn._utils.random import Purpose
-from bayesknn.log_z.bridge import Step, add_up, add_up_doubt, bridge
 from bayesknn.log_z.chains import ChainPair, Setting, Window
-from bayesknn.log_z.curve import Coexistence, Curve
-from bayesknn.log_z.ladder import climb, log_z_from_zero
-from bayesknn.log_z.mbar import REACH
-from bayesknn.log_z.resampling import find_error
+from bayesknn.log_z.curve import Curve
+from bayesknn.log_z.mbar import BETA_SCALE
+from bayesknn.log_z.path import follow_path, log_z_from_zero
+from bayesknn.log_z.resampling import N_REPLICATES, find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
-from bayesknn.posterior.ridge_target import LogPosterior, Profile
+from bayesknn.posterior.log_posterior import LogPosterior, Profile
 
 # Values of k this far behind in log posterior are dropped: fewer k against what they hold in all.
 BEHIND = 12.0
-# From one k of the first looks to the next: fewer looks against a best k that hides between two.
+# From one k to the next at first: fewer pilots against a best k that hides between two.
 _COARSE_RATIO = 1.35
 # Variance of D from one k to the next up to which their draws speak for those between: fewer chains
 # against fewer draws in between.
 _MAX_APART = 2.0
 # Steps of the search for the ridge: records taken at each after so many sweeps, steps at most and
 # how long. A search that ends too early costs a pilot, which is some ten times as long as a step.
-_SEARCH, _SETTLE, _MAX_SEARCH, _MAX_STEP = 8, 10, 16, 0.5
+_SEARCH_RECORDS, _SEARCH_WARMUP, _MAX_SEARCH_STEPS, _MAX_STEP = 8, 10, 16, 0.5
 # A pilot further from the ridge than this, in posterior standard deviations and in beta, is made
 # anew, so often at most: pilots against parabolas of log Z that reach too far.
 _NEAR, _CLOSE, _MAX_TURNS = 2.0, 0.03, 8
 # Of log Z at the k that the others are compared with, the error that will do, and the sweeps that
 # may be made for it: sweeps against k that are kept because nothing excludes them.
 _ROUGH, _MAX_SWEEPS = 1.0, 4e4
-# Share of all sweeps that a ladder may take, which has some dozens of pairs: what one phase weighs
+# Share of all sweeps that a path may take, which has some dozens of pairs: what one phase weighs
 # beside the other against all else.
-_LADDER_SHARE = 1 / 8
+_PATH_SHARE = 1 / 8
 
 
-class Look(NamedTuple):
-    """A first look at one k.
+class Candidate(NamedTuple):
+    """A k that may matter, and its pilots.
 
     Attributes
     ----------
@@ -75,7 +74,7 @@ class Look(NamedTuple):
     pilots: tuple[Pilot, ...]
     top: float
     error: float
-    sd: float = REACH
+    sd: float = BETA_SCALE
     behind: float = 0.0
 
     @property
@@ -85,92 +84,102 @@ class Look(NamedTuple):
 
     @property
     def k(self) -> int:
-        """The k that is looked at."""
+        """The k itself."""
         return self.pair.k
 
     @property
     def is_slow(self) -> bool:
-        """Whether chains cross too rarely for bridges to mean much."""
+        """Whether chains cross too rarely for their means to say much."""
         return any(pilot.is_slow for pilot in self.pilots)
 
-    def profile(self, target: LogPosterior, rises: np.ndarray) -> Profile:
+    def profile(self, target: LogPosterior, log_z: np.ndarray) -> Profile:
         """Return the posterior of beta by parabolas of log Z around the pilots.
 
-        ``rises`` of shape (n_phases, n_replicates) is by how much log Z of each phase at its pilot
-        is above that of the first.
+        ``log_z`` of shape (n_phases, n_replicates) is that of each phase at its pilot, up to a
+        constant.
         """
         pairs = [pilot.pair for pilot in self.pilots]
         moments = [
-            (rise, pair.beta, *pair.moments()) for rise, pair in zip(rises, pairs, strict=True)
+            (at_pilot, pair.beta, *pair.moments())
+            for at_pilot, pair in zip(log_z, pairs, strict=True)
         ]
 
-        def log_z(beta: np.ndarray, rows: slice) -> np.ndarray:
+        def parabola(beta: np.ndarray, rows: slice) -> np.ndarray:
             parts = []
-            for rise, centre, mean, variance in moments:
+            for at_pilot, centre, mean, variance in moments:
                 away = beta - centre
                 bent = np.multiply.outer(variance[rows], away**2 / 2)
-                parts.append(rise[rows, None] + np.multiply.outer(mean[rows], away) + bent)
+                parts.append(at_pilot[rows, None] + np.multiply.outer(mean[rows], away) + bent)
             return parts[0] if len(parts) == 1 else np.logaddexp(*parts)
 
         sd = float(1 / np.sqrt(max(moments[0][3][0], 1e-12)))
-        return Profile(target, self.k, log_z, target.place_edges(self.k, self.pair.beta, sd))
+        return Profile(target, self.k, parabola, target.place_edges(self.k, self.pair.beta, sd))
 
 
 class Division(NamedTuple):
-    """The labels in two phases, and log Z itself in each at some pairs of chains.
+    """The labels in two phases, and log Z itself in each at one k.
 
     Attributes
     ----------
     windows : tuple of Window
-    pairs : tuple of ChainPair
-        One in each phase, all at one k.
-    log_z : ndarray of shape (n_phases, n_replicates)
-        At the pairs.
+    k : int
+    beta : float
+        Where the posterior of that k is largest.
+    curve : Curve
+        log Z at that k.
     """
 
     windows: tuple[Window, ...]
-    pairs: tuple[ChainPair, ...]
-    log_z: np.ndarray
+    k: int
+    beta: float
+    curve: Curve
 
-    def tie(self, ks: np.ndarray, pairs: Sequence[ChainPair], heights: np.ndarray) -> np.ndarray:
-        """Return log Z at pairs at these k, from what it is up to a constant in each phase.
-
-        ``pairs`` stand in the phases at the k of the division, one of ``ks``.
-        """
-        at = int(np.searchsorted(ks, self.pairs[0].k))
-        links = [
-            0.0 if own is other else bridge(own, other).value
-            for own, other in zip(self.pairs, pairs, strict=True)
-        ]
-        constant = self.log_z + np.array(np.broadcast_arrays(*links, self.log_z[0])[:-1])
-        return heights + (constant - heights[:, :, at])[:, :, None]
+    def log_z(self, beta: float) -> np.ndarray:
+        """Return log Z of each phase at beta, of shape (n_phases, n_replicates)."""
+        at = np.array([beta])
+        return np.array([self.curve.of_phase(i, at)[:, 0] for i in range(len(self.windows))])
 
 
-class Standing(NamedTuple):
+class Step(NamedTuple):
+    """From one setting to the next.
+
+    Attributes
+    ----------
+    value : ndarray of shape (n_replicates,)
+        By how much log Z grows.
+    doubt : float
+        By how much that may be off beyond its noise, as a guess.
+    """
+
+    value: np.ndarray
+    doubt: float
+
+
+class Comparison(NamedTuple):
     """How k compare, as far as their pilots tell.
 
     Attributes
     ----------
-    looks : list of Look
+    candidates : list of Candidate
     score : ndarray of shape (n_replicates, n_k)
         The log posterior of each k, up to a constant.
-    heights : ndarray of shape (n_phases, n_replicates, n_k)
+    log_z : ndarray of shape (n_phases, n_replicates, n_k)
         log Z of each phase at the pilots, up to a common constant.
     doubt : ndarray of shape (n_k,)
-        What bridges leave to doubt on the way from the first k to each.
+        What steps leave to doubt on the way from the first k to each.
     tops, sds : ndarray of shape (n_k,)
         Where the posterior of beta is largest, and its standard deviation.
     """
 
-    looks: list[Look]
+    candidates: list[Candidate]
     score: np.ndarray
-    heights: np.ndarray
+    log_z: np.ndarray
     doubt: np.ndarray
     tops: np.ndarray
     sds: np.ndarray
 
 
-class Race:
+class CandidateSearch:
     """The k that may matter, and what is known of them.
 
     Parameters
@@ -183,83 +192,83 @@ class Race:
     Attributes
     ----------
     ks : ndarray of int
-        Those left in the race, in increasing order.
-    looks : dict of int to Look
+        Those left in the search, in increasing order.
+    candidates : dict of int to Candidate
         By k.
     division : Division or None
         The two phases of the labels, where there are two.
     new, guesses : ndarray
-        Which k are to be looked at next, and about where their ridge is.
+        Which k are to have pilots next, and about where their ridge is.
     """
 
     def __init__(self, simulation: Simulation, target: LogPosterior, max_sweeps: float = np.inf):
         self.simulation, self.target, self.max_sweeps = simulation, target, max_sweeps
         self.ks = self.new = _thin_out(target.ks, _COARSE_RATIO)
         self.guesses = np.ones(len(self.ks))
-        self.looks: dict[int, Look] = {}
+        self.candidates: dict[int, Candidate] = {}
         self.division: Division | None = None
         self._may_divide, self._stage = True, 0
         # Looks in phases that are off the ridge are moved by so much at most, then by half of it.
         self._reach = 4 * _CLOSE
-        # Bridges by the names of their pairs, and log Z itself by k.
-        self._bridges: dict[tuple[int, int], Step] = {}
+        # Steps by the names of their pairs, and log Z itself by k.
+        self._steps: dict[tuple[int, int], Step] = {}
         self._log_z: dict[int, np.ndarray | None] = {}
 
-    def run(self) -> list[Look]:
+    def run(self) -> list[Candidate]:
         """Choose the k at which chains are to stand, among all that the prior allows.
 
         They come in increasing k and are near enough to each other.
         """
         while len(self.new):
-            self._look()
-            stand = self._compare()
-            if not self._move(stand):
-                self._drop(stand)
-        return [self.looks[k] for k in self.ks.tolist()]
+            self._run_pilots()
+            comparison = self._compare()
+            if not self._move(comparison):
+                self._drop(comparison)
+        return [self.candidates[k] for k in self.ks.tolist()]
 
-    def _look(self) -> None:
-        """Look at the k that are new, near their ridges."""
+    def _run_pilots(self) -> None:
+        """Candidate at the k that are new, near their ridges."""
         places = list(zip(self.new.tolist(), self.guesses.tolist(), strict=True))
-        look: Callable[[tuple[int, float]], Look] = self._look_at_ridge
+        candidate: Callable[[tuple[int, float]], Candidate] = self._pilot_at_ridge
         if self.division is not None:
-            look = partial(self._look_in_phases, self.division.windows)
+            candidate = partial(self._pilot_in_phases, self.division.windows)
         # The longest, those of the largest k, first.
-        found = self.simulation.each(look, places[::-1])
-        self.looks |= {each.k: each for each in found}
+        found = self.simulation.each(candidate, places[::-1])
+        self.candidates |= {each.k: each for each in found}
         self._stage += 1
 
     def _find_columns(self, k: int) -> np.ndarray:
-        """Return the k up to the neighbours in the race on both sides."""
+        """Return the k up to the neighbours in the search on both sides."""
         at, every = int(np.searchsorted(self.ks, k)), self.target.ks
         before, after = self.ks[max(at - 1, 0)], self.ks[min(at + 1, len(self.ks) - 1)]
         return every[(every >= before) & (every <= after)]
 
-    def _look_in_phases(self, windows: tuple[Window, ...], place: tuple[int, float]) -> Look:
+    def _pilot_in_phases(self, windows: tuple[Window, ...], place: tuple[int, float]) -> Candidate:
         k, beta = place
         columns = self._find_columns(k)
         pilots = tuple(
             self.simulation.pilot(
                 Setting.at(beta, k), columns, (self._stage, k, Purpose.PILOT_OF_PHASE + phase),
-                whole=columns, window=window,
+                window=window,
             )
             for phase, window in enumerate(windows)
         )  # fmt: skip
         # A parabola carries log Z of a phase so far.
         sd = min(find_sd(pilot.pair) for pilot in pilots)
-        return Look(pilots, float(beta), sd)
+        return Candidate(pilots, float(beta), sd)
 
-    def _look_at_ridge(self, place: tuple[int, float]) -> Look:
+    def _pilot_at_ridge(self, place: tuple[int, float]) -> Candidate:
         k, target, columns = place[0], self.target, self._find_columns(place[0])
         beta = find_ridge(self.simulation, target, self._stage, place)
         low, high = target.limits[k]
         for turn in range(_MAX_TURNS):
             pilot = self.simulation.pilot(
-                Setting.at(beta, k), columns, (self._stage, k, Purpose.PILOT + turn), whole=columns
+                Setting.at(beta, k), columns, (self._stage, k, Purpose.PILOT + turn)
             )
             mean, variance = pilot.pair.moments()
             sd = float(1 / np.sqrt(max(variance[0], 1e-12)))
             step = target.find_step(k, beta, mean[0], 1 / sd**2)
-            reach = min(max(3 * sd, _CLOSE), REACH)
+            reach = min(max(3 * sd, _CLOSE), BETA_SCALE)
             top = float(np.clip(beta + np.clip(step, -reach, reach), *target.limits[k]))
             is_near = abs(step) < max(_NEAR * sd, _CLOSE)
             if pilot.is_split or is_near or abs(top - beta) < sd / 4:
@@ -268,91 +277,96 @@ class Race:
             low, high = (beta, high) if step > 0 else (low, beta)
             beta = top if low < top < high else (low + high) / 2
         # A third of a posterior standard deviation does not matter.
-        return Look((pilot,), top, sd * float(np.hypot(0.3, find_error(mean) * sd)))
+        return Candidate((pilot,), top, sd * float(np.hypot(0.3, find_error(mean) * sd)))
 
-    def _compare(self) -> Standing:
-        """Bridge from each look to the next, in every phase, and weigh the posterior at each."""
-        looks = [self.looks[k] for k in self.ks.tolist()]
-        paths = []
-        for phase in range(len(looks[0].pilots)):
-            path = []
-            for ends in pairwise(look.pilots[phase].pair for look in looks):
-                name = (int(ends[0].keys[-1]), int(ends[1].keys[-1]))
-                if name not in self._bridges:
-                    self._bridges[name] = bridge(*ends)
-                path.append(self._bridges[name])
-            paths.append(path)
-        heights = np.array([add_up(path) for path in paths])
+    def _compare(self) -> Comparison:
+        """Follow log Z from each candidate to the next, in every phase, and weigh the posterior."""
+        candidates = [self.candidates[k] for k in self.ks.tolist()]
+        phases, doubts = [], []
+        for phase in range(len(candidates[0].pilots)):
+            pairs = [candidate.pilots[phase].pair for candidate in candidates]
+            steps = [self._step(*ends) for ends in pairwise(pairs)]
+            phases.append(np.cumsum([np.zeros(N_REPLICATES), *(s.value for s in steps)], axis=0).T)
+            doubts.append(np.cumsum([0.0, *(step.doubt for step in steps)]))
+        log_z = np.array(phases)
         if self.division is not None:
-            tied = self.looks[self.division.pairs[0].k]
-            pairs = [pilot.pair for pilot in tied.pilots]
-            heights = self.division.tie(self.ks, pairs, heights)
-        score, tops, sds = -heights[0], np.empty(len(looks)), np.empty(len(looks))
-        for at, look in enumerate(looks):
-            profile = look.profile(self.target, heights[:, :, at] - heights[0, :, at])
+            at = int(np.searchsorted(self.ks, self.division.k))
+            known = self.division.log_z(candidates[at].pair.beta)
+            log_z += (known - log_z[:, :, at])[:, :, None]
+        score, tops, sds = -log_z[0], np.empty(len(candidates)), np.empty(len(candidates))
+        for at, candidate in enumerate(candidates):
+            profile = candidate.profile(self.target, log_z[:, :, at] - log_z[0, :, at])
             log_mass, tops[at], sd = profile.summarise()
             score[:, at] += log_mass
             if self.division is None:
-                tops[at] = look.top
-            sds[at] = min(sd, REACH)
-        return Standing(looks, score, heights, add_up_doubt(paths), tops, sds)
+                tops[at] = candidate.top
+            sds[at] = min(sd, BETA_SCALE)
+        return Comparison(candidates, score, log_z, np.max(doubts, axis=0), tops, sds)
 
-    def _move(self, stand: Standing) -> bool:
-        """Look again at k whose phases were seen too far from where they weigh the same."""
-        away = stand.tops - [look.pair.beta for look in stand.looks]
-        far = np.abs(away) > [look.error for look in stand.looks]
+    def _step(self, before: ChainPair, after: ChainPair) -> Step:
+        name = (int(before.keys[-1]), int(after.keys[-1]))
+        if name not in self._steps:
+            self._steps[name] = find_step(before, after)
+        return self._steps[name]
+
+    def _move(self, comparison: Comparison) -> bool:
+        """Candidate again at k whose phases were seen too far from where they weigh the same."""
+        away = comparison.tops - [candidate.pair.beta for candidate in comparison.candidates]
+        far = np.abs(away) > [candidate.error for candidate in comparison.candidates]
         if self.division is None or not far.any() or self._reach <= _CLOSE / 4:
             return False
-        moved = stand.tops - away + np.clip(away, -self._reach, self._reach)
+        moved = comparison.tops - away + np.clip(away, -self._reach, self._reach)
         self.new, self.guesses, self._reach = self.ks[far], moved[far], self._reach / 2
         return True
 
-    def _drop(self, stand: Standing) -> None:
-        """Drop what is behind, and look between what is left where it is too far apart."""
-        behind = find_behind(stand.score, stand.doubt, 4)
-        slow = np.array([look.is_slow for look in stand.looks])
+    def _drop(self, comparison: Comparison) -> None:
+        """Drop what is behind, and candidate between what is left where it is too far apart."""
+        behind = find_behind(comparison.score, comparison.doubt, 4)
+        slow = np.array([candidate.is_slow for candidate in comparison.candidates])
         was_divided = self.division is not None
         if not was_divided and slow.any():
-            behind = self._bound(stand, slow)
+            behind = self._bound(comparison, slow)
         first, last = _find_ends(behind, slow)
+        if self.division is not None:
+            # Where log Z itself is known.
+            tied = int(np.searchsorted(self.ks, self.division.k))
+            first, last = min(first, tied), max(last, tied)
         kept = slice(first, last + 1)
-        self.ks, tops = self.ks[kept], stand.tops[kept]
-        looks = [
-            look._replace(top=top, sd=sd, behind=back)
-            for look, top, sd, back in zip(
-                stand.looks[kept], tops, stand.sds[kept], behind[kept], strict=True
+        self.ks, tops = self.ks[kept], comparison.tops[kept]
+        candidates = [
+            candidate._replace(top=top, sd=sd, behind=back)
+            for candidate, top, sd, back in zip(
+                comparison.candidates[kept], tops, comparison.sds[kept], behind[kept], strict=True
             )
         ]
-        self.looks = {look.k: look for look in looks}
+        self.candidates = {candidate.k: candidate for candidate in candidates}
         if self.division is not None and not was_divided:
-            # All that may matter are looked at again, in their phases.
+            # All that may matter have pilots again, in their phases.
             self.new, self.guesses = self.ks, tops
             return
-        if self.division is not None:
-            at = first + int(np.argmax(stand.score[0, kept]))
-            pairs = tuple(pilot.pair for pilot in stand.looks[at].pilots)
-            self.division = self.division._replace(pairs=pairs, log_z=stand.heights[:, :, at])
-        apart = [_distance(*ends) for ends in pairwise(looks)]
+        apart = [_distance(*ends) for ends in pairwise(candidates)]
         max_apart = _MAX_APART if self.target.is_product() else 0.0
         wanted = _fill_in(self.ks, apart, self.target.ks, max_apart)
         self.new = wanted[~np.isin(wanted, self.ks)]
         self.guesses = _interpolate(self.ks, tops, self.new)
         self.ks = wanted
 
-    def _bound(self, stand: Standing, slow: np.ndarray) -> np.ndarray:
+    def _bound(self, comparison: Comparison, slow: np.ndarray) -> np.ndarray:
         """Return how far each k is behind by bounds alone; divide the labels if that is needed."""
-        most, best, guess = self._find_bounds(stand, slow)
+        most, best, guess = self._find_bounds(comparison, slow)
         matters = slow & (best - most < BEHIND)
         if matters.any() and self._may_divide:
-            look = stand.looks[int(np.argmax(np.where(matters, guess, -np.inf)))]
-            self.division, at_least = _divide(self.simulation, self.target, look, self.max_sweeps)
+            candidate = comparison.candidates[int(np.argmax(np.where(matters, guess, -np.inf)))]
+            self.division, at_least = _divide(
+                self.simulation, self.target, candidate, self.max_sweeps
+            )
             best, self._may_divide = max(best, at_least), False
-        # Bounds that contradict each other, the ladder being off, exclude nothing.
+        # Bounds that contradict each other, the path being off, exclude nothing.
         best = min(best, most.max())
         return best - most if np.isfinite(best) else np.zeros(len(most))
 
     def _find_bounds(
-        self, stand: Standing, slow: np.ndarray
+        self, comparison: Comparison, slow: np.ndarray
     ) -> tuple[np.ndarray, float, np.ndarray]:
         """Return upper bounds on the log posterior of each k, a lower one on the largest, guesses.
 
@@ -365,14 +379,16 @@ class Race:
         for stretch in np.split(fast, np.flatnonzero(np.diff(fast) > 1) + 1):
             if len(stretch) == 0:
                 continue
-            score = stand.score[:, stretch]
+            score = comparison.score[:, stretch]
             placed = [at for at in stretch if self._log_z.get(int(self.ks[at])) is not None]
             top = int(placed[0] if placed else stretch[np.argmax(score[0])])
-            log_z = self._find_log_z(stand.looks[top].pair)
+            log_z = self._find_log_z(comparison.candidates[top].pair)
             if log_z is None:
                 continue
-            absolute = score + (stand.heights[0, :, top] - log_z)[:, None]
-            error = 4 * find_error(absolute) + np.abs(stand.doubt[stretch] - stand.doubt[top])
+            absolute = score + (comparison.log_z[0, :, top] - log_z)[:, None]
+            error = 4 * find_error(absolute) + np.abs(
+                comparison.doubt[stretch] - comparison.doubt[top]
+            )
             most[stretch] = np.minimum(most[stretch], absolute[0] + error)
             at = int(np.argmax(absolute[0] - error))
             if absolute[0, at] - error[at] > best:
@@ -413,11 +429,11 @@ def find_ridge(
     k, beta = place
     low, high = target.limits[k]
     beta, initial = float(np.clip(beta, low, high)), target.labels
-    for turn in range(_MAX_SEARCH if low < high else 0):
+    for turn in range(_MAX_SEARCH_STEPS if low < high else 0):
         pair = simulation.pair(
-            Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SETTLE
+            Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SEARCH_WARMUP
         )
-        simulation.advance([(pair, _SEARCH)])
+        simulation.advance([(pair, _SEARCH_RECORDS)])
         mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
         margin = 0.5 / np.sqrt(variance)
         step = target.find_step(k, beta, mean, variance)
@@ -442,14 +458,14 @@ def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.n
     score : ndarray of shape (n_replicates, n_k)
         The log posterior of k up to a constant; row 0 is the estimate.
     doubt : ndarray of shape (n_k,)
-        What bridges leave to doubt on the way from some k to each: differences of it count.
+        What steps leave to doubt on the way from some k to each: differences of it count.
     n_errors : int
         How many Monte Carlo errors to allow for.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.posterior.race import find_behind
+    >>> from bayesknn.posterior.which_k import find_behind
     >>> find_behind(np.array([[0.0, -5.0]]), doubt=np.array([0.0, 2.0])).tolist()
     [0.0, 3.0]
     """
@@ -459,7 +475,7 @@ def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.n
 
 
 def _divide(
-    simulation: Simulation, target: LogPosterior, look: Look, max_sweeps: float
+    simulation: Simulation, target: LogPosterior, candidate: Candidate, max_sweeps: float
 ) -> tuple[Division | None, float]:
     """Divide the labels in two, and find log Z of each part at one k.
 
@@ -469,28 +485,46 @@ def _divide(
     best : float
         A lower bound on the log posterior of this k.
     """
-    edges = target.place_edges(look.k, look.top, look.error)
+    edges = target.place_edges(candidate.k, candidate.top, candidate.error)
 
-    def weigh(curve: Curve | Coexistence) -> Profile:
-        return Profile(target, look.k, lambda beta, rows: curve.select(rows)(beta), edges)
+    def weigh(curve: Curve) -> Profile:
+        return Profile(target, candidate.k, curve, edges)
 
-    def allow(curve: Curve | Coexistence, beta: np.ndarray) -> np.ndarray:
+    def allow(curve: Curve, beta: np.ndarray) -> np.ndarray:
         panels = weigh(curve).find_panels()
         return np.where((beta >= panels[0]) & (beta <= panels[-1]), _ROUGH, np.inf)
 
-    ladder, curve = climb(simulation, look.k, target.beta_max, _LADDER_SHARE * max_sweeps, allow)
+    path, curve = follow_path(
+        simulation, candidate.k, target.beta_max, _PATH_SHARE * max_sweeps, allow
+    )
     total, top, _ = weigh(curve).summarise()
     best = float(total[0] - 4 * find_error(total))
-    if isinstance(curve, Curve):
-        return None, best
-    pairs, log_z = [], []
-    for rungs, part in zip(ladder.branches, curve.branches, strict=True):
-        # Far from the transition a branch goes on with all labels, the other phase being nothing.
-        divided = np.array([rung.pair.window.rank > 0 for rung in rungs])
-        at = int(np.argmin(np.where(divided, np.abs(part.betas - top), np.inf)))
-        pairs.append(rungs[at].pair)
-        log_z.append(part.values[:, at])
-    return Division(tuple(pair.window for pair in pairs), tuple(pairs), np.array(log_z)), best
+    return (Division(path.windows, candidate.k, top, curve) if path.windows else None), best
+
+
+def find_step(before: ChainPair, after: ChainPair) -> Step:
+    """Return log Z at the setting of one pair less that at another's, as far as pilots tell.
+
+    With D the difference of the two log weights it is the integral of E[D] from one to the other:
+    by the trapezium rule with end correction, ``(E0[D] + E1[D]) / 2 + (V0[D] - V1[D]) / 12``,
+    which may be off by as much as its correction. Both record S at the k of both.
+    """
+    means, variances = [], []
+    for pair in (before, after):
+        d, of_clusters = (
+            after.beta / after.k * series(after.k) - before.beta / before.k * series(before.k)
+            for series in (pair.series, pair.cluster_series)
+        )
+        centre = d.mean()
+        averages = pair.resample(np.stack([of_clusters, (d - centre) ** 2], axis=-1))
+        means.append(averages[:, 0])
+        variances.append(averages[:, 1])
+    correction = (variances[0] - variances[1]) / 12
+    defect = means[1] - means[0] - (variances[0] + variances[1]) / 2
+    beyond_noise = max(abs(defect[0]) - 3 * find_error(defect), 0.0)
+    # What is noise in the correction is noise in the value, too.
+    doubt = max(abs(correction[0]) - 2 * find_error(correction), beyond_noise / 8)
+    return Step((means[0] + means[1]) / 2 + correction, float(doubt))
 
 
 def bound_posterior(target: LogPosterior, k: int) -> float:
@@ -514,15 +548,15 @@ def bound_posterior(target: LogPosterior, k: int) -> float:
 
 def find_sd(pair: ChainPair) -> float:
     """Return the posterior standard deviation of beta at the pair's k if the prior is flat."""
-    return min(float(pair.k / np.sqrt(max(pair.variance(pair.k), 1e-12))), REACH)
+    return min(float(pair.k / np.sqrt(max(pair.variance(pair.k), 1e-12))), BETA_SCALE)
 
 
-def _distance(before: Look, after: Look) -> float:
-    """Return the variance of D from the k of one look to that of the next, at the same beta."""
+def _distance(before: Candidate, after: Candidate) -> float:
+    """Return the variance of D from one k to the next, at the same beta."""
     return max(
         pilot.pair.distance(other.k)
-        for look, other in ((before, after), (after, before))
-        for pilot in look.pilots
+        for candidate, other in ((before, after), (after, before))
+        for pilot in candidate.pilots
     )
 
 

@@ -7,7 +7,7 @@ from scipy.stats import chi2
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.chains import Setting
-from bayesknn.log_z.ladder import log_z_at, log_z_from_zero
+from bayesknn.log_z.path import log_z_at, log_z_from_zero
 from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel, log_normalizer_exact

@@ -1,0 +1,470 @@
+"""log Z at one k for every beta, from both ends (Section 3.3, path sampling).
+
+``log Z(0) = n log G``, and at the far end log Z is known again. Pairs of chains stand between, near
+enough to each other that their draws overlap, and the draws of each pair and the next give log Z
+from one to the other (:mod:`bayesknn.log_z.mbar`; those further away have little to add, and all
+together would take longer than the chains). What is missing at the far end is the closure error,
+and log Z at each beta is corrected by the part of it that its own error explains: that is least
+squares. At one beta alone E[S] / k, the slope of log Z, is integrated from 0, and no far end is
+needed.
+
+At the far end most components of the graph have one class. Call a labelling plain if every
+connected component of the graph of k has. The plain labellings weigh
+``W(beta) = prod over components c of sum over g of exp(beta a_g n_c)`` together, so
+``log Z = log W - log P(plain)`` at every beta, with no limit taken. Given the clusters of a
+Swendsen-Wang sweep the colours are independent, and the probability that the labelling is plain is
+known: ``G ** (components - clusters)`` without class weights. Its average is an estimate of
+P(plain) that is precise once there are only a few clusters too many. The path can therefore stop
+there: no tail is cut off.
+
+At a first-order transition chains do not cross between disordered and ordered labels in any
+reasonable time. There the labels are divided by their agreement with the nearest neighbours, and
+``Z = Z_disordered + Z_ordered``: each phase is a distribution of its own, within which chains mix
+fast, the first is tied to beta = 0 and the second to the far end, so that nothing has to cross.
+
+Where chains stand, how far apart their records are and how much each is trusted is decided by
+pilots, which are then forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import CubicSpline, PchipInterpolator, make_interp_spline
+from scipy.special import logsumexp
+
+from bayesknn._utils.random import Purpose
+from bayesknn.graph import find_components
+from bayesknn.labels.mixing import autocorrelation_time
+from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window
+from bayesknn.log_z.curve import Curve
+from bayesknn.log_z.mbar import MAX_VARIANCE, combine
+from bayesknn.log_z.resampling import N_REPLICATES, find_error, join
+from bayesknn.log_z.simulation import SWEEPS, Pilot, Simulation
+from bayesknn.model import BoltzmannModel
+
+# Intervals of beta that pilots begin with: fewer may step over a transition.
+_COARSE = 8
+# How noisy a record of P(plain) may be, as log(1 + relative variance): more is a shorter path with
+# a noisier end.
+_MAX_LOG_SPREAD = 0.7
+# Phases are told apart by the agreement with so many nearest neighbours: fewer tell them apart
+# less well, more are slow to count after every sweep.
+_WINDOW_RANK = 16
+# Phases are divided halfway between these quantiles of S of the pilots there: further out they are
+# noisier, further in they may lie in one phase.
+_PHASES = (0.02, 0.98)
+# A phase whose share of Z is exp(-14) is nothing: chains go on to there.
+_DEPTH = 14.0
+# By how much records grow from one round to the next: less costs rounds, more overshoots.
+GROWTH = (0.25, 3.0)
+# The path from beta = 0 to a given pair: its first steps, and sweeps of each chain at least.
+# Shorter steps cost sweeps, longer ones may pass over a bend.
+_FIRST_STEP, _PATH_SWEEPS = 0.25, 64
+
+
+class Path:
+    """Chains along beta at one k that carry log Z from beta = 0 to the far end.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    pilots : list of Pilot
+        From :func:`place_pilots`.
+    columns : sequence of int
+        The k of which it is to tell log Z, its own among them.
+    max_sweeps : float
+        About how many sweeps the first run may make in all.
+    divide : bool
+        Divide the labels in two where chains are slow too, not only where they stay apart.
+
+    Attributes
+    ----------
+    phases : list of list of ChainPair
+        One phase, or disordered and ordered labels; in each the chains by increasing beta.
+    windows : tuple of Window
+        The two phases, if there are two.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        pilots: list[Pilot],
+        columns: Sequence[int] | np.ndarray,
+        max_sweeps: float = np.inf,
+        divide: bool = False,
+    ):
+        self.simulation, self.columns = simulation, np.asarray(columns)
+        self.k = pilots[0].pair.k
+        self._most = max(max_sweeps / (4 * len(pilots)), _PATH_SWEEPS)
+        self._work: list[tuple[ChainPair, int]] = []
+        # What :meth:`_find_log_z` gave, and after how many sweeps.
+        self._found: tuple[int, Any] = (0, None)
+        apart = [p.pair for p in pilots if p.is_split or (divide and p.is_slow)]
+        self.windows: tuple[Window, ...] = ()
+        every = [self._place_at(pilot.pair) for pilot in pilots]
+        self.phases = self._divide(every, apart) if apart else [every]
+        used = {id(pair) for phase in self.phases for pair in phase}
+        simulation.advance(task for task in self._work if id(task[0]) in used)
+
+    def _place_at(self, pilot: ChainPair) -> ChainPair:
+        """Make the chains that are recorded where a pilot stood."""
+        return self._make(
+            pilot.beta, pilot.time, 1, initial=pilot.labels,
+            components=pilot.components if pilot.components.size else None,
+        )  # fmt: skip
+
+    def _make(self, beta: float, time: float, stream: int, **options: Any) -> ChainPair:
+        task = self.simulation.place_pair(
+            Setting.at(beta, self.k), self.columns, (self.k, _name(beta), stream), time,
+            min(SWEEPS, self._most), self._most, **options,
+        )  # fmt: skip
+        self._work.append(task)
+        return task[0]
+
+    def _divide(self, every: list[ChainPair], apart: list[ChainPair]) -> list[list[ChainPair]]:
+        """Divide the labels in two: disordered and ordered ones, where pilots stay apart."""
+        rank = int(apart[0].columns[0])
+        order = np.concatenate([pilot.series(rank).ravel() for pilot in apart])
+        middle = float(np.mean(np.quantile(order, _PHASES)))
+        self.windows = (Window(rank, -np.inf, middle), Window(rank, middle, np.inf))
+        s = np.concatenate([pilot.series(self.k).ravel() / self.k for pilot in apart])
+        parts = [s[order < middle], s[order >= middle]]
+        width = _DEPTH / abs(parts[1].mean() - parts[0].mean())
+        betas = [pair.beta for pair in every]
+        first = max((b for b in betas if b <= apart[0].beta - width), default=0.0)
+        last = min((b for b in betas if b >= apart[-1].beta + width), default=betas[-1])
+        phases = []
+        for at, (window, part) in enumerate(zip(self.windows, parts, strict=True)):
+            n_steps = max(int(np.ceil((last - first) * part.std() / np.sqrt(MAX_VARIANCE))), 4)
+            inner = np.linspace(first, last, n_steps + 1)
+            time = max(_find_time_within(pilot, window) for pilot in apart)
+            # Beyond, where the other phase is nothing, chains have all labels.
+            low, high = (
+                [p for p in every if p.beta <= first],
+                [p for p in every if p.beta >= last],
+            )
+            made = [
+                self._make(beta, time, 2 + at, window=window)
+                for beta in (inner[:-1] if at else inner[1:])
+            ]
+            phases.append(made + high if at else low + made)
+        return phases
+
+    @property
+    def n_sweeps(self) -> int:
+        """Sweeps of all its chains."""
+        return sum(pair.n_sweeps for phase in self.phases for pair in phase)
+
+    def curves(self) -> dict[int, Curve]:
+        """Return log Z at each column's k."""
+        return self._find_log_z()[0]
+
+    def _find_log_z(self) -> tuple[dict[int, Curve], np.ndarray]:
+        """Return the curves, and what was missing at the far end, once for all records so far."""
+        if self._found[0] != self.n_sweeps:
+            model = self.simulation.model
+            nodes, log_z = zip(*map(self._add_up, self.phases), strict=True)
+            log_z = [log_z[0] + model.n_points * np.log(model.n_classes), *log_z[1:]]
+            missing = log_z_from_plain(self.phases[-1][-1]) - log_z[-1][:, -1]
+            if self.windows:
+                log_z[1] = log_z[1] + missing[:, None]
+            else:
+                noise, of_missing = log_z[0][1:] - log_z[0][0], missing[1:] - missing[0]
+                share = -(of_missing @ noise) / (of_missing @ of_missing)
+                log_z[0] = log_z[0] + np.outer(missing, np.clip(share, 0.0, 1.0))
+            # Of other k it differs by what is smooth in beta.
+            ratios = [
+                make_interp_spline(
+                    [pair.beta for pair in pairs], np.array([pair.log_ratios() for pair in pairs])
+                )(at)
+                for at, pairs in zip(nodes, self.phases, strict=True)
+            ]
+            curves = {
+                k: Curve(
+                    [
+                        (x, own + r[:, :, at].T)
+                        for x, own, r in zip(nodes, log_z, ratios, strict=True)
+                    ]
+                )
+                for at, k in enumerate(self.columns.tolist())
+            }
+            self._found = self.n_sweeps, (curves, missing)
+        return self._found[1]
+
+    def _add_up(self, pairs: list[ChainPair]) -> tuple[np.ndarray, np.ndarray]:
+        """Return nodes along a phase, and log Z there less that at the first, (n_replicates, n)."""
+        betas, log_z = [pairs[0].beta], [np.zeros((N_REPLICATES, 1))]
+        for before, after in pairwise(pairs):
+            middle = (before.beta + after.beta) / 2
+            targets = [before.setting, Setting.at(middle, self.k), after.setting]
+            found = combine([before, after], targets).of_targets
+            log_z.append(found[:, 1:] - found[:, :1] + log_z[-1][:, -1:])
+            betas += [middle, after.beta]
+        return np.array(betas), np.concatenate(log_z, axis=1)
+
+    def closure(self) -> float:
+        """Return what is missing at the far end in standard errors; NaN at a transition."""
+        if self.windows:
+            return float("nan")
+        missing = self._find_log_z()[1]
+        return float(missing[0] / max(find_error(missing), 1e-12))
+
+    def plan(self, allowed: Callable[[np.ndarray], np.ndarray]) -> list[tuple[ChainPair, int]]:
+        """Plan what brings the errors down to what is allowed.
+
+        Parameters
+        ----------
+        allowed : callable
+            ``allowed(beta)``: the error allowed at these beta; infinite where it does not matter.
+
+        Returns
+        -------
+        list of (ChainPair, int)
+            Which pair is to have how many more records; empty if all is well.
+        """
+        curves = self.curves().values()
+        knots = [spline.t for curve in curves for spline in curve.phases]
+        betas = np.unique(np.concatenate(knots))
+        limits = allowed(betas)
+        if not np.isfinite(limits).any():
+            return []
+        errors = np.max([find_error(curve(betas)) for curve in curves], axis=0)
+        excess = float(np.max(errors / limits)) ** 2
+        if excess <= 1.0:
+            return []
+        low, high = betas[np.isfinite(limits)][[0, -1]]
+        growth = np.clip(excess - 1, *GROWTH)
+        return [
+            (pair, int(np.ceil(growth * pair.n_records))) for pair in self._find_used(low, high)
+        ]
+
+    def _find_used(self, low: float, high: float) -> list[ChainPair]:
+        """Return the chains on the way to where log Z matters.
+
+        From both ends, but from one only where that is less than half of the way.
+        """
+        below = [pair for pair in self.phases[0] if pair.beta <= high]
+        above = [pair for pair in self.phases[-1] if pair.beta >= low]
+        below += self.phases[0][len(below) : len(below) + 1]
+        n_skipped = len(self.phases[-1]) - len(above)
+        above += self.phases[-1][max(n_skipped - 1, 0) : n_skipped]
+        if self.windows:
+            return below + above
+        nearer = min(below, above, key=lambda pairs: sum(pair.n_sweeps for pair in pairs))
+        is_short = sum(pair.n_sweeps for pair in nearer) < self.n_sweeps / 2
+        return nearer if is_short else self.phases[0]
+
+
+def place_pilots(simulation: Simulation, k: int, k_last: int, beta_max: float) -> list[Pilot]:
+    """Run pilots at k: an even grid, what lies beyond beta_max, then halves of what is too long.
+
+    They record k and those up to ``k_last``.
+    """
+    components = find_components(simulation.model.graph.neighbors[:k])
+    columns = np.unique([min(k, _WINDOW_RANK), *range(k, k_last + 1)])
+
+    def run(beta: float) -> Pilot:
+        return simulation.pilot(
+            Setting.at(beta, k), columns, (k, _name(beta)),
+            components=components if beta >= beta_max else None,
+        )  # fmt: skip
+
+    pilots = simulation.each(run, np.linspace(0.0, beta_max, _COARSE + 1).tolist())
+    step = beta_max / _COARSE
+    while excess_clusters(pilots[-1].pair) > _MAX_LOG_SPREAD:
+        pilots.append(run(pilots[-1].pair.beta + step))
+        step *= 1.4
+    while True:
+        new = [
+            (before.pair.beta + after.pair.beta) / 2
+            for before, after in pairwise(pilots)
+            if _are_far(before, after)
+        ]
+        if not new:
+            return pilots
+        pilots = sorted([*pilots, *simulation.each(run, new)], key=lambda each: each.pair.beta)
+
+
+def _are_far(before: Pilot, after: Pilot) -> bool:
+    """Say whether draws overlap too little; at a transition the labels are divided instead."""
+    if before.is_split or after.is_split:
+        return False
+    variance = max(each.pair.variance(each.pair.k) for each in (before, after))
+    gap = after.pair.setting.rates[0] - before.pair.setting.rates[0]
+    return variance * gap**2 > MAX_VARIANCE
+
+
+def _find_time_within(pilot: ChainPair, window: Window) -> float:
+    """Return the autocorrelation time within a window, from the part of a pilot inside it."""
+    times = [1.0]
+    for order, series in zip(pilot.series(window.rank), pilot.series(pilot.k), strict=True):
+        inside = series[(order >= window.low) & (order < window.high)]
+        if len(inside) >= 50:
+            times.append(autocorrelation_time(inside))
+    return pilot.thin * float(np.nanmax(times))
+
+
+def log_z_from_zero(
+    simulation: Simulation,
+    last: ChainPair,
+    tolerance: float,
+    max_sweeps: float,
+    key: tuple[int, ...],
+    may_be_slow: bool = True,
+) -> np.ndarray | None:
+    """Return log Z at a pair of chains by integration from beta = 0, in every replicate.
+
+    With as many pairs between as the bends of E[S] need, which run until the error meets the
+    tolerance or ``max_sweeps`` are made; what the integral leaves to doubt is part of the error.
+    None if a first-order transition lies on the way, or chains that may be at one: they cross so
+    rarely that their means are off by more than their errors say.
+    """
+    model, k = simulation.model, last.k
+    # Two classes without weights have a continuous transition: slow chains cross all the same.
+    may_be_slow |= model.n_classes == 2 and model.class_weight is None
+    start = model.n_points * np.log(model.n_classes)
+    if last.beta == 0.0:
+        return np.full(N_REPLICATES, start)
+
+    def run(beta: float) -> Pilot:
+        return simulation.pilot(Setting.at(beta, k), [k], (*key, k, _name(beta)), length=4)
+
+    before = simulation.n_sweeps
+    n_steps = max(2, int(np.ceil(last.beta / _FIRST_STEP)))
+    path = simulation.each(run, np.linspace(0.0, last.beta, n_steps + 1)[:-1])
+    while True:
+        if any(pilot.is_split or (pilot.is_slow and not may_be_slow) for pilot in path):
+            return None
+        pairs = [*(pilot.pair for pilot in path), last]
+        total, doubts = _integrate(pairs)
+        is_smooth = doubts.sum() < max(tolerance, float(find_error(total))) / 2
+        if is_smooth or simulation.n_sweeps - before > max_sweeps:
+            break
+        # The worst first.
+        bent = np.flatnonzero(doubts > doubts.max() / 4)
+        new = simulation.each(run, [(pairs[at].beta + pairs[at + 1].beta) / 2 for at in bent])
+        path = sorted([*path, *new], key=lambda pilot: pilot.pair.beta)
+    left = max_sweeps - (simulation.n_sweeps - before)
+    if find_error(total) > tolerance / 2 and left > 0:
+        most = max(left / (2 * len(path)), _PATH_SWEEPS)
+        pairs = [
+            simulation.place_pair(
+                pair.setting, [k], (*key, k, _name(pair.beta), 1), pair.time, _PATH_SWEEPS, most,
+                initial=pair.labels,
+            )[0]
+            for pair in pairs[:-1]
+        ]  # fmt: skip
+        n_records = [max(int(most / 2 / pair.thin), pair.length) for pair in pairs]
+        before = simulation.n_sweeps
+        while True:
+            simulation.advance(zip(pairs, n_records, strict=True))
+            total, doubts = _integrate([*pairs, last])
+            excess = (find_error(total) / tolerance) ** 2
+            if excess <= 1.0 or 2 * (simulation.n_sweeps - before) > left:
+                break
+            growth = float(np.clip(excess - 1, 0.25, 1.0))
+            n_records = [int(np.ceil(growth * pair.n_records)) for pair in pairs]
+    noise = np.random.default_rng([int(last.keys[-1]), 3]).normal(size=N_REPLICATES)
+    noise[0] = 0.0
+    return start + total + doubts.sum() * noise
+
+
+def _integrate(pairs: list[ChainPair]) -> tuple[np.ndarray, np.ndarray]:
+    """Integrate E[S_k] / k along beta from each pair to the next, by a spline through the means.
+
+    Variances, which are its slopes, are much noisier on many points.
+
+    Returns
+    -------
+    total : ndarray of shape (n_replicates,)
+    doubts : ndarray of shape (n_pairs - 1,)
+        By how much a stiffer curve through the same means differs in each interval.
+    """
+    betas = np.array([pair.beta for pair in pairs])
+    means = np.array([pair.resample(pair.cluster_series(pair.k) / pair.k) for pair in pairs])
+    smooth = CubicSpline(betas, means).antiderivative()(betas)
+    stiff = PchipInterpolator(betas, means[:, 0]).antiderivative()(betas)
+    return smooth[-1], np.abs(np.diff(smooth[:, 0]) - np.diff(stiff))
+
+
+def log_z_at(
+    simulation: Simulation, pair: ChainPair, beta_max: float, tolerance: float, max_sweeps: float
+) -> np.ndarray:
+    """Return log Z at a pair of chains: from beta = 0, or from both ends past a transition.
+
+    Past chains that are slow, too, if there are sweeps for a path. It has at most so many pairs
+    because the square of the integral of the standard deviation of S / k is at most beta times that
+    of the variance, by which E[S] / k grows.
+    """
+    model, k = simulation.model, pair.k
+    growth = pair.mean(k) / k - model.n_points * model.weights.mean() / model.n_classes
+    n_pairs = np.sqrt(pair.beta * max(growth, 0.0) / MAX_VARIANCE)
+    found = log_z_from_zero(
+        simulation, pair, tolerance, max_sweeps, (Purpose.LOG_Z,),
+        may_be_slow=n_pairs * N_CHAINS * SWEEPS > max_sweeps,
+    )  # fmt: skip
+    if found is not None:
+        return found
+    _, curve = follow_path(
+        simulation, k, beta_max, max_sweeps, lambda curve, beta: np.full(beta.shape, tolerance)
+    )
+    return curve(np.array([pair.beta]))[:, 0]
+
+
+def follow_path(
+    simulation: Simulation,
+    k: int,
+    beta_max: float,
+    max_sweeps: float,
+    allow: Callable[[Curve, np.ndarray], np.ndarray],
+) -> tuple[Path, Curve]:
+    """Run a path at one k, divided in two where chains are slow, and return its curve too.
+
+    Until the errors are what ``allow(curve, beta)`` says, or about ``max_sweeps`` are made.
+    """
+    pilots = place_pilots(simulation, k, k, beta_max)
+    before = simulation.n_sweeps
+    path = Path(simulation, pilots, [k], max_sweeps, divide=True)
+    while True:
+        curve = path.curves()[k]
+        work = path.plan(partial(allow, curve))
+        if not work or simulation.n_sweeps - before > max_sweeps:
+            return path, curve
+        simulation.advance(work)
+
+
+def _name(beta: float) -> int:
+    """Return a number that stands for a beta in the keys of random numbers."""
+    return round(beta * 2**40)
+
+
+def log_plain_weight(model: BoltzmannModel, components: np.ndarray, beta: float) -> float:
+    """Return log W(beta), the total weight of the plain labellings."""
+    sizes = np.bincount(components)
+    return float(logsumexp(beta * np.outer(sizes, model.weights), axis=1).sum())
+
+
+def excess_clusters(pair: ChainPair) -> float:
+    """Return about log(1 + relative variance) of a record of P(plain).
+
+    It comes from the mean number of clusters too many, as if that were Poisson: where a few
+    records dominate the others, their own variance does not show it.
+    """
+    return float(pair.plain[:, :, 1].mean() * (1 - 1 / pair.model.n_classes) ** 2)
+
+
+def log_z_from_plain(pair: ChainPair) -> np.ndarray:
+    """Return log Z at a pair that records P(plain), in every replicate."""
+    chance = pair.plain[:, :, 0]
+    averages = pair.resample(chance)
+    averages += averages[0] * pair.unseen(1)
+    weight = log_plain_weight(pair.model, pair.components, pair.beta)
+    # The log of a mean is on average too low by half the mean's relative variance.
+    batches = join(pair.batch(chance))
+    bias = batches.var(ddof=1) / len(batches) / averages[0] ** 2 / 2
+    return weight - np.log(np.maximum(averages, averages[0] / 20)) - bias

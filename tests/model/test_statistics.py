@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesknn.model import agreement, agreement_variance_at_zero
-from tests.model.enumeration import list_states
+from bayesknn.model import agreement
 from tests.model.graphs import complete, random_graph, ring, ripley_graph, small_models
 
 
@@ -78,11 +77,3 @@ def test_more_than_256_classes():
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         agreement(ring(4), **arguments)
-
-
-@given(small_models(max_states=1024))
-def test_variance_at_zero_is_that_of_all_label_vectors(model):
-    graph, _, k, n_classes, weights = model
-    states = list_states(graph.n_points, n_classes)
-    expected = np.var(agreement(graph, states, k, class_weight=weights))
-    assert np.isclose(agreement_variance_at_zero(graph, k, n_classes, weights), expected)

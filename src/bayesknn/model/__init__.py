@@ -20,7 +20,7 @@ from bayesknn.model.prior import (
     as_prior,
     default_max_neighbors,
 )
-from bayesknn.model.statistics import agreement, agreement_variance_at_zero
+from bayesknn.model.statistics import agreement
 from bayesknn.model.weights import class_weights
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "Prior",
     "UniformPrior",
     "agreement",
-    "agreement_variance_at_zero",
     "as_model",
     "as_prior",
     "class_probabilities",

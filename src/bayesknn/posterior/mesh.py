@@ -158,8 +158,12 @@ class Mesh:
         """Put chains on both sides of a ridge."""
         low, high = self.target.limits[candidate.k]
         pilot = candidate.pilots[phase].pair
-        aside = min(_ASIDE * candidate.sd, (high - low) / 2)
-        betas = np.unique(np.clip([candidate.top - aside, candidate.top + aside], low, high))
+        centre, sd = candidate.top, candidate.sd
+        if self.division is not None:
+            centre = np.clip(centre + sd * self.division.offsets[phase], low, high)
+            sd = sd * self.division.spreads[phase]
+        aside = min(_ASIDE * sd, (high - low) / 2)
+        betas = np.unique(np.clip([centre - aside, centre + aside], low, high))
         sweeps = SWEEPS if candidate.behind < _DEPTH else _FEW_SWEEPS
         return [self._make(phase, Setting.at(beta, candidate.k), pilot, sweeps) for beta in betas]
 
@@ -236,15 +240,15 @@ class Mesh:
         targets = [Setting.at(beta, k) for k in self.nodes for beta in self.nodes[k].tolist()]
         ends = np.cumsum([len(nodes) for nodes in self.nodes.values()])
         # Where log Z is known, in two phases; anywhere, in one.
-        tie, log_z_there = self.phases[0][0].setting, np.zeros((1, 1))
+        ties, known = [self.phases[0][0].setting], np.zeros((1, 1))
         if self.division is not None:
-            tie = Setting.at(self.division.beta, self.division.k)
-            log_z_there = self.division.log_z(self.division.beta)
+            ties = [Setting.at(beta, self.division.k) for beta in self.division.betas.tolist()]
+            known = self.division.log_z(self.division.betas)
         values, n_effective, of_pairs = [], [], []
         for at, phase in enumerate(self.phases):
-            found = combine(phase, [*targets, tie], self._starts[at])
+            found = combine(phase, [*targets, ties[at]], self._starts[at])
             self._starts[at] = found.of_pairs[0]
-            constant = (log_z_there[at] - found.of_targets[:, -1])[:, None]
+            constant = (known[at] - found.of_targets[:, -1])[:, None]
             values.append(np.split(found.of_targets + constant, ends, axis=1))
             n_effective.append(np.split(found.n_effective, ends))
             of_pairs.append(found.of_pairs + constant)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import PchipInterpolator
-from scipy.special import entr, logsumexp
+from scipy.special import entr, logsumexp, softmax
 
 from bayesknn._utils.random import Purpose
 from bayesknn.log_z.chains import ChainPair, Setting, Window
@@ -123,21 +123,29 @@ class Division(NamedTuple):
     ----------
     windows : tuple of Window
     k : int
-    beta : float
-        Where the posterior of that k is largest.
     curve : Curve
         log Z at that k.
+    betas : ndarray of shape (n_phases,)
+        The mean of beta in that part of the posterior of k which is due to each phase: far from
+        there few labellings of the phase are likely, and chains within its window hardly move.
+    offsets, spreads : ndarray of shape (n_phases,)
+        How far those means are from where the posterior of k is largest, and the standard
+        deviations there, in standard deviations of the whole.
+    sd : float
+        The standard deviation of beta at that k.
     """
 
     windows: tuple[Window, ...]
     k: int
-    beta: float
     curve: Curve
+    betas: np.ndarray
+    offsets: np.ndarray
+    spreads: np.ndarray
+    sd: float
 
-    def log_z(self, beta: float) -> np.ndarray:
-        """Return log Z of each phase at beta, of shape (n_phases, n_replicates)."""
-        at = np.array([beta])
-        return np.array([self.curve.of_phase(i, at)[:, 0] for i in range(len(self.windows))])
+    def log_z(self, betas: np.ndarray) -> np.ndarray:
+        """Return log Z of each phase, each at its own beta, of shape (n_phases, n_replicates)."""
+        return np.array([self.curve.of_phase(at, betas[[at]])[:, 0] for at in range(len(betas))])
 
 
 class Step(NamedTuple):
@@ -208,7 +216,7 @@ class CandidateSearch:
         self.candidates: dict[int, Candidate] = {}
         self.division: Division | None = None
         self._may_divide, self._stage = True, 0
-        # Looks in phases that are off the ridge are moved by so much at most, then by half of it.
+        # Pilots in phases that are off the ridge are moved by so much at most, then by half of it.
         self._reach = 4 * _CLOSE
         # Steps by the names of their pairs, and log Z itself by k.
         self._steps: dict[tuple[int, int], Step] = {}
@@ -227,13 +235,13 @@ class CandidateSearch:
         return [self.candidates[k] for k in self.ks.tolist()]
 
     def _run_pilots(self) -> None:
-        """Candidate at the k that are new, near their ridges."""
+        """Run pilots at the k that are new, near their ridges."""
         places = list(zip(self.new.tolist(), self.guesses.tolist(), strict=True))
-        candidate: Callable[[tuple[int, float]], Candidate] = self._pilot_at_ridge
+        pilot: Callable[[tuple[int, float]], Candidate] = self._pilot_at_ridge
         if self.division is not None:
-            candidate = partial(self._pilot_in_phases, self.division.windows)
+            pilot = partial(self._pilot_in_phases, self.division)
         # The longest, those of the largest k, first.
-        found = self.simulation.each(candidate, places[::-1])
+        found = self.simulation.each(pilot, places[::-1])
         self.candidates |= {each.k: each for each in found}
         self._stage += 1
 
@@ -243,15 +251,16 @@ class CandidateSearch:
         before, after = self.ks[max(at - 1, 0)], self.ks[min(at + 1, len(self.ks) - 1)]
         return every[(every >= before) & (every <= after)]
 
-    def _pilot_in_phases(self, windows: tuple[Window, ...], place: tuple[int, float]) -> Candidate:
+    def _pilot_in_phases(self, division: Division, place: tuple[int, float]) -> Candidate:
         k, beta = place
         columns = self._find_columns(k)
+        betas = np.clip(beta + division.sd * division.offsets, *self.target.limits[k]).tolist()
         pilots = tuple(
             self.simulation.pilot(
-                Setting.at(beta, k), columns, (self._stage, k, Purpose.PILOT_OF_PHASE + phase),
-                window=window,
+                Setting.at(betas[phase], k), columns,
+                (self._stage, k, Purpose.PILOT_OF_PHASE + phase), window=window,
             )
-            for phase, window in enumerate(windows)
+            for phase, window in enumerate(division.windows)
         )  # fmt: skip
         # A parabola carries log Z of a phase so far.
         sd = min(find_sd(pilot.pair) for pilot in pilots)
@@ -291,7 +300,8 @@ class CandidateSearch:
         log_z = np.array(phases)
         if self.division is not None:
             at = int(np.searchsorted(self.ks, self.division.k))
-            known = self.division.log_z(candidates[at].pair.beta)
+            betas = np.array([pilot.pair.beta for pilot in candidates[at].pilots])
+            known = self.division.log_z(betas)
             log_z += (known - log_z[:, :, at])[:, :, None]
         score, tops, sds = -log_z[0], np.empty(len(candidates)), np.empty(len(candidates))
         for at, candidate in enumerate(candidates):
@@ -311,7 +321,7 @@ class CandidateSearch:
 
     def _move(self, comparison: Comparison) -> bool:
         """Candidate again at k whose phases were seen too far from where they weigh the same."""
-        away = comparison.tops - [candidate.pair.beta for candidate in comparison.candidates]
+        away = comparison.tops - [candidate.top for candidate in comparison.candidates]
         far = np.abs(away) > [candidate.error for candidate in comparison.candidates]
         if self.division is None or not far.any() or self._reach <= _CLOSE / 4:
             return False
@@ -497,9 +507,22 @@ def _divide(
     path, curve = follow_path(
         simulation, candidate.k, target.beta_max, _PATH_SHARE * max_sweeps, allow
     )
-    total, top, _ = weigh(curve).summarise()
+    profile = weigh(curve)
+    total, top, sd = profile.summarise()
     best = float(total[0] - 4 * find_error(total))
-    return (Division(path.windows, candidate.k, top, curve) if path.windows else None), best
+    if not path.windows:
+        return None, best
+    nodes, log_masses = integrate(
+        lambda beta: profile.log_posterior(beta, slice(1))[0], profile.find_panels()
+    )
+    log_z = np.array([curve.of_phase(at, nodes, slice(1))[0] for at in range(len(path.windows))])
+    masses = softmax(log_masses + log_z - curve(nodes, slice(1)), axis=1)
+    betas = masses @ nodes
+    spreads = np.sqrt(masses @ nodes**2 - betas**2)
+    division = Division(
+        path.windows, candidate.k, curve, betas, (betas - top) / sd, spreads / sd, sd
+    )
+    return division, best
 
 
 def find_step(before: ChainPair, after: ChainPair) -> Step:

@@ -217,9 +217,8 @@ class CandidateSearch:
         self.division: Division | None = None
         self._may_divide, self._stage = True, 0
         # Pilots in phases that are off the ridge are moved by so much at most, then by half of it.
-        self._reach = 4 * _CLOSE
-        # Steps by the names of their pairs, and log Z itself by k.
-        self._steps: dict[tuple[int, int], Step] = {}
+        self._max_move = 4 * _CLOSE
+        # log Z itself by k.
         self._log_z: dict[int, np.ndarray | None] = {}
 
     def run(self) -> list[Candidate]:
@@ -294,7 +293,7 @@ class CandidateSearch:
         phases, doubts = [], []
         for phase in range(len(candidates[0].pilots)):
             pairs = [candidate.pilots[phase].pair for candidate in candidates]
-            steps = [self._step(*ends) for ends in pairwise(pairs)]
+            steps = [find_step(*ends) for ends in pairwise(pairs)]
             phases.append(np.cumsum([np.zeros(N_REPLICATES), *(s.value for s in steps)], axis=0).T)
             doubts.append(np.cumsum([0.0, *(step.doubt for step in steps)]))
         log_z = np.array(phases)
@@ -313,24 +312,18 @@ class CandidateSearch:
             sds[at] = min(sd, BETA_SCALE)
         return Comparison(candidates, score, log_z, np.max(doubts, axis=0), tops, sds)
 
-    def _step(self, before: ChainPair, after: ChainPair) -> Step:
-        name = (int(before.keys[-1]), int(after.keys[-1]))
-        if name not in self._steps:
-            self._steps[name] = find_step(before, after)
-        return self._steps[name]
-
     def _move(self, comparison: Comparison) -> bool:
-        """Candidate again at k whose phases were seen too far from where they weigh the same."""
+        """Run pilots again at k whose phases were seen too far from where the posterior is."""
         away = comparison.tops - [candidate.top for candidate in comparison.candidates]
         far = np.abs(away) > [candidate.error for candidate in comparison.candidates]
-        if self.division is None or not far.any() or self._reach <= _CLOSE / 4:
+        if self.division is None or not far.any() or self._max_move <= _CLOSE / 4:
             return False
-        moved = comparison.tops - away + np.clip(away, -self._reach, self._reach)
-        self.new, self.guesses, self._reach = self.ks[far], moved[far], self._reach / 2
+        moved = comparison.tops - away + np.clip(away, -self._max_move, self._max_move)
+        self.new, self.guesses, self._max_move = self.ks[far], moved[far], self._max_move / 2
         return True
 
     def _drop(self, comparison: Comparison) -> None:
-        """Drop what is behind, and candidate between what is left where it is too far apart."""
+        """Drop k that are behind, and add others between those left that are too far apart."""
         behind = find_behind(comparison.score, comparison.doubt, 4)
         slow = np.array([candidate.is_slow for candidate in comparison.candidates])
         was_divided = self.division is not None

@@ -13,7 +13,7 @@ the paper; each imports only from those before it:
 ``labels``
     draws of the labels given the parameters: Gibbs, Swendsen-Wang, perfect (Section 3.4)
 ``log_z``
-    estimates of the normalising constant: tables, bridges between chains (Section 3.3)
+    estimates of the normalising constant: from chains, and as a table (Section 3.3)
 ``likelihood``
     log f(labels | beta, k): pseudo, Holmes-Adams, coherent, exact (Sections 2 and 3)
 ``posterior``

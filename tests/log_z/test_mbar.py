@@ -3,12 +3,13 @@
 import functools
 
 import numpy as np
+import pymbar
 import pytest
 from scipy.special import logsumexp
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.chains import ChainPair, Setting
-from bayesknn.log_z.mbar import combine, guess, solve
+from bayesknn.log_z.mbar import combine, guess, read_rates, solve
 from bayesknn.model import BoltzmannModel, log_normalizer_exact
 
 KS = [1, 2, 3, 4]
@@ -95,6 +96,19 @@ def test_newton_finds_what_the_formula_gives_back():
     for start in (np.zeros(4), 30 * rng.normal(size=4)):
         found = solve(log_weights, weights, worth, start)
         assert np.allclose(found - found[0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_log_z_is_that_of_pymbar_from_the_same_draws(at):
+    pairs = make_chains(small_model(at), SETTINGS, at, n_records=100)
+    records = [pair.of_labels.reshape(-1, len(KS)) for pair in pairs]
+    log_weights = np.concatenate(records) @ read_rates(SETTINGS, np.array(KS)).T
+    counts = np.array([len(part) for part in records])
+    theirs = -pymbar.MBAR(-log_weights.T, counts, solver_protocol="robust").f_k
+    ours = solve(
+        log_weights, np.ones(len(log_weights)), counts.astype(float), theirs + [0, 1, 2, 3]
+    )
+    assert np.allclose(ours - ours[0], theirs - theirs[0], atol=1e-6)
 
 
 def test_many_settings_that_overlap_little_are_solved_from_the_first_guess():

@@ -264,7 +264,7 @@ def test_other_options_that_are_refused(tmp_path):
         (("--test", tmp_path / "none.csv"), "none.csv cannot be read: no such file"),
     ):
         assert message in refused(fit(table, out, *options), out)
-    assert "CLASS=SHARE" in fit(table, out, "--class-prior", "half").stderr
+    assert "CLASS=PROPORTION" in fit(table, out, "--class-prior", "half").stderr
     assert "neither a number nor auto" in fit(table, out, "--beta-max", "big").stderr
 
 

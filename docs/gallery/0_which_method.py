@@ -28,8 +28,8 @@ methods = {
     "pseudo-likelihood": make_pipeline(StandardScaler(), BayesianKNeighborsClassifier("pseudo")),
     "pool": PooledNeighborsClassifier(random_state=0),
 }
-share = np.mean(y == "Yes")
-print(f"{'class frequencies':18} log-loss {log_loss(pima.y_test, [[1 - share, share]] * 332):.3f}")
+ill = np.mean(y == "Yes")
+print(f"{'class frequencies':18} log-loss {log_loss(pima.y_test, [[1 - ill, ill]] * 332):.3f}")
 for name, method in methods.items():
     probabilities = np.clip(method.fit(X, y).predict_proba(pima.X_test), 1e-5, 1)
     error = 1 - method.score(pima.X_test, pima.y_test)

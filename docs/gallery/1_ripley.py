@@ -56,8 +56,7 @@ from bayesknn.plots import ZoneMapDisplay
 ZoneMapDisplay.from_estimator(clf, ripley.X_train, ripley.y_train, resolution=100)
 
 # %%
-# Points near the border are wrong often whichever side they lie on, which is what their
-# probabilities tell.
+# Points near the border are often wrong on either side of it, as their probabilities say.
 
 zones = clf.predict_zone(ripley.X_test)
 wrong = clf.predict(ripley.X_test) != ripley.y_test

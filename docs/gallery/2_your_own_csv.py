@@ -70,7 +70,7 @@ pd.read_csv(folder / "result" / "predictions.csv").head(4).round(3)
 # Use the model later
 # -------------------
 # ``model.skops`` is not a pickle: the types of objects in it are checked before it is loaded, and a
-# damaged file is refused. Take models only from people you trust all the same.
+# damaged file is refused. Still, use models only from people you trust.
 
 bayesknn("predict", "result/model.skops", "new.csv", "--out", "again.csv")
 again = pd.read_csv(folder / "again.csv")

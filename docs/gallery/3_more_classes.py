@@ -16,7 +16,7 @@ print(f"classes: {clf.classes_.tolist()}")
 print(f"k: mean {clf.k_values_ @ clf.k_probabilities_:.1f}; beta: mean {clf.beta_mean_:.2f}")
 
 # %%
-# The posterior sits on a few neighbours, far fewer than the 17 that the paper chose by
+# The posterior is on few neighbours, far fewer than the 17 that the paper chose by
 # leave-one-out.
 
 from bayesknn.plots import PosteriorDisplay

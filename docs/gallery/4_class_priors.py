@@ -17,14 +17,14 @@ import numpy as np
 rng = np.random.default_rng(1)
 
 
-def draw(n, share):
-    """Draw points of the population, given the share of cases."""
-    y = (rng.random(n) < share).astype(int)
+def draw(n, proportion):
+    """Draw points of the population, given the proportion of cases."""
+    y = (rng.random(n) < proportion).astype(int)
     return rng.normal(size=(n, 2)) + 1.3 * y[:, None], y
 
 
-X, y = draw(300, share=0.5)
-X_new, y_new = draw(4000, share=0.1)
+X, y = draw(300, proportion=0.5)
+X_new, y_new = draw(4000, proportion=0.1)
 
 # %%
 from sklearn.metrics import log_loss
@@ -43,10 +43,11 @@ fits = {
 
 
 def describe(name, probabilities):
-    """Say what the probabilities of the new points are worth."""
-    called = probabilities[:, 1] > 0.5
+    """Print the error and the log-loss on the new points."""
+    predicted = probabilities[:, 1] > 0.5
     print(
-        f"{name:12s} called cases {called.mean():.3f}, error {np.mean(called != y_new):.3f}, "
+        f"{name:12s} predicted cases {predicted.mean():.3f}, "
+        f"error {np.mean(predicted != y_new):.3f}, "
         f"log-loss {log_loss(y_new, probabilities):.3f}"
     )
 
@@ -74,11 +75,11 @@ figure.legend(legend.legend_handles, words, loc="outside lower center", ncols=4,
 # %%
 # The offset is Bayes' theorem, right where the cases look alike in the sample and in the
 # population, as they do here: its probabilities are the better ones by far, though hardly any of
-# them is large enough to call a case. The weights are a change of the model: they move the border,
+# them is above one half. The weights are a change of the model: they move the border,
 # and make the probabilities too close to 0.5. Intervals move with the offset, each end by the same
 # logit as the probability inside.
 
 low, high = fits["offset"].predict_interval(X_new)[:, 1].T
 truth = 1 / (1 + np.exp(1.3 * (1.3 - X_new.sum(axis=1)) + np.log(9)))
 covered = np.mean((low <= truth) & (truth <= high))
-print(f"intervals that hold the true probability of a case: {covered:.3f}")
+print(f"intervals that cover the true probability of a case: {covered:.3f}")

@@ -30,7 +30,7 @@ for warning in caught:
     print(f"{warning.category.__name__}: {warning.message}")
 
 # %%
-# The traces show it: the chains have not been to the same places.
+# The traces show it: the chains have not visited the same values.
 
 from bayesknn.plots import PosteriorDisplay
 
@@ -50,7 +50,7 @@ for name in ("beta", "k"):
         f"{name:5s} mean {mean:.3f} +- {found.mcse[name]:.3f}, R-hat {found.rhat[name]:.4f}, "
         f"{found.ess[name]:.0f} effective of {chain['posterior'][name].size} draws"
     )
-print("to complain about:", found.messages or "nothing")
+print("warnings:", found.messages or "none")
 
 # %%
 PosteriorDisplay.from_posterior(chain)

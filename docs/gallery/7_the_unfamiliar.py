@@ -2,10 +2,10 @@
 Points unlike any in training
 =============================
 
-Every point has k nearest neighbours, however far away they are, and a classifier that looks at
-nothing else answers for all of them alike. ``predict_typicality`` says how usual the place of a
-point is, ``predict_zone`` can call points unfamiliar, and the interval of the true probability is
-[0, 1] where nothing is known.
+Every point has k nearest neighbours, however far away they are, and a classifier that uses nothing
+else predicts near and far points alike. ``predict_typicality`` says how usual a point's distance to
+its neighbours is, ``predict_zone`` can call points unfamiliar, and the interval of the true
+probability is [0, 1] where nothing is known.
 """
 
 # %%
@@ -31,12 +31,13 @@ for radius, p, (low, high), typicality in zip(
 
 # %%
 # The probability hardly changes on the way out: the nearest neighbours stay the same. The
-# typicality is the share of training points that lie at least as far from their neighbours as the
-# new point does from its own, at the posterior mean of k; where it is 0, the interval is [0, 1].
+# typicality is the proportion of training points that lie at least as far from their neighbours as
+# the new point does from its own, at the posterior mean of k. Where it is 0, the interval is
+# [0, 1].
 #
-# Where to draw the line is a choice of how many ordinary points one is ready to turn away: with
-# ``unfamiliar=0.02``, about one in fifty. Here that is what five training points say, so that the
-# share of test points may well be half or twice as large.
+# The threshold is the proportion of ordinary points that are called unfamiliar: with
+# ``unfamiliar=0.02``, about one in fifty. Here it rests on five training points, so that the
+# proportion of test points may well be half or twice as large.
 
 zones = clf.predict_zone(ripley.X_test, unfamiliar=0.02)
 print(f"test points called unfamiliar: {np.mean(zones == 'unfamiliar'):.3f}")

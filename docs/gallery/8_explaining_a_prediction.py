@@ -20,7 +20,7 @@ glass = load_glass()
 clf = BayesianKNeighborsClassifier(random_state=0).fit(glass.X_train, glass.y_train)
 probabilities = clf.predict_proba(glass.X_test)
 row = int(np.argmin(probabilities.max(axis=1)))
-print(f"test row {row}, in truth {glass.y_test[row]}:")
+print(f"test row {row}, true class {glass.y_test[row]}:")
 for name, p, (low, high) in zip(
     clf.classes_, probabilities[row], clf.predict_interval(glass.X_test[[row]])[0], strict=True
 ):
@@ -36,8 +36,8 @@ for index, value in zip(indices[0], influence[0], strict=True):
         print(f"  row {index:3d} adds {value:.3f} to the log odds of {glass.y_train[index]}")
 
 # %%
-# All influential rows at this point, by class, and the same at a row that is clear. A long bar of
-# one colour is what certainty is made of.
+# All influential rows at this point, by class, and the same at a row that is clear. Where the
+# bar of one class is much longer than the others, that class has a high probability.
 
 import matplotlib.pyplot as plt
 
@@ -55,7 +55,7 @@ for ax, (title, at) in zip(
         own = values[glass.y_train[rows] == name]
         starts = np.cumsum(own) - own
         ax.barh(name, own, left=starts, color=COLOURS[g], edgecolor="white", linewidth=0.8)
-    ax.set_title(f"test row {at}, the {title}: in truth {glass.y_test[at]}", fontsize="medium")
+    ax.set_title(f"test row {at}, the {title}: true class {glass.y_test[at]}", fontsize="medium")
     ax.invert_yaxis()
     tidy(ax)
-axes[1].set_xlabel("added to the log odds, a training row a piece")
+axes[1].set_xlabel("added to the log odds; each segment is a training row")

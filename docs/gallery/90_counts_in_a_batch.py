@@ -3,7 +3,7 @@ Estimating class counts in a batch
 ==================================
 
 A field is to be mapped, a shipment to be sampled: the question is not which class this point has,
-but how many of them all have it. Adding up probabilities takes the points for independent. They
+but how many of them all have it. Adding up probabilities treats the points as independent. They
 are not: where the few labelled points nearby mislead, all new points there are wrong together.
 ``predict_counts`` takes that into account, and ``sample_labels`` draws the labels of the whole
 batch at once.
@@ -31,8 +31,8 @@ def split():
 labelled, batch = split()
 clf = BayesianKNeighborsClassifier(beta_max=4.0, random_state=0).fit(X[labelled], y[labelled])
 mean, low, high = clf.predict_counts(X[batch], level=0.9, random_state=0)[1]
-print(f"class 1: {mean:.1f} of {len(batch)}, with probability .9 from {low:.0f} to {high:.0f}")
-print(f"in truth {y[batch].sum()}")
+print(f"class 1: {mean:.1f} of {len(batch)}, 90 % interval {low:.0f} to {high:.0f}")
+print(f"true count {y[batch].sum()}")
 
 # %%
 # Each row of ``sample_labels`` is one possible labelling of the batch. Two new points that are each
@@ -77,7 +77,7 @@ import matplotlib.pyplot as plt
 from bayesknn.plots.style import COLOURS, INK, tidy
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharex=True, sharey=True, layout="constrained")
-ends = {"points taken one by one": (low_alone, high_alone), "predict_counts": (low, high)}
+ends = {"single points": (low_alone, high_alone), "predict_counts": (low, high)}
 for ax, (name, (lower, upper)) in zip(axes, ends.items(), strict=True):
     holds = (lower <= truth) & (truth <= upper)
     for held, colour, line in (
@@ -91,13 +91,13 @@ for ax, (name, (lower, upper)) in zip(axes, ends.items(), strict=True):
     ax.set_title(f"{name}: {holds.sum()} of 12 cover the truth", fontsize=10)
     ax.set_xlabel("split")
     tidy(ax)
-axes[0].set_ylabel("interval of the count, less the true count")
+axes[0].set_ylabel("interval of the count minus the true count")
 axes[0].set_xticks([1, 4, 8, 12])
 axes[0].legend(frameon=False, fontsize="small", loc="lower left")
 
 # %%
 # Twelve splits are few: ``tests/predictive/test_joint.py`` takes hundreds. With many labels and a
-# small batch there is little between the two.
+# small batch the two differ little.
 #
 # A batch with other class frequencies
 # ------------------------------------
@@ -111,13 +111,13 @@ clf = BayesianKNeighborsClassifier("pseudo", random_state=0).fit(X, y)
 for prevalence in ("training", "free"):
     found = clf.predict_counts(ripley.X_test[shifted], prevalence=prevalence, random_state=0)
     mean, low, high = found[1]
-    print(f"{prevalence:9} {mean:5.0f}, with probability .9 from {low:.0f} to {high:.0f}")
-print(f"in truth  {125:5} of {len(shifted)}")
+    print(f"{prevalence:9} {mean:5.0f}, 90 % interval {low:.0f} to {high:.0f}")
+print(f"true     {125:6} of {len(shifted)}")
 
 # %%
-# Joint draws have limits of their own. Below one labelled point in five they say more about the
-# model than about the data, and at a large beta the batch may freeze: chains that start from
-# different labels do not agree on the counts. Both are said in a ``MixingWarning``:
+# Joint draws have limits of their own. Below one labelled point in five they depend more on the
+# model than on the data, and at a large beta the batch may freeze: chains that start from
+# different labels do not agree on the counts. A ``MixingWarning`` says so in both cases:
 
 import warnings
 

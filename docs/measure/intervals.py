@@ -12,7 +12,7 @@ from mixtures import FLAT, RING, RIPLEY, SINE, TEN_COLUMNS, board
 
 LEVELS = (0.5, 0.8, 0.95)
 CASES = (("coherent", 250), ("pseudo", 250), ("holmes-adams", 250), ("pseudo", 1000))
-LAWS = {
+DISTRIBUTIONS = {
     "Ripley's": RIPLEY,
     "sine in one column": SINE,
     "2 × 2 board": board(2),
@@ -33,10 +33,10 @@ QUANTITIES = (
 N_SETS = 6
 N_NEW = 400
 N_DRAWN = 60
-# Batches whose class 1 is counted, their size, and the shares of class 1 that they have.
+# Batches whose class 1 is counted, their size, and their proportions of class 1.
 N_BATCHES = 40
 BATCH = 200
-SHARES = (0.5, 0.2)
+PROPORTIONS = (0.5, 0.2)
 
 
 def run(out: Path) -> dict[str, str]:
@@ -68,8 +68,8 @@ def run(out: Path) -> dict[str, str]:
         "| distribution | *parameters* covered | *probability* covered | width |",
         "|---|---:|---:|---:|",
     ]
-    for name, law in LAWS.items():
-        rows, _ = _measure(law, "pseudo", 250)
+    for name, distribution in DISTRIBUTIONS.items():
+        rows, _ = _measure(distribution, "pseudo", 250)
         mean, error = rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(N_SETS)
         cells = " | ".join(f"{mean[at]:.2f} ± {error[at]:.2f}" for at in (0, 4, 5))
         lines.append(f"| {name} | {cells} |")
@@ -77,7 +77,7 @@ def run(out: Path) -> dict[str, str]:
     some, _ = _measure(RIPLEY, "pseudo", 250, n_copied=25)
     numbers["cover_copied_width"] = f"{copied[:, 5].mean():.2f}"
     numbers["cover_some_copied_width"] = f"{some[:, 5].mean():.2f}"
-    (out / "coverage_laws.md").write_text("\n".join(lines) + "\n")
+    (out / "coverage_distributions.md").write_text("\n".join(lines) + "\n")
     _draw(out / "coverage.png", drawn["pseudo", 250])
     _count(out / "counts_shifted.md")
     return numbers | {"count_batches": str(N_BATCHES), "count_size": str(BATCH)}
@@ -89,15 +89,15 @@ def _cells(rows: np.ndarray) -> list[str]:
     return [f"{a:.{d}f} ± {b:.{d}f}" for a, b, d in zip(mean, error, digits, strict=True)]
 
 
-def _measure(law: Any, likelihood: str, n: int, n_copied: int = 0):
+def _measure(distribution: Any, likelihood: str, n: int, n_copied: int = 0):
     """Return coverages, widths and errors for each data set, and what is drawn of the first."""
     rows, first = [], None
     for seed in range(N_SETS):
         rng = np.random.default_rng(seed)
-        X, y = law.sample(n, rng)
-        new, _ = law.sample(N_NEW, rng)
+        X, y = distribution.sample(n, rng)
+        new, _ = distribution.sample(N_NEW, rng)
         X, y = np.concatenate([X, X[:n_copied]]), np.concatenate([y, y[:n_copied]])
-        truth = law.probabilities(new)[:, 1]
+        truth = distribution.probabilities(new)[:, 1]
         clf = BayesianKNeighborsClassifier(likelihood, random_state=seed).fit(X, y)
         stated = clf.predict_proba(new)[:, 1]
         pooled = clf.set_params(calibrate=True).fit(X, y).predict_proba(new)[:, 1]
@@ -120,20 +120,20 @@ def _measure(law: Any, likelihood: str, n: int, n_copied: int = 0):
 
 
 def _count(path: Path) -> None:
-    """Write a table of counts in batches with the class shares of training and with others."""
+    """Write a table of counts in batches with the class frequencies of training and with others."""
     lines = [
-        "| share of class 1 in the batch | `prevalence=` | mean count, less the truth | covered "
-        "at 90% | width |",
+        "| proportion of class 1 in the batch | `prevalence=` | mean count minus true count "
+        "| covered at 90% | width |",
         "|---:|---|---:|---:|---:|",
     ]
-    for share in SHARES:
+    for rate in PROPORTIONS:
         found: dict[str, list] = {"training": [], "free": []}
         for seed in range(N_BATCHES):
             rng = np.random.default_rng([seed, 5])
             clf = BayesianKNeighborsClassifier("pseudo", random_state=seed)
             clf.fit(*RIPLEY.sample(250, rng))
             X, y = RIPLEY.sample(10 * BATCH, rng)
-            truth = rng.binomial(BATCH, share)
+            truth = rng.binomial(BATCH, rate)
             rows = np.concatenate([np.flatnonzero(y == 0)[truth:BATCH], np.flatnonzero(y)[:truth]])
             for prevalence, some in found.items():
                 counts = clf.predict_counts(X[rows], prevalence=prevalence, random_state=seed)
@@ -142,7 +142,7 @@ def _count(path: Path) -> None:
         for prevalence, some in found.items():
             error, covered, width = np.mean(some, axis=0)
             lines.append(
-                f'| {share:.1f} | `"{prevalence}"` | {error:+.0f} | {covered:.2f} | {width:.0f} |'
+                f'| {rate:.1f} | `"{prevalence}"` | {error:+.0f} | {covered:.2f} | {width:.0f} |'
             )
     path.write_text("\n".join(lines) + "\n")
 

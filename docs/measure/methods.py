@@ -60,17 +60,17 @@ def _data():
 
 def _fit(likelihood, X, y, X_test, y_test) -> dict:
     clf = BayesianKNeighborsClassifier(likelihood, random_state=0).fit(X, y)
-    chances = clf.predict_proba(X_test)
+    probabilities = clf.predict_proba(X_test)
     truth = np.searchsorted(clf.classes_, y_test)
-    right = chances.argmax(axis=1) == truth
-    loss = -np.log(chances[np.arange(len(truth)), truth])
+    right = probabilities.argmax(axis=1) == truth
+    loss = -np.log(probabilities[np.arange(len(truth)), truth])
     return {
         "clf": clf,
-        "chances": chances,
+        "probabilities": probabilities,
         "loss": loss,
         "log_loss": loss.mean(),
         "error": 1 - right.mean(),
-        "stated": chances.max(axis=1).mean(),
+        "stated": probabilities.max(axis=1).mean(),
         "right": right.mean(),
         "loo": -clf.loo_log_score_,
     }
@@ -108,7 +108,11 @@ def _write_ripley(out, parts, fits) -> None:
     axes = figure.subplots(2, 3, height_ratios=(3, 1), sharex=True, sharey="row")
     for at, (likelihood, fit) in enumerate(fits.items()):
         ReliabilityDisplay.from_predictions(
-            y_test, fit["chances"], kind="top", edges=np.linspace(0.5, 1.0, 6), axes=axes[:, at]
+            y_test,
+            fit["probabilities"],
+            kind="top",
+            edges=np.linspace(0.5, 1.0, 6),
+            axes=axes[:, at],
         )
         axes[0, at].set(title=likelihood, ylim=(0.4, 1.03))
         axes[0, at].get_legend().remove()

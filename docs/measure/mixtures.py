@@ -1,4 +1,4 @@
-"""Laws where the true P(y | x) is known: mixtures of normal laws, and patterns in a square."""
+"""Distributions with a known P(y | x): mixtures of normal ones, and patterns in a square."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Mixture(NamedTuple):
-    """Two classes, equally frequent, each an equal mixture of round normal laws."""
+    """Two classes, equally frequent, each an equal mixture of round normal distributions."""
 
     centres: tuple
     variance: float
@@ -28,24 +28,24 @@ class Mixture(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """Places uniform in the unit cube, and P(class 1) a function of the place."""
+    """Points uniform in the unit cube, and P(class 1) a function of x."""
 
     n_columns: int
-    chance: Callable[[np.ndarray], np.ndarray]
+    probability: Callable[[np.ndarray], np.ndarray]
 
     def sample(self, n, rng):
         """Draw n points and their labels."""
         X = rng.random((n, self.n_columns))
-        return X, (rng.random(n) < self.chance(X)).astype(int)
+        return X, (rng.random(n) < self.probability(X)).astype(int)
 
     def probabilities(self, X):
         """Return the true class probabilities at the points."""
-        p = self.chance(X)
+        p = self.probability(X)
         return np.stack([1 - p, p], axis=1)
 
 
 def board(cells: int) -> Pattern:
-    """Return a chess board of so many cells a side, with P = .9 and .1."""
+    """Return a chess board of ``cells`` by ``cells`` fields, with P = .9 and .1."""
     return Pattern(
         2, lambda X: np.where(np.floor(cells * X).sum(axis=1) % 2 == 0, 0.9, 0.1)
     )  # fmt: skip
@@ -62,5 +62,5 @@ FLAT = Pattern(2, lambda X: np.full(len(X), 0.5))
 RING = Pattern(2, _far_out)
 _STEP = 1.0 / np.sqrt(10)
 TEN_COLUMNS = Mixture((((-_STEP,) * 10,), ((_STEP,) * 10,)), 1.0)
-# The law that Ripley's points were drawn from (Ripley 1994).
+# The distribution that Ripley's points were drawn from (Ripley 1994).
 RIPLEY = Mixture((((-0.7, 0.3), (0.3, 0.3)), ((-0.3, 0.7), (0.4, 0.7))), 0.03)

@@ -93,7 +93,7 @@ def _draw_labels(path: Path, graph: NeighborGraph, points: np.ndarray) -> None:
 
 
 def _draw_agreement(path: Path, graph: NeighborGraph, labels: np.ndarray) -> tuple[float, float]:
-    """Draw the share of agreeing edges over beta; return the data's and the beta that has it."""
+    """Draw the proportion of agreeing edges over beta; return the observed one and its beta."""
     betas = np.linspace(0, 2.4, 25)
     n_edges = graph.n_points * K
     shares = np.array(
@@ -117,7 +117,7 @@ def _draw_agreement(path: Path, graph: NeighborGraph, labels: np.ndarray) -> tup
     ax.plot([matched, matched], [0.45, observed], color=INK, linewidth=0.8, linestyle=":")
     ax.set(
         xlabel=r"$\beta$",
-        ylabel="share of edges that agree",
+        ylabel="proportion of edges that agree",
         xlim=(0, betas[-1]),
         ylim=(0.45, 1.02),
     )

@@ -26,12 +26,12 @@ def _figure(n_axes: int = 1):
 
 
 def _draw_links() -> Figure:
-    """Draw what either link makes of a share of the neighbours."""
+    """Draw the probability as a function of the proportion of neighbours, for both links."""
     figure, axes = _figure(2)
     share = np.linspace(0, 1, 201)
     for ax in axes:
-        ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, label="the share itself")
-        ax.set(xlabel="share of the class among the neighbours", xlim=(0, 1), ylim=(0, 1))
+        ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, label="the proportion itself")
+        ax.set(xlabel="proportion of the class among the neighbours", xlim=(0, 1), ylim=(0, 1))
     for beta, colour, line in zip((1, 2, 4), COLOURS, LINES, strict=False):
         p = 1 / (1 + np.exp(-2 * beta * (2 * share - 1)))
         axes[0].plot(share, p, color=colour, linestyle=line, label=f"β = {beta}, any k")

@@ -30,9 +30,9 @@ CLOUDS = Mixture(np.random.default_rng(0).normal(0, 2, size=(2, 5, {p})).tolist(
 
 def fit(n, m):
     rng = np.random.default_rng(0)
-    law = RIPLEY if {p} == 2 else CLOUDS
-    X, y = law.sample(n, rng)
-    new, _ = law.sample(m, rng)
+    distribution = RIPLEY if {p} == 2 else CLOUDS
+    X, y = distribution.sample(n, rng)
+    new, _ = distribution.sample(m, rng)
     start = time.process_time()
     clf = BayesianKNeighborsClassifier(
         {likelihood!r}, max_neighbors={max_neighbors}, n_jobs=1, random_state=0

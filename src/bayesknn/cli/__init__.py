@@ -10,10 +10,10 @@ from bayesknn._version import __version__
 
 # Where each command lives, and what ``bayesknn --help`` says about it without importing it.
 COMMANDS = {
-    "demo": ("bayesknn.cli.demo", "The whole way on Ripley's data, with nothing to prepare."),
+    "demo": ("bayesknn.cli.demo", "Run an example on Ripley's data; no files are needed."),
     "fit": ("bayesknn.cli.fit", "Fit a table, and write predictions, model and report."),
     "predict": ("bayesknn.cli.predict", "Classify the rows of a table with a saved model."),
-    "paper": ("bayesknn.cli.paper", "Every figure, table and number of the paper."),
+    "paper": ("bayesknn.cli.paper", "Reproduce the figures, tables and numbers of the paper."),
 }
 
 

@@ -44,13 +44,13 @@ def _read_beta_max(value: str) -> float | str:
         raise click.BadParameter(f"{value!r} is neither a number nor auto") from None
 
 
-def _read_share(value: str) -> tuple[str, float]:
-    """Read ``CLASS=SHARE``."""
+def _read_proportion(value: str) -> tuple[str, float]:
+    """Read ``CLASS=PROPORTION``."""
     name, _, share = value.rpartition("=")
     try:
         return name, float(share)
     except ValueError:
-        raise click.BadParameter(f"{value!r} is not of the form CLASS=SHARE") from None
+        raise click.BadParameter(f"{value!r} is not of the form CLASS=PROPORTION") from None
 
 
 @click.command
@@ -145,8 +145,8 @@ def _read_share(value: str) -> tuple[str, float]:
 )
 @click.option(
     "--class-prior",
-    type=_read_share,
-    metavar="CLASS=SHARE",
+    type=_read_proportion,
+    metavar="CLASS=PROPORTION",
     multiple=True,
     help="True proportion of a class, if it differs from the table's; repeat for each class.",
 )

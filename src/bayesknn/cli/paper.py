@@ -19,17 +19,32 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("paper-output"),
     show_default=True,
-    help="Folder for the results, made if missing; an earlier run there is gone on with.",
+    help="Folder for the results, made if missing; an earlier run there is continued.",
 )
 @click.option("--quick", "budget", flag_value="quick", default="quick", help="Minutes (default).")
-@click.option("--full", "budget", flag_value="full", help="The paper's own iteration numbers.")
+@click.option("--full", "budget", flag_value="full", help="As many iterations as the paper.")
 @click.option("--tiny", "budget", flag_value="tiny", hidden=True)
 @click.option(
-    "--only", "ids", multiple=True, metavar="ID", help="One item, as fig:levelset; repeatable."
+    "--only",
+    "ids",
+    multiple=True,
+    metavar="ID",
+    help="One item, such as fig:levelset; may be repeated.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option(
-    "--jobs", type=read_jobs, default="-1", show_default=True, help="Threads; -1 for all cores."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same results.",
+)
+@click.option(
+    "--jobs",
+    type=read_jobs,
+    metavar="INTEGER",
+    default="-1",
+    show_default=True,
+    help="Threads, -1 for all cores; no result depends on it.",
 )
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--force", is_flag=True, help="Compute again what is there; write to any folder.")
@@ -47,7 +62,7 @@ def paper(
     """Reproduce the paper: figures, tables and numbers beside the published ones.
 
     Writes index.html, comparison.csv, comparison.json and the figures to --out. What is finished
-    is kept there, so that an interrupted run goes on where it stopped.
+    is kept there, so that an interrupted run can be continued.
     """
     if show_list:
         _print_list(budget)

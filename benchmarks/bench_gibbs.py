@@ -1,4 +1,4 @@
-"""Gibbs against plain C on Ripley's graph: KERNELS' first two targets."""
+"""Gibbs against plain C on Ripley's graph: the first two targets."""
 
 import subprocess
 import sys

@@ -56,8 +56,8 @@ def run(report: Report) -> None:
             lambda likelihood=likelihood: grid_posterior(likelihood, UniformPrior(K_MAX, BETA_MAX))
         )
         report.line("the posterior of a prior from the table", clock, "s")
-        report.line("E beta", posterior.beta_mean, "", against="1.457 (SPEC)")
-        report.line("E k", posterior.k_mean, "", against="15.0 (SPEC)")
+        report.line("E beta", posterior.beta_mean, "", against="1.457 (independent value)")
+        report.line("E k", posterior.k_mean, "", against="15.0 (independent value)")
 
 
 def _rms(values: np.ndarray) -> float:

@@ -52,7 +52,7 @@ __all__ = [
 
 # Neighbour lists longer than this in total (n * k) are not built unless they are asked for.
 _MAX_ENTRIES = 20_000_000
-# Nor are longer lists: the proportion of a class among so many is known to two per cent or better.
+# Nor are longer lists: the proportion of a class in them is known to two per cent or better.
 _MAX_NEIGHBORS = 500
 # Holmes and Adams count k neighbours where the coherent model counts 2k on average, so that the
 # same strength of agreement is a beta twice as large.

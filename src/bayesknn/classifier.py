@@ -300,7 +300,9 @@ class BayesianKNeighborsClassifier(
                     verbose=self.verbose,
                 )
             with stage("leave-one-out"):
-                predictive = self._connect(self.likelihood, model, labels, _find_nodes(route))
+                predictive = self._make_predictive(
+                    self.likelihood, model, labels, _find_nodes(route)
+                )
                 left_out, effective = predictive.leave_one_out()
         calibrator = predictive.fit_calibrator(left_out) if self.calibrate else None
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
@@ -331,7 +333,7 @@ class BayesianKNeighborsClassifier(
         check_is_fitted(self)
         if self._is_calibrated:
             return self._adjust(self._predict_raw(X))
-        own = self._check_and_connect(X).probabilities(X)
+        own = self._get_predictive(X).probabilities(X)
         return shift_probabilities(own, self._odds_ratio)
 
     @by_blocks
@@ -415,7 +417,7 @@ class BayesianKNeighborsClassifier(
             (beta, k): as a neighbour of the point, and by having the point among its own.
         """
         n_neighbors = check_count(n_neighbors, "n_neighbors")
-        return self._check_and_connect(X).influence(X, n_neighbors)
+        return self._get_predictive(X).influence(X, n_neighbors)
 
     def sample_labels(self, X: Any, n_draws: int = 1000, random_state: Any = None) -> np.ndarray:
         """Draw the classes of a whole batch of new points together.
@@ -598,7 +600,7 @@ class BayesianKNeighborsClassifier(
             return shift_intervals(found.intervals, found.probabilities, self._odds_ratio)
         return shift_intervals(*self._get_calibrator().intervals(found, level), self._odds_ratio)
 
-    def _check_and_connect(self, X: Any) -> Predictive:
+    def _get_predictive(self, X: Any) -> Predictive:
         check_new_points(self, X)
         # As set_params may have left them since the fit.
         self._predictive.n_jobs = check_n_jobs(self.n_jobs)
@@ -607,11 +609,11 @@ class BayesianKNeighborsClassifier(
 
     def _predict_raw(self, X: Any, level: float | None = None) -> RawPrediction:
         """Predict new points before calibration and offset."""
-        return self._check_and_connect(X).predict(X, level)
+        return self._get_predictive(X).predict(X, level)
 
     def _draw_jointly(self, X: Any, n_draws: int, random_state: Any) -> np.ndarray:
         """Draw class numbers of a batch."""
-        n_draws, predictive = check_count(n_draws, "n_draws"), self._check_and_connect(X)
+        n_draws, predictive = check_count(n_draws, "n_draws"), self._get_predictive(X)
         field = None
         if self._odds_ratio is not None:
             field = np.tile(np.log(self._odds_ratio), (count_rows(X), 1))
@@ -678,7 +680,7 @@ class BayesianKNeighborsClassifier(
 
         return choose_prior(self.prior, self.beta_max, model.k_max, self.likelihood, find)
 
-    def _connect(
+    def _make_predictive(
         self, likelihood: str, model: BoltzmannModel, labels: np.ndarray, nodes: PosteriorNodes
     ) -> Predictive:
         """Return what predicts under this likelihood: Holmes and Adams look forward only."""
@@ -696,8 +698,8 @@ class BayesianKNeighborsClassifier(
         self._draws = route.draws
         self._tree = None
         self.k_values_ = np.arange(1, k_max + 1)
-        self.k_probabilities_, self.k_probabilities_error_ = route.law_of_k(k_max)
-        self.beta_mean_, self.beta_sd_ = route.moments_of_beta()
+        self.k_probabilities_, self.k_probabilities_error_ = route.k_marginal(k_max)
+        self.beta_mean_, self.beta_sd_ = route.beta_moments()
         # What an earlier fit by the grid may have left.
         self.__dict__.pop("log_evidence_", None)
         self.__dict__.pop("log_evidence_error_", None)
@@ -705,8 +707,8 @@ class BayesianKNeighborsClassifier(
             self.log_evidence_ = route.grid.log_evidence
             self.log_evidence_error_ = route.grid.log_evidence_error
         self.diagnostics_: dict[str, Any] = {"likelihood": self.likelihood, **route.report}
-        self.diagnostics_["search"], doubts = describe_search(self.graph_.index)
-        self.diagnostics_["warnings"] += [*_doubt_leave_one_out(effective, route), *doubts]
+        self.diagnostics_["search"], problems = describe_search(self.graph_.index)
+        self.diagnostics_["warnings"] += [*_check_leave_one_out(effective, route), *problems]
         self._count_ties()
 
     def _state(self) -> dict[str, Any]:
@@ -726,7 +728,7 @@ class BayesianKNeighborsClassifier(
             model = BoltzmannModel(self.graph_, len(self.classes_), weight)
             # Made anew, so that numbers which were changed in a file are refused.
             nodes = replace(nodes)
-            self._predictive = self._connect(likelihood, model, self._labels, nodes)
+            self._predictive = self._make_predictive(likelihood, model, self._labels, nodes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -743,7 +745,7 @@ def _find_nodes(route: FittedPosterior) -> PosteriorNodes:
     return PosteriorNodes.from_draws(route.beta, route.k)
 
 
-def _doubt_leave_one_out(effective: np.ndarray, route: FittedPosterior) -> list[str]:
+def _check_leave_one_out(effective: np.ndarray, route: FittedPosterior) -> list[str]:
     """Say which training points' reweighted nodes are too few to trust, if any are."""
     least = _MIN_EFFECTIVE
     if route.grid is None:

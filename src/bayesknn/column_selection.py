@@ -38,7 +38,7 @@ class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
         says nothing; that of its pseudo-likelihood, quicker and more generous; or the sum of the
         leave-one-out log probabilities of the labels under the pseudo-likelihood.
     max_columns : int, optional
-        Stop after so many.
+        Stop after this number of columns.
     n_jobs : int, optional
         As in joblib. No result depends on it.
     random_state : None, int, SeedSequence, Generator or RandomState

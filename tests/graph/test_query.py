@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.search.brute import enter_lists
+from bayesknn.graph.search.brute import rank_reverse
 from tests.graph import twins
 
 
@@ -229,7 +229,7 @@ def test_places_are_those_of_a_plain_search(seed, width):
     members = rng.integers(0, 20, size=70)
     distances = rng.integers(-1, 2 * width + 1, size=70).astype(float)
     names = rng.permutation(20).astype(np.uint32)
-    queries, entries = enter_lists(np.arange(70), members, distances, lists, names)
+    queries, entries = rank_reverse(np.arange(70), members, distances, lists, names)
     places = np.array(
         [np.searchsorted(lists[i], d, "right") for i, d in zip(members, distances, strict=True)]
     )

@@ -53,7 +53,7 @@ def sweep_free(edges, beta, k, field, key, sweep, labels, mutant=None):
         i, j = listed[place]
         if nodes[i] != nodes[j] and mutant != "bonds without agreement":
             continue
-        keep = edges.share if place < n_forward and j >= n_classes else 1.0
+        keep = edges.free_edge_weight if place < n_forward and j >= n_classes else 1.0
         if class_weight is not None:
             keep *= class_weight[nodes[i]] / heaviest
         if keep == 1.0 or uniform(stream, 2**63 + m + e) < keep:

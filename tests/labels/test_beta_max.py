@@ -5,7 +5,7 @@ import pytest
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
-from bayesknn.labels.beta_max import _LONG_RUN, _simulate_share, locate_beta_max
+from bayesknn.labels.beta_max import _LONG_RUN, _simulate_agreement, locate_beta_max
 from bayesknn.model import BoltzmannModel, expected_agreement_exact
 from tests.model.graphs import ripley_graph
 from tests.statistical import check, p_value_of_z, rejects
@@ -22,7 +22,7 @@ def p_value_of_simulation(k_simulated):
         keys = np.random.SeedSequence(seed).generate_state(3 * n_draws, np.uint64).reshape(3, -1)
         z = []
         for beta, mean, row in zip(betas, exact, keys, strict=True):
-            runs = [_simulate_share(model, beta, k_simulated, key, _LONG_RUN)[0] for key in row]
+            runs = [_simulate_agreement(model, beta, k_simulated, key, _LONG_RUN)[0] for key in row]
             z.append((np.mean(runs) - mean) / (np.std(runs, ddof=1) / np.sqrt(n_draws)))
         return p_value_of_z(z)
 

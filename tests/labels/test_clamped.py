@@ -128,7 +128,7 @@ def test_broken_sweeps_are_caught(mutant):
 def test_edges_between_free_points_count_half_where_only_forward_neighbours_are_heard():
     # The mutant: the law of whole edges.
     def whole(edges, beta, k, field, key, labels):
-        return compiled(edges._replace(share=1.0), beta, k, field, key, labels)
+        return compiled(edges._replace(free_edge_weight=1.0), beta, k, field, key, labels)
 
     assert rejects(p_value_of_law(whole, 3.0, 2, direction="forward"), 30_000)
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesknn.labels.connectivity import _connect, _connected, _new_forest, _part_all, _root
+from bayesknn.labels.connectivity import _connect, _connected, _disconnect_all, _new_forest, _root
 from tests.labels.perfect_twins import clusters, connected
 
 
@@ -56,5 +56,5 @@ def test_priorities_differ_and_paths_stay_short():
 def test_parting_forgets_every_bond():
     forest = _new_forest(5)
     _connect(forest, np.uint64(0), np.uint64(4), np.uint64(9), np.uint64(1))
-    _part_all(forest)
+    _disconnect_all(forest)
     assert [_root(forest, np.uint64(i), np.uint64(1)) for i in range(5)] == list(range(5))

@@ -15,7 +15,7 @@ from bayesknn.labels.connectivity import _connect, _connected, _root
 from bayesknn.labels.perfect import (
     _colour_clusters,
     _run_bonds,
-    _sure_share,
+    _sure_fraction,
     _sweep_bonds,
     _update_bond,
     bond_scratch,
@@ -100,7 +100,7 @@ def test_heat_bath_keeps_the_law_and_colours_give_the_model(graph, n_classes, cl
     index = {state: s for s, state in enumerate(states)}
     pushed = law.copy()
     for b in range(len(ends)):
-        sure = _sure_share(p[b], n_classes)
+        sure = _sure_fraction(p[b], n_classes)
         after = np.zeros_like(pushed)
         for s, state in enumerate(states):
             chance = p[b] if opens_in_between(ends, state, b) else p[b] * sure

@@ -111,7 +111,7 @@ def test_choose_k_values():
     [
         ((np.nan, 0.0), r"in \[0, 1\], got nan"),
         ((250.0, 0.0), r"in \[0, 1\], got 250"),
-        ((0.5, 0.0), "does not become black or white"),
+        ((0.5, 0.0), "do not become equal"),
     ],
 )
 def test_bad_simulations(result, message):

@@ -13,11 +13,11 @@ from bayesknn.paper.path_sampling import true_expectation
 from bayesknn.paper.samples import (
     Draws,
     FixedK,
-    measure,
+    catch_mixing_warnings,
     moller,
     pseudo_draws,
-    quietly,
     ripley_posterior,
+    score_rule,
 )
 from bayesknn.paper.setting import Setting
 from tests.statistical import check, rejects
@@ -31,7 +31,7 @@ def setting():
 def test_the_papers_chain_starts_at_its_plug_in(setting):
     study = setting.ripley
     for plug_in in ((1.45, 13), (2.28, 53)):
-        tree, _ = quietly(
+        tree, _ = catch_mixing_warnings(
             lambda plug_in=plug_in: moller(
                 study.coherent, study.prior, "perfect", plug_in,
                 n_chains=3, n_warmup=0, n_draws=2, random_state=0,
@@ -110,8 +110,8 @@ def test_the_spread_of_chains_is_seen():
 def test_scores_of_chains_and_of_grids(setting):
     study = setting.ripley
     for posterior in (pseudo_draws(setting), ripley_posterior(setting)):
-        error = measure(study, posterior, study.error_rate)
-        loss = measure(study, posterior, study.log_loss)
+        error = score_rule(study, posterior, study.error_rate)
+        loss = score_rule(study, posterior, study.log_loss)
         assert 0.07 < error.value < 0.11 and 0.2 < loss.value < 0.3
         assert loss.error > 0
     assert error.spread == loss.spread == 0  # a grid is not one run of many

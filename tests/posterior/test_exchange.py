@@ -145,7 +145,7 @@ def test_too_few_sweeps_are_noticed():
     with pytest.warns(MixingWarning, match="2 gibbs sweeps are too few at beta=.*use label_s"):
         run_exchange(likelihood, label_sampler="gibbs", n_sweeps=2)
     enough = make_sampler(likelihood, "gibbs").label_sampler
-    assert enough.doubts(1.0, 3, spawn_keys(0, 256)) == []
+    assert enough.find_bias(1.0, 3, spawn_keys(0, 256)) == []
 
 
 def test_perfect_draws_that_do_not_meet_are_an_error(monkeypatch):

@@ -206,7 +206,7 @@ def log_z_of_clique(beta, n):
     return logsumexp(np.log(comb(n, m)) + np.multiply.outer(beta / (n - 1), s), axis=-1)
 
 
-def moments_of_beta(n_agreeing, log_z, beta_max=4.0):
+def beta_moments(n_agreeing, log_z, beta_max=4.0):
     """Mean and standard deviation of beta at one k, by the plain sum."""
     betas = np.linspace(0, beta_max, 4001)
     weights = np.exp(betas * n_agreeing - log_z(betas))
@@ -223,7 +223,7 @@ def test_labels_without_structure_put_the_mass_at_small_beta():
     # Of 40 points who are all neighbours half have either label: S is as small as it gets.
     graph = NeighborGraph.from_points(np.random.default_rng(0).normal(size=(40, 2)), k_max=39)
     data = graph, np.random.default_rng(1).permutation(np.arange(40) % 2)
-    mean, sd = moments_of_beta(40 * 19 / 39, lambda beta: log_z_of_clique(beta, 40))
+    mean, sd = beta_moments(40 * 19 / 39, lambda beta: log_z_of_clique(beta, 40))
     assert mean + sd < 1.0
     check(p_value_of_means(data, at_largest_k(39), beta=(mean, sd)), 8)
 
@@ -252,7 +252,7 @@ def two_clouds(k_max, n_flipped=0):
 # Each cloud has its own Z; a posterior with the Z of one is the mutant.
 @pytest.mark.parametrize(("n_factors", "is_right"), [(2, True), (1, False)])
 def test_separated_classes_put_the_mass_at_large_beta(n_factors, is_right):
-    mean, sd = moments_of_beta(60.0, lambda beta: n_factors * log_z_of_clique(beta, 30))
+    mean, sd = beta_moments(60.0, lambda beta: n_factors * log_z_of_clique(beta, 30))
     assert mean > 2.5
     p_value = p_value_of_means(two_clouds(29), at_largest_k(29), beta=(mean, sd))
     if is_right:

@@ -67,8 +67,8 @@ def test_a_k_that_cannot_matter_is_given_up_and_a_rough_peak_would_show():
     # The bound that let them go holds for the heights found with all precision.
     assert np.all(heights[left_out - 1] - np.log(K) < best - 20.0)
     for k in range(1, K + 1):
-        height = likelihood.climb(k, 1.0, 4.0, 0.01, -np.inf)[1]
+        height = likelihood.find_peak(k, 1.0, 4.0, 0.01, -np.inf)[1]
         assert height == pytest.approx(heights[k - 1], abs=1e-3)
         # What is reached is not given up; what is far above any tangent is.
-        assert likelihood.climb(k, 1.0, 4.0, 0.01, height - 0.01)[1] == height
-        assert likelihood.climb(k, 1.0, 4.0, 0.01, height + 1e6)[1] == -np.inf
+        assert likelihood.find_peak(k, 1.0, 4.0, 0.01, height - 0.01)[1] == height
+        assert likelihood.find_peak(k, 1.0, 4.0, 0.01, height + 1e6)[1] == -np.inf

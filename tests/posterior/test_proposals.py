@@ -19,7 +19,7 @@ from bayesknn.posterior.proposals import (
     _propose,
     _propose_k,
     _reach,
-    disperse,
+    draw_start,
     plan_walk,
 )
 from tests.statistical import check, p_value_of_counts
@@ -205,7 +205,7 @@ def test_starts_are_uniform():
     def p_value(n_draws, seed):
         walk, _ = plan_walk(4.0, 5, "joint", 0)
         keys = np.random.SeedSequence(seed).generate_state(n_draws, np.uint64)
-        starts = [disperse(walk, key) for key in keys]
+        starts = [draw_start(walk, key) for key in keys]
         beta = np.array([_beta_of(theta, 4.0) for theta, _ in starts])
         cells = np.floor(beta).astype(int) * 5 + np.array([k for _, k in starts]) - 1
         return p_value_of_counts(np.bincount(cells, minlength=20), np.full(20, 1 / 20))
@@ -215,7 +215,7 @@ def test_starts_are_uniform():
 
 def test_starts_of_further_attempts_differ():
     walk, _ = plan_walk(4.0, 50, "joint", 0)
-    starts = [disperse(walk, KEY, attempt) for attempt in range(10)]
+    starts = [draw_start(walk, KEY, attempt) for attempt in range(10)]
     assert len({theta for theta, _ in starts}) == 10
 
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from bayesknn.cli import main
 from bayesknn.report import analyse, plan_columns, read_table
-from bayesknn.report.columns import find_doubts, find_telltales
+from bayesknn.report.columns import find_leaking_columns, find_problems
 from tests.report.tables import QUICK, two_columns
 
 
@@ -72,8 +72,8 @@ def test_a_column_that_gives_the_class_away_is_named():
     labels = np.unique(frame["target"], return_inverse=True)[1]
     told = frame.assign(code=[f"c{g}" for g in labels], shuffled=range(150))
     kinds = dict.fromkeys(frame.columns[:4], "number") | {"code": "text", "shuffled": "number"}
-    assert find_telltales(told, kinds, labels) == ["code", "shuffled"]
-    assert find_telltales(told, kinds, np.random.default_rng(0).permutation(labels)) == []
+    assert find_leaking_columns(told, kinds, labels) == ["code", "shuffled"]
+    assert find_leaking_columns(told, kinds, np.random.default_rng(0).permutation(labels)) == []
     found = analyse(told.drop(columns="shuffled"), "target", settings=QUICK)
     assert found.warnings[0] == (
         "column 'code' alone predicts 'target' all but perfectly: make sure that it is known "
@@ -84,7 +84,7 @@ def test_a_column_that_gives_the_class_away_is_named():
 def test_a_rare_class_that_nobody_finds_is_not_given_away():
     labels = (np.arange(1000) % 200 == 7).astype(int)
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=1000)})
-    assert find_telltales(frame, {"x": "number"}, labels) == []
+    assert find_leaking_columns(frame, {"x": "number"}, labels) == []
 
 
 # Numbers as people write them ----------------------------------------------------------------
@@ -179,13 +179,13 @@ def test_copies_of_rows_are_counted():
     frame = two_columns(40)
     frame = pd.concat([frame, frame.iloc[:7]], ignore_index=True)
     plan = plan_columns(frame, "y")
-    (doubt,) = find_doubts(frame[["x", "z"]], plan, frame["y"].to_numpy())
+    (doubt,) = find_problems(frame[["x", "z"]], plan, frame["y"].to_numpy())
     assert doubt.startswith("7 of 47 rows are copies of another row, class included")
     # The same values of another class are no copy, and categories repeat by chance.
-    assert find_doubts(frame[["x", "z"]], plan, np.arange(47) % 13 % 3) == []
+    assert find_problems(frame[["x", "z"]], plan, np.arange(47) % 13 % 3) == []
     few = pd.DataFrame({"x": ["a", "b"] * 20, "z": ["u", "v", "w", "u"] * 10, "y": [0, 1] * 20})
     labels = np.random.default_rng(0).integers(0, 2, 40)
-    assert find_doubts(few[["x", "z"]], plan_columns(few, "y"), labels) == []
+    assert find_problems(few[["x", "z"]], plan_columns(few, "y"), labels) == []
 
 
 # Other files ---------------------------------------------------------------------------------

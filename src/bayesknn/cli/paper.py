@@ -25,27 +25,10 @@ if TYPE_CHECKING:
 @click.option("--full", "budget", flag_value="full", help="As many iterations as the paper.")
 @click.option("--tiny", "budget", flag_value="tiny", hidden=True)
 @click.option(
-    "--only",
-    "ids",
-    multiple=True,
-    metavar="ID",
-    help="One item, such as fig:levelset; may be repeated.",
+    "--only", "ids", multiple=True, metavar="ID", help="One item, such as fig:levelset; repeatable."
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="The same seed gives the same results.",
-)
-@click.option(
-    "--jobs",
-    type=read_jobs,
-    metavar="INTEGER",
-    default="-1",
-    show_default=True,
-    help="Threads, -1 for all cores; no result depends on it.",
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Same seed, same results.")
+@click.option("--jobs", type=read_jobs, default="-1", metavar="N", help="Threads; all by default.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--force", is_flag=True, help="Compute again what is there; write to any folder.")
 @click.option("--list", "show_list", is_flag=True, help="List the ids and stop.")

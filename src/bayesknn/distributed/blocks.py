@@ -39,7 +39,7 @@ class Block(NamedTuple):
     first : int
         Number of its first row in the whole table.
     tree : KDTree
-        Holds the points; ties are settled as in the whole table.
+        Holds the points; ties are broken as in the whole table.
     labels : ndarray of shape (n,), unsigned
         Class numbers.
     """
@@ -220,7 +220,7 @@ def add_tables(parts: Sequence[list[Deficits]]) -> list[Deficits]:
 
 
 class BlockWithRadii(NamedTuple):
-    """A block that new points are taken to.
+    """A block with what finding reverse neighbours needs.
 
     Attributes
     ----------
@@ -233,8 +233,8 @@ class BlockWithRadii(NamedTuple):
     radii: TreeRadii
 
 
-class NewLists(NamedTuple):
-    """What new points know of the blocks that they have been to.
+class NewPointLists(NamedTuple):
+    """Neighbours of new points in the blocks searched so far.
 
     Attributes
     ----------
@@ -248,15 +248,15 @@ class NewLists(NamedTuple):
 
 
 def add_radii(block: Block, lists: BlockLists, k_values: np.ndarray) -> BlockWithRadii:
-    """Keep of a block what new points ask for."""
+    """Add to a block what finding reverse neighbours needs."""
     return BlockWithRadii(block, measure_radii(block.tree, lists.distances[k_values - 1]))
 
 
-def visit_block(
+def search_new_points(
     points: np.ndarray, known: BlockWithRadii, k_values: np.ndarray, n_classes: int, both: bool,
-    before: NewLists | None,
-) -> NewLists:  # fmt: skip
-    """Take new points to one more block.
+    before: NewPointLists | None,
+) -> NewPointLists:  # fmt: skip
+    """Search one more block for the neighbours of new points.
 
     Parameters
     ----------
@@ -267,12 +267,12 @@ def visit_block(
     n_classes : int
     both : bool
         Whether reverse neighbours count.
-    before : NewLists or None
-        What they know already.
+    before : NewPointLists or None
+        From the blocks before.
 
     Returns
     -------
-    NewLists
+    NewPointLists
     """
     queries = arrange_queries(points)
     k = int(k_values[-1])
@@ -284,10 +284,10 @@ def visit_block(
         np.cumsum(reverse, axis=0, out=reverse)
         if before is not None:
             reverse += before.reverse
-    return NewLists(lists, reverse)
+    return NewPointLists(lists, reverse)
 
 
-def count_around(found: NewLists, k_values: np.ndarray, n_classes: int) -> np.ndarray:
+def count_around(found: NewPointLists, k_values: np.ndarray, n_classes: int) -> np.ndarray:
     """Return the counts of both directions, of shape (n_k, m, n_classes)."""
     walk = walk_counts(found.lists, (), n_classes, k_values.tolist())
     return np.stack([forward + reverse for forward, reverse in zip(walk, found.reverse)])  # noqa: B905

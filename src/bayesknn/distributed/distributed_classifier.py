@@ -31,16 +31,16 @@ from bayesknn._utils.random import as_seed_sequence
 from bayesknn.distributed.blocks import (
     Block,
     BlockLists,
-    NewLists,
+    NewPointLists,
     add_radii,
     add_tables,
     count_around,
     make_block,
     search_block,
+    search_new_points,
     search_other,
     send_edges,
     tabulate_block,
-    visit_block,
     walk_counts,
 )
 from bayesknn.graph import NeighborGraph
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 # Neighbours whose residuals intervals are made of, at most.
 _FIRST_RANKS = 15
-# Tables of so many blocks are added up at a time.
+# How many blocks have their tables added up in one task.
 _FAN_IN = 8
 
 
@@ -160,7 +160,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         check_choice(self.likelihood, "likelihood", ("pseudo", "holmes-adams"))
         check_verbose(self.verbose)
         both = self.likelihood == "pseudo"
-        points, labels, found = self._look_at_blocks(dask, X, y)
+        points, labels, found = self._check_blocks(dask, X, y)
         classes, sizes = _find_classes(found)
         n_classes, n = len(classes), int(sizes.sum())
         k_max = choose_k_max(self.max_neighbors, self.prior, sizes)
@@ -221,7 +221,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         dask.array.Array of shape (m, n_classes)
             Not computed yet; a block for each of X.
         """
-        return self._say(X, attrgetter("probabilities"))
+        return self._predict_new(X, attrgetter("probabilities"))
 
     def predict(self, X: Any) -> Any:
         """Return the most probable class, the first in ``classes_`` where several are.
@@ -235,7 +235,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         dask.array.Array of shape (m,)
         """
         check_is_fitted(self)
-        return self._say(X, _take_winners, self.classes_)
+        return self._predict_new(X, _take_winners, self.classes_)
 
     def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> Any:
         """Return an interval of each class probability.
@@ -257,8 +257,8 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         check_choice(of, "of", KINDS_OF_INTERVAL)
         level = check_level(level)
         if of == "parameters":
-            return self._say(X, attrgetter("intervals"), level=level)
-        return self._say(X, _find_intervals, self._fit_calibrator(), level)
+            return self._predict_new(X, attrgetter("intervals"), level=level)
+        return self._predict_new(X, _find_intervals, self._fit_calibrator(), level)
 
     @property
     def loo_proba_(self) -> Any:
@@ -274,8 +274,8 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._grid.to_tree(random_state=self._seed)
 
-    def _look_at_blocks(self, dask: Any, X: Any, y: Any) -> tuple[list, list, list[_Look]]:
-        """Return the blocks of points and labels, and what one look at each of them says."""
+    def _check_blocks(self, dask: Any, X: Any, y: Any) -> tuple[list, list, list[_BlockSummary]]:
+        """Return the blocks of points and labels, and a summary of each."""
         for name, given in (("X", X), ("y", y)):
             if not is_dask(given):
                 raise ValueError(
@@ -299,8 +299,9 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         for b, (n, n_labels) in enumerate(zip(block_sizes(X), block_sizes(y), strict=True)):
             _check_sizes(b, n, n_labels)
         later = _Delayed(dask)
-        looks = [later(_look, b, x, z) for b, (x, z) in enumerate(zip(points, labels, strict=True))]
-        found = dask.compute(*self._run(dask, looks, "Looking at the blocks"))
+        pairs = enumerate(zip(points, labels, strict=True))
+        parts = [later(_check_block, b, *pair) for b, pair in pairs]
+        found = dask.compute(*self._run(dask, parts, "Checking the blocks"))
         for each in found:
             if each.error:
                 raise ValueError(each.error)
@@ -341,8 +342,8 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         graph = NeighborGraph.from_points(np.concatenate(taken), k_look)
         return find_beta_max(graph, n_classes, random_state=seed).beta_max
 
-    def _say(self, X: Any, take: Any, *arguments: Any, level: float | None = None) -> Any:
-        """Describe new points block by block, and take what is wanted of the descriptions."""
+    def _predict_new(self, X: Any, take: Any, *arguments: Any, level: float | None = None) -> Any:
+        """Predict new points block by block, and take what is wanted of the predictions."""
         check_is_fitted(self)
         dask = import_dask("DistributedNeighborsClassifier")
         if not is_dask(X):
@@ -358,13 +359,13 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
             rows = later(_check_new, b, block, self.n_features_in_)
             near: Any = None
             for known in self._blocks:
-                near = later(visit_block, rows, known, ks, n_classes, self._both, near)
-            described = later(_describe, near, rule, n_classes, level)
-            parts.append(later(take, described, *held))
-        nobody = RawPrediction(*(np.zeros((1, n_classes)),) * 3, np.zeros(1))
+                near = later(search_new_points, rows, known, ks, n_classes, self._both, near)
+            predicted = later(_predict_block, near, rule, n_classes, level)
+            parts.append(later(take, predicted, *held))
+        example = RawPrediction(*(np.zeros((1, n_classes)),) * 3, np.zeros(1))
         like = np.zeros((1, n_classes, 2))
-        nobody = nobody._replace(intervals=like)
-        return stack_blocks(parts, block_sizes(X), take(nobody, *arguments))
+        example = example._replace(intervals=like)
+        return stack_blocks(parts, block_sizes(X), take(example, *arguments))
 
     def _fit_calibrator(self) -> Calibrator:
         """Learn from leave-one-out, on the client; on first use."""
@@ -384,7 +385,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         """Start the work on what is to stay with the workers, and wait for it."""
         started = dask.persist(*parts)
         with progress(words, len(parts), verbose=self.verbose) as advance:
-            for _ in _finish(started):
+            for _ in _wait_for_each(started):
                 advance(1)
         return list(started)
 
@@ -403,7 +404,7 @@ class _Delayed:
         return self._dask.delayed(value, traverse=False, pure=False)
 
 
-def _finish(started: Sequence[Any]) -> Any:
+def _wait_for_each(started: Sequence[Any]) -> Any:
     """Yield once for each part that is done."""
     try:
         from distributed import as_completed, futures_of
@@ -414,8 +415,8 @@ def _finish(started: Sequence[Any]) -> Any:
     return as_completed(futures) if futures else started
 
 
-class _Look(NamedTuple):
-    """What one look at a block says."""
+class _BlockSummary(NamedTuple):
+    """Sizes and classes of a block, or what is wrong with it."""
 
     n_points: int
     n_features: int
@@ -425,7 +426,7 @@ class _Look(NamedTuple):
 
 
 class _LeftOut(NamedTuple):
-    """What leave-one-out says of a block, and what intervals are made of."""
+    """Leave-one-out predictions of a block, and what its intervals are computed from."""
 
     description: RawPrediction
     labels: np.ndarray
@@ -442,22 +443,22 @@ def _check_sizes(b: int, n: float, n_labels: float) -> None:
         )
 
 
-def _look(b: int, x: Any, y: Any) -> _Look:
+def _check_block(b: int, x: Any, y: Any) -> _BlockSummary:
     """Check one block of points and labels."""
     try:
         _check_sizes(b, len(x), len(y))
     except ValueError as error:
-        return _Look(0, 0, np.empty(0), np.empty(0), str(error))
+        return _BlockSummary(0, 0, np.empty(0), np.empty(0), str(error))
     try:
         points = check_points(x)
         classes, labels = check_labels(y, len(points), min_class_size=1)
     except ValueError as error:
-        return _Look(0, 0, np.empty(0), np.empty(0), f"in block {b}: {error}")
+        return _BlockSummary(0, 0, np.empty(0), np.empty(0), f"in block {b}: {error}")
     n, p = points.shape
-    return _Look(n, p, classes, np.bincount(labels), "")
+    return _BlockSummary(n, p, classes, np.bincount(labels), "")
 
 
-def _find_classes(found: list[_Look]) -> tuple[np.ndarray, np.ndarray]:
+def _find_classes(found: list[_BlockSummary]) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes of all blocks and their sizes."""
     classes, at = np.unique(np.concatenate([each.classes for each in found]), return_inverse=True)
     sizes = np.bincount(at, np.concatenate([each.sizes for each in found])).astype(np.int64)
@@ -496,8 +497,8 @@ def _check_new(b: int, x: Any, n_features: int) -> np.ndarray:
     return points
 
 
-def _describe(
-    near: NewLists, rule: PredictiveRule, n_classes: int, level: float | None
+def _predict_block(
+    near: NewPointLists, rule: PredictiveRule, n_classes: int, level: float | None
 ) -> RawPrediction:
     counts = count_around(near, rule.k_values, n_classes)
     return rule.predict(counts, near.lists.distances[rule.rank - 1], level)

@@ -121,7 +121,7 @@ class NeighborGraph:
     ) -> NeighborGraph:
         """Find every point's ``k_max`` nearest others, ordered by (distance, key of the row).
 
-        Equal distances are settled by a fixed pseudo-random key of the row, so that the order of
+        Equal distances are ordered by a fixed pseudo-random key of the row, so that the order of
         the rows in a file favours no class.
 
         Parameters
@@ -459,7 +459,7 @@ class NeighborGraph:
         return _walk_counts(self.neighbors, labels, n_classes, wanted.tolist(), direction)
 
     def example_row(self) -> list | None:
-        """Return a row that :meth:`query` takes, None where there are no columns to speak of."""
+        """Return a row that :meth:`query` takes, None where there are no columns."""
         points = None if self.index is None else self.index.points
         return None if points is None or self.metric is None else self.metric.decode(points[0])
 
@@ -476,7 +476,7 @@ class NeighborGraph:
             with progress("Finding neighbours, which the file leaves out", index.n_points) as done:
                 found = search_all(index, k_max, advance=done)
         NeighborGraph.__init__(self, found[0], found[1], index, found[2])
-        if "checksum" in state and state["checksum"] != self._sum_up():
+        if "checksum" in state and state["checksum"] != self._digest():
             raise ValueError(
                 "the neighbours found on loading are not those of the fit: the file was changed, "
                 "or this machine measures distances otherwise; fit again"
@@ -487,7 +487,7 @@ class NeighborGraph:
         state = self.__getstate__()
         if self._is_longer_than_points():
             state |= {"neighbors": None, "distances": None, "tied_beyond": None}
-            state |= {"k_max": self.k_max, "checksum": self._sum_up()}
+            state |= {"k_max": self.k_max, "checksum": self._digest()}
         return state
 
     def _is_longer_than_points(self) -> bool:
@@ -500,7 +500,7 @@ class NeighborGraph:
         # Short lists are kept in any case: 128 kB are no burden to a file.
         return self.neighbors.nbytes + self.distances.nbytes > 2**17 + points.nbytes
 
-    def _sum_up(self) -> str:
+    def _digest(self) -> str:
         """Return a digest of the lists."""
         return hashlib.sha256(np.ascontiguousarray(self.neighbors).data).hexdigest()
 

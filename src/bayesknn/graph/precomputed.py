@@ -2,7 +2,7 @@
 
 In a sparse graph a stored entry is a distance, an explicit zero included, and what is not stored
 is unknown. The lists of a graph built from one are therefore as good as the stored neighbours:
-a tie at the end of a row's entries was settled by whoever made them.
+a tie at the end of a row's entries was broken by whoever made them.
 """
 
 from __future__ import annotations
@@ -254,8 +254,8 @@ def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray) -> 
         if len(row) < k:
             return  # Too few for the lists themselves, which says so.
         own, last = np.partition(row, k - 1)[k - 1], row.max()
-        reach = last / own if own > 0 else np.inf
-        beyond = 1 - np.searchsorted(lengths, reach, side="right") / lengths.size
+        ratio = last / own if own > 0 else np.inf
+        beyond = 1 - np.searchsorted(lengths, ratio, side="right") / lengths.size
         n_found = np.count_nonzero(row < members)
         at_most = n - np.searchsorted(sorted_radii, last, side="right") - np.sum(members > last)
         missing += min(n_found * beyond / (1 - beyond), at_most) if beyond < 1 else at_most

@@ -64,19 +64,19 @@ class NeighborQuery:
     @property
     def reverse_starts(self) -> np.ndarray:
         """Where each new point's reverse neighbours start."""
-        return self._look_back()[0]
+        return self._require_reverse()[0]
 
     @property
     def reverse_points(self) -> np.ndarray:
         """Training points that would have a new point among their nearest."""
-        return self._look_back()[1]
+        return self._require_reverse()[1]
 
     @property
     def reverse_ranks(self) -> np.ndarray:
         """Rank that the new point would take in their lists."""
-        return self._look_back()[2]
+        return self._require_reverse()[2]
 
-    def _look_back(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _require_reverse(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self._reverse is None:
             raise ValueError(
                 "this query was made with direction='forward' and knows no reverse neighbours; "
@@ -119,7 +119,7 @@ class NeighborQuery:
         check_choice(direction, "direction", DIRECTIONS)
         order = np.argsort(wanted, kind="stable")
         found = np.empty((len(wanted), self.n_queries, n_classes), np.int32)
-        reverse = self._look_back() if direction != "forward" else _nobody(self.n_queries)
+        reverse = self._require_reverse() if direction != "forward" else _no_reverse(self.n_queries)
         both = direction != "reverse", direction != "forward"
         _count(self.neighbors, reverse, labels, wanted, order, both, found)
         return found
@@ -128,7 +128,7 @@ class NeighborQuery:
         return f"NeighborQuery(n_queries={self.n_queries}, k_max={self.k_max})"
 
 
-def _nobody(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _no_reverse(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     nothing = np.empty(0, np.uint32)
     return np.zeros(m + 1, np.int64), nothing, nothing
 

@@ -1,23 +1,23 @@
-"""The phase transition, and the beta_max beyond which the model is black or white (Section 3).
+"""The phase transition, and the beta_max beyond which almost all labels are equal (Section 3).
 
 For large beta all neighbours agree, and the labels no longer tell one beta from another. What is
-followed is the share of directed edges whose ends agree, ``E[S_k] / (n k)``: it rises from
-``1 / G`` at beta = 0 to 1. The model of k counts as black or white where that share has gone 98 %
-of the way, which for two classes is where one edge in a hundred disagrees. beta_max is the smallest
-beta beyond which this holds for every k, rounded up to two digits: the prior is one rectangle for
-all k, so the slowest k decides. As a rule that is k = 2, whose graph is long chains and small
-pieces hanging together by single edges.
+followed is the proportion of directed edges whose ends agree, ``E[S_k] / (n k)``: it rises from
+``1 / G`` at beta = 0 to 1. The labels of k count as equal where that proportion has gone
+98 % of the way, which for two classes is where one edge in a hundred disagrees. beta_max is the
+smallest beta beyond which this holds for every k, rounded up to two digits: the prior is one
+rectangle for all k, so the slowest k decides. As a rule that is k = 2, whose graph is long chains
+and small pieces hanging together by single edges.
 
 The 98 % is a convention, not a result. It was set so that Ripley's data get a range like the
 paper's, which settled on 4 by trial and error: exact curves there give 3.6, 4.2, 4.7 and 5.6 at
 95, 97, 98 and 99 %, each time with k = 2 decisive. Agreement with the paper is thus no evidence
 for the rule. ``threshold`` changes it.
 
-The share grows with beta, since its derivative is a variance. Near the threshold disagreements
+The proportion grows with beta, since its derivative is a variance. Near the threshold disagreements
 are isolated and become rarer exponentially, so the crossing is interpolated in their logarithm.
-With class weights the share is still the plain count of edges that agree: weights say which colour
-wins, not whether there is one colour. The shares come from Swendsen-Wang runs that start from one
-class.
+With class weights the proportion is still the plain count of edges that agree: weights say which
+colour wins, not whether there is one colour. The proportions come from Swendsen-Wang runs that
+start from one class.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 from bayesknn.model import BoltzmannModel, agreement, as_model
 from bayesknn.model.checks import check_n_classes
 
-# Draws times points of a first look, and of a run where the share of disagreements is off the
-# threshold by less than a factor of 2: on fewer points a share varies more, and sweeps are cheaper.
-# On 250 points a crossing is then known to .02, on 1,000 as well as those stand for more.
+# Draws times points of a first look, and of a run where the proportion of disagreements is off the
+# threshold by less than a factor of 2: on fewer points a proportion varies more, and sweeps are
+# cheaper. On 250 points a crossing is then known to .02, on 1,000 as well as those stand for more.
 _FIRST_LOOK, _LONG_RUN = 2**15, 2**18
 # From how many points on, and on how many of them, the curves are looked for. The graph of k looks
-# the same around each point however many there are, and so does the share of edges that agree.
+# the same around each point however many there are, and so does the proportion of edges that agree.
 _MOST_POINTS, _ENOUGH_POINTS, ENOUGH_NEIGHBORS = 2000, 1000, 100
 
 Simulate = Callable[[float, int], tuple[float, float]]
 
 
 class PhaseTransition(NamedTuple):
-    """Where the model of each k becomes black or white.
+    """Where the labels of each k become almost all equal.
 
     Attributes
     ----------
@@ -74,10 +74,10 @@ def find_beta_max(
     threshold: float = 0.98,
     random_state: Any = None,
 ) -> PhaseTransition:
-    """Find the smallest beta beyond which the model is black or white for every k.
+    """Find the smallest beta beyond which, for every k, almost all labels are equal.
 
     On more than 2,000 points the graph of 1,000 of them, drawn at random, stands for the whole: to
-    two digits, to which beta_max is rounded, the shares are the same.
+    two digits, to which beta_max is rounded, the proportions are the same.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def find_beta_max(
         The k to look at; 1, 2, 3 and some larger ones up to ``graph.k_max`` by default, on more
         than 2,000 points up to 100.
     threshold : float
-        The part of the way from ``1 / n_classes`` to 1 that the share of agreeing neighbours must
-        have gone; see :mod:`bayesknn.labels.beta_max`.
+        The part of the way from ``1 / n_classes`` to 1 that the proportion of agreeing neighbours
+        must have gone; see :mod:`bayesknn.labels.beta_max`.
 
     Returns
     -------
@@ -117,9 +117,9 @@ def find_beta_max(
 
     def simulate(beta: float, k: int) -> tuple[float, float]:
         key = seeds.spawn(1)[0].generate_state(1, np.uint64)[0]
-        mean, error = _simulate_share(model, beta, k, key, _FIRST_LOOK)
+        mean, error = _simulate_agreement(model, beta, k, key, _FIRST_LOOK)
         if level / 2 < 1 - mean < level * 2:
-            return _simulate_share(model, beta, k, key, _LONG_RUN)
+            return _simulate_agreement(model, beta, k, key, _LONG_RUN)
         return mean, error
 
     ks = choose_k_values(model.k_max) if k_values is None else k_values
@@ -157,10 +157,10 @@ def choose_k_values(k_max: int) -> np.ndarray:
     return values[values <= k_max]
 
 
-def _simulate_share(
+def _simulate_agreement(
     model: BoltzmannModel, beta: float, k: int, key: np.uint64, n_labels: int
 ) -> tuple[float, float]:
-    """Mean and error of the share of edges that agree, from a chain that draws so many labels."""
+    """Mean and error of the proportion of agreeing edges, from ``n_labels`` labels in all."""
     n_batches = 8
     n_draws = n_batches * max(1, n_labels // (n_batches * model.n_points))
     labels, info = swendsen_wang_labels(
@@ -178,12 +178,12 @@ def _simulate_share(
 def locate_beta_max(
     simulate: Simulate, k_values: Iterable[int], n_classes: int, threshold: float = 0.98
 ) -> PhaseTransition:
-    """Find the smallest beta beyond which the model is black or white for every k.
+    """Find the smallest beta beyond which, for every k, almost all labels are equal.
 
     Parameters
     ----------
     simulate : callable
-        ``simulate(beta, k)`` returns the mean share of directed edges whose ends agree,
+        ``simulate(beta, k)`` returns the mean proportion of directed edges whose ends agree,
         E[S_k] / (n k) without class weights in S, and its Monte Carlo error, 0 if it is exact.
     k_values : iterable of int
         A few k that stand for the range of the prior, see :func:`choose_k_values`.
@@ -197,7 +197,7 @@ def locate_beta_max(
 
     Examples
     --------
-    A ring of n points at k = 1, for which the share that agree is ``1 / (1 + exp(-beta))``:
+    A ring of n points at k = 1, for which the proportion that agree is ``1 / (1 + exp(-beta))``:
 
     >>> import numpy as np
     >>> from bayesknn.labels.beta_max import locate_beta_max
@@ -217,15 +217,15 @@ def locate_beta_max(
     _bracket(curves)
     # Between far points a crossing is a guess: those that may be the slowest get a point there. A
     # k that has crossed where another has not is none of them.
-    guesses = [curve.cross()[0] for curve in curves]
+    guesses = [curve.find_crossing()[0] for curve in curves]
     latest = max(curve.last_below() for curve in curves)
     for curve, guess in zip(curves, guesses, strict=True):
         if guess > 0.7 * max(guesses) and curve.first_above() > latest:
             curve.add(guess)
     for _ in range(4):
-        slowest = max(curves, key=lambda curve: curve.cross()[0])
-        slowest.add(slowest.cross()[0])
-    crossings, errors = np.array([curve.cross() for curve in curves]).T
+        slowest = max(curves, key=lambda curve: curve.find_crossing()[0])
+        slowest.add(slowest.find_crossing()[0])
+    crossings, errors = np.array([curve.find_crossing() for curve in curves]).T
     ks = np.array([curve.k for curve in curves])
     return PhaseTransition(_round_up(float(crossings.max())), ks, crossings, errors)
 
@@ -244,7 +244,7 @@ class _Curve:
         mean, error = self.simulate(beta, self.k)
         for value in (mean, error):
             if not 0 <= value <= 1 + 1e-9:
-                raise ValueError(f"simulate must return shares and errors in [0, 1], got {value}")
+                raise ValueError(f"simulate must give values and errors in [0, 1], got {value}")
         left = (1 - mean) * self.scale
         self.points.append((beta, left, error * self.scale))
         return left > self.level
@@ -257,7 +257,7 @@ class _Curve:
         """Return the smallest beta that was seen above the threshold."""
         return min(beta for beta, left, _ in self.points if left <= self.level)
 
-    def cross(self) -> tuple[float, float]:
+    def find_crossing(self) -> tuple[float, float]:
         """Return where the threshold is crossed, and the Monte Carlo error of that beta."""
         # Imported here because it takes longer to import than all of this package.
         from scipy.optimize import isotonic_regression
@@ -278,8 +278,8 @@ class _Curve:
         after = int(np.clip(np.count_nonzero(log_fitted > level), 1, len(beta) - 1))
         gap = beta[after] - beta[after - 1]
         # A beta that was simulated twice may stand on both sides.
-        share = (crossing - beta[after - 1]) / gap if gap > 0 else 0.5
-        noise = np.hypot((1 - share) * error[after - 1], share * error[after])
+        fraction = (crossing - beta[after - 1]) / gap if gap > 0 else 0.5
+        noise = np.hypot((1 - fraction) * error[after - 1], fraction * error[after])
         high = min(level + np.log(4), level / 2)
         low = max(level - np.log(4), log_fitted[-1])
         steepness = (high - low) / (find_beta(low) - find_beta(high))
@@ -303,7 +303,7 @@ def _bracket(curves: list[_Curve]) -> None:
             return
     raise ValueError(
         f"at k={below[0].k} neighbours still disagree at beta={top:g}: "
-        "the model does not become black or white, so beta_max must be given"
+        "the labels do not become equal, so beta_max must be given"
     )
 
 

@@ -57,7 +57,7 @@ class FreeEdges(NamedTuple):
         The first ``starts[k]`` entries of what follows belong to the graph of k.
     sources, targets : ndarray, dtype uint32
         Edges from the nodes of known points to those of free ones, sorted by rank.
-    share : float
+    free_edge_weight : float
         What an edge between two free points counts, in [0, 1].
     class_weight : ndarray of shape (n_classes,) or None
         The model's.
@@ -69,7 +69,7 @@ class FreeEdges(NamedTuple):
     starts: np.ndarray
     sources: np.ndarray
     targets: np.ndarray
-    share: float
+    free_edge_weight: float
     class_weight: np.ndarray | None
 
     @property
@@ -161,7 +161,7 @@ def clamped_labels(
     first_sweep : int
         Number of the first sweep: a chain that is continued counts on.
     report : callable, optional
-        ``report(sweeps)``: so many more are done.
+        Called with the number of sweeps done since the last call.
 
     Returns
     -------
@@ -230,13 +230,13 @@ class _Scratch(NamedTuple):
         After a sweep: the lowest node of each node's cluster.
     bonds : ndarray of shape (n_nodes,), dtype uint32
         The events of each cluster, at its root.
-    law : ndarray of shape (n_nodes, n_classes)
+    log_weights : ndarray of shape (n_nodes, n_classes)
         The log weights of a cluster's classes, at its root.
     """
 
     roots: np.ndarray
     bonds: np.ndarray
-    law: np.ndarray
+    log_weights: np.ndarray
 
 
 @kernel
@@ -256,7 +256,7 @@ def _run(edges, path, class_weight, field, key, sweep, nodes, scratch, draws):
 @kernel
 def _bind(edges, beta, k, class_weight, stream, nodes, scratch):
     """Draw the events given the labels and join the ends they bind."""
-    free, n_classes, neighbors, starts, sources, targets, share = edges
+    free, n_classes, neighbors, starts, sources, targets, free_edge_weight = edges
     roots, bonds = scratch.roots, scratch.bonds
     isolate(roots)
     bonds[:] = np.uint32(0)
@@ -273,7 +273,7 @@ def _bind(edges, beta, k, class_weight, stream, nodes, scratch):
             place = edge - rank * m
             i, j = np.uint32(place) + first, neighbors[rank, place]
             if j >= first:
-                keep = share
+                keep = free_edge_weight
         else:
             i, j = sources[edge - n_forward], targets[edge - n_forward]
         if nodes[i] != nodes[j]:
@@ -289,30 +289,30 @@ def _bind(edges, beta, k, class_weight, stream, nodes, scratch):
 @kernel
 def _colour(n_classes, class_weight, field, stream, nodes, scratch):
     """Give clusters without a class node a colour by their events and their points' fields."""
-    roots, bonds, law = scratch.roots, scratch.bonds, scratch.law
+    roots, bonds, log_weights = scratch.roots, scratch.bonds, scratch.log_weights
     first, n = np.uint64(n_classes), np.uint64(roots.size)
     for v in range(first, n):
         # In rising order, so that roots[v] < v is already flat.
         root = roots[roots[v]]
         roots[v] = root
         if root == v:
-            law[v] = 0.0
+            log_weights[v] = 0.0
         else:
             bonds[root] += bonds[v]
         if field is not None and root >= first:
             for g in range(first):
-                law[root, g] += field[v - first, g]
+                log_weights[root, g] += field[v - first, g]
     for v in range(first, n):
         root = roots[v]
         if root == v:
             u = as_uniform(random_bits(stream, v - first))
             if class_weight is not None:
                 for g in range(first):
-                    law[v, g] += bonds[v] * math.log(class_weight[g])
+                    log_weights[v, g] += bonds[v] * math.log(class_weight[g])
             if class_weight is None and field is None:
                 nodes[v] = np.uint32(u * n_classes)
             else:
-                normalise_logs(law[v])
-                nodes[v] = choose_class(law[v], u)
+                normalise_logs(log_weights[v])
+                nodes[v] = choose_class(log_weights[v], u)
         else:
             nodes[v] = nodes[root]

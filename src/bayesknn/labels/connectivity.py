@@ -1,6 +1,6 @@
 """Which points are connected by bonds that were refreshed within the last sweep.
 
-Coupling from the past on bonds (see ``perfect_bonds.py``) refreshes every bond once a sweep, in
+Coupling from the past on bonds (see ``perfect.py``) refreshes every bond once a sweep, in
 the same order, so the bonds that are open at any moment form a window of time: those opened since
 the moment one sweep ago. Two points are connected in the window if and only if the spanning
 forest that prefers recent bonds joins them by bonds that are all in the window. That forest is
@@ -41,7 +41,7 @@ def _new_forest(n_points):
 
 
 @kernel
-def _part_all(forest):
+def _disconnect_all(forest):
     """Forget every bond."""
     for i in range(np.uint64(forest.size // 2)):
         forest[i + i] = np.uint64(0)

@@ -38,7 +38,7 @@ class GibbsInfo(NamedTuple):
     n_sweeps : int
         Sweeps made, warm-up included.
     agreement : ndarray of shape (n_draws,), dtype float64
-        S_k of each draw; with class weights, the sum over g of a_g times the edges within g.
+        S_k of each draw, weighted by class.
     autocorrelation_time : float
         Integrated autocorrelation time of ``agreement``, in draws; NaN if it never moved.
     """
@@ -78,7 +78,7 @@ def gibbs_labels(
     initial : array-like of shape (n,), optional
         Labels to start from; drawn uniformly if not given.
     report : callable, optional
-        ``report(sweeps)``: so many more are done.
+        Called with the number of sweeps done since the last call.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def gibbs_labels(
         draw_start(labels, np.uint64(model.n_classes), key)
     else:
         labels[:] = model.check_labels(initial)
-    law = GibbsLaw(
+    sites = SiteConditionals(
         list_edges(model.graph, k), beta * model.common_weight / k,
         model.weights / model.common_weight, model.unequal_weight is not None,
     )  # fmt: skip
@@ -114,7 +114,7 @@ def gibbs_labels(
     sweep, per_sweep = 0, n * (PER_POINT * model.n_classes + 2 * k)
     for warmup, first, last in split_run(n_warmup, n_draws, thin, per_sweep, n):
         part = slice(first, last)
-        run_gibbs(law, labels, key, np.uint64(sweep), warmup, thin, draws[part], edge_ends[part])
+        run_gibbs(sites, labels, key, np.uint64(sweep), warmup, thin, draws[part], edge_ends[part])
         n_more = warmup + (last - first) * thin
         sweep += n_more
         report(n_more)
@@ -155,7 +155,7 @@ def list_edges(graph: NeighborGraph, k: int) -> Edges:
     return Edges(starts, points, np.uint32(k) + in_degree[k - 1])
 
 
-class GibbsLaw(NamedTuple):
+class SiteConditionals(NamedTuple):
     """The conditionals of all sites at one (beta, k).
 
     Attributes
@@ -175,23 +175,23 @@ class GibbsLaw(NamedTuple):
 
 
 @kernel
-def run_gibbs(law, labels, key, sweep, n_warmup, thin, draws, edge_ends):
+def run_gibbs(sites, labels, key, sweep, n_warmup, thin, draws, edge_ends):
     """Make ``n_warmup`` sweeps, then ``thin`` sweeps for each row of ``edge_ends``.
 
     A run may be cut anywhere: what goes on is ``labels`` and the number of sweeps done, ``sweep``.
     ``edge_ends`` receives the ends of edges within each class, ``draws`` the labels if its rows
     have room for them.
     """
-    if len(law.weights) == 2:
-        _run_two_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends)
+    if len(sites.weights) == 2:
+        _run_two_classes(sites, labels, key, sweep, n_warmup, thin, draws, edge_ends)
     else:
-        _run_many_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends)
+        _run_many_classes(sites, labels, key, sweep, n_warmup, thin, draws, edge_ends)
 
 
 @kernel
-def _run_two_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends):
-    edges, degrees = law.edges, law.edges.degrees
-    table, bases = threshold_table(law.strength, law.weights, degrees, law.weighted)
+def _run_two_classes(sites, labels, key, sweep, n_warmup, thin, draws, edge_ends):
+    edges, degrees = sites.edges, sites.edges.degrees
+    table, bases = threshold_table(sites.strength, sites.weights, degrees, sites.weighted)
     slots = (bases + _count_ones(labels, edges)).astype(np.uint32)
     for draw in range(-1, len(edge_ends)):
         for _ in range(n_warmup if draw < 0 else thin):
@@ -355,10 +355,11 @@ def _sweep_many(labels, slots, table, logarithmic, edges, sums, stream):
 
 
 @kernel
-def _run_many_classes(law, labels, key, sweep, n_warmup, thin, draws, edge_ends):
-    edges, n_classes = law.edges, len(law.weights)
+def _run_many_classes(sites, labels, key, sweep, n_warmup, thin, draws, edge_ends):
+    edges, n_classes = sites.edges, len(sites.weights)
     table, logarithmic, stride = _weight_table(
-        law.strength, law.weights, law.weighted, np.int64(edges.degrees.max()), 600.0,
+        sites.strength, sites.weights, sites.weighted,
+        np.int64(edges.degrees.max()), 600.0,
     )  # fmt: skip
     slots = _first_slots(labels, n_classes, stride, edges)
     sums, width = np.empty(n_classes), np.uint64(n_classes)

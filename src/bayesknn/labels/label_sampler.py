@@ -3,7 +3,7 @@
 The exchange and auxiliary-variable chains ask for z ~ f(. | beta', k') in every move. Perfect
 draws make them exact. Swendsen-Wang sweeps start from the observed labels, whose S is about that
 of z where the posterior is, and Gibbs sweeps from random labels; too few of either leave a bias,
-which :meth:`LabelSampler.doubts` looks for.
+which :meth:`LabelSampler.find_bias` looks for.
 
 :func:`draw_labels` is called from compiled moves. What it gives is a function of its key alone:
 not of the draws before it, of the memory it works in, or of how far back a perfect draw was
@@ -20,8 +20,8 @@ import numpy as np
 from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import Incidence
-from bayesknn.labels.gibbs import Edges, GibbsLaw, draw_start, run_gibbs
-from bayesknn.labels.mixing import TOO_FAR_APART, errors_apart
+from bayesknn.labels.gibbs import Edges, SiteConditionals, draw_start, run_gibbs
+from bayesknn.labels.mixing import TOO_FAR_APART, difference_in_errors
 from bayesknn.labels.perfect import (
     BondScratch,
     bond_scratch,
@@ -136,7 +136,7 @@ class LabelSampler:
         _fill_agreement(sampler, float(beta), int(k), np.asarray(keys, np.uint64), values)
         return values
 
-    def doubts(self, beta: float, k: int, keys: np.ndarray) -> list[str]:
+    def find_bias(self, beta: float, k: int, keys: np.ndarray) -> list[str]:
         """Say whether draws at (beta, k) still know where their sweeps started.
 
         Parameters
@@ -161,7 +161,7 @@ class LabelSampler:
         own = self.sample_agreement(beta, k, parts[0])
         for (name, start), part in zip(starts.items(), parts[1:], strict=True):
             other = replace(self, initial=start).sample_agreement(beta, k, part)
-            if errors_apart(own, other) > TOO_FAR_APART:
+            if difference_in_errors(own, other) > TOO_FAR_APART:
                 return [
                     f"{self.n_sweeps} {self.method} sweeps are too few at beta={beta:.3g}, k={k}: "
                     f"the labels drawn agree on {own.mean():.5g} edges, those started from {name} "
@@ -274,10 +274,10 @@ def _draw_swendsen_wang(tools, sampler, beta, k, key):
 @kernel
 def _draw_perfect(tools, sampler, class_weight, beta, k, key):
     rate, degrees = bond_rate(beta * sampler.unit, k), k + tools.in_degree[k - 1].astype(np.int64)
-    law = weigh_bonds(sampler.neighbors, k, rate, sampler.n_classes, class_weight, degrees)
+    bonds = weigh_bonds(sampler.neighbors, k, rate, sampler.n_classes, class_weight, degrees)
     first = np.int64(min(max(tools.past[0], 1.0), float(tools.max_past)))
     past, n_apart = draw_perfectly(
-        law, key, np.uint64(0), first, tools.max_past, tools.scratch, sampler.labels
+        bonds, key, np.uint64(0), first, tools.max_past, tools.scratch, sampler.labels
     )
     # The next draw begins a little later after one that met at once, else earlier: about a quarter
     # of the draws then need a second try, which costs the fewest sweeps.
@@ -289,11 +289,11 @@ def _draw_perfect(tools, sampler, class_weight, beta, k, key):
 def _draw_gibbs(tools, sampler, class_weight, beta, k, key):
     starts, points, in_degree = tools.incidence
     edges, rate = Edges(starts, points, np.uint32(k) + in_degree[k - 1]), bond_rate(beta, k)
-    law = GibbsLaw(edges, rate * sampler.unit, tools.weights, class_weight is not None)
+    sites = SiteConditionals(edges, rate * sampler.unit, tools.weights, class_weight is not None)
     _start(tools.initial, sampler, key)
     nothing = np.empty((0, 0), sampler.labels.dtype)
     ends = np.empty((0, 0), np.int64)
-    run_gibbs(law, sampler.labels, key, np.uint64(0), tools.n_sweeps, 1, nothing, ends)
+    run_gibbs(sites, sampler.labels, key, np.uint64(0), tools.n_sweeps, 1, nothing, ends)
     return 0
 
 

@@ -91,7 +91,7 @@ def autocorrelation_time(series: Any) -> float:
     return float(max(total, 1.0 / n))
 
 
-def errors_apart(
+def difference_in_errors(
     first: np.ndarray, second: np.ndarray, times: tuple[float, float] = (1.0, 1.0)
 ) -> float:
     """Return the difference of two means in standard errors.
@@ -105,8 +105,8 @@ def errors_apart(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.labels.mixing import errors_apart
-    >>> round(errors_apart(np.array([0.0, 2.0] * 50), np.array([1.0, 3.0] * 50)), 2)
+    >>> from bayesknn.labels.mixing import difference_in_errors
+    >>> round(difference_in_errors(np.array([0.0, 2.0] * 50), np.array([1.0, 3.0] * 50)), 2)
     7.07
     """
     apart = abs(first.mean() - second.mean())

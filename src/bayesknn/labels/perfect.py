@@ -43,7 +43,7 @@ from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn._utils.threads import run_in_threads
 from bayesknn.exceptions import CoalescenceError
-from bayesknn.labels.connectivity import _connect, _connected, _new_forest, _part_all, _root
+from bayesknn.labels.connectivity import _connect, _connected, _disconnect_all, _new_forest, _root
 from bayesknn.labels.swendsen_wang import bond_rate, open_probability
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
@@ -63,7 +63,7 @@ class PerfectInfo(NamedTuple):
         How many sweeps back the chains that met were started. The past is doubled until they
         meet; after the first few draws it begins where those say it costs least.
     agreement : ndarray of shape (n_draws,), dtype float64
-        S_k of each draw; with class weights, the sum over g of a_g times the edges within g.
+        S_k of each draw, weighted by class.
     """
 
     n_sweeps: np.ndarray
@@ -150,7 +150,7 @@ def perfect_labels(
     n_jobs : int, optional
         Threads over the draws, as in joblib. The draws do not depend on it.
     report : callable, optional
-        ``report(draws)``: so many more are made; any thread calls it.
+        Called, by any thread, with the number of draws made since the last call.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def perfect_labels(
     n_draws = check_count(n_draws, "n_draws", high=_MOST)
     max_sweeps = check_count(max_sweeps, "max_sweeps", high=_MOST)
     check_perfect(model)
-    law = random_cluster(model, beta, k)
+    bonds = random_cluster(model, beta, k)
     labels = np.empty((n_draws, model.n_points), model.label_dtype)
     n_sweeps, n_apart = np.zeros((2, n_draws), np.int64)
 
@@ -188,7 +188,7 @@ def perfect_labels(
             # Parts are begun in their order: those before one that fails have begun.
             if not n_apart.any():
                 _draw_batch(
-                    law, np.uint64(key), np.uint64(part.start), n_start, max_sweeps,
+                    bonds, np.uint64(key), np.uint64(part.start), n_start, max_sweeps,
                     bond_scratch(model.n_points), labels[part], n_sweeps[part], n_apart[part],
                 )  # fmt: skip
 
@@ -244,8 +244,8 @@ def random_cluster(model: BoltzmannModel, beta: float, k: int) -> RandomCluster:
     >>> from bayesknn.labels.perfect import random_cluster
     >>> from bayesknn.model import BoltzmannModel
     >>> model = BoltzmannModel(NeighborGraph.from_neighbors([[1, 0, 1]]), 2, [1.0, 1.5])
-    >>> law = random_cluster(model, 2.0, 1)
-    >>> law.rate, law.pull.tolist(), law.heavier
+    >>> bonds = random_cluster(model, 2.0, 1)
+    >>> bonds.rate, bonds.pull.tolist(), bonds.heavier
     (2.5, [1.0, 1.5, 0.5], 1)
     """
     weight, n = model.unequal_weight, model.n_points
@@ -274,20 +274,20 @@ def _best_start(pasts: np.ndarray) -> int:
 
 
 @kernel
-def _sure_share(p, n_classes):
-    """Of the numbers that can open a bond, those below p, the share that opens it in any case."""
+def _sure_fraction(p, n_classes):
+    """Of the numbers that can open a bond, those below p, the fraction that always opens it."""
     return 1.0 / (p + (1.0 - p) * n_classes)
 
 
 @kernel
-def _update_bond(scratch, i, j, now, since, share, sure, first, split):
+def _update_bond(scratch, i, j, now, since, fraction, sure, first, split):
     """Heat-bath of one bond of both chains; whether it opens in the upper chain alone.
 
-    ``share`` is the bond's number as a share of the largest that can open it; below ``sure`` it
-    opens even if nothing else connects its ends.
+    ``fraction`` is the bond's number as a fraction of the largest that can open it; below ``sure``
+    it opens even if nothing else connects its ends.
     """
     lower, upper = scratch.lower, scratch.upper
-    if share < sure:
+    if fraction < sure:
         _connect(upper, i, j, now, since)
         if split:
             _connect(lower, i, j, now, since)
@@ -305,17 +305,17 @@ def _update_bond(scratch, i, j, now, since, share, sure, first, split):
 
 
 @kernel
-def _sweep_bonds(law, sweep_key, start, first, split, scratch):
+def _sweep_bonds(bonds, sweep_key, start, first, split, scratch):
     """Refresh every bond once; the time of the last one open in the upper chain alone, or 0.
 
     Time advances by one per bond. The bonds of point 0 come first, nearest neighbour first, then
     those of point 1, and so on, and the pull on every point at the end.
     """
-    neighbors, pull, rate = law.neighbors, law.pull, law.rate
-    n, n_ranks = np.uint64(neighbors.shape[1]), np.uint64(law.k)
+    neighbors, pull, rate = bonds.neighbors, bonds.pull, bonds.rate
+    n, n_ranks = np.uint64(neighbors.shape[1]), np.uint64(bonds.k)
     n_bonds = n * n_ranks
     length = n_bonds + np.uint64(pull.size)
-    sure = _sure_share(open_probability(rate), law.n_classes)
+    sure = _sure_fraction(open_probability(rate), bonds.n_classes)
     scale, end = -1.0 / rate if rate > 0.0 else -np.inf, np.float64(n_bonds)
     last_apart = np.uint64(0)
     bond, counter = np.uint64(0), np.uint64(0)
@@ -327,13 +327,13 @@ def _sweep_bonds(law, sweep_key, start, first, split, scratch):
         bond += np.uint64(gap)
         if bond >= n_bonds:
             break
-        share = as_uniform(random_bits(sweep_key, counter + np.uint64(1)))
+        fraction = as_uniform(random_bits(sweep_key, counter + np.uint64(1)))
         counter += np.uint64(2)
         i = bond // n_ranks
         j = np.uint64(neighbors[bond - i * n_ranks, i])
         now = start + bond
         since = now - length + np.uint64(1)
-        if _update_bond(scratch, i, j, now, since, share, sure, first, split):
+        if _update_bond(scratch, i, j, now, since, fraction, sure, first, split):
             last_apart = now
         bond += np.uint64(1)
     for point in range(np.uint64(pull.size)):
@@ -342,25 +342,25 @@ def _sweep_bonds(law, sweep_key, start, first, split, scratch):
         if number < p:
             now = start + n_bonds + point
             since = now - length + np.uint64(1)
-            sure = _sure_share(p, law.n_classes)
+            sure = _sure_fraction(p, bonds.n_classes)
             if _update_bond(scratch, point, n, now, since, number / p, sure, first, split):
                 last_apart = now
     return last_apart
 
 
 @kernel
-def _run_bonds(law, key, draw, n_sweeps, scratch):
+def _run_bonds(bonds, key, draw, n_sweeps, scratch):
     """Run both chains from ``n_sweeps`` sweeps back; how many points have not met at time zero."""
     lower, upper, roots = scratch.lower, scratch.upper, scratch.roots
-    length = np.uint64(law.neighbors.shape[1]) * np.uint64(law.k) + np.uint64(law.pull.size)
-    _part_all(lower)
-    _part_all(upper)
+    length = np.uint64(bonds.neighbors.shape[1]) * np.uint64(bonds.k) + np.uint64(bonds.pull.size)
+    _disconnect_all(lower)
+    _disconnect_all(upper)
     # Time starts late enough for "one sweep ago" never to reach back to 0, which means no link.
     start = length + np.uint64(1)
     split = True
     for back in range(n_sweeps, 0, -1):
         sweep_key = key_of_sweep(key, (draw << np.uint64(32)) | np.uint64(back))
-        last_apart = _sweep_bonds(law, sweep_key, start, back == n_sweeps, split, scratch)
+        last_apart = _sweep_bonds(bonds, sweep_key, start, back == n_sweeps, split, scratch)
         # With no bond that is open in one chain only the chains are one, and stay so.
         split = split and last_apart >= start
         start += length
@@ -375,20 +375,20 @@ def _run_bonds(law, key, draw, n_sweeps, scratch):
 
 
 @kernel
-def _colour_clusters(law, key, draw, roots, labels):
+def _colour_clusters(bonds, key, draw, roots, labels):
     """Give every cluster a uniform class; the one of the extra point has the heavier class."""
     # Sweeps are counted from 1, which leaves the numbers of sweep 0 to the classes.
     sweep_key = key_of_sweep(key, draw << np.uint64(32))
     for i in range(np.uint64(labels.size)):
         root = np.uint64(roots[i])
         if root == np.uint64(roots[labels.size]):
-            labels[i] = law.heavier
+            labels[i] = bonds.heavier
         else:
-            labels[i] = np.uint64(as_uniform(random_bits(sweep_key, root)) * law.n_classes)
+            labels[i] = np.uint64(as_uniform(random_bits(sweep_key, root)) * bonds.n_classes)
 
 
 @kernel
-def draw_perfectly(law, key, draw, n_start, max_sweeps, scratch, labels):
+def draw_perfectly(bonds, key, draw, n_start, max_sweeps, scratch, labels):
     """Make one perfect draw; return how far back it began and how many points were apart.
 
     The labels depend on ``key`` and ``draw`` alone, not on ``n_start``, the past that is tried
@@ -397,20 +397,20 @@ def draw_perfectly(law, key, draw, n_start, max_sweeps, scratch, labels):
     """
     n_sweeps = min(n_start, max_sweeps)
     while True:
-        n_apart = _run_bonds(law, key, draw, n_sweeps, scratch)
+        n_apart = _run_bonds(bonds, key, draw, n_sweeps, scratch)
         if n_apart == 0:
-            _colour_clusters(law, key, draw, scratch.roots, labels)
+            _colour_clusters(bonds, key, draw, scratch.roots, labels)
         if n_apart == 0 or n_sweeps == max_sweeps:
             return n_sweeps, n_apart
         n_sweeps = min(2 * n_sweeps, max_sweeps)
 
 
 @kernel
-def _draw_batch(law, key, first, n_start, max_sweeps, scratch, labels, n_sweeps, n_apart):
+def _draw_batch(bonds, key, first, n_start, max_sweeps, scratch, labels, n_sweeps, n_apart):
     """Make the draws ``first``, ``first + 1``, ... into the rows of labels, until one fails."""
     for d in range(labels.shape[0]):
         n_sweeps[d], n_apart[d] = draw_perfectly(
-            law, key, first + np.uint64(d), n_start, max_sweeps, scratch, labels[d]
+            bonds, key, first + np.uint64(d), n_start, max_sweeps, scratch, labels[d]
         )
         if n_apart[d] > 0:
             return

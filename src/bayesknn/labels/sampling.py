@@ -19,7 +19,7 @@ from bayesknn._utils.random import spawn_keys
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.gibbs import gibbs_labels
-from bayesknn.labels.mixing import TOO_FAR_APART, autocorrelation_time, errors_apart
+from bayesknn.labels.mixing import TOO_FAR_APART, autocorrelation_time, difference_in_errors
 from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 from bayesknn.model import BoltzmannModel, as_model
@@ -42,7 +42,7 @@ class SampleInfo(NamedTuple):
     n_sweeps : int
         Sweeps made in all, warm-up included; for perfect draws, the sum of ``coalescence``.
     agreement : ndarray of shape (n_draws,)
-        S_k of each draw; with class weights, its weighted sum.
+        S_k of each draw, weighted by class.
     autocorrelation_time : float
         Of ``agreement``, in draws: ``n_draws`` divided by it is the number of independent draws
         that the sample is worth. 1 for perfect draws; NaN where the draws do not tell.
@@ -187,7 +187,7 @@ def _describe_chains(method: str, n_sweeps: int, series: list[np.ndarray]) -> Sa
     times, apart = [autocorrelation_time(one) for one in series], np.nan
     if len(series) == 2 and min(map(len, series)) >= 50:
         # A chain that never moves has no time of its own.
-        apart = errors_apart(series[0], series[1], (max(1.0, times[0]), max(1.0, times[1])))
+        apart = difference_in_errors(series[0], series[1], (max(1.0, times[0]), max(1.0, times[1])))
     time = float(np.average(times, weights=[len(one) for one in series]))
     return SampleInfo(method, n_sweeps, np.concatenate(series), time, None, apart)
 

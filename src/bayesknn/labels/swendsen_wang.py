@@ -4,8 +4,8 @@ The model ``f(y) = exp(beta / k * S_k(y)) / Z`` is a Potts model on the neighbou
 draws bonds on edges whose ends agree, finds the clusters that they bind, and gives every cluster a
 fresh colour: uniform over the classes, or, with class weights, class g with probability
 proportional to the bond weight of g to the power of the number of bonds in the cluster. Both steps
-are exact conditional draws, so the model's law is invariant, and the clusters are independent given
-the bonds.
+are exact conditional draws, so the model's distribution is invariant, and the clusters are
+independent given the bonds.
 
 **Bonds.** The weight of a directed edge whose ends share the class g is ``exp(rate * a_g)``, with
 ``rate = beta / k`` and ``a_g = 1`` without class weights. It is expanded as
@@ -29,9 +29,9 @@ those, and any for which rounds do not help, are joined one by one.
 
 **The estimator of E[S_k].** Given the clusters, ends in one cluster agree with probability 1 and
 others with probability 1/G, so ``sum over edges of (same cluster ? 1 : 1/G)`` has the expectation
-of S_k and less variance. With class weights the colours of a cluster C have a law P_C: ends in one
-cluster count ``sum_g P_C(g) a_g`` and others ``sum_g P_C(g) P_D(g) a_g``. Edges are rank-major, so
-running totals are S_1, S_2, and so on.
+of S_k and less variance. With class weights the colours of a cluster C have a distribution P_C:
+ends in one cluster count ``sum_g P_C(g) a_g`` and others ``sum_g P_C(g) P_D(g) a_g``. Edges are
+rank-major, so running totals are S_1, S_2, and so on.
 
 Random numbers of a sweep: counter i < n colours the cluster whose lowest point is i, counter
 n + m belongs to candidate m.
@@ -73,7 +73,8 @@ class Scratch(NamedTuple):
     bonds : ndarray of shape (n,), dtype uint32
         With class weights, after a sweep: the number of bonds of each cluster, at its root.
     colour_law : ndarray of shape (n, n_classes)
-        With class weights, after a sweep: the law of the colour of each cluster, at its root.
+        With class weights, after a sweep: the distribution of the colour of each cluster, at its
+        root.
     marks : ndarray of shape (n,), dtype uint64
         Root and label of each point in one word, for the estimator of E[S].
     """
@@ -212,7 +213,7 @@ def swendsen_wang_labels(
         Record S of the graph of this k, at most ``k``, which is the default. What is recorded
         costs n ``recorded_k`` a draw, next to about n beta for a sweep.
     report : callable, optional
-        ``report(sweeps)``: so many more are done.
+        Called with the number of sweeps done since the last call.
 
     Returns
     -------
@@ -530,35 +531,35 @@ def _colour_roots(class_weight, stream, scratch):
     for i in range(n):
         if roots[i] != i:
             continue
-        law = scratch.colour_law[i]
+        probabilities = scratch.colour_law[i]
         if bonds[i] == 0:
             # Most clusters are single points, where the exponentials would tell nothing.
-            law[:] = 1.0 / law.size
+            probabilities[:] = 1.0 / probabilities.size
         else:
             # The weight of a bond to the power of their number.
-            for g in range(law.size):
-                law[g] = bonds[i] * log_weights[g]
-            normalise_logs(law)
-        scratch.colours[i] = choose_class(law, as_uniform(random_bits(stream, i)))
+            for g in range(probabilities.size):
+                probabilities[g] = bonds[i] * log_weights[g]
+            normalise_logs(probabilities)
+        scratch.colours[i] = choose_class(probabilities, as_uniform(random_bits(stream, i)))
 
 
 @kernel
-def normalise_logs(law):
+def normalise_logs(probabilities):
     """Turn the logarithms of weights into probabilities, in place."""
-    most, total = law.max(), 0.0
-    for g in range(np.uint64(law.size)):
-        law[g] = math.exp(law[g] - most)
-        total += law[g]
-    for g in range(np.uint64(law.size)):
-        law[g] /= total
+    most, total = probabilities.max(), 0.0
+    for g in range(np.uint64(probabilities.size)):
+        probabilities[g] = math.exp(probabilities[g] - most)
+        total += probabilities[g]
+    for g in range(np.uint64(probabilities.size)):
+        probabilities[g] /= total
 
 
 @kernel
-def choose_class(law, u):
+def choose_class(probabilities, u):
     """Invert the cumulated probabilities at a uniform number."""
     chosen = np.uint64(0)
-    while chosen < np.uint64(law.size - 1) and u >= law[chosen]:
-        u -= law[chosen]
+    while chosen < np.uint64(probabilities.size - 1) and u >= probabilities[chosen]:
+        u -= probabilities[chosen]
         chosen += np.uint64(1)
     return np.uint32(chosen)
 
@@ -616,8 +617,8 @@ def _sum_rank(row, n_classes, class_weight, labels, scratch):
         j = row[i]
         if labels[i] == labels[j]:
             total += class_weight[labels[i]]
-        law, other = colour_law[roots[i]], colour_law[roots[j]]
+        first, second = colour_law[roots[i]], colour_law[roots[j]]
         same = roots[i] == roots[j]
         for g in range(np.uint64(n_classes)):
-            cluster_total += class_weight[g] * law[g] * (1.0 if same else other[g])
+            cluster_total += class_weight[g] * first[g] * (1.0 if same else second[g])
     return total, cluster_total

@@ -35,7 +35,7 @@ class Likelihood:
         As in :class:`bayesknn.model.BoltzmannModel`.
     """
 
-    # Whether it is the law of the model itself, or something that stands in for it.
+    # Whether it is the distribution of the model itself, or an approximation.
     coherent = False
     # Where log Z comes from: a table, or it is simulated where the posterior is ("ridge"). A
     # product of conditionals has none, and is concave in beta.

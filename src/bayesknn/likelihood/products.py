@@ -3,19 +3,19 @@
 The pseudo-likelihood is the product of the model's full conditionals (Section 3.2, eq. psudoL). The
 counts of class g around i take in the k nearest neighbours of i and the points that have i among
 their k nearest; mutual neighbours count twice. It is the leave-one-out score of the predictive
-rule, cheap and well behaved in prediction, but as a law of (beta, k) it is another one than that of
-the model: on Ripley's data its k is three times as large.
+rule, cheap and well behaved in prediction, but as a distribution of (beta, k) it differs from that
+of the model: on Ripley's data its k is three times as large.
 
 The product of Holmes and Adams (2002) is here for comparison (Section 2.1, eq. jointHA). Each
 factor is the softmax of ``beta / k`` times the class counts among the k nearest neighbours of i,
-and no others: forward neighbours only. The factors are not the conditionals of any joint law, and
-the product is not normalised: over all labels of two points it adds up to
-``2 (1 + e^(2 beta / k)) / (1 + e^(beta / k))^2``. Its predictive rule is the same softmax of the
-counts among the k nearest training points of x: ``class_probabilities``.
+and no others: forward neighbours only. The factors are not the conditionals of any joint
+distribution, and the product is not normalised: over all labels of two points it adds up to ``2 (1
++ e^(2 beta / k)) / (1 + e^(beta / k))^2``. Its predictive rule is the same softmax of the counts
+among the k nearest training points of x: ``class_probabilities``.
 
 The log of such a product is concave in beta (each factor is a normalised exponential family), so
 for each k Newton's method, kept within a bracket, finds its maximum. Whether there is one is known
-beforehand: as beta grows, the slope in ``beta / k`` tends to minus the shortfall of
+beforehand: as beta grows, the derivative in ``beta / k`` tends to minus the shortfall of
 ``deficits.py``, hence the product rises for ever exactly when no point is outvoted by its
 neighbours.
 """
@@ -97,12 +97,12 @@ class ConditionalProduct(Likelihood):
         self._deficits = tabulate_deficits(self.model, self.labels, self.direction, n_jobs)
 
     def _log_density_at(self, beta: float, k: int) -> float:
-        return _expand(self._deficits[k - 1], beta / k)[0]
+        return _differentiate(self._deficits[k - 1], beta / k)[0]
 
     def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
-        return self.expand(betas, k)[0]
+        return self.differentiate(betas, k)[0]
 
-    def expand(self, betas: np.ndarray, k: int) -> np.ndarray:
+    def differentiate(self, betas: np.ndarray, k: int) -> np.ndarray:
         """Return log f(y | beta, k), its first and its second derivative in beta.
 
         Arguments are not checked.
@@ -116,9 +116,9 @@ class ConditionalProduct(Likelihood):
         -------
         ndarray of shape (3, m)
         """
-        return _expand_each(self._deficits[k - 1], betas / k, 1.0 / k)
+        return _differentiate_each(self._deficits[k - 1], betas / k, 1.0 / k)
 
-    def climb(
+    def find_peak(
         self, k: int, start: float, upper: float, precision: float, floor: float
     ) -> tuple[float, float, float]:
         """Find the maximum over beta in [0, upper] at one k, arguments unchecked.
@@ -140,7 +140,7 @@ class ConditionalProduct(Likelihood):
             ``width`` is one over the square root of the curvature. ``log_value`` is minus infinity
             where the search was given up.
         """
-        strength, value, curvature = _climb(
+        strength, value, curvature = _find_peak(
             self._deficits[k - 1], start / k, upper / k, 0.0, precision, floor
         )
         width = k / math.sqrt(curvature) if curvature > 0.0 else math.inf
@@ -165,11 +165,11 @@ class ConditionalProduct(Likelihood):
         upper = math.inf if beta_max is None else beta_max
         start, found = 1.0, []
         for k, deficits in enumerate(self._deficits, start=1):
-            # Newton's error after so small a step is far below the rounding of the slope.
-            strength, *_ = _climb(deficits, start / k, upper / k, 1e-9, 0.0, -math.inf)
+            # Newton's error after so small a step is far below the rounding of the derivative.
+            strength, *_ = _find_peak(deficits, start / k, upper / k, 1e-9, 0.0, -math.inf)
             at_bound = strength >= upper / k
             beta = upper if at_bound else strength * k
-            found.append((beta, _expand(deficits, min(beta / k, _HUGE))[0], at_bound))
+            found.append((beta, _differentiate(deficits, min(beta / k, _HUGE))[0], at_bound))
             # The maxima of neighbouring k are close to each other.
             if 0.0 < beta < math.inf:
                 start = beta
@@ -318,12 +318,12 @@ class SummedProduct(ConditionalProduct):
 
 
 @kernel
-def _expand(deficits, strength):
+def _differentiate(deficits, strength):
     """Return the log product, its derivative in beta / k, and minus the second derivative."""
     rows, multiplicity, shortfall, largest = deficits
     decay = _tabulate_decay(rows, largest, strength)
     value = strength * shortfall
-    slope = -shortfall
+    derivative = -shortfall
     curvature = 0.0
     for m in range(np.uint64(rows.shape[0])):
         others = 0.0
@@ -338,19 +338,19 @@ def _expand(deficits, strength):
             square += weight * deficit
         value += multiplicity[m] * math.log1p(others)
         mean /= 1.0 + others
-        slope += multiplicity[m] * mean
+        derivative += multiplicity[m] * mean
         curvature += multiplicity[m] * (square / (1.0 + others) - mean * mean)
-    return -value, slope, curvature
+    return -value, derivative, curvature
 
 
 @kernel
-def _expand_each(deficits, strengths, scale):
+def _differentiate_each(deficits, strengths, scale):
     """Return the log product and its two derivatives in ``strength / scale``."""
     found = np.empty((3, strengths.size))
     for b in range(strengths.size):
-        value, slope, curvature = _expand(deficits, strengths[b])
+        value, derivative, curvature = _differentiate(deficits, strengths[b])
         found[0, b] = value
-        found[1, b] = scale * slope
+        found[1, b] = scale * derivative
         found[2, b] = -scale * scale * curvature
     return found
 
@@ -359,7 +359,7 @@ def _expand_each(deficits, strengths, scale):
 def _tabulate_decay(rows, largest, strength):
     """Tabulate ``exp(-strength * deficit)`` over the integers, where these are the fewer."""
     size = 0
-    # A comparison with None is settled when the function is compiled.
+    # A comparison with None is decided when the function is compiled.
     if largest is not None and largest < rows.size:
         size = largest + 1
     decay = np.empty(size)
@@ -377,7 +377,7 @@ def _decay(deficit, largest, strength, decay):
 
 
 @kernel
-def _climb(deficits, start, upper, small, precision, floor):
+def _find_peak(deficits, start, upper, small, precision, floor):
     """Return the maximum over strengths in [0, upper], its height and its curvature.
 
     The search ends with a step below ``small`` times the strength, or below ``precision`` times
@@ -388,35 +388,35 @@ def _climb(deficits, start, upper, small, precision, floor):
     low_is_known = high_is_known = False
     if deficits.shortfall == 0.0:
         # Nobody is outvoted: it rises for ever, if at all.
-        _, slope, _ = _expand(deficits, 0.0)
-        strength = upper if slope > 0.0 else 0.0
+        _, derivative, _ = _differentiate(deficits, 0.0)
+        strength = upper if derivative > 0.0 else 0.0
         bounded = min(strength, _HUGE)
-        value, _, curvature = _expand(deficits, bounded)
+        value, _, curvature = _differentiate(deficits, bounded)
         return strength, value, curvature
     strength = min(start, 0.5 * upper)
-    value = slope = curvature = 0.0
+    value = derivative = curvature = 0.0
     for _ in range(200):
-        value, slope, curvature = _expand(deficits, strength)
-        if slope > 0.0:
+        value, derivative, curvature = _differentiate(deficits, strength)
+        if derivative > 0.0:
             if strength >= upper:
                 return upper, value, curvature
             low = strength
             low_is_known = True
-            bound = value + slope * (high - strength)
+            bound = value + derivative * (high - strength)
         else:
             if strength <= 0.0:
                 return 0.0, value, curvature
             high = strength
             high_is_known = True
-            bound = value + slope * (low - strength)
+            bound = value + derivative * (low - strength)
         if bound < floor:
             return strength, -math.inf, curvature
         # Where the curvature vanishes Newton's step leaves the bracket.
         ceiling = high if high < math.inf else 4.0 * strength
         if curvature > 0.0:
-            proposal = strength + slope / curvature
+            proposal = strength + derivative / curvature
         else:
-            proposal = math.inf if slope > 0.0 else -math.inf
+            proposal = math.inf if derivative > 0.0 else -math.inf
         if proposal <= low and not low_is_known:
             proposal = 0.0
         elif proposal >= ceiling and not high_is_known:
@@ -426,6 +426,6 @@ def _climb(deficits, start, upper, small, precision, floor):
         step = abs(proposal - strength)
         if step <= small * strength or step * math.sqrt(curvature) <= precision:
             # What the step would still add, to second order.
-            return proposal, value + 0.5 * abs(slope) * step, curvature
+            return proposal, value + 0.5 * abs(derivative) * step, curvature
         strength = proposal
     return strength, value, curvature

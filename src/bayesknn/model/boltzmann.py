@@ -1,8 +1,8 @@
 """The model as a value: which labels there are, who their neighbours are, what an edge weighs.
 
-``f(y | beta, k) = exp(beta / k * S_k(y)) / Z(beta, k)`` (Section 2.2) is one law for each beta and
-k; what they have in common is the graph, the number of classes, the class weights and the labels
-that are held fixed. Samplers, likelihoods and posteriors take these together, checked once.
+``f(y | beta, k) = exp(beta / k * S_k(y)) / Z(beta, k)`` (Section 2.2) is one distribution for each
+beta and k; what they have in common is the graph, the number of classes, the class weights and the
+labels that are held fixed. Samplers, likelihoods and posteriors take these together, checked once.
 
 Its full conditionals (equation for f(y_i | y_-i) in Section 2.2) are ``P(y_i = g | rest)``
 proportional to ``exp(beta / k * a_g * sum_j w_ij 1[y_j = g])``, where w_ij counts the directed
@@ -35,7 +35,7 @@ FREE = -1
 
 @dataclass(frozen=True, eq=False)
 class BoltzmannModel:
-    """The law of the labels on a neighbour graph, but for beta and k.
+    """The distribution of the labels on a neighbour graph, given beta and k.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class BoltzmannModel:
     class_weight : array-like of shape (n_classes,), optional
         The weights a_g: a directed edge between two points of class g counts a_g in place of 1.
     fixed : array-like of shape (n,), optional
-        The label of each point whose label is given, and -1 for every point that is free. The law
-        is then that of the free labels given the fixed ones.
+        The label of each point whose label is given, and -1 for every point that is free. The
+        distribution is then that of the free labels given the fixed ones.
 
     Examples
     --------
@@ -158,9 +158,10 @@ class BoltzmannModel:
         return np.asarray(found, dtype=np.float64)[()]
 
     def conditional(self, labels: Any, beta: float, k: int, direction: str = "both") -> np.ndarray:
-        """Return the law of each label given all the others, of shape (n, n_classes).
+        """Return the distribution of each label given all the others, of shape (n, n_classes).
 
-        ``direction="forward"`` is the rule of Holmes and Adams, which is no conditional of a law.
+        ``direction="forward"`` is the rule of Holmes and Adams, which is no conditional of a joint
+        distribution.
         """
         counts = self.graph.counts(self.check_labels(labels), self.n_classes, k, direction)
         return class_probabilities(counts, beta, k, self.class_weight)

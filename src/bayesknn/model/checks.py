@@ -99,7 +99,7 @@ def check_class_weight(class_weight: Any, n_classes: int) -> np.ndarray | None:
 
 
 def label_dtype(n_classes: int) -> type[np.unsignedinteger]:
-    """Return the unsigned type that the kernels use for labels of so many classes.
+    """Return the unsigned type that the kernels use for labels of ``n_classes`` classes.
 
     Examples
     --------

@@ -162,8 +162,8 @@ def _sum_out(
             if points[e] in scope:
                 log_z += strengths * heaviest * multiplicity[e]
                 factor = np.exp(strengths[:, None, None] * (multiplicity[e] * deficits))
-                used.append(_line_up(factor, [points[e]], scope))
-        used += [_line_up(table, others, scope) for others, table in waiting.pop(v)]
+                used.append(_align(factor, [points[e]], scope))
+        used += [_align(table, others, scope) for others, table in waiting.pop(v)]
         total: Any = math.prod(table[:, 0] for table in used)
         for g in range(1, n_classes):
             total += math.prod(table[:, g] for table in used)
@@ -177,7 +177,7 @@ def _sum_out(
     return log_z
 
 
-def _line_up(table: np.ndarray, points: list[int], scope: list[int]) -> np.ndarray:
+def _align(table: np.ndarray, points: list[int], scope: list[int]) -> np.ndarray:
     """Give a table axes of length 1 for those points of a scope that it does not mention."""
     n_strengths, n_classes = table.shape[:2]
     shape = [n_classes if point in points else 1 for point in scope]
@@ -216,9 +216,7 @@ class EliminationPlan:
         """Raise ``ValueError`` if the tables, ``n_copies`` times over, exceed ``max_bytes``."""
         n_bytes = 8.0 * n_copies * self.peak_entries
         if n_bytes > max_bytes:
-            needed = (
-                f"{_in_words(n_bytes)} of memory in all where {_in_words(max_bytes)} are allowed"
-            )
+            needed = f"{_bytes(n_bytes)} of memory in all where {_bytes(max_bytes)} are allowed"
             _refuse(self.k, self.n_classes, self.width, needed)
 
 
@@ -277,7 +275,7 @@ def _refuse(k: int, n_classes: int, width: int, needed: str) -> NoReturn:
     )
 
 
-def _in_words(n_bytes: float) -> str:
+def _bytes(n_bytes: float) -> str:
     for unit in ("bytes", "kB", "MB", "GB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"

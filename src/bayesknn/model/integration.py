@@ -1,9 +1,9 @@
 """Integrals over beta: Gauss-Legendre rules on panels that are put where the mass is (Section 3).
 
 A panel has eight nodes. The weights of a Gauss rule cut its panel into as many cells with a node in
-each (Chebyshev, Markov and Stieltjes), so a law given by weights at nodes is one of masses in cells
-too, from which it can be drawn. Panels on which a density is not a polynomial are halved, and so
-are those beside them, so that a spike between two nodes is come upon from both sides.
+each (Chebyshev, Markov and Stieltjes), so a distribution given by weights at nodes is one of masses
+in cells too, from which it can be drawn. Panels on which a density is not a polynomial are halved,
+and so are those beside them, so that a spike between two nodes is come upon from both sides.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 # Nodes of a panel: the rule is exact for polynomials of a degree below twice as many.
 N_NODES = 8
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(N_NODES)
-# The last two coefficients of Legendre's series through the nodes, as a share of all mass, from
-# which on a panel is halved. The integral of what is smooth is known far better by then, of what
-# jumps within a panel about as well.
+# The last two coefficients of Legendre's series through the nodes, as a proportion of all mass,
+# from which on a panel is halved. The integral of what is smooth is known far better by then, of
+# what jumps within a panel about as well.
 _ROUGH = 1e-4
 _TAIL = (
     np.polynomial.legendre.legvander(_NODES, N_NODES - 1)[:, -2:]
     * _WEIGHTS[:, None]
     * (np.arange(N_NODES - 2, N_NODES) + 0.5)
 )
-# Panels over a law that is kept as weights at nodes: its cells are short beside its width.
+# Panels over a distribution that is kept as weights at nodes: its cells are short beside its width.
 N_PANELS = 20
 
 

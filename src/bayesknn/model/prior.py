@@ -132,8 +132,8 @@ class ArrayPrior:
             last = self.values.shape[1] - 1
             place = np.where(inside, beta, 0.0) * (last / self.beta_max)
             column = np.minimum(place.astype(np.int64), last - 1)
-            share = place - column
-            density = self.values[row, column] * (1 - share) + self.values[row, column + 1] * share
+            part = place - column
+            density = self.values[row, column] * (1 - part) + self.values[row, column + 1] * part
         return _log(np.where(inside, density, 0.0))
 
     @property
@@ -286,7 +286,7 @@ class Mass(NamedTuple):
     is_flat : bool
         The same for all beta up to beta_max.
     shape : int
-        The same number at two k where the prior is the same but for a factor.
+        The same number at two k where the prior differs by a factor only.
     """
 
     low: float
@@ -348,7 +348,7 @@ def find_mass(
             look = np.broadcast_to(log_density(nodes, k), nodes.shape)
         if not np.isfinite(look).any():
             continue
-        # Most priors are the same at every k but for a factor.
+        # Most priors differ from k to k by a factor only.
         top = look[np.isfinite(look)].max()
         key = np.round(look - top, 9).tobytes()
         if key not in alike:
@@ -396,9 +396,9 @@ def draw_from_prior(
     masses = _find_mass_of(prior)
     if not masses:
         return []
-    chances = softmax([mass.log_mass for mass in masses.values()])
+    probabilities = softmax([mass.log_mass for mass in masses.values()])
     draws = []
-    for k, n in zip(masses, rng.multinomial(n_draws, chances), strict=True):
+    for k, n in zip(masses, rng.multinomial(n_draws, probabilities), strict=True):
         at_k = partial(prior.log_density, k=k)
         panels = find_panels(at_k, masses[k].panels(N_PANELS))
         cells, log_masses = place_cells(panels), integrate(at_k, panels)[1]

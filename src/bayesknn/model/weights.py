@@ -1,7 +1,7 @@
 """Class weights for unbalanced sampling: ``a_g = p_g n / n_g`` (end of Section 2.2).
 
-When a class is over- or under-represented in the sample and its true frequency p_g is known, each
-directed edge between two points of class g counts a_g in place of 1.
+When a class is over- or under-represented in the sample and its true frequency p_g is known, the
+weights of :class:`~bayesknn.model.BoltzmannModel` correct for it.
 """
 
 from __future__ import annotations

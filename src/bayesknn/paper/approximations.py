@@ -15,13 +15,13 @@ from bayesknn.paper.samples import (
     difference,
     draws_at,
     exact_posterior,
-    measure,
-    over_runs,
+    mean_over_runs,
     path_draws,
     predictive,
     prior_at,
     pseudo_draws,
     ripley_posterior,
+    score_rule,
 )
 from bayesknn.paper.setting import Setting
 from bayesknn.plots import ApproximationDisplay, ProbabilityComparisonDisplay, ZoneMapDisplay
@@ -180,11 +180,11 @@ def against_exact(setting: Setting) -> Result:
     for name, draws in chains.items():
         _, k = draws.kept
         apart = [_distance(chain, exact) for chain in k]
-        estimates[f"distance_{name}"] = over_runs(apart, _distance(k.ravel(), exact))
-        estimates[f"loss_{name}"] = measure(study, draws, study.log_loss)
+        estimates[f"distance_{name}"] = mean_over_runs(apart, _distance(k.ravel(), exact))
+        estimates[f"loss_{name}"] = score_rule(study, draws, study.log_loss)
     forward = predictive(study, holmes_adams, "forward").probabilities(study.X_test)
-    estimates["error_exact"] = measure(study, exact, study.error_rate)
-    estimates["loss_exact"] = measure(study, exact, study.log_loss)
+    estimates["error_exact"] = score_rule(study, exact, study.error_rate)
+    estimates["loss_exact"] = score_rule(study, exact, study.log_loss)
     estimates["error_ha"] = Estimate(study.error_rate(forward))
     estimates["loss_ha"] = Estimate(study.log_loss(forward))
     return Result(estimates, {"": figure})

@@ -21,16 +21,16 @@ from bayesknn.paper.samples import (
     GOOD_PLUG_IN,
     Draws,
     auxiliary_draws,
+    catch_mixing_warnings,
     difference,
     exact_posterior,
-    measure,
+    mean_over_runs,
     moller,
-    over_runs,
     path_draws,
     pima_draws,
     pseudo_draws,
-    quietly,
     ripley_posterior,
+    score_rule,
 )
 from bayesknn.paper.setting import BETA_MAX, Setting
 from bayesknn.plots import PosteriorDisplay
@@ -147,7 +147,7 @@ def _minutes(setting: Setting, label_sampler: str) -> float:
     study, n_timed = setting.ripley, setting.budget.n_timed
 
     def sample(n_draws: int) -> None:
-        quietly(
+        catch_mixing_warnings(
             lambda: moller(
                 study.coherent, study.prior, label_sampler, GOOD_PLUG_IN, n_chains=1, n_warmup=0,
                 n_draws=n_draws, random_state=setting.seeds(f"time-{label_sampler}"), n_jobs=1,
@@ -174,7 +174,7 @@ def pima_chain(setting: Setting) -> Result:
     chosen = np.mean((draws.kept[1] >= 57) & (draws.kept[1] <= 66), axis=1)
     return Result(
         {
-            "avoided": over_runs(chosen),
+            "avoided": mean_over_runs(chosen),
             "k": draws.mean("k"),
             "beta": draws.mean("beta"),
             "exact_k": Estimate(exact.k_mean, exact.k_mean_error),
@@ -190,15 +190,15 @@ def pima_error(setting: Setting) -> Result:
     exact = exact_posterior(setting, setting.pima, "pima-exact")
     return Result(
         {
-            "error": measure(setting.pima, pima_draws(setting), setting.pima.error_rate),
-            "exact": measure(setting.pima, exact, setting.pima.error_rate),
+            "error": score_rule(setting.pima, pima_draws(setting), setting.pima.error_rate),
+            "exact": score_rule(setting.pima, exact, setting.pima.error_rate),
             "multiple": Estimate([69 / 332, 70 / 332]),
         }
     )
 
 
 def _error_of(setting: Setting, draws: Draws) -> Result:
-    return Result({"error": measure(setting.ripley, draws, setting.ripley.error_rate)})
+    return Result({"error": score_rule(setting.ripley, draws, setting.ripley.error_rate)})
 
 
 def _draw_chain(draws: Draws, exact: GridPosterior, label: str = "exact posterior") -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from bayesknn.classical import ClassicalKNeighborsClassifier
 from bayesknn.datasets import load_glass
 from bayesknn.paper.item import Estimate, Result, make_item, read_published
-from bayesknn.paper.samples import over_runs, predictive
+from bayesknn.paper.samples import mean_over_runs, predictive
 from bayesknn.paper.setting import Setting, make_study
 from bayesknn.plots.style import COLOURS, INK, LINES, new_figure, tidy
 from bayesknn.posterior import grid_posterior
@@ -61,8 +61,8 @@ def glass_errors(setting: Setting) -> Result:
     n = len(found["knn"])
     counts = np.bincount(found["loo_k"].astype(int), minlength=18)
     at_17 = counts[17] / n
-    estimates = {name: over_runs(found[name]) for name in ("knn", "bayes", "loo", "k")}
-    estimates["gain"] = over_runs(found["knn"] - found["bayes"])
+    estimates = {name: mean_over_runs(found[name]) for name in ("knn", "bayes", "loo", "k")}
+    estimates["gain"] = mean_over_runs(found["knn"] - found["bayes"])
     estimates["loo_k"] = Estimate(int(counts.argmax()))
     estimates["at_17"] = Estimate(float(at_17), float(np.sqrt(at_17 * (1 - at_17) / n)))
     estimates["smaller"] = Estimate(float(np.mean(found["k"] < 17)))

@@ -163,7 +163,7 @@ def exact_constants(setting: Setting) -> Result:
 
 
 def find_range(setting: Setting) -> Result:
-    """Find the beta beyond which the model is black or white."""
+    """Find the beta beyond which almost all labels are equal."""
 
     def make() -> dict[str, float]:
         study = setting.ripley

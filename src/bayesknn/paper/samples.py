@@ -95,12 +95,12 @@ class Draws:
 def pseudo_draws(setting: Setting) -> Draws:
     """Return the chains on Ripley's pseudo-likelihood (Figure pseudoo)."""
     study = setting.ripley
-    return _long(setting, "ripley-pseudo", lambda: study.pseudo)
+    return _run_random_walk(setting, "ripley-pseudo", lambda: study.pseudo)
 
 
 def path_draws(setting: Setting) -> Draws:
     """Return the chains on the likelihood with the path-sampling table (Figure psycho)."""
-    return _long(setting, "ripley-path", lambda: table_likelihood(setting))
+    return _run_random_walk(setting, "ripley-path", lambda: table_likelihood(setting))
 
 
 def table_likelihood(setting: Setting) -> CoherentLikelihood:
@@ -217,7 +217,7 @@ def keep_draws(setting: Setting, name: str, sample: Callable[[], Any]) -> Draws:
     """Return chains kept under a name, sampled now if they are not there."""
 
     def make() -> dict[str, Any]:
-        tree, messages = quietly(sample)
+        tree, messages = catch_mixing_warnings(sample)
         parts = [tree[group] for group in ("warmup_posterior", "posterior")]
         return {
             "beta": np.concatenate([part["beta"].values for part in parts], axis=1),
@@ -237,7 +237,7 @@ def keep_draws(setting: Setting, name: str, sample: Callable[[], Any]) -> Draws:
     )
 
 
-def quietly(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
+def catch_mixing_warnings(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
     """Call a sampler; return its result and what it warned of, which belongs on the page."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -245,7 +245,7 @@ def quietly(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
     return result, [str(w.message) for w in caught if issubclass(w.category, MixingWarning)]
 
 
-def _long(setting: Setting, name: str, likelihood: Callable[[], Any]) -> Draws:
+def _run_random_walk(setting: Setting, name: str, likelihood: Callable[[], Any]) -> Draws:
     options = _plan(setting, name, setting.budget.long_chain)
     options |= {"n_jobs": None, "scheme": "joint", "tau": 0.05**0.5, "r": 3}
     return keep_draws(
@@ -302,10 +302,10 @@ def moller(
 
     Examples
     --------
-    >>> from bayesknn.paper.samples import moller, quietly
+    >>> from bayesknn.paper.samples import moller, catch_mixing_warnings
     >>> from bayesknn.paper.setting import Setting
     >>> study = Setting().ripley
-    >>> tree, messages = quietly(
+    >>> tree, messages = catch_mixing_warnings(
     ...     lambda: moller(study.coherent, study.prior, "perfect", (1.45, 13), n_chains=1,
     ...                    n_warmup=0, n_draws=20, random_state=0)
     ... )
@@ -347,7 +347,7 @@ def predictive(
     return Predictive(model, study.labels, nodes, direction=direction)
 
 
-def measure(
+def score_rule(
     study: Study, posterior: Draws | GridPosterior, score: Callable[[np.ndarray], float]
 ) -> Estimate:
     """Return a score of the probabilities of the test points, such as ``study.error_rate``.
@@ -356,27 +356,27 @@ def measure(
     spread of the rules of replicates of log Z.
     """
 
-    def judge(posterior: Draws | GridPosterior) -> float:
+    def score_one(posterior: Draws | GridPosterior) -> float:
         return score(predictive(study, posterior).probabilities(study.X_test))
 
     if isinstance(posterior, GridPosterior):
         none = posterior.replicates[:0]
         # Sixteen of them tell the spread well enough.
         some = [replace(posterior, weights=w, replicates=none) for w in posterior.replicates[1:17]]
-        found = over_runs(map(judge, some), judge(posterior))
+        found = mean_over_runs(map(score_one, some), score_one(posterior))
         return Estimate(found.value, found.spread)
     pairs = zip(posterior.beta[:, None], posterior.k[:, None], strict=True)
     chains = [replace(posterior, beta=beta, k=k) for beta, k in pairs]
-    return over_runs(map(judge, chains), judge(posterior))
+    return mean_over_runs(map(score_one, chains), score_one(posterior))
 
 
-def over_runs(values: Iterable[float], value: float | None = None) -> Estimate:
+def mean_over_runs(values: Iterable[float], value: float | None = None) -> Estimate:
     """Return the mean over runs, or ``value`` in its place, with the error and spread of runs.
 
     Examples
     --------
-    >>> from bayesknn.paper.samples import over_runs
-    >>> over_runs([1.0, 3.0, 2.0, 2.0]).value
+    >>> from bayesknn.paper.samples import mean_over_runs
+    >>> mean_over_runs([1.0, 3.0, 2.0, 2.0]).value
     2.0
     """
     runs = np.array(list(values))

@@ -27,11 +27,11 @@ class _MapDisplay:
         self.classes = check_classes(classes)
         self.feature_names = feature_names
 
-    def _begin(self, ax: Any) -> None:
+    def _make_axes(self, ax: Any) -> None:
         self.figure_, self.ax_ = new_axes(ax)
         self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
 
-    def _finish(self, points: Any, labels: Any, handles: list[Any], others: list[Any]) -> None:
+    def _draw_points(self, points: Any, labels: Any, handles: list[Any], others: list[Any]) -> None:
         """Draw the points if there are any, and a legend of them or of the other handles."""
         if points is not None and labels is not None:
             draw_points(self.ax_, points, labels, self.classes)
@@ -128,10 +128,10 @@ class DecisionRegionDisplay(_MapDisplay):
         DecisionRegionDisplay
             Itself.
         """
-        self._begin(ax)
+        self._make_axes(ax)
         draw_shades(self.ax_, self.x, self.y, tint(0.25)[self.winners])
         draw_borders(self.ax_, self.x, self.y, self.winners, len(self.classes))
-        self._finish(points, labels, [], [])
+        self._draw_points(points, labels, [], [])
         return self
 
 
@@ -275,14 +275,14 @@ class ZoneMapDisplay(_MapDisplay):
         kinds = ("both", "levels", "zones")
         if kind not in kinds:
             raise ValueError(f"kind must be one of {kinds}, got {kind!r}")
-        self._begin(ax)
+        self._make_axes(ax)
         handles: list[Any] = []
         self._shade(kind)
         if kind != "levels":
             handles += self._hatch()
         if kind != "zones":
             handles += self._draw_levels(levels)
-        self._finish(points, labels, handles, self._patches())
+        self._draw_points(points, labels, handles, self._patches())
         return self
 
     def _shade(self, kind: str) -> None:

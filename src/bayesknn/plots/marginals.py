@@ -104,7 +104,7 @@ def is_grid(posterior: Any) -> bool:
 def _choose_edges(posterior: Any) -> np.ndarray:
     low, high = beta_range(posterior)
     if is_grid(posterior):
-        # There is no noise to smooth: so many that the steps are not seen.
+        # There is no noise to smooth: enough bins that the steps are not seen.
         return np.linspace(low, high, 301)
     beta, _ = find_draws(posterior)
     if low == high:

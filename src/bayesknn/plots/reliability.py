@@ -178,9 +178,9 @@ class ReliabilityDisplay:
         there = self.counts > 0
         x, y = self.predicted[there], self.observed[there]
         # Rounding may put the frequency a hair outside its interval.
-        reach = np.maximum([y - self.lower[there], self.upper[there] - y], 0)
+        bar_lengths = np.maximum([y - self.lower[there], self.upper[there] - y], 0)
         diagram.errorbar(
-            x, y, reach, fmt="o-", color=COLOURS[0], linewidth=1.2, markersize=4.5,
+            x, y, bar_lengths, fmt="o-", color=COLOURS[0], linewidth=1.2, markersize=4.5,
             markeredgecolor=INK, markeredgewidth=0.5, elinewidth=0.9, label=self.name,
         )  # fmt: skip
         below.stairs(self.counts, self.edges, fill=True, color=tint(0.3)[0])

@@ -1,4 +1,4 @@
-"""The law of (beta, k) given the labels.
+"""The posterior distribution of (beta, k) given the labels.
 
 ``grid_posterior`` sums over a grid, with no Markov chain. The chains are ``metropolis`` for a
 likelihood that can be computed, and for the coherent model, whose constant Z is not known,

@@ -1,8 +1,9 @@
 """The auxiliary-variable scheme of Moller, Pettitt, Reeves and Berthelsen (2006) (Section 3.4).
 
-A chain on (beta, k, z) whose law is the posterior of (beta, k) times the plug-in law of the
-auxiliary labels, g(z) = f(z | beta_hat, k_hat). With (beta', k') it proposes z' ~ f(. | beta', k'),
-so that the constants Z cancel in (the paper's first factor should read Z(beta,k)/Z(beta',k'))
+A chain on (beta, k, z) whose distribution is the posterior of (beta, k) times the plug-in
+distribution of the auxiliary labels, g(z) = f(z | beta_hat, k_hat). With (beta', k') it proposes z'
+~ f(. | beta', k'), so that the constants Z cancel in (the paper's first factor should read
+Z(beta,k)/Z(beta',k'))
 
     rho = exp{beta'/k' S_k'(y) - beta/k S_k(y) + beta_hat/k_hat (S_k_hat(z') - S_k_hat(z))
               + beta/k S_k(z) - beta'/k' S_k'(z')}
@@ -14,9 +15,10 @@ hardly moves while the estimate is bad; here it is done after every doubling of 
 each time with the moves since the last. The average is the median of k, which unlike the mean is a
 value that the chain has seen, and the mean of beta over the moves that ended there. Wherever it is,
 the chain is right, but with g far from f(. | beta, k) it sticks: a z that g finds likely and f does
-not is not given up for thousands of moves. Given (beta, k) the law of z is g itself, so each move
-here first refreshes z by a few Swendsen-Wang sweeps at the plug-in, which leave g invariant. That
-costs little and frees the chain; without them (``n_refresh=0``) the scheme is the one of the paper.
+not is not given up for thousands of moves. Given (beta, k) the distribution of z is g itself, so
+each move here first refreshes z by a few Swendsen-Wang sweeps at the plug-in, which leave g
+invariant. That costs little and frees the chain; without them (``n_refresh=0``) the scheme is the
+one of the paper.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from bayesknn.posterior.label_chains import LabelChain, PlugIn, plan_label_chain
 if TYPE_CHECKING:
     import xarray
 
-# A chain that stands still for more than this share of its draws, and so many, is stuck.
+# A chain that stands still for more than this proportion of its draws, and this number, is stuck.
 _LONGEST_STAND, _SHORTEST_STAND = 0.02, 20
 
 
@@ -78,9 +80,9 @@ class AuxiliarySampler(LabelChain):
         refresh = self.label_sampler.swendsen_wang(self.n_refresh)
         return state, refresh, np.array(self.updates, np.int64)
 
-    def doubts(self, tree: xarray.DataTree) -> list[str]:
+    def find_problems(self, tree: xarray.DataTree) -> list[str]:
         """Say what may be wrong with the draws."""
-        return _find_stands(tree) + super().doubts(tree)
+        return _find_stuck_chains(tree) + super().find_problems(tree)
 
 
 @describe_arguments
@@ -203,7 +205,7 @@ def plan_updates(n_moves: int, n_plug_ins: int) -> tuple[int, ...]:
     return tuple(sorted(halves - {0}))
 
 
-def _find_stands(tree: xarray.DataTree) -> list[str]:
+def _find_stuck_chains(tree: xarray.DataTree) -> list[str]:
     """Say which chains stood still for long, which short runs and R-hat may not show."""
     sentences = []
     betas, ks = (np.asarray(tree["posterior"][name].values) for name in ("beta", "k"))

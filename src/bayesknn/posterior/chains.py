@@ -31,7 +31,7 @@ from bayesknn.exceptions import MixingWarning, SamplingInterrupted
 from bayesknn.model import Prior
 from bayesknn.model.prior import draw_from_prior
 from bayesknn.posterior.diagnostics import diagnose
-from bayesknn.posterior.proposals import SCHEDULES, Tuning, Walk, disperse
+from bayesknn.posterior.proposals import SCHEDULES, Tuning, Walk, draw_start
 from bayesknn.posterior.trees import make_tree, require_xarray
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Sampler:
         Spread over all (beta, k), or over the prior's mass where that is narrow.
         """
         for attempt in range(_MAX_STARTS):
-            state = self.start(*disperse(self.walk, key, attempt))
+            state = self.start(*draw_start(self.walk, key, attempt))
             if state is not None:
                 return state
         for beta, k in draw_from_prior(self.prior, _MAX_STARTS, np.random.default_rng(int(key))):
@@ -215,7 +215,7 @@ class Sampler:
             "k_max": self.walk.k_max,
         }
 
-    def doubts(self, tree: xarray.DataTree) -> list[str]:
+    def find_problems(self, tree: xarray.DataTree) -> list[str]:
         """Say what may be wrong with the draws beside mixing, in sentences."""
         return []
 
@@ -297,7 +297,8 @@ def sample_posterior(
     Warns
     -----
     MixingWarning
-        If R-hat, effective sample sizes or acceptance rates are bad, or the algorithm has doubts.
+        If R-hat, effective sample sizes or acceptance rates are bad, or the algorithm found a
+        problem.
     """
     n_draws = check_count(n_draws, "n_draws")
     # Before hours of work and not after.
@@ -313,8 +314,8 @@ def sample_posterior(
     )
     tree = lay_out_chains(sampler, chains)
     diagnose(tree).warn(stacklevel=4)
-    sentences = sampler.doubts(tree)
-    tree.attrs["doubts"] = json.dumps(sentences)
+    sentences = sampler.find_problems(tree)
+    tree.attrs["warnings"] = json.dumps(sentences)
     if sentences:
         warnings.warn("; ".join(sentences), MixingWarning, stacklevel=3)
     return tree

@@ -167,7 +167,7 @@ def _describe(name: str, values: np.ndarray, ess: float, rhat: float) -> list[st
         places = ", ".join(f"{value:g}" for value in values[:, -1])
         return [
             f"{name} stands still at a different value in each chain (last draws: {places}), so "
-            "its law is unknown: run a longer warm-up"
+            "its distribution is unknown: run a longer warm-up"
         ]
     wanted = MIN_ESS_PER_CHAIN * len(values)
     if rhat <= MAX_RHAT and ess >= wanted:

@@ -6,8 +6,8 @@ data y and leaves z to (beta, k). The constants Z cancel in
     rho = exp{beta'/k' S_k'(y) - beta/k S_k(y) + beta/k S_k(z) - beta'/k' S_k'(z)}
         * pi(beta', k') Q(k', k) J(theta') / {pi(beta, k) Q(k, k') J(theta)},
 
-and with perfect draws of z the chain has the posterior as its law, exactly. Unlike the scheme of
-Moller et al. (``auxiliary_variables.py``) it has no plug-in estimate to choose.
+and with perfect draws of z the chain has the posterior as its distribution, exactly. Unlike the
+scheme of Moller et al. (``auxiliary_variables.py``) it has no plug-in estimate to choose.
 """
 
 from __future__ import annotations

@@ -36,11 +36,11 @@ from bayesknn.posterior.chains import Sampler, State
 from bayesknn.posterior.proposals import (
     FREE_SLOT,
     Walk,
+    _accept_and_adapt,
     _acceptance,
     _beta_of,
     _iteration_key,
     _propose,
-    _settle,
     plan_walk,
 )
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("alternating", "joint")
 DRAW_SLOT, REFRESH_SLOT = FREE_SLOT, FREE_SLOT + 1
-# How many draws look for a bias of the labels: this share of those of the run, within limits.
+# How many draws look for a bias of the labels: this fraction of those of the run, within limits.
 _PROBE_SHARE, _N_DOUBTS = 0.01, (64, 1024)
 
 
@@ -185,14 +185,14 @@ class LabelChain(Sampler):
         """Return what the result should tell about the run."""
         return {**super().attrs(), "label_sampler": self.label_sampler.method}
 
-    def doubts(self, tree: xarray.DataTree) -> list[str]:
+    def find_problems(self, tree: xarray.DataTree) -> list[str]:
         """Say whether the labels were drawn well enough where the posterior is."""
         beta, k = (np.asarray(tree["posterior"][name].values) for name in ("beta", "k"))
         n_probes = int(np.clip(_PROBE_SHARE * beta.size * self.thin, *_N_DOUBTS))
         seeds = np.random.SeedSequence([int(key, 16) for key in tree.attrs["keys"].split()])
         mode = int(np.bincount(k.ravel()).argmax())
         centre = float(beta[k == mode].mean())
-        return self.label_sampler.doubts(centre, mode, seeds.generate_state(n_probes, np.uint64))
+        return self.label_sampler.find_bias(centre, mode, seeds.generate_state(n_probes, np.uint64))
 
 
 def plan_label_chain(
@@ -268,13 +268,13 @@ def _log_prior(table, beta_max, beta, k):
         last = row.size - 1
         place = beta * (last / beta_max)
         column = min(np.int64(place), last - 1)
-        share = place - column
-        density = row[column] * (1.0 - share) + row[column + 1] * share
+        fraction = place - column
+        density = row[column] * (1.0 - fraction) + row[column + 1] * fraction
     return math.log(density) if density > 0.0 else -math.inf
 
 
 @kernel
-def _follow(plug_in, beta, k, n_done, updates):
+def _update_plug_in(plug_in, beta, k, n_done, updates):
     """Count a move that ended at (beta, k), and replace the plug-in when it is time."""
     if updates.size == 0 or n_done > updates[-1]:
         return plug_in
@@ -313,7 +313,7 @@ def _log_auxiliary(observed, plug_in, beta, k, to_beta, to_k, kept, drawn):
 def _run_moves(state, key, first, last, problem, sampler, refresh, updates, moves):
     """Make the moves ``first..last - 1``; return the state and how many points are apart.
 
-    ``refresh`` and ``updates`` are None in the exchange algorithm, which is settled when this is
+    ``refresh`` and ``updates`` are None in the exchange algorithm, which is decided when this is
     compiled.
     """
     observed, table, walk, given = problem
@@ -344,7 +344,7 @@ def _run_moves(state, key, first, last, problem, sampler, refresh, updates, move
                 acceptance = _acceptance(ratio + others)
         # Steps are tuned to what the exchange algorithm accepts: how often the auxiliary-variable
         # chain does depends on its plug-in, and where that is bad no step would be short enough.
-        accepted, theta, k, tuning = _settle(
+        accepted, theta, k, tuning = _accept_and_adapt(
             walk, tuning, theta, k, to, acceptance, exchanged, move
         )
         if accepted:
@@ -355,6 +355,6 @@ def _run_moves(state, key, first, last, problem, sampler, refresh, updates, move
         moves.beta[at], moves.k[at] = beta, k
         moves.accepted[at], moves.acceptance[at] = accepted, acceptance
         if updates is not None:
-            plug_in = _follow(plug_in, beta, k, move + 1, updates)
+            plug_in = _update_plug_in(plug_in, beta, k, move + 1, updates)
             moves.plug_in_beta[at], moves.plug_in_k[at] = plug_in.beta, plug_in.k
     return State(theta, k, log_prior, tuning, plug_in, labels), 0

@@ -26,10 +26,10 @@ from bayesknn.posterior.proposals import (
     BETA_ONLY,
     FREE_SLOT,
     SCHEDULES,
+    _accept_and_adapt,
     _acceptance,
     _beta_of,
     _propose,
-    _settle,
     _uniform_at,
     plan_walk,
 )
@@ -119,7 +119,7 @@ class MetropolisSampler(Sampler):
         to = _propose(walk, tuning, theta, k, key, iteration)
         proposed = self.log_density(to.beta, int(to.k))
         acceptance = _acceptance(proposed - log_density + to.log_correction)
-        accepted, theta, k, tuning = _settle(
+        accepted, theta, k, tuning = _accept_and_adapt(
             walk, tuning, theta, k, to, acceptance, acceptance, iteration
         )
         log_density = proposed if accepted else log_density

@@ -3,8 +3,8 @@
 A product of conditionals has one peak in beta for each k, found in a few steps of Newton's method.
 Around it log f is so smooth that a polynomial gives it at any node: one that has its value, slope
 and curvature at a handful of Chebyshev points, twice as many until the last coefficients vanish. A
-k costs five or nine looks at the likelihood, and none but the climb where the height of its peak,
-times all of the prior's mass, is still too small to matter.
+k costs five or nine evaluations of the likelihood, and none but the search for its peak where the
+height of its peak, times all of the prior's mass, is still too small to matter.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NEGLIGIBLE = 22.0
 _PRECISION, _TOLERANCE = 0.01, 1e-8
 # Part of the drop that must be reached: the tails beyond hold little.
 _SLACK = 0.85
-# So many k are weighed at once; the likelihood of each is a call of its own.
+# How many k are weighed at once; the likelihood of each is a call of its own.
 _BATCH = 64
 # Intervals between Chebyshev points, first and last.
 _FEWEST, _MOST = 4, 32
-# Every so many k are looked at first, so that the others may be left early.
+# Every 16th k is evaluated first, so that the search at the others may end early.
 _STRIDE = 16
 
 
@@ -68,22 +68,22 @@ def weigh_peaks(
     >>> round(float((place_nodes(edges)[0] * mass).sum() / mass.sum()), 3)
     2.447
     """
-    ascent = _Ascent(likelihood, masses)
+    peaks = _Peaks(likelihood, masses)
     for k in list(masses)[::_STRIDE]:
-        ascent.climb(k)
-    ascent.weigh([max(ascent.heights, key=ascent.bound)])
+        peaks.find_peak(k)
+    peaks.weigh([max(peaks.heights, key=peaks.bound)])
     for k in masses:
-        if k not in ascent.heights:
-            ascent.climb(k)
-    promising = sorted(ascent.heights, key=ascent.bound, reverse=True)
+        if k not in peaks.heights:
+            peaks.find_peak(k)
+    promising = sorted(peaks.heights, key=peaks.bound, reverse=True)
     for first in range(0, len(promising), _BATCH):
-        ascent.weigh(promising[first : first + _BATCH])
-    kept = sorted(ascent.found)
-    edges, log_masses = zip(*(ascent.found[k] for k in kept), strict=True)
+        peaks.weigh(promising[first : first + _BATCH])
+    kept = sorted(peaks.found)
+    edges, log_masses = zip(*(peaks.found[k] for k in kept), strict=True)
     return np.array(kept), np.array(edges), np.array(log_masses)
 
 
-class _Ascent:
+class _Peaks:
     """The peaks found so far, and the log masses of those that were weighed."""
 
     def __init__(self, likelihood: ConditionalProduct, masses: dict[int, Mass]):
@@ -99,9 +99,9 @@ class _Ascent:
         """Return what the log mass of k cannot exceed."""
         return self.heights[k] + self.masses[k].log_mass
 
-    def climb(self, k: int) -> None:
+    def find_peak(self, k: int) -> None:
         floor = self.best - NEGLIGIBLE - self.masses[k].log_mass
-        beta, self.heights[k], width = self.likelihood.climb(
+        beta, self.heights[k], width = self.likelihood.find_peak(
             k, self._start, self.beta_max, _PRECISION, floor
         )
         self.peaks[k] = beta, width
@@ -135,7 +135,7 @@ class _Ascent:
         The ranges reach to where log f is far below its peak. Those k of which as many coefficients
         are enough come together.
         """
-        upper, expand = self.beta_max, self.likelihood.expand
+        upper, differentiate = self.beta_max, self.likelihood.differentiate
         peaks, widths = np.array([self.peaks[k] for k in ks.tolist()]).reshape(-1, 2).T
         heights = np.array([self.heights[k] for k in ks.tolist()])
         enough = -_SLACK * NEGLIGIBLE
@@ -143,16 +143,16 @@ class _Ascent:
         below = np.minimum(np.sqrt(2 * NEGLIGIBLE) * widths, upper)
         above = below.copy()
         # Of each k, log f beside its peak and two derivatives at each point.
-        looks = np.empty((len(ks), 3, _FEWEST + 1))
+        values = np.empty((len(ks), 3, _FEWEST + 1))
         at = np.arange(len(ks))
         while len(at):
             low, high = np.maximum(peaks - below, 0.0), np.minimum(peaks + above, upper)
             nodes = low[:, None] + (high - low)[:, None] * _chebyshev(_FEWEST)
             for i, k in zip(at.tolist(), ks[at].tolist(), strict=True):
-                looks[i] = expand(nodes[i], k)
-                looks[i, 0] -= heights[i]
-            further_down = (low > 0.0) & (looks[:, 0, 0] > enough)
-            further_up = ~further_down & (high < upper) & (looks[:, 0, -1] > enough)
+                values[i] = differentiate(nodes[i], k)
+                values[i, 0] -= heights[i]
+            further_down = (low > 0.0) & (values[:, 0, 0] > enough)
+            further_up = ~further_down & (high < upper) & (values[:, 0, -1] > enough)
             below[further_down] *= 1.5
             above[further_up] *= 1.5
             at = np.flatnonzero(further_down | further_up)
@@ -160,19 +160,19 @@ class _Ascent:
         while len(at):
             # Derivatives on [-1, 1], where the polynomials live.
             scales = ((high - low)[at, None] / 2) ** np.arange(3)
-            coefficients = (looks * scales[:, :, None]).reshape(len(at), -1) @ _fit_matrix(n).T
+            coefficients = (values * scales[:, :, None]).reshape(len(at), -1) @ _fit_matrix(n).T
             last = coefficients[:, -max(2, coefficients.shape[1] // 4) :]
             rough = (np.abs(last).max(axis=1) > _TOLERANCE) & (n < _MOST)
             coefficients[:, 0] += heights[at]
             done = at[~rough]
             yield low[done], high[done], coefficients[~rough], done
-            at, known, n = at[rough], looks[rough], 2 * n
+            at, known, n = at[rough], values[rough], 2 * n
             nodes = low[:, None] + (high - low)[:, None] * _chebyshev(n)
-            looks = np.empty((len(at), 3, n + 1))
-            looks[:, :, ::2] = known
-            for look, i in zip(looks, at.tolist(), strict=True):
-                look[:, 1::2] = expand(nodes[i, 1::2], int(ks[i]))
-                look[0, 1::2] -= heights[i]
+            values = np.empty((len(at), 3, n + 1))
+            values[:, :, ::2] = known
+            for row, i in zip(values, at.tolist(), strict=True):
+                row[:, 1::2] = differentiate(nodes[i, 1::2], int(ks[i]))
+                row[0, 1::2] -= heights[i]
 
 
 @cache

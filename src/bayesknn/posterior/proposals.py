@@ -168,19 +168,19 @@ def plan_walk(
     return walk, Tuning(log_tau, log_r, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def disperse(walk: Walk, key: np.uint64, attempt: int = 0) -> tuple[float, int]:
-    """Draw a start (theta, k) from the uniform law on {1..K} x [0, beta_max].
+def draw_start(walk: Walk, key: np.uint64, attempt: int = 0) -> tuple[float, int]:
+    """Draw a start (theta, k) from the uniform distribution on {1..K} x [0, beta_max].
 
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.posterior.proposals import disperse, plan_walk
+    >>> from bayesknn.posterior.proposals import draw_start, plan_walk
     >>> walk, _ = plan_walk(4.0, 125, "alternating", n_warmup=1000)
-    >>> theta, k = disperse(walk, np.uint64(1))
+    >>> theta, k = draw_start(walk, np.uint64(1))
     >>> 1 <= k <= 125
     True
     """
-    theta, k = _disperse(walk, np.uint64(key), np.uint64(attempt))
+    theta, k = _draw_start(walk, np.uint64(key), np.uint64(attempt))
     return theta, int(k)
 
 
@@ -197,7 +197,7 @@ def _uniform_at(key, iteration, slot):
 
 
 @kernel
-def _disperse(walk, key, attempt):
+def _draw_start(walk, key, attempt):
     start_key = key_of_sweep(key, np.uint64(0))
     # Away from 0, so that theta is finite.
     u = as_uniform(random_bits(start_key, attempt * np.uint64(2))) + 2.0**-54
@@ -308,7 +308,7 @@ def _acceptance(log_ratio):
 
 
 @kernel
-def _settle(walk, tuning, theta, k, to, acceptance, tuned, iteration):
+def _accept_and_adapt(walk, tuning, theta, k, to, acceptance, tuned, iteration):
     """Accept or refuse a proposal, and adapt.
 
     ``tuned`` is the acceptance probability that the step sizes are tuned by, as a rule that of the
@@ -334,17 +334,17 @@ def _adapt(walk, tuning, theta, k, acceptance, iteration):
     if walk.adapts_r and move == _RIDGE:
         log_r += gain * (acceptance - _K_TARGET)
         log_r = min(max(log_r, 0.0), math.log(float(walk.k_max)))
-    share = _MEMORY / (iteration + _MEMORY)
+    weight = _MEMORY / (iteration + _MEMORY)
     log_k = math.log(float(k))
     theta_gap, log_k_gap = theta - tuning.mean_theta, log_k - tuning.mean_log_k
-    variance = (1.0 - share) * (tuning.variance + share * log_k_gap * log_k_gap)
-    covariance = (1.0 - share) * (tuning.covariance + share * log_k_gap * theta_gap)
+    variance = (1.0 - weight) * (tuning.variance + weight * log_k_gap * log_k_gap)
+    covariance = (1.0 - weight) * (tuning.covariance + weight * log_k_gap * theta_gap)
     return Tuning(
         log_tau,
         log_r,
         covariance / (variance + _ADDED_VARIANCE),
-        tuning.mean_theta + share * theta_gap,
-        tuning.mean_log_k + share * log_k_gap,
+        tuning.mean_theta + weight * theta_gap,
+        tuning.mean_log_k + weight * log_k_gap,
         variance,
         covariance,
     )

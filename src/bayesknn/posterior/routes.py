@@ -1,9 +1,9 @@
-"""Which route to the posterior: likelihood x inference (DESIGN, 'Two orthogonal choices').
+"""Which route to the posterior: likelihood x inference (docs/methods.md).
 
-``likelihood`` says what is targeted, ``inference`` how it is reached. The coherent model has all
-four routes: ``"metropolis"`` on it is the paper's path-sampling chain (a log Z table, then a random
-walk), ``"auxiliary"`` its perfect or Gibbs chain. A likelihood that can be computed has no
-constant to get around, so only ``"grid"`` and ``"metropolis"`` make sense for it.
+``likelihood`` is the likelihood used, ``inference`` how its posterior is computed. The coherent
+model has all four routes: ``"metropolis"`` on it is the paper's path-sampling chain (a log Z table,
+then a random walk), ``"auxiliary"`` its perfect or Gibbs chain. A likelihood that can be computed
+has no constant to get around, so only ``"grid"`` and ``"metropolis"`` make sense for it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class FittedPosterior(NamedTuple):
         """Draws of k, of shape (n_chains, n_draws)."""
         return self.draws["groups"]["posterior"]["k"]
 
-    def law_of_k(self, k_max: int) -> tuple[np.ndarray, np.ndarray]:
+    def k_marginal(self, k_max: int) -> tuple[np.ndarray, np.ndarray]:
         """Return P(k | y) for k = 1..k_max, and the Monte Carlo errors.
 
         Draws of a chain are worth as many independent ones as their effective sample size says.
@@ -102,7 +102,7 @@ class FittedPosterior(NamedTuple):
         p = np.bincount(self.k.ravel(), minlength=k_max + 1)[1:] / self.k.size
         return p, np.sqrt(p * (1 - p) / self.report["ess"]["k"])
 
-    def moments_of_beta(self) -> tuple[float, float]:
+    def beta_moments(self) -> tuple[float, float]:
         """Return the posterior mean and standard deviation of beta."""
         if self.grid is not None:
             return self.grid.beta_mean, self.grid.beta_sd
@@ -244,10 +244,10 @@ def _largest_error(grid: GridPosterior) -> float:
     """Return the Monte Carlo error of log P(k), the largest among the k that matter."""
     if len(grid.replicates) == 0:
         return 0.0
-    shares = grid.replicates.sum(axis=2)
-    share = grid.weights.sum(axis=1)
-    matters = share > 0.01 * share.max()
-    return float(np.log(shares[:, matters]).std(axis=0).max())
+    replicates = grid.replicates.sum(axis=2)
+    probabilities = grid.weights.sum(axis=1)
+    matters = probabilities > 0.01 * probabilities.max()
+    return float(np.log(replicates[:, matters]).std(axis=0).max())
 
 
 def _by_chains(
@@ -284,7 +284,7 @@ def _by_chains(
         "mcse": found.mcse,
         "acceptance": found.acceptance.tolist(),
         "log_normalizer_error": log_normalizer_error,
-        "warnings": [*found.messages, *json.loads(tree.attrs.get("doubts", "[]"))],
+        "warnings": [*found.messages, *json.loads(tree.attrs.get("warnings", "[]"))],
     }
     if inference != "metropolis":
         report["label_sampler"] = label_sampler

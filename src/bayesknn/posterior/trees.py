@@ -116,7 +116,7 @@ def save_posterior(tree: xarray.DataTree, path: str | os.PathLike) -> None:
     # In memory first, since HDF5 does not survive a disk that is full; as bytes, since a view of
     # them in the traceback of a failure crashes Python 3.12.1 when it is collected.
     require("h5netcdf", "netCDF files need", "posterior")
-    with _at_home():
+    with _without_cluster():
         content = bytes(tree.to_netcdf(engine="h5netcdf"))
     with open(path, "wb") as file:
         file.write(content)
@@ -126,14 +126,14 @@ def load_posterior(path: str | os.PathLike) -> xarray.DataTree:
     """Read a posterior that :func:`save_posterior` wrote into memory; the file is closed again."""
     xarray = require_xarray()
     require("h5netcdf", "netCDF files need", "posterior")
-    with _at_home(), xarray.open_datatree(path, engine="h5netcdf") as tree:
+    with _without_cluster(), xarray.open_datatree(path, engine="h5netcdf") as tree:
         ours = tree.attrs.get("inference_library") == "bayesknn"
         version = tree.attrs.get("inference_library_version") if ours else None
         with reading(f"the posterior {path}", version):
             return tree.load()
 
 
-def _at_home() -> AbstractContextManager[Any]:
+def _without_cluster() -> AbstractContextManager[Any]:
     """Keep xarray from asking a Dask cluster, if there is one, for a lock on bytes in memory."""
     dask = sys.modules.get("dask")
     return nullcontext() if dask is None else dask.config.set(scheduler="synchronous")

@@ -17,8 +17,8 @@ from bayesknn.report.columns import (
     ColumnPlan,
     as_measured,
     check_new_rows,
-    find_doubts,
     find_kinds,
+    find_problems,
     number_rows,
     plan_columns,
     split_target,
@@ -222,7 +222,7 @@ def analyse(
     messages = list(numbered.attrs.get("notes", ()))
     messages += [*_tell_without_class(without, target), *plan.messages, *chosen]
     measured = as_measured(frame, plan.kinds)
-    doubts = find_doubts(measured, plan, classes)
+    problems = find_problems(measured, plan, classes)
     if test_frame is not None:
         # A test table that cannot be read is detected before the fit.
         messages += [f"{note} (test table)" for note in test_frame.attrs.get("notes", ())]
@@ -252,7 +252,7 @@ def analyse(
             messages.append("the smallest class has too few rows to compare other classifiers on")
     return Analysis(
         frame, plan, fitted, training, test, test_frame, level, axes, seconds, comparison,
-        messages, [*doubts, *_collect_warnings(classifier, caught)],
+        messages, [*problems, *_collect_warnings(classifier, caught)],
     )  # fmt: skip
 
 
@@ -338,12 +338,12 @@ def _as_frame(X: Any, name: str, n: int | None) -> pandas.DataFrame:
     return number_rows(frame)
 
 
-def _by_class(shares: Mapping[str, float] | None, classes: np.ndarray) -> dict[Any, float] | None:
+def _by_class(given: Mapping[str, float] | None, classes: np.ndarray) -> dict[Any, float] | None:
     """Return frequencies by class, which were given by name."""
-    if not shares:
+    if not given:
         return None
     found = {str(value): value for value in np.unique(classes).tolist()}
-    return {found.get(name, name): share for name, share in shares.items()}
+    return {found.get(name, name): p for name, p in given.items()}
 
 
 def _tell_no_class(test: Predictions, target: str) -> list[str]:

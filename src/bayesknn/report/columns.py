@@ -277,7 +277,7 @@ def as_classes(column: pandas.Series, target: str) -> np.ndarray:
         raise ValueError(f"the target {target!r} is different in every row: it names no classes")
     if sizes.min() == 1:
         alone = names[sizes == 1]
-        alike = [group for group in find_spellings(names) if alone[0] in group]
+        alike = [group for group in find_similar_names(names) if alone[0] in group]
         raise ValueError(
             f"the class {_quote(alone[0])} of {target!r} has one row; every class needs two "
             f"({count(len(alone), 'such class', 'such classes')})"
@@ -290,7 +290,7 @@ def find_column(frame: pandas.DataFrame, name: str) -> pandas.Series:
     """Return a column, or say which there are."""
     if name in frame.columns:
         return frame[name]
-    # Whatever the case: the most common slip of all.
+    # Whatever the case: the most common error of all.
     lower = {str(column).lower(): column for column in frame.columns}
     close = [lower[found] for found in get_close_matches(name.lower(), list(lower), 1)]
     hint = f"; did you mean {close[0]!r}?" if close else "."
@@ -407,14 +407,14 @@ def _find_identifier(column: pandas.Series, kind: str) -> str:
             return f"it is a row number {nevertheless}"
     called = _CALLED_IDENTIFIER.search(str(column.name))
     if called and many and n_values > 0.5 * n:  # some repeat
-        share = "is different in every row"
+        repeats = "is different in every row"
         if n_values < n:
-            share = f"has {n_values:,} different values in {n:,} rows"
-        return f"it is named like an identifier and {share} {nevertheless}"
+            repeats = f"has {n_values:,} different values in {n:,} rows"
+        return f"it is named like an identifier and {repeats} {nevertheless}"
     return ""
 
 
-def find_telltales(
+def find_leaking_columns(
     frame: pandas.DataFrame, kinds: Mapping[str, str], labels: np.ndarray
 ) -> list[str]:
     """Name the columns each of which alone predicts the class all but perfectly.
@@ -433,9 +433,9 @@ def find_telltales(
     Examples
     --------
     >>> import pandas as pd
-    >>> from bayesknn.report.columns import find_telltales
+    >>> from bayesknn.report.columns import find_leaking_columns
     >>> table = pd.DataFrame({"x": np.arange(40) % 7, "when": np.arange(40)})
-    >>> find_telltales(table, {"x": "number", "when": "number"}, np.repeat([0, 1], [19, 21]))
+    >>> find_leaking_columns(table, {"x": "number", "when": "number"}, np.repeat([0, 1], [19, 21]))
     ['when']
     """
     n, sizes = len(labels), np.bincount(labels)
@@ -465,7 +465,7 @@ def find_telltales(
     return found
 
 
-def find_doubts(frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray) -> list[str]:
+def find_problems(frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray) -> list[str]:
     """Say what of a table makes results look better than they are, or classes more than they are.
 
     Parameters
@@ -476,40 +476,40 @@ def find_doubts(frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray) 
     classes : ndarray of shape (n,)
     """
     names, labels = np.unique(classes, return_inverse=True)
-    doubts = []
-    for alike in find_spellings(map(str, names.tolist())):
+    problems = []
+    for alike in find_similar_names(map(str, names.tolist())):
         n = np.isin(classes.astype(str), alike).sum()
-        doubts.append(
+        problems.append(
             f"the classes {_list(alike)} of {plan.target!r} differ only in case or spaces: "
             f"they are taken as {len(alike)} classes; as one it would have {n:,} rows"
         )
-    if telltales := find_telltales(frame, plan.kinds, labels):
-        one = len(telltales) == 1
-        doubts.append(
-            f"column{'' if one else 's'} {_list(telltales)} {'' if one else 'each '}alone "
+    if leaking := find_leaking_columns(frame, plan.kinds, labels):
+        one = len(leaking) == 1
+        problems.append(
+            f"column{'' if one else 's'} {_list(leaking)} {'' if one else 'each '}alone "
             f"predict{'s' * one} {plan.target!r} all but perfectly: make sure that "
             f"{'it is' if one else 'they are'} known before the class is, or pass "
-            f"{_drop(telltales[:MAX_LISTED])}"
+            f"{_drop(leaking[:MAX_LISTED])}"
         )
     n_copies = sum(int(rows.duplicated().sum()) for _, rows in frame.groupby(labels))
     # Where columns have few values, rows are equal by chance.
     n_places = math.prod(int(frame[name].nunique()) for name in frame)
     if n_copies and n_places >= (len(frame) - n_copies) ** 2:
-        doubts.append(
+        problems.append(
             f"{n_copies:,} of {len(frame):,} rows {'is a copy' if n_copies == 1 else 'are copies'} "
             "of another row, class included: leave-one-out results are too good if a row was "
             "entered more than once"
         )
-    return doubts
+    return problems
 
 
-def find_spellings(names: Iterable[str]) -> list[list[str]]:
+def find_similar_names(names: Iterable[str]) -> list[list[str]]:
     """Return the groups of names that differ only in case or spaces.
 
     Examples
     --------
-    >>> from bayesknn.report.columns import find_spellings
-    >>> find_spellings(["Yes", "no", "yes ", "YES"])
+    >>> from bayesknn.report.columns import find_similar_names
+    >>> find_similar_names(["Yes", "no", "yes ", "YES"])
     [['Yes', 'yes ', 'YES']]
     """
     groups = defaultdict(list)

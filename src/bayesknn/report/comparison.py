@@ -17,7 +17,7 @@ from bayesknn.report.described import describe
 from bayesknn.report.pipeline import build_pipeline
 from bayesknn.report.scores import Scores, score, score_rows, standard_errors
 
-# More rows than this are compared on so many of them, chosen at random: the paper's model takes
+# More rows than this are compared on a random sample of this size: the paper's model takes
 # seconds a fold.
 MAX_ROWS = 1000
 # Rows times columns; the pool takes seconds a fold beyond.
@@ -88,7 +88,7 @@ class Comparison(NamedTuple):
 
     @property
     def best_other(self) -> str:
-        """The classifier of the smallest log-loss but for the report's own."""
+        """The classifier of the smallest log-loss, without the report's own."""
         others = [name for name in self.found if name != self.own]
         return min(others, key=lambda name: self.found[name].scores.log_loss)
 

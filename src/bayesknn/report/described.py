@@ -158,11 +158,11 @@ class DescribedPosterior(Described):
             *tell_searches({"": report["search"]}),
         ]
         if clf.class_prior is not None:
-            shares = ", ".join(
-                f"{shorten(str(name))} {percent(share, 1)}"
-                for name, share in clf.class_prior.items()
+            given = ", ".join(
+                f"{shorten(str(name))} {percent(frequency, 1)}"
+                for name, frequency in clf.class_prior.items()
             )
-            sentences.append(f"The classes' frequencies were given: {shares}.")
+            sentences.append(f"The classes' frequencies were given: {given}.")
         sentences += self._tell_chains() if "acceptance" in report else [self._tell_grid()]
         if hasattr(clf, "log_evidence_"):
             error = f" ± {clf.log_evidence_error_:.2f}" if clf.log_evidence_error_ else ""

@@ -67,7 +67,7 @@ def find_influential(
     labels = analysis.training.actual
     frame = analysis.predicted_frame.iloc[at]
     points = analysis.model.transform(as_measured(frame, analysis.plan.kinds))
-    # Of so many of the most influential rows, each class has some, unless it is very rare.
+    # Among this number of the most influential rows each class has some, unless it is very rare.
     n_neighbors = min(len(labels), 1000 + left_out)
     found = analysis.classifier.predict_influence(points, n_neighbors)
     influential = []
@@ -140,7 +140,7 @@ def rank_columns(analysis: Analysis) -> Importance | None:
 
 
 def _count_affordable(analysis: Analysis, n_each: int) -> int:
-    """Return how many rows may each be predicted so many times, all in a few seconds."""
+    """Return how many rows may each be predicted ``n_each`` times in a few seconds."""
     compared = _MAX_COMPARED // (10 if analysis.model.about.is_slow else 1)
     return compared // (n_each * len(analysis.frame))
 
@@ -195,6 +195,6 @@ def find_effects(analysis: Analysis, names: list[str]) -> list[Effect]:
 def _find_values(column: pandas.Series, is_number: bool) -> list:
     there = column.dropna()
     if not is_number:
-        return there.value_counts().index[:8].tolist()  # an axis has room for so many names
+        return there.value_counts().index[:8].tolist()  # an axis has room for eight names
     inner = np.linspace(0.02, 0.98, _MAX_NUMBERS)
     return np.unique(np.quantile(there.to_numpy(dtype=np.float64), inner)).tolist()

@@ -213,7 +213,7 @@ def draw_effect(effect: Any, classes: Sequence[int], colours: Sequence[str], num
 
 
 def merge_bins(values: np.ndarray, edges: np.ndarray, fewest: int = 10) -> np.ndarray:
-    """Return edges between which there are so many values, or all: fewer say nothing of a bin.
+    """Return edges of bins that hold at least ``fewest`` values, or all of them.
 
     Examples
     --------

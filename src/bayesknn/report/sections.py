@@ -68,8 +68,8 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
     """Judge the probabilities, beside the class frequencies."""
     training, name = analysis.training, analysis.model.about.name
     table = [(name, basis, found) for basis, found in analysis.scores().items()]
-    shares = np.bincount(training.actual, minlength=len(training.classes)) / len(training.rows)
-    baseline = score(np.broadcast_to(shares, training.probabilities.shape), training.actual)
+    frequencies = np.bincount(training.actual, minlength=len(training.classes)) / len(training.rows)
+    baseline = score(np.broadcast_to(frequencies, training.probabilities.shape), training.actual)
     table.append(("baseline: class frequencies", "training rows", baseline))
     judged = analysis.evaluated()
     return {
@@ -88,21 +88,21 @@ def make_cases(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, A
     influential = find_influential(analysis, at, 3)
     rows = []
     for i, sides in zip(at, influential, strict=True):
-        g, shares = found.winners[i], found.probabilities[i]
-        parts = np.argsort(-shares, kind="stable")[:_MAX_PARTS]
+        g, probabilities = found.winners[i], found.probabilities[i]
+        parts = np.argsort(-probabilities, kind="stable")[:_MAX_PARTS]
         rows.append(
             {
                 "number": found.rows[i],
                 "why": "misclassified" if i in wrong else "undecided",
                 "class": classes[g],
-                "parts": [(classes[c], shares[c]) for c in parts],
+                "parts": [(classes[c], probabilities[c]) for c in parts],
                 "interval": found.intervals[i, g],
                 "actual": "" if found.actual_names is None else shorten(found.actual_names[i]),
                 "values": [shorten(_show(frame[name].iloc[i])) for name in columns],
                 "sides": [
                     {
                         "class": classes[side.label],
-                        "share": shares[side.label],
+                        "share": probabilities[side.label],
                         "rows": zip(analysis.training.rows[side.rows], side.influence, strict=True),
                     }
                     for side in sides

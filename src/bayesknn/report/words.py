@@ -14,7 +14,7 @@ MAX_LISTED = 12
 
 
 def shorten(name: str, length: int = LENGTH) -> str:
-    """Return a name of at most so many columns, cut in its middle: long names differ at their ends.
+    """Cut a name in its middle to at most ``length`` columns: long names differ at their ends.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def shorten_all(names: Sequence[str], length: int = LENGTH) -> list[str]:
     ]
 
 
-def percent(share: float, digits: int = 0) -> str:
+def percent(proportion: float, digits: int = 0) -> str:
     r"""Return a proportion in per cent, as text that no line is broken in.
 
     Examples
@@ -55,11 +55,11 @@ def percent(share: float, digits: int = 0) -> str:
     """
     step = 10.0 ** (-2 - digits)
     # Nearly all is not all, and next to nothing is not nothing.
-    if 0 < share < step / 2:
+    if 0 < proportion < step / 2:
         return f"<{100 * step:.{digits}f}\xa0%"
-    if 1 - step / 2 < share < 1:
+    if 1 - step / 2 < proportion < 1:
         return f">{100 * (1 - step):.{digits}f}\xa0%"
-    return f"{100 * share:.{digits}f}\xa0%"
+    return f"{100 * proportion:.{digits}f}\xa0%"
 
 
 def count(n: int, one: str, many: str = "") -> str:
@@ -94,7 +94,7 @@ def _width(text: str) -> int:
 
 
 def _cut(text: str, width: int) -> str:
-    """Return the start of a text that takes at most so many columns."""
+    """Return the start of a text that takes at most ``width`` columns."""
     while _width(text) > width:
         text = text[: min(len(text) - 1, width)]
     return text

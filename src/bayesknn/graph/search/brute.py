@@ -64,7 +64,7 @@ class BruteSearch(SearchIndex):
                 near = np.flatnonzero(found < ends)
                 queries, members = np.divmod(near, self.n_points)
                 lengths = found.ravel()[near]
-                parts.append(enter_lists(start + queries, members, lengths, radii, names))
+                parts.append(rank_reverse(start + queries, members, lengths, radii, names))
 
         run_in_threads(measure, m, max(1, CHUNK // self.n_points), n_jobs, advance)
         return (neighbors, distances), None if radii is None else assemble(parts, m)
@@ -104,7 +104,7 @@ class PrecomputedSearch(BruteSearch):
         forward = rank_sparse(rows, k, self.ties, is_self=False)
         if radii is None:
             return forward, None
-        return forward, assemble([enter_stored(rows, radii)], rows.shape[0])
+        return forward, assemble([reverse_of_stored(rows, radii)], rows.shape[0])
 
     def _arrange(self) -> None:
         return None
@@ -187,17 +187,17 @@ def measure_candidates(search: SearchIndex, rows: np.ndarray, candidates: list) 
     return csr_array((lengths, members.astype(np.int64), starts), (len(rows), search.n_points))
 
 
-def enter_stored(graph: Any, lists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def reverse_of_stored(graph: Any, lists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find reverse neighbours among the stored entries of a CSR matrix of distances."""
     m, n = graph.shape
     near = graph.data < lists[graph.indices, -1]
     queries = np.repeat(np.arange(m), np.diff(graph.indptr))[near]
     members = graph.indices[near].astype(np.int64)
-    return enter_lists(queries, members, graph.data[near], lists, np.arange(n, dtype=np.uint32))
+    return rank_reverse(queries, members, graph.data[near], lists, np.arange(n, dtype=np.uint32))
 
 
 def assemble(parts: list[tuple[np.ndarray, np.ndarray]], m: int) -> Reverse:
-    """Bring what :func:`enter_lists` returned into one CSR layout by query.
+    """Bring what :func:`rank_reverse` returned into one CSR layout by query.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def assemble(parts: list[tuple[np.ndarray, np.ndarray]], m: int) -> Reverse:
 
 
 @kernel
-def enter_lists(queries, members, distances, lists, names):
+def rank_reverse(queries, members, distances, lists, names):
     """Enter new points into the sorted lists of training points at these distances.
 
     At equal distance the training point keeps its place. Returns the queries that find a place, and

@@ -16,7 +16,7 @@ import numpy as np
 from bayesknn._utils.extras import require
 from bayesknn.graph.metrics import is_city_block
 from bayesknn.graph.precomputed import rank_sparse
-from bayesknn.graph.search.brute import BruteSearch, assemble, enter_stored, measure_candidates
+from bayesknn.graph.search.brute import BruteSearch, assemble, measure_candidates, reverse_of_stored
 from bayesknn.graph.search.search_index import Advance, Lists, Recall, Reverse
 
 # Rows at a time.
@@ -69,9 +69,9 @@ class ApproximateSearch(BruteSearch):
         # Enough points for an error of recall below .01 at any k.
         sample = self.ties.rows[:200]
         near, _ = super().rank(self._points[sample], sample, k, None, n_jobs)
-        shares = (distances[:, sample] <= near[1][-1]).mean(axis=0)
-        error = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
-        self.recall = Recall(float(shares.mean()), float(error), len(shares))
+        recalls = (distances[:, sample] <= near[1][-1]).mean(axis=0)
+        error = recalls.std(ddof=1) / np.sqrt(len(recalls)) if len(recalls) > 1 else 0.0
+        self.recall = Recall(float(recalls.mean()), float(error), len(recalls))
         return neighbors, distances
 
     def rank(
@@ -104,7 +104,7 @@ class ApproximateSearch(BruteSearch):
             near = rank_sparse(graph[some], k, self.ties, is_self=False)
             neighbors[:, start + some], distances[:, start + some] = near
             if radii is not None:
-                queries, entries = enter_stored(graph, radii)
+                queries, entries = reverse_of_stored(graph, radii)
                 parts.append((start + queries, entries))
             if advance is not None:
                 advance(part.stop - part.start)

@@ -28,7 +28,7 @@ import numpy as np
 
 from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn._utils.threads import run_in_threads
-from bayesknn.graph.search.brute import assemble, enter_lists
+from bayesknn.graph.search.brute import assemble, rank_reverse
 from bayesknn.graph.search.search_index import Advance, Lists, Reverse, SearchIndex
 from bayesknn.graph.ties import _NOBODY, Spare, TieOrder, _cut, _make_spare, _select, _sort
 
@@ -257,7 +257,7 @@ def reverse_in_tree(
 
     def search(start: Any, stop: Any) -> None:
         reached = _find_reached(tree, radii, queries, start, stop)
-        parts.append(enter_lists(*reached, radii.lists, tree.order))
+        parts.append(rank_reverse(*reached, radii.lists, tree.order))
 
     run_in_threads(search, len(queries.blocks), _TASK, n_jobs)
     return assemble(parts, len(queries.order))

@@ -218,15 +218,6 @@ def find_loo_errors(graph: NeighborGraph, labels: np.ndarray, n_classes: int) ->
     -------
     ndarray of shape (k_max,)
         Entry k - 1 is the proportion of points that the vote of their k nearest puts elsewhere.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.classical import find_loo_errors
-    >>> from bayesknn.graph import NeighborGraph
-    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [2.1], [9.0]], k_max=3)
-    >>> find_loo_errors(graph, np.array([0, 0, 0, 1]), n_classes=2).tolist()
-    [0.25, 0.25, 0.25]
     """
     labels = np.asarray(labels).astype(np.uint32)
     return _count_loo_errors(graph.neighbors, labels, n_classes) / graph.n_points

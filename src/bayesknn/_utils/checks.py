@@ -44,16 +44,6 @@ def check_count(value: Any, name: str, low: int = 1, high: int | None = None) ->
     """Return ``value`` as an int in ``low..high``.
 
     NumPy's integers are integers; truth values and floats are not, even whole ones.
-
-    Examples
-    --------
-    >>> from bayesknn._utils.checks import check_count
-    >>> check_count(3, "n_draws")
-    3
-    >>> check_count(0, "n_draws")
-    Traceback (most recent call last):
-    ...
-    ValueError: n_draws must be an integer >= 1, got 0
     """
     expected = f">= {low}" if high is None else f"in {low}..{high}"
     if not isinstance(value, bool | np.bool_):
@@ -239,14 +229,6 @@ def check_points(X: Any, *, min_rows: int = 1) -> np.ndarray:
     -------
     ndarray of shape (n, p), dtype float64
         The caller's own array where nothing had to be changed.
-
-    Examples
-    --------
-    >>> from bayesknn._utils.checks import check_points
-    >>> check_points([[0.0, 1.0], [2.0, float("nan")]])
-    Traceback (most recent call last):
-    ...
-    ValueError: X has NaN in row 1, column 1; remove the row or fill in the value
     """
     X = _unmask(X)
     if isinstance(X, list | tuple):
@@ -343,17 +325,6 @@ def check_labels(
     classes : ndarray of shape (n_classes,)
     labels : ndarray of shape (n,), dtype intp
         ``classes[labels]`` equals ``y``.
-
-    Examples
-    --------
-    >>> from bayesknn._utils.checks import check_labels
-    >>> classes, labels = check_labels(["b", "a", "b", "a"])
-    >>> classes.tolist(), labels.tolist()
-    (['a', 'b'], [1, 0, 1, 0])
-    >>> check_labels([1, 1, 1])
-    Traceback (most recent call last):
-    ...
-    ValueError: y holds only one class, 1; classification needs at least two
     """
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")

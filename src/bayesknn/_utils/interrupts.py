@@ -14,19 +14,6 @@ def hold_interrupts() -> Iterator[None]:
     """Let Ctrl-C wait for the end of the block; a second one does not wait.
 
     In other threads, which never hear it, nothing is done.
-
-    Examples
-    --------
-    >>> import signal
-    >>> from bayesknn._utils.interrupts import hold_interrupts
-    >>> try:
-    ...     with hold_interrupts():
-    ...         signal.raise_signal(signal.SIGINT)
-    ...         print("the end of the block")
-    ... except KeyboardInterrupt:
-    ...     print("interrupted")
-    the end of the block
-    interrupted
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):

@@ -41,13 +41,6 @@ def progress(
     ------
     advance : callable
         ``advance(steps)``: that many more steps are done; any thread may call it.
-
-    Examples
-    --------
-    >>> from bayesknn._utils.progress import progress
-    >>> with progress("Counting", total=3, verbose=0) as advance:
-    ...     for _ in range(3):
-    ...         advance(1)
     """
     if not verbose or not sys.stderr.isatty():
         yield lambda steps: None

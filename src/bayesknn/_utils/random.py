@@ -76,12 +76,6 @@ def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
     Returns
     -------
     numpy.random.SeedSequence
-
-    Examples
-    --------
-    >>> from bayesknn._utils.random import as_seed_sequence
-    >>> as_seed_sequence(7).entropy
-    7
     """
     if random_state is None or isinstance(random_state, int | np.integer):
         if random_state is not None and random_state < 0:
@@ -120,13 +114,6 @@ def seeds_for(random_state: Any, *data: str) -> np.random.SeedSequence:
     Returns
     -------
     numpy.random.SeedSequence
-
-    Examples
-    --------
-    >>> from bayesknn._utils.random import seeds_for
-    >>> one, other = (seeds_for(0, "beta_max", data).generate_state(1) for data in ("a", "b"))
-    >>> bool(one == other)
-    False
     """
     seeds = as_seed_sequence(random_state)
     digest = hashlib.sha256(json.dumps(data).encode()).digest()[:16]

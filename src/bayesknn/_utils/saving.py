@@ -48,18 +48,7 @@ _HOMES = {name: f"bayesknn.{home}" for home, names in _CLASSES.items() for name 
 
 
 def pack(value: Any) -> Any:
-    """Return a value with every object of ours, at any depth, as a dictionary.
-
-    Examples
-    --------
-    >>> from bayesknn._utils.saving import pack, unpack
-    >>> from bayesknn.model import UniformPrior
-    >>> packed = pack({"prior": UniformPrior(5, 4.0)})
-    >>> packed["prior"]["beta_max"]
-    4.0
-    >>> unpack(packed)
-    {'prior': UniformPrior(k_max=5, beta_max=4.0)}
-    """
+    """Return a value with every object of ours, at any depth, as a dictionary."""
     cls = type(value)
     if _HOMES.get(cls.__name__) == cls.__module__:
         if hasattr(value, "state_for_file"):

@@ -153,13 +153,6 @@ def read_table(name: str) -> Table:
     -------
     Table
         ``X`` of float64, ``labels`` of strings as they stand in the file.
-
-    Examples
-    --------
-    >>> from bayesknn.datasets._loaders import read_table
-    >>> table = read_table("ripley_train.csv")
-    >>> table.X.shape, table.feature_names
-    ((250, 2), ['x1', 'x2'])
     """
     content = _read(name)
     found = hashlib.sha256(content).hexdigest()

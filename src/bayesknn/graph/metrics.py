@@ -108,16 +108,7 @@ class Metric:
 
 
 class Euclidean(Metric):
-    """Square root of the sum, in the order of the features, of squared differences.
-
-    Examples
-    --------
-    >>> from bayesknn.graph.metrics import Euclidean
-    >>> metric = Euclidean()
-    >>> points = metric.fit([[0.0, 0.0], [3.0, 4.0]])
-    >>> metric.distances(points[:1], metric.arrange(points))
-    array([[0., 5.]])
-    """
+    """Square root of the sum, in the order of the features, of squared differences."""
 
     name = "euclidean"
     is_euclidean = True
@@ -149,15 +140,6 @@ class Mahalanobis(Euclidean):
         A covariance to use in place of the training points' own.
     VI : array of shape (p, p), optional
         The inverse of a covariance, as scikit-learn takes it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.graph.metrics import Mahalanobis
-    >>> metric = Mahalanobis(V=np.diag([4.0, 1.0]))
-    >>> points = metric.fit([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    >>> metric.distances(points[:1], metric.arrange(points))
-    array([[0., 1., 1.]])
     """
 
     name = "mahalanobis"
@@ -269,15 +251,6 @@ class Gower(Metric):
         Further columns, by name or position, whose numbers are mere codes.
     weights : array of shape (p,), optional
         Weight of each column in the mean; finite, >= 0, not all 0.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from bayesknn.graph.metrics import Gower
-    >>> metric = Gower()
-    >>> points = metric.fit(pd.DataFrame({"age": [20.0, 30.0, 60.0], "sex": ["f", "m", "m"]}))
-    >>> metric.distances(points[:1], metric.arrange(points))
-    array([[0.   , 0.625, 1.   ]])
     """
 
     name = "gower"
@@ -395,14 +368,6 @@ class ScikitLearnMetric(Metric):
         A callable takes two 1-D arrays and returns a number.
     **params
         Passed to the metric.
-
-    Examples
-    --------
-    >>> from bayesknn.graph.metrics import ScikitLearnMetric
-    >>> metric = ScikitLearnMetric("manhattan")
-    >>> points = metric.fit([[0.0, 0.0], [3.0, 4.0]])
-    >>> metric.distances(points[:1], metric.arrange(points))
-    array([[0., 7.]])
     """
 
     def __init__(self, metric: str | Callable, **params: Any):
@@ -484,16 +449,6 @@ def make_metric(metric: str | Callable | Metric, metric_params: dict | None = No
         scikit-learn, or a function of two rows.
     metric_params : dict, optional
         Parameters of the metric, as in scikit-learn.
-
-    Examples
-    --------
-    >>> from bayesknn.graph.metrics import make_metric
-    >>> make_metric("minkowski", {"p": 1})
-    ScikitLearnMetric('minkowski')
-    >>> make_metric("euclidian")
-    Traceback (most recent call last):
-    ...
-    ValueError: unknown metric 'euclidian'; known are braycurtis, canberra, chebyshev, ...
     """
     from bayesknn.graph.precomputed import Precomputed
 

@@ -44,12 +44,6 @@ def order_ties(n: int, first: int = 0) -> TieOrder:
         Below 2**32.
     first : int
         Number of the first row where these are a block of more: the order is that of the whole.
-
-    Examples
-    --------
-    >>> from bayesknn.graph.ties import order_ties
-    >>> order_ties(5).rows.tolist(), order_ties(4).rows.tolist()
-    ([2, 4, 1, 0, 3], [2, 1, 0, 3])
     """
     keys = key_of_rows(np.arange(first, first + n))
     rows = np.argsort(keys).astype(np.uint32)

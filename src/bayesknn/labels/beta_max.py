@@ -145,12 +145,6 @@ def choose_k_values(k_max: int) -> np.ndarray:
     """Choose a few k that stand for all of 1..k_max: 1, 2, 3, then two larger ones.
 
     The small ones differ most from each other, and one of them is usually the slowest.
-
-    Examples
-    --------
-    >>> from bayesknn.labels.beta_max import choose_k_values
-    >>> choose_k_values(125).tolist()
-    [1, 2, 3, 19, 125]
     """
     spaced = np.geomspace(min(3, k_max), k_max, 3).round()
     values = np.unique(np.concatenate([[1, 2, 3], spaced])).astype(np.int64)
@@ -194,16 +188,6 @@ def locate_beta_max(
     Returns
     -------
     PhaseTransition
-
-    Examples
-    --------
-    A ring of n points at k = 1, for which the proportion that agree is ``1 / (1 + exp(-beta))``:
-
-    >>> import numpy as np
-    >>> from bayesknn.labels.beta_max import locate_beta_max
-    >>> found = locate_beta_max(lambda beta, k: (1 / (1 + np.exp(-beta)), 0.0), [1], n_classes=2)
-    >>> found.beta_max, found.crossings.round(2).tolist()
-    (4.6, [4.6])
     """
     n_classes = check_n_classes(n_classes)
     if not 0 < threshold < 1:

@@ -93,16 +93,6 @@ def free_edges(model: BoltzmannModel, direction: str = "both") -> FreeEdges:
     Returns
     -------
     FreeEdges
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels.clamped import free_edges
-    >>> from bayesknn.model import BoltzmannModel
-    >>> model = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 0, 2]]), n_classes=2)
-    >>> edges = free_edges(model.fix([0, -1, 1, -1]))
-    >>> edges.neighbors.tolist(), edges.sources.tolist(), edges.targets.tolist()
-    ([[1, 1]], [0], [2])
     """
     check_choice(direction, "direction", DIRECTIONS[:2])
     graph, n_classes, is_free = model.graph, model.n_classes, model.is_free
@@ -167,24 +157,6 @@ def clamped_labels(
     -------
     ndarray of shape (n_draws, m)
         uint8, or uint32 beyond 256 classes.
-
-    Examples
-    --------
-    A free point between two known ones of class 1, at beta = 2 and k = 1:
-
-    >>> import numpy as np
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels import spawn_keys
-    >>> from bayesknn.labels.clamped import clamped_labels, free_edges
-    >>> from bayesknn.model import BoltzmannModel
-    >>> model = BoltzmannModel(NeighborGraph.from_neighbors([[1, 0, 1]]), n_classes=2)
-    >>> edges = free_edges(model.fix([1, -1, 1]))
-    >>> draws = clamped_labels(
-    ...     edges, np.full(4000, 2.0), np.full(4000, 1), np.full(4000, 1),
-    ...     key=spawn_keys(0, 1)[0], initial=[0],
-    ... )
-    >>> bool(abs(draws.mean() - 1 / (1 + np.exp(-6))) < 0.01)
-    True
     """
     beta = check_betas(beta)
     k = np.asarray(k, dtype=np.int64)

@@ -141,16 +141,7 @@ class Edges(NamedTuple):
 
 
 def list_edges(graph: NeighborGraph, k: int) -> Edges:
-    """Take the edges of the graph of k.
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels.gibbs import list_edges
-    >>> edges = list_edges(NeighborGraph.from_neighbors([[1, 0, 1]]), 1)
-    >>> edges.points.tolist(), edges.degrees.tolist()
-    ([1, 1, 0, 0, 2, 1], [2, 3, 1])
-    """
+    """Take the edges of the graph of k."""
     starts, points, in_degree = graph.incidence
     return Edges(starts, points, np.uint32(k) + in_degree[k - 1])
 

@@ -187,16 +187,6 @@ def make_label_sampler(
     Returns
     -------
     LabelSampler
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels.label_sampler import make_label_sampler
-    >>> from bayesknn.model import BoltzmannModel
-    >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), n_classes=2)
-    >>> make_label_sampler(ring, np.array([0, 0, 0, 1, 1]), "gibbs").n_sweeps
-    500
     """
     method = str(method).replace("_", "-")
     check_choice(method, "label_sampler", METHODS)

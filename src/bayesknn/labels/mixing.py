@@ -63,16 +63,6 @@ def autocorrelation_time(series: Any) -> float:
     -------
     float
         In draws; about 1 for independent ones. NaN for fewer than 4 values, or equal ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.labels.mixing import autocorrelation_time
-    >>> noise = np.random.default_rng(0).normal(size=100_000)
-    >>> round(autocorrelation_time(noise), 1)
-    1.0
-    >>> round(autocorrelation_time(np.repeat(noise, 4)))
-    4
     """
     values = np.asarray(series, dtype=np.float64)
     if values.ndim != 1:

@@ -111,14 +111,7 @@ class BondScratch(NamedTuple):
 
 
 def bond_scratch(n_points: int) -> BondScratch:
-    """Allocate what :func:`_draw_bonds` works in.
-
-    Examples
-    --------
-    >>> from bayesknn.labels.perfect import bond_scratch
-    >>> bond_scratch(250).roots.shape
-    (251,)
-    """
+    """Allocate what :func:`draw_perfectly` works in."""
     size = n_points + 1
     return BondScratch(_new_forest(size), _new_forest(size), np.empty(size, np.uint32))
 
@@ -237,16 +230,6 @@ def random_cluster(model: BoltzmannModel, beta: float, k: int) -> RandomCluster:
     Returns
     -------
     RandomCluster
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels.perfect import random_cluster
-    >>> from bayesknn.model import BoltzmannModel
-    >>> model = BoltzmannModel(NeighborGraph.from_neighbors([[1, 0, 1]]), 2, [1.0, 1.5])
-    >>> bonds = random_cluster(model, 2.0, 1)
-    >>> bonds.rate, bonds.pull.tolist(), bonds.heavier
-    (2.5, [1.0, 1.5, 0.5], 1)
     """
     weight, n = model.unequal_weight, model.n_points
     degrees = k + np.bincount(model.graph.neighbors[:k].ravel(), minlength=n)

@@ -103,13 +103,6 @@ def new_scratch(labels: np.ndarray, n_classes: int, weighted: bool, capacity: in
     Returns
     -------
     Scratch
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.labels.swendsen_wang import new_scratch
-    >>> new_scratch(np.zeros(250, np.uint8), n_classes=2, weighted=False).roots.shape
-    (250,)
     """
     n = labels.size
     capacity = capacity or 4 * n + 1024

@@ -73,18 +73,6 @@ def tabulate_deficits(
     Returns
     -------
     list of Deficits
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.likelihood.deficits import tabulate_deficits
-    >>> from bayesknn.model import BoltzmannModel
-    >>> graph = NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1)
-    >>> labels = np.array([0, 1, 1], np.uint8)
-    >>> (deficits,) = tabulate_deficits(BoltzmannModel(graph, 2), labels, "both")
-    >>> deficits.rows.ravel().tolist(), deficits.multiplicity.tolist(), deficits.shortfall
-    ([2, 1], [1, 2], 3.0)
     """
     from joblib import effective_n_jobs
 

@@ -15,32 +15,14 @@ from bayesknn._utils.checks import check_count
 
 
 def check_beta(beta: Any, name: str = "beta") -> float:
-    """Return one strength as a float, or say what is wrong with it.
-
-    Examples
-    --------
-    >>> from bayesknn.model.checks import check_beta
-    >>> check_beta(2)
-    2.0
-    >>> check_beta(-1)
-    Traceback (most recent call last):
-    ...
-    ValueError: beta must be at least 0, got -1.0
-    """
+    """Return one strength as a float, or say what is wrong with it."""
     if np.ndim(beta) != 0:
         raise ValueError(f"{name} must be one number, got an array of shape {np.shape(beta)}")
     return float(check_betas(beta, name))
 
 
 def check_betas(beta: Any, name: str = "beta") -> np.ndarray:
-    """Return strengths as a float64 array of the shape they came in.
-
-    Examples
-    --------
-    >>> from bayesknn.model.checks import check_betas
-    >>> check_betas([0, 1.5])
-    array([0. , 1.5])
-    """
+    """Return strengths as a float64 array of the shape they came in."""
     try:
         values = np.asarray(beta, dtype=np.float64)
     except (TypeError, ValueError):
@@ -55,26 +37,12 @@ def check_betas(beta: Any, name: str = "beta") -> np.ndarray:
 
 
 def check_n_classes(n_classes: Any) -> int:
-    """Return the number of classes as an int of at least 2.
-
-    Examples
-    --------
-    >>> from bayesknn.model.checks import check_n_classes
-    >>> check_n_classes(3)
-    3
-    """
+    """Return the number of classes as an int of at least 2."""
     return check_count(n_classes, "n_classes", 2)
 
 
 def check_class_weight(class_weight: Any, n_classes: int) -> np.ndarray | None:
-    """Return the class weights a_g as a float64 array, or ``None`` when there are none.
-
-    Examples
-    --------
-    >>> from bayesknn.model.checks import check_class_weight
-    >>> check_class_weight([0.5, 1.5], n_classes=2)
-    array([0.5, 1.5])
-    """
+    """Return the class weights a_g as a float64 array, or ``None`` when there are none."""
     if class_weight is None:
         return None
     try:
@@ -99,14 +67,7 @@ def check_class_weight(class_weight: Any, n_classes: int) -> np.ndarray | None:
 
 
 def label_dtype(n_classes: int) -> type[np.unsignedinteger]:
-    """Return the unsigned type that the kernels use for labels of ``n_classes`` classes.
-
-    Examples
-    --------
-    >>> from bayesknn.model.checks import label_dtype
-    >>> label_dtype(2).__name__
-    'uint8'
-    """
+    """Return the unsigned type that the kernels use for labels of ``n_classes`` classes."""
     return np.uint8 if n_classes <= 256 else np.uint32
 
 
@@ -124,16 +85,6 @@ def check_label_vector(labels: Any, n_points: int, n_classes: int | None = None)
     Returns
     -------
     ndarray of shape (n_points,), uint8, or uint32 beyond 256 classes
-
-    Examples
-    --------
-    >>> from bayesknn.model.checks import check_label_vector
-    >>> check_label_vector([0, 2, 1], n_points=3, n_classes=3)
-    array([0, 2, 1], dtype=uint8)
-    >>> check_label_vector([0, 2, 1], n_points=3, n_classes=2)
-    Traceback (most recent call last):
-    ...
-    ValueError: labels must lie in 0..1 (2 classes), got 2 at position 1
     """
     if np.ndim(labels) != 1:
         raise ValueError(f"labels must be one-dimensional, got shape {np.shape(labels)}")
@@ -141,14 +92,7 @@ def check_label_vector(labels: Any, n_points: int, n_classes: int | None = None)
 
 
 def check_label_draws(labels: Any, n_points: int, n_classes: int | None = None) -> np.ndarray:
-    """Return one label vector, or a batch of shape (n_draws, n_points), as an unsigned array.
-
-    Examples
-    --------
-    >>> from bayesknn.model.checks import check_label_draws
-    >>> check_label_draws([[0, 1], [1, 1]], n_points=2, n_classes=2).shape
-    (2, 2)
-    """
+    """Return one label vector, or a batch of shape (n_draws, n_points), as an unsigned array."""
     array = np.asarray(labels)
     if array.ndim not in (1, 2):
         raise ValueError(

@@ -319,14 +319,6 @@ def order_elimination(graph: NeighborGraph, k: int, max_width: int) -> tuple[np.
     -------
     order : ndarray of shape (n,), dtype int64
     width : int
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.model.elimination import order_elimination
-    >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
-    >>> order_elimination(ring, k=1, max_width=20)[1]
-    2
     """
     starts, points, _ = symmetrise(graph, k)
     which = find_components(graph.neighbors[:k])
@@ -360,15 +352,6 @@ def symmetrise(graph: NeighborGraph, k: int) -> tuple[np.ndarray, np.ndarray, np
         ``points[starts[i] : starts[i + 1]]`` are the neighbours of i, in increasing order.
     weights : ndarray, dtype int64
         1, or 2 where each is among the k nearest of the other.
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.model.elimination import symmetrise
-    >>> graph = NeighborGraph.from_neighbors([[1, 0, 1]])
-    >>> starts, points, weights = symmetrise(graph, k=1)
-    >>> starts.tolist(), points.tolist(), weights.tolist()
-    ([0, 1, 3, 4], [1, 0, 2, 1], [2, 2, 1, 1])
     """
     n = graph.n_points
     sources = np.tile(np.arange(n, dtype=np.int64), k)

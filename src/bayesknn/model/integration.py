@@ -40,14 +40,6 @@ def place_nodes(edges: Any) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     nodes, weights : ndarray of shape (..., 8 * n_panels)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.model.integration import place_nodes
-    >>> nodes, weights = place_nodes([0.0, 1.0, 3.0])
-    >>> bool(abs(weights @ np.exp(-nodes) - (1 - np.exp(-3.0))) < 1e-10)
-    True
     """
     edges = np.asarray(edges, dtype=np.float64)
     low, width = edges[..., :-1, None], np.diff(edges)[..., None]
@@ -57,14 +49,7 @@ def place_nodes(edges: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def place_cells(edges: Any) -> np.ndarray:
-    """Return where the cells of the nodes begin and end, of shape (..., 8 * n_panels + 1).
-
-    Examples
-    --------
-    >>> from bayesknn.model.integration import place_cells
-    >>> place_cells([0.0, 1.0]).round(2).tolist()
-    [0.0, 0.05, 0.16, 0.32, 0.5, 0.68, 0.84, 0.95, 1.0]
-    """
+    """Return where the cells of the nodes begin and end, of shape (..., 8 * n_panels + 1)."""
     edges = np.asarray(edges, dtype=np.float64)
     below = np.append(0.0, np.cumsum(_WEIGHTS[:-1] / 2))
     inner = edges[..., :-1, None] + np.diff(edges)[..., None] * below
@@ -89,17 +74,6 @@ def find_panels(
     -------
     ndarray
         The edges of the panels. Those at the ends are left out if nothing is in them.
-
-    Examples
-    --------
-    A spike between the nodes of the first panels, and of one that is three times as wide:
-
-    >>> import numpy as np
-    >>> from bayesknn.model.integration import find_panels, place_nodes
-    >>> spike = lambda beta: -(((beta - 1.23456) / 1e-4) ** 2) / 2
-    >>> nodes, weights = place_nodes(find_panels(spike, np.linspace(0.0, 4.0, 11)))
-    >>> round(float(weights @ np.exp(spike(nodes)) / (1e-4 * np.sqrt(2 * np.pi))), 6)
-    1.0
     """
     edges = np.asarray(edges, dtype=np.float64)
     values = _evaluate(log_density, edges[:-1], edges[1:])
@@ -125,14 +99,7 @@ def find_panels(
 
 
 def make_equal(panels: Sequence[np.ndarray]) -> np.ndarray:
-    """Halve the widest panels of each row until all rows have as many.
-
-    Examples
-    --------
-    >>> from bayesknn.model.integration import make_equal
-    >>> make_equal([[0.0, 1.0, 2.0], [0.0, 3.0]]).tolist()
-    [[0.0, 1.0, 2.0], [0.0, 1.5, 3.0]]
-    """
+    """Halve the widest panels of each row until all rows have as many."""
     size, rows = max(map(len, panels)), []
     for row in panels:
         while len(row) < size:

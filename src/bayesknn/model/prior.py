@@ -361,15 +361,7 @@ def find_mass(
 
 
 def find_prior_mass(prior: Prior) -> dict[int, Mass]:
-    """Return :func:`find_mass` of a prior; it is an error if there is none.
-
-    Examples
-    --------
-    >>> from bayesknn.model import UniformPrior
-    >>> from bayesknn.model.prior import find_prior_mass
-    >>> find_prior_mass(UniformPrior(k_max=3, beta_max=4.0))[3].high
-    4.0
-    """
+    """Return :func:`find_mass` of a prior; it is an error if there is none."""
     found = _find_mass_of(prior)
     if not found:
         raise ValueError(

@@ -74,17 +74,7 @@ def compare(item: Item, result: Result) -> list[Row]:
 
 
 def judge(quantity: Quantity, estimate: Estimate) -> str:
-    """Return the verdict on one quantity.
-
-    Examples
-    --------
-    >>> from bayesknn.paper.comparison import judge
-    >>> from bayesknn.paper.item import Estimate, Quantity
-    >>> judge(Quantity("an error rate", 0.087), Estimate(0.0872))
-    'exact'
-    >>> judge(Quantity("an error rate", 0.087), Estimate(0.093, error=0.001))
-    'differs'
-    """
+    """Return the verdict on one quantity."""
     if quantity.published is None:
         return "not published"
     if quantity.holds is not None:

@@ -102,15 +102,6 @@ def gibbs_means(
     Returns
     -------
     ndarray of shape (n_k, n_betas)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.paper.gibbs_table import gibbs_means
-    >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
-    >>> gibbs_means(ring, 2, np.array([0.0, 9.0]), [1], (50, 100), 0).round(1)
-    array([[2.5, 5. ]])
     """
     model = BoltzmannModel(graph, n_classes)
     n_warmup, n_counted = n_sweeps

@@ -130,27 +130,13 @@ class Item:
 
 @cache
 def read_published() -> dict[str, dict[str, Any]]:
-    """Return the entries of ``published.toml`` by id, in the order of the paper.
-
-    Examples
-    --------
-    >>> from bayesknn.paper.item import read_published
-    >>> read_published()["num:error-path"]["numbers"]["error"]["paper"]
-    0.085
-    """
+    """Return the entries of ``published.toml`` by id, in the order of the paper."""
     with open(Path(__file__).with_name("published.toml"), "rb") as file:
         return {entry["id"]: entry for entry in tomllib.load(file)["item"]}
 
 
 def published_rates(id: str) -> dict[int, float]:
-    """Return a published table of error rates by k.
-
-    Examples
-    --------
-    >>> from bayesknn.paper.item import published_rates
-    >>> published_rates("tab:knn-ripley")[17]
-    0.087
-    """
+    """Return a published table of error rates by k."""
     numbers = read_published()[id]["numbers"]
     return {int(name.removeprefix("k=")): number["paper"] for name, number in numbers.items()}
 

@@ -29,18 +29,7 @@ _BREAKDOWN_BETAS = np.arange(0.5, 4.1, 0.5)
 def true_expectation(
     graph: NeighborGraph, beta: float, k: int, n_classes: int, key: np.uint64, n_sweeps: int
 ) -> tuple[float, float]:
-    """Estimate E[S_k] / k by Swendsen-Wang from the clusters; also return the error.
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels import spawn_keys
-    >>> from bayesknn.paper.path_sampling import true_expectation
-    >>> ring = NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]])
-    >>> mean, error = true_expectation(ring, 0.0, 1, 2, spawn_keys(0, 1)[0], 20)
-    >>> mean
-    2.5
-    """
+    """Estimate E[S_k] / k by Swendsen-Wang from the clusters; also return the error."""
     model = BoltzmannModel(graph, n_classes)
     _, info = swendsen_wang_labels(model, beta, k, n_draws=n_sweeps, key=key)
     values = info.cluster_agreement / k

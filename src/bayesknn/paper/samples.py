@@ -299,18 +299,6 @@ def moller(
     -------
     xarray.DataTree
         Warm-up includes the first stage.
-
-    Examples
-    --------
-    >>> from bayesknn.paper.samples import moller, catch_mixing_warnings
-    >>> from bayesknn.paper.setting import Setting
-    >>> study = Setting().ripley
-    >>> tree, messages = catch_mixing_warnings(
-    ...     lambda: moller(study.coherent, study.prior, "perfect", (1.45, 13), n_chains=1,
-    ...                    n_warmup=0, n_draws=20, random_state=0)
-    ... )
-    >>> dict(tree["posterior"].sizes)
-    {'chain': 1, 'draw': 20}
     """
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, "joint", n_first_stage + n_warmup)
     sampler = PaperSampler(

@@ -143,13 +143,6 @@ class Setting:
         Threads; no result depends on them but the running times.
     folder : Path, optional
         Where samples are kept; one that is removed at the end by default.
-
-    Examples
-    --------
-    >>> from bayesknn.paper.setting import Setting
-    >>> setting = Setting("tiny")
-    >>> setting.ripley.k_max, setting.pima.k_max
-    (125, 68)
     """
 
     def __init__(

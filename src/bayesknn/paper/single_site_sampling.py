@@ -62,17 +62,6 @@ def perfect_labels_by_sites(
     ------
     CoalescenceError
         If the chains of a draw had not met after ``max_sweeps`` sweeps; no draw is returned then.
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels import spawn_keys
-    >>> from bayesknn.model import BoltzmannModel
-    >>> from bayesknn.paper.single_site_sampling import perfect_labels_by_sites
-    >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), n_classes=2)
-    >>> labels, n_sweeps = perfect_labels_by_sites(ring, 1.0, 1, n_draws=4, key=spawn_keys(0, 1)[0])
-    >>> labels.shape, n_sweeps.shape
-    ((4, 5), (4,))
     """
     if model.n_classes != 2:
         raise ValueError(f"single-site coupling needs two classes, got {model.n_classes}")

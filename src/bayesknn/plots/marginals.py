@@ -49,16 +49,6 @@ def find_marginals(posterior: Any, beta_edges: Any = None) -> Marginals:
     Returns
     -------
     Marginals
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.plots.marginals import find_marginals
-    >>> from bayesknn.posterior import make_tree
-    >>> tree = make_tree({"beta": np.array([[0.1, 0.1, 0.3]]), "k": np.array([[4, 2, 4]])})
-    >>> marginals = find_marginals(tree, beta_edges=[0, 0.2, 0.4])
-    >>> marginals.k_values.tolist(), marginals.k_probabilities.round(3).tolist()
-    ([2, 3, 4], [0.333, 0.0, 0.667])
     """
     if beta_edges is None:
         beta_edges = _choose_edges(posterior)

@@ -47,14 +47,6 @@ def plane_around(estimator: Any, X: Any, resolution: int, what: str) -> Plane:
     Returns
     -------
     Plane
-
-    Examples
-    --------
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from bayesknn.plots.plane import plane_around
-    >>> plane = plane_around(KNeighborsClassifier(), [[0, 0], [1, 2]], 3, "a map")
-    >>> plane.y.tolist(), plane.grid.shape
-    ([-0.1, 1.0, 2.1], (9, 2))
     """
     points = np.asarray(X, dtype=float)
     if points.ndim != 2 or points.shape[1] != 2:

@@ -236,13 +236,6 @@ def tabulate_prior(prior: Prior) -> np.ndarray | None:
     -------
     ndarray of shape (k_max, n_betas), or None
         One column where the density does not depend on beta.
-
-    Examples
-    --------
-    >>> from bayesknn.model import UniformPrior
-    >>> from bayesknn.posterior.label_chains import tabulate_prior
-    >>> tabulate_prior(UniformPrior(k_max=3, beta_max=4.0)).shape
-    (3, 1)
     """
     if type(prior) is UniformPrior:
         return np.full((prior.k_max, 1), 1.0 / (prior.k_max * prior.beta_max))

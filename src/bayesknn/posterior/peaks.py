@@ -49,24 +49,6 @@ def weigh_peaks(
     k_values : ndarray of shape (n_k,)
     edges : ndarray of shape (n_k, n_panels + 1)
     log_mass : ndarray of shape (n_k, 8 * n_panels)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.datasets import load_ripley
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.likelihood import PseudoLikelihood
-    >>> from bayesknn.model import UniformPrior
-    >>> from bayesknn.model.prior import find_mass
-    >>> from bayesknn.model.integration import place_nodes
-    >>> from bayesknn.posterior.peaks import weigh_peaks
-    >>> ripley = load_ripley()
-    >>> graph = NeighborGraph.from_points(ripley.X_train, k_max=125)
-    >>> masses = find_mass(UniformPrior(125, 4.0).log_density, 125, 4.0)
-    >>> k, edges, log_mass = weigh_peaks(PseudoLikelihood(graph, ripley.y_train), masses)
-    >>> mass = np.exp(log_mass)
-    >>> round(float((place_nodes(edges)[0] * mass).sum() / mass.sum()), 3)
-    2.447
     """
     peaks = _Peaks(likelihood, masses)
     for k in list(masses)[::_STRIDE]:

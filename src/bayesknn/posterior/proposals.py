@@ -134,13 +134,6 @@ def plan_walk(
     Returns
     -------
     Walk, Tuning
-
-    Examples
-    --------
-    >>> from bayesknn.posterior.proposals import plan_walk
-    >>> walk, tuning = plan_walk(4.0, 125, "alternating", n_warmup=1000, r=3)
-    >>> walk.adapts_tau, walk.adapts_r
-    (True, False)
     """
     if not (isinstance(beta_max, int | float | np.number) and 0 < beta_max < math.inf):
         raise ValueError(f"beta_max must be a positive number, got {beta_max!r}")
@@ -169,17 +162,7 @@ def plan_walk(
 
 
 def draw_start(walk: Walk, key: np.uint64, attempt: int = 0) -> tuple[float, int]:
-    """Draw a start (theta, k) from the uniform distribution on {1..K} x [0, beta_max].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.posterior.proposals import draw_start, plan_walk
-    >>> walk, _ = plan_walk(4.0, 125, "alternating", n_warmup=1000)
-    >>> theta, k = draw_start(walk, np.uint64(1))
-    >>> 1 <= k <= 125
-    True
-    """
+    """Draw a start (theta, k) from the uniform distribution on {1..K} x [0, beta_max]."""
     theta, k = _draw_start(walk, np.uint64(key), np.uint64(attempt))
     return theta, int(k)
 

@@ -166,20 +166,6 @@ def find_posterior(
     Returns
     -------
     FittedPosterior
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.model import BoltzmannModel, UniformPrior
-    >>> from bayesknn.posterior.routes import Schedule, Target, find_posterior
-    >>> rng = np.random.default_rng(0)
-    >>> labels = np.arange(60) % 2
-    >>> graph = NeighborGraph.from_points(rng.normal(size=(60, 2)) + 2 * labels[:, None], k_max=9)
-    >>> target = Target("pseudo", BoltzmannModel(graph, 2), labels, UniformPrior(9, 4.0))
-    >>> route = find_posterior(target, "auto", schedule=Schedule(2, 100, 0), random_state=0)
-    >>> route.k.shape, route.report["inference"]
-    ((2, 100), 'grid')
     """
     chosen, reason = choose_inference(target.likelihood, inference, target.model.n_points)
     check_choice(label_sampler, "label_sampler", LABEL_SAMPLERS)

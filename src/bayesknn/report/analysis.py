@@ -199,16 +199,6 @@ def analyse(
     Returns
     -------
     Analysis
-
-    Examples
-    --------
-    >>> from bayesknn.datasets import load_ripley
-    >>> from bayesknn.report import analyse
-    >>> ripley = load_ripley(as_frame=True)
-    >>> table = ripley.X_train.assign(kind=ripley.y_train)
-    >>> found = analyse(table, "kind", settings={"likelihood": "pseudo", "random_state": 0})
-    >>> found.model.kinds, found.scores()["leave-one-out"].n
-    ({'x1': 'number', 'x2': 'number'}, 250)
     """
     numbered = number_rows(frame)
     frame, classes, without = split_target(numbered, target)

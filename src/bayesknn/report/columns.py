@@ -138,15 +138,6 @@ def plan_columns(
     Returns
     -------
     ColumnPlan
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from bayesknn.report import plan_columns
-    >>> table = pd.DataFrame({"age": [20, 31, 52], "sex": list("fmf"), "unit": 1, "y": [0, 1, 1]})
-    >>> plan = plan_columns(table, "y")
-    >>> plan.numeric, plan.categorical, plan.dropped
-    (['age'], ['sex'], {'unit': 'it has the same value in every row'})
     """
     asked = {
         option: split_names(names, frame.columns)
@@ -224,15 +215,6 @@ def split_target(
         int64 where all of them are whole numbers, str otherwise.
     without : list of int
         Numbers of the rows without a class.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from bayesknn.report.columns import split_target
-    >>> table = pd.DataFrame({"x": [1, 2, 3], "y": [0, None, 1]})
-    >>> rows, classes, without = split_target(table, "y")
-    >>> rows.index.tolist(), classes.tolist(), without
-    ([1, 3], [0, 1], [2])
     """
     column, frame = find_column(frame, target), number_rows(frame)
     missing = column.isna().to_numpy()
@@ -327,16 +309,7 @@ def check_new_rows(
 
 
 def as_measured(frame: pandas.DataFrame, kinds: Mapping[str, str]) -> pandas.DataFrame:
-    """Return the columns in use, dates as days since the beginning of 1970.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from bayesknn.report.columns import as_measured
-    >>> table = pd.DataFrame({"day": pd.to_datetime(["1970-01-03 00:00", "1970-01-01 12:00"])})
-    >>> as_measured(table, {"day": "date"})["day"].tolist()
-    [2.0, 0.5]
-    """
+    """Return the columns in use, dates as days since the beginning of 1970."""
     import pandas
 
     columns = frame[list(kinds)]
@@ -429,14 +402,6 @@ def find_leaking_columns(
     kinds : mapping of str to str
     labels : ndarray of shape (n,)
         Class numbers.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from bayesknn.report.columns import find_leaking_columns
-    >>> table = pd.DataFrame({"x": np.arange(40) % 7, "when": np.arange(40)})
-    >>> find_leaking_columns(table, {"x": "number", "when": "number"}, np.repeat([0, 1], [19, 21]))
-    ['when']
     """
     n, sizes = len(labels), np.bincount(labels)
     # Errors of one row in a hundred, or where a class ends and the next begins, if always saying

@@ -72,17 +72,6 @@ def write_folder(path: Path, *, force: bool = False, own: Collection[str]) -> It
     ------
     Path
         The folder to write to.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from bayesknn.report.folder import write_folder
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     out = pathlib.Path(place) / "deep" / "out"
-    ...     with write_folder(out, own={"a.txt"}) as folder:
-    ...         _ = (folder / "a.txt").write_text("a")
-    ...     [entry.name for entry in out.iterdir()]
-    ['a.txt']
     """
     with _claim(path, force, own) as (place, work):
         new, old = work / "new", work / "old"

@@ -39,17 +39,6 @@ def read_losses(path: str | Path, names: list[str], encoding: str | None = None)
     -------
     ndarray of shape (n_classes, n_classes)
         ``loss[a, g]`` is the loss of decision a where the truth is g, in the order of ``names``.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from bayesknn.report.losses import read_losses
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "loss.csv"
-    ...     _ = path.write_text("truth,ill,well\nwell,1,0\nill,0,10\n")
-    ...     read_losses(path, ["ill", "well"])
-    array([[ 0.,  1.],
-           [10.,  0.]])
     """
     first = read_table(path, encoding).columns[0]
     # Once more, with the classes as they are written: 01 is not 1.

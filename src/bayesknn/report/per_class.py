@@ -14,15 +14,7 @@ from bayesknn.report.words import MAX_LISTED, percent, shorten_all
 
 
 def find_rare(labels: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the numbers of the rare classes, the rarest first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.report.per_class import find_rare
-    >>> find_rare(np.repeat([0, 1, 2], [90, 3, 7]), 3).tolist()
-    [1, 2]
-    """
+    """Return the numbers of the rare classes, the rarest first."""
     counts = np.bincount(labels, minlength=n_classes)
     # With less than a quarter of an even share: the error hardly depends on it.
     rare = np.flatnonzero(counts < 0.25 * len(labels) / n_classes)

@@ -71,16 +71,6 @@ def build_pipeline(
     Returns
     -------
     sklearn.pipeline.Pipeline
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from bayesknn.report import build_pipeline, plan_columns
-    >>> table = pd.DataFrame({"age": [20, 31, 52], "sex": list("fmf"), "y": [0, 1, 1]})
-    >>> pipeline = build_pipeline(plan_columns(table, "y"), KNeighborsClassifier(1))
-    >>> pipeline.fit(table[["age", "sex"]], table["y"])[:-1].transform(table).round(2).tolist()
-    [[-1.08, 1.0, 0.0], [-0.25, 0.0, 1.0], [1.33, 1.0, 0.0]]
     """
     from sklearn.base import clone
     from sklearn.compose import ColumnTransformer

@@ -149,16 +149,6 @@ def read_table(
         At least one row; the names of the columns are distinct strings. Its
         ``attrs["notes"]`` says in sentences what of the file is not in it, and how numbers and
         dates were read that could be read otherwise.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from bayesknn.report import read_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "table.csv"
-    ...     _ = path.write_text("age;sex\n41,5;f\n27,0;m\n", encoding="utf-8-sig")
-    ...     read_table(path).to_dict("list")
-    {'age': [41.5, 27.0], 'sex': ['f', 'm']}
     """
     path = Path(path)
     check_readable(path)

@@ -46,14 +46,6 @@ def score(probabilities: np.ndarray, labels: np.ndarray) -> Scores:
     Returns
     -------
     Scores
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.report.scores import score
-    >>> found = score(np.array([[0.8, 0.2], [0.4, 0.6]]), np.array([0, 0]))
-    >>> found.error, round(found.log_loss, 3), round(found.brier, 3)
-    (0.5, 0.57, 0.4)
     """
     each = score_rows(probabilities, labels)
     known = labels >= 0

@@ -57,16 +57,6 @@ def nearest_by_products(
     left : ndarray of int64
         Points whose lists were not found, because too many others are as near as single precision
         can tell.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.graph.search.products import nearest_by_products
-    >>> from bayesknn.graph.search.kd_tree import build_tree
-    >>> from bayesknn.graph.ties import order_ties
-    >>> points = np.array([[0.0], [1.0], [1.0], [5.0]])
-    >>> nearest_by_products(build_tree(points, order_ties(4)), 2)[0].T.tolist()
-    [[2, 1], [2, 0], [1, 0], [2, 1]]
     """
     points, single = tree.in_order(), tree.single_in_order()
     n, p = points.shape

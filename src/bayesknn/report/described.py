@@ -228,7 +228,7 @@ class DescribedPool(Described):
         """Give the weights of the members."""
         weights = sorted(self.classifier.pool_weights_.items(), key=lambda item: -item[1])
         told = ", ".join(f"{name} {weight:.2f}" for name, weight in weights if weight > 0)
-        return f"Weights of the pool's members: {told}"
+        return f"Exponents of the pool's members (they need not add up to 1): {told}"
 
     def make_cards(self) -> list[tuple[str, str]]:
         """Give nothing: no single number sums a pool up."""

@@ -27,7 +27,7 @@ def run_in_threads(
     n_jobs : int, optional
         As in joblib; None is one thread unless a ``joblib.parallel_config`` says otherwise.
     advance : callable, optional
-        Is told the size of each chunk that is done.
+        Called with the size of each chunk that is done.
 
     Examples
     --------

@@ -97,7 +97,7 @@ def search_all(
     index, k_max, n_jobs
         As in :func:`find_neighbors`.
     advance : callable, optional
-        Is told how many points are done.
+        Called with the number of points done since the last call.
 
     Returns
     -------

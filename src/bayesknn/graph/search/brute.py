@@ -133,7 +133,7 @@ class BallTreeSearch(BruteSearch):
         for start in range(0, n, CHUNK // k):
             rows = points[start : start + CHUNK // k]
             # The point itself is one of the k + 1. All that lie as far as the last are wanted,
-            # since the tree settles ties in an order of its own. Rounding in its arithmetic is far
+            # since the tree breaks ties in an order of its own. Rounding in its arithmetic is far
             # below a billionth.
             radius = tree.query(rows, k + 1)[0][:, -1] * (1.0 + 1e-9)
             is_trusted = _is_trusted(metric, radius)

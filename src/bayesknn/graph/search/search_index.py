@@ -115,7 +115,7 @@ class SearchIndex:
         n_jobs : int, optional
             Threads, as in joblib. The result does not depend on it.
         advance : callable, optional
-            Is told how many points are done.
+            Called with the number of points done since the last call.
 
         Returns
         -------

@@ -109,6 +109,14 @@ def test_a_path_that_does_not_close_is_noticed(monkeypatch):
     assert rejects(p_value_of_closure, 4)
 
 
+def test_both_ends_of_the_path_count():
+    # Where log Z is known at the far end too, its error falls again on the way there.
+    table = make_case(*TWO_CLASSES).make_table(0)
+    for k in (3, 4):
+        errors = table.error(np.linspace(0.0, 4.0, 9), k)
+        assert errors[-1] < errors.max() / 1.4
+
+
 def test_tolerance_is_met_everywhere_without_labels():
     table = make_case(*TWO_CLASSES).make_table(3, tolerance=0.03)
     errors = [table.error(np.linspace(0, 4, 41), k).max() for k in range(1, 5)]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from bayesknn import BayesianKNeighborsClassifier
+from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.plots.style import COLOURS, INK, tidy
-from mixtures import FLAT, RING, RIPLEY, SINE, TEN_COLUMNS, board
+from mixtures import FLAT, QUADRATIC, RING, RIPLEY, SINE, TEN_COLUMNS, board
 
 LEVELS = (0.5, 0.8, 0.95)
 CASES = (("coherent", 250), ("pseudo", 250), ("holmes-adams", 250), ("pseudo", 1000))
@@ -22,6 +22,13 @@ DISTRIBUTIONS = {
     "8 × 8 board": board(8),
     "ring around a core": RING,
 }
+# Of the pool: distributions, sizes and how many training sets of each.
+POOL_LAWS = {
+    "Ripley's": RIPLEY,
+    "two normal distributions in ten columns": TEN_COLUMNS,
+    "class 1 outside, class 0 inside, ten columns": QUADRATIC,
+}
+POOL_SIZES, POOL_SETS = (1000, 4000), 4
 QUANTITIES = (
     "of the *parameters*, covered at 95%",
     "its width",
@@ -80,7 +87,9 @@ def run(out: Path) -> dict[str, str]:
     (out / "coverage_distributions.md").write_text("\n".join(lines) + "\n")
     _draw(out / "coverage.png", drawn["pseudo", 250])
     _count(out / "counts_shifted.md")
-    return numbers | {"count_batches": str(N_BATCHES), "count_size": str(BATCH)}
+    _measure_pool(out / "coverage_pool.md")
+    counts = {"count_batches": str(N_BATCHES), "count_size": str(BATCH)}
+    return numbers | counts | {"pool_sets": str(POOL_SETS)}
 
 
 def _cells(rows: np.ndarray) -> list[str]:
@@ -117,6 +126,27 @@ def _measure(distribution: Any, likelihood: str, n: int, n_copied: int = 0):
                 },
             )
     return np.array(rows), first
+
+
+def _measure_pool(path: Path) -> None:
+    """Write a table of what the pool's intervals cover."""
+    lines = ["| distribution | n | covered at 95% | width | error |", "|---|---:|---:|---:|---:|"]
+    for name, law in POOL_LAWS.items():
+        for n in POOL_SIZES:
+            rows = []
+            for seed in range(POOL_SETS):
+                rng = np.random.default_rng([seed, n])
+                clf = PooledNeighborsClassifier(random_state=seed).fit(*law.sample(n, rng))
+                new, _ = law.sample(N_NEW, rng)
+                found = clf.predict_summary(new)
+                truth, ends = law.probabilities(new)[:, 1], found.intervals[:, 1]
+                error = np.mean(np.abs(found.probabilities[:, 1] - truth))
+                rows.append([_covers(ends, truth), np.mean(np.ptp(ends, axis=1)), error])
+            errors = np.std(rows, axis=0, ddof=1) / np.sqrt(POOL_SETS)
+            pairs = zip(np.mean(rows, axis=0), errors, strict=True)
+            cells = " | ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in pairs)
+            lines.append(f"| {name} | {n:,} | {cells} |")
+    path.write_text("\n".join(lines) + "\n")
 
 
 def _count(path: Path) -> None:

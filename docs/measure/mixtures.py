@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 
 class Mixture(NamedTuple):
@@ -28,14 +29,15 @@ class Mixture(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """Points uniform in the unit cube, and P(class 1) a function of x."""
+    """Points uniform in the unit cube, or as drawn, and P(class 1) a function of x."""
 
     n_columns: int
     probability: Callable[[np.ndarray], np.ndarray]
+    draw: Callable = np.random.Generator.random
 
     def sample(self, n, rng):
         """Draw n points and their labels."""
-        X = rng.random((n, self.n_columns))
+        X = self.draw(rng, size=(n, self.n_columns))
         return X, (rng.random(n) < self.probability(X)).astype(int)
 
     def probabilities(self, X):
@@ -60,6 +62,10 @@ SINE = Pattern(1, lambda X: 0.5 + 0.4 * np.sin(4 * np.pi * X[:, 0]))
 FLAT = Pattern(2, lambda X: np.full(len(X), 0.5))
 # A ring of one class around a core of the other, which lies inside more of its own.
 RING = Pattern(2, _far_out)
+# Class 1 far from the centre, normal points in ten columns.
+QUADRATIC = Pattern(
+    10, lambda X: expit(0.5 * ((X**2).sum(axis=1) - 10)), np.random.Generator.standard_normal
+)
 _STEP = 1.0 / np.sqrt(10)
 TEN_COLUMNS = Mixture((((-_STEP,) * 10,), ((_STEP,) * 10,)), 1.0)
 # The distribution that Ripley's points were drawn from (Ripley 1994).

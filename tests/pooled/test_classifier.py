@@ -102,11 +102,16 @@ def test_attributes():
     assert clf.neighbor_share_ == 1
 
 
-def test_relevance_is_by_input_column():
+@pytest.mark.parametrize("name", ["relevance", "additive", "boosted"])
+def test_importances_are_by_input_column(name):
     table, y = mixed(200)
-    clf = make(("relevance",)).fit(pd.DataFrame(table), y)
-    assert clf.feature_relevance_.shape == (4,) and clf.feature_relevance_[3] == 0
-    assert clf.feature_relevance_[0] > clf.feature_relevance_[2]
+    clf = make((name,)).fit(pd.DataFrame(table), y)
+    found = clf.feature_importances_
+    assert found.shape == (4,) and found.sum() == pytest.approx(1.0)
+    # Size and colour say something, whether a thing is old nothing, and a constant cannot.
+    assert found[:2].min() > found[2] and found[3] == 0
+    if name == "relevance":
+        np.testing.assert_array_equal(clf.feature_relevance_, found)
 
 
 def test_threads_and_files_give_the_same_bits():

@@ -76,7 +76,7 @@ def test_class_prior_is_an_offset():
 
 
 def test_extremes():
-    """Twenty rows, thirty classes, categories only, a column without any value."""
+    """Twenty rows, thirty classes, categories only, columns without any value."""
     rng = np.random.default_rng(0)
     cases = {
         "twenty rows": (rng.normal(size=(20, 3)), np.arange(20) % 2),
@@ -90,6 +90,10 @@ def test_extremes():
         ),
         "no value": (
             np.column_stack([np.full(60, np.nan), rng.normal(size=60)]),
+            np.arange(60) % 2,
+        ),
+        "no category": (
+            pd.DataFrame({"word": [None] * 60, "x": rng.normal(size=60)}),
             np.arange(60) % 2,
         ),
     }

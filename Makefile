@@ -2,6 +2,8 @@
 # that has Python 3.12 and make. uv is used when it runs, bootstrapped when not.
 export UV_PYTHON_DOWNLOADS := never
 export MPLBACKEND := Agg
+# Tests start many processes: without bytecode each compiles the package, and pytest all tests.
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3
 VENV := .venv

@@ -45,7 +45,7 @@ test: setup ## the tests that CI runs
 	$(BIN)/pytest
 
 test-full: setup ## the long statistical tests as well
-	$(BIN)/pytest -m "slow or not slow"
+	$(BIN)/pytest -m "slow or not slow" --hypothesis-profile=full
 
 lint: setup ## ruff, mypy and the direction of imports
 	$(BIN)/ruff check .

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -50,7 +50,6 @@ def test_vote_is_decided_by_decreasing_k(case):
 
 
 @given(st.integers(3, 15), st.integers(2, 4), st.integers(0, 2**32 - 1))
-@settings(max_examples=50)
 def test_leave_one_out_is_the_vote_of_the_others(n, n_classes, seed):
     rng = np.random.default_rng(seed)
     # A coarse lattice, so that there are duplicates and equal distances.

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -11,7 +11,6 @@ from tests.graph import twins
 from tests.graph.test_query import training_and_new
 
 
-@settings(max_examples=150, deadline=None)
 @given(training_and_new(), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_counts_against_the_twin(data, n_classes, seed):
     points, new, k_max = data
@@ -33,7 +32,6 @@ def test_counts_against_the_twin(data, n_classes, seed):
         np.testing.assert_array_equal(alone, [forward for forward, _ in expected])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(65, 400),

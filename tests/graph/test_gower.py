@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.graph import NeighborGraph
@@ -44,7 +44,6 @@ def frames(rows):
     yield np.array([list(row) for row in rows], dtype=object)
 
 
-@settings(max_examples=60, deadline=None)
 @given(mixed_rows(), st.data())
 def test_gower_is_its_twin_on_every_kind_of_table(rows, data):
     expected = twins.gower(rows, rows, IS_CATEGORY)

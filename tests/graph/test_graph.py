@@ -51,7 +51,7 @@ def test_incidence_of_every_k():
             assert sorted(found.tolist()) == sorted(edges[i])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4))
 def test_training_counts_against_the_twin(seed, n_classes):
     graph = random_graph(seed, n=30, k_max=8)

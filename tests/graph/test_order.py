@@ -31,7 +31,6 @@ def assert_same(graph, points, k):
     np.testing.assert_array_equal(graph.distances, distances)
 
 
-@settings(max_examples=150, deadline=None)
 @given(tied_points(), st.data())
 def test_every_structure_sorts_by_distance_and_key(points, data):
     k = data.draw(st.integers(1, len(points) - 1))
@@ -43,7 +42,7 @@ def test_every_structure_sorts_by_distance_and_key(points, data):
     assert_same(graph, points, k)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(65, 400), st.integers(1, 9), st.booleans())
 def test_many_leaves(seed, n, p, is_tied):
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.graph.ties import _NOBODY, _cut
@@ -27,7 +27,6 @@ def cut(keys, k):
     return left, limit, limit_point
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 120), st.sampled_from([1e-160, 1e-3, 1.0, 1e150]))
 def test_spread_keys(seed, k, scale):
     rng = np.random.default_rng(seed)
@@ -36,7 +35,6 @@ def test_spread_keys(seed, k, scale):
     cut(scale * np.sqrt((rng.normal(size=(n, power)) ** 2).sum(axis=1)), k)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 40))
 def test_tied_keys(seed, k, n_values):
     rng = np.random.default_rng(seed)

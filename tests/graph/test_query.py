@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
@@ -46,7 +46,6 @@ def training_and_new(draw):
     )
 
 
-@settings(max_examples=150, deadline=None)
 @given(training_and_new(), st.integers(0, 2**32 - 1))
 def test_query_against_the_twin(data, seed):
     points, new, k_max = data
@@ -76,7 +75,6 @@ def test_query_against_the_twin(data, seed):
         np.testing.assert_array_equal(queries[2].counts(labels, 3, k, "reverse")[0], backward)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(65, 300),
@@ -221,7 +219,6 @@ def test_rows_that_store_all_that_counts_are_not_warned_of():
         given.query(few)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 140))
 def test_places_are_those_of_a_plain_search(seed, width):
     rng = np.random.default_rng(seed)

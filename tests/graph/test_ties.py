@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import hypergeom
@@ -98,7 +98,6 @@ def test_a_lattice_sorted_by_class():
     assert p_value_of_z(mutant / (np.std(shares["shuffled"]) / np.sqrt(60))) < ALPHA
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 25), st.integers(1, 3))
 def test_ties_at_the_end_of_the_lists(seed, n, side):
     rng = np.random.default_rng(seed)

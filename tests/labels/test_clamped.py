@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.datasets import load_ripley
@@ -33,7 +33,6 @@ def draw(edges, beta, k, n_sweeps, **options):
     return clamped_labels(edges, [beta], [k], [n_sweeps], **options)[0]
 
 
-@settings(deadline=None, max_examples=120)
 @given(data=st.data())
 def test_same_labels_as_the_twin(data):
     n = data.draw(st.integers(2, 25), "n")

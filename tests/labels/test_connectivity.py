@@ -1,7 +1,7 @@
 """The forest of recent bonds against a plain search."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.labels.connectivity import _connect, _connected, _disconnect_all, _new_forest, _root
@@ -21,7 +21,6 @@ def priorities(n):
 
 
 @given(stream=streams(), window=st.integers(1, 40))
-@settings(max_examples=150, deadline=None)
 def test_window_of_bonds(stream, window):
     n, bonds = stream
     forest, priority = _new_forest(n), priorities(n)

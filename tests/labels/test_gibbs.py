@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.labels import gibbs
@@ -120,7 +120,6 @@ def test_invariance_would_notice_another_beta():
     assert np.abs(push(states, law, conditionals) - law).max() > 1e-3
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     graphs(), betas(), st.integers(2, 5), keys, st.booleans(), st.integers(0, 3), st.integers(1, 3)
 )

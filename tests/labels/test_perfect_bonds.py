@@ -5,7 +5,7 @@ import itertools
 import numba
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bayesknn._utils.random import key_of_sweep
@@ -134,7 +134,6 @@ def test_heat_bath_keeps_the_law_and_colours_give_the_model(graph, n_classes, cl
     draw=st.integers(0, 2**31 - 1),
 )
 @example(CHAIN, 5e-324, 2, False, np.uint64(0), 0)
-@settings(max_examples=60, deadline=None)
 def test_same_labels_as_the_twin(graph, beta, n_classes, weighted, key, draw):
     class_weight = np.array([0.6, 1.7]) if weighted else None
     n_classes = 2 if weighted else n_classes
@@ -148,7 +147,6 @@ def test_same_labels_as_the_twin(graph, beta, n_classes, weighted, key, draw):
 
 
 @given(graph=small_graphs(), beta=st.floats(0, 4), key=KEYS, n_start=st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
 def test_further_back_is_the_same_draw(graph, beta, key, n_start):
     k = graph.k_max
     once = draw_bonds(graph, beta, k, 3, None, key, 0)[0]

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -42,7 +42,6 @@ def compare_with_twin(graph, k, beta, n_classes, class_weight, key, sweep, label
     np.testing.assert_array_equal(labels, expected)
 
 
-@settings(deadline=None, max_examples=150)
 @given(data=st.data())
 def test_same_labels_as_the_twin(data):
     n = data.draw(st.integers(2, 30), "n")
@@ -79,7 +78,6 @@ def test_many_classes():
     assert labels.max() > 255
 
 
-@settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_clusters_are_the_connected_components(data):
     n = data.draw(st.integers(1, 200), "n")

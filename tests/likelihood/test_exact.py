@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.datasets import load_ripley
@@ -19,7 +19,6 @@ small = problems(max_points=7, max_classes=4, max_k=4)
 
 
 @given(problem=small, betas=st.lists(st.floats(0.0, 20.0), min_size=1, max_size=4))
-@settings(deadline=None, max_examples=50)
 def test_value_is_that_of_enumeration(problem, betas):
     graph, labels, n_classes, weights = problem
     likelihood = ExactLikelihood(graph, labels, n_classes, weights)

@@ -31,7 +31,7 @@ def total_over_labels(graph, beta, k, n_classes):
 
 
 @given(beta=st.floats(0.0, 30.0))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_papers_example_of_two_points(beta):
     pair = NeighborGraph.from_neighbors([[1, 0]])
     expected = 2 * (1 + math.exp(2 * beta)) / (1 + math.exp(beta)) ** 2

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -34,7 +34,6 @@ def ripley():
 
 @pytest.mark.parametrize("product", PRODUCTS)
 @given(problem=problems(), beta=st.floats(0.0, 20.0))
-@settings(deadline=None)
 def test_value_is_that_of_the_loops(product, problem, beta):
     graph, labels, n_classes, weights = problem
     likelihood = product(graph, labels, n_classes, weights)
@@ -53,7 +52,6 @@ def test_dropping_the_reverse_neighbours_is_noticed():
 
 
 @given(problem=problems(), betas=st.lists(st.floats(0.0, 8.0), min_size=1, max_size=5))
-@settings(deadline=None)
 def test_every_k_at_once_equals_each_k(problem, betas):
     graph, labels, n_classes, weights = problem
     likelihood = PseudoLikelihood(graph, labels, n_classes, weights)
@@ -121,7 +119,6 @@ def test_ripley_posterior_by_quadrature(ripley):
 
 @pytest.mark.parametrize("product", PRODUCTS)
 @given(problem=problems(max_points=20), beta_max=st.sampled_from([0.5, 4.0, 50.0]))
-@settings(deadline=None)
 def test_maximum_is_that_of_scipy(product, problem, beta_max):
     graph, labels, n_classes, weights = problem
     likelihood = product(graph, labels, n_classes, weights)
@@ -154,7 +151,6 @@ def test_maximum_is_that_of_scipy(product, problem, beta_max):
 
 
 @given(problem=problems())
-@settings(deadline=None)
 def test_log_value_is_concave_in_beta(problem):
     graph, labels, n_classes, weights = problem
     values = PseudoLikelihood(graph, labels, n_classes, weights).log_density_grid(
@@ -164,7 +160,6 @@ def test_log_value_is_concave_in_beta(problem):
 
 
 @given(problem=problems(max_points=20))
-@settings(deadline=None)
 def test_unbounded_maximum_is_a_zero_of_the_slope_or_infinite(problem):
     graph, labels, n_classes, weights = problem
     likelihood = PseudoLikelihood(graph, labels, n_classes, weights)
@@ -249,7 +244,6 @@ def test_hundreds_of_classes():
 
 
 @given(problem=problems(), beta=st.floats(0.0, 10.0))
-@settings(deadline=None)
 def test_likelihood_is_the_product_of_its_conditionals(problem, beta):
     graph, labels, n_classes, weights = problem
     k = graph.k_max
@@ -261,7 +255,6 @@ def test_likelihood_is_the_product_of_its_conditionals(problem, beta):
 
 
 @given(problem=problems(), direction=st.sampled_from(["both", "forward"]))
-@settings(deadline=None)
 def test_merged_rows_are_the_points(problem, direction):
     graph, labels, n_classes, weights = problem
     labels = labels.astype(np.uint8)

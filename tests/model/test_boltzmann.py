@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import BoltzmannModel, agreement, as_model
@@ -14,7 +14,6 @@ from tests.model.graphs import random_graph, ring, small_models
 WEIGHTS = [None, [1.0, 1.0, 1.0], [2.5, 2.5, 2.5], [0.5, 1.0, 2.0]]
 
 
-@settings(deadline=None, max_examples=40)
 @given(small_models(max_states=300))
 def test_statistic_is_that_of_the_function(case):
     graph, _, k, n_classes, weights = case

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.model import BoltzmannModel
@@ -19,7 +19,6 @@ def count_fields_slowly(graph, labels, k, n_classes):
     return fields
 
 
-@settings(deadline=None, max_examples=60)
 @given(small_models(), st.data())
 def test_conditionals_are_those_of_the_joint_law(model, data):
     graph, beta, k, n_classes, weights = model

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import (
@@ -31,7 +31,6 @@ def test_log_z_on_ripley_to_all_printed_digits(k):
     np.testing.assert_allclose(values, RIPLEY[k], rtol=0, atol=1e-8)
 
 
-@settings(deadline=None, max_examples=150)
 @given(small_models())
 def test_elimination_equals_enumeration(model):
     graph, beta, k, n_classes, weights = model

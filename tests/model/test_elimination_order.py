@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.graph import NeighborGraph
@@ -43,7 +43,6 @@ def random_graphs(draw):
     return random_graph(rng, n, k_max), k_max
 
 
-@settings(deadline=None, max_examples=50)
 @given(random_graphs())
 def test_each_step_takes_a_point_of_least_fill(model):
     graph, k = model
@@ -64,7 +63,6 @@ def test_each_step_takes_a_point_of_least_fill(model):
     assert width == max(widths)
 
 
-@settings(deadline=None, max_examples=50)
 @given(random_graphs(), st.integers(2, 4))
 def test_the_plan_tells_what_its_order_does(model, n_classes):
     graph, k = model

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from bayesknn.model import agreement
 from tests.model.enumeration import (
@@ -23,7 +23,6 @@ def test_states_are_listed_as_itertools_lists_them():
     assert np.array_equal(state_index(states, 3), np.arange(81))
 
 
-@settings(deadline=None, max_examples=40)
 @given(small_models(max_states=300))
 def test_the_law_is_what_the_definition_says(model):
     graph, beta, k, n_classes, weights = model

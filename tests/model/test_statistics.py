@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.model import agreement
@@ -19,7 +19,6 @@ def count_agreement(graph, labels, k, class_weight=None):
     return total
 
 
-@settings(deadline=None, max_examples=60)
 @given(small_models(), st.data())
 def test_agreement_is_what_the_definition_says(model, data):
     graph, _, k, n_classes, weights = model

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.datasets import load_ripley
@@ -57,7 +57,6 @@ def test_heat_bath_keeps_the_law(beta, class_weight):
     key=KEYS,
     draw=st.integers(0, 2**31 - 1),
 )
-@settings(max_examples=60, deadline=None)
 def test_same_labels_as_the_twin(graph, beta, weighted, key, draw):
     class_weight = WEIGHTS if weighted else None
     k = graph.k_max
@@ -69,7 +68,6 @@ def test_same_labels_as_the_twin(graph, beta, weighted, key, draw):
 
 
 @given(graph=small_graphs(), beta=st.floats(0, 1.5), key=KEYS, n_start=st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
 def test_further_back_is_the_same_draw(graph, beta, key, n_start):
     once = draw_sites(graph, beta, graph.k_max, WEIGHTS, key, 0)[0]
     again = draw_sites(graph, beta, graph.k_max, WEIGHTS, key, 0, n_start=n_start)[0]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -45,7 +45,6 @@ def k_kernel(law, r, log_hastings):
     return matrix
 
 
-@settings(deadline=None)
 @given(st.integers(1, 12), st.integers(1, 15), st.data())
 def test_k_is_proposed_uniformly_among_its_neighbours(k_max, r, data):
     k = data.draw(st.integers(1, k_max))
@@ -76,7 +75,6 @@ def test_without_the_hastings_term_the_law_is_not_kept():
     assert np.abs(pushed - law).max() > 0.01
 
 
-@settings(deadline=None)
 @given(st.floats(-30, 30))
 def test_jacobian_is_the_derivative_of_beta(theta):
     step = 1e-4
@@ -92,7 +90,6 @@ def test_beta_does_not_overflow():
     assert np.isfinite([_log_jacobian(800.0), _log_jacobian(-800.0)]).all()
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(["joint", "alternating"]),
     st.floats(-4, 4),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn.likelihood import CoherentLikelihood, PseudoLikelihood
@@ -53,7 +53,6 @@ def test_bins_represented_by_their_means_alone_are_rejected():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3000))
-@settings(max_examples=60, deadline=None)
 def test_collapsed_draws_keep_weights_and_moments(seed, n):
     rng = np.random.default_rng(seed)
     beta, k = draws(n, seed, law=rng.choice(["normal", "skewed", "uniform"]))

@@ -20,6 +20,19 @@ settings.register_profile("full", deadline=None, max_examples=200)
 settings.load_profile("bayesknn")
 
 
+# Whose tests share something that takes long to make, or take long themselves.
+LONG = (
+    "tests/distributed/", "tests/paper/", "tests/test_cli", "tests/test_column_selection",
+    "tests/report/test_page", "tests/predictive/test_joint", "tests/posterior/test_grid",
+    "tests/posterior/test_ridge", "tests/posterior/test_transitions",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """Put long modules first: whoever is done takes tests from the end of another's list."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
 def pytest_configure(config):
     """Forget machine code with old helpers inside, once, before the workers begin."""
     if "PYTEST_XDIST_WORKER" not in os.environ:

@@ -47,6 +47,12 @@ def refused(result, out):
     return result.stderr
 
 
+@pytest.fixture
+def blank_page(monkeypatch):
+    """Where nobody reads the report, it need not be drawn."""
+    monkeypatch.setattr("bayesknn.report.page.render_report", lambda *_, **__: "<html></html>")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Fit a table that has everything; the tables and the result are in one folder."""
@@ -102,6 +108,7 @@ def test_an_earlier_result_is_not_overwritten(folder):
     assert (folder / "out" / "report.html").stat().st_mtime_ns == before
 
 
+@pytest.mark.usefixtures("blank_page")
 def test_force_replaces_and_quiet_is_quiet(tmp_path):
     two_columns().to_csv(tmp_path / "t.csv", index=False)
     for options in ((), ("--force", "--quiet")):
@@ -111,6 +118,7 @@ def test_force_replaces_and_quiet_is_quiet(tmp_path):
     assert names(tmp_path) == ["out", "t.csv"]
 
 
+@pytest.mark.usefixtures("blank_page")
 def test_messages_and_results_are_told(tmp_path):
     table = two_columns(120)
     table.loc[[1, 2], "y"] = np.nan
@@ -129,6 +137,7 @@ def test_messages_and_results_are_told(tmp_path):
     assert result.stdout.splitlines()[-1] == f"Report: {tmp_path / 'out' / 'report.html'}"
 
 
+@pytest.mark.usefixtures("blank_page")
 def test_predict_says_what_fit_says_of_the_same_rows(folder, tmp_path):
     predict = ("predict", folder / "out", folder / "test.parquet")
     result = run(*predict, "--out", tmp_path / "p.csv")
@@ -214,6 +223,7 @@ def test_predict_tells_of_unseen_categories(folder, tmp_path):
     assert "'town' holds categories that training did not see, in 3 rows" in result.stderr
 
 
+@pytest.mark.usefixtures("blank_page")
 def test_categories_that_look_like_numbers_stay_categories(tmp_path):
     table = two_columns()
     table["code"] = np.where(table["y"] == 1, "1", "two")
@@ -268,6 +278,7 @@ def test_other_options_that_are_refused(tmp_path):
     assert "neither a number nor auto" in fit(table, out, "--beta-max", "big").stderr
 
 
+@pytest.mark.usefixtures("blank_page")
 def test_tables_that_look_odd_and_are_fine(tmp_path):
     table = two_columns().assign(y=lambda frame: np.where(frame["y"] == 1, "café", SCRIPT))
     plain, marked, latin = (tmp_path / name for name in ("a.csv", "b.csv", "c.csv"))
@@ -356,6 +367,7 @@ def test_errors_of_ours_are_a_sentence_and_a_traceback_if_asked(tmp_path, monkey
     assert names(tmp_path) == ["t.csv"]
 
 
+@pytest.mark.usefixtures("blank_page")
 @pytest.mark.parametrize("yes_no", [("TRUE", "FALSE"), ("true", "false"), ("True", "False")])
 def test_truth_values_are_the_same_in_every_file(tmp_path, yes_no):
     # In features and target, as R, SQL and Python write them.
@@ -380,6 +392,7 @@ def test_truth_values_are_the_same_in_every_file(tmp_path, yes_no):
     pd.testing.assert_frame_equal(found, together)
 
 
+@pytest.mark.usefixtures("blank_page")
 def test_codes_with_leading_zeros_stay_codes(tmp_path):
     table = two_columns(60)
     table["code"] = np.where(np.arange(60) % 5, table["y"], 1 - table["y"])
@@ -399,6 +412,7 @@ def test_codes_with_leading_zeros_stay_codes(tmp_path):
     assert "'code' holds categories that training did not see, in 30 rows" in result.stderr
 
 
+@pytest.mark.usefixtures("blank_page")
 def test_a_footer_changes_nothing_but_a_note(tmp_path):
     table = two_columns(60)
     table.to_csv(tmp_path / "t.csv", index=False)
@@ -442,6 +456,7 @@ def test_a_full_disk_leaves_nothing_but_a_sentence(tmp_path, monkeypatch, size):
     assert names(tmp_path) == ["t.csv"]
 
 
+@pytest.mark.usefixtures("blank_page")
 def test_two_at_once_are_not_both_told_of_success(tmp_path):
     two_columns(60).to_csv(tmp_path / "t.csv", index=False)
     out = tmp_path / "out"
@@ -553,6 +568,7 @@ def test_a_base_install_names_the_extra(tmp_path, arguments):
     assert names(tmp_path) == ["model", "t.csv"]
 
 
+@pytest.mark.usefixtures("blank_page")
 def test_options_take_several_columns_at_once(tmp_path):
     table = two_columns(60).assign(a=np.arange(60) % 3, b=np.arange(60) % 4, c="u")
     table.to_csv(tmp_path / "t.csv", index=False, sep="#")
@@ -621,6 +637,7 @@ def test_the_report_of_a_pool_in_a_browser(pooled):
         assert "There is no diagram: these rows are too few" in found.text
 
 
+@pytest.mark.usefixtures("blank_page")
 def test_no_option_changes_the_model_in_silence(tmp_path):
     table, out = tmp_path / "t.csv", tmp_path / "out"
     two_columns(60).to_csv(table, index=False)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -12,11 +13,14 @@ from bayesknn.report import write_report
 from tests.browser import check_page
 from tests.report.tables import mixed_table, two_columns
 
-PSEUDO = BayesianKNeighborsClassifier("pseudo", random_state=0)
+PSEUDO = BayesianKNeighborsClassifier("pseudo", max_neighbors=10, beta_max=4.0, random_state=0)
 POOL = PooledNeighborsClassifier(random_state=0)
 
 
-def test_arrays_and_test_rows(tmp_path):
+def test_arrays_and_test_rows(tmp_path, monkeypatch):
+    # One other classifier will do; test_cli_fit compares with all.
+    few = {"baseline: class frequencies": DummyClassifier(strategy="prior")}
+    monkeypatch.setattr("bayesknn.report.comparison._list_candidates", lambda own: few)
     table = two_columns(80)
     X, y = table[["x", "z"]].to_numpy(), table["y"].to_numpy()
     clf = PSEUDO.fit(X[:60], y[:60])

@@ -32,7 +32,9 @@ RIPLEY = load_ripley()
 X, Y = RIPLEY.X_train[::3], RIPLEY.y_train[::3]
 NEW = RIPLEY.X_test[::20]
 # Quick, and the same bits every time.
-QUICK = {"likelihood": "pseudo", "max_neighbors": 12, "beta_max": 4.0, "random_state": 0}
+QUICK = {
+    "likelihood": "pseudo", "max_neighbors": 12, "beta_max": 4.0, "n_draws": 500, "random_state": 0,
+}  # fmt: skip
 TYPE = "bayesknn.classifier.BayesianKNeighborsClassifier"
 
 
@@ -301,7 +303,7 @@ def test_the_posterior_is_in_the_layout_of_arviz(tmp_path):
 
     from bayesknn.posterior import load_posterior, save_posterior
 
-    clf = make().fit(X, Y)
+    clf = make(n_draws=5000).fit(X, Y)
     tree = clf.posterior_
     assert dict(tree["posterior"].sizes) == {"chain": 4, "draw": 5000}
     assert {"posterior", "sample_stats", "observed_data"} <= set(tree.children)

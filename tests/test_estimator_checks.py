@@ -14,9 +14,9 @@ from bayesknn import (
 # posterior is right is shown elsewhere.
 SHORT = {"max_neighbors": 3, "beta_max": 4.0, "n_chains": 2, "n_draws": 20, "n_warmup": 20}
 ROUTES = [
+    ("coherent", "grid"),
     ("coherent", "metropolis"),
     ("coherent", "auxiliary"),
-    ("pseudo", "grid"),
     ("pseudo", "metropolis"),
     ("holmes-adams", "grid"),
     ("holmes-adams", "metropolis"),
@@ -39,8 +39,8 @@ def name_expected_failures(estimator):
 
 @parametrize_with_checks(
     [
-        BayesianKNeighborsClassifier(inference="grid", **SHORT),
-        BayesianKNeighborsClassifier(inference="exchange", **SHORT),
+        BayesianKNeighborsClassifier("pseudo", "grid", **SHORT),
+        BayesianKNeighborsClassifier("coherent", "exchange", **SHORT),
         # One member of either kind: neighbours, and trees in the neighbours' place.
         PooledNeighborsClassifier(members=("robust", "boosted")),
         ClassicalKNeighborsClassifier(),

@@ -18,8 +18,8 @@ POINTS = RNG.normal(size=(60, 2)) + 1.5 * LABELS[:, None]
     ("likelihood", "inference", "label_sampler"),
     [
         ("pseudo", "metropolis", "swendsen-wang"),
-        ("coherent", "auxiliary", "swendsen-wang"),
         ("coherent", "exchange", "perfect"),
+        pytest.param("coherent", "auxiliary", "swendsen-wang", marks=pytest.mark.slow),
     ],
 )
 def test_chains_on_dask_workers_are_the_same_chains(client, likelihood, inference, label_sampler):

@@ -71,7 +71,7 @@ def test_the_same_answer_as_in_memory(likelihood, client, in_memory):
     assert_same(clf.fit(*as_dask()), in_memory[likelihood], 150)
 
 
-@pytest.mark.parametrize("rows", [5000, 417])
+@pytest.mark.parametrize("rows", [5000, 834])
 def test_the_answer_does_not_depend_on_the_blocks(rows, client, in_memory):
     clf = DistributedNeighborsClassifier(max_neighbors=K, random_state=0).fit(*as_dask(rows))
     assert_same(clf, in_memory["pseudo"], 400)
@@ -216,8 +216,9 @@ def test_without_dask_a_sentence_names_the_extra(monkeypatch):
         DistributedNeighborsClassifier().fit(points, labels)
 
 
-def test_a_worker_that_is_killed_changes_nothing(client, in_memory):
-    """One of two processes is killed while neighbours are searched for, one while predicting.
+@pytest.mark.parametrize("lost", ["once", pytest.param("twice", marks=pytest.mark.slow)])
+def test_a_worker_that_is_killed_changes_nothing(client, in_memory, lost):
+    """One of two processes is killed while neighbours are searched for, one before predicting.
 
     The last test, since it leaves the cluster with new processes.
     """
@@ -237,8 +238,10 @@ def test_a_worker_that_is_killed_changes_nothing(client, in_memory):
     thread.start()
     clf.fit(*as_dask())
     thread.join()
-    client.wait_for_workers(2)
-    victim = next(iter(client.run(os.getpid).values()))
-    os.kill(victim, signal.SIGKILL)
-    assert killed and victim not in killed
+    assert killed
+    if lost == "twice":
+        client.wait_for_workers(2)
+        victim = next(iter(client.run(os.getpid).values()))
+        os.kill(victim, signal.SIGKILL)
+        assert victim not in killed
     assert_same(clf, in_memory["pseudo"], 150)

@@ -12,7 +12,7 @@ import pytest
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
 SCRIPTS = sorted(GALLERY.glob("*.py"))
-EVERY_DAY = ("1_ripley", "5_approximations")
+EVERY_DAY = ("4_class_priors", "8_explaining_a_prediction")
 RUN = [
     pytest.param(path, id=path.stem, marks=[] if path.stem in EVERY_DAY else pytest.mark.slow)
     for path in SCRIPTS

@@ -3,7 +3,6 @@
 import copy
 import pickle
 
-import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -22,12 +21,9 @@ def assert_same(graph, other):
     np.testing.assert_array_equal(other.tied_beyond, graph.tied_beyond)
 
 
-def send_by_joblib(graph):
-    return joblib.Parallel(n_jobs=2)(joblib.delayed(copy.copy)(graph) for _ in range(2))[1]
-
-
+# Classifiers are sent by joblib as well, in test_citizenship.
 @pytest.mark.parametrize(
-    "send", [copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g)), send_by_joblib]
+    "send", [copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))]
 )
 def test_transport_does_not_search_again(send, monkeypatch):
     graph = NeighborGraph.from_points(POINTS, 100)

@@ -89,7 +89,9 @@ def test_exchange_with_perfect_draws_is_calibrated(n_classes):
     check(calibration(chain_draws(), n_classes=n_classes), 600)
 
 
-@pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.slow), 3])
+# Every day its chains are compared with the exact posterior in test_auxiliary.
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_auxiliary_with_perfect_draws_is_calibrated(n_classes):
     # The plug-in is replaced by what the chain has seen of these data, as it is in use.
     draw = chain_draws(plug_in=(1.0, 2), updates=(36, 72, 144))

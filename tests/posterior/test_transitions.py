@@ -68,9 +68,9 @@ def test_many_classes_with_random_labels_for_more_seeds(seed):
 
 def test_a_transition_that_sweeps_do_not_settle_is_told(monkeypatch):
     monkeypatch.setattr("bayesknn.posterior.grid._MAX_SWEEPS", 1000)
-    rng, labels = np.random.default_rng(1), np.arange(300) % 10
-    points = rng.normal(size=(300, 5)) + 1.2 * rng.normal(size=(10, 5))[labels]
-    likelihood = CoherentLikelihood(NeighborGraph.from_points(points, 60), labels)
+    rng, labels = np.random.default_rng(1), np.arange(200) % 10
+    points = rng.normal(size=(200, 5)) + 1.2 * rng.normal(size=(10, 5))[labels]
+    likelihood = CoherentLikelihood(NeighborGraph.from_points(points, 40), labels)
     with pytest.warns(PhaseTransitionWarning, match="first-order transition .* what was asked"):
         posterior = grid_posterior(likelihood, beta_max=6.0, random_state=0)
     assert len(posterior.info["warnings"]) == 2
@@ -294,8 +294,9 @@ def check_two_phases_by_force(monkeypatch, problems, seeds):
 
 
 @pytest.mark.filterwarnings("ignore::bayesknn.PhaseTransitionWarning")
-def test_two_phases_by_force_give_the_exact_posterior(monkeypatch):
-    check_two_phases_by_force(monkeypatch, range(1, 7), [0])
+@pytest.mark.parametrize("n_problems", [3, pytest.param(6, marks=pytest.mark.slow)])
+def test_two_phases_by_force_give_the_exact_posterior(monkeypatch, n_problems):
+    check_two_phases_by_force(monkeypatch, range(1, 1 + n_problems), [0])
 
 
 @pytest.mark.filterwarnings("ignore::bayesknn.PhaseTransitionWarning")
@@ -341,8 +342,11 @@ def test_five_overlapping_classes_on_many_points():
         assert abs(at_32 - (-5189.3 + np.log(1000 / 100))) < 4
 
 
-def test_errors_times_seven_tenths_are_rejected():
-    assert rejects(p_value_of_bridges(0.7), 250)
+@pytest.mark.parametrize(
+    ("factor", "n_runs"), [(0.5, 60), pytest.param(0.7, 250, marks=pytest.mark.slow)]
+)
+def test_errors_that_are_too_small_are_rejected(factor, n_runs):
+    assert rejects(p_value_of_bridges(factor), n_runs)
 
 
 def test_the_errors_of_beta_and_k_are_not_swapped(monkeypatch):

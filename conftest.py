@@ -14,7 +14,7 @@ import bayesknn  # noqa: E402
 from campaigns.stale_kernels import forget_stale_kernels  # noqa: E402
 
 # A slow machine is not a bug: time is measured in benchmarks, never asserted in tests.
-# Every run draws other examples; `make test-full` draws more of them at once.
+# `make test-full` draws more examples.
 settings.register_profile("bayesknn", deadline=None, max_examples=40)
 settings.register_profile("full", deadline=None, max_examples=200)
 settings.load_profile("bayesknn")

@@ -21,7 +21,7 @@ def with_noise(n_noise, seed, rows=slice(None)):
 
 
 def test_evidence_finds_the_two_columns_of_ripley():
-    X, y = with_noise(2, 0, slice(None, None, 2))
+    X, y = with_noise(1, 0, slice(None, None, 2))
     selector = ColumnSelector(random_state=0).fit(X, y)
     assert set(selector.order_) == {0, 1}
     assert selector.get_support(indices=True).tolist() == [0, 1]
@@ -88,7 +88,7 @@ def test_bad_parameters_are_named():
 
 
 def test_the_path_is_drawn():
-    X, y = with_noise(2, 3)
+    X, y = with_noise(1, 3)
     display = ColumnPathDisplay.from_estimator(ColumnSelector("pseudo-evidence").fit(X, y))
     labels = [tick.get_text() for tick in display.ax_.get_xticklabels()]
     assert labels[:3] == ["none", "+ column 1", "+ column 0"]

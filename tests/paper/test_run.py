@@ -95,8 +95,14 @@ def test_only_and_order_change_no_result(tiny_run, tmp_path):
     assert found.rows == [row for row in tiny_run.rows if row.id in ids]
 
 
-def test_threads_change_no_result(tiny_run, tmp_path):
-    ids = ["fig:pseudoA", "num:glass", "extra:breakdown"]
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["fig:pseudoA", "fig:imperfecto"],
+        pytest.param(["num:glass", "extra:breakdown"], marks=pytest.mark.slow),
+    ],
+)
+def test_threads_change_no_result(tiny_run, tmp_path, ids):
     found = run_paper(tmp_path, "tiny", only=ids, n_jobs=2, verbose=0)
     assert found.rows == [row for row in tiny_run.rows if row.id in ids]
 

@@ -310,7 +310,9 @@ def coverage_of_counts(likelihood, law, n, m, n_sets, prevalence="training"):
         if np.bincount(y, minlength=n_classes).min() < 2:
             continue
         truth = np.bincount(truth, minlength=n_classes)
-        clf = BayesianKNeighborsClassifier(likelihood, beta_max=4.0, random_state=s).fit(X, y)
+        # The draws of the posterior are not looked at.
+        clf = BayesianKNeighborsClassifier(likelihood, beta_max=4.0, n_draws=9, random_state=s)
+        clf.fit(X, y)
         _, low, high = clf.predict_counts(new, 0.9, prevalence, random_state=s).T
         p = clf.predict_proba(new)
         alone = (p * (1 - p)).sum(axis=0)
@@ -363,7 +365,7 @@ def test_joint_draws_follow_a_batch_of_other_class_frequencies():
         new, truth = LAWS["ripley"].sample(500, rng)
         ones = np.flatnonzero(truth == 1)
         rows = np.append(np.flatnonzero(truth == 0), ones[: len(ones) // 4])
-        clf = BayesianKNeighborsClassifier("pseudo", beta_max=4.0).fit(X, y)
+        clf = BayesianKNeighborsClassifier("pseudo", beta_max=4.0, n_draws=9).fit(X, y)
         for prevalence, found in held.items():
             _, low, high = clf.predict_counts(new[rows], 0.9, prevalence, random_state=s)[1]
             found.append(low <= truth[rows].sum() <= high)
@@ -379,8 +381,10 @@ def test_class_frequencies_enter_the_counts():
         new, truth = LAWS["ripley"].sample(900, rng)
         ones = np.flatnonzero(truth == 1)
         rows = np.append(np.flatnonzero(truth == 0), ones[: len(ones) // 9])
-        clf = BayesianKNeighborsClassifier("pseudo", beta_max=4.0, class_prior=[0.9, 0.1])
-        plain = BayesianKNeighborsClassifier("pseudo", beta_max=4.0).fit(X, y)
+        clf = BayesianKNeighborsClassifier(
+            "pseudo", beta_max=4.0, n_draws=9, class_prior=[0.9, 0.1]
+        )
+        plain = BayesianKNeighborsClassifier("pseudo", beta_max=4.0, n_draws=9).fit(X, y)
         counts = truth[rows].sum()
         held.append(
             [low <= counts <= high for _, low, high in

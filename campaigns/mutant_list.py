@@ -181,7 +181,8 @@ MUTANTS = (
            "log_z.append(found[:, 1:] - found[:, :1] + log_z[-1][:, -1:])",
            "log_z.append(0.98 * (found[:, 1:] - found[:, :1]) + log_z[-1][:, -1:])", _TABLE),
     Mutant("the correction at the far end with the sign turned", "log_z/path.py",
-           "share = -(of_missing @ noise)", "share = (of_missing @ noise)", _TABLE),
+           "share = -(of_missing @ noise)", "share = (of_missing @ noise)",
+           _in("log_z/test_path_table", "both_ends_of_the_path_count")),
     # posterior
     Mutant("acceptance without the proposal ratio of k", "posterior/proposals.py",
            "log_correction += _log_k_hastings(k, proposed_k, r, walk.k_max)",

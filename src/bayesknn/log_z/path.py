@@ -104,12 +104,11 @@ class Path:
         self._work: list[tuple[ChainPair, int]] = []
         # What :meth:`_find_log_z` gave, and after how many sweeps.
         self._found: tuple[int, Any] = (0, None)
-        apart = [p.pair for p in pilots if p.is_split or (divide and p.is_slow)]
         self.windows: tuple[Window, ...] = ()
-        every = [self._place_at(pilot.pair) for pilot in pilots]
-        self.phases = self._divide(every, apart) if apart else [every]
-        used = {id(pair) for phase in self.phases for pair in phase}
-        simulation.advance(task for task in self._work if id(task[0]) in used)
+        pairs = [pilot.pair for pilot in pilots]
+        apart = [p.pair for p in pilots if p.is_split or (divide and p.is_slow)]
+        self.phases = self._divide(pairs, apart) if apart else [list(map(self._place_at, pairs))]
+        simulation.advance(self._work)
 
     def _place_at(self, pilot: ChainPair) -> ChainPair:
         """Make the chains that are recorded where a pilot stood."""
@@ -126,7 +125,7 @@ class Path:
         self._work.append(task)
         return task[0]
 
-    def _divide(self, every: list[ChainPair], apart: list[ChainPair]) -> list[list[ChainPair]]:
+    def _divide(self, pilots: list[ChainPair], apart: list[ChainPair]) -> list[list[ChainPair]]:
         """Divide the labels in two: disordered and ordered ones, where pilots stay apart."""
         rank = int(apart[0].columns[0])
         order = np.concatenate([pilot.series(rank).ravel() for pilot in apart])
@@ -135,24 +134,22 @@ class Path:
         s = np.concatenate([pilot.series(self.k).ravel() / self.k for pilot in apart])
         parts = [s[order < middle], s[order >= middle]]
         width = _DEPTH / abs(parts[1].mean() - parts[0].mean())
-        betas = [pair.beta for pair in every]
+        betas = [pilot.beta for pilot in pilots]
         first = max((b for b in betas if b <= apart[0].beta - width), default=0.0)
         last = min((b for b in betas if b >= apart[-1].beta + width), default=betas[-1])
+        # Beyond, where the other phase is nothing, chains have all labels.
+        below = [self._place_at(pilot) for pilot in pilots if pilot.beta <= first]
+        above = [self._place_at(pilot) for pilot in pilots if pilot.beta >= last]
         phases = []
         for at, (window, part) in enumerate(zip(self.windows, parts, strict=True)):
             n_steps = max(int(np.ceil((last - first) * part.std() / np.sqrt(MAX_VARIANCE))), 4)
             inner = np.linspace(first, last, n_steps + 1)
             time = max(_find_time_within(pilot, window) for pilot in apart)
-            # Beyond, where the other phase is nothing, chains have all labels.
-            low, high = (
-                [p for p in every if p.beta <= first],
-                [p for p in every if p.beta >= last],
-            )
             made = [
                 self._make(beta, time, 2 + at, window=window)
                 for beta in (inner[:-1] if at else inner[1:])
             ]
-            phases.append(made + high if at else low + made)
+            phases.append(made + above if at else below + made)
         return phases
 
     @property

@@ -27,6 +27,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+# Milliseconds: a browser on a loaded machine takes its time.
+_PATIENCE = 300_000
 
 
 @dataclass
@@ -138,6 +140,7 @@ def open_page(path, width, *, screenshot=None, dark=False, shades=False):
         )
         try:
             page = browser.new_page()
+            page.set_default_timeout(_PATIENCE)
             page.route("**/*", lambda route: _note_request(found, address, route))
             page.on("console", lambda message: _note_console(found, message))
             page.on("pageerror", lambda error: found.errors.append(str(error)))

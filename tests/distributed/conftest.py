@@ -11,3 +11,5 @@ def client():
         Client(cluster) as client,
     ):
         yield client
+        # A process that takes the place of a killed one can be closed only once it has started.
+        client.wait_for_workers(2)

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -53,9 +54,9 @@ def test_a_prior_may_be_left_out_or_be_an_array_or_a_function(function):
     ("options", "message"),
     [
         ({"prior": None}, "beta_max must be given unless prior is a Prior"),
-        ({"prior": None, "beta_max": 0.0}, "beta_max must be positive and finite, got 0.0"),
-        ({"prior": None, "beta_max": -1.0}, "beta_max must be positive and finite, got -1.0"),
-        ({"prior": None, "beta_max": "auto"}, "beta_max must be a number, got 'auto'"),
+        ({"prior": None, "beta_max": 0.0}, "beta_max must be a positive number, got 0.0"),
+        ({"prior": None, "beta_max": -1.0}, "beta_max must be a positive number, got -1.0"),
+        ({"prior": None, "beta_max": "auto"}, "beta_max must be a positive number, got 'auto'"),
         ({"prior": [1, -1, 1, 1], "beta_max": 2.0}, "not negative, got -1.0 at k=2"),
         ({"prior": [0, 0, 0, 0], "beta_max": 2.0}, "prior is zero everywhere"),
         ({"prior": [1, 1, 1], "beta_max": 2.0}, "prior must have 4 rows, .* got 3"),
@@ -90,7 +91,6 @@ def test_ctrl_c_keeps_what_is_finished(function, monkeypatch):
         return advance(self, state, key, first, last)
 
     with monkeypatch.context() as patch:
-        patch.setattr("bayesknn.posterior.chains._FIRST_ROUND", 10)
         patch.setattr("bayesknn.posterior.chains._MAX_GROWTH", 1.0)
         patch.setattr(LabelChain, "advance", interrupted)
         n_kept = 50 - whole["warmup_posterior"].sizes["draw"]
@@ -129,12 +129,12 @@ def test_a_seed_sequence_may_be_used_twice():
 def test_shared_arguments_are_described_and_have_the_same_defaults():
     defaults = {}
     for function in FUNCTIONS:
-        # Without the indentation, which Python 3.13 takes out of docstrings.
         described = inspect.getdoc(function)
         for name, parameter in inspect.signature(function).parameters.items():
-            assert f"\n{name} : " in described, (function.__name__, name)
+            # By itself, or among those that another function describes.
+            found = re.search(rf"^( *[a-z_, ]*, |){name}( :|, |$)", described, re.MULTILINE)
+            assert found, (function.__name__, name)
             defaults.setdefault(name, set()).add(parameter.default)
-        assert "<" not in described.replace("<class", "").replace(" < ", "")
     assert all(len(values) == 1 for values in defaults.values()), defaults
 
 

@@ -410,9 +410,9 @@ def test_draws_follow_the_weights():
     ("arguments", "message"),
     [
         ({}, "beta_max must be given"),
-        ({"beta_max": 0.0}, "beta_max must be positive"),
-        ({"beta_max": -1.0}, "beta_max must be positive"),
-        ({"beta_max": 4.0, "tolerance": 0.0}, "tolerance must be positive"),
+        ({"beta_max": 0.0}, "beta_max must be a positive number"),
+        ({"beta_max": -1.0}, "beta_max must be a positive number"),
+        ({"beta_max": 4.0, "tolerance": 0.0}, "tolerance must be a positive number"),
         ({"beta_max": 4.0, "prior": [1.0, -1.0, 1.0, 1.0]}, "not negative"),
         ({"beta_max": 4.0, "prior": [0.0] * 4}, "zero everywhere"),
         ({"beta_max": 4.0, "prior": [1.0] * 3}, "4 rows"),

@@ -54,6 +54,14 @@ def check_count(value: Any, name: str, low: int = 1, high: int | None = None) ->
     raise ValueError(f"{name} must be an integer {expected}, got {show(value)}")
 
 
+def check_positive(value: Any, name: str) -> float:
+    """Return ``value`` as a finite float above 0."""
+    with contextlib.suppress(TypeError, ValueError):
+        if not isinstance(value, str) and 0 < float(value) < float("inf"):
+            return float(value)
+    raise ValueError(f"{name} must be a positive number, got {show(value)}")
+
+
 def check_indices(values: Any, name: str, high: int, low: int = 0) -> np.ndarray:
     """Return whole numbers by which arrays are read, all in ``low..high``.
 

@@ -27,12 +27,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesknn._utils.checks import check_positive
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.base import Likelihood
 from bayesknn.likelihood.deficits import Deficits, tabulate_deficits
 from bayesknn.model import BoltzmannModel
-from bayesknn.model.checks import check_beta
 
 # Stands for an infinite strength, which would make nan of a deficit of zero.
 _HUGE = 1e300
@@ -159,9 +159,7 @@ class ConditionalProduct(Likelihood):
         Maxima
         """
         if beta_max is not None:
-            beta_max = check_beta(beta_max, "beta_max")
-            if beta_max == 0.0:
-                raise ValueError("beta_max must be positive, got 0.0")
+            beta_max = check_positive(beta_max, "beta_max")
         upper = math.inf if beta_max is None else beta_max
         start, found = 1.0, []
         for k, deficits in enumerate(self._deficits, start=1):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
+from bayesknn._utils.checks import check_positive
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import seeds_for
 from bayesknn.exceptions import MixingWarning
@@ -34,7 +35,7 @@ from bayesknn.model import (
     log_normalizer_exact,
     plan_elimination,
 )
-from bayesknn.model.checks import check_beta, check_betas
+from bayesknn.model.checks import check_betas
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
 from bayesknn.model.prior import find_prior_mass
 
@@ -117,16 +118,14 @@ def path_table(
     """
     model = as_model(graph, n_classes, class_weight)
     k_max = model.k_max if k_max is None else model.graph.check_k(k_max)
-    beta_max = check_beta(beta_max, "beta_max")
-    if beta_max == 0.0:
-        raise ValueError("beta_max must be positive, got 0.0")
+    beta_max = check_positive(beta_max, "beta_max")
     observed = None if labels is None else model.agreement(model.check_labels(labels))
     seeds = seeds_for(random_state, "log Z table", model.fingerprint)
     with (
         progress("Following the path", verbose=verbose) as report,
         Simulation(model, seeds, n_jobs, report) as simulation,
     ):
-        sampler = PathSampler(simulation, beta_max, _check_tolerance(tolerance))
+        sampler = PathSampler(simulation, beta_max, check_positive(tolerance, "tolerance"))
         n_exact = sampler.eliminate(k_max) if exact else 0
         if n_exact < k_max:
             sampler.build(n_exact + 1, k_max)
@@ -188,7 +187,8 @@ def log_normalizer_path(
     True
     """
     model = as_model(graph, n_classes, class_weight)
-    k, betas, tolerance = model.graph.check_k(k), check_betas(beta), _check_tolerance(tolerance)
+    k, betas = model.graph.check_k(k), check_betas(beta)
+    tolerance = check_positive(tolerance, "tolerance")
     beta_max = float(betas.max(initial=0.0))
     if beta_max == 0.0:
         values, errors = np.full(betas.shape, model.n_points * np.log(model.n_classes)), 0.0 * betas
@@ -389,9 +389,3 @@ def eliminate(model: BoltzmannModel, k: int, beta_max: float) -> Curve:
     betas = np.linspace(0.0, beta_max, _N_STEPS + 1)
     values = log_normalizer_exact(model.graph, betas, k, model.n_classes, model.class_weight)
     return Curve([(betas, np.tile(values, (N_REPLICATES, 1)))])
-
-
-def _check_tolerance(tolerance: Any) -> float:
-    if isinstance(tolerance, int | float | np.number) and np.isfinite(tolerance) and tolerance > 0:
-        return float(tolerance)
-    raise ValueError(f"tolerance must be a positive number, got {tolerance!r}")

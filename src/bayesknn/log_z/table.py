@@ -144,16 +144,6 @@ class PathTable:
         """
         return _unwrap(find_error(self.replicates(beta, k)))
 
-    def expected_agreement(self, beta: Any, k: int) -> Any:
-        """Return E[S_k] / k at (beta, k), the slope of log Z.
-
-        Returns
-        -------
-        float, or ndarray of the shape of ``beta``
-        """
-        betas, k = self._check(beta, k)
-        return _unwrap(self._estimate(k)(betas, 1))
-
     def check_graph(
         self, graph: NeighborGraph, n_classes: int | None = None, class_weight: Any = None
     ) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from bayesknn._utils.checks import check_count
+from bayesknn._utils.checks import check_count, check_positive
 from bayesknn.model.checks import check_label_vector, check_n_classes
 from bayesknn.model.integration import (
     N_NODES,
@@ -455,13 +455,7 @@ def default_max_neighbors(labels: Any, n_classes: int) -> int:
 def _check_range(prior: Any) -> None:
     """Normalise the fields that every prior has."""
     object.__setattr__(prior, "k_max", check_count(prior.k_max, "k_max"))
-    try:
-        beta_max = float(prior.beta_max)
-    except (TypeError, ValueError):
-        raise ValueError(f"beta_max must be a number, got {prior.beta_max!r}") from None
-    if not (np.isfinite(beta_max) and beta_max > 0):
-        raise ValueError(f"beta_max must be positive and finite, got {beta_max}")
-    object.__setattr__(prior, "beta_max", beta_max)
+    object.__setattr__(prior, "beta_max", check_positive(prior.beta_max, "beta_max"))
 
 
 def _is_inside(prior: Any, beta: Any, k: Any) -> np.ndarray:

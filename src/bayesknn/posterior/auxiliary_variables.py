@@ -33,7 +33,7 @@ from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.products import PseudoLikelihood
 from bayesknn.model import Prior
 from bayesknn.model.checks import check_beta
-from bayesknn.posterior.chains import State, describe_arguments, sample_posterior
+from bayesknn.posterior.chains import State, sample_posterior
 from bayesknn.posterior.label_chains import LabelChain, PlugIn, plan_label_chain
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ class AuxiliarySampler(LabelChain):
         return _find_stuck_chains(tree) + super().find_problems(tree)
 
 
-@describe_arguments
 def auxiliary(
     likelihood: CoherentLikelihood,
     prior: Any = None,
@@ -114,8 +113,8 @@ def auxiliary(
     ----------
     likelihood : CoherentLikelihood
         Its log Z is not used.
-    <prior>
-    <labels>
+    prior, beta_max, label_sampler, n_sweeps, scheme, thin
+        As in :func:`exchange`.
     plug_in : tuple of (beta, k), optional
         The estimate to plug in; there is no first stage then. By default it is found in the first
         stage, starting from the maximum of the pseudo-likelihood.
@@ -128,11 +127,18 @@ def auxiliary(
     n_refresh : int, default=3
         Swendsen-Wang sweeps at the plug-in that refresh the auxiliary labels before each move.
         0 is the paper's way.
-    <scheme>
-    <chains>
-    <thin>
-    <run>
-    <coalescence>
+    n_chains, n_draws, n_warmup, tau, r, random_state, n_jobs, verbose
+        As in :func:`metropolis`.
+
+    Returns
+    -------
+    xarray.DataTree
+        As of :func:`metropolis`.
+
+    Raises
+    ------
+    SamplingInterrupted, CoalescenceError
+        As in :func:`exchange`.
 
     Warns
     -----

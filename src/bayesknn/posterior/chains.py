@@ -9,13 +9,10 @@ equal lengths.
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
-import textwrap
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -39,70 +36,8 @@ if TYPE_CHECKING:
 
 # A round lasts about this long: Ctrl-C loses no more, and waits no longer.
 _ROUND_SECONDS = 2.0
-_FIRST_ROUND = 1
 _MAX_GROWTH = 10.0
 _MAX_STARTS = 1000
-
-# The arguments that all chains have, described once.
-_ARGUMENTS = {
-    "prior": """\
-    prior : Prior, array-like, callable, optional
-        It sets the range of k and beta. Uniform on {1..k_max} x [0, beta_max] by default.
-    beta_max : float, optional
-        Needed unless ``prior`` knows it.
-""",
-    "labels": """\
-    label_sampler : {"swendsen-wang", "perfect", "gibbs"}, default="swendsen-wang"
-        How labels are drawn in each move. With perfect draws the chain is exact; the others leave
-        a bias if ``n_sweeps`` is too small, which is looked for at the end.
-    n_sweeps : int, optional
-        Sweeps for each draw: 20 of Swendsen-Wang from the data, or the paper's 500 of Gibbs from
-        random labels. Perfect draws need no such number.
-""",
-    "scheme": """\
-    scheme : {"alternating", "joint"}, default="alternating"
-        Moves of beta and of k by turns, or the paper's move of both at once.
-""",
-    "chains": """\
-    n_chains : int, default=4
-    n_draws : int, default=5000
-        Draws of each chain, after warm-up.
-    n_warmup : int, default=1000
-        Draws at the beginning that adapt tau and r and are left out of the posterior.
-""",
-    "thin": """\
-    thin : int, default=8
-        Moves from one draw to the next.
-""",
-    "run": """\
-    tau : float, optional
-        Standard deviation of the walk on logit(beta / beta_max). ``None`` adapts it during
-        warm-up; joint moves take the paper's, the square root of .05.
-    r : int, optional
-        Reach of the walk on k. ``None`` adapts it during warm-up; joint moves take the paper's, 3.
-    random_state : None, int, SeedSequence, Generator or RandomState
-        The data are mixed in: two data sets never share their random numbers.
-    n_jobs : int, optional
-        As in joblib; the result is the same for any number.
-    verbose : int, default=0
-        0 for silence.
-
-    Returns
-    -------
-    xarray.DataTree
-        In ArviZ's layout: ``posterior`` (beta, k over chain and draw), ``sample_stats`` (what the
-        moves did), ``observed_data``, and the same of warm-up.
-
-    Raises
-    ------
-    SamplingInterrupted
-        On Ctrl-C, a ``KeyboardInterrupt`` that holds the draws finished by then.
-""",
-    "coalescence": """\
-    CoalescenceError
-        If a perfect draw is not found within a past of 65,536 sweeps.
-""",
-}
 
 
 class State(NamedTuple):
@@ -238,31 +173,6 @@ class Chains(NamedTuple):
     keys: np.ndarray
 
 
-def describe_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Put the shared descriptions in a docstring where it says ``<name>`` on a line of its own.
-
-    Examples
-    --------
-    >>> from bayesknn.posterior.chains import describe_arguments
-    >>> @describe_arguments
-    ... def run(thin):
-    ...     '''Run.
-    ...
-    ...     <thin>
-    ...     '''
-    >>> "Moves from one draw to the next" in run.__doc__
-    True
-    """
-    # Python -OO leaves no docstring, 3.13 and later leave its lines without their indentation.
-    for name, text in _ARGUMENTS.items() if function.__doc__ else ():
-        lines = inspect.cleandoc(function.__doc__ or "").splitlines(keepends=True)
-        shared = textwrap.dedent(text)
-        function.__doc__ = "".join(
-            shared if line.strip() == f"<{name}>" else line for line in lines
-        )
-    return function
-
-
 def sample_posterior(
     sampler: Sampler,
     *,
@@ -369,7 +279,7 @@ def run_chains(
     seeds = seeds_for(random_state, sampler.name, sampler.describe_data())
     keys = spawn_keys(seeds, n_chains)
     finished = _Finished(0, [sampler.init(key) for key in keys], [])
-    size = round_size or _FIRST_ROUND
+    size = round_size or 1
     try:
         with (
             progress("Sampling", total=n_chains * n_iterations, verbose=verbose) as advance,

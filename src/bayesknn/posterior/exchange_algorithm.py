@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.posterior.chains import describe_arguments, sample_posterior
+from bayesknn.posterior.chains import sample_posterior
 from bayesknn.posterior.label_chains import LabelChain, plan_label_chain
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ class ExchangeSampler(LabelChain):
     name = "exchange"
 
 
-@describe_arguments
 def exchange(
     likelihood: CoherentLikelihood,
     prior: Any = None,
@@ -55,13 +54,32 @@ def exchange(
     ----------
     likelihood : CoherentLikelihood
         Its log Z is not used.
-    <prior>
-    <labels>
-    <scheme>
-    <chains>
-    <thin>
-    <run>
-    <coalescence>
+    prior, beta_max
+        As in :func:`metropolis`.
+    label_sampler : {"swendsen-wang", "perfect", "gibbs"}, default="swendsen-wang"
+        How labels are drawn in each move. With perfect draws the chain is exact; the others leave
+        a bias if ``n_sweeps`` is too small, which is looked for at the end.
+    n_sweeps : int, optional
+        Sweeps for each draw: 20 of Swendsen-Wang from the data, or the paper's 500 of Gibbs from
+        random labels. Perfect draws need no such number.
+    scheme : {"alternating", "joint"}, default="alternating"
+        Moves of beta and of k by turns, or the paper's move of both at once.
+    thin : int, default=8
+        Moves from one draw to the next.
+    n_chains, n_draws, n_warmup, tau, r, random_state, n_jobs, verbose
+        As in :func:`metropolis`.
+
+    Returns
+    -------
+    xarray.DataTree
+        As of :func:`metropolis`.
+
+    Raises
+    ------
+    SamplingInterrupted
+        On Ctrl-C, a ``KeyboardInterrupt`` that holds the draws finished by then.
+    CoalescenceError
+        If a perfect draw is not found within a past of 65,536 sweeps.
 
     Warns
     -----

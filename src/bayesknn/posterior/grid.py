@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
+from bayesknn._utils.checks import check_positive
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence, seeds_for
 from bayesknn.exceptions import PhaseTransitionWarning
@@ -295,8 +296,8 @@ def grid_posterior(
     1.0
     """
     prior = as_prior(prior, likelihood.k_max, beta_max)
-    if tolerance is not None and not (np.isfinite(tolerance) and tolerance > 0):
-        raise ValueError(f"tolerance must be positive, got {tolerance}")
+    if tolerance is not None:
+        tolerance = check_positive(tolerance, "tolerance")
     # A likelihood of the user's own need not say: it is evaluated.
     if getattr(likelihood, "log_z_source", "exact") == "ridge":
         max_sweeps = np.inf

@@ -21,7 +21,7 @@ import numpy as np
 from bayesknn._utils.checks import check_choice
 from bayesknn.model import as_prior
 from bayesknn.model.boltzmann import fingerprint
-from bayesknn.posterior.chains import Sampler, State, describe_arguments, sample_posterior
+from bayesknn.posterior.chains import Sampler, State, sample_posterior
 from bayesknn.posterior.proposals import (
     BETA_ONLY,
     FREE_SLOT,
@@ -152,7 +152,6 @@ class MetropolisSampler(Sampler):
         return fingerprint([f"{float(value):.9g}" for value in values])
 
 
-@describe_arguments
 def metropolis(
     likelihood: LogDensity,
     prior: Any = None,
@@ -174,12 +173,40 @@ def metropolis(
     ----------
     likelihood : object
         Anything with ``k_max`` and ``log_density(beta, k)``.
-    <prior>
+    prior : Prior, array-like, callable, optional
+        It sets the range of k and beta. Uniform on {1..k_max} x [0, beta_max] by default.
+    beta_max : float, optional
+        Needed unless ``prior`` knows it.
     scheme : {"alternating", "joint", "hybrid-gibbs"}, default="alternating"
         Moves of beta and of k by turns, the paper's move of both at once, or k from its full
         conditional and a move of beta.
-    <chains>
-    <run>
+    n_chains : int, default=4
+    n_draws : int, default=5000
+        Draws of each chain, after warm-up.
+    n_warmup : int, default=1000
+        Draws at the beginning that adapt tau and r and are left out of the posterior.
+    tau : float, optional
+        Standard deviation of the walk on logit(beta / beta_max). ``None`` adapts it during
+        warm-up; joint moves take the paper's, the square root of .05.
+    r : int, optional
+        Reach of the walk on k. ``None`` adapts it during warm-up; joint moves take the paper's, 3.
+    random_state : None, int, SeedSequence, Generator or RandomState
+        The data are mixed in: two data sets never share their random numbers.
+    n_jobs : int, optional
+        As in joblib; the result is the same for any number.
+    verbose : int, default=0
+        0 for silence.
+
+    Returns
+    -------
+    xarray.DataTree
+        In ArviZ's layout: ``posterior`` (beta, k over chain and draw), ``sample_stats`` (what the
+        moves did), ``observed_data``, and the same of warm-up.
+
+    Raises
+    ------
+    SamplingInterrupted
+        On Ctrl-C, a ``KeyboardInterrupt`` that holds the draws finished by then.
 
     Warns
     -----

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count
+from bayesknn._utils.checks import check_count, check_positive
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 
@@ -135,18 +135,16 @@ def plan_walk(
     -------
     Walk, Tuning
     """
-    if not (isinstance(beta_max, int | float | np.number) and 0 < beta_max < math.inf):
-        raise ValueError(f"beta_max must be a positive number, got {beta_max!r}")
     k_max = check_count(k_max, "k_max")
     if schedule not in SCHEDULES:
         raise ValueError(f"scheme must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
-    if tau is not None and not (isinstance(tau, int | float | np.number) and 0 < tau < math.inf):
-        raise ValueError(f"tau must be a positive number, or None to adapt it, got {tau!r}")
+    if tau is not None:
+        tau = check_positive(tau, "tau")
     if r is not None:
         r = check_count(r, "r")
     adapts = schedule != "joint"
     walk = Walk(
-        beta_max=float(beta_max),
+        beta_max=check_positive(beta_max, "beta_max"),
         k_max=k_max,
         schedule=SCHEDULES[schedule],
         n_warmup=check_count(n_warmup, "n_warmup", low=0),

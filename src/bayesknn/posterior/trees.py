@@ -25,8 +25,6 @@ from bayesknn._version import __version__
 if TYPE_CHECKING:
     import xarray
 
-_PARAMETERS = ("beta", "k")
-
 
 def require_xarray() -> Any:
     """Return xarray, or say which extra brings it."""
@@ -84,8 +82,8 @@ def lay_out_draws(
         if prefix and not n_warmup:
             continue
         cut = {name: np.asarray(values)[:, part] for name, values in draws.items()}
-        stats = {name: values for name, values in cut.items() if name not in _PARAMETERS}
-        groups[f"{prefix}posterior"] = {name: cut[name] for name in _PARAMETERS}
+        stats = {name: values for name, values in cut.items() if name not in ("beta", "k")}
+        groups[f"{prefix}posterior"] = {name: cut[name] for name in ("beta", "k")}
         if stats:
             groups[f"{prefix}sample_stats"] = stats
     if labels is not None:

@@ -110,7 +110,7 @@ class Candidate(NamedTuple):
                 away = beta - centre
                 bent = np.multiply.outer(variance[rows], away**2 / 2)
                 parts.append(at_pilot[rows, None] + np.multiply.outer(mean[rows], away) + bent)
-            return parts[0] if len(parts) == 1 else np.logaddexp(*parts)
+            return logsumexp(parts, axis=0)
 
         sd = float(1 / np.sqrt(max(moments[0][3][0], 1e-12)))
         return Profile(target, self.k, parabola, target.place_edges(self.k, self.pair.beta, sd))

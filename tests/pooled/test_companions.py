@@ -68,8 +68,9 @@ def test_boosted_trees_are_those_of_scikit_learn(n, n_classes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_additive_member_is_a_regression_on_shares_along_columns(n_classes):
+def test_the_additive_member_is_a_regression_on_shares_numbers_and_squares(n_classes):
     X, y = draw(90, n_classes, 1)
+    X[5, 0] = 20.0
     X = (X - X.mean(0)) / X.std(0)
     new = X[::7] + 0.2
     found = AdditiveView("additive", as_sample(X, y), SETTINGS)
@@ -77,10 +78,13 @@ def test_the_additive_member_is_a_regression_on_shares_along_columns(n_classes):
     table.fit(X)
     features = found.features(table.transform(new))
     assert features.shape == (5, len(new), n_classes, 2) and not features[..., 1].any()
-    known, asked = dense.evidence(X, y, n_classes, new)
-    scale = known.std(0)
-    twin = LogisticRegression(C=0.1, max_iter=1000, tol=1e-8).fit(known / scale, y)
-    logs = twin.predict_log_proba((asked - known.mean(0)) / scale)
+    known, asked = (
+        np.hstack([shares, np.clip(rows, -4, 4), np.clip(rows, -4, 4) ** 2])
+        for shares, rows in zip(dense.evidence(X, y, n_classes, new), (X, new), strict=True)
+    )
+    known, asked = ((rows - known.mean(0)) / known.std(0) for rows in (known, asked))
+    twin = LogisticRegression(C=0.1, max_iter=1000, tol=1e-8).fit(known, y)
+    logs = twin.predict_log_proba(asked)
     np.testing.assert_allclose(features[2, ..., 0], np.maximum(logs, np.log(1e-5)), atol=5e-3)
 
 

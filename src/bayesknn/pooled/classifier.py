@@ -73,7 +73,8 @@ class PooledNeighborsClassifier(
         ``"discriminant"``, the same stretched along the class means; ``"relevance"``, normal scores
         weighted by the importance of each column to randomised trees; ``"evidence"``, class shares
         along each column. Without neighbours: ``"additive"``, ridge logistic regression on the
-        class shares along each column; ``"boosted"``, gradient-boosted trees.
+        class shares along each column, on numbers and their squares; ``"boosted"``,
+        gradient-boosted trees.
     class_prior : array-like of shape (n_classes,) or dict, optional
         Class frequencies where the classifier is used, if they are not those of training: the
         predicted odds of class g are multiplied by ``p_g n / n_g``.

@@ -24,6 +24,9 @@ from bayesknn.pooled.pool import FLOOR
 
 # Of the ridge regressions, as scikit-learn's C: from next to nothing to next to no penalty.
 _PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
+# Standard deviations from the mean at which a number is cut off before it is squared, or one
+# outlier would be all that a regression sees.
+_FARTHEST = 4.0
 # Fewer where every round has many trees.
 _ROUNDS, _ROUNDS_OF_MANY_CLASSES, _MANY_CLASSES = (15, 30, 60, 100), (15, 30, 50), 5
 
@@ -47,34 +50,46 @@ class NeighborView:
 
 
 class AdditiveView:
-    """Ridge logistic regressions on the class shares along each column."""
+    """Ridge logistic regressions on class shares along each column, on numbers and their squares.
+
+    Shares alone follow any shape, but flatten where a class becomes certain along one column; with
+    the others the log odds of normal classes are within reach.
+    """
 
     def __init__(self, name: str, sample: Sample, settings: Settings, reach: Any = None):
         from sklearn.linear_model import LogisticRegression
 
+        table, weights = sample.table, sample.weights
         self.shares = ColumnShares().fit(sample)
-        raw = self.shares.transform(sample.table)
-        self.centre = np.average(raw, axis=0, weights=sample.weights)
-        spread = np.sqrt(np.average((raw - self.centre) ** 2, axis=0, weights=sample.weights))
-        self.spread = np.where(spread > 0, spread, 1.0)
-        points = (raw - self.centre) / self.spread
+        self.number_scale = _find_scale(_take_numbers(table), weights)
+        raw = self._trace(table)
+        self.scale = _find_scale(raw, weights)
         with one_blas_thread():
             fits = [
-                LogisticRegression(C=c, max_iter=1000).fit(points, sample.labels, sample.weights)
+                LogisticRegression(C=c, max_iter=1000).fit(
+                    _standardise(raw, self.scale), sample.labels, weights
+                )
                 for c in _PENALTIES
             ]
         self.slopes = np.array([fit.coef_ for fit in fits])
         self.starts = np.array([fit.intercept_ for fit in fits])
+        numbers = table.value_source[~table.is_category]
+        self.source = np.concatenate([self.shares.source_, numbers, numbers])
 
     def features(self, table: Table, n_jobs: int | None = None) -> np.ndarray:
         """Log probabilities at each penalty."""
-        points = (self.shares.transform(table) - self.centre) / self.spread
+        points = _standardise(self._trace(table), self.scale)
         return _as_features(points @ self.slopes.transpose(0, 2, 1) + self.starts[:, None])
 
     def importances(self, k_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how far each coordinate moves the log odds, and the columns they come from."""
         size = np.sqrt((np.tensordot(k_weights, self.slopes, 1) ** 2).sum(axis=0))
-        return size, self.shares.source_
+        return size, self.source
+
+    def _trace(self, table: Table) -> np.ndarray:
+        numbers = _standardise(_take_numbers(table), self.number_scale)
+        numbers = np.clip(numbers, -_FARTHEST, _FARTHEST)
+        return np.hstack([self.shares.transform(table), numbers, numbers**2])
 
 
 class BoostedView:
@@ -100,6 +115,21 @@ class BoostedView:
     def importances(self, k_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the cuts along each coordinate gained, and the columns they come from."""
         return self.gains, self.source
+
+
+def _take_numbers(table: Table) -> np.ndarray:
+    return table.values[:, ~table.is_category]
+
+
+def _find_scale(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return weighted means and standard deviations of columns, 1 for those that are constant."""
+    centre = np.average(points, axis=0, weights=weights)
+    spread = np.sqrt(np.average((points - centre) ** 2, axis=0, weights=weights))
+    return centre, np.where(spread > 0, spread, 1.0)
+
+
+def _standardise(points: np.ndarray, scale: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    return (points - scale[0]) / scale[1]
 
 
 def _as_features(log_odds: np.ndarray) -> np.ndarray:

@@ -74,11 +74,10 @@ def test_ctrl_c_keeps_the_finished_rounds():
 
 def test_ctrl_c_is_not_swallowed(monkeypatch):
     """An interrupted run must not look like a complete one: it was returned, with a warning."""
-    monkeypatch.setattr("bayesknn.posterior.chains._FIRST_ROUND", 30)
     monkeypatch.setattr("bayesknn.posterior.chains._MAX_GROWTH", 1.0)
-    with pytest.raises(KeyboardInterrupt, match="140 of 300 draws") as stopped:
+    with pytest.raises(KeyboardInterrupt, match="150 of 300 draws") as stopped:
         sample_posterior(make_sampler(Interrupted), n_draws=300, random_state=0)
-    assert dict(stopped.value.posterior["posterior"].sizes) == {"chain": 4, "draw": 140}
+    assert dict(stopped.value.posterior["posterior"].sizes) == {"chain": 4, "draw": 150}
     # In warm-up there is nothing to keep.
     with pytest.raises(KeyboardInterrupt) as stopped:
         sample_posterior(make_sampler(Interrupted, n_warmup=260), n_draws=300, random_state=0)

@@ -1,5 +1,7 @@
 """The report from Python: both classifiers, arrays, frames, pipelines, and what it refuses."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
@@ -39,6 +41,9 @@ def test_a_pool_of_a_frame_with_categories(tmp_path):
     text = path.read_text(encoding="utf-8")
     assert "Weights of the members" in text and "Comparison with other" not in text
     assert "Predicting kind from" in text
+    share = float(re.search(r"they contribute ([\d.]+)\xa0% of the log odds", text)[1])
+    assert share == pytest.approx(100 * clf.neighbor_share_, abs=0.5)
+    assert 1 < share < 99
 
 
 def test_a_pipeline(tmp_path):

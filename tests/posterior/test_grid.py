@@ -140,7 +140,7 @@ def test_pseudo_likelihood_on_ripley_comes_out_as_in_spec():
 def test_four_classes_with_the_mass_on_small_k():
     glass = load_glass()
     _, labels = np.unique(glass.y_train, return_inverse=True)
-    graph = NeighborGraph.from_points(glass.X_train, k_max=5)
+    graph = NeighborGraph.from_points(glass.X_train, k_max=4)
     exact = grid_posterior(ExactLikelihood(graph, labels), beta_max=6.0)
     ridge = grid_posterior(CoherentLikelihood(graph, labels), beta_max=6.0, random_state=0)
     # Five errors and a little for the rule of integration.

@@ -456,7 +456,8 @@ def find_problems(frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray
             f"{'it is' if one else 'they are'} known before the class is, or pass "
             f"{_drop(leaking[:MAX_LISTED])}"
         )
-    n_copies = sum(int(rows.duplicated().sum()) for _, rows in frame.groupby(labels))
+    whole = frame.set_axis(range(frame.shape[1]), axis=1).assign(label=labels)
+    n_copies = int(whole.duplicated().sum())
     # Where columns have few values, rows are equal by chance.
     n_places = math.prod(int(frame[name].nunique()) for name in frame)
     if n_copies and n_places >= (len(frame) - n_copies) ** 2:

@@ -51,9 +51,11 @@ print(json.dumps([*times, peak / 2**20]))
 # machine: 7.8 and 2.2; 22.5 and 0.7. Of 100,000 rows half of the time is the search for each in
 # five metrics.
 _SIZES = ((10_000, 10, 2.5), (100_000, 25, 2))
-# Rows on which lists are shortened, and what that may cost. Found: 0.005 and 0.0015 on the two
-# quadratic laws, which is too much; 0.0004 and a gain on the others.
+# Rows on which lists are shortened, and what that may cost. Found: 0.0005 and less. Where the log
+# odds are a smooth sum of products, which no other member can follow, it is 0.004 to 0.005, and
+# lists that long take two and a half times as long: the price is told, and not paid.
 _SHORTENED, _MOST_LOSS = 5_000, 0.001
+_NOT_BOUNDED = "products, 6 columns"
 
 
 def run(report: Report) -> None:
@@ -67,7 +69,8 @@ def run(report: Report) -> None:
             _find_loss(X, y, p, PooledNeighborsClassifier(max_neighbors=k, random_state=0))
             for k in (None, _SHORTENED // 2)
         ]
-        report.line(name, losses[0] - losses[1], "nats", at_most=_MOST_LOSS)
+        bound = {} if name == _NOT_BOUNDED else {"at_most": _MOST_LOSS}
+        report.line(name, losses[0] - losses[1], "nats", **bound)
     for n, most_fit, most_predict in _SIZES:
         report.section(f"The pool, n = {n:,}, p = 10")
         command = [sys.executable, "-c", _FIT, str(n)]
@@ -96,4 +99,5 @@ _LAWS = {
     "quadratic, 5 columns": (5, lambda X: expit(0.3 * (X**2).sum(axis=1) - 2)),
     "linear, 10 columns": (10, lambda X: expit(2 * X.mean(axis=1) * np.sqrt(10))),
     "board, 2 columns": (2, lambda X: np.where(np.floor(2 * X).sum(axis=1) % 2 == 0, 0.9, 0.1)),
+    _NOT_BOUNDED: (6, lambda X: expit(1.5 * (X[:, ::2] * X[:, 1::2]).sum(axis=1))),
 }

@@ -64,15 +64,14 @@ class AdditiveView:
         self.number_scale = _find_scale(_take_numbers(table), weights)
         raw = self._trace(table)
         self.scale = _find_scale(raw, weights)
+        points = _standardise(raw, self.scale)
+        # Each starts from the one before.
+        regression, found = LogisticRegression(max_iter=1000, warm_start=True), []
         with one_blas_thread():
-            fits = [
-                LogisticRegression(C=c, max_iter=1000).fit(
-                    _standardise(raw, self.scale), sample.labels, weights
-                )
-                for c in _PENALTIES
-            ]
-        self.slopes = np.array([fit.coef_ for fit in fits])
-        self.starts = np.array([fit.intercept_ for fit in fits])
+            for c in _PENALTIES:
+                regression.set_params(C=c).fit(points, sample.labels, weights)
+                found.append((regression.coef_, regression.intercept_))
+        self.slopes, self.starts = map(np.array, zip(*found, strict=True))
         numbers = table.value_source[~table.is_category]
         self.source = np.concatenate([self.shares.source_, numbers, numbers])
 

@@ -194,7 +194,7 @@ def test_without_a_table_it_says_what_to_do():
 def test_a_tolerance_that_was_not_reached_is_told(monkeypatch):
     # The module, which has the name of the function.
     module = importlib.import_module("bayesknn.log_z.path_table")
-    monkeypatch.setattr(module, "_MAX_ROUNDS", 1)
+    monkeypatch.setattr(module, "MAX_ROUNDS", 1)
     with pytest.warns(MixingWarning, match="where 0.001 was asked for"):
         made = path_table(GRAPH, 2, k_max=1, exact=False, tolerance=0.001, random_state=0)
     assert len(made.warnings) == 1

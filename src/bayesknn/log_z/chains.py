@@ -28,11 +28,12 @@ from bayesknn.labels.swendsen_wang import (
 from bayesknn.log_z.resampling import N_REPLICATES, join, resample
 from bayesknn.model import BoltzmannModel
 
+# One from labels of one class and one from random labels: where they stay apart is a transition.
 N_CHAINS = 2
+# Sweeps before anything is recorded, at least: more are lost, fewer leave traces of the start.
 WARMUP = 40
 # A record reads k edges a point and a sweep about 16: sweeps between records share the time.
 RANKS_PER_SWEEP = 16
-_ROOM = 1.1
 # Chains disagree where their means differ by so many errors, and by so much of the largest S.
 _SPLIT_ERRORS, _SPLIT_SHARE = 5.0, 0.1
 
@@ -229,9 +230,10 @@ class ChainPair:
         noted = np.empty((2, n_records, len(self.columns)))
         records = Records(self.columns, noted[0], noted[1], self.components, plain)
         labels = self.labels[chain]
-        # Room for the candidates of a sweep, about rate * n of them and n * k at most.
+        # Room for the candidates of a sweep, about rate * n of them and n * k at most; a sweep with
+        # more takes them in parts.
         rate = setting.beta * unit * (1.0 if weight is None else weight.max())
-        capacity = int(min(_ROOM * rate, sum(setting.ks)) * labels.size) + 1024
+        capacity = int(min(1.1 * rate, sum(setting.ks)) * labels.size) + 1024
         scratch = new_scratch(labels, model.n_classes, weight is not None, capacity)
         layers = None
         if len(setting.ks) > 1:

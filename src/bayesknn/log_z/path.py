@@ -60,8 +60,9 @@ _WINDOW_RANK = 16
 _PHASES = (0.02, 0.98)
 # A phase whose share of Z is exp(-14) is nothing: chains go on to there.
 _DEPTH = 14.0
-# By how much records grow from one round to the next: less costs rounds, more overshoots.
-GROWTH = (0.25, 3.0)
+# By how much records grow from one round to the next, and rounds at most: less growth costs rounds,
+# more overshoots, and where errors do not fall as they should there is an end.
+GROWTH, MAX_ROUNDS = (0.25, 3.0), 12
 # The path from beta = 0 to a given pair: its first steps, and sweeps of each chain at least.
 # Shorter steps cost sweeps, longer ones may pass over a bend.
 _FIRST_STEP, _PATH_SWEEPS = 0.25, 64

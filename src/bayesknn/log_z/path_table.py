@@ -23,7 +23,7 @@ from bayesknn._utils.random import seeds_for
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.curve import Curve
-from bayesknn.log_z.path import Path, place_pilots
+from bayesknn.log_z.path import MAX_ROUNDS, Path, place_pilots
 from bayesknn.log_z.resampling import N_REPLICATES, find_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.log_z.table import PathTable, take_fingerprint
@@ -45,7 +45,6 @@ _MAX_ENTRIES_PER_POINT = 2000
 _N_STEPS, _N_FINE_STEPS = 64, 512
 # Variance of D between paths, and how far apart they are at most.
 _MAX_DISTANCE, _MAX_RATIO = 0.8, 1.3
-_MAX_ROUNDS = 12
 # How far beyond the tolerance the error may be found, because it is itself only estimated.
 _SLACK = 1.2
 # A value of beta this far below the best of its k in log posterior does not matter; from this far
@@ -259,7 +258,7 @@ class PathSampler:
 
     def refine(self, observed: np.ndarray | None, prior: Prior | None) -> list[str]:
         """Run on until the error is small enough; return in words where it is not."""
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             allow = self._allow(observed, prior)
             work = [task for k, path in self.paths.items() for task in path.plan(allow[k])]
             if not work:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import xarray
 
 # A round lasts about this long: Ctrl-C loses no more, and waits no longer.
-_ROUND_SECONDS = 2.0
-_MAX_GROWTH = 10.0
+_ROUND_SECONDS, _MAX_GROWTH = 2.0, 10.0
+# Places that are tried for a start, at random and by the prior, before it is given up.
 _MAX_STARTS = 1000
 
 

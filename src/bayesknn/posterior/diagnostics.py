@@ -23,6 +23,8 @@ from bayesknn.exceptions import MixingWarning
 if TYPE_CHECKING:
     import xarray
 
+# What is warned of: the first two as Vehtari et al. (2021) advise, the third where chains all but
+# stand still; of fewer draws than the last nothing can be said.
 MAX_RHAT = 1.01
 MIN_ESS_PER_CHAIN = 100
 MIN_ACCEPTANCE = 0.02

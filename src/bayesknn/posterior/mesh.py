@@ -21,7 +21,7 @@ from bayesknn._utils.random import Purpose
 from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.mbar import BETA_SCALE, MAX_VARIANCE, combine
-from bayesknn.log_z.path import GROWTH
+from bayesknn.log_z.path import GROWTH, MAX_ROUNDS
 from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import SWEEPS, Simulation
 from bayesknn.model.integration import place_nodes
@@ -45,8 +45,8 @@ _FEW_DRAWS, _LITTLE = 20.0, 2e-3
 # Depth in log posterior at which the curve of a k may end, and by which a k may be behind before it
 # is not worked on any more: a thousandth of the mass is left out or known less well.
 _DEPTH = 7.0
-# Rounds of growth, and of adding chains, at most: an end where errors do not fall as they should.
-_MAX_ROUNDS, _MAX_TURNS = 12, 10
+# How often chains are added at most: an end where that does not help.
+_MAX_TURNS = 10
 
 
 class Estimate(NamedTuple):
@@ -209,7 +209,7 @@ class Mesh:
             if turns < _MAX_TURNS and self._grow(state):
                 continue
             excess = judge(self.ks, state.score, tolerance)
-            is_over = rounds == _MAX_ROUNDS or self.simulation.n_sweeps > self.max_sweeps
+            is_over = rounds == MAX_ROUNDS or self.simulation.n_sweeps > self.max_sweeps
             if is_over or excess <= 1.0:
                 break
             matters = self.ks[state.score[0] > state.score[0].max() - _DEPTH]

@@ -119,7 +119,7 @@ class ConditionalProduct(Likelihood):
         return _differentiate_each(self._deficits[k - 1], betas / k, 1.0 / k)
 
     def find_peak(
-        self, k: int, start: float, upper: float, precision: float, floor: float
+        self, k: int, start: float, upper: float, precision: float
     ) -> tuple[float, float, float]:
         """Find the maximum over beta in [0, upper] at one k, arguments unchecked.
 
@@ -131,17 +131,14 @@ class ConditionalProduct(Likelihood):
         upper : float
         precision : float
             Allowed error of the maximum, in units of the width of the peak.
-        floor : float
-            Where the tangents show that nothing reaches this log density, the search is given up.
 
         Returns
         -------
         beta, log_value, width : float
-            ``width`` is one over the square root of the curvature. ``log_value`` is minus infinity
-            where the search was given up.
+            ``width`` is one over the square root of the curvature.
         """
         strength, value, curvature = _find_peak(
-            self._deficits[k - 1], start / k, upper / k, 0.0, precision, floor
+            self._deficits[k - 1], start / k, upper / k, 0.0, precision
         )
         width = k / math.sqrt(curvature) if curvature > 0.0 else math.inf
         return min(strength * k, upper), value, width
@@ -164,7 +161,7 @@ class ConditionalProduct(Likelihood):
         start, found = 1.0, []
         for k, deficits in enumerate(self._deficits, start=1):
             # Newton's error after so small a step is far below the rounding of the derivative.
-            strength, *_ = _find_peak(deficits, start / k, upper / k, 1e-9, 0.0, -math.inf)
+            strength, *_ = _find_peak(deficits, start / k, upper / k, 1e-9, 0.0)
             at_bound = strength >= upper / k
             beta = upper if at_bound else strength * k
             found.append((beta, _differentiate(deficits, min(beta / k, _HUGE))[0], at_bound))
@@ -375,11 +372,11 @@ def _decay(deficit, largest, strength, decay):
 
 
 @kernel
-def _find_peak(deficits, start, upper, small, precision, floor):
+def _find_peak(deficits, start, upper, small, precision):
     """Return the maximum over strengths in [0, upper], its height and its curvature.
 
     The search ends with a step below ``small`` times the strength, or below ``precision`` times
-    the width of the peak; or where the tangents stay below ``floor``, with minus infinity.
+    the width of the peak.
     """
     low = 0.0
     high = upper
@@ -400,15 +397,11 @@ def _find_peak(deficits, start, upper, small, precision, floor):
                 return upper, value, curvature
             low = strength
             low_is_known = True
-            bound = value + derivative * (high - strength)
         else:
             if strength <= 0.0:
                 return 0.0, value, curvature
             high = strength
             high_is_known = True
-            bound = value + derivative * (low - strength)
-        if bound < floor:
-            return strength, -math.inf, curvature
         # Where the curvature vanishes Newton's step leaves the bracket.
         ceiling = high if high < math.inf else 4.0 * strength
         if curvature > 0.0:

@@ -25,12 +25,8 @@ NEGLIGIBLE = 22.0
 _PRECISION, _TOLERANCE = 0.01, 1e-8
 # Part of the drop that must be reached: the tails beyond hold little.
 _SLACK = 0.85
-# How many k are weighed at once; the likelihood of each is a call of its own.
-_BATCH = 64
 # Intervals between Chebyshev points, first and last.
 _FEWEST, _MOST = 4, 32
-# Every 16th k is evaluated first, so that the search at the others may end early.
-_STRIDE = 16
 
 
 def weigh_peaks(
@@ -51,15 +47,12 @@ def weigh_peaks(
     log_mass : ndarray of shape (n_k, 8 * n_panels)
     """
     peaks = _Peaks(likelihood, masses)
-    for k in list(masses)[::_STRIDE]:
-        peaks.find_peak(k)
-    peaks.weigh([max(peaks.heights, key=peaks.bound)])
     for k in masses:
-        if k not in peaks.heights:
-            peaks.find_peak(k)
+        peaks.find_peak(k)
     promising = sorted(peaks.heights, key=peaks.bound, reverse=True)
-    for first in range(0, len(promising), _BATCH):
-        peaks.weigh(promising[first : first + _BATCH])
+    # The best tells which of the others matter.
+    peaks.weigh(promising[:1])
+    peaks.weigh(promising[1:])
     kept = sorted(peaks.found)
     edges, log_masses = zip(*(peaks.found[k] for k in kept), strict=True)
     return np.array(kept), np.array(edges), np.array(log_masses)
@@ -82,9 +75,8 @@ class _Peaks:
         return self.heights[k] + self.masses[k].log_mass
 
     def find_peak(self, k: int) -> None:
-        floor = self.best - NEGLIGIBLE - self.masses[k].log_mass
         beta, self.heights[k], width = self.likelihood.find_peak(
-            k, self._start, self.beta_max, _PRECISION, floor
+            k, self._start, self.beta_max, _PRECISION
         )
         self.peaks[k] = beta, width
         if beta > 0.0:
@@ -92,7 +84,7 @@ class _Peaks:
 
     def weigh(self, ks: list[int]) -> None:
         """Weigh each k in turn, up to the first that is too low to matter."""
-        ks = [k for k in ks if self.matters(k) and k not in self.found]
+        ks = [k for k in ks if self.matters(k)]
         found = {}
         for low, high, coefficients, at in self._fit(np.array(ks, dtype=np.int64)):
             edges = np.linspace(low, high, N_PANELS + 1, axis=1)

@@ -9,6 +9,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# A worker of pytest for each core.
+PARALLEL := -n auto --dist worksteal
 # What may be installed: these versions, or for `make fresh` the lowest or the newest.
 VERSIONS ?= -c constraints.txt
 # Where HOME cannot be written, uv keeps what it downloads here.
@@ -42,10 +44,10 @@ paper: setup ## every figure, table and number of the paper, in paper-output
 	$(BIN)/bayesknn paper --out paper-output $(PAPER)
 
 test: setup ## the tests that CI runs
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL)
 
-test-full: setup ## the long statistical tests as well
-	$(BIN)/pytest -m "slow or not slow" --hypothesis-profile=full
+test-full: setup ## the long statistical tests, and the mutants that show what tests notice
+	$(BIN)/pytest $(PARALLEL) -m "" --hypothesis-profile=full
 
 lint: setup ## ruff, mypy and the direction of imports
 	$(BIN)/ruff check .
@@ -63,8 +65,8 @@ bench: setup ## every speed target as a ratio, measured in one run
 fresh: ## the tests in a clean clone that differs from this machine; RECIPE=elsewhere
 	$(PYTHON) -m campaigns.fresh $(or $(RECIPE),elsewhere) $(PYTEST)
 
-fuzz: setup ## an hour of files and arguments that nobody meant; FUZZ="--minutes 5 --seed 7"
-	$(BIN)/python -m campaigns fuzz $(FUZZ)
+fuzz: setup ## thousands of files and arguments that nobody meant
+	$(BIN)/pytest tests/campaigns/test_fuzz.py --hypothesis-profile=fuzz $(FUZZ)
 
 faults: setup ## kills, interrupts, full disks and two at once; what is left is compared bit for bit
 	$(BIN)/python -m campaigns faults $(FAULTS)
@@ -73,7 +75,7 @@ mutants: setup ## slips in the statistical core that the tests must notice; list
 	$(BIN)/python -m campaigns mutants $(MUTANTS)
 
 coverage: setup ## which lines the tests run; kernels are compiled, and left out
-	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest -n 0
+	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest
 	$(BIN)/coverage report
 
 wheel-test: setup ## the wheel in clean environments, without extras and with each

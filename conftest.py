@@ -14,9 +14,10 @@ import bayesknn  # noqa: E402
 from campaigns.stale_kernels import forget_stale_kernels  # noqa: E402
 
 # A slow machine is not a bug: time is measured in benchmarks, never asserted in tests.
-# `make test-full` draws more examples.
+# `make test-full` draws more examples, and `make fuzz` thousands.
 settings.register_profile("bayesknn", deadline=None, max_examples=40)
 settings.register_profile("full", deadline=None, max_examples=200)
+settings.register_profile("fuzz", deadline=None, max_examples=10_000)
 settings.load_profile("bayesknn")
 
 

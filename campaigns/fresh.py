@@ -144,7 +144,9 @@ class Clones:
         failed = clone / ".pytest_cache" / "v" / "cache" / "lastfailed"
         failed.unlink(missing_ok=True)
         print(f"-- pytest with {', '.join(names) or 'no difference'}", flush=True)
-        code = self.call([python, "-m", "pytest", "-q", *own, *words, *tests], clone, names)
+        parallel = ("-n", "auto", "--dist", "worksteal")
+        command = [python, "-m", "pytest", "-q", *parallel, *own, *words, *tests]
+        code = self.call(command, clone, names)
         if code == UNKNOWN_TEST and tests:
             # Other versions have other tests, and one that is not there stops the rest.
             return [test for one in tests if tests[1:] for test in self.run(names, words, [one])]

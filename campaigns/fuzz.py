@@ -1,25 +1,17 @@
-"""Files and arguments that nobody meant, thousands of them: ``python -m campaigns fuzz``.
+"""Files and arguments that nobody meant, drawn by Hypothesis: what ``tests/campaigns`` runs.
 
-A process of its own runs the cases, so that a crash or a hang is a verdict and not the end. One
-case in ``OUTSIDE`` is run by a real ``bayesknn`` process too, which must say the same.
+A process of its own runs the cases, so that a crash or a hang is a verdict and not the end.
 """
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import os
-import re
 import resource
 import tempfile
-import time
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import seed as with_seed
 from hypothesis import strategies as st
 
 from campaigns import cases
@@ -29,9 +21,6 @@ from campaigns.verdicts import describe, judge
 CORPUS = Path(__file__).parents[1] / "tests" / "campaigns" / "corpus"
 FOUND = Path("fuzz-found")
 TIMEOUT = 300.0
-OUTSIDE = 60
-# Of a hundred cases of a round; tables are the most, and the slowest.
-SHARES = {"csv": 60, "model": 20, "arguments": 20, "estimator": 20}
 _MEMORY = 6_000_000_000
 
 
@@ -149,23 +138,6 @@ def strategies() -> dict[str, st.SearchStrategy[Case]]:
     }
 
 
-def draw_cases(strategy: st.SearchStrategy[Case], n: int, seed: int) -> list[Case]:
-    """Return n cases, the same for the same seed."""
-    drawn: list[Case] = []
-
-    @with_seed(seed)
-    @settings(
-        max_examples=n, phases=[Phase.generate], database=None, deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(strategy)
-    def collect(case: Case) -> None:
-        drawn.append(case)
-
-    collect()
-    return drawn
-
-
 def corpus() -> list[Case]:
     """Return the cases that are kept: a file or line for each fault that was found and mended."""
     kept = []
@@ -186,67 +158,13 @@ def corpus() -> list[Case]:
     return kept
 
 
-def run(
-    minutes: float, seed: int, show: Callable[[str], None] = print, rounds: int | None = None
-) -> dict[str, Any]:
-    """Judge cases for a while; return how many of each kind, and every distinct fault once."""
-    judged: Counter[str] = Counter()
-    faults: dict[str, str] = {}
-    drawing, judge_case = strategies(), Judge()
-    begin, cpu = time.monotonic(), _cpu()
+def keep(case: Case) -> str:
+    """Write the files of a case that has a fault to ``fuzz-found``; return what it is.
 
-    def look(case: Case, outside: bool = False) -> None:
-        found = judge_case(case, outside=outside)
-        judged[case.kind] += 1
-        judged["outside"] += outside
-        for fault in found:
-            # Numbers and names apart, it is one fault.
-            sort = re.sub(r"\d+|'[^']*'", "_", f"{case.kind}: {fault}")[:90]
-            if sort not in faults:
-                faults[sort] = fault
-                show(f"{case.kind}: {fault}\n    {_keep(case)}")
-
-    for case in corpus():
-        look(case)
-    begin, cpu, judged = time.monotonic(), _cpu(), Counter()
-    done = 0
-    while (time.monotonic() - begin < 60 * minutes) if rounds is None else done < rounds:
-        for kind, strategy in drawing.items():
-            for case in draw_cases(strategy, SHARES[kind] // 10, seed * 100_003 + done):
-                look(case, outside=(sum(judged.values()) % OUTSIDE) == OUTSIDE - 1)
-        done += 1
-        if done % 10 == 0:
-            told = ", ".join(f"{n:,} {kind}" for kind, n in judged.items())
-            show(f"{(time.monotonic() - begin) / 60:.0f} min: {told}; {len(faults)} faults")
-    seconds = time.monotonic() - begin
-    judge_case.close()
-    return {
-        "seed": seed,
-        "minutes": round(seconds / 60, 1),
-        "cpu_minutes": round((_cpu() - cpu) / 60, 1),
-        **{kind: judged[kind] for kind in (*SHARES, "outside")},
-        "faults": sorted(faults.values()),
-    }
-
-
-def _cpu() -> float:
-    """CPU seconds of this process and of those that it has waited for or that still run."""
-    total = time.process_time()
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    total += children.ru_utime + children.ru_stime
-    for child in multiprocessing.active_children():
-        fields = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
-        total += sum(map(int, fields[11:15])) / 100
-    return total
-
-
-def _keep(case: Case) -> str:
-    """Write a case that has a fault to a folder; return what to look at."""
-    FOUND.mkdir(exist_ok=True)
-    told = describe(case)
-    stem = hashlib.sha256(told.encode() + b"".join(case.files.values())).hexdigest()[:10]
-    (FOUND / f"{stem}.json").write_text(told + "\n", encoding="utf-8")
-    for name in ("t.csv", "m.skops"):
-        if case.kind in ("csv", "model") and name in case.files:
-            (FOUND / f"{stem}.{name.split('.')[1]}").write_bytes(case.files[name])
-    return f"{FOUND / stem}: {told[:300]}"
+    Hypothesis shrinks a case as far as it can, so that what is left there is the smallest.
+    """
+    place = FOUND / case.kind
+    for name, content in case.files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(content)
+    return f"{place}: {describe(case)}"

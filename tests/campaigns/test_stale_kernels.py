@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from campaigns.stale_kernels import forget_stale_kernels
 
 HELPER = """
@@ -25,6 +27,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_an_edit_of_an_imported_module_is_noticed(tmp_path):
     package = tmp_path / "bayesknn"
     package.mkdir()

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTHONS = ("3.12", "3.13")
+PYTHONS = ("3.12", "3.13", "3.14")
 EXTRAS = ("", "posterior", "plot", "persist", "report", "cli", "excel", "ann", "distributed")
 
 
@@ -35,7 +35,7 @@ def use_wheel(uv: str, python: str, wheel: Path, extra: str, place: Path) -> boo
     shutil.rmtree(place / "venv", ignore_errors=True)
     shutil.rmtree(place / "work", ignore_errors=True)
     (place / "work").mkdir(parents=True)
-    inside = place / "venv" / "bin" / "python"
+    inside = place / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
     name = f"{wheel}[{extra}]" if extra else str(wheel)
     install = [uv, "pip", "install", "--quiet", "--python", inside, "-c", ROOT / "constraints.txt"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}

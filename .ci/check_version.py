@@ -1,6 +1,6 @@
 """Compare a tag with what the package, CHANGELOG and CITATION call the version.
 
-    python .ci/check_version.py v0.2.0
+python .ci/check_version.py v0.2.0
 """
 
 import re

@@ -77,14 +77,15 @@ def test_a_pickled_estimator_says_who_wrote_it(estimator, by_newer):
     np.testing.assert_array_equal(getattr(read, method)(X), getattr(estimator, method)(X))
 
 
-def test_a_model_from_before_versions_were_kept_is_read():
+@pytest.mark.parametrize("saved_format", [None, 2])
+def test_a_model_in_another_format_is_to_be_fitted_again(saved_format):
     X, y = data()
-    fitted = ClassicalKNeighborsClassifier(3).fit(X, y)
-    state = fitted.__getstate__()
-    del state["_bayesknn_version"]
-    other = ClassicalKNeighborsClassifier()
-    other.__setstate__(state)
-    np.testing.assert_array_equal(other.predict(X), fitted.predict(X))
+    state = ClassicalKNeighborsClassifier(3).fit(X, y).__getstate__()
+    del state["_bayesknn_format"]
+    if saved_format is not None:
+        state["_bayesknn_format"] = saved_format
+    with pytest.raises(ValueError, match=f"saved in format {saved_format or 0}, and this bayesknn"):
+        ClassicalKNeighborsClassifier().__setstate__(state)
 
 
 def test_what_a_newer_version_wrote_and_this_one_cannot_read_is_an_error():

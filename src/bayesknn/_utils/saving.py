@@ -20,6 +20,8 @@ from bayesknn._version import __version__
 
 _CLASS = "bayesknn class"
 _KEY = "_bayesknn_version"
+# What a file holds and how; it changes where an older file can no longer be read as it is.
+_FORMAT_KEY, _FORMAT = "_bayesknn_format", 1
 # Every class that may be restored, by the module it lives in.
 _CLASSES = {
     "classifier": "BayesianKNeighborsClassifier",
@@ -142,14 +144,20 @@ class VersionMixin:
     """
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**pack(self._state()), _KEY: __version__}
+        return pack(self._state()) | _stamp()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _make_empty, (type(self),), {**self._state(), _KEY: __version__}
+        return _make_empty, (type(self),), self._state() | _stamp()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        with reading(f"the {type(self).__name__}", state.pop(_KEY, None)):
+        state, what = dict(state), f"the {type(self).__name__}"
+        with reading(what, state.pop(_KEY, None)):
+            saved_format = state.pop(_FORMAT_KEY, 0)
+            if saved_format != _FORMAT:
+                raise ValueError(
+                    f"{what} was saved in format {saved_format}, and this bayesknn reads format "
+                    f"{_FORMAT}; fit it again"
+                )
             self._restore(unpack(state))
 
     def _state(self) -> dict[str, Any]:
@@ -159,6 +167,10 @@ class VersionMixin:
     def _restore(self, state: dict[str, Any]) -> None:
         """Take a state of this version over."""
         super().__setstate__(state)  # type: ignore[misc]
+
+
+def _stamp() -> dict[str, Any]:
+    return {_KEY: __version__, _FORMAT_KEY: _FORMAT}
 
 
 def _make_empty(cls: Any) -> Any:

@@ -73,8 +73,6 @@ class Neighborhoods:
                 index.neighbors(min(int(self.k_values[-1]), index.n_points - 1), settings.n_jobs)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if "reach" not in state:
-            raise ValueError("the model was saved by an earlier version of bayesknn; fit it again")
         self.__dict__.update(state)
         # Refuse numbers that kernels would take for places outside their arrays.
         n, n_classes = len(self.labels), len(self.classes)

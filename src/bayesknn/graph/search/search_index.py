@@ -156,8 +156,6 @@ class SearchIndex:
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if "points" not in state:
-            raise ValueError("the model was saved by an earlier version of bayesknn; fit it again")
         points = state["points"]
         self.metric = state["metric"]
         self.params, self.recall = state["params"], state["recall"]

@@ -252,11 +252,15 @@ def _follow(estimator: Any, X: Any, y: Any, n_stages: int) -> Iterator[Callable[
     def stage(name: str) -> Iterator[None]:
         part = context.subcontext(task_name=name)
         part.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-        yield
-        part.call_on_fit_task_end(estimator=estimator, X=X, y=y)
+        try:
+            yield
+        finally:
+            part.call_on_fit_task_end(estimator=estimator, X=X, y=y)
 
-    yield stage
-    context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
+    try:
+        yield stage
+    finally:
+        context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
 
 
 @contextmanager

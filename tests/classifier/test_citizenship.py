@@ -160,6 +160,11 @@ def test_callbacks_hear_of_every_stage():
     make().set_callbacks(listener).fit(X, Y)
     stages = ["neighbours", "beta_max", "posterior", "leave-one-out"]
     assert listener.heard == [*stages, "fit", "teardown"]
+    # One that fails has an end too, and so has the fit.
+    listener = Listener()
+    with pytest.raises(ValueError, match="beta_max must be"):
+        make(beta_max="wide").set_callbacks(listener).fit(X, Y)
+    assert listener.heard == ["neighbours", "beta_max", "fit", "teardown"]
 
 
 def test_html_says_which_model_it_is():

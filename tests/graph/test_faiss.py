@@ -40,6 +40,19 @@ def test_an_index_that_sees_every_point_is_exact(search, metric):
     np.testing.assert_array_equal(found.join(new, 5).neighbors, exact.join(new, 5).neighbors)
 
 
+def test_the_recall_of_a_pool_is_that_of_all_classes():
+    # In a small class everything is found.
+    points, labels = blobs(900, 6), np.repeat([0, 1], [30, 870])
+    params = {"n_lists": 20, "n_probes": 1}
+    clf = PooledNeighborsClassifier(
+        ["robust"], search="faiss-ivf", search_params=params, max_neighbors=20, random_state=0
+    ).fit(points, labels)
+    small, large = (index.recall.value for index in clf._views["robust"].space.classes)
+    found = clf.diagnostics_["search"]["robust"]["recall"]
+    assert large < small
+    assert found == pytest.approx((30 * small + 870 * large) / 900)
+
+
 def test_recall_is_what_a_full_comparison_says():
     points = blobs(4000, 6)
     params = {"n_lists": 60, "n_probes": 2}

@@ -13,7 +13,7 @@ import bayesknn.pooled.classifier as classifier
 from bayesknn import PooledNeighborsClassifier
 from bayesknn.datasets import load_ripley
 from bayesknn.pooled.columns import Columns
-from bayesknn.pooled.features import leave_out
+from bayesknn.pooled.features import Neighborhoods, leave_out
 from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.views import VIEWS
 
@@ -112,6 +112,18 @@ def test_importances_are_by_input_column(name):
     assert found[:2].min() > found[2] and found[3] == 0
     if name == "relevance":
         np.testing.assert_array_equal(clf.feature_relevance_, found)
+
+
+def test_no_metric_is_searched_twice(monkeypatch):
+    clf, asked = make().fit(X, Y), []
+    search = Neighborhoods.search
+    monkeypatch.setattr(Neighborhoods, "search", lambda *given: asked.append(1) or search(*given))
+    summary = clf.predict_summary(NEW)
+    assert len(asked) == sum(weight > 0 for weight in clf.pool_weights_.values()) == 2
+    asked.clear()
+    # The leading metric says how usual a place is.
+    np.testing.assert_array_equal(clf.predict_typicality(NEW), summary.typicality)
+    assert len(asked) == 1
 
 
 def test_threads_and_files_give_the_same_bits():

@@ -508,8 +508,10 @@ class NeighborGraph:
         return f"NeighborGraph(n_points={self.n_points}, k_max={self.k_max})"
 
 
-def describe_search(index: SearchIndex | None) -> tuple[dict[str, Any], list[str]]:
+def describe_search(*indices: SearchIndex | None) -> tuple[dict[str, Any], list[str]]:
     """Return how neighbours were found, for people to read, and what is doubtful about it.
+
+    Of several indices that share the points the recalls are averaged by their numbers of points.
 
     Examples
     --------
@@ -517,14 +519,19 @@ def describe_search(index: SearchIndex | None) -> tuple[dict[str, Any], list[str
     >>> describe_search(NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1).index)
     ({'name': 'brute', 'exact': True}, [])
     """
-    if index is None or index.recall is None:
+    index = indices[0]
+    judged = [(each.n_points, each.recall) for each in indices if each and each.recall]
+    if index is None or not judged:
         return {"name": index.name if index else "given", "exact": not index or index.exact}, []
-    recall = index.recall
-    found: dict[str, Any] = {"name": index.name, "exact": False}
-    found |= {"recall": recall.value, "recall_error": recall.error}
+    sizes, recalls = zip(*judged, strict=True)
+    values, errors, n_queries = np.array(recalls).T
+    shares = np.array(sizes) / sum(sizes)
+    recall = float(shares @ values)
+    found: dict[str, Any] = {"name": index.name, "exact": False, "recall": recall}
+    found["recall_error"] = float(np.sqrt(shares**2 @ errors**2))
     return found, [
-        f"the search {index.name} is approximate: it found {100 * recall.value:.1f} % of the "
-        f"neighbours of {recall.n_queries} points that were also searched for exactly"
+        f"the search {index.name} is approximate: it found {100 * recall:.1f} % of the "
+        f"neighbours of {n_queries.sum():.0f} points that were also searched for exactly"
     ]
 
 

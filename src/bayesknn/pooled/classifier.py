@@ -309,7 +309,7 @@ class PooledNeighborsClassifier(
     def _describe_search(self) -> None:
         """Say how the neighbours in each metric were found."""
         found = {
-            name: describe_search(view.space.classes[0])
+            name: describe_search(*view.space.classes)
             for name, view in self._views.items()
             if isinstance(view, NeighborView)
         }
@@ -375,9 +375,9 @@ class PooledNeighborsClassifier(
         level = check_level(level)
         table = self._read(X)
         leader = self._views[self._leader]
-        places = leader.metric.transform(table)
-        distances = leader.space.distances(places, self._sureness.place, self.n_jobs)
-        probabilities, variances = self._predict_members(table)
+        features, reach = leader.search(table, self.n_jobs)
+        distances = reach[:, self._sureness.place]
+        probabilities, variances = self._predict_members(table, {self._leader: features})
         intervals = self._sureness.intervals(probabilities, variances, distances, level)
         return Summary(
             shift_probabilities(probabilities, self._ratios),
@@ -454,7 +454,8 @@ class PooledNeighborsClassifier(
             The share of training points that lie at least as far from their neighbours as the
             point from its own, in the metric that weighs most: 0 for a point farther out than any.
         """
-        return self.predict_summary(X).typicality
+        _, reach = self._views[self._leader].search(self._read(X), self.n_jobs)
+        return self._sureness.scale.typicality(reach[:, self._sureness.place])
 
     def predict_influence(self, X: Any, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return the training rows that move the log odds of new points most, and how much.
@@ -496,16 +497,20 @@ class PooledNeighborsClassifier(
         check_new_points(self, X)
         return self._columns.transform(X)
 
-    def _predict_members(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
+    def _predict_members(
+        self, table: Table, known: dict[str, np.ndarray] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return pooled probabilities, before ``class_prior``, and the leader's variances over k.
 
-        Members of weight 0 are not asked.
+        Members of weight 0 are not asked, and no features are looked for that are ``known``.
         """
         variances = np.zeros((len(table.points), len(self.classes_)))
         found, weights = [np.ones_like(variances)], [0.0]
         for name, weight in self.pool_weights_.items():
             if weight > 0:
-                features = self._views[name].features(table, self.n_jobs)
+                features = (known or {}).get(name)
+                if features is None:
+                    features = self._views[name].features(table, self.n_jobs)
                 proba, spread = self._members[name].proba(features)
                 found.append(proba)
                 weights.append(weight)

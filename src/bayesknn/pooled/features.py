@@ -90,24 +90,25 @@ class Neighborhoods:
         found = np.concatenate([np.asarray(index.points) for index in self.classes])
         return found[np.argsort(order)]
 
-    def new_features(self, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    def new_features(
+        self, rows: np.ndarray, n_jobs: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Features of new points.
 
         Returns
         -------
-        ndarray of shape (n_k, m, n_classes, 2)
+        features : ndarray of shape (n_k, m, n_classes, 2)
+        reach : ndarray of shape (m, n_k)
+            Distances to the k-th neighbours.
         """
+        reach = np.empty((len(rows), len(self.k_values)))
         found = np.zeros((len(self.k_values), len(rows), len(self.classes), 2))
         for part, near, far, means in self.search(rows, n_jobs):
             votes = found[:, part, :, 0]
             found[:, part, :, 1] = means
+            reach[part] = far[:, self.k_values - 1]
             _vote(near, far, self.reach, self.labels, self.weights, self.k_values, votes)
-        return _take_logs(found, self.epsilon)
-
-    def distances(self, rows: np.ndarray, place: int, n_jobs: int | None = None) -> np.ndarray:
-        """Distances of new points to their k-th neighbours, for one of the k."""
-        k = self.k_values[place]
-        return np.concatenate([far[:, k - 1] for _, _, far, _ in self.search(rows, n_jobs)])
+        return _take_logs(found, self.epsilon), reach
 
     def search(
         self, rows: np.ndarray, n_jobs: int | None = None

@@ -42,6 +42,10 @@ class NeighborView:
 
     def features(self, table: Table, n_jobs: int | None = None) -> np.ndarray:
         """Features of new rows."""
+        return self.search(table, n_jobs)[0]
+
+    def search(self, table: Table, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Features of new rows, and how far their lists reach at each k."""
         return self.space.new_features(self.metric.transform(table), n_jobs)
 
     def importances(self, k_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

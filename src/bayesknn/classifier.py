@@ -67,8 +67,9 @@ _DRAWS_OF_COUNTS = 1000
 # Reweighted nodes that are worth less than this part of the posterior, or fewer independent draws
 # of a chain than this, are too few for a leave-one-out probability.
 _MIN_EFFECTIVE, _MIN_DRAWS = 0.02, 50
-# Numbers in the log_likelihood group of a posterior: 80 MB.
-_MOST_LOG_LIKELIHOODS = 10_000_000
+# Numbers in the log_likelihood group of a posterior, 8 MB: 4,000 draws of 250 labels, which ArviZ
+# needs hardly more of, and a plot of beta does not wait for.
+_MOST_LOG_LIKELIHOODS = 1_000_000
 
 
 class BayesianKNeighborsClassifier(
@@ -141,7 +142,7 @@ class BayesianKNeighborsClassifier(
         In ArviZ's layout: ``posterior`` with beta and k over (chain, draw), ``sample_stats``,
         ``observed_data``, and ``log_likelihood``, the log probability of each label given all
         others, which ``arviz_stats.loo`` and ``compare`` take: of every draw, or of evenly spaced
-        ones where all would be more than ten million numbers.
+        ones where all would be more than a million numbers.
     k_values_, k_probabilities_ : ndarray of shape (K,)
         1..K, and their posterior probabilities.
     k_probabilities_error_ : ndarray of shape (K,)
@@ -563,17 +564,16 @@ class BayesianKNeighborsClassifier(
         check_is_fitted(self)
         tree = self._tree
         if tree is None:
-            tree = self._tree = restore_tree(self._with_log_likelihood())
+            tree = self._tree = restore_tree(self._draws)
+            draws, points = tree["posterior"].dataset, tree["observed_data"].dataset.coords
+            step = -(-draws["k"].size * len(self._labels) // _MOST_LOG_LIKELIHOODS)
+            some = draws.isel(draw=slice(None, None, step))
+            beta, k = some["beta"].values, some["k"].values
+            found = self._predictive.log_likelihood(beta.ravel(), k.ravel())
+            group = some.drop_vars(["beta", "k"]).assign_coords(points)
+            group["labels"] = ("chain", "draw", "point"), found.reshape(*k.shape, -1)
+            tree["log_likelihood"] = type(tree)(group)
         return tree
-
-    def _with_log_likelihood(self) -> dict[str, Any]:
-        """Return the draws with the log probability of each label given the others."""
-        posterior = self._draws["groups"]["posterior"]
-        step = -(-posterior["k"].size * len(self._labels) // _MOST_LOG_LIKELIHOODS)
-        beta, k = posterior["beta"][:, ::step], posterior["k"][:, ::step]
-        found = self._predictive.log_likelihood(beta.ravel(), k.ravel())
-        group = {"labels": found.reshape(*k.shape, -1)}
-        return self._draws | {"groups": self._draws["groups"] | {"log_likelihood": group}}
 
     @property
     def _odds_ratio(self) -> np.ndarray | None:

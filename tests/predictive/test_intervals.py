@@ -1,6 +1,7 @@
 """Calibration, intervals of the true probability, typicality and influence."""
 
 import math
+from copy import copy
 
 import numpy as np
 import pytest
@@ -362,5 +363,14 @@ def test_arviz_reads_leave_one_out_and_compares_fits():
 
 def test_long_posteriors_have_evenly_spaced_log_likelihoods(pseudo, monkeypatch):
     monkeypatch.setattr("bayesknn.classifier._MOST_LOG_LIKELIHOODS", 10_000)
-    group = pseudo._with_log_likelihood()["groups"]["log_likelihood"]["labels"]
+    group = copy(pseudo).posterior_["log_likelihood"]["labels"]
+    draws = pseudo.posterior_["posterior"].dataset
     assert group.shape == (4, 10, 250)
+    step = draws.sizes["draw"] // 10
+    np.testing.assert_array_equal(group["draw"], step * np.arange(10))
+    # Each says which draw it belongs to.
+    one = group.isel(chain=1, draw=3)
+    there = draws.sel(chain=one["chain"], draw=one["draw"])
+    beta, k = (np.array([there[name].item()]) for name in ("beta", "k"))
+    wanted = pseudo._predictive.log_likelihood(beta, k)[0]
+    np.testing.assert_allclose(one, wanted, atol=1e-8)

@@ -82,6 +82,15 @@ def test_a_model_comes_back_as_it_was(found, tmp_path):
         np.testing.assert_array_equal(one.intervals, other.intervals)
 
 
+def test_saving_leaves_the_settings_of_the_model_alone(found, tmp_path):
+    pipeline = found.model.pipeline
+    pipeline.set_params(classifier__n_jobs=2, classifier__verbose=1)
+    save_model(pipeline, tmp_path / "model.skops")
+    assert (pipeline[-1].n_jobs, pipeline[-1].verbose) == (2, 1)
+    saved = load_model(tmp_path).classifier
+    assert (saved.n_jobs, saved.verbose) == (None, 0)
+
+
 def test_unseen_categories_are_counted_or_refused(found):
     new = mixed_table(4, seed=1).assign(town=["town 0", "nowhere", "town 1", "nowhere"])
     if found.classifier.metric == "gower":

@@ -15,6 +15,7 @@ import hashlib
 import math
 import warnings
 import zipfile
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -277,7 +278,9 @@ def save_model(pipeline: Pipeline, path: Path) -> None:
     is kept with them: it shows that a file was damaged, not that someone has forged it.
     """
     skops = _require_skops()
-    skops.dump(pipeline.set_params(classifier__n_jobs=None, classifier__verbose=0), path)
+    silent = copy(pipeline)
+    silent.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], copy(pipeline[-1]))]
+    skops.dump(silent.set_params(classifier__n_jobs=None, classifier__verbose=0), path)
     # Opened here: where it cannot be, zipfile would begin an empty one in its place.
     with open(path, "r+b") as file, zipfile.ZipFile(file, "a") as archive:
         archive.comment = _seal(archive)

@@ -10,7 +10,7 @@ from bayesknn.model import UniformPrior
 from bayesknn.report import analyse
 from bayesknn.report.analysis import MAX_COHERENT_ROWS
 from bayesknn.report.page import render_report
-from bayesknn.report.predictions import name_undecided
+from bayesknn.report.predictions import Predictions, name_undecided
 from bayesknn.report.results import summarise
 from tests.report.tables import QUICK, mixed_table, two_columns
 
@@ -49,6 +49,20 @@ def test_the_table_of_predictions(found):
     points = found.model.prepare(found.test_frame)
     zones = [str(zone) for zone in clf.predict_zone(points, uncertain="undecided")]
     assert zones == frame["zone"].tolist()
+
+
+def test_identifiers_are_kept_whatever_they_are_called():
+    p = np.array([[0.75, 0.25]])
+    names = ["row", "decision", "decision loss", "probability a", "class", "id class", "basis"]
+    table = Predictions(
+        np.array([1]), np.array(["a", "b"]), p, np.stack([p, p], axis=2), np.array([0]), "new row",
+        loss=1 - np.eye(2), identifiers=pd.DataFrame([names], columns=names),
+    ).to_frame()  # fmt: skip
+    assert table["decision"].tolist() == ["a"] and table["row"].tolist() == [1]
+    assert table["probability a"].tolist() == [0.75]
+    # Each under a name that is not taken.
+    assert table.iloc[0, 1 : 1 + len(names)].tolist() == names
+    assert table.columns.is_unique
 
 
 def test_a_class_called_undecided_is_not_a_zone():

@@ -150,13 +150,7 @@ class Predictions:
         import pandas
 
         names = np.array(self.names, dtype=object)
-        columns: dict[str, Any] = {"row": self.rows}
-        if self.identifiers is not None:
-            # The names of this table's own columns are taken.
-            taken = {"row", "basis", "actual", "class", "zone", "expected loss"}
-            for name, values in self.identifiers.items():
-                columns[f"id {name}" if name in taken else name] = values.to_numpy()
-        columns["basis"] = self.basis
+        columns: dict[str, Any] = {"basis": self.basis}
         if self.actual_names is not None:
             columns["actual"] = self.actual_names
         columns["class"] = names[self.winners]
@@ -172,7 +166,13 @@ class Predictions:
             decisions, expected = self.decide()
             columns["decision"] = names[decisions]
             columns["decision loss"] = expected
-        return pandas.DataFrame(columns)
+        beside: dict[str, Any] = {"row": self.rows}
+        if self.identifiers is not None:
+            for name, values in self.identifiers.items():
+                while name in columns or name in beside:
+                    name = f"id {name}"
+                beside[name] = values.to_numpy()
+        return pandas.DataFrame(beside | columns)
 
 
 def name_undecided(names: list[str]) -> str:
@@ -231,7 +231,7 @@ def predict_new(
         identifiers=_take_identifiers(frame, [*identifiers, *model.identifiers]),
     )
     if model.target in frame.columns:
-        found.actual, found.actual_names = _match(frame[model.target], found.names)
+        found.actual, found.actual_names = _match(frame[model.target], found.classes)
     return found
 
 
@@ -278,7 +278,7 @@ def _take_identifiers(frame: pandas.DataFrame, names: Iterable[str]) -> pandas.D
     return frame[there] if there else None
 
 
-def _match(column: pandas.Series, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def _match(column: pandas.Series, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the class numbers and names of rows, as their table gives them."""
     there = column.notna().to_numpy()
     texts = np.full(len(column), "", dtype=object)
@@ -286,6 +286,8 @@ def _match(column: pandas.Series, names: list[str]) -> tuple[np.ndarray, np.ndar
     if given.dtype.kind == "f" and np.all(given == np.floor(given)):
         given = given.astype(np.int64)
     texts[there] = given.astype(str).to_numpy(dtype=object)
+    # Classes may be floats, which are whole.
+    names = [f"{each:.0f}" if isinstance(each, float) else str(each) for each in classes.tolist()]
     numbers = {name: g for g, name in enumerate(names)}
     actual = np.array([numbers.get(text, -1) for text in texts])
     return np.where(there, actual, NO_CLASS), texts

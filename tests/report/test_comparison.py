@@ -12,6 +12,7 @@ from bayesknn.report import analyse, comparison, plan_columns
 from bayesknn.report.comparison import compare
 from bayesknn.report.described import DescribedPool
 from bayesknn.report.page import render_report
+from bayesknn.report.pipeline import build_pipeline
 from tests.report.tables import QUICK
 
 POOL = DescribedPool.name
@@ -28,7 +29,7 @@ OWN = PooledNeighborsClassifier(members=("robust", "within"), random_state=0)
 
 def compared(labels=Y, rows=slice(None), table=FRAME):
     frame = table[["x", "z"]].iloc[rows]
-    return compare(frame, np.asarray(labels)[rows], PLAN, OWN)
+    return compare(frame, np.asarray(labels)[rows], PLAN, build_pipeline(PLAN, OWN))
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def test_of_many_columns_fewer_rows_are_compared(monkeypatch):
     plan = plan_columns(frame.assign(y=y), "y")
     for limit, n_rows, n_folds in ((2000, 250, 5), (800, 200, 2)):
         monkeypatch.setattr(comparison, "MAX_CELLS", limit)
-        found = compare(frame, y, plan, OWN)
+        found = compare(frame, y, plan, build_pipeline(plan, OWN))
         assert (found.found[POOL].scores.n, found.n_folds) == (n_rows, n_folds)
         assert (found.curve is None) == (n_folds == 2)
 
@@ -132,7 +133,7 @@ def test_the_classifier_of_the_report_is_compared_with_its_own_settings():
     given = clone(plain).set_params(class_prior=prior)
     losses = []
     for own in (plain, given):
-        found = compare(FRAME[["x", "z"]], classes, PLAN, own)
+        found = compare(FRAME[["x", "z"]], classes, PLAN, build_pipeline(PLAN, own))
         assert found.own == "Bayesian kNN of the paper, pseudo likelihood"
         losses.append(found.found[found.own].scores.log_loss)
         assert found.curve.log_loss[-1] == pytest.approx(losses[-1])

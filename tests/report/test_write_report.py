@@ -3,15 +3,22 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.report import write_report
+from bayesknn.report.analysis import analyse_fitted
 from tests.browser import check_page
 from tests.report.tables import mixed_table, two_columns
 
@@ -64,6 +71,86 @@ def test_what_is_refused(tmp_path):
     with pytest.raises(ValueError, match="X has 60 rows and its classes are 59"):
         write_report(PSEUDO.fit(X, y), X, y[:-1], out=tmp_path / "r.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_class_prior_that_is_an_array(tmp_path):
+    table = two_columns(60)
+    X, y = table[["x", "z"]], table["y"]
+    clf = clone(PSEUDO).set_params(class_prior=[0.25, 0.75]).fit(X, y)
+    text = write_report(clf, X, y, out=tmp_path / "r.html", compare=False).read_text("utf-8")
+    assert "0 25.0\xa0%, 1 75.0\xa0%" in text
+
+
+@pytest.fixture
+def one_other(monkeypatch):
+    """One other classifier, one that looks at the columns."""
+    few = {"logistic regression": LogisticRegression()}
+    monkeypatch.setattr("bayesknn.report.comparison._list_candidates", lambda own: few)
+
+
+def test_arrays_with_holes_and_categories(tmp_path, one_other):
+    """What the pool takes: numbers and text in one array, and what is missing of either."""
+    y = np.arange(60) % 2
+    x = np.random.default_rng(0).normal(size=60) + 3 * y
+    holes = np.column_stack([np.where(np.arange(60) % 7, x, np.nan), x[::-1]])
+    words = np.where(np.arange(60) % 9, np.where(y, "b", "a"), None)
+    for X in (holes, np.column_stack([words, x[::-1]]), pd.DataFrame({"w": words, "x": x[::-1]})):
+        clf = PooledNeighborsClassifier(["robust"], random_state=0).fit(X, y)
+        analysis = analyse_fitted(clf, X, y, X[:5], y[:5], 0.95, True)
+        assert analysis.test.scores.n == 5
+        # Either first column alone tells the classes apart, the second nothing.
+        assert analysis.comparison.found["logistic regression"].scores.error < 0.25
+    write_report(clf, X, y, out=tmp_path / "r.html", compare=False)
+
+
+def test_categories_of_several_types_are_compared(one_other):
+    y = np.arange(60) % 2
+    X = pd.DataFrame({"w": ["a", 3] * 30, "x": np.arange(60) % 7})
+    clf = PooledNeighborsClassifier(["robust"], random_state=0).fit(X, y)
+    analysis = analyse_fitted(clf, X, y, X, y, 0.95, True)
+    assert analysis.plan.kinds == {"w": "text", "x": "number"}
+    assert analysis.comparison.found["logistic regression"].scores.error == 0
+    assert analysis.test.scores.error == 0
+
+
+def test_the_pipeline_of_the_report_is_compared_as_it_is(one_other):
+    """It leaves out the column of large noise, which standardising would bring in."""
+    y = np.arange(80) % 2
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=80) + 4 * y, rng.normal(size=(80, 20))])
+    model = make_pipeline(ColumnTransformer([("first", "passthrough", [0])]), PSEUDO).fit(X, y)
+    found = analyse_fitted(model, X, y, None, None, 0.95, True).comparison
+    wanted = cross_val_predict(
+        model, X, y, cv=StratifiedKFold(5, shuffle=True, random_state=0), method="predict_proba"
+    )
+    own = found.found[found.own].scores
+    assert own.log_loss == pytest.approx(log_loss(y, wanted))
+    # Nor are numbers standardised that the user's model takes as they are.
+    X[:, 1:] *= 1000
+    found = analyse_fitted(clone(PSEUDO).fit(X, y), X, y, None, None, 0.95, True).comparison
+    assert found.found[found.own].scores.error > 0.2
+
+
+def test_distances_are_not_compared(tmp_path):
+    table = two_columns(40)
+    x, y = table["x"].to_numpy(), table["y"].to_numpy()
+    distances = np.abs(x[:, None] - x)
+    clf = clone(PSEUDO).set_params(metric="precomputed").fit(distances, y)
+    text = write_report(clf, distances, y, out=tmp_path / "r.html").read_text("utf-8")
+    assert "Comparison with other" not in text
+
+
+def test_classes_of_another_kind_are_not_scored_as_some_class():
+    table = two_columns(60)
+    X, y = table[["x", "z"]], table["y"].to_numpy()
+    clf = clone(PSEUDO).fit(X, y)
+    for strange in (y.astype(str), np.where(np.arange(60) == 3, 7, y)):
+        with pytest.raises(ValueError, match="no class of the model"):
+            analyse_fitted(clf, X, strange, None, None, 0.95, False)
+    clf = clone(PSEUDO).fit(X, y.astype(float))
+    given = np.where(np.arange(60) == 3, 7, y).astype(float)
+    actual = analyse_fitted(clf, X, y.astype(float), X, given, 0.95, False).test.actual
+    np.testing.assert_array_equal(actual, np.where(np.arange(60) == 3, -1, y))
 
 
 def test_it_says_what_decided_means(tmp_path):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_points, column_names
+from bayesknn._utils.checks import column_names, read_columns
 from bayesknn._utils.progress import progress
 from bayesknn.report.columns import (
     MAX_CATEGORIES,
@@ -237,7 +237,7 @@ def analyse(
     if compared:
         verbose = classifier.verbose
         with progress("Comparing with other classifiers", 1.0, verbose=verbose) as advance:
-            comparison = compare(measured, classes, plan, classifier, scale=scale, advance=advance)
+            comparison = compare(measured, classes, plan, pipeline, scale=scale, advance=advance)
         if comparison is None:
             messages.append("the smallest class has too few rows to compare other classifiers on")
     return Analysis(
@@ -288,6 +288,12 @@ def analyse_fitted(
     classes = np.asarray(y)
     target = str(getattr(y, "name", None) or "class")
     frame = _as_frame(X, "X", len(classes))
+    strange = ~np.isin(classes, last.classes_)
+    if strange.any():
+        raise ValueError(
+            f"y holds {classes[strange].tolist()[0]!r}, which is no class of the model: pass the "
+            "rows that it was fitted to, and further ones as X_test"
+        )
     while target in frame.columns:
         target = f"{target}_"
     plan = ColumnPlan(target, find_kinds(frame))
@@ -305,7 +311,10 @@ def analyse_fitted(
         if y_test is not None:
             test_frame[target] = np.asarray(y_test)
         test = predict_new(model, test_frame, level)
-    comparison = compare(frame, classes, plan, last) if compared else None
+    comparison = None
+    # Distances cannot be cut into folds as the columns of a table can.
+    if compared and getattr(last, "metric", None) != "precomputed":
+        comparison = compare(as_measured(frame, plan.kinds), classes, plan, pipeline)
     return Analysis(
         frame.assign(**{target: classes}), plan, model, training, test, test_frame, level, None,
         0.0, comparison, [], _collect_warnings(last, ()),
@@ -318,11 +327,11 @@ def _as_frame(X: Any, name: str, n: int | None) -> pandas.DataFrame:
 
     columns = column_names(X)
     if columns is None:
-        X = check_points(X)
-        columns = [f"x{j}" for j in range(X.shape[1])]
-        frame = pandas.DataFrame(X, columns=columns)
+        frame = pandas.DataFrame({f"x{c.label}": c.values for c in read_columns(X)})
     else:
         frame = pandas.DataFrame({each: np.asarray(X[each]) for each in columns})
+    # Columns of a mixed array are all objects, of which some hold numbers alone.
+    frame = frame.infer_objects()
     if n is not None and n != len(frame):
         raise ValueError(f"{name} has {len(frame):,} rows and its classes are {n:,}")
     return number_rows(frame)

@@ -320,8 +320,15 @@ def as_measured(frame: pandas.DataFrame, kinds: Mapping[str, str]) -> pandas.Dat
 
 
 def find_kinds(frame: pandas.DataFrame) -> dict[str, str]:
-    """Return the kind of each column, for :func:`read_table` to read the next table by."""
-    return {str(name): kind_of(frame[name]) for name in frame.columns}
+    """Return the kind of each column; what is neither a number nor a date is a category."""
+    kinds = {str(name): kind_of(frame[name]) for name in frame.columns}
+    return {name: "text" if kind == "other" else kind for name, kind in kinds.items()}
+
+
+def as_words(columns: pandas.DataFrame) -> pandas.DataFrame:
+    """Return measured columns with categories of any type as text, which encoders take."""
+    mixed = columns[[name for name in columns if columns[name].dtype == object]]
+    return columns.assign(**mixed.map(str).where(mixed.notna(), np.nan))
 
 
 def _tell(column: pandas.Series, kind: str, max_categories: int | None, asked: bool) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn.report.columns import ColumnPlan
+from bayesknn.report.columns import ColumnPlan, as_words
 from bayesknn.report.described import describe
 from bayesknn.report.pipeline import build_pipeline
 from bayesknn.report.scores import Scores, score, score_rows, standard_errors
@@ -110,10 +110,10 @@ def compare(
         The columns in use, measured (:func:`as_measured`).
     classes : ndarray of shape (n,)
     plan : ColumnPlan
-    own : BayesianKNeighborsClassifier or PooledNeighborsClassifier
-        The report's classifier; the others have its seed and number of threads.
+    own : sklearn.pipeline.Pipeline
+        The report's model, fitted or not; the others have its seed and number of threads.
     scale : bool
-        Whether numbers are standardised, for those that do not do it themselves.
+        Whether numbers are standardised, for those others that do not do it themselves.
     advance : callable
         Told the part of the work that was done.
 
@@ -140,14 +140,20 @@ def compare(
     parts = () if is_large else _PARTS
     cut = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     folds = list(cut.split(np.empty(len(labels)), labels))
-    own_name, own = describe(own).name_compared, clone(own).set_params(verbose=0)
-    candidates = _list_candidates(own) | {own_name: own}
-    part = 1.0 / (len(candidates) + len(parts))
+    own = clone(own)
+    own_name = describe(own[-1].set_params(verbose=0)).name_compared
+    others = {
+        name: build_pipeline(plan, each, scale=scale, impute=True)
+        for name, each in _list_candidates(own[-1]).items()
+        if name != own_name
+    }
+    words = as_words(frame)
+    part = 1.0 / (len(others) + 1 + len(parts))
 
-    def predict(classifier: Any, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    def predict(model: Any, frame: Any, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         probabilities = np.empty((len(rows), len(names)))
         for train, test in folds:
-            pipeline = build_pipeline(plan, clone(classifier), scale=scale, impute=True)
+            pipeline = clone(model)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the report's own fit has warned of the same
                 pipeline.fit(frame.iloc[train], classes[train])
@@ -155,8 +161,11 @@ def compare(
             advance(part / len(folds))
         return probabilities
 
-    found = {name: predict(each, folds) for name, each in candidates.items()}
-    curve = [predict(own, [(_thin(labels, rows, p), test) for rows, test in folds]) for p in parts]
+    found = {name: predict(each, words, folds) for name, each in others.items()}
+    found[own_name] = predict(own, frame, folds)
+    curve = [
+        predict(own, frame, [(_thin(labels, rows, p), test) for rows, test in folds]) for p in parts
+    ]
     curve.append(found[own_name])
     own_losses = score_rows(found[own_name], labels)[:, 1]
 

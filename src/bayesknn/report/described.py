@@ -6,6 +6,7 @@ here, and a section of the page if it has something of its own to show.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -158,10 +159,10 @@ class DescribedPosterior(Described):
             *tell_searches({"": report["search"]}),
         ]
         if clf.class_prior is not None:
-            given = ", ".join(
-                f"{shorten(str(name))} {percent(frequency, 1)}"
-                for name, frequency in clf.class_prior.items()
-            )
+            prior, names = clf.class_prior, clf.classes_.tolist()
+            if not isinstance(prior, Mapping):
+                prior = dict(zip(names, prior, strict=True))
+            given = ", ".join(f"{shorten(str(each))} {percent(prior[each], 1)}" for each in names)
             sentences.append(f"The classes' frequencies were given: {given}.")
         sentences += self._tell_chains() if "acceptance" in report else [self._tell_grid()]
         if hasattr(clf, "log_evidence_"):

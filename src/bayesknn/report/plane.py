@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn.report.analysis import Analysis
-from bayesknn.report.columns import as_measured
+from bayesknn.report.columns import as_measured, as_words
 from bayesknn.report.pipeline import build_pipeline
 from bayesknn.report.words import percent, shorten
 
@@ -60,7 +60,7 @@ def _find_principal(analysis: Analysis) -> View:
 
     plan = analysis.plan
     pipeline = build_pipeline(plan, None, impute=bool(analysis.model.fills))[:-1]
-    frame = as_measured(analysis.frame, plan.kinds)
+    frame = as_words(as_measured(analysis.frame, plan.kinds))
     points = np.asarray(pipeline.fit_transform(frame), dtype=np.float64)
     names = [str(name) for name in pipeline.get_feature_names_out()]
     if points.shape[1] == 1:

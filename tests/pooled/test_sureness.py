@@ -218,3 +218,28 @@ def test_noise_columns_cost_little(law):
         losses.append(losses_with_and_without(X, y, 2, 250, seed))
     plain, noisy = np.mean(losses, axis=0)
     assert noisy < 1.15 * plain, losses
+
+
+def fit_weighted(weights):
+    clf = PooledNeighborsClassifier(("robust", "additive"), random_state=0)
+    return clf.fit(RIPLEY.X_train[::2], RIPLEY.y_train[::2], weights)
+
+
+@pytest.mark.parametrize("scale", [2.0, 20.0, 1 / 125, 1e300])
+def test_the_scale_of_weights_changes_nothing(scale):
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], 125)
+    for given, scaled in ((None, np.full(125, scale)), (weights, scale * weights)):
+        first, second = fit_weighted(given), fit_weighted(scaled)
+        for name in ("predict_proba", "predict_interval"):
+            both = (getattr(clf, name)(RIPLEY.X_test[::10]) for clf in (first, second))
+            np.testing.assert_allclose(*both, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(first.loo_proba_, second.loo_proba_, rtol=1e-9)
+        assert second.loo_log_score_ == pytest.approx(first.loo_log_score_)
+        assert -1 <= second.residual_correlation_.value <= 1
+
+
+def test_scores_are_weighted_as_the_rows_are():
+    weights = np.random.default_rng(1).choice([0.5, 4.0], 125)
+    clf = fit_weighted(weights)
+    own = np.log(clf.loo_proba_[np.arange(125), RIPLEY.y_train[::2]])
+    assert clf.loo_log_score_ == pytest.approx(np.average(own, weights=weights))

@@ -115,7 +115,8 @@ class PooledNeighborsClassifier(
         Probabilities of the training points that owe nothing to their own labels: members, and the
         weights of the pool, come from the other folds. With the offset of ``class_prior``.
     loo_log_score_ : float
-        Mean log probability that ``loo_proba_`` gives to the true labels.
+        Mean log probability that ``loo_proba_`` gives to the true labels, rows weighted by
+        ``sample_weight``.
     member_log_scores_ : dict of str to float
         The same of each member by itself.
     residual_correlation_ : ResidualCorrelation
@@ -202,9 +203,9 @@ class PooledNeighborsClassifier(
             Their labels: at least two classes of at least two points, because a class without its
             only point could not be judged.
         sample_weight : array-like of shape (n,), optional
-            Positive weights: of the votes, in every regression and in the trees. A row of weight 2
-            counts as two rows would; but two equal rows are also neighbours of each other, and
-            then one of them is predicted from the other.
+            Positive weights: of the votes, in every regression, in the trees and in the mean of
+            the leave-one-out scores. They are relative: only their ratios matter. Unequal weights
+            are worth fewer rows, ``(sum w)^2 / sum w^2``, and intervals are wider.
 
         Returns
         -------
@@ -263,10 +264,10 @@ class PooledNeighborsClassifier(
         self.pool_weights_ = dict(zip(names, weights.tolist(), strict=True))
         self.k_probabilities_ = {name: member.k_weights for name, member in members.items()}
         self.member_log_scores_ = {
-            name: log_score(part.loo, labels) for name, part in parts.items()
+            name: log_score(part.loo, labels, row_weights) for name, part in parts.items()
         }
         self.loo_proba_ = shift_probabilities(left_out, ratios)
-        self.loo_log_score_ = log_score(self.loo_proba_, labels)
+        self.loo_log_score_ = log_score(self.loo_proba_, labels, row_weights)
         self.neighbor_share_ = _find_neighbor_share(names, weights, member_proba)
         self._describe_columns()
         self._describe_search()
@@ -578,7 +579,9 @@ def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
             f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}; weights must be above zero: "
             "leave out rows, and classes, that are not to count"
         )
-    return weights
+    # Of mean 1, so that nothing depends on their scale; by the largest first, lest sums overflow.
+    weights = weights / weights.max()
+    return weights / weights.mean()
 
 
 def _find_prior(names: list[str]) -> np.ndarray:

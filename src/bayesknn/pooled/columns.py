@@ -78,7 +78,7 @@ class Sample(NamedTuple):
     table : Table
     labels : ndarray of shape (n,), dtype intp
     weights : ndarray of shape (n,)
-        A row of weight 2 votes as two rows do.
+        Of mean 1; a row of weight 2 votes as two rows do.
     n_classes : int
     """
 

@@ -181,7 +181,7 @@ def decide(probabilities: Any, loss: Any = None) -> tuple[np.ndarray, np.ndarray
     return decisions, np.take_along_axis(expected, decisions[:, None], axis=1)[:, 0]
 
 
-def log_score(probabilities: Any, labels: Any) -> float:
+def log_score(probabilities: Any, labels: Any, weight: np.ndarray | None = None) -> float:
     """Return the mean log probability of the true labels; the higher the better.
 
     Parameters
@@ -189,6 +189,8 @@ def log_score(probabilities: Any, labels: Any) -> float:
     probabilities : array-like of shape (m, n_classes)
     labels : array-like of shape (m,)
         Class numbers.
+    weight : ndarray of shape (m,), optional
+        How much each row counts in the mean.
 
     Returns
     -------
@@ -212,7 +214,8 @@ def log_score(probabilities: Any, labels: Any) -> float:
     if truth.min() < 0 or truth.max() >= values.shape[1]:
         raise ValueError(f"labels must lie in 0..{values.shape[1] - 1}, got {truth.max()}")
     with np.errstate(divide="ignore"):
-        return float(np.log(values[np.arange(len(truth)), truth.astype(np.int64)]).mean())
+        logs = np.log(values[np.arange(len(truth)), truth.astype(np.int64)])
+    return float(np.average(logs, weights=weight))
 
 
 def _check_probabilities(probabilities: Any) -> np.ndarray:

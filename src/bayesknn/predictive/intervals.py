@@ -191,7 +191,7 @@ def correlate_residuals(
     k_mean : float
         How many neighbours vote on average.
     weight : ndarray of shape (n,), optional
-        How much each point counts.
+        How much each point counts: a pair counts the product of its two.
 
     Returns
     -------
@@ -200,24 +200,36 @@ def correlate_residuals(
     n, n_classes = probabilities.shape
     points = np.arange(n)
     truth = np.eye(n_classes)[labels]
-    total = squares = 0.0
+    weight = np.ones(n) if weight is None else weight
+    variances = (probabilities * (1.0 - probabilities)).sum(axis=1)
+    total = squares = scale = 0.0
     for r, j in enumerate(neighbors, start=1):
         ours = truth - without(points, j, r)
         theirs = truth[j] - without(j, points, r)
-        products = (ours * theirs).sum(axis=1)
-        if weight is not None:
-            products *= weight * weight[j]
+        both = weight * weight[j]
+        products = both * (ours * theirs).sum(axis=1)
         total += products.sum()
         squares += (products**2).sum()
-    variances = (probabilities * (1.0 - probabilities)).sum(axis=1)
-    if weight is not None:
-        variances = variances * weight
-    scale = max(len(neighbors) * variances.sum(), 1e-300)
-    value, error = total / scale, np.sqrt(2.0 * squares) / scale
+        scale += both @ variances
+    scale = max(scale, 1e-300)
+    value, error = np.clip(total / scale, -1.0, 1.0), np.sqrt(2.0 * squares) / scale
     # Products that cannot tell the error from 0 leave that of so many votes' mean; it is at most
     # half of p (1 - p).
-    bound = min(max(1.5 / k_mean, value + error), 0.5)
+    bound = min(max(1.5 / (k_mean * effective_part(weight)), value + error), 0.5)
     return ResidualCorrelation(float(value), float(error), float(bound))
+
+
+def effective_part(weight: np.ndarray) -> float:
+    """Return the effective number of weighted rows, (sum w)^2 / sum w^2, over their number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.predictive.intervals import effective_part
+    >>> effective_part(np.array([2.0, 2.0])), effective_part(np.array([3.0, 1.0]))
+    (1.0, 0.8)
+    """
+    return float(weight.mean() ** 2 / (weight**2).mean())
 
 
 def find_probability_intervals(

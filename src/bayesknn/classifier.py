@@ -53,7 +53,7 @@ from bayesknn.posterior.routes import (
 from bayesknn.posterior.trees import restore_tree
 from bayesknn.predictive import PosteriorNodes, Predictive, Summary, draw_jointly, log_score
 from bayesknn.predictive.calibration import Calibration, shift_intervals, shift_probabilities
-from bayesknn.predictive.class_probabilities import RawPrediction
+from bayesknn.predictive.class_probabilities import RawPrediction, include
 from bayesknn.predictive.intervals import KINDS_OF_INTERVAL, Calibrator
 from bayesknn.predictive.joint import counts_of_draws, counts_of_probabilities
 
@@ -349,7 +349,7 @@ class BayesianKNeighborsClassifier(
             posterior probability inside, half of the rest on either side.
         of : {"probability", "parameters"}, default="probability"
             ``"probability"`` is an interval for the true P(y | x), which carries what the sample
-            and the smoothing leave unknown; it holds the probability of ``calibrate=True``, and is
+            and the smoothing leave unknown; it is about the probability of ``calibrate=True``, and
             [0, 1] where the neighbours are farther than any training point's.
             ``"parameters"`` is the paper's credible interval, which carries the uncertainty about
             beta and k alone.
@@ -357,7 +357,7 @@ class BayesianKNeighborsClassifier(
         Returns
         -------
         ndarray of shape (m, n_classes, 2)
-            Lower and upper ends.
+            Lower and upper ends; widened, if need be, to hold what :meth:`predict_proba` returns.
         """
         return self.predict_summary(X, level, of).intervals
 
@@ -380,7 +380,8 @@ class BayesianKNeighborsClassifier(
         level = check_level(level)
         found = self._predict_raw(X, level if of == "parameters" else None)
         typicality = self._get_calibrator().scale.typicality(found.distances)
-        return Summary(self._adjust(found), self._find_intervals(found, level), typicality)
+        probabilities = self._adjust(found)
+        return Summary(probabilities, self._find_intervals(found, level, probabilities), typicality)
 
     @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:
@@ -536,7 +537,7 @@ class BayesianKNeighborsClassifier(
         found = self._left_out
         if of == "parameters":
             found = found._replace(intervals=self._predictive.leave_one_out(level)[0].intervals)
-        return self._find_intervals(found, level)
+        return self._find_intervals(found, level, self.loo_proba_)
 
     @property
     def calibration_(self) -> Calibration:
@@ -594,11 +595,15 @@ class BayesianKNeighborsClassifier(
             own = self._get_calibrator().calibrate(found)
         return shift_probabilities(own, self._odds_ratio)
 
-    def _find_intervals(self, found: RawPrediction, level: float) -> np.ndarray:
-        """Return the credible intervals that were found, or else those of true probabilities."""
-        if found.intervals is not None:
-            return shift_intervals(found.intervals, found.probabilities, self._odds_ratio)
-        return shift_intervals(*self._get_calibrator().intervals(found, level), self._odds_ratio)
+    def _find_intervals(self, found: RawPrediction, level: float, stated: np.ndarray) -> np.ndarray:
+        """Return the credible intervals that were found, or else those of true probabilities.
+
+        Widened where they do not hold the stated probabilities.
+        """
+        ends, inside = found.intervals, found.probabilities
+        if ends is None:
+            ends, inside = self._get_calibrator().intervals(found, level)
+        return include(shift_intervals(ends, inside, self._odds_ratio), stated)
 
     def _get_predictive(self, X: Any) -> Predictive:
         check_new_points(self, X)

@@ -34,6 +34,14 @@ def test_intervals_hold_the_probabilities_and_widen_with_the_level(ripley):
         ripley.predict_interval(new, level=1.5)
 
 
+def test_intervals_hold_probabilities_that_class_prior_moved():
+    clf = PooledNeighborsClassifier(("robust",), class_prior=[0.999, 0.001], random_state=0)
+    clf.fit(RIPLEY.X_train, RIPLEY.y_train)
+    summary = clf.predict_summary(RIPLEY.X_test, level=0.1)
+    for p, ends in (summary[:2], (clf.loo_proba_, clf.loo_interval(0.1))):
+        assert (ends[..., 0] <= p).all() and (p <= ends[..., 1]).all()
+
+
 def test_intervals_of_training_rows_that_are_left_out(ripley):
     left_out = ripley.loo_interval()
     proba = ripley.loo_proba_

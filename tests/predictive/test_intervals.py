@@ -252,10 +252,27 @@ def test_pooled_probabilities_are_better_on_ripley(likelihood):
     ends, p = pooled.predict_interval(RIPLEY.X_test), pooled.predict_proba(RIPLEY.X_test)
     assert np.all(ends[..., 0] <= p) and np.all(p <= ends[..., 1])
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    # The same intervals whether or not predict_proba pools.
-    np.testing.assert_allclose(raw.predict_interval(RIPLEY.X_test), ends, atol=1e-12)
-    ends = pooled.loo_interval()
-    assert np.all(ends[..., 0] <= pooled.loo_proba_) and np.all(pooled.loo_proba_ <= ends[..., 1])
+    # The same intervals whether or not predict_proba pools, but for what they must hold.
+    own = raw.predict_proba(RIPLEY.X_test)
+    expected = np.stack([np.minimum(ends[..., 0], own), np.maximum(ends[..., 1], own)], axis=-1)
+    np.testing.assert_allclose(raw.predict_interval(RIPLEY.X_test), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("of", ["probability", "parameters"])
+@pytest.mark.parametrize("calibrate", [False, True])
+@pytest.mark.parametrize("way", [None, "offset", "weights"])
+def test_intervals_hold_the_probabilities_beside_them(of, calibrate, way):
+    glass = load_glass()
+    clf = BayesianKNeighborsClassifier(
+        "pseudo", max_neighbors=9, beta_max=6.0, random_state=0, calibrate=calibrate,
+        class_prior=None if way is None else [0.05, 0.15, 0.3, 0.5], class_prior_as=way or "offset",
+    ).fit(glass.X_train, glass.y_train)  # fmt: skip
+    for level in (0.2, 0.8):
+        summary = clf.predict_summary(glass.X_test, level, of)
+        cases = (summary[:2], (clf.loo_proba_, clf.loo_interval(level, of)))
+        for p, ends in cases:
+            assert np.all(ends[..., 0] <= p) and np.all(p <= ends[..., 1])
+            assert ends.min() >= 0 and ends.max() <= 1
 
 
 def test_class_frequencies_offset_the_log_odds():

@@ -49,7 +49,7 @@ from bayesknn.labels.beta_max import ENOUGH_NEIGHBORS, choose_rows
 from bayesknn.likelihood.products import SummedProduct
 from bayesknn.model.checks import label_dtype
 from bayesknn.posterior import grid_posterior
-from bayesknn.predictive.class_probabilities import RawPrediction, join_predictions
+from bayesknn.predictive.class_probabilities import RawPrediction, include, join_predictions
 from bayesknn.predictive.intervals import KINDS_OF_INTERVAL, Calibrator
 from bayesknn.predictive.nodes import PosteriorNodes
 from bayesknn.predictive.predictive import PredictiveRule
@@ -509,4 +509,4 @@ def _take_winners(found: RawPrediction, classes: np.ndarray) -> np.ndarray:
 
 
 def _find_intervals(found: RawPrediction, calibrator: Calibrator, level: float) -> np.ndarray:
-    return calibrator.intervals(found, level)[0]
+    return include(calibrator.intervals(found, level)[0], found.probabilities)

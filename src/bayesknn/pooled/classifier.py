@@ -42,6 +42,7 @@ from bayesknn.pooled.row_influence import add_influence, take_largest
 from bayesknn.pooled.views import VIEWS, NeighborView
 from bayesknn.predictive import Summary, log_score
 from bayesknn.predictive.calibration import shift_intervals, shift_probabilities
+from bayesknn.predictive.class_probabilities import include
 from bayesknn.predictive.joint import counts_of_probabilities
 
 # Up to so many rows lists reach to k = n / 2; beyond, k falls as n^-1.5, down to the second. Longer
@@ -379,12 +380,16 @@ class PooledNeighborsClassifier(
         features, reach = leader.search(table, self.n_jobs)
         distances = reach[:, self._sureness.place]
         probabilities, variances = self._predict_members(table, {self._leader: features})
-        intervals = self._sureness.intervals(probabilities, variances, distances, level)
-        return Summary(
-            shift_probabilities(probabilities, self._ratios),
-            shift_intervals(intervals, probabilities, self._ratios),
-            self._sureness.scale.typicality(distances),
-        )
+        stated = shift_probabilities(probabilities, self._ratios)
+        intervals = self._find_intervals(probabilities, variances, distances, level, stated)
+        return Summary(stated, intervals, self._sureness.scale.typicality(distances))
+
+    def _find_intervals(
+        self, inside: np.ndarray, variances: Any, distances: Any, level: float, stated: np.ndarray
+    ) -> np.ndarray:
+        """Return intervals about probabilities before ``class_prior``, that hold those after."""
+        intervals = self._sureness.intervals(inside, variances, distances, level)
+        return include(shift_intervals(intervals, inside, self._ratios), stated)
 
     def predict_counts(
         self, X: Any, level: float = 0.9, prevalence: str = "training"
@@ -438,8 +443,7 @@ class PooledNeighborsClassifier(
         """
         check_is_fitted(self)
         check_choice(of, "of", ("probability",))
-        found = self._sureness.intervals(*self._left_out, check_level(level))
-        return shift_intervals(found, self._left_out[0], self._ratios)
+        return self._find_intervals(*self._left_out, check_level(level), self.loo_proba_)
 
     @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from sklearn.exceptions import ConvergenceWarning
 
 from bayesknn.datasets import load_pima, load_ripley
 from bayesknn.graph import NeighborGraph
@@ -322,3 +323,9 @@ def test_bad_input_is_refused(change, message):
 def test_bad_bound_is_refused(ripley, beta_max):
     with pytest.raises(ValueError, match="beta_max must be"):
         ripley.maximize(beta_max)
+
+
+def test_a_peak_that_was_not_found_is_told(ripley):
+    # No step is as small as asked for.
+    with pytest.warns(ConvergenceWarning, match="at k = 53"):
+        ripley._search(53, 1.0, 4.0, -1.0, -1.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pymbar
 import pytest
 from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.chains import ChainPair, Setting
@@ -96,6 +97,13 @@ def test_newton_finds_what_the_formula_gives_back():
     for start in (np.zeros(4), 30 * rng.normal(size=4)):
         found = solve(log_weights, weights, worth, start)
         assert np.allclose(found - found[0], expected, atol=1e-5)
+
+
+def test_log_z_that_does_not_settle_is_told(monkeypatch):
+    monkeypatch.setattr("bayesknn.log_z.mbar._MAX_STEPS", 2)
+    x = np.random.default_rng(0).normal(size=(80, 1)) * [0.0, 1.0]
+    with pytest.warns(ConvergenceWarning, match="log Z at 2 settings did not settle"):
+        solve(x, np.full(80, 0.5), np.array([20.0, 20.0]), np.array([0.0, 50.0]))
 
 
 @pytest.mark.parametrize("at", range(3))

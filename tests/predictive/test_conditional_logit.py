@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax
+from sklearn.exceptions import ConvergenceWarning
 
 from bayesknn.predictive import conditional_logit
 from bayesknn.predictive.conditional_logit import fit_conditional_logit
@@ -96,3 +97,11 @@ def test_gains_that_rounding_hides_are_not_waited_for():
     start = np.array([1 + np.sqrt(6e-13)])
     found, _, _ = conditional_logit._minimize(objective, start, np.array([False]))
     assert len(passes) < 5 and found[0] == pytest.approx(1, abs=1e-6)
+
+
+def test_a_maximum_that_was_not_found_is_told(monkeypatch):
+    features, labels, _, _ = problem(2)
+    fit_conditional_logit(features, labels, **PRIOR)
+    monkeypatch.setattr(conditional_logit, "_MAX_STEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="conditional logit"):
+        fit_conditional_logit(features, labels, **PRIOR)

@@ -23,9 +23,11 @@ neighbours.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from bayesknn._utils.checks import check_positive
 from bayesknn._utils.jit import kernel
@@ -137,11 +139,22 @@ class ConditionalProduct(Likelihood):
         beta, log_value, width : float
             ``width`` is one over the square root of the curvature.
         """
-        strength, value, curvature = _find_peak(
-            self._deficits[k - 1], start / k, upper / k, 0.0, precision
-        )
+        strength, value, curvature = self._search(k, start, upper, 0.0, precision)
         width = k / math.sqrt(curvature) if curvature > 0.0 else math.inf
         return min(strength * k, upper), value, width
+
+    def _search(
+        self, k: int, start: float, upper: float, small: float, precision: float
+    ) -> tuple[float, float, float]:
+        """Return the strength beta / k of the maximum, its height and its curvature."""
+        *peak, converged = _find_peak(self._deficits[k - 1], start / k, upper / k, small, precision)
+        if not converged:
+            warnings.warn(
+                f"Newton's method did not find the largest likelihood at k = {k}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return peak
 
     def maximize_each_k(self, beta_max: float | None = None) -> Maxima:
         """Return the maximum over beta in [0, beta_max] for every k.
@@ -161,7 +174,7 @@ class ConditionalProduct(Likelihood):
         start, found = 1.0, []
         for k, deficits in enumerate(self._deficits, start=1):
             # Newton's error after so small a step is far below the rounding of the derivative.
-            strength, *_ = _find_peak(deficits, start / k, upper / k, 1e-9, 0.0)
+            strength, *_ = self._search(k, start, upper, 1e-9, 0.0)
             at_bound = strength >= upper / k
             beta = upper if at_bound else strength * k
             found.append((beta, _differentiate(deficits, min(beta / k, _HUGE))[0], at_bound))
@@ -373,7 +386,7 @@ def _decay(deficit, largest, strength, decay):
 
 @kernel
 def _find_peak(deficits, start, upper, small, precision):
-    """Return the maximum over strengths in [0, upper], its height and its curvature.
+    """Return the maximum over strengths in [0, upper], its height, its curvature, and if it is one.
 
     The search ends with a step below ``small`` times the strength, or below ``precision`` times
     the width of the peak.
@@ -387,19 +400,19 @@ def _find_peak(deficits, start, upper, small, precision):
         strength = upper if derivative > 0.0 else 0.0
         bounded = min(strength, _HUGE)
         value, _, curvature = _differentiate(deficits, bounded)
-        return strength, value, curvature
+        return strength, value, curvature, True
     strength = min(start, 0.5 * upper)
     value = derivative = curvature = 0.0
     for _ in range(200):
         value, derivative, curvature = _differentiate(deficits, strength)
         if derivative > 0.0:
             if strength >= upper:
-                return upper, value, curvature
+                return upper, value, curvature, True
             low = strength
             low_is_known = True
         else:
             if strength <= 0.0:
-                return 0.0, value, curvature
+                return 0.0, value, curvature, True
             high = strength
             high_is_known = True
         # Where the curvature vanishes Newton's step leaves the bracket.
@@ -417,6 +430,6 @@ def _find_peak(deficits, start, upper, small, precision):
         step = abs(proposal - strength)
         if step <= small * strength or step * math.sqrt(curvature) <= precision:
             # What the step would still add, to second order.
-            return proposal, value + 0.5 * abs(derivative) * step, curvature
+            return proposal, value + 0.5 * abs(derivative) * step, curvature, True
         strength = proposal
-    return strength, value, curvature
+    return strength, value, curvature, False

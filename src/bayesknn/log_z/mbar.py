@@ -21,11 +21,13 @@ shifts.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 
 from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.log_z.resampling import N_REPLICATES
@@ -179,7 +181,13 @@ def solve(
         step[1:] = np.linalg.lstsq(hessian[1:, 1:], (counts - worth)[1:])[0]
         f = f + step
         if np.abs(step).max() < _CLOSE:
-            break
+            return f
+    warnings.warn(
+        f"log Z at {len(f)} settings did not settle in {_MAX_STEPS} steps of Newton's method: "
+        "P(k) and its error may be wrong",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
     return f
 
 

@@ -8,15 +8,20 @@ log posterior is concave, and Newton's method with bounds (Bertsekas 1982) finds
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from bayesknn._utils.jit import kernel
 
 # Part of the log posterior, or of that of a hundred labels, that rounding hides: steps that promise
 # less cannot be judged. It is far below what a single label moves it by.
 _TOLERANCE = 1e-12
+# Where more than this part is still promised in the end, the maximum was not found. A dozen steps
+# are the rule.
+_LARGE, _MAX_STEPS = 1e-6, 100
 
 
 class ConditionalLogit(NamedTuple):
@@ -99,11 +104,12 @@ def _minimize(objective: Any, start: np.ndarray, is_bounded: np.ndarray) -> Any:
     """Minimise a strictly convex function; return where, its value and its Hessian there."""
     x = start
     value, gradient, hessian = objective(x)
-    for _ in range(100):
+    for _ in range(_MAX_STEPS):
         free = ~is_bounded | (x > 0) | (gradient < 0)
         step = np.zeros_like(x)
         step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-        if step @ gradient < _TOLERANCE * max(abs(value), 100.0):
+        promised = step @ gradient / max(abs(value), 100.0)
+        if promised < _TOLERANCE:
             break
         for halving in range(40):
             moved = x - step * 0.5**halving
@@ -114,6 +120,13 @@ def _minimize(objective: Any, start: np.ndarray, is_bounded: np.ndarray) -> Any:
         else:
             break
         x, (value, gradient, hessian) = moved, tried
+    if not promised < _LARGE:
+        warnings.warn(
+            "Newton's method did not find the maximum of a conditional logit: probabilities or "
+            "intervals may be off",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     return x, value, hessian
 
 

@@ -177,11 +177,10 @@ def test_categories_vote_through_gower():
     assert clf.predict(X).tolist() == y
 
 
-def test_default_length_of_the_curve_on_large_data(monkeypatch):
-    monkeypatch.setattr("bayesknn._estimator._MAX_ENTRIES", 250 * 10)
+def test_default_length_of_the_curve():
     ripley = load_ripley()
     clf = ClassicalKNeighborsClassifier().fit(ripley.X_train, ripley.y_train)
-    assert len(clf.loo_errors_) == 10
+    assert len(clf.loo_errors_) == 125
     asked = ClassicalKNeighborsClassifier(max_neighbors=20).fit(ripley.X_train, ripley.y_train)
     assert len(asked.loo_errors_) == 20
 

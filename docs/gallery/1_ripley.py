@@ -10,8 +10,8 @@ decide which class is the most probable.
 # %%
 # Fit
 # ---
-# Nothing has to be chosen. k runs from 1 to the size of the smallest class; beta from 0 to where
-# the model would give every point the same label; and both are averaged over their posterior.
+# Nothing has to be chosen. k runs from 1 to the size of the smaller class; beta from 0 to where
+# almost all neighbours would have the same label; and both are averaged over their posterior.
 
 from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_ripley

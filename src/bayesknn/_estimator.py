@@ -22,7 +22,7 @@ from bayesknn._utils.checks import (
 )
 from bayesknn._utils.jit import is_first_use
 from bayesknn._utils.progress import progress
-from bayesknn.model import Prior, as_prior
+from bayesknn.model import Prior, as_prior, default_max_neighbors
 from bayesknn.predictive import Summary, decide, find_zones
 from bayesknn.predictive.decisions import name_actions, name_zones
 
@@ -41,7 +41,6 @@ except ImportError:  # scikit-learn before 1.9
 __all__ = [
     "CallbackSupportMixin",
     "DecisionMixin",
-    "affordable_neighbors",
     "check_new_points",
     "check_training",
     "choose_k_max",
@@ -50,10 +49,6 @@ __all__ = [
     "with_callbacks",
 ]
 
-# Neighbour lists longer than this in total (n * k) are not built unless they are asked for.
-_MAX_ENTRIES = 20_000_000
-# Nor are longer lists: the proportion of a class in them is known to two per cent or better.
-_MAX_NEIGHBORS = 500
 # Holmes and Adams count k neighbours where the coherent model counts 2k on average, so that the
 # same strength of agreement is a beta twice as large.
 _HOLMES_ADAMS_SCALE = 2.0
@@ -190,20 +185,14 @@ class DecisionMixin:
         return names[np.where(found.typicality < unfamiliar, len(self.classes_), zones)]
 
 
-def affordable_neighbors(class_sizes: np.ndarray) -> int:
-    """Return the paper's K, the size of the smallest class, kept to n - 1, 500 and 2e7 / n."""
-    n = int(class_sizes.sum())
-    return min(int(class_sizes.min()), n - 1, _MAX_NEIGHBORS, max(1, _MAX_ENTRIES // n))
-
-
 def choose_k_max(max_neighbors: Any, prior: Any, class_sizes: np.ndarray) -> int:
-    """Return K: as asked for, as the prior has it, or as many as the data afford."""
+    """Return K: as asked for, as the prior has it, or by default."""
     most = int(class_sizes.sum()) - 1
     if max_neighbors is not None:
         return check_count(max_neighbors, "max_neighbors", 1, most)
     if isinstance(prior, Prior):
         return check_count(prior.k_max, "k_max of the prior", 1, most)
-    return affordable_neighbors(class_sizes)
+    return default_max_neighbors(class_sizes)
 
 
 def choose_prior(

@@ -17,11 +17,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
-from bayesknn._estimator import affordable_neighbors, check_new_points, check_training
+from bayesknn._estimator import check_new_points, check_training
 from bayesknn._utils.checks import check_count, check_n_jobs
 from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph
+from bayesknn.model import default_max_neighbors
 from bayesknn.model.checks import check_label_vector
 
 
@@ -42,8 +43,7 @@ class ClassicalKNeighborsClassifier(VersionMixin, ClassifierMixin, BaseEstimator
         Parameters of the metric.
     max_neighbors : int, optional
         Largest k of the leave-one-out curve, at most n - 1. By default it is ``n_neighbors``
-        where that is a number; for ``"loo"`` it is the size of the smallest class, as in the
-        paper, and at most n - 1, 500 and 2e7 / n (so that lists stay small).
+        where that is a number; for ``"loo"`` as in :class:`BayesianKNeighborsClassifier`.
     n_jobs : int, optional
         Threads for the neighbour search, -1 for all cores. The result does not depend on it.
 
@@ -190,7 +190,7 @@ class ClassicalKNeighborsClassifier(VersionMixin, ClassifierMixin, BaseEstimator
             if k_max is not None and k_max < k:
                 raise ValueError(f"max_neighbors is {k_max}, less than n_neighbors, which is {k}")
             return k_max or k
-        return k_max or affordable_neighbors(np.bincount(labels))
+        return k_max or default_max_neighbors(np.bincount(labels))
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)

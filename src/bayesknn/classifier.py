@@ -100,9 +100,10 @@ class BayesianKNeighborsClassifier(
     search_params : dict, optional
         Parameters of the search.
     max_neighbors : int, optional
-        Largest k, K. By default the size of the smallest class, as in the paper, at most n - 1,
-        500 and 2e7 / n, and no more than a sparse precomputed graph stores. ``diagnostics_`` says
-        so where the posterior leans on it.
+        Largest k, K. By default the size of the smallest class, as in the paper, or half of
+        ``sum(n_g^2) / n``, the mean size of a point's class, if that is more: a rare class does
+        not set the K of all. At most n - 1, 500 and 2e7 / n, and no more than a sparse precomputed
+        graph stores. ``diagnostics_`` says so where the posterior leans on it.
     beta_max : float or "auto", default="auto"
         Largest beta. ``"auto"`` is the beta beyond which, for every k, the model gives almost all
         points one class, see :func:`bayesknn.labels.find_beta_max`; twice that for Holmes and

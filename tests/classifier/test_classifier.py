@@ -478,7 +478,29 @@ def test_labels_that_ignore_their_neighbours_say_so():
 def test_a_posterior_at_the_largest_k_says_so():
     clf = fit_ripley(likelihood="pseudo", max_neighbors=8)
     assert any("max_neighbors" in sentence for sentence in clf.diagnostics_["warnings"])
+    for few in (1, 2, 5, 9):
+        clf = fit_ripley(likelihood="pseudo", max_neighbors=few)
+        assert any("max_neighbors" in sentence for sentence in clf.diagnostics_["warnings"]), few
     assert fit_ripley(likelihood="pseudo").diagnostics_["warnings"] == []
+
+
+@pytest.mark.parametrize(("n_rare", "size"), [(1, 2), (1, 3), (1, 5), (10, 2)])
+def test_rare_classes_do_not_set_the_k_of_all_others(pseudo, n_rare, size):
+    """Points far away from Ripley's, of other classes: his stay as well predicted as they can."""
+    rng = np.random.default_rng(0)
+    rare = np.repeat(np.arange(2, 2 + n_rare), size)
+    far = np.column_stack([20.0 + 5 * rare, rng.normal(size=len(rare))])
+    X, y = np.vstack([RIPLEY.X_train, far]), np.append(RIPLEY.y_train, rare)
+
+    def score(**parameters):
+        clf = BayesianKNeighborsClassifier("pseudo", random_state=0, **parameters).fit(X, y)
+        p = clf.predict_proba(RIPLEY.X_test)
+        return -np.log(p[np.arange(len(p)), RIPLEY.y_test]).mean()
+
+    assert score() < score(max_neighbors=125) + 0.03
+    if n_rare == 1:
+        without = log_loss(RIPLEY.y_test, pseudo.predict_proba(RIPLEY.X_test))
+        assert score() < without + 0.03
 
 
 BAD_SETTINGS = [

@@ -158,7 +158,13 @@ def test_an_error_inside_a_users_function_is_shown():
 
 
 def test_default_max_neighbors():
-    assert default_max_neighbors([0, 1, 1, 0, 1], n_classes=2) == 2
-    assert default_max_neighbors([0, 1], n_classes=2) == 1
-    with pytest.raises(ValueError, match="class 1 has no points"):
-        default_max_neighbors([0, 0, 2], n_classes=3)
+    """The paper's on its sets; rare classes, one or ten, do not set it for the others."""
+    assert default_max_neighbors([125, 125]) == 125
+    assert default_max_neighbors([132, 68]) == 68
+    assert default_max_neighbors([2, 3]) == 2
+    assert default_max_neighbors([1, 1]) == 1
+    assert default_max_neighbors([125, 125, 5]) == 61
+    assert default_max_neighbors([125, 125] + 10 * [2]) == 57
+    assert default_max_neighbors([10**6, 10**6]) == 10
+    assert default_max_neighbors([10**8, 10**8]) == 1
+    assert default_max_neighbors([4000, 4000]) == 500

@@ -6,7 +6,7 @@ import pytest
 from bayesknn.datasets import load_glass, load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood
-from bayesknn.model import UniformPrior, default_max_neighbors
+from bayesknn.model import UniformPrior
 from bayesknn.posterior import auxiliary, diagnose, exchange, grid_posterior
 from bayesknn.posterior.diagnostics import mean_error
 from tests.statistical import check, p_value_of_z
@@ -27,7 +27,7 @@ def ripley():
 def glass():
     data = load_glass()
     labels = np.unique(data.y_train, return_inverse=True)[1]
-    k_max = default_max_neighbors(labels, 4)
+    k_max = int(np.bincount(labels).min())
     graph = NeighborGraph.from_points(np.asarray(data.X_train, float), k_max)
     return CoherentLikelihood(graph, labels), UniformPrior(k_max, 4.0)
 

@@ -134,7 +134,7 @@ def _read_proportion(value: str) -> tuple[str, float]:
 @click.option(
     "--max-neighbors",
     type=int,
-    help="Largest k to consider (default: of the paper's models, the size of the smallest class).",
+    help="Largest k to consider (default of the paper's models: about half a typical class).",
 )
 @click.option(
     "--beta-max",

@@ -75,7 +75,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         The two that are products over points. The coherent model needs sweeps over the whole
         graph, hence one machine.
     max_neighbors : int, optional
-        Largest k, K. By default the size of the smallest class, at most n - 1 and 2e7 / n.
+        Largest k, K; by default that of the in-memory classifier.
     beta_max : float or "auto", default="auto"
         Largest beta. ``"auto"`` simulates on the whole graph, whose lists are brought to the
         client for it: with n K above 1e8 pass a number.

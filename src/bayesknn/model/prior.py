@@ -1,10 +1,11 @@
 """The prior on (beta, k): uniform on {1..K} x [0, beta_max] unless the user says otherwise.
 
-Section 3: K is at most the smallest class size, and beta_max keeps the model away from the phase
-transition (see ``phase.py``). A prior is anything with ``k_max``, ``beta_max`` and a vectorised
-``log_density(beta, k)``; :func:`as_prior` makes one from ``None``, an array or a function. All
-densities here are normalised, so that the evidence means the same under each. Where a prior has its
-mass is found from its values (:func:`find_mass`), and every integral over beta begins there.
+Section 3: the paper's K is at most the smallest class size (see :func:`default_max_neighbors`), and
+beta_max keeps the model away from the phase transition (see ``labels/beta_max.py``). A prior is
+anything with ``k_max``, ``beta_max`` and a vectorised ``log_density(beta, k)``; :func:`as_prior`
+makes one from ``None``, an array or a function. All densities here are normalised, so that the
+evidence means the same under each. Where a prior has its mass is found from its values
+(:func:`find_mass`), and every integral over beta begins there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from bayesknn._utils.checks import check_count, check_positive
-from bayesknn.model.checks import check_label_vector, check_n_classes
 from bayesknn.model.integration import (
     N_NODES,
     N_PANELS,
@@ -31,6 +31,10 @@ from bayesknn.model.integration import (
 # Panels of [0, beta_max] on which a prior is looked at, and where that finds nothing at a k: a
 # narrower prior than an eighth of a panel may be missed, and each panel is eight calls.
 _N_PANELS, _N_FINE_PANELS = 64, 512
+# Neighbour lists longer than this in total (n * k) are not built unless they are asked for.
+_MAX_ENTRIES = 20_000_000
+# Nor are longer lists: the proportion of a class in them is known to two per cent or better.
+_MAX_NEIGHBORS = 500
 
 
 @runtime_checkable
@@ -435,21 +439,24 @@ def _bisect(log_density: Callable, inner: np.ndarray, outer: np.ndarray) -> np.n
     return inner
 
 
-def default_max_neighbors(labels: Any, n_classes: int) -> int:
-    """Return K: the size of the smallest class, at most n - 1.
+def default_max_neighbors(class_sizes: Any) -> int:
+    """Return K: the size of the smallest class, or half the size of the class of a mean point.
+
+    The larger of the two, so that a rare class does not set the K of all others; at most n - 1, 500
+    and 2e7 / n. The class of a point has ``sum(n_g^2) / n`` points on average.
 
     Examples
     --------
     >>> from bayesknn.model import default_max_neighbors
-    >>> default_max_neighbors([0, 0, 0, 1, 1], n_classes=2)
-    2
+    >>> default_max_neighbors([125, 125]), default_max_neighbors([132, 68])
+    (125, 68)
+    >>> default_max_neighbors([125, 125, 5])
+    61
     """
-    n_classes = check_n_classes(n_classes)
-    labels = check_label_vector(labels, len(np.atleast_1d(np.asarray(labels))), n_classes)
-    sizes = np.bincount(labels, minlength=n_classes)
-    if not sizes.all():
-        raise ValueError(f"class {int(np.argmin(sizes))} has no points, so no k is allowed")
-    return min(int(sizes.min()), len(labels) - 1)
+    sizes = np.asarray(class_sizes, dtype=np.int64)
+    n = int(sizes.sum())
+    wanted = max(int(sizes.min()), int(sizes @ sizes) // (2 * n))
+    return max(1, min(wanted, n - 1, _MAX_NEIGHBORS, _MAX_ENTRIES // n))
 
 
 def _check_range(prior: Any) -> None:

@@ -30,7 +30,6 @@ from bayesknn._version import __version__
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, PseudoLikelihood
 from bayesknn.model import UniformPrior
-from bayesknn.model.prior import default_max_neighbors
 from bayesknn.predictive import log_score
 from bayesknn.report.folder import write_file
 
@@ -100,8 +99,8 @@ class Study:
 
     @cached_property
     def k_max(self) -> int:
-        """Size of the smallest class."""
-        return default_max_neighbors(self.labels, self.n_classes)
+        """Size of the smallest class, the most that the paper allows."""
+        return int(np.bincount(self.labels).min())
 
     @cached_property
     def graph(self) -> NeighborGraph:

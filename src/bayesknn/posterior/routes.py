@@ -30,8 +30,9 @@ LIKELIHOODS = {
 INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
 # The tail of the prior's range that the posterior must stay out of.
 _EDGE, _EDGE_MASS = 0.98, 0.05
-# The posterior leans on the largest k where its last tenth has so much of the mass.
-_K_EDGE_MASS = 0.2
+# The posterior leans on the largest k where the last of them have so much of the mass that the
+# prior gives to the others.
+_K_EDGE_MASS = 0.1
 
 
 class Target(NamedTuple):
@@ -190,12 +191,12 @@ def find_posterior(
             "weights may do that"
         )
     k_max = target.prior.k_max
-    n_last = max(k_max // 10, 1)
+    # A tenth; three at least, as P(k) is uneven where k is small, and half of them at most.
+    n_last = max(k_max // 10, min(3, (k_max + 1) // 2))
     edge = float(np.mean(route.k > k_max - n_last))
-    # One k alone may well be the best.
-    allowed = 0.5 if n_last == 1 else _K_EDGE_MASS
-    if k_max < target.model.n_points - 1 and edge > allowed:
-        last = f"the last tenth of k, {k_max - n_last + 1} to" if n_last > 1 else "the largest k,"
+    part = n_last / k_max
+    if k_max < target.model.n_points - 1 and edge >= part + _K_EDGE_MASS * (1 - part):
+        last = f"the last {n_last} k, {k_max - n_last + 1} to" if n_last > 1 else "the largest k,"
         route.report["warnings"].append(
             f"{100 * edge:.0f} % of the posterior lies in {last} {k_max}: more neighbours would "
             "be used if max_neighbors let them"

@@ -69,3 +69,46 @@ def test_a_k_that_cannot_matter_is_left_out_and_rough_heights_will_do():
     for k in range(1, K + 1):
         height = likelihood.find_peak(k, 1.0, 4.0, 0.01)[1]
         assert height == pytest.approx(heights[k - 1], abs=1e-3)
+
+
+def blobs(n_classes=2, n_flipped=0, distance=100.0, n=40):
+    """So many blobs of a class each, in which some labels of the first are the second's."""
+    labels = np.repeat(np.arange(n_classes), n)
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(len(labels), 2)) + distance * labels[:, None]
+    labels[:n_flipped] = 1
+    return NeighborGraph.from_points(points, K), labels
+
+
+# Log f rises to a plateau, has a tail of many beta, a peak, or is largest at 0.
+SHAPES = {
+    "separated": blobs(),
+    "five classes": blobs(5),
+    "nearly separated": blobs(distance=5.0),
+    "one label off": blobs(n_flipped=1),
+    "many points": blobs(distance=2.0, n=500),
+    "no structure": (blobs()[0], np.random.default_rng(6).permutation(blobs()[1])),
+}
+
+
+def sum_over_wide_range(likelihood, beta_max):
+    """Evidence and mean of beta by the trapezium rule, close together near 0."""
+    betas = np.union1d(np.linspace(0, beta_max, 10_001), np.geomspace(1e-3, beta_max, 20_001))
+    widths = np.diff(betas, prepend=0.0, append=beta_max)
+    table = likelihood.log_density_grid(betas) + np.log((widths[1:] + widths[:-1]) / 2)
+    total = logsumexp(table)
+    return total - np.log(K * beta_max), (np.exp(table - total) @ betas).sum()
+
+
+@pytest.mark.parametrize("beta_max", [10.0, 300.0, 1e4])
+@pytest.mark.parametrize("product", [PseudoLikelihood, HolmesAdamsLikelihood])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_wide_prior_gives_what_a_dense_grid_gives(shape, product, beta_max):
+    """Polynomials through a plateau were used though they had not converged: evidence e^6.4."""
+    likelihood = product(*SHAPES[shape])
+    posterior = grid_posterior(likelihood, UniformPrior(K, beta_max))
+    log_evidence, beta_mean = sum_over_wide_range(likelihood, beta_max)
+    # Each is a product of probabilities.
+    assert posterior.log_evidence < 0.0
+    assert posterior.log_evidence == pytest.approx(log_evidence, abs=2e-4)
+    assert posterior.beta_mean == pytest.approx(beta_mean, rel=1e-3)

@@ -302,8 +302,15 @@ class Mass(NamedTuple):
     shape: int = 0
 
     def panels(self, n_panels: int) -> np.ndarray:
-        """Return the ends of panels on which to begin an integral with this prior."""
-        return np.union1d(np.linspace(self.low, self.high, n_panels + 1), self.breaks)
+        """Return the ends of panels on which to begin an integral with this prior.
+
+        However wide the prior is, likelihoods change where beta is of the order of one: powers of
+        ten are among the ends, so that the first panel does not step over that.
+        """
+        powers = 10.0 ** np.arange(1, 309)
+        powers = powers[(powers > self.low) & (powers < self.high)]
+        even = np.linspace(self.low, self.high, n_panels + 1)
+        return np.unique(np.concatenate([even, powers, self.breaks]))
 
 
 def find_mass(

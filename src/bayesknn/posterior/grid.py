@@ -388,20 +388,19 @@ def _from_values(likelihood: Any, prior: Prior) -> GridPosterior:
     """Evaluate the likelihood where each k has its mass."""
     masses = find_prior_mass(prior)
     log_z_source = getattr(likelihood, "log_z_source", "exact")
+    peaks = None
     if log_z_source == "none" and all(mass.is_flat for mass in masses.values()):
-        route = "peaks"
-        ks, edges, table = weigh_peaks(likelihood, masses)
-    else:
-        route = "values"
-        ks, edges, table = _weigh_values(likelihood, prior, masses)
+        peaks = weigh_peaks(likelihood, masses)
+    ks, edges, table = peaks or _weigh_values(likelihood, prior, masses)
     betas = place_nodes(edges)[0]
     # The estimate first, then the same under every replicate of log Z.
     noise = getattr(likelihood, "log_z_noise", lambda beta, k: np.zeros((1, len(beta))))
     noises = [noise(beta, k) for k, beta in zip(ks.tolist(), betas, strict=True)]
     weights, totals = _normalize(table - np.stack(noises, axis=1))
+    info: dict[str, Any] = {"route": "peaks" if peaks else "values", "warnings": []}
     return GridPosterior(
         ks, betas, weights[0], weights[1:], prior.k_max, float(totals[0]),
-        float(find_error(totals)), {"route": route, "warnings": []}, place_cells(edges),
+        float(find_error(totals)), info, place_cells(edges),
     )  # fmt: skip
 
 

@@ -5,6 +5,9 @@ Around it log f is so smooth that a polynomial gives it at any node: one that ha
 and curvature at a handful of Chebyshev points, twice as many until the last coefficients vanish. A
 k costs five or nine evaluations of the likelihood, and none but the search for its peak where the
 height of its peak, times all of the prior's mass, is still too small to matter.
+
+Where classes are separated log f rises to a plateau, and under a wide prior no polynomial follows
+both. Then plain panels are used instead, which are halved where that is needed.
 """
 
 from __future__ import annotations
@@ -31,8 +34,10 @@ _FEWEST, _MOST = 4, 32
 
 def weigh_peaks(
     likelihood: ConditionalProduct, masses: dict[int, Mass]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return each k that matters, panels over its mass, and the log masses at their nodes.
+
+    None if log f of some k is no polynomial of a degree that is worth its evaluations.
 
     Parameters
     ----------
@@ -51,8 +56,8 @@ def weigh_peaks(
         peaks.find_peak(k)
     promising = sorted(peaks.heights, key=peaks.bound, reverse=True)
     # The best tells which of the others matter.
-    peaks.weigh(promising[:1])
-    peaks.weigh(promising[1:])
+    if not (peaks.weigh(promising[:1]) and peaks.weigh(promising[1:])):
+        return None
     kept = sorted(peaks.found)
     edges, log_masses = zip(*(peaks.found[k] for k in kept), strict=True)
     return np.array(kept), np.array(edges), np.array(log_masses)
@@ -82,8 +87,11 @@ class _Peaks:
         if beta > 0.0:
             self._start = beta
 
-    def weigh(self, ks: list[int]) -> None:
-        """Weigh each k in turn, up to the first that is too low to matter."""
+    def weigh(self, ks: list[int]) -> bool:
+        """Weigh each k in turn, up to the first that is too low to matter.
+
+        False, and nothing weighed, if polynomials did not converge.
+        """
         ks = [k for k in ks if self.matters(k)]
         found = {}
         for low, high, coefficients, at in self._fit(np.array(ks, dtype=np.int64)):
@@ -92,11 +100,14 @@ class _Peaks:
             log_masses = curves + np.log(place_nodes(edges)[1])
             for i, k in enumerate(np.array(ks)[at].tolist()):
                 found[k] = edges[i], log_masses[i] + self.masses[k].log_top
+        if len(found) < len(ks):
+            return False
         for k in ks:
             if not self.matters(k):
                 break
             self.found[k] = found[k]
             self.best = max(self.best, float(np.logaddexp.reduce(found[k][1])))
+        return True
 
     def matters(self, k: int) -> bool:
         return bool(self.bound(k) >= self.best - NEGLIGIBLE)
@@ -107,7 +118,7 @@ class _Peaks:
         """Yield ranges of beta, Chebyshev coefficients of log f there, and of which k they are.
 
         The ranges reach to where log f is far below its peak. Those k of which as many coefficients
-        are enough come together.
+        are enough come together; those of which the most are too few do not come.
         """
         upper, differentiate = self.beta_max, self.likelihood.differentiate
         peaks, widths = np.array([self.peaks[k] for k in ks.tolist()]).reshape(-1, 2).T
@@ -136,10 +147,12 @@ class _Peaks:
             scales = ((high - low)[at, None] / 2) ** np.arange(3)
             coefficients = (values * scales[:, :, None]).reshape(len(at), -1) @ _fit_matrix(n).T
             last = coefficients[:, -max(2, coefficients.shape[1] // 4) :]
-            rough = (np.abs(last).max(axis=1) > _TOLERANCE) & (n < _MOST)
+            rough = np.abs(last).max(axis=1) > _TOLERANCE
             coefficients[:, 0] += heights[at]
             done = at[~rough]
             yield low[done], high[done], coefficients[~rough], done
+            if n == _MOST:
+                break
             at, known, n = at[rough], values[rough], 2 * n
             nodes = low[:, None] + (high - low)[:, None] * _chebyshev(n)
             values = np.empty((len(at), 3, n + 1))

@@ -144,6 +144,16 @@ def test_small_k_are_exact():
         assert table.error(BETAS, k) == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("beta_max", [4.0, 40.0, 1000.0])
+def test_small_k_are_exact_however_wide_the_range(beta_max):
+    """On 64 even steps log Z was off by 5 at beta_max = 100, and called exact."""
+    table = path_table(ring(120), 2, beta_max=beta_max)
+    assert table.is_exact.all()
+    betas = np.array([0.3, 1.0, 1.7, 2.5, 3.9, beta_max / 2, beta_max])
+    exact = log_normalizer(ring(120), betas, 1, 2).value
+    np.testing.assert_allclose(table.log_normalizer(betas, 1), exact, atol=1e-4, rtol=0)
+
+
 def test_one_k_alone():
     def p_value(n_runs, seed):
         z = []

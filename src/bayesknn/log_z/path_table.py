@@ -41,8 +41,9 @@ from bayesknn.model.prior import find_prior_mass
 
 # Terms that elimination may add up for each point at one beta.
 _MAX_ENTRIES_PER_POINT = 2000
-# Steps of the grid of a table, at least, and where there is a transition.
-_N_STEPS, _N_FINE_STEPS = 64, 512
+# Steps of the grid of a table, at least, and where there is a transition. They are even up to a
+# beta at which most labels are frozen; beyond, each is as long as before for its beta.
+_N_STEPS, _N_FINE_STEPS, _EVEN = 64, 512, 4.0
 # Variance of D between paths, and how far apart they are at most.
 _MAX_DISTANCE, _MAX_RATIO = 0.8, 1.3
 # How far beyond the tolerance the error may be found, because it is itself only estimated.
@@ -333,13 +334,14 @@ class PathSampler:
 
     @property
     def betas(self) -> np.ndarray:
-        """An even grid up to beta_max that is as fine as the chains stand."""
+        """A grid up to beta_max that is as fine as the chains stand."""
         n_steps = _N_STEPS
         for path in self.paths.values():
-            gaps = np.diff([pair.beta for pair in path.phases[0]])
-            n_steps = max(n_steps, round(self.beta_max / gaps.min()))
+            betas = np.array([pair.beta for pair in path.phases[0]])
+            lengths = np.clip(betas[1:], min(_EVEN, self.beta_max), self.beta_max)
+            n_steps = max(n_steps, round((lengths / np.diff(betas)).max()))
             n_steps = max(n_steps, _N_FINE_STEPS * bool(path.windows))
-        return np.linspace(0.0, self.beta_max, n_steps + 1)
+        return _place_betas(self.beta_max, n_steps)
 
     def log_z(self, k: int, betas: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
         """Return log Z at one k in some replicates, of shape (n_rows, n_betas)."""
@@ -384,7 +386,14 @@ def is_cheap(model: BoltzmannModel, k: int) -> bool:
 
 
 def eliminate(model: BoltzmannModel, k: int, beta_max: float) -> Curve:
-    """Compute log Z exactly on an even grid, and what is between by splines."""
-    betas = np.linspace(0.0, beta_max, _N_STEPS + 1)
+    """Compute log Z exactly on a grid, and what is between by splines."""
+    betas = _place_betas(beta_max, _N_STEPS)
     values = log_normalizer_exact(model.graph, betas, k, model.n_classes, model.class_weight)
     return Curve([(betas, np.tile(values, (N_REPLICATES, 1)))])
+
+
+def _place_betas(beta_max: float, n_steps: int) -> np.ndarray:
+    """Return a grid from 0 to beta_max with so many steps up to where most labels are frozen."""
+    even = np.linspace(0.0, min(beta_max, _EVEN), n_steps + 1)
+    n_more = max(int(np.ceil(n_steps * np.log(beta_max / _EVEN))), 0)
+    return np.append(even, np.geomspace(_EVEN, beta_max, n_more + 1)[1:])

@@ -37,7 +37,7 @@ class PathTable:
     beta_max : float
     class_weight : ndarray of shape (n_classes,) or None
     betas : ndarray of shape (n_betas,)
-        Evenly spaced from 0 to ``beta_max``.
+        From 0 to ``beta_max``.
     log_normalizers, means, slopes : ndarray of shape (n_replicates, k_max, n_betas)
         log Z, E[S_k] / k and Var[S_k] / k**2, as estimated (row 0) and in resampled versions,
         whose spread is the Monte Carlo error.

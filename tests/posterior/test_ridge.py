@@ -200,13 +200,21 @@ def test_a_curve_has_nodes_where_its_curvature_asks_for_them():
     nodes, matters = np.linspace(1.0, 2.0, 6), np.ones(6, bool)
     # A standard deviation is a half: the nodes are near enough, and the next are .35 away.
     goes_on = np.array([True, False])
-    more = _add_nodes(nodes, 2 * nodes**2, matters, goes_on, (0.0, BETA_MAX))
+    more = _add_nodes(nodes, 2 * nodes**2, matters, goes_on, np.array([0.0, BETA_MAX]), 1.5)
     assert np.allclose(more, [0.0, 0.3, 0.65, *nodes])
-    assert np.allclose(_add_nodes(nodes, 2 * nodes**2, matters, ~matters[:2], (1.0, 2.0)), nodes)
+    assert np.allclose(
+        _add_nodes(nodes, 2 * nodes**2, matters, ~matters[:2], np.array([1.0, 2.0]), 1.5), nodes
+    )
     # It is a tenth: all are too far apart, but where it does not matter.
     matters[3:] = False
-    more = _add_nodes(nodes, 50 * nodes**2, matters, ~goes_on & goes_on, (0.0, BETA_MAX))
+    more = _add_nodes(
+        nodes, 50 * nodes**2, matters, ~goes_on & goes_on, np.array([0.0, BETA_MAX]), 1.5
+    )
     assert np.allclose(more, [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0])
+    # Where labels are frozen steps grow with the way from the top, to the end of the prior.
+    nodes = np.array([1.0, 1.5, 2.0, 3.0, 6.0, 12.0])
+    more = _add_nodes(nodes, nodes, np.ones(6, bool), ~goes_on, np.array([0.0, 1e3]), 0.0)
+    assert np.all(np.diff(more[more >= 12]) > 2.0) and np.isclose(more[-1], 1e3)
 
 
 def test_limits_are_the_ends_of_the_support():
@@ -265,6 +273,43 @@ def test_mass_that_only_later_nodes_show_is_found():
         assert abs(found.beta_mean - exact.beta_mean) < 6 * found.beta_mean_error + 0.1
         allowed = 6 * found.k_probabilities_error + 0.005
         assert np.all(np.abs(found.k_probabilities - exact.k_probabilities) < allowed)
+
+
+def clusters(n_classes=2, n_flipped=0, distance=100.0, k_max=4):
+    """Eight points of each class, with so many labels of the first changed to the second's."""
+    labels = np.repeat(np.arange(n_classes), 8)
+    points = np.random.default_rng(0).normal(size=(len(labels), 2)) + distance * labels[:, None]
+    labels[:n_flipped] = 1
+    return NeighborGraph.from_points(points, k_max), labels
+
+
+# Beta is bounded by the prior alone, at some k only, or by the labels.
+SEPARATED = {
+    "separated": clusters(),
+    "three classes": clusters(3),
+    "nearly": clusters(distance=3.5, k_max=7),
+    "one label off": clusters(n_flipped=1),
+}
+
+
+@pytest.mark.parametrize("beta_max", [10.0, 40.0, 100.0, 1000.0])
+@pytest.mark.parametrize("shape", SEPARATED)
+def test_a_wide_prior_on_separated_classes_agrees_with_exact_log_z(shape, beta_max):
+    """Nodes went on for 28 units of beta at most: E beta 17.5 under any prior that was wider."""
+    exact = grid_posterior(ExactLikelihood(*SEPARATED[shape]), beta_max=beta_max)
+    found = grid_posterior(CoherentLikelihood(*SEPARATED[shape]), beta_max=beta_max, random_state=0)
+    assert found.info["warnings"] == []
+    # Six errors, and for the means a little for the rules of integration.
+    assert abs(found.log_evidence - exact.log_evidence) < 6 * found.log_evidence_error
+    allowed = 6 * found.beta_mean_error + 0.02 * exact.beta_sd
+    assert abs(found.beta_mean - exact.beta_mean) < allowed
+    assert abs(found.k_mean - exact.k_mean) < 6 * found.k_mean_error + 0.02 * exact.k_sd
+
+
+def test_a_posterior_that_is_not_followed_to_its_end_is_told(monkeypatch):
+    monkeypatch.setattr("bayesknn.posterior.mesh._MAX_TURNS", 1)
+    found = grid_posterior(CoherentLikelihood(*clusters()), beta_max=1e3, random_state=0)
+    assert "a smaller beta_max" in found.info["warnings"][0]
 
 
 @pytest.mark.parametrize("seeds", [(0,), pytest.param(range(1, 8), marks=pytest.mark.slow)])

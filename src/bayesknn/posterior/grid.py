@@ -364,6 +364,12 @@ def _from_ridge(
             "parts, disordered and ordered labels, and what one weighs beside the other is known "
             "less well than the rest"
         )
+    if ridge.reached < np.inf:
+        words.append(
+            f"the posterior of beta was followed up to {ridge.reached:.3g} only, and goes on to "
+            f"beta_max={prior.beta_max:.3g}: labels agree with their neighbours, so that beta has "
+            "no upper bound but that of the prior; a smaller beta_max gives an answer"
+        )
     if ridge.excess > _SLACK:
         words.append(
             f"after {simulation.n_sweeps} sweeps the errors of P(k) and of the mean of k are still "

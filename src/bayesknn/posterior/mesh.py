@@ -47,6 +47,9 @@ _FEW_DRAWS, _LITTLE = 20.0, 2e-3
 _DEPTH = 7.0
 # How often chains are added at most: an end where that does not help.
 _MAX_TURNS = 10
+# Nodes may be further apart the further they are from the top, as a share of the way: a posterior
+# of separated classes reaches to the end of its prior, however far that is.
+_WIDER = 1 / 3
 
 
 class Estimate(NamedTuple):
@@ -91,6 +94,8 @@ class Ridge(NamedTuple):
         log Z there, up to the same constant.
     is_divided : bool
         There are two phases; then the constant is 0: log Z itself is known.
+    reached : float
+        Up to which beta the posterior was followed at the best k, if it goes on beyond.
     """
 
     profiles: list[Profile]
@@ -98,6 +103,7 @@ class Ridge(NamedTuple):
     reference: ChainPair
     reference_log_z: np.ndarray
     is_divided: bool
+    reached: float
 
 
 class Mesh:
@@ -140,9 +146,10 @@ class Mesh:
         self.columns = np.union1d(self.ks, own)
         tops = np.interp(self.ks, own, [candidate.top for candidate in candidates])
         sds = np.interp(self.ks, own, [candidate.sd for candidate in candidates])
+        self.tops = dict(zip(self.ks.tolist(), tops.tolist(), strict=True))
         self.nodes = {
             k: _place_nodes(top, sd, target.limits[k])
-            for k, top, sd in zip(self.ks.tolist(), tops.tolist(), sds.tolist(), strict=True)
+            for (k, top), sd in zip(self.tops.items(), sds.tolist(), strict=True)
         }
         self.phases: list[list[ChainPair]] = [[] for _ in candidates[0].pilots]
         self._starts: list[np.ndarray | None] = [None] * len(self.phases)
@@ -227,12 +234,16 @@ class Mesh:
             growth = float(np.clip(min(excess**2 - 1.0, left), *GROWTH))
             self.simulation.advance((pair, int(np.ceil(growth * pair.n_records))) for pair in pairs)
             rounds += 1
-        best = int(self.ks[np.argmax(state.score[0])])
+        at_best = int(np.argmax(state.score[0]))
+        best = int(self.ks[at_best])
+        reached = np.inf
+        if self._goes_on(at_best, state)[1]:
+            reached = float(self.nodes[best][-1])
         away = [abs(pair.k - best) + (len(pair.setting.ks) - 1) for pair in self.phases[0]]
         at = int(np.argmin(away))
         return Ridge(
             state.profiles, excess, self.phases[0][at], state.of_pairs[:, at],
-            self.division is not None,
+            self.division is not None, reached,
         )  # fmt: skip
 
     def _weigh(self) -> Estimate:
@@ -292,17 +303,29 @@ class Mesh:
                         int(np.argmin([abs(candidate.k - k) for candidate in self.candidates]))
                     ]
                     work.append(self._make(phase, setting, candidate.pilots[phase].pair))
-            # What the posterior could be beyond the ends, with the most that the prior has.
-            log_f = nodes / k * self.target.observed[k - 1] - log_z
-            log_top = log_f + self.target.masses[k].log_top
-            goes_on = log_top[[0, -1]] > log_posterior.max() - _DEPTH
-            goes_on |= log_f[[0, -1]] > log_f[[1, -2]]
+            goes_on = self._goes_on(at, state)
             self.nodes[k] = _add_nodes(
-                nodes, log_z, mass > np.exp(-_DEPTH), goes_on, self.target.limits[k]
+                nodes,
+                log_z,
+                mass > np.exp(-_DEPTH),
+                goes_on,
+                np.array(self.target.limits[k]),
+                self.tops[k],
             )
             is_longer |= len(self.nodes[k]) > len(nodes)
         self.simulation.advance(work)
         return is_longer or bool(work)
+
+    def _goes_on(self, at: int, state: Estimate) -> np.ndarray:
+        """Return whether mass may lie below the first node of a k, and above the last."""
+        k = int(self.ks[at])
+        nodes, mass = self.nodes[k], self.target.masses[k]
+        log_f = nodes / k * self.target.observed[k - 1] - logsumexp(state.values[at], axis=0)
+        fine = place_nodes(state.panels[at])[0]
+        # Beyond the ends, with the most that the prior has.
+        enough = state.profiles[at].log_posterior(fine, slice(1)).max() - _DEPTH - mass.log_top
+        goes_on = (log_f[[0, -1]] > enough) | (log_f[[0, -1]] > log_f[[1, -2]])
+        return goes_on & (nodes[[0, -1]] != (mass.low, mass.high))
 
 
 def _place_nodes(top: float, sd: float, limits: tuple[float, float]) -> np.ndarray:
@@ -315,18 +338,25 @@ def _add_nodes(
     log_z: np.ndarray,
     matters: np.ndarray,
     goes_on: np.ndarray,
-    limits: tuple[float, float],
+    limits: np.ndarray,
+    top: float,
 ) -> np.ndarray:
     """Add nodes where they are too far apart for the curvature of log Z, and beyond the ends."""
     steps = np.diff(nodes)
     bends = np.diff(np.diff(log_z) / steps) / ((steps[1:] + steps[:-1]) / 2)
     sds = 1 / np.sqrt(np.maximum(bends, 1e-12))
-    sds = np.minimum(np.concatenate([sds[:1], sds, sds[-1:]]), BETA_SCALE)
+    longest = np.maximum(BETA_SCALE, _WIDER * np.abs(nodes - top))
+    sds = np.minimum(np.concatenate([sds[:1], sds, sds[-1:]]), longest)
     wide = steps > np.minimum(sds[1:], sds[:-1])
     wide &= matters[1:] | matters[:-1]
     more = [nodes, nodes[:-1][wide] + steps[wide] / 2]
     for end, sign in ((0, -1), (-1, 1)):
-        if goes_on[end]:
+        if goes_on[end] and sds[end] > BETA_SCALE:
+            # Labels are frozen: on to the end of the prior, each step a share of the way.
+            first, last = abs(nodes[end] - top), abs(limits[end] - top)
+            n_more = int(np.ceil(np.log(last / first) / np.log1p(_STEP * _WIDER)))
+            more += [top + sign * np.geomspace(first, last, n_more + 1)[:-1], limits[[end]]]
+        elif goes_on[end]:
             more.append(nodes[end] + sign * _STEP * sds[end] * np.arange(1, 5))
     longer = np.sort(np.clip(np.concatenate(more), *limits))
     return longer[np.append(True, np.diff(longer) > 1e-6 * steps.min())]

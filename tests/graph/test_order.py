@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.neighbors import KNeighborsTransformer
 
+from bayesknn import reference
 from bayesknn.graph import NeighborGraph
 from tests.graph import twins
 
@@ -25,7 +26,7 @@ def tied_points(draw, max_points=30):
 
 
 def assert_same(graph, points, k):
-    matrix = twins.euclidean(points, points)
+    matrix = reference.distances(points, points)
     neighbors, distances = twins.rank(matrix, k, is_self=True)
     np.testing.assert_array_equal(graph.neighbors, neighbors)
     np.testing.assert_array_equal(graph.distances, distances)
@@ -37,7 +38,7 @@ def test_every_structure_sorts_by_distance_and_key(points, data):
     for search in SEARCHES:
         graph = NeighborGraph.from_points(points, k, search=search)
         assert_same(graph, points, k)
-    matrix = twins.euclidean(points, points)
+    matrix = reference.distances(points, points)
     graph = NeighborGraph.from_points(matrix, k, metric="precomputed")
     assert_same(graph, points, k)
 
@@ -61,8 +62,10 @@ def test_two_squares_with_one_root():
     for k in (5, 50, 400):
         for search in SEARCHES:
             assert_same(NeighborGraph.from_points(points, k, search=search), points, k)
-    mutant = twins.squares_only(points, 50)
-    assert np.any(mutant != twins.rank(twins.euclidean(points, points), 50, is_self=True)[0])
+    # Ordered by the squares, a named mutant.
+    squares = sum((column[:, None] - column) ** 2 for column in points.T)
+    mutant = twins.rank(squares, 50, is_self=True)[0]
+    assert np.any(mutant != twins.rank(reference.distances(points, points), 50, is_self=True)[0])
 
 
 def test_a_shuffled_lattice_ties_across_boxes():
@@ -78,7 +81,7 @@ def test_all_points_equal():
     points = np.zeros((300, 3))
     graph = NeighborGraph.from_points(points, 4)
     assert_same(graph, points, 4)
-    first = sorted(range(300), key=twins.key)[:5]
+    first = sorted(range(300), key=reference.key)[:5]
     assert graph.neighbors[:, first[0]].tolist() == first[1:]
     assert graph.neighbors[:, first[4]].tolist() == first[:4]
 
@@ -90,7 +93,7 @@ def test_distances_that_overflow_are_tied():
             graph = NeighborGraph.from_points(points, 3, search=search)
             assert_same(graph, points, 3)
     # All at an infinite distance from point 0, so that keys decide.
-    assert graph.neighbors[:, 0].tolist() == sorted([1, 2, 3], key=twins.key)
+    assert graph.neighbors[:, 0].tolist() == sorted([1, 2, 3], key=reference.key)
 
 
 @pytest.mark.parametrize("search", ["kd_tree", "brute"])

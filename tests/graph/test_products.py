@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayesknn import reference
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.search import products
 from bayesknn.graph.search.kd_tree import KDTree, build_tree
@@ -40,7 +41,7 @@ def test_lists_are_those_of_the_twin(seed, n, p, kind):
     rng = np.random.default_rng(seed)
     points = draw_points(rng, n, p, kind)
     k = int(rng.integers(1, n))
-    neighbors, distances = twins.rank(twins.euclidean(points, points), k, is_self=True)
+    neighbors, distances = twins.rank(reference.distances(points, points), k, is_self=True)
     graph = NeighborGraph.from_points(points, k, search="blocked", n_jobs=int(rng.integers(1, 3)))
     np.testing.assert_array_equal(graph.neighbors, neighbors)
     np.testing.assert_array_equal(graph.distances, distances)
@@ -63,10 +64,10 @@ def test_differences_below_single_precision_are_told_apart():
     rng = np.random.default_rng(2)
     points = np.zeros((60, 4))
     points[1:, 0] = 1.0 + rng.permutation(59) * 1e-9
-    expected = twins.rank(twins.euclidean(points, points), 5, is_self=True)[0]
+    expected = twins.rank(reference.distances(points, points), 5, is_self=True)[0]
     graph = NeighborGraph.from_points(points, 5, search="blocked")
     np.testing.assert_array_equal(graph.neighbors, expected)
-    single = twins.euclidean(points.astype(np.float32), points.astype(np.float32))
+    single = reference.distances(points.astype(np.float32), points.astype(np.float32))
     assert np.any(twins.rank(single, 5, is_self=True)[0] != expected)
 
 
@@ -81,7 +82,7 @@ def test_without_the_margin_neighbours_are_lost(monkeypatch):
     rng = np.random.default_rng(3)
     points = np.zeros((400, 300))
     points[:, :8] = rng.integers(0, 3, size=(400, 8))
-    expected = twins.rank(twins.euclidean(points, points), 20, is_self=True)[0]
+    expected = twins.rank(reference.distances(points, points), 20, is_self=True)[0]
     tree = build_tree(points, order_ties(400))
 
     exact = KDTree.single_in_order

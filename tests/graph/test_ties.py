@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import hypergeom
 
+from bayesknn import reference
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.ties import order_ties
-from tests.graph import twins
 from tests.graph.titanic import expand_titanic
 from tests.statistical import p_value_of_z
 
@@ -18,7 +18,7 @@ ALPHA = 1e-5
 
 def test_keys_are_those_of_the_twin():
     for first in (0, 3, 2**31):
-        rows = sorted(range(500), key=lambda row, first=first: twins.key(first + row))
+        rows = sorted(range(500), key=lambda row, first=first: reference.key(first + row))
         assert order_ties(500, first).rows.tolist() == rows
         assert order_ties(500, first).ranks[rows].tolist() == list(range(500))
 
@@ -52,7 +52,7 @@ def by_key(X, k, n_before=0):
 
 def by_index(X, k, n_before=0):
     """Settle ties by the lower row number, a named mutant."""
-    distances = twins.euclidean(X, X)
+    distances = reference.distances(X, X)
     np.fill_diagonal(distances, np.inf)
     return np.argsort(distances, axis=1, kind="stable")[:, :k].T
 
@@ -102,7 +102,7 @@ def test_a_lattice_sorted_by_class():
 def test_ties_at_the_end_of_the_lists(seed, n, side):
     rng = np.random.default_rng(seed)
     points = rng.integers(0, side + 1, size=(n, 2)).astype(float)
-    distances = twins.euclidean(points, points)
+    distances = reference.distances(points, points)
     k_max = int(rng.integers(1, n))
     stored = sparse.csr_array(
         (distances.ravel(), np.tile(np.arange(n), n), np.arange(0, n * n + 1, n)), shape=(n, n)

@@ -15,7 +15,7 @@ from bayesknn._utils.random import (
     seeds_for,
     spawn_keys,
 )
-from tests.labels import exact
+from tests.labels import cases
 from tests.statistical import check, p_value_of_counts, p_value_of_z, rejects
 
 words = st.integers(0, 2**64 - 1)
@@ -50,15 +50,15 @@ def test_known_values_of_splitmix64():
 
 @given(words, words, words)
 def test_twin(key, sweep, site):
-    assert int(_mix(np.uint64(key))) == exact.mix(key)
-    stream = exact.sweep_key(key, sweep)
+    assert int(_mix(np.uint64(key))) == cases.mix(key)
+    stream = cases.sweep_key(key, sweep)
     assert key_of_sweep(np.uint64(key), np.uint64(sweep)) == stream
-    assert random_bits(np.uint64(stream), np.uint64(site)) == exact.bits(stream, site)
+    assert random_bits(np.uint64(stream), np.uint64(site)) == cases.bits(stream, site)
 
 
 def test_compiled_in_a_loop():
     numbers = _fill(np.uint64(5), 3, 4)
-    expected = [[exact.bits(exact.sweep_key(5, t), i) for i in range(4)] for t in range(3)]
+    expected = [[cases.bits(cases.sweep_key(5, t), i) for i in range(4)] for t in range(3)]
     assert numbers.tolist() == expected
 
 
@@ -142,8 +142,8 @@ def test_chained_streams_are_rejected():
     # Keys that step by the constant that sites step by: each sweep is the last one, shifted.
     def pairs(n, seed):
         stream = int(spawn_keys(seed, 1)[0])
-        one = [exact.bits(stream, site) for site in range(n)]
-        other = [exact.bits((stream + exact.GOLDEN) % exact.WORD, site) for site in range(n)]
+        one = [cases.bits(stream, site) for site in range(n)]
+        other = [cases.bits((stream + cases.GOLDEN) % cases.WORD, site) for site in range(n)]
         return np.array(one[1:], np.uint64), np.array(other[:-1], np.uint64)
 
     assert rejects(p_value_of_relation(pairs), 5000)

@@ -97,6 +97,13 @@ def test_conditionals_are_those_of_the_joint_distribution(a):
         assert ref.log_likelihood(NEAR, a, y, 1.3, 2) == pytest.approx(np.log(of_y), rel=1e-12)
 
 
+def test_two_points_each_the_others_neighbour():
+    """The graph of the paper's example: Z = 2 (1 + exp(2 beta)), E[S] its derivative."""
+    pair, e = np.array([[1], [0]]), np.exp(2 * 1.3)
+    assert ref.log_normalizer(pair, TWO, 1.3, 1) == pytest.approx(np.log(2 * (1 + e)))
+    assert ref.mean_agreement(pair, TWO, 1.3, 1) == pytest.approx(2 * e / (1 + e))
+
+
 def test_class_weights_are_probabilities_over_proportions():
     a = ref.class_weights(np.array([0, 0, 0, 1]), np.array([0.5, 0.5]))
     np.testing.assert_allclose(a, [2 / 3, 2])

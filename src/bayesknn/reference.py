@@ -393,12 +393,13 @@ def draw_bonds(
 def find_clusters(n: int, edges: ndarray) -> ndarray:
     """Return the lowest point that each point is connected with, by way of the edges (i, l).
 
-    >>> find_clusters(5, [(3, 1), (4, 3)])
+    >>> find_clusters(5, np.array([(3, 1), (4, 3)]))
     array([0, 1, 2, 1, 1])
     """
-    root = np.arange(n)
-    for i, j in edges:
-        root[root == max(root[i], root[j])] = min(root[i], root[j])
+    root, (i, j) = np.arange(n), edges.T
+    while np.any(root[i] != root[j]):
+        np.minimum.at(root, i, root[j])
+        np.minimum.at(root, j, root[i])
     return root
 
 
@@ -407,7 +408,8 @@ def colour_clusters(near: ndarray, a: ndarray, bonds: ndarray, u: ndarray) -> nd
     i, r = np.nonzero(bonds)
     root = find_clusters(len(near), np.column_stack([i, near[i, r]]))
     m = np.bincount(root[i], bonds[i, r], minlength=len(near))
-    return np.array([choose(softmax(m[s] * np.log(a)), u[s]) for s in root])
+    colour = {s: choose(softmax(m[s] * np.log(a)), u[s]) for s in set(root.tolist())}
+    return np.array([colour[s] for s in root.tolist()])
 
 
 def swendsen_wang_sweep(

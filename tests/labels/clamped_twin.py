@@ -10,8 +10,9 @@ from collections import Counter
 import numpy as np
 from scipy import stats
 
+from bayesknn import reference
 from bayesknn.labels.swendsen_wang import draw_poisson
-from tests.labels.swendsen_wang_twin import find_roots, invert, sweep_key, uniform
+from tests.labels.swendsen_wang_twin import find_roots, sweep_key, uniform
 
 MUTANTS = [
     "known labels of clusters ignored",
@@ -67,7 +68,7 @@ def sweep_free(edges, beta, k, field, key, sweep, labels, mutant=None):
         colour = root
         if root >= n_classes or mutant == "known labels of clusters ignored":
             law = colour_law(n_bonds[root], points, n_classes, class_weight, field, mutant)
-            colour = invert(uniform(stream, points[0]), law)
+            colour = reference.choose(law, uniform(stream, points[0]))
         for i in points:
             nodes[n_classes + i] = colour
     return np.array(nodes[n_classes:])

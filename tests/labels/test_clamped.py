@@ -13,7 +13,8 @@ from bayesknn.labels.clamped import clamped_labels, free_edges
 from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.model import BoltzmannModel
 from tests.labels import clamped_twin as twin
-from tests.labels.exact import index_of, random_graph
+from tests.labels.cases import random_graph
+from tests.model.enumeration import state_index
 from tests.statistical import check, p_value_of_counts, p_value_of_z, rejects
 
 # Mutual neighbours at rank 1 and across ranks, a free point nobody has as a first neighbour.
@@ -97,7 +98,7 @@ def p_value_of_law(sampler, beta, k, class_weight=None, field=None, direction="b
         fields = None if field is None else np.tile(field, (n_copies, 1))
         key = spawn_keys(seed, 1)[0]
         labels = sampler(edges, beta, k, fields, key, states[start].ravel())
-        index = index_of(labels.reshape(n_copies, 3), 3)
+        index = state_index(labels.reshape(n_copies, 3), 3)
         return p_value_of_counts(np.bincount(index, minlength=len(law)), law)
 
     return p_value
@@ -211,7 +212,7 @@ def test_draws_on_eight_points(eight, eight_posterior):
             edges, betas[b], k + 1, np.full(n_draws, 20),
             key=spawn_keys(seed, 1)[0], initial=np.zeros(4, int),
         )  # fmt: skip
-        return p_value_of_counts(np.bincount(index_of(draws, 2), minlength=len(states)), exact)
+        return p_value_of_counts(np.bincount(state_index(draws, 2), minlength=len(states)), exact)
 
     check(p_value, 20_000)
 

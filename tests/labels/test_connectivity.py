@@ -1,11 +1,11 @@
-"""The forest of recent bonds against a plain search."""
+"""The forest of recent bonds against the plain search of the reference."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayesknn import reference
 from bayesknn.labels.connectivity import _connect, _connected, _disconnect_all, _new_forest, _root
-from tests.labels.perfect_twins import clusters, connected
 
 
 @st.composite
@@ -27,12 +27,12 @@ def test_window_of_bonds(stream, window):
     for t, (i, j) in enumerate(bonds):
         now, since = np.uint64(100 + t), np.uint64(100 + t - window + 1)
         _connect(forest, np.uint64(i), np.uint64(j), now, since)
-        recent = bonds[max(0, t - window + 1) : t + 1]
-        for part in clusters(n, recent):
-            root = max(part, key=lambda v: priority[v])
-            assert all(_root(forest, np.uint64(v), since) == root for v in part)
+        recent = np.array(bonds[max(0, t - window + 1) : t + 1])
+        lowest = reference.find_clusters(n, recent)
         for v in range(n):
-            expected = connected(recent, i, v)
+            root = max(np.flatnonzero(lowest == lowest[v]), key=lambda w: priority[w])
+            assert _root(forest, np.uint64(v), since) == root
+            expected = reference.is_connected(i, v, recent)
             assert _connected(forest, np.uint64(i), np.uint64(v), since) == expected
 
 

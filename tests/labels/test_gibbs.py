@@ -1,4 +1,4 @@
-"""Gibbs: invariance by enumeration, and the Python twin."""
+"""Gibbs: invariance by enumeration, and the sweeps of the reference."""
 
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -8,27 +8,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayesknn import reference
 from bayesknn.labels import gibbs
 from bayesknn.labels.gibbs import list_edges
-from tests.labels.exact import (
-    agreement_of,
+from tests.labels.cases import (
     betas,
-    bits,
-    enumerate_law,
-    gibbs_twin,
     graphs,
-    index_of,
     keys,
     random_graph,
     ring,
     star,
     start_labels,
-    sweep_key,
-    weights_of,
+    uniforms,
 )
 from tests.labels.samplers import gibbs_labels
+from tests.model.enumeration import as_reference, exact_law, state_index
 
 KEY = np.uint64(2024)
+
+
+def sweep_by_reference(graph, beta, k, n_classes, key, n_sweeps, class_weight=None):
+    """Return the labels after every sweep of the reference with the kernel's numbers."""
+    near, a = as_reference(graph, n_classes, class_weight)
+    labels = np.array(start_labels(key, range(graph.n_points), n_classes))
+    states = []
+    for sweep in range(n_sweeps):
+        u = uniforms(key, sweep, graph.n_points)
+        # Of two classes the kernel gives the low numbers to class 1.
+        labels = reference.gibbs_sweep(near, a, labels, beta, k, 1 - u if n_classes == 2 else u)
+        states.append(labels)
+    return np.array(states)
 
 
 def measured_conditional(decide, n_classes):
@@ -52,7 +61,7 @@ def site_kernels_two(graph, beta, k, class_weight):
     weighted = class_weight is not None
     weights = np.array(class_weight if weighted else [1.0, 1.0])
     table, bases = gibbs.threshold_table(beta / k, weights, edges.degrees, weighted)
-    states, _, law = enumerate_law(graph, beta, k, 2, class_weight)
+    states, law = exact_law(graph, beta, k, 2, class_weight)
     conditionals = np.empty((*states.shape, 2))
     for s, state in enumerate(states.astype(np.uint8)):
         slots = bases + gibbs._count_ones(state, edges)
@@ -70,7 +79,7 @@ def site_kernels_many(graph, beta, k, n_classes, class_weight, largest_exponent=
     table, logarithmic, stride = gibbs._weight_table(
         beta / k, weights, class_weight is not None, int(edges.degrees.max()), largest_exponent
     )
-    states, _, law = enumerate_law(graph, beta, k, n_classes, class_weight)
+    states, law = exact_law(graph, beta, k, n_classes, class_weight)
     conditionals = np.empty((*states.shape, n_classes))
     sums = np.empty(n_classes)
     for s, state in enumerate(states.astype(np.uint8)):
@@ -93,7 +102,7 @@ def push(states, law, conditionals):
         for g in range(n_classes):
             moved = states.copy()
             moved[:, i] = g
-            np.add.at(after, index_of(moved, n_classes), law * conditionals[:, i, g])
+            np.add.at(after, state_index(moved, n_classes), law * conditionals[:, i, g])
         law = after
     return law
 
@@ -116,26 +125,24 @@ def test_three_classes_leave_the_law_invariant(class_weight, largest_exponent):
 def test_invariance_would_notice_another_beta():
     graph = random_graph(5, 3, seed=1)
     states, _, conditionals = site_kernels_many(graph, 1.3 * 2, 2, 3, None)
-    _, _, law = enumerate_law(graph, 1.3, 2, 3)
+    _, law = exact_law(graph, 1.3, 2, 3)
     assert np.abs(push(states, law, conditionals) - law).max() > 1e-3
 
 
 @given(
     graphs(), betas(), st.integers(2, 5), keys, st.booleans(), st.integers(0, 3), st.integers(1, 3)
 )
-def test_twin(graph_and_k, beta, n_classes, key, weighted, n_warmup, thin):
+def test_same_labels_as_the_reference(graph_and_k, beta, n_classes, key, weighted, n_warmup, thin):
     graph, k = graph_and_k
     class_weight = np.linspace(0.5, 1.5, n_classes) if weighted else None
     draws, info = gibbs_labels(
         graph, beta, k, n_classes, n_draws=3, n_warmup=n_warmup, thin=thin,
         class_weight=class_weight, key=key,
     )  # fmt: skip
-    states = gibbs_twin(
-        graph, beta, k, n_classes, start_labels(key, range(graph.n_points), n_classes),
-        lambda sweep, site: bits(sweep_key(key, sweep), site), info.n_sweeps, class_weight,
-    )  # fmt: skip
+    states = sweep_by_reference(graph, beta, k, n_classes, key, info.n_sweeps, class_weight)
     np.testing.assert_array_equal(draws, states[n_warmup + thin - 1 :: thin])
-    expected = [agreement_of(graph, labels, k, class_weight) for labels in draws]
+    near, a = as_reference(graph, n_classes, class_weight)
+    expected = reference.agreement(near, a, draws, k)
     np.testing.assert_allclose(info.agreement, expected, rtol=1e-12)
 
 
@@ -143,10 +150,7 @@ def test_many_classes_need_wider_labels():
     graph = random_graph(40, 3, seed=3)
     draws, info = gibbs_labels(graph, 2.0, 3, 300, n_draws=2, n_warmup=1, key=KEY)
     assert draws.dtype == np.uint32
-    states = gibbs_twin(
-        graph, 2.0, 3, 300, start_labels(KEY, range(40), 300),
-        lambda sweep, site: bits(sweep_key(KEY, sweep), site), 3,
-    )  # fmt: skip
+    states = sweep_by_reference(graph, 2.0, 3, 300, KEY, 3)
     np.testing.assert_array_equal(draws, states[1:])
 
 
@@ -154,10 +158,7 @@ def test_many_classes_need_wider_labels():
 def test_a_hub_of_large_degree(n_classes):
     graph = star(400)
     draws, _ = gibbs_labels(graph, 0.7, 1, n_classes, n_draws=3, n_warmup=0, key=KEY)
-    states = gibbs_twin(
-        graph, 0.7, 1, n_classes, start_labels(KEY, range(400), n_classes),
-        lambda sweep, site: bits(sweep_key(KEY, sweep), site), 3,
-    )  # fmt: skip
+    states = sweep_by_reference(graph, 0.7, 1, n_classes, KEY, 3)
     np.testing.assert_array_equal(draws, states)
 
 
@@ -168,7 +169,8 @@ def test_edges_are_the_definition():
         weights = np.zeros((30, 30))
         for i in range(30):
             np.add.at(weights[i], points[starts[i] : starts[i] + degrees[i]], 1)
-        np.testing.assert_array_equal(weights, weights_of(graph, k))
+        A = reference.adjacency(as_reference(graph, 2)[0], k)
+        np.testing.assert_array_equal(weights, A + A.T)
 
 
 def test_start_is_kept_where_nothing_can_move():

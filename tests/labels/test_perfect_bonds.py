@@ -1,6 +1,8 @@
-"""Coupling from the past on bonds: invariance, the twin, the past, the order and mutants."""
+"""Coupling from the past on bonds: invariance, the reference, the past, the order, mutants."""
 
 import itertools
+import math
+from functools import partial
 
 import numba
 import numpy as np
@@ -8,10 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from bayesknn import reference
 from bayesknn._utils.random import key_of_sweep
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.connectivity import _connect, _connected, _root
+from bayesknn.labels.connectivity import _connect, _connected, _new_forest, _root
 from bayesknn.labels.perfect import (
     _colour_clusters,
     _run_bonds,
@@ -22,9 +25,8 @@ from bayesknn.labels.perfect import (
     draw_perfectly,
     random_cluster,
 )
-from bayesknn.labels.swendsen_wang import open_probability
 from bayesknn.model import BoltzmannModel
-from tests.labels.perfect_twins import BondTwin, clusters, small_graphs
+from tests.labels.cases import bits, small_graphs, sweep_key
 from tests.model.enumeration import exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
 
@@ -43,24 +45,77 @@ def draw_bonds(graph, beta, k, n_classes, class_weight, key, draw, n_start=1, ma
     return labels, n_sweeps, n_apart
 
 
+def uniform(key, draw, sweep, site):
+    return (bits(sweep_key(key, (draw << 32) | sweep), site) >> 11) * 2.0**-53
+
+
+def list_bonds(graph, beta, k, n_classes, class_weight=None):
+    """Return the ends of every bond, its p, and the class that a ghost, point n, stands for.
+
+    Class weights that differ pull the points to the heavier class by a bond to the ghost.
+    """
+    n = graph.n_points
+    law = random_cluster(BoltzmannModel(graph, n_classes, class_weight), beta, k)
+    edges = [(i, int(graph.neighbors[r, i])) for i in range(n) for r in range(k)]
+    strengths = [law.rate] * len(edges) + list(law.pull)
+    edges += [(i, n) for i in range(len(law.pull))]
+    return np.array(edges), -np.expm1(-np.array(strengths)), law
+
+
+def replay(law, p, n_edges, key, draw, back):
+    """Return the kernel's numbers of one sweep, a number for each bond: 1 if it cannot open.
+
+    The kernel leaps from one bond that can open to the next, and draws a share of p there.
+    """
+    u, counter, bond = np.ones(len(p)), 0, 0
+    while law.rate > 0:
+        # Infinite at the smallest of rates.
+        gap = -math.log(1 - uniform(key, draw, back, counter)) / law.rate
+        if bond + gap >= n_edges:
+            break
+        bond += math.floor(gap)
+        u[bond] = uniform(key, draw, back, counter + 1) * p[bond]
+        bond, counter = bond + 1, counter + 2
+    for b in range(n_edges, len(p)):
+        u[b] = uniform(key, draw, back, 2 * n_edges + 2 + b - n_edges)
+    return u
+
+
+def draw_by_reference(graph, beta, k, n_classes, class_weight, key, draw):
+    n = graph.n_points
+    edges, p, law = list_bonds(graph, beta, k, n_classes, class_weight)
+    u = partial(replay, law, p, n * k, int(key), draw)
+    is_open = reference.perfect_bonds(edges, p, n_classes, u)
+    priority = _new_forest(n + 1)[1::2] >> np.uint64(32)
+    labels = np.empty(n + 1, int)
+    for part in clusters(n + 1, edges[is_open]):
+        root = max(part, key=lambda i: priority[i])
+        colour = math.floor(uniform(int(key), draw, 0, root) * n_classes)
+        labels[part] = law.heavier if n in part else colour
+    return labels[:-1]
+
+
+def clusters(n, edges):
+    """List the points of each cluster."""
+    root = reference.find_clusters(n, np.array(list(edges), int).reshape(-1, 2))
+    return [np.flatnonzero(root == r).tolist() for r in np.unique(root)]
+
+
 # Invariance, without random numbers.
 
 
 def enumerate_kernel(graph, beta, k, n_classes, class_weight):
     """List the bonds with their probabilities, and all configurations with their law."""
-    law = random_cluster(BoltzmannModel(graph, n_classes, class_weight), beta, k)
-    rate, pull, heavier = law.rate, law.pull, law.heavier
     n = graph.n_points
-    ends = [(i, int(graph.neighbors[r, i])) for i in range(n) for r in range(k)]
-    p = [open_probability(rate)] * len(ends) + [open_probability(strength) for strength in pull]
-    ends += [(i, n) for i in range(len(pull))]
+    edges, p, random_clusters = list_bonds(graph, beta, k, n_classes, class_weight)
+    ends = [tuple(edge) for edge in edges.tolist()]
     states = list(itertools.product((0, 1), repeat=len(ends)))
     weights = np.empty(len(states))
     for s, state in enumerate(states):
         n_clusters = len(clusters(n + 1, itertools.compress(ends, state)))
         chances = [q if is_open else 1 - q for q, is_open in zip(p, state, strict=True)]
         weights[s] = np.prod(chances) * float(n_classes) ** n_clusters
-    return ends, p, states, weights / weights.sum(), heavier
+    return ends, p, states, weights / weights.sum(), random_clusters.heavier
 
 
 def opens_in_between(ends, state, b):
@@ -113,7 +168,7 @@ def test_heat_bath_keeps_the_law_and_colours_give_the_model(graph, n_classes, cl
     coloured = np.zeros(len(labels))
     for state, probability in zip(states, law, strict=True):
         parts = clusters(n + 1, itertools.compress(ends, state))
-        free = [sorted(part) for part in parts if n not in part]
+        free = [part for part in parts if n not in part]
         pulled = [i for part in parts if n in part for i in part if i < n]
         fits = np.all(labels[:, pulled] == heavier, axis=1)
         for part in free:
@@ -122,7 +177,7 @@ def test_heat_bath_keeps_the_law_and_colours_give_the_model(graph, n_classes, cl
     np.testing.assert_allclose(coloured, expected, rtol=0, atol=1e-12)
 
 
-# The twin, the past and the order.
+# The reference, the past and the order.
 
 
 @given(
@@ -134,16 +189,14 @@ def test_heat_bath_keeps_the_law_and_colours_give_the_model(graph, n_classes, cl
     draw=st.integers(0, 2**31 - 1),
 )
 @example(CHAIN, 5e-324, 2, False, np.uint64(0), 0)
-def test_same_labels_as_the_twin(graph, beta, n_classes, weighted, key, draw):
+def test_same_labels_as_the_reference(graph, beta, n_classes, weighted, key, draw):
     class_weight = np.array([0.6, 1.7]) if weighted else None
     n_classes = 2 if weighted else n_classes
     k = graph.k_max
-    labels, n_sweeps, n_apart = draw_bonds(graph, beta, k, n_classes, class_weight, key, draw)
+    labels, _, n_apart = draw_bonds(graph, beta, k, n_classes, class_weight, key, draw)
     assert n_apart == 0
-    twin = BondTwin(graph, beta, k, n_classes, class_weight)
-    np.testing.assert_array_equal(labels, twin.labels(int(key), draw, n_sweeps))
-    # The twin starts from all bonds open, the kernel from a little less; both enclose the truth.
-    np.testing.assert_array_equal(labels, twin.draw(int(key), draw))
+    expected = draw_by_reference(graph, beta, k, n_classes, class_weight, key, draw)
+    np.testing.assert_array_equal(labels, expected)
 
 
 @given(graph=small_graphs(), beta=st.floats(0, 4), key=KEYS, n_start=st.integers(1, 40))
@@ -198,21 +251,46 @@ def test_no_past_long_enough_leaves_labels_alone(ripley):
 # The law, and named mutants.
 
 
-def p_value_of_twin(graph, beta, k, n_classes, mutant):
-    _, law = exact_law(graph, beta, k, n_classes)
-    twin = BondTwin(graph, beta, k, n_classes, mutant=mutant)
+def broken_sweep(mutant, edges, p, n_classes, is_open, u):
+    """Sweep as the reference does, with a mistake."""
+    before, is_open = is_open, is_open.copy()
+    if mutant == "closed at the start of the sweep":
+        is_open &= u < p
+    for b, (i, j) in enumerate(edges):
+        others = (before if mutant == "stale connectivity" else is_open).copy()
+        others[b] &= mutant == "own bond counts"
+        sure = 1.0 if mutant == "always p" else 1 / (p[b] + (1 - p[b]) * n_classes)
+        is_open[b] = u[b] < p[b] and (
+            u[b] < p[b] * sure or reference.is_connected(i, j, edges[others])
+        )
+    return is_open
+
+
+def p_value_of_sweep(mutant):
+    beta, n_classes = 2.0, 6
+    _, law = exact_law(COMPLETE, beta, 2, n_classes)
+    edges, p, _ = list_bonds(COMPLETE, beta * (1 + (mutant == "beta not divided by k")), 2, 6)
+    if mutant == "one bond per pair":
+        edges, p = edges[edges[:, 0] < edges[:, 1]], p[:3]
+    closed = np.zeros(len(edges), bool)
+
+    def draw(u):
+        is_open = reference.couple_from_the_past(
+            lambda state, t: broken_sweep(mutant, edges, p, n_classes, state, u(t)), closed, ~closed
+        )
+        root = reference.find_clusters(3, edges[is_open])
+        return (u(0)[root] * n_classes).astype(int)
 
     def p_value(n_draws, seed):
-        draws = np.array([twin.draw(seed, d) for d in range(n_draws)])
-        return p_value_of_counts(
-            np.bincount(state_index(draws, n_classes), minlength=len(law)), law
-        )
+        seeds = range(n_draws * seed, n_draws * (seed + 1))
+        draws = [draw(reference.replayable(one, len(p))) for one in seeds]
+        return p_value_of_counts(np.bincount(state_index(draws, 6), minlength=len(law)), law)
 
     return p_value
 
 
-def test_twin_has_the_law():
-    check(p_value_of_twin(COMPLETE, 2.0, 2, 6, mutant=None), n_draws=800)
+def test_a_sweep_without_a_mistake_has_the_law():
+    check(p_value_of_sweep(None), n_draws=800)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +305,7 @@ def test_twin_has_the_law():
     ],
 )
 def test_mutants_are_rejected(mutant):
-    assert rejects(p_value_of_twin(COMPLETE, 2.0, 2, 6, mutant), n_draws=800)
+    assert rejects(p_value_of_sweep(mutant), n_draws=800)
 
 
 @numba.njit

@@ -52,8 +52,8 @@ def kernel(graph, beta, k, n_classes, class_weight, key, initial):
 def broken(mutant):
     def sampler(graph, beta, k, n_classes, class_weight, key, labels):
         for sweep in range(SWEEPS):
-            labels, _, _ = twin.sweep_labels(
-                graph.neighbors, k, beta, n_classes, class_weight, key, sweep, labels, mutant
+            labels, _ = twin.sweep_labels(
+                graph, k, beta, n_classes, class_weight, key, sweep, labels, mutant
             )
         return labels
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayesknn import reference
 from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
@@ -15,8 +16,8 @@ from bayesknn.paper.single_site_sampling import (
     run_both,
     site_tables,
 )
-from tests.labels.perfect_twins import SiteTwin, small_graphs
-from tests.model.enumeration import exact_law, state_index
+from tests.labels.cases import small_graphs, uniforms
+from tests.model.enumeration import as_reference, exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
 
 RING = NeighborGraph.from_neighbors([[1, 2, 3, 4, 5, 0]])
@@ -57,14 +58,17 @@ def test_heat_bath_keeps_the_law(beta, class_weight):
     key=KEYS,
     draw=st.integers(0, 2**31 - 1),
 )
-def test_same_labels_as_the_twin(graph, beta, weighted, key, draw):
+def test_same_labels_as_the_reference(graph, beta, weighted, key, draw):
     class_weight = WEIGHTS if weighted else None
     k = graph.k_max
-    labels, n_sweeps, n_apart = draw_sites(graph, beta, k, class_weight, key, draw)
+    labels, _, n_apart = draw_sites(graph, beta, k, class_weight, key, draw)
     assert n_apart == 0
-    lower, upper = SiteTwin(graph, beta, k, class_weight).run(int(key), draw, n_sweeps)
-    np.testing.assert_array_equal(lower, upper)
-    np.testing.assert_array_equal(labels, lower)
+    near, a = as_reference(graph, 2, class_weight)
+    expected = reference.perfect_labels_of_two_classes(
+        # The kernel gives the low numbers to class 1.
+        near, a, beta, k, lambda t: 1 - uniforms(key, (draw << 32) | t, graph.n_points)
+    )  # fmt: skip
+    np.testing.assert_array_equal(labels, expected)
 
 
 @given(graph=small_graphs(), beta=st.floats(0, 1.5), key=KEYS, n_start=st.integers(1, 40))
@@ -104,33 +108,55 @@ def test_a_past_too_short_is_told(ripley):
 # Named mutants.
 
 
-def p_value_of_twin(beta, class_weight, mutant):
-    _, law = exact_law(CHAIN, beta, 2, 2, class_weight)
-    twin = SiteTwin(CHAIN, beta, 2, class_weight, mutant)
+def broken_draw(mutant, beta, a, u):
+    """Draw perfectly as the reference does, by sweeps with a mistake."""
+    A = reference.adjacency(as_reference(CHAIN, 2)[0], 2)
+    weights = A if mutant == "no reverse neighbours" else A + A.T
+    strength = beta if mutant == "beta not divided by k" else beta / 2
+    a = a[::-1] if mutant == "weights of the other class" else a
+
+    def sweep(y, t):
+        y = y.copy()
+        for i in range(4):
+            p = reference.softmax(strength * a * reference.count_classes(weights[i], y, 2))
+            y[i] = reference.choose(p, u(t)[i])
+            if mutant == "tie-break through |h|" and p[1] >= p[0]:
+                y[i] = 1 - reference.choose(p[::-1], u(t)[i])
+        return y
+
+    zeros = np.zeros(4, int)
+    return reference.couple_from_the_past(sweep, zeros, zeros + 1)
+
+
+def p_value_of_draw(mutant):
+    _, law = exact_law(CHAIN, 0.5, 2, 2, WEIGHTS)
 
     def p_value(n_draws, seed):
-        draws = np.array([twin.draw(seed, d) for d in range(n_draws)])
+        draws = [
+            broken_draw(mutant, 0.5, WEIGHTS, reference.replayable(n_draws * seed + draw, 4))
+            for draw in range(n_draws)
+        ]
         return p_value_of_counts(np.bincount(state_index(draws, 2), minlength=16), law)
 
     return p_value
 
 
-def test_twin_has_the_law():
-    check(p_value_of_twin(0.5, WEIGHTS, mutant=None), n_draws=800)
+def test_a_draw_without_a_mistake_has_the_law():
+    check(p_value_of_draw(None), n_draws=800)
 
 
 @pytest.mark.parametrize(
     "mutant", ["beta not divided by k", "no reverse neighbours", "weights of the other class"]
 )
 def test_mutants_are_rejected(mutant):
-    assert rejects(p_value_of_twin(0.5, WEIGHTS, mutant), n_draws=800)
+    assert rejects(p_value_of_draw(mutant), n_draws=800)
 
 
 def test_tie_break_through_the_field_breaks_the_order():
-    mutant = SiteTwin(CHAIN, 0.5, 2, mutant="tie-break through |h|")
     with pytest.raises(AssertionError, match="order of the chains broke"):
         for draw in range(20):
-            mutant.draw(0, draw)
+            u = reference.replayable(draw, 4)
+            broken_draw("tie-break through |h|", 0.5, np.ones(2), u)
 
 
 def lengthen(tables, key, draw, fresh):

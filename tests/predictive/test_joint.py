@@ -23,7 +23,7 @@ from bayesknn.predictive.joint import (
     scale_k,
 )
 from tests.labels import clamped_twin
-from tests.labels.exact import index_of
+from tests.model.enumeration import state_index
 from tests.predictive.laws import LAWS
 from tests.statistical import check, p_value_of_counts, p_value_of_z, rejects
 
@@ -101,7 +101,7 @@ def test_law_of_a_small_batch_is_the_exact_one():
 
     def p_value(n_draws, seed, k=2):
         draws = draw_jointly(predictive, X[4:], n_draws, seed)
-        return p_value_of_counts(np.bincount(index_of(draws, 2), minlength=16), exact(k))
+        return p_value_of_counts(np.bincount(state_index(draws, 2), minlength=16), exact(k))
 
     check(p_value, 6_000)
     # k that does not grow with the number of points is seen.

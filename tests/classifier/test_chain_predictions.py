@@ -13,7 +13,7 @@ from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import BoltzmannModel, UniformPrior
 from bayesknn.posterior import exchange
 from bayesknn.predictive import PosteriorNodes, Predictive
-from tests.predictive.twins import probabilities_and_errors
+from tests.predictive.problems import probabilities_and_errors
 from tests.statistical import check, p_value_of_z, rejects
 
 RIPLEY = load_ripley()

@@ -18,7 +18,7 @@ from bayesknn.model import BoltzmannModel, UniformPrior, class_weights
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive
 from tests.graph.titanic import expand_titanic
-from tests.predictive.twins import probabilities_and_errors
+from tests.predictive.problems import probabilities_and_errors
 
 RIPLEY = load_ripley()
 # Several times the Monte Carlo error of a log P(k) that is known to .05: see test_same_answer.

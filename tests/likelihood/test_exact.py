@@ -8,25 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayesknn import reference
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import ExactLikelihood, Likelihood, log_normalizer
-from bayesknn.model import agreement, log_normalizer_exact
-from tests.likelihood.twins import problems, random_graph
-from tests.model.enumeration import enumerate_log_normalizer, exact_law
+from bayesknn.model import log_normalizer_exact
+from tests.likelihood.problems import problems, random_graph
+from tests.model.enumeration import as_reference, enumerate_log_normalizer, exact_law
 
 small = problems(max_points=7, max_classes=4, max_k=4)
 
 
 @given(problem=small, betas=st.lists(st.floats(0.0, 20.0), min_size=1, max_size=4))
-def test_value_is_that_of_enumeration(problem, betas):
+def test_value_is_that_of_the_reference(problem, betas):
     graph, labels, n_classes, weights = problem
     likelihood = ExactLikelihood(graph, labels, n_classes, weights)
+    near, a = as_reference(graph, n_classes, weights)
     for k in range(1, graph.k_max + 1):
-        total = agreement(graph, labels, k, weights)
-        log_z = enumerate_log_normalizer(graph, betas, k, n_classes, weights)
-        for beta, log_zed in zip(betas, log_z, strict=True):
-            expected = beta / k * total - log_zed
+        for beta in betas:
+            expected = reference.log_likelihood(near, a, labels, beta, k)
             assert likelihood.log_density(beta, k) == pytest.approx(expected, abs=1e-10)
 
 

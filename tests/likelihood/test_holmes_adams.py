@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bayesknn import reference
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import (
@@ -20,7 +21,8 @@ from bayesknn.likelihood import (
     PseudoLikelihood,
     class_probabilities,
 )
-from tests.likelihood.twins import log_product, random_graph
+from tests.likelihood.problems import random_graph
+from tests.model.enumeration import as_reference
 
 
 def total_over_labels(graph, beta, k, n_classes):
@@ -50,7 +52,8 @@ def test_every_k_and_one_k():
     graph, labels = random_graph(rng, 15, 5), rng.integers(3, size=15)
     likelihood = HolmesAdamsLikelihood(graph, labels, 3)
     every = likelihood.log_density_grid(1.5)
-    each = [log_product(graph, labels, 1.5, k, 3, reverse=False) for k in range(1, 6)]
+    near, a = as_reference(graph, 3)
+    each = [reference.log_holmes_adams(near, a, labels, 1.5, k) for k in range(1, 6)]
     np.testing.assert_allclose(every, each, rtol=1e-12)
     assert likelihood.log_density(1.5, 4) == every[3]
 
@@ -72,7 +75,8 @@ def test_ripley():
     likelihood = HolmesAdamsLikelihood(graph, ripley.y_train)
     assert isinstance(likelihood, Likelihood)
     maximum = likelihood.maximize()
-    expected = log_product(graph, ripley.y_train, maximum.beta, maximum.k, 2, reverse=False)
+    near, a = as_reference(graph, 2)
+    expected = reference.log_holmes_adams(near, a, ripley.y_train, maximum.beta, maximum.k)
     assert maximum.log_value == pytest.approx(expected, rel=1e-12)
     for k in (maximum.k - 1, maximum.k + 1):
         assert likelihood.log_density(maximum.beta, k) < maximum.log_value

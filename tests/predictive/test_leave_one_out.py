@@ -1,19 +1,20 @@
 """Leave-one-out against refits, exact sums over all labels, and its slow twin."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+from bayesknn import reference
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
 from bayesknn.model import BoltzmannModel, UniformPrior
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive, log_score
-from tests.predictive.twins import interval, problem, random_nodes, rule_at_nodes, soften
+from tests.model.enumeration import as_reference
+from tests.predictive.problems import interval, problem, random_nodes, rule_at_nodes
 
 CASES = [
     (n_classes, weighted, direction)
@@ -62,7 +63,7 @@ def test_intervals_are_quantiles_of_the_reweighted_nodes():
     graph = problem(3)[0]
     values = np.array(
         [
-            [soften(row, beta, k, weights) for row in graph.counts(labels, 3, int(k)).tolist()]
+            reference.conditional(*as_reference(graph, 3, weights), labels, beta, int(k))
             for k, beta in zip(nodes.k, nodes.beta, strict=True)
         ]
     )
@@ -74,17 +75,6 @@ def test_intervals_are_quantiles_of_the_reweighted_nodes():
             assert np.allclose(found[i, g], expected, atol=1e-12)
 
 
-def log_joint(graph, labels, beta, k, n_classes, weights):
-    """Return log f(labels | beta, k), by enumeration."""
-
-    def energy(y):
-        pairs = ((y[i], y[j]) for r in range(k) for i, j in enumerate(graph.neighbors[r]))
-        return beta / k * sum(weights[a] for a, b in pairs if a == b)
-
-    states = itertools.product(range(n_classes), repeat=len(labels))
-    return energy(labels) - np.logaddexp.reduce([energy(y) for y in states])
-
-
 @pytest.mark.parametrize("weights", [(1.0, 1.0, 1.0), (0.7, 1.5, 1.1)], ids=["equal", "weighted"])
 def test_it_is_exact_for_the_coherent_model(weights):
     """The labels' joint law, averaged over a prior on three nodes, conditioned on all but one."""
@@ -93,9 +83,10 @@ def test_it_is_exact_for_the_coherent_model(weights):
     labels = [0, 0, 1, 1, 2, 2, 0]
     places = [(0.4, 1), (1.5, 2), (3.0, 3)]
     prior = [0.3, 0.5, 0.2]
+    near, a = as_reference(graph, 3, weights)
 
     def evidences(y):
-        logs = [log_joint(graph, y, beta, k, 3, weights) for beta, k in places]
+        logs = [reference.log_likelihood(near, a, np.array(y), beta, k) for beta, k in places]
         return np.array(prior) * np.exp(logs)
 
     posterior = evidences(labels) / evidences(labels).sum()

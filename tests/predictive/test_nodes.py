@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bayesknn.likelihood import CoherentLikelihood, PseudoLikelihood
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive.nodes import PosteriorNodes, condense
-from tests.predictive.twins import problem, random_nodes
+from tests.predictive.problems import problem, random_nodes
 
 
 def draws(n, seed, n_k=6, law="normal"):

@@ -11,7 +11,7 @@ from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive, decide, find_zones, log_score
 from bayesknn.predictive import predictive as module
 from tests.model.graphs import ripley_graph
-from tests.predictive.twins import interval, problem, random_nodes, rule_at_nodes
+from tests.predictive.problems import interval, problem, random_nodes, rule_at_nodes
 
 RIPLEY_MODEL = BoltzmannModel(ripley_graph(), 2)
 CASES = [

@@ -1,28 +1,9 @@
-"""The slow, obvious forms that the likelihoods are compared with, and graphs to compare them on."""
-
-import math
+"""Graphs and labels on which the likelihoods are compared with the reference."""
 
 import numpy as np
 from hypothesis import strategies as st
 
 from bayesknn.graph import NeighborGraph
-
-
-def log_product(graph, labels, beta, k, n_classes, class_weight=None, reverse=True):
-    """Return the log of eq. psudoL, or with ``reverse=False`` of eq. jointHA, written out."""
-    n = graph.n_points
-    weights = [1.0] * n_classes if class_weight is None else class_weight
-    near = [{int(graph.neighbors[r, i]) for r in range(k)} for i in range(n)]
-    total = 0.0
-    for i in range(n):
-        counts = [0] * n_classes
-        for j in range(n):
-            counts[labels[j]] += (j in near[i]) + (reverse and i in near[j])
-        fields = [beta / k * a * c for a, c in zip(weights, counts, strict=True)]
-        largest = max(fields)
-        total += fields[labels[i]] - largest
-        total -= math.log(sum(math.exp(f - largest) for f in fields))
-    return total
 
 
 def random_graph(rng, n, k_max):

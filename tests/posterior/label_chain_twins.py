@@ -1,10 +1,12 @@
-"""The exchange and auxiliary-variable chains as they are written, one move at a time in Python.
+"""The exchange and auxiliary-variable chains, one move at a time in Python.
 
+Ratios are those of the reference; proposals, adaptation and random numbers those of the kernels.
 Each takes its log acceptance ratio as an argument, so that a mutant is a twin with another one.
 """
 
 import numpy as np
 
+from bayesknn import reference
 from bayesknn._utils.random import random_bits
 from bayesknn.labels.label_sampler import draw_labels
 from bayesknn.labels.swendsen_wang import sweep_clusters
@@ -17,6 +19,7 @@ from bayesknn.posterior.proposals import (
     _log_jacobian,
     _propose,
 )
+from tests.model.enumeration import as_reference
 
 
 class Model:
@@ -24,14 +27,15 @@ class Model:
 
     def __init__(self, sampler):
         self.sampler, self.likelihood = sampler, sampler.likelihood
-        self.near = sampler.label_sampler.model.graph.neighbors.astype(int)
+        like = sampler.likelihood
+        self.lists = as_reference(like.graph, like.n_classes, like.class_weight)
         self.drawer = sampler.label_sampler.compiled()
-        weights = sampler.likelihood.class_weight
-        self.weights = np.ones(sampler.likelihood.n_classes) if weights is None else weights
 
     def agreement(self, labels, k):
-        same = labels[self.near[:k]] == labels
-        return float(np.sum(same * self.weights[labels]))
+        return float(reference.agreement(*self.lists, labels, int(k)))
+
+    def potential(self, labels, beta, k):
+        return reference.potential(*self.lists, labels, beta, int(k))
 
     def key(self, key, move, slot):
         stream = np.uint64(_iteration_key(np.uint64(key), move))
@@ -58,11 +62,8 @@ class Model:
 
 
 def log_exchange(model, beta, k, to, z):
-    y, s = model.likelihood.labels, model.agreement
-    return (
-        to.beta / to.k * s(y, to.k) - beta / k * s(y, k)
-        + beta / k * s(z, k) - to.beta / to.k * s(z, to.k)
-    )  # fmt: skip
+    at, labels = (beta, k), model.likelihood.labels
+    return reference.log_exchange_ratio(model.potential, labels, z, at, (to.beta, to.k))
 
 
 def run_exchange_twin(
@@ -95,13 +96,10 @@ def run_exchange_twin(
 
 
 def log_auxiliary(model, plug_in, beta, k, to, z, drawn):
-    y, s = model.likelihood.labels, model.agreement
-    beta_hat, k_hat = plug_in
-    return (
-        to.beta / to.k * s(y, to.k) - beta / k * s(y, k)
-        + beta_hat / k_hat * (s(drawn, k_hat) - s(z, k_hat))
-        + beta / k * s(z, k) - to.beta / to.k * s(drawn, to.k)
-    )  # fmt: skip
+    at, labels = (beta, k), model.likelihood.labels
+    return reference.log_auxiliary_ratio(
+        model.potential, labels, z, drawn, at, (to.beta, to.k), plug_in
+    )
 
 
 def run_auxiliary_twin(

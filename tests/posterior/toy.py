@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from bayesknn import reference
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import UniformPrior
 from bayesknn.posterior.diagnostics import mean_error
+from tests.model.enumeration import as_reference
 
 BETA_MAX = 4.0
 
@@ -17,14 +19,12 @@ class EnumeratedLikelihood:
         graph = NeighborGraph.from_points(rng.normal(size=(n_points, 2)), k_max)
         self.k_max = k_max
         self.labels = rng.integers(0, n_classes, n_points)
-        every = np.indices((n_classes,) * n_points).reshape(n_points, -1).T
+        near, a = as_reference(graph, n_classes)
+        every = reference.labellings(n_points, n_classes)
         self.own, self.levels, self.counts = [], [], []
         for k in range(1, k_max + 1):
-            near = graph.neighbors[:k].astype(int)
-            self.own.append(np.sum(self.labels[near] == self.labels))
-            levels, counts = np.unique(
-                np.sum(every[:, near] == every[:, None, :], axis=(1, 2)), return_counts=True
-            )
+            self.own.append(reference.agreement(near, a, self.labels, k))
+            levels, counts = np.unique(reference.agreement(near, a, every, k), return_counts=True)
             self.levels.append(levels)
             self.counts.append(np.log(counts))
 

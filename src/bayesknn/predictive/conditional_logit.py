@@ -81,11 +81,9 @@ def fit_conditional_logit(
     precision = np.full(mean.size, alpha_sd**-2.0)
     precision[n_alpha:] = np.asarray(b_sd, dtype=np.float64) ** -2.0
     is_bounded = np.arange(mean.size) >= n_alpha
-    if covariate is not None:
-        of_covariate = np.asarray(covariate)[:, None, None] * np.eye(n_classes)
-        features = np.concatenate([of_covariate, features], axis=2)
     data = (
         np.ascontiguousarray(features, dtype=np.float64),
+        np.ones(n) if covariate is None else np.asarray(covariate, dtype=np.float64),
         labels.astype(np.int64),
         np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64),
     )
@@ -131,18 +129,25 @@ def _minimize(objective: Any, start: np.ndarray, is_bounded: np.ndarray) -> Any:
 
 
 @kernel
-def _lose(theta, features, labels, weight):
-    """Minus the log likelihood, its gradient and its Hessian."""
+def _lose(theta, features, covariate, labels, weight):
+    """Minus the log likelihood, its gradient and its Hessian; theta may be without alpha.
+
+    The Hessian of alpha is a diagonal less products of probabilities, the only part whose cost
+    grows with the square of the number of classes.
+    """
     n, n_classes, n_features = features.shape
+    n_alpha = theta.shape[0] - n_features
     value = 0.0
-    gradient, hessian = np.zeros(n_features), np.zeros((n_features, n_features))
+    gradient, hessian = np.zeros(theta.shape[0]), np.zeros((theta.shape[0], theta.shape[0]))
     p, mean = np.empty(n_classes), np.empty(n_features)
     for i in range(n):
-        y, w = labels[i], weight[i]
+        y, w, c = labels[i], weight[i], covariate[i]
         p[:] = 0.0
+        for g in range(n_alpha):
+            p[g] = c * theta[g]
         for g in range(n_classes):
             for f in range(n_features):
-                p[g] += features[i, g, f] * theta[f]
+                p[g] += features[i, g, f] * theta[n_alpha + f]
         top = p.max()
         value += w * (top - p[y])
         total = 0.0
@@ -156,10 +161,23 @@ def _lose(theta, features, labels, weight):
             for f in range(n_features):
                 mean[f] += p[g] * features[i, g, f]
         for f in range(n_features):
-            gradient[f] += w * (mean[f] - features[i, y, f])
+            gradient[n_alpha + f] += w * (mean[f] - features[i, y, f])
         for g in range(n_classes):
             for f in range(n_features):
                 around = w * p[g] * (features[i, g, f] - mean[f])
+                if n_alpha > 0:
+                    hessian[g, n_alpha + f] += c * around
                 for e in range(n_features):
-                    hessian[f, e] += around * (features[i, g, e] - mean[e])
+                    hessian[n_alpha + f, n_alpha + e] += around * (features[i, g, e] - mean[e])
+        if n_alpha > 0:
+            gradient[y] -= w * c
+            for g in range(n_classes):
+                term = w * c * p[g]
+                gradient[g] += term
+                hessian[g, g] += c * term
+                for h in range(g + 1):
+                    hessian[g, h] -= c * term * p[h]
+    for g in range(n_alpha):
+        hessian[:g, g] = hessian[g, :g]
+        hessian[n_alpha:, g] = hessian[g, n_alpha:]
     return value, gradient, hessian

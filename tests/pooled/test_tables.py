@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from bayesknn import PooledNeighborsClassifier
+from bayesknn.graph.metrics import Gower
 from bayesknn.pooled.columns import Columns
 from bayesknn.pooled.views import VIEWS
 
@@ -40,6 +41,39 @@ def test_codes_are_categories_where_that_is_said(which):
     clf.set_params(categorical_features=None)
     np.testing.assert_allclose(found, clf.fit(as_text, y).predict_proba(as_text))
     assert np.abs(clf.fit(frame, y).predict_proba(frame) - found).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("fitted", "asked"),
+    [
+        (["0", "1", "2"], [0, 1, 2]),
+        (["0", "1", "2"], [0.0, 1.0, 2.0]),
+        ([0.0, 1.0, 2.0], ["0", "1", " 2"]),
+        (["a", "b ", "c"], ["a ", "b", " c"]),
+        (["True", "False", "False"], [True, False, False]),
+        ([True, False, False], ["True", "False", "False"]),
+        ([True, False, False], [1.0, 0.0, 0.0]),
+    ],
+)
+def test_what_is_the_same_as_text_is_the_same_category(fitted, asked):
+    """Codes that a file gives as text and a program as numbers are no new categories."""
+    frames = [pd.DataFrame({"x": [0.0, 1.0, 2.0], "code": each}) for each in (fitted, asked)]
+    columns = Columns(["code"])
+    columns.fit(frames[0])
+    first, second = (columns.transform(frame) for frame in frames)
+    np.testing.assert_array_equal(first.points, second.points)
+    gower = Gower(["code"])
+    np.testing.assert_array_equal(gower.fit(frames[0]), gower.transform(frames[1]))
+
+
+def test_a_column_of_new_categories_is_warned_of():
+    frame = pd.DataFrame({"x": np.arange(8.0), "town": list("abababab")})
+    columns = Columns()
+    columns.fit(frame)
+    expected = "column 'town' holds categories .* in 6 of 8 rows, such as 'c' and 'd'"
+    with pytest.warns(UserWarning, match=expected):
+        columns.transform(frame.assign(town=list("cdcdcdab")))
+    columns.transform(frame.assign(town=list("cdcdabab")))  # not most of them
 
 
 def test_of_many_categories_the_rare_are_one():

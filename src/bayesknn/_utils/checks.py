@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+
+# The name of the category of missing values, which no text is.
+MISSING = ("missing",)
 
 
 class Column(NamedTuple):
@@ -403,6 +406,34 @@ def _check_label_values(values: np.ndarray) -> None:
                 f"Unknown label type: continuous; y has {float(value)!r} in row {row}, "
                 "labels must be strings or whole numbers"
             )
+
+
+def category_name(value: Any) -> Hashable:
+    """Return what a category is called, whatever its type: the same as text is the same category.
+
+    Examples
+    --------
+    >>> from bayesknn._utils.checks import category_name
+    >>> [category_name(value) for value in (3, 3.0, "3", " 3", True, "True", 0.5)]
+    ['3', '3', '3', '3', 'True', 'True', '0.5']
+    """
+    if isinstance(value, tuple):
+        return value  # a name already, such as that of missing values
+    if is_missing(value):
+        return MISSING
+    text = str(value).strip()
+    # A whole number is written with and without a point.
+    whole = text.rstrip("0").removesuffix(".") if "." in text else ""
+    return whole if whole.removeprefix("-").isdecimal() else text
+
+
+def category_codes(names: Iterable[Any]) -> dict[Hashable, int]:
+    """Return the number of each category by its name; truth values have two names, as NumPy's."""
+    codes = {category_name(name): number for number, name in enumerate(names)}
+    for one, other in (("True", "1"), ("False", "0"), ("1", "True"), ("0", "False")):
+        if one in codes:
+            codes.setdefault(other, codes[one])
+    return codes
 
 
 def _read_series(label: str | int, series: Any) -> Column:

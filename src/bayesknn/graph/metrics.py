@@ -19,6 +19,8 @@ import numpy as np
 from bayesknn._utils.checks import (
     Column,
     as_numbers,
+    category_codes,
+    category_name,
     check_n_features,
     check_names,
     check_points,
@@ -317,7 +319,7 @@ class Gower(Metric):
         points = np.empty((len(columns[0].values), self.n_features_))
         for j, column in enumerate(columns):
             if self.is_category_[j]:
-                codes = {category: code for code, category in enumerate(self.categories_[j])}
+                codes = category_codes(self.categories_[j])
                 points[:, j] = [
                     _code_of(value, codes, row, column.label)
                     for row, value in enumerate(column.values.tolist())
@@ -544,22 +546,18 @@ def _find_categories(column: Column) -> list:
             f"column {column.label!r} mixes numbers and strings: {values[row]!r} in row {row}; "
             "make it all numbers or all strings"
         )
-    seen = {*values, *column.declared}
-    try:
-        return sorted(seen)
-    except TypeError:
-        return sorted(seen, key=repr)
+    return sorted({category_name(value) for value in (*values, *column.declared)}, key=str)
 
 
 def _code_of(value: Any, codes: dict, row: int, label: str | int) -> int:
     if is_missing(value):
         refuse_missing("NaN", row, label)
-    if value not in codes:
+    if (name := category_name(value)) not in codes:
         raise ValueError(
             f"column {label!r} holds the category {value!r} in row {row}, which is not among the "
             "training points"
         )
-    return codes[value]
+    return codes[name]
 
 
 @kernel

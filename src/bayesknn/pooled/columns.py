@@ -8,14 +8,18 @@ are one level. Columns that are constant in training say nothing and are left ou
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import binom
 
 from bayesknn._utils.checks import (
     Column,
     as_numbers,
+    category_codes,
+    category_name,
     is_missing,
     is_sparse,
     read_columns,
@@ -28,7 +32,7 @@ _FARTHEST = 1e6
 # With more levels than this the rarest are one level, and so are those of fewer rows than these:
 # a level costs a coordinate, and of a few rows nothing can be learned.
 _MANY_LEVELS, _FEW_ROWS = 30, 5
-_MISSING, _RARE = ("missing",), ("rare",)
+_RARE = ("rare",)
 
 
 class Table(NamedTuple):
@@ -221,7 +225,7 @@ def _learn(column: Column) -> dict[str, Any] | None:
         counts = Counter(keys)
         levels = sorted(counts, key=str)
         if column.is_ordered:
-            place = {level: number for number, level in enumerate(column.declared)}
+            place = category_codes(column.declared)
             levels.sort(key=lambda level: place.get(level, len(place)))
         is_capped = len(levels) > _MANY_LEVELS
         if is_capped:
@@ -250,9 +254,11 @@ def _encode(part: dict[str, Any] | None, column: Column) -> np.ndarray:
     if part is None:
         return np.zeros(0) if column.is_category else _read_numbers(column)
     if part["levels"] is not None:
-        code = {level: number for number, level in enumerate(part["levels"])}
-        other = code.get(_RARE, -1)
-        return np.array([code.get(key, other) for key in _read_levels(column)], dtype=np.float64)
+        codes = category_codes(part["levels"])
+        keys, other = _read_levels(column), codes.get(_RARE, -1)
+        values = np.array([codes.get(key, other) for key in keys], dtype=np.float64)
+        _warn_of_unseen(column, keys, values == other, part["shares"][other] if other >= 0 else 0)
+        return values
     with np.errstate(over="ignore"):
         scaled = (_read_numbers(column) / part["unit"] - part["mean"]) / part["spread"]
     return np.clip(np.where(np.isnan(scaled), 0.0, scaled), -_FARTHEST, _FARTHEST)
@@ -260,7 +266,22 @@ def _encode(part: dict[str, Any] | None, column: Column) -> np.ndarray:
 
 def _read_levels(column: Column) -> list[Any]:
     """Values as levels; what is missing is the level of that name, kept apart by its type."""
-    return [_MISSING if is_missing(value) else value for value in column.values.tolist()]
+    return [category_name(value) for value in column.values.tolist()]
+
+
+def _warn_of_unseen(column: Column, keys: list[Any], is_other: np.ndarray, usual: float) -> None:
+    """Warn if most levels are new, of a column where ``usual`` is the share of rare ones."""
+    others = [str(key) for key, other in zip(keys, is_other, strict=True) if other]
+    # One row says nothing of a column. By chance as many would be rare ones once in a thousand.
+    if 2 * len(others) > max(len(keys), 2) and binom.sf(len(others) - 1, len(keys), usual) < 0.001:
+        examples = " and ".join(map(repr, list(dict.fromkeys(others))[:2]))
+        warnings.warn(
+            f"column {column.label!r} holds categories that training did not see in "
+            f"{len(others):,} of {len(keys):,} rows, such as {examples}: they count as none of the "
+            "known ones",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _read_numbers(column: Column) -> np.ndarray:

@@ -1,10 +1,12 @@
 """ROC, precision and recall at each threshold, counted by hand."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from bayesknn.plots.style import COLOURS
 from bayesknn.report.analysis import Analysis, Evaluated
 from bayesknn.report.per_class import make_thresholds
 
@@ -42,6 +44,32 @@ def test_the_rarer_class_of_the_training_rows_is_looked_for():
     assert make_thresholds(analysis, CLASSES)["is_rarer"]
     equal = analysis_of([0, 1, 1], [0.1, 0.2, 0.6], training=(1, 0))
     assert not make_thresholds(equal, CLASSES)["is_rarer"]
+
+
+def area_drawn(svg):
+    """Area below the line of the first colour, in the units of axes from -0.02 to 1.02."""
+    paths = re.findall(r'<path d="([^"]+)"[^>]*style="([^"]*)"', svg)
+    (line,) = [d for d, style in paths if f"stroke: {COLOURS[0].lower()}" in style.lower()]
+    frame = re.search(r'patch_2">\s*<path d="([^"]+)"', svg)[1]
+
+    def points(path):
+        return np.array(re.findall(r"[ML] ?([-\d.]+) ([-\d.]+)", path), dtype=float)
+
+    low, high = points(frame).min(axis=0), points(frame).max(axis=0)
+    x, y = (1.04 * (points(line) - low) / (high - low) - 0.02).T
+    return abs(np.trapezoid(1 - y, x))
+
+
+def test_curves_are_drawn_with_the_area_that_is_told():
+    """Tied scores: in steps a ROC curve would lie below the diagonal here."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 300)
+    found = make_thresholds(
+        analysis_of(truth, np.where(truth, 0.6, 0.4)[rng.permutation(300)]), CLASSES
+    )
+    roc, precision_recall = found["figures"]
+    assert area_drawn(roc) == pytest.approx(found["area"], abs=0.005)
+    assert area_drawn(precision_recall) == pytest.approx(found["precision"], abs=0.005)
 
 
 def test_nothing_above_the_largest_probability():

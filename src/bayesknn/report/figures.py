@@ -161,13 +161,15 @@ def draw_curves(truth: np.ndarray, probabilities: np.ndarray) -> list[str]:
     false_rate, recall, _ = metrics.roc_curve(truth, probabilities)
     precision, recalled, _ = metrics.precision_recall_curve(truth, probabilities)
     curves = []
-    for name, where, x, y, guess, labels in (
-        ("roc", "post", false_rate, recall, (0, 1), ("false positive rate", "recall")),
-        ("pr", "pre", recalled, precision, [truth.mean()] * 2, ("recall", "precision")),
+    for name, style, x, y, guess, labels in (
+        # Between thresholds a ROC curve is straight: tied rows are called in any order.
+        ("roc", "default", false_rate, recall, (0, 1), ("false positive rate", "recall")),
+        # Recall falls along the arrays.
+        ("pr", "steps-post", recalled, precision, [truth.mean()] * 2, ("recall", "precision")),
     ):
         figure, ax = _new()
         ax.plot((0, 1), guess, "--", color=INK, linewidth=1, alpha=0.6)
-        ax.step(x, y, color=COLOURS[0], where=where)
+        ax.plot(x, y, color=COLOURS[0], drawstyle=style)
         ax.set(xlabel=labels[0], ylabel=labels[1], xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         curves.append(_as_svg(figure, name, f"Curve of {labels[1]} over {labels[0]}"))
     return curves

@@ -36,6 +36,7 @@ from bayesknn._utils.checks import (
     is_sparse,
     show,
 )
+from bayesknn._utils.fingerprint import fingerprint
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph, describe_search
@@ -170,7 +171,8 @@ class BayesianKNeighborsClassifier(
         ``acceptance`` of each chain; ``log_normalizer_error``; ``boundary_ties``: points whose
         last neighbour, at the most probable k, is no nearer than one left out; ``search``:
         ``name``, ``exact`` and, of an approximate search, ``recall``, the part of the neighbours
-        that it found on a sample, with ``recall_error``; ``warnings`` in words.
+        that it found on a sample, with ``recall_error``; ``warnings`` in words; ``training``: a
+        fingerprint of X and y.
     loo_proba_ : ndarray of shape (n, n_classes)
         Class probabilities of each training point given the labels of all others: the posterior
         is reweighted to what it were without the point's own label, exactly for the coherent
@@ -316,6 +318,7 @@ class BayesianKNeighborsClassifier(
         self._left_out, self._calibrator = left_out, calibrator
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
         self._summarise(route, prior.k_max, effective)
+        self.diagnostics_["training"] = fingerprint(X, labels)
         self.loo_proba_ = self._adjust(left_out)
         self.loo_log_score_ = log_score(self.loo_proba_, labels)
         return self

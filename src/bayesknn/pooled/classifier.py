@@ -26,6 +26,7 @@ from bayesknn._utils.checks import (
     check_verbose,
     show,
 )
+from bayesknn._utils.fingerprint import fingerprint
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin
@@ -125,7 +126,7 @@ class PooledNeighborsClassifier(
     diagnostics_ : dict
         ``search``: for each metric that is in use how its neighbours were found, ``name``,
         ``exact`` and, of an approximate search, ``recall`` and ``recall_error``; ``warnings`` in
-        words.
+        words; ``training``: a fingerprint of X and y.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each column in what the members ``"relevance"``, ``"additive"`` and ``"boosted"``
         see, averaged by their weights in the pool; only if one of them is in use.
@@ -272,6 +273,7 @@ class PooledNeighborsClassifier(
         self.neighbor_share_ = _find_neighbor_share(names, weights, member_proba)
         self._describe_columns()
         self._describe_search()
+        self.diagnostics_["training"] = fingerprint(X, labels)
         return self
 
     def _set_up(self, n: int) -> dict[str, Any]:

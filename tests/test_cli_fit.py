@@ -220,7 +220,10 @@ def test_predict_tells_of_unseen_categories(folder, tmp_path):
     mixed_table(3).assign(town="nowhere").to_csv(tmp_path / "new.csv", index=False)
     result = run("predict", folder / "out", tmp_path / "new.csv")
     assert result.exit_code == 0
-    assert "'town' holds categories that training did not see, in 3 rows" in result.stderr
+    assert (
+        "'town' holds categories that training did not see in 3 rows, such as 'nowhere'"
+        in result.stderr
+    )
 
 
 @pytest.mark.usefixtures("blank_page")
@@ -409,7 +412,9 @@ def test_codes_with_leading_zeros_stay_codes(tmp_path):
         "column 'code' holds numbers with leading zeros: they are taken as categories"
     ]
     result = run("predict", tmp_path / "out", tmp_path / "ones.csv")
-    assert "'code' holds categories that training did not see, in 30 rows" in result.stderr
+    assert (
+        "'code' holds categories that training did not see in 30 rows, such as '1'" in result.stderr
+    )
 
 
 @pytest.mark.usefixtures("blank_page")

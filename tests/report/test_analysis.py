@@ -96,9 +96,11 @@ def test_test_rows_of_unknown_class_or_category_are_told():
     test.loc[0, "kind"] = "unheard of"
     analysis = analyse(table, "kind", test, settings=QUICK)
     assert analysis.test.actual[0] == -1
-    assert [text.split(":")[0] for text in analysis.messages] == [
-        "column 'town' of the test table holds categories that training did not see, in 6 rows",
-        "1 test row of a class that training did not see ('unheard of') cannot be predicted right",
+    assert [text.split(":")[0] for text in analysis.warnings] == [
+        "column 'town' of the test table holds categories that training did not see in 6 rows, "
+        "such as 'nowhere'",
+        "1 test row of a class that training did not see ('unheard of' in 'kind') cannot be "
+        "predicted right",
     ]
 
 

@@ -154,7 +154,6 @@ def test_rows_without_a_class_keep_their_numbers():
         (np.arange(100), "has 100 different values in 100 rows: this looks like regr"),
         ([None, None], "has no value in any row"),
         (["a", "b", "c"], "is different in every row"),
-        (["a", "a", "b"], r"the class 'b' of 'y' has one row; every class needs two \(1 such"),
         (pd.date_range("2020", periods=4), "names no classes"),
     ],
 )
@@ -214,7 +213,7 @@ def test_an_identifier_with_a_few_repeats_is_left_out(name):
     assert plan.used == ["x"]
     assert plan.dropped[name] == (
         f"it is named like an identifier and has {N - 3} different values in {N} rows "
-        f"(--keep {name!r} uses it nevertheless)"
+        "(--keep uses it nevertheless)"
     )
     plan = plan_columns(table(x=X, **{name: numbers}), "y", keep=[name])
     assert (plan.used, plan.messages) == (["x", name], [])
@@ -225,8 +224,7 @@ def test_what_is_called_an_identifier_and_used_is_told():
     plan = plan_columns(frame, "y")
     assert plan.used == ["shop_id", "acid"]
     assert plan.messages == [
-        "column 'shop_id' is named like an identifier and is used: pass --drop 'shop_id' if it is "
-        "one"
+        "column 'shop_id' is named like an identifier and is used: pass --drop if it is one"
     ]
 
 

@@ -99,8 +99,8 @@ def test_unseen_categories_are_counted_or_refused(found):
     else:
         predict_new(found.model, new, 0.95)
         assert found.model.tell_gaps(new) == [
-            "column 'town' holds categories that training did not see, in 2 rows: they count as "
-            "rare ones"
+            "column 'town' holds categories that training did not see in 2 rows, such as "
+            "'nowhere': they count as rare ones"
         ]
 
 

@@ -386,7 +386,8 @@ def check_labels(
         smallest = int(np.argmin(sizes))
         raise ValueError(
             f"class {classes.tolist()[smallest]!r} has {sizes[smallest]} member"
-            f"{'' if sizes[smallest] == 1 else 's'}; every class needs at least {min_class_size}"
+            f"{'' if sizes[smallest] == 1 else 's'}; every class needs at least {min_class_size}: "
+            "leave its rows out, or give them another class"
         )
     return classes, labels
 

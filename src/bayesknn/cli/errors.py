@@ -149,6 +149,16 @@ separator_option = click.option(
     metavar="CHARACTER",
     help="Field separator; detected automatically by default.",
 )
+sheet_option = click.option(
+    "--sheet", metavar="NAME", help="Sheet of the Excel files (default: the first)."
+)
+missing_option = click.option(
+    "--na",
+    "missing",
+    multiple=True,
+    metavar="TEXT",
+    help='What else stands for a missing value, such as "?"; may be repeated.',
+)
 level_option = click.option(
     "--level", type=float, default=0.95, help="Level of the intervals (default 0.95)."
 )

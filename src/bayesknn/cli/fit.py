@@ -18,15 +18,18 @@ from bayesknn.cli.errors import (
     jobs_option,
     json_option,
     level_option,
+    missing_option,
     one_line_errors,
     repeat_command,
     separator_option,
+    sheet_option,
 )
 
 _DEFAULT = click.core.ParameterSource.DEFAULT
 # Options by whose parameters they are: of the analysis, of either classifier, of the paper's.
 _OF_TABLE = (
     "categorical", "drop", "keep", "identifiers", "scale", "impute", "level", "axes", "compared",
+    "group", "time", "rare",
 )  # fmt: skip
 _OF_BOTH = ("max_neighbors", "search", "random_state", "n_jobs")
 _OF_POSTERIOR = (
@@ -72,6 +75,27 @@ def _read_proportion(value: str) -> tuple[str, float]:
     "Columns that look like identifiers are written too.",
 )
 @click.option(
+    "--group",
+    default="",
+    metavar="COLUMN",
+    help="Rows that belong together, such as those of a patient: also evaluate on whole groups; "
+    "the column itself is not used.",
+)
+@click.option(
+    "--time",
+    default="",
+    metavar="COLUMN",
+    help="Dates or numbers: also evaluate on the last fifth of the rows, predicted from those "
+    "before.",
+)
+@click.option(
+    "--rare",
+    type=click.Choice(["drop", "merge", "error"]),
+    default="drop",
+    help="Classes with a single row: leave them out (default), make them one class, or refuse the "
+    "table.",
+)
+@click.option(
     "--categorical", multiple=True, metavar="A,B,C", help="Treat columns of numbers as categories."
 )
 @click.option(
@@ -90,6 +114,8 @@ def _read_proportion(value: str) -> tuple[str, float]:
 )
 @encoding_option
 @separator_option
+@sheet_option
+@missing_option
 @click.option(
     "--search",
     type=click.Choice(SEARCHES),
@@ -271,13 +297,21 @@ def run_fit(
 def _analyse(verbose: bool, **options: Any) -> Any:
     from bayesknn._utils.checks import check_level
     from bayesknn.report.analysis import analyse
-    from bayesknn.report.columns import find_kinds
+    from bayesknn.report.columns import find_kinds, naming_file, settle_rare, split_target
     from bayesknn.report.reading import read_table
 
     check_level(options["level"])
-    form = {"encoding": options["encoding"], "separator": options["sep"]}
+    form = {name: options[name] for name in ("encoding", "sheet", "missing")}
+    form["separator"] = options["sep"]
     text = [*options["categorical"], *options["identifiers"]]
-    train, test = read_table(options["train"], **form, text=text), None
+    target = options["target"]
+
+    def check_classes(table: Any) -> None:
+        with naming_file(options["train"].name):
+            settle_rare(*split_target(table, target)[:2], target, options["rare"])
+
+    train = read_table(options["train"], **form, text=text, first=(target, check_classes))
+    test = None
     if options["test"] is not None:
         test = read_table(options["test"], **form, kinds=find_kinds(train))
     pooled = options["model"] == "pooled"
@@ -287,7 +321,7 @@ def _analyse(verbose: bool, **options: Any) -> Any:
     settings |= {"class_prior": dict(options["class_prior"]), "verbose": int(verbose)}
     return analyse(
         train,
-        options["target"],
+        target,
         test,
         model="pooled" if pooled else "bayesian",
         settings=settings,

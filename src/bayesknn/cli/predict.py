@@ -17,8 +17,10 @@ from bayesknn.cli.errors import (
     jobs_option,
     json_option,
     level_option,
+    missing_option,
     one_line_errors,
     separator_option,
+    sheet_option,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Replace what is at --out.")
 @encoding_option
 @separator_option
+@sheet_option
+@missing_option
 @click.option(
     "--id",
     "identifiers",
@@ -62,7 +66,8 @@ def predict(debug: bool, **options: Any) -> None:
     with care: use models only from people you trust.
 
     If the table has the target column, its rows are scored too. Missing values are filled in as
-    they were in training, or are an error; a note says how many.
+    they were in training, or are an error; a note says how many. Warnings count the rows that are
+    unlike any in training, and name columns whose values it did not have.
 
     With --loss the output has two more columns: decision, the class with the least expected loss,
     and decision loss, that loss. The file is a square table. Its first column names the true
@@ -96,7 +101,7 @@ def _run(
         from bayesknn.report.predictions import write_csv
 
         with progress("Predicting", verbose=not (quiet or as_json)):
-            found, notes = _predict(model, data, **given)
+            found, notes, doubts = _predict(model, data, **given)
             text = write_csv(found)
         if target is not None:
             file = target / "predictions.csv" if target.is_dir() else target
@@ -104,9 +109,9 @@ def _run(
         elif not as_json:
             click.echo(text, nl=False)
     if as_json:
-        click.echo(json.dumps(_summarise(found, notes, out), indent=2, allow_nan=False))
+        click.echo(json.dumps(_summarise(found, notes, doubts, out), indent=2, allow_nan=False))
     elif not quiet:
-        _tell(found, notes, out, given["level"])
+        _tell(found, notes, doubts, out, given["level"])
 
 
 def _predict(
@@ -114,14 +119,16 @@ def _predict(
     data: Path,
     encoding: str | None,
     sep: str | None,
+    sheet: str | None,
+    missing: tuple[str, ...],
     identifiers: tuple[str, ...],
     level: float,
     loss: Path | None,
     n_jobs: int | None,
-) -> tuple[Predictions, list[str]]:
-    """Return the predictions, and what there is to say of the model and of the table."""
+) -> tuple[Predictions, list[str], list[str]]:
+    """Return the predictions, and what there is to say and to doubt of the table."""
     from bayesknn._utils.checks import check_level
-    from bayesknn.report.columns import find_column, number_rows
+    from bayesknn.report.columns import find_column, name_categories, naming_file, number_rows
     from bayesknn.report.losses import read_losses
     from bayesknn.report.pipeline import load_model
     from bayesknn.report.predictions import predict_new
@@ -134,19 +141,26 @@ def _predict(
     fitted.classifier.set_params(n_jobs=n_jobs)
     classes = [str(name) for name in fitted.classifier.classes_.tolist()]
     losses = None if loss is None else read_losses(loss, classes, encoding)
-    frame = read_table(data, encoding, separator=sep, text=identifiers, kinds=fitted.kinds)
-    named = split_names(identifiers, frame.columns)
-    for name in named:
-        find_column(frame, name)
+    frame = read_table(
+        data, encoding, separator=sep, text=identifiers, kinds=fitted.kinds, sheet=sheet,
+        missing=missing,
+    )  # fmt: skip
     # Each once: every part of a model may say the same.
     notes = list(dict.fromkeys(" ".join(str(each.message).split()) for each in caught))
     notes += frame.attrs["notes"]
-    frame = number_rows(frame)
-    found = predict_new(fitted, frame, level, losses, named)
-    return found, notes + fitted.tell_gaps(frame)
+    frame = name_categories(number_rows(frame), fitted.kinds)
+    with naming_file(data.name):
+        named = split_names(identifiers, frame.columns)
+        for name in named:
+            find_column(frame, name)
+        found = predict_new(fitted, frame, level, losses, named)
+    doubts = fitted.find_shifts(frame) + found.find_doubts(fitted.target)
+    return found, notes + fitted.tell_gaps(frame), doubts
 
 
-def _summarise(found: Predictions, notes: list[str], out: Path | None) -> dict[str, Any]:
+def _summarise(
+    found: Predictions, notes: list[str], doubts: list[str], out: Path | None
+) -> dict[str, Any]:
     """Sum the predictions up for a machine to read."""
     from bayesknn.report.results import finite_scores
 
@@ -158,13 +172,17 @@ def _summarise(found: Predictions, notes: list[str], out: Path | None) -> dict[s
         "classes": count(found.winners),
         "decided": found.share_decided,
         "scores": finite_scores(found.scores) if found.scores else None,
+        "unlike_training": found.n_unlike,
         "messages": notes,
+        "warnings": doubts,
         "out": None if out is None else out.as_posix(),
     }
     return summary | ({} if found.loss is None else {"decisions": count(found.decide()[0])})
 
 
-def _tell(found: Predictions, notes: list[str], out: Path | None, level: float) -> None:
+def _tell(
+    found: Predictions, notes: list[str], doubts: list[str], out: Path | None, level: float
+) -> None:
     """Sum the predictions up for a person to read."""
     from bayesknn.report.results import tell_scores
 
@@ -172,5 +190,7 @@ def _tell(found: Predictions, notes: list[str], out: Path | None, level: float) 
         notes = [*notes, f"rows of known class: {tell_scores(found.scores)}"]
     for note in notes:
         click.echo(f"note: {note}", err=True)
+    for doubt in doubts:
+        click.echo(f"warning: {doubt}", err=True)
     if out is not None:
         click.echo(f"{found.tell_decided(level)}: {out}")

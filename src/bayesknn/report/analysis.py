@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bayesknn._utils.checks import column_names, read_columns
+from bayesknn._utils.fingerprint import fingerprint
 from bayesknn._utils.progress import progress
 from bayesknn.report.columns import (
     MAX_CATEGORIES,
+    NUMERIC,
     ColumnPlan,
     as_measured,
     check_new_rows,
+    find_column,
     find_kinds,
     find_problems,
+    name_categories,
+    naming_file,
     number_rows,
     plan_columns,
+    settle_rare,
     split_target,
 )
 from bayesknn.report.comparison import Comparison, compare
 from bayesknn.report.described import describe
-from bayesknn.report.pipeline import Model, build_pipeline, keep_table
+from bayesknn.report.pipeline import Model, build_pipeline, find_ranges, keep_table
 from bayesknn.report.predictions import (
     Predictions,
     predict_left_out,
     predict_new,
 )
+from bayesknn.report.reading import kind_of
 from bayesknn.report.scores import Scores
 from bayesknn.report.words import count
 
@@ -88,6 +95,8 @@ class Analysis:
         How long the fit took.
     comparison : Comparison or None
         Other classifiers on the same rows.
+    apart : dict of str to Scores
+        Scores on whole groups, or on the last rows, in cross-validation.
     messages : list of str
         What was done to the table and what was chosen, in sentences.
     warnings : list of str
@@ -104,6 +113,7 @@ class Analysis:
     axes: tuple[str, str] | None
     seconds: float
     comparison: Comparison | None = None
+    apart: dict[str, Scores] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -151,9 +161,10 @@ class Analysis:
         )
 
     def scores(self) -> dict[str, Scores]:
-        """Score the leave-one-out probabilities and, if their classes are known, the test's."""
+        """Score the leave-one-out probabilities, the test's if classes are known, and groups."""
         both = {"leave-one-out": self.training, "test": self.test}
-        return {basis: each.scores for basis, each in both.items() if each and each.scores}
+        found = {basis: each.scores for basis, each in both.items() if each and each.scores}
+        return found | self.apart
 
 
 def analyse(
@@ -167,6 +178,9 @@ def analyse(
     axes: tuple[str, str] | None = None,
     model: str = "bayesian",
     compared: bool = False,
+    group: str = "",
+    time: str = "",
+    rare: str = "drop",
     settings: Mapping[str, Any] | None = None,
     **columns: Sequence[str],
 ) -> Analysis:
@@ -190,6 +204,14 @@ def analyse(
         :class:`BayesianKNeighborsClassifier` or :class:`PooledNeighborsClassifier`.
     compared : bool, default=False
         Whether to compare it with other classifiers (:func:`compare`).
+    group : str
+        A column that says which rows belong together, such as the patient: the classifier is also
+        judged by whole groups that it has not seen, and the column is left out.
+    time : str
+        A column of dates or numbers: the classifier is also judged by the last fifth of the rows,
+        fitted to those before.
+    rare : {"drop", "merge", "error"}, default="drop"
+        What becomes of classes with one row (:func:`settle_rare`).
     settings : mapping, optional
         Parameters of the classifier; of the Bayesian one ``likelihood="auto"`` is the coherent
         likelihood up to ``MAX_COHERENT_ROWS`` rows and the pseudo-likelihood above.
@@ -201,49 +223,88 @@ def analyse(
     Analysis
     """
     numbered = number_rows(frame)
-    frame, classes, without = split_target(numbered, target)
-    classifier, chosen = _make_classifier(model, classes, **(settings or {}))
-    about = describe(classifier)
-    filled = impute or bool(about.filled)
-    most = None if about.takes_categories else MAX_CATEGORIES
-    plan = plan_columns(numbered, target, impute=filled, max_categories=most, **columns)
+    with naming_file(numbered.attrs.get("file", "")):
+        frame, classes, without = split_target(numbered, target)
+        frame, classes, dropped = settle_rare(frame, classes, target, rare)
+        classifier, chosen = _make_classifier(model, classes, **(settings or {}))
+        about = describe(classifier)
+        filled = impute or bool(about.filled)
+        most = None if about.takes_categories else MAX_CATEGORIES
+        plan = plan_columns(
+            numbered, target, impute=filled, max_categories=most, group=group, **columns
+        )
+        order = _find_order(frame, time) if time else None
     if axes is not None:
         plan.check_axes(axes)
     messages = list(numbered.attrs.get("notes", ()))
-    messages += [*_tell_without_class(without, target), *plan.messages, *chosen]
+    messages += [*_tell_without_class(without, target), *dropped, *plan.messages, *chosen]
+    frame = name_categories(frame, plan.kinds)
     measured = as_measured(frame, plan.kinds)
-    problems = find_problems(measured, plan, classes)
+    problems = find_problems(measured, plan, classes, ordered=bool(group or time))
     if test_frame is not None:
         # A test table that cannot be read is detected before the fit.
         messages += [f"{note} (test table)" for note in test_frame.attrs.get("notes", ())]
-        test_frame = number_rows(test_frame)
-        check_new_rows(test_frame, plan.kinds, impute=filled)
+        test_frame = name_categories(number_rows(test_frame), plan.kinds)
+        with naming_file(test_frame.attrs.get("file", "")):
+            check_new_rows(test_frame, plan.kinds, impute=filled)
     pipeline = build_pipeline(plan, classifier, scale=scale, impute=impute)
-    begin = time.perf_counter()
+    begin = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         pipeline.fit(measured, classes)
-    seconds = time.perf_counter() - begin
-    fitted = keep_table(pipeline, plan, frame)
+    seconds = perf_counter() - begin
+    fitted = keep_table(pipeline, plan, measured)
     messages += fitted.tell_gaps(measured)
     labels = np.searchsorted(classifier.classes_, classes)
     training, test = predict_left_out(fitted, frame, labels, level), None
+    problems += _doubt_success(training, problems)
     if test_frame is not None:
-        test = predict_new(fitted, test_frame, level)
+        with naming_file(test_frame.attrs.get("file", "")):
+            test = predict_new(fitted, test_frame, level)
         messages += fitted.tell_gaps(test_frame, " of the test table")
+        problems += fitted.find_shifts(test_frame, " of the test table")
+        problems += test.find_doubts(target, "test row")
         if test.actual is not None:
             messages += _tell_no_class(test, target)
-    comparison = None
-    if compared:
+    comparison, apart = None, {}
+    judged = f"whole groups of {group}" if group else f"last rows by {time}" * bool(time)
+    if compared or judged:
+        groups = find_column(frame, group) if group else None
         verbose = classifier.verbose
         with progress("Comparing with other classifiers", 1.0, verbose=verbose) as advance:
-            comparison = compare(measured, classes, plan, pipeline, scale=scale, advance=advance)
+            comparison = compare(
+                measured, classes, plan, pipeline, scale=scale, groups=groups, order=order,
+                others=compared, advance=advance,
+            )  # fmt: skip
         if comparison is None:
             messages.append("the smallest class has too few rows to compare other classifiers on")
+        elif judged:
+            apart = {judged: comparison.found[comparison.own].scores}
     return Analysis(
-        frame, plan, fitted, training, test, test_frame, level, axes, seconds, comparison,
+        frame, plan, fitted, training, test, test_frame, level, axes, seconds,
+        comparison if compared else None, apart,
         messages, [*problems, *_collect_warnings(classifier, caught)],
     )  # fmt: skip
+
+
+def _find_order(frame: pandas.DataFrame, time: str) -> pandas.Series:
+    """Return the column that orders the rows."""
+    column = find_column(frame, time)
+    if kind_of(column) not in NUMERIC:
+        raise ValueError(f"--time: column {time!r} holds neither dates nor numbers")
+    return column
+
+
+def _doubt_success(training: Predictions, known: Sequence[str]) -> list[str]:
+    """Warn of results that are too good for most tables, unless the reason was found."""
+    scores: Any = training.scores
+    easy = np.bincount(training.actual).max() > 0.95 * len(training.rows)
+    if easy or scores.error > 0.005 or scores.log_loss > 0.02 or any("alone" in k for k in known):
+        return []
+    return [
+        f"the leave-one-out error is {100 * scores.error:.1f} %, almost nothing: check for a "
+        "column that is known only after the class is"
+    ]
 
 
 def _make_classifier(model: str, classes: np.ndarray, **options: Any) -> tuple[Any, list[str]]:
@@ -269,7 +330,15 @@ def _make_classifier(model: str, classes: np.ndarray, **options: Any) -> tuple[A
 
 
 def analyse_fitted(
-    classifier: Any, X: Any, y: Any, X_test: Any, y_test: Any, level: float, compared: bool
+    classifier: Any,
+    X: Any,
+    y: Any,
+    X_test: Any,
+    y_test: Any,
+    level: float,
+    compared: bool,
+    groups: Any = None,
+    time: Any = None,
 ) -> Analysis:
     """Describe a classifier that was fitted from Python; arguments as of :func:`write_report`."""
     from sklearn.pipeline import Pipeline
@@ -302,23 +371,55 @@ def analyse_fitted(
         given = hasattr(classifier, "feature_names_in_")
         as_given = FunctionTransformer(None if given else np.asarray)
         pipeline = Pipeline([("columns", as_given), ("classifier", classifier)])
-    model = Model(pipeline, target, plan.kinds, {}, [], fills="mean")
-    labels = np.searchsorted(last.classes_, classes)
+    labels = _check_same_rows(last, None if pipeline is classifier else X, classes)
+    measured = as_measured(frame, plan.kinds)
+    ranges = find_ranges(measured, plan.kinds)
+    model = Model(pipeline, target, plan.kinds, {}, [], fills="mean", ranges=ranges)
     training = predict_left_out(model, frame, labels, level)
+    judged = "whole groups" * (groups is not None) or "last rows" * (time is not None)
+    problems = find_problems(measured, plan, classes, ordered=bool(judged))
+    problems += _doubt_success(training, problems)
     test = test_frame = None
     if X_test is not None:
         test_frame = _as_frame(X_test, "X_test", None if y_test is None else len(y_test))
         if y_test is not None:
             test_frame[target] = np.asarray(y_test)
         test = predict_new(model, test_frame, level)
-    comparison = None
+        problems += model.find_shifts(test_frame, " of X_test")
+        problems += test.find_doubts(target, "test row")
+    comparison, apart = None, {}
     # Distances cannot be cut into folds as the columns of a table can.
-    if compared and getattr(last, "metric", None) != "precomputed":
-        comparison = compare(as_measured(frame, plan.kinds), classes, plan, pipeline)
+    if (compared or judged) and getattr(last, "metric", None) != "precomputed":
+        measured = as_measured(frame, plan.kinds)
+        comparison = compare(
+            measured, classes, plan, pipeline, groups=groups, order=time, others=compared
+        )
+        apart = {judged: comparison.found[comparison.own].scores} if judged and comparison else {}
     return Analysis(
         frame.assign(**{target: classes}), plan, model, training, test, test_frame, level, None,
-        0.0, comparison, [], _collect_warnings(last, ()),
+        0.0, comparison if compared else None, apart, [],
+        [*problems, *_collect_warnings(last, ())],
     )  # fmt: skip
+
+
+def _check_same_rows(classifier: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+    """Return the class numbers of the rows that the classifier was fitted to, or refuse others.
+
+    X is None where the classifier was fitted to what a pipeline made of it.
+    """
+    numbers = {name: g for g, name in enumerate(classifier.classes_.tolist())}
+    labels = np.array([numbers.get(name, -1) for name in classes.tolist()])
+    fitted, given = classifier.diagnostics_.get("training"), fingerprint(X, labels)
+    n = len(classifier.loo_proba_)
+    if len(labels) != n:
+        problem = f"X and y have {count(len(labels), 'row')}, the model was fitted to {n:,}"
+    elif labels.min() < 0 or (fitted and fitted["labels"] != given["labels"]):
+        problem = "y is not what the model was fitted to, or in another order"
+    elif fitted and fitted["rows"] != given["rows"] and X is not None:
+        problem = "X is not what the model was fitted to, or in another order"
+    else:
+        return labels
+    raise ValueError(f"{problem}: pass the training rows as X and y, others as X_test and y_test")
 
 
 def _as_frame(X: Any, name: str, n: int | None) -> pandas.DataFrame:
@@ -355,11 +456,6 @@ def _tell_no_class(test: Predictions, target: str) -> list[str]:
             f"{without:,} of {n:,} test rows {'has' if without == 1 else 'have'} no value in "
             f"{target!r}: {'it is' if without == 1 else 'they are'} predicted, and the test score "
             f"is of the other {judged:,}"
-        )
-    if len(strange := test.actual_names[test.actual == -1]):
-        told.append(
-            f"{count(len(strange), 'test row')} of a class that training did not see "
-            f"({strange[0]!r}) cannot be predicted right"
         )
     return told
 

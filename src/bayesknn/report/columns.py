@@ -11,8 +11,9 @@ categorical; and the others say nothing about the classes or cannot be compared:
 - dates are refused where it is not known which part is the day and which the month;
 - a missing value is refused, unless values are to be filled in.
 
-Rows without a class are left out. What makes results look better than they are is warned about:
-columns that give the class away, classes that differ in spelling, copies of rows.
+Rows without a class are left out, and so are those of a class that no other row has. What makes
+results look better than they are is warned about: columns that give the class away, classes that
+differ in spelling, copies of rows, classes that change with time.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import math
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import product
@@ -29,8 +31,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesknn.report.reading import DATE_OF_ANY_KIND, NUMBER, PADDED, kind_of, split_names
-from bayesknn.report.words import MAX_LISTED, count, join, shorten
+from bayesknn._utils.checks import category_name
+from bayesknn.report.reading import (
+    DATE_OF_ANY_KIND,
+    NUMBER,
+    PADDED,
+    as_text,
+    kind_of,
+    question_header,
+    split_names,
+)
+from bayesknn.report.words import MAX_LISTED, count, join, merge_notes, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -111,6 +122,7 @@ def plan_columns(
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
     identifiers: Sequence[str] = (),
+    group: str = "",
     impute: bool = False,
     max_categories: int | None = MAX_CATEGORIES,
 ) -> ColumnPlan:
@@ -130,6 +142,9 @@ def plan_columns(
         Columns to use although they look like identifiers.
     identifiers : sequence of str
         Columns that tell rows apart: they are left out and stand beside the predictions.
+    group : str
+        A column that says which rows belong together: it is left out, since new rows are of other
+        groups.
     impute : bool, default=False
         Whether missing values will be filled in; they are refused otherwise.
     max_categories : int, optional
@@ -143,16 +158,21 @@ def plan_columns(
         option: split_names(names, frame.columns)
         for option, names in {
             "--categorical": categorical, "--drop": drop, "--keep": keep, "--id": identifiers,
+            "--group": [group] if group else [],
         }.items()
     }  # fmt: skip
     _check_asked(frame, target, asked)
     plan = ColumnPlan(target)
+    notes: list[tuple[str, str]] = []
     rows = frame[find_column(frame, target).notna()]
     for name in frame.columns:
         if name == target:
             continue
         if name in asked["--drop"]:
             plan.dropped[name] = "as you asked"
+            continue
+        if name == group:
+            plan.dropped[name] = "it names groups of rows, as you said"
             continue
         if name in asked["--id"]:
             plan.dropped[name] = "it is an identifier, as you said"
@@ -169,14 +189,15 @@ def plan_columns(
             plan.identifiers += [name] * bool(reason)
         if reason:
             plan.dropped[name] = reason
-            plan.messages.append(f"column {name!r} is left out: {reason}")
+            notes.append((name, f"is left out: {reason}"))
             continue
         if kind == "number":
             _check_finite(column)
         plan.kinds[name] = kind
         message = _tell(column, kind, max_categories, name in asked["--categorical"])
         if message and not (name in asked["--keep"] and kind == "number"):
-            plan.messages.append(f"column {name!r} {message}")
+            notes.append((name, message))
+    plan.messages += merge_notes(notes)
     _check_missing(rows[plan.used], impute)
     if not plan.used:
         reasons = "; ".join(f"{name!r}: {reason}" for name, reason in plan.dropped.items())
@@ -191,7 +212,7 @@ def _check_asked(frame: pandas.DataFrame, target: str, asked: dict[str, list[str
             find_column(frame, name)
             if name == target:
                 raise ValueError(f"{name!r} is the target; it cannot be a feature as well")
-    for out, used in product(("--drop", "--id"), ("--categorical", "--keep")):
+    for out, used in product(("--drop", "--id", "--group"), ("--categorical", "--keep")):
         if both := [name for name in asked[used] if name in asked[out]]:
             raise ValueError(f"{both[0]!r} is named by {out} and by {used}; take one away")
 
@@ -224,6 +245,53 @@ def split_target(
     return frame[~missing], as_classes(column[~missing], target), without
 
 
+def settle_rare(
+    frame: pandas.DataFrame, classes: np.ndarray, target: str, rare: str
+) -> tuple[pandas.DataFrame, np.ndarray, list[str]]:
+    """Take out or put together the classes of a single row, which nothing can be learned of.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    classes : ndarray of shape (n,)
+    target : str
+    rare : {"drop", "merge", "error"}
+        Leave their rows out, make them one class, or refuse the table.
+
+    Returns
+    -------
+    frame, classes
+        The rows that are left.
+    notes : list of str
+        What was done.
+    """
+    names, labels, sizes = np.unique(classes, return_inverse=True, return_counts=True)
+    is_alone = sizes[labels] == 1
+    alone = [str(name) for name in names[sizes == 1].tolist()]
+    if not alone:
+        return frame, classes, []
+    similar = find_similar_names(map(str, names.tolist()))
+    hints = [f"; {_list(group)} differ only in case or spaces" for group in similar]
+    what = f"{count(len(alone), 'class', 'classes')} of {target!r} with one row, {_list(alone)},"
+    if rare == "error":
+        raise ValueError(
+            f"there {'is' if len(alone) == 1 else 'are'} {what} and every class needs two: --rare "
+            f"drop leaves such rows out, --rare merge makes them one class{''.join(hints)}"
+        )
+    if rare == "merge" and len(alone) > 1:
+        other = "other"
+        while other in names.astype(str):
+            other = f"({other})"
+        merged = np.where(is_alone, other, classes.astype(str))
+        return frame, merged, [f"{what} are one class, {other!r}"]
+    are = (
+        "is left out (--rare error refuses it)"
+        if len(alone) == 1
+        else ("are left out (--rare merge makes them one class)")
+    )
+    return frame[~is_alone], classes[~is_alone], [f"{what} {are}{''.join(hints)}"]
+
+
 def as_classes(column: pandas.Series, target: str) -> np.ndarray:
     """Return classes as whole numbers or as text; refuse what measures rather than names."""
     kind = kind_of(column)
@@ -254,17 +322,8 @@ def as_classes(column: pandas.Series, target: str) -> np.ndarray:
             )
         return values.astype(np.int64)
     texts = column.to_numpy(dtype=object)
-    names, sizes = np.unique(texts, return_counts=True)
-    if sizes.max() == 1:
+    if len(np.unique(texts)) == len(texts):
         raise ValueError(f"the target {target!r} is different in every row: it names no classes")
-    if sizes.min() == 1:
-        alone = names[sizes == 1]
-        alike = [group for group in find_similar_names(names) if alone[0] in group]
-        raise ValueError(
-            f"the class {_quote(alone[0])} of {target!r} has one row; every class needs two "
-            f"({count(len(alone), 'such class', 'such classes')})"
-            + "".join(f"; {_list(group)} differ only in case or spaces" for group in alike)
-        )
     return texts.astype(str)
 
 
@@ -277,7 +336,18 @@ def find_column(frame: pandas.DataFrame, name: str) -> pandas.Series:
     close = [lower[found] for found in get_close_matches(name.lower(), list(lower), 1)]
     hint = f"; did you mean {close[0]!r}?" if close else "."
     shown = join(list(map(repr, frame.columns)))
-    raise ValueError(f"there is no column {name!r}{hint} The columns are {shown}")
+    raise ValueError(
+        f"there is no column {name!r}{hint} The columns are {shown}{question_header(frame.columns)}"
+    )
+
+
+@contextmanager
+def naming_file(file: str) -> Iterator[None]:
+    """Name the file that a table was read from, if it was, in errors about it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}" if file else str(error)) from None
 
 
 def check_new_rows(
@@ -319,6 +389,14 @@ def as_measured(frame: pandas.DataFrame, kinds: Mapping[str, str]) -> pandas.Dat
     return columns.assign(**days) if dates else columns
 
 
+def name_categories(frame: pandas.DataFrame, kinds: Mapping[str, str]) -> pandas.DataFrame:
+    """Return a table whose categories have one name each, however they are written or typed."""
+    columns = [name for name, kind in kinds.items() if kind not in NUMERIC and name in frame]
+    return frame.assign(
+        **{name: as_text(frame[name].map(category_name, na_action="ignore")) for name in columns}
+    )
+
+
 def find_kinds(frame: pandas.DataFrame) -> dict[str, str]:
     """Return the kind of each column; what is neither a number nor a date is a category."""
     kinds = {str(name): kind_of(frame[name]) for name in frame.columns}
@@ -338,9 +416,7 @@ def _tell(column: pandas.Series, kind: str, max_categories: int | None, asked: b
         return "holds dates: they are measured in days"
     if kind == "number":
         if _CALLED_IDENTIFIER.search(str(column.name)) and n_values > _MIN_ROWS_OF_IDENTIFIER:
-            return (
-                f"is named like an identifier and is used: pass --drop {column.name!r} if it is one"
-            )
+            return "is named like an identifier and is used: pass --drop if it is one"
         return ""
     told = ""
     if not asked and kind == "text" and not _find_words(column).any():
@@ -367,7 +443,7 @@ def _reason_to_drop(column: pandas.Series, kind: str) -> str:
 
 def _find_identifier(column: pandas.Series, kind: str) -> str:
     """Say why a column looks like an identifier of rows, or nothing."""
-    nevertheless = f"(--keep {column.name!r} uses it nevertheless)"
+    nevertheless = "(--keep uses it nevertheless)"
     n, n_values = len(column), column.nunique()
     many = n >= _MIN_ROWS_OF_IDENTIFIER
     if kind == "text" and many and n_values > 0.9 * n:
@@ -399,8 +475,8 @@ def find_leaking_columns(
 ) -> list[str]:
     """Name the columns each of which alone predicts the class all but perfectly.
 
-    A row is given the most common class among the other rows of the same value or, in a column of
-    numbers where it has no such, of the nearest value.
+    A row is given the most common class among the other rows of the same value or, where it has no
+    such, of the nearest number or of all rows that have a word. Having no value is a value, too.
 
     Parameters
     ----------
@@ -410,34 +486,65 @@ def find_leaking_columns(
     labels : ndarray of shape (n,)
         Class numbers.
     """
+    import pandas
+
     n, sizes = len(labels), np.bincount(labels)
     # Errors of one row in a hundred, or where a class ends and the next begins, if always saying
     # the most common class errs ten times as often.
     allowed = min(max(0.01 * n, len(sizes) - 1), 0.1 * (n - sizes.max()))
     found = []
     for name in kinds if n >= _MIN_ROWS_OF_IDENTIFIER else ():
-        there = np.flatnonzero(frame[name].notna())
-        values, at = np.unique(frame[name].to_numpy()[there], return_inverse=True)
+        # What is missing is a value like others: the cause of death of those who live.
+        at, values = pandas.factorize(frame[name], sort=True, use_na_sentinel=False)
         counts = np.zeros((len(values), len(sizes)))
-        np.add.at(counts, (at, labels[there]), 1)
+        np.add.at(counts, (at, labels), 1)
         others = counts[at]
-        others[np.arange(len(at)), labels[there]] -= 1
+        others[np.arange(n), labels] -= 1
         guess = others.argmax(axis=1)
         alone = ~others.any(axis=1)
         if kinds[name] in NUMERIC and len(values) > 1:
-            below = np.diff(values.astype(np.float64), prepend=-np.inf)
+            # Missing values stand last, and are near to none.
+            below = np.diff(np.asarray(values, dtype=np.float64), prepend=-np.inf)
+            below[np.isnan(below)] = np.inf
             nearest = np.arange(len(values)) + np.where(
                 below <= np.append(below[1:], np.inf), -1, 1
             )
             guess[alone] = counts[nearest[at[alone]]].argmax(axis=1)
-        else:
-            guess[alone] = -1
-        if n - np.sum(guess == labels[there]) <= allowed:
+        else:  # as any row that has a value
+            there = frame[name].notna().to_numpy()
+            guess[alone] = np.bincount(labels[there], minlength=1).argmax()
+        if n - np.sum(guess == labels) <= allowed:
             found.append(name)
     return found
 
 
-def find_problems(frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray) -> list[str]:
+def _find_trends(
+    frame: pandas.DataFrame, kinds: Mapping[str, str], labels: np.ndarray
+) -> list[str]:
+    """Name the dates and the columns that grow with the row along which class frequencies change.
+
+    Between fifths of the rows, by more than chance and by more than next to nothing.
+    """
+    import pandas
+    from scipy.stats import chi2_contingency
+
+    found = []
+    for name, kind in kinds.items():
+        column = frame[name]
+        grows = kind == "number" and column.is_monotonic_increasing and column.nunique() >= 5
+        if (kind == "date" or grows) and column.count() >= 50:
+            fifths = np.ceil(5 * column.rank(pct=True))
+            counts = pandas.crosstab(fifths, labels).to_numpy()
+            if min(counts.shape) > 1:
+                test = chi2_contingency(counts)
+                size = test.statistic / (counts.sum() * (min(counts.shape) - 1))
+                found += [name] * bool(test.pvalue < 0.001 and size > 0.01)
+    return found
+
+
+def find_problems(
+    frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray, *, ordered: bool = False
+) -> list[str]:
     """Say what of a table makes results look better than they are, or classes more than they are.
 
     Parameters
@@ -446,6 +553,8 @@ def find_problems(frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray
         The rows with a class, as columns in use (:func:`as_measured`).
     plan : ColumnPlan
     classes : ndarray of shape (n,)
+    ordered : bool
+        Whether the rows are judged in their order, so that time can hide nothing.
     """
     names, labels = np.unique(classes, return_inverse=True)
     problems = []
@@ -463,6 +572,13 @@ def find_problems(frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray
             f"{'it is' if one else 'they are'} known before the class is, or pass "
             f"{_drop(leaking[:MAX_LISTED])}"
         )
+    for name in _find_trends(frame, plan.kinds, labels):
+        if name not in leaking and not ordered:
+            problems.append(
+                f"the classes of {plan.target!r} change along {name!r}, which gives the rows an "
+                "order: leave-one-out results are too good for later rows; pass "
+                f"{shlex.join([f'--time={name}'])} to be judged by the last ones"
+            )
     whole = frame.set_axis(range(frame.shape[1]), axis=1).assign(label=labels)
     n_copies = int(whole.duplicated().sum())
     # Where columns have few values, rows are equal by chance.
@@ -547,7 +663,8 @@ def _refuse_words(column: pandas.Series) -> None:
         raise ValueError(
             f"column {column.name!r} holds numbers and, in {count(n_words, 'row')}, "
             f"words such as {_quote(column.iloc[at])} in row {column.index[at]}: correct them, "
-            f"empty the cells, or pass --categorical {column.name!r}"
+            f"empty the cells, pass {shlex.join(['--na', column.iloc[at]])} if it stands for a "
+            f"missing value, or --categorical {column.name!r}"
         )
 
 

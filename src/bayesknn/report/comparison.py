@@ -1,7 +1,8 @@
 """Other classifiers on the same rows, in cross-validation, and whether more rows would help.
 
 The rows are cut into folds; each classifier is fitted to all folds but one and predicts the rest,
-with everything it chooses, its k or its weights, chosen on the rows it was fitted to. For the
+with everything it chooses, its k or its weights, chosen on the rows it was fitted to. Folds are of
+whole groups where rows belong together, and the last rows are one where they have an order. For the
 learning curve the report's own classifier is fitted to parts of these rows as well.
 """
 
@@ -100,6 +101,9 @@ def compare(
     own: Any,
     *,
     scale: bool = True,
+    groups: Any = None,
+    order: Any = None,
+    others: bool = True,
     advance: Any = lambda steps: None,
 ) -> Comparison | None:
     """Compare the pool and the paper's model with what users would pick instead.
@@ -114,6 +118,12 @@ def compare(
         The report's model, fitted or not; the others have its seed and number of threads.
     scale : bool
         Whether numbers are standardised, for those others that do not do it themselves.
+    groups : array-like of shape (n,), optional
+        Which rows belong together: folds are of whole groups.
+    order : array-like of shape (n,), optional
+        Dates or numbers: the last fifth of the rows is predicted from those before.
+    others : bool
+        Whether to compare other classifiers as well.
     advance : callable
         Told the part of the work that was done.
 
@@ -123,7 +133,6 @@ def compare(
         None if the smallest class has fewer than ``MIN_CLASS`` rows.
     """
     from sklearn.base import clone
-    from sklearn.model_selection import StratifiedKFold
 
     names, labels = np.unique(classes, return_inverse=True)
     rows = np.arange(len(labels))
@@ -138,35 +147,39 @@ def compare(
     is_large = frame.size > MAX_CELLS
     n_folds = min(2 if is_large else 5, int(np.bincount(labels).min()))
     parts = () if is_large else _PARTS
-    cut = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-    folds = list(cut.split(np.empty(len(labels)), labels))
+    groups, order = (None if each is None else np.asarray(each)[rows] for each in (groups, order))
+    folds = _cut_folds(labels, n_folds, groups, order)
+    tested = np.concatenate([test for _, test in folds])
     own = clone(own)
     own_name = describe(own[-1].set_params(verbose=0)).name_compared
-    others = {
+    parts = parts if others else ()
+    rivals = {
         name: build_pipeline(plan, each, scale=scale, impute=True)
-        for name, each in _list_candidates(own[-1]).items()
+        for name, each in (_list_candidates(own[-1]) if others else {}).items()
         if name != own_name
     }
     words = as_words(frame)
-    part = 1.0 / (len(others) + 1 + len(parts))
+    part = 1.0 / (len(rivals) + 1 + len(parts))
 
     def predict(model: Any, frame: Any, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        probabilities = np.empty((len(rows), len(names)))
+        probabilities = np.zeros((len(rows), len(names)))
         for train, test in folds:
             pipeline = clone(model)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the report's own fit has warned of the same
                 pipeline.fit(frame.iloc[train], classes[train])
-                probabilities[test] = pipeline.predict_proba(frame.iloc[test])
+                seen = np.searchsorted(names, pipeline.classes_)
+                probabilities[np.ix_(test, seen)] = pipeline.predict_proba(frame.iloc[test])
             advance(part / len(folds))
-        return probabilities
+        return probabilities[tested]
 
-    found = {name: predict(each, words, folds) for name, each in others.items()}
+    found = {name: predict(each, words, folds) for name, each in rivals.items()}
     found[own_name] = predict(own, frame, folds)
     curve = [
         predict(own, frame, [(_thin(labels, rows, p), test) for rows, test in folds]) for p in parts
     ]
     curve.append(found[own_name])
+    labels = labels[tested]
     own_losses = score_rows(found[own_name], labels)[:, 1]
 
     def judge(probabilities: np.ndarray) -> Compared:
@@ -181,6 +194,35 @@ def compare(
         own_name,
         _draw_curve(curve, labels, np.mean([len(t) for t, _ in folds])) if parts else None,
     )
+
+
+def _cut_folds(
+    labels: np.ndarray, n_folds: int, groups: Any, order: Any
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the rows to fit and the rows to predict of each fold."""
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+    if order is not None:
+        known = np.flatnonzero(order == order)  # what is missing has no place
+        start = np.sort(order[known])[4 * len(known) // 5]
+        cut = [(known[order[known] < start], known[order[known] >= start])]
+    elif groups is None:
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+        cut = folds.split(np.empty(len(labels)), labels)
+    else:
+        numbers = np.unique(groups.astype(str), return_inverse=True)[1]
+        n_folds = min(n_folds, int(numbers.max()) + 1)
+        if n_folds < 2:
+            raise ValueError("all rows are of one group: there is no other to be judged by")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
+            cut = list(folds.split(np.empty(len(labels)), labels, numbers))
+    # A class of which one row is left is not learned.
+    cut = [(fit[np.bincount(labels[fit])[labels[fit]] > 1], test) for fit, test in cut]
+    if any(len(np.unique(labels[fit])) < 2 for fit, _ in cut):
+        raise ValueError("without the rows to be predicted there are not two classes of two rows")
+    return cut
 
 
 def _thin(labels: np.ndarray, rows: np.ndarray, part: float) -> np.ndarray:

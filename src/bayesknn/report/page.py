@@ -34,6 +34,8 @@ def write_report(
     out: str | Path = "report.html",
     level: float = 0.95,
     compare: bool = True,
+    groups: Any = None,
+    time: Any = None,
 ) -> Path:
     """Write the report that ``bayesknn fit`` writes, about a classifier fitted from Python.
 
@@ -42,7 +44,7 @@ def write_report(
     model : BayesianKNeighborsClassifier, PooledNeighborsClassifier or Pipeline
         Fitted to X and y; a pipeline ends with one of the two.
     X : array-like or frame of shape (n, p)
-        The training rows.
+        The rows that it was fitted to, in their order; others are refused.
     y : array-like of shape (n,)
         Their classes.
     X_test, y_test : array-like or frame, optional
@@ -53,6 +55,12 @@ def write_report(
         Of the intervals.
     compare : bool, default=True
         Whether to compare with other classifiers, in cross-validation.
+    groups : array-like of shape (n,), optional
+        Which rows belong together, such as those of a patient: the classifier is also judged by
+        whole groups that it has not seen.
+    time : array-like of shape (n,), optional
+        Dates or numbers: the classifier is also judged by the last fifth of the rows, fitted to
+        those before.
 
     Returns
     -------
@@ -74,7 +82,7 @@ def write_report(
     ...     "Confusion matrix" in path.read_text(encoding="utf-8")
     True
     """
-    analysis = analyse_fitted(model, X, y, X_test, y_test, level, compare)
+    analysis = analyse_fitted(model, X, y, X_test, y_test, level, compare, groups, time)
     source = f"{len(analysis.frame):,} rows of {type(X).__name__}"
     page = render_report(
         analysis,

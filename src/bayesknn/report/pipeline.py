@@ -15,8 +15,9 @@ import hashlib
 import math
 import warnings
 import zipfile
+from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from bayesknn.report.columns import (
 )
 from bayesknn.report.described import describe
 from bayesknn.report.reading import KINDS, find_model
-from bayesknn.report.words import count
+from bayesknn.report.words import count, say_of_columns
 
 if TYPE_CHECKING:
     import pandas
@@ -125,6 +126,8 @@ class Model:
     fills : str
         What takes the place of missing numbers, ``"mean"`` or ``"median"``; empty if a missing
         value is an error.
+    ranges : dict of str to list of two floats
+        The least and the largest number of each numeric column in training, dates in days.
     """
 
     pipeline: Pipeline
@@ -133,6 +136,7 @@ class Model:
     categories: dict[str, list[str]]
     identifiers: list[str]
     fills: str
+    ranges: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def classifier(self) -> Any:
@@ -181,21 +185,56 @@ class Model:
         Parameters
         ----------
         frame : pandas.DataFrame
+            With categories as in training (:func:`name_categories`).
         table : str
             What the table is called, as in ``" of the test table"``.
         """
+        gaps = {name: int(frame[name].isna().sum()) for name in self.kinds}
         told = []
-        for name, kind in self.kinds.items():
-            if missing := int(frame[name].isna().sum()):
-                what = f"its {self.fills}" if kind in NUMERIC else "a category of its own"
-                rows = count(missing, "row")
-                told.append(f"column {name!r}{table} has no value in {rows}: filled with {what}")
-            if unseen := int(self._find_unseen(frame, name).sum()):
-                told.append(
-                    f"column {name!r}{table} holds categories that training did not see, in "
-                    f"{count(unseen, 'row')}: {self.about.unseen}"
+        for is_number, filled in ((True, f"its {self.fills}"), (False, "a category of its own")):
+            where = {
+                name: f"in {count(n, 'row')}"
+                for name, n in gaps.items()
+                if n and (self.kinds[name] in NUMERIC) == is_number
+            }
+            told += say_of_columns(where, f"{table} has no value", f": filled with {filled}")
+        return told + self._tell_unseen(frame, table, mostly=False)
+
+    def find_shifts(self, frame: pandas.DataFrame, table: str = "") -> list[str]:
+        """Say which columns of a table mostly hold other values than those of training.
+
+        Parameters
+        ----------
+        frame, table
+            As in :meth:`tell_gaps`.
+        """
+        measured = as_measured(frame, self.kinds)
+        where = {}
+        for name, ends in self.ranges.items():
+            values = measured[name].dropna()
+            outside = values[~values.between(*ends)]
+            # A few new rows lie beyond those of training by chance.
+            if len(outside) > 0.1 * len(values):
+                example, low, high = (
+                    _show_number(each, self.kinds[name]) for each in (outside.iloc[0], *ends)
                 )
-        return told
+                where[name] = (
+                    f"in {len(outside):,} of {count(len(values), 'row')}, such as {example} "
+                    f"(training: {low} to {high})"
+                )
+        beyond = say_of_columns(where, f"{table} holds values outside the range of training")
+        return beyond + self._tell_unseen(frame, table, mostly=True)
+
+    def _tell_unseen(self, frame: pandas.DataFrame, table: str, mostly: bool) -> list[str]:
+        """Tell of the columns most of whose categories are new, or of the other columns."""
+        where = {}
+        for name in self.categories:
+            new = frame[name][self._find_unseen(frame, name)]
+            if len(new) and (2 * len(new) > frame[name].count()) == mostly:
+                examples = " and ".join(map(repr, new.unique()[:2].tolist()))
+                where[name] = f"in {count(len(new), 'row')}, such as {examples}"
+        what = f"{table} holds categories that training did not see"
+        return say_of_columns(where, what, f": {self.about.unseen}")
 
     def _find_unseen(self, frame: pandas.DataFrame, name: str) -> Any:
         known = self.categories.get(name)
@@ -210,6 +249,22 @@ class Model:
                 )
 
 
+def find_ranges(frame: pandas.DataFrame, kinds: Mapping[str, str]) -> dict[str, list[float]]:
+    """Return the least and the largest number of each numeric column of measured rows."""
+    numeric = frame[[name for name, kind in kinds.items() if kind in NUMERIC]]
+    return {
+        str(name): [float(column.min()), float(column.max())] for name, column in numeric.items()
+    }
+
+
+def _show_number(value: float, kind: str) -> str:
+    import pandas
+
+    if kind == "date":
+        return str((pandas.Timestamp(0) + pandas.Timedelta(days=value)).date())
+    return f"{value:.5g}"
+
+
 def keep_table(pipeline: Pipeline, plan: ColumnPlan, frame: pandas.DataFrame) -> Model:
     """Write on a fitted pipeline what it expects of a table, to be saved with it.
 
@@ -219,7 +274,7 @@ def keep_table(pipeline: Pipeline, plan: ColumnPlan, frame: pandas.DataFrame) ->
         As :func:`build_pipeline` makes them, fitted.
     plan : ColumnPlan
     frame : pandas.DataFrame
-        The training table.
+        The training rows, measured.
     """
     filled = _has_step(pipeline, "fill")
     pipeline.table_ = {
@@ -230,6 +285,7 @@ def keep_table(pipeline: Pipeline, plan: ColumnPlan, frame: pandas.DataFrame) ->
         },
         "identifiers": plan.identifiers,
         "fills": "median" if filled else describe(pipeline[-1]).filled,
+        "ranges": find_ranges(frame, plan.kinds),
     }
     return as_model(pipeline)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesknn._utils.checks import category_codes, category_name
 from bayesknn.report.scores import Scores, score
-from bayesknn.report.words import percent
+from bayesknn.report.words import count, join, percent
 
 if TYPE_CHECKING:
     import pandas
@@ -48,6 +50,8 @@ class Predictions:
         Columns of the table that tell its rows apart.
     loss : ndarray of shape (n_classes, n_classes) or None
         ``loss[a, g]`` is the loss of deciding for class a where the truth is g.
+    typicality : ndarray of shape (m,) or None
+        Share of training rows that lie at least as far from their neighbours.
     """
 
     rows: np.ndarray
@@ -60,6 +64,7 @@ class Predictions:
     actual_names: Any = None
     loss: Any = None
     identifiers: Any = None
+    typicality: Any = None
 
     @property
     def winners(self) -> np.ndarray:
@@ -91,6 +96,28 @@ class Predictions:
         """Scores on the rows whose class is known, if there are any."""
         rows = self.judged
         return score(self.probabilities[rows], self.actual[rows]) if len(rows) else None
+
+    @property
+    def n_unlike(self) -> int:
+        """How many rows are farther from their neighbours than any training row from its own."""
+        return 0 if self.typicality is None else int(np.sum(self.typicality == 0))
+
+    def find_doubts(self, target: str, which: str = "row") -> list[str]:
+        """Say how many rows are unlike any in training, and of a class that it did not have."""
+        told, n = [], len(self.rows)
+        if unlike := self.n_unlike:
+            told.append(
+                f"{unlike:,} of {count(n, which)} {'is' if unlike == 1 else 'are'} unlike any in "
+                "training, farther from the nearest ones than those are from each other: check "
+                "units and columns"
+            )
+        if self.actual is not None and len(strange := self.actual_names[self.actual == -1]):
+            told.append(
+                f"{count(len(strange), which)} of a class that training did not see "
+                f"({join(list(map(repr, dict.fromkeys(strange))))} in {target!r}) cannot be "
+                "predicted right"
+            )
+        return told
 
     @property
     def expected_loss(self) -> np.ndarray:
@@ -216,7 +243,10 @@ def predict_new(
     """
     from bayesknn.predictive import find_zones
 
-    summary = model.classifier.predict_summary(model.prepare(frame), level)
+    with warnings.catch_warnings():
+        if model.categories:  # of which the table's notes tell
+            warnings.filterwarnings("ignore", "column .* holds categories that", UserWarning)
+        summary = model.classifier.predict_summary(model.prepare(frame), level)
     probabilities, intervals = summary.probabilities, summary.intervals
     if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
         raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")
@@ -229,6 +259,7 @@ def predict_new(
         "new row",
         loss=loss,
         identifiers=_take_identifiers(frame, [*identifiers, *model.identifiers]),
+        typicality=summary.typicality,
     )
     if model.target in frame.columns:
         found.actual, found.actual_names = _match(frame[model.target], found.classes)
@@ -288,6 +319,7 @@ def _match(column: pandas.Series, classes: np.ndarray) -> tuple[np.ndarray, np.n
     texts[there] = given.astype(str).to_numpy(dtype=object)
     # Classes may be floats, which are whole.
     names = [f"{each:.0f}" if isinstance(each, float) else str(each) for each in classes.tolist()]
-    numbers = {name: g for g, name in enumerate(names)}
-    actual = np.array([numbers.get(text, -1) for text in texts])
+    # Those that are written alike, spaces aside, after those that are the same.
+    numbers = category_codes(names) | {name: g for g, name in enumerate(names)}
+    actual = np.array([numbers.get(text, numbers.get(category_name(text), -1)) for text in texts])
     return np.where(there, actual, NO_CLASS), texts

@@ -32,14 +32,14 @@ import warnings
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesknn._utils.extras import require
-from bayesknn.report.words import join, shorten
+from bayesknn.report.words import join, merge_notes, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -125,13 +125,16 @@ def read_table(
     separator: str | None = None,
     text: Sequence[str] = (),
     kinds: Mapping[str, str] | None = None,
+    sheet: str | None = None,
+    missing: Sequence[str] = (),
+    first: tuple[str, Callable[[pandas.DataFrame], Any]] | None = None,
 ) -> pandas.DataFrame:
     r"""Read a CSV, Excel or Parquet file.
 
     Parameters
     ----------
     path : str or Path
-        The file. Of an Excel file the first sheet is read.
+        The file.
     encoding : str, optional
         Of a CSV file; UTF-8 by default.
     separator : str, optional
@@ -142,14 +145,23 @@ def read_table(
     kinds : mapping of str to str, optional
         ``"number"``, ``"date"``, ``"truth"`` or ``"text"`` for each column of an earlier table.
         A column whose cells are not all of its kind is left as text.
+    sheet : str, optional
+        Of an Excel file; the first by default.
+    missing : sequence of str
+        What else stands for a missing value, such as ``"?"``.
+    first : tuple of str and callable, optional
+        A column, and what is called with a table of it alone before any other is looked at: a
+        wide table takes a while.
 
     Returns
     -------
     pandas.DataFrame
         At least one row; the names of the columns are distinct strings. Its
         ``attrs["notes"]`` says in sentences what of the file is not in it, and how numbers and
-        dates were read that could be read otherwise.
+        dates were read that could be read otherwise, and ``attrs["file"]`` is the file's name.
     """
+    import pandas
+
     path = Path(path)
     check_readable(path)
     content = path.read_bytes()
@@ -164,24 +176,39 @@ def read_table(
     if typed:
         frame = _parse_parquet(path, content)
     elif content.startswith(b"PK\x03\x04"):
-        frame = _parse_excel(path, content, notes)
+        frame = _parse_excel(path, content, notes, sheet)
     else:
         decoded = _decode(path, content, encoding)
         separator = separator or _find_separator(decoded)
         frame = _parse_csv(path, decoded, separator, notes)
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows")
+    if missing:
+        numbers = pandas.to_numeric(pandas.Series(missing), errors="coerce").dropna()
+        frame = frame.mask(frame.isin([*missing, *numbers]))
     known = {**(kinds or {}), **dict.fromkeys(split_names(text, frame.columns), "text")}
-    columns = {
-        name: _as_text(column) if _is_category(column) else column for name, column in frame.items()
-    }
-    if not typed:
-        columns |= _read_numbers(columns, known, separator == ";", notes)
-    for name, column in columns.items():
-        columns[name] = _read_as(column, known.get(name), notes)
-    frame = type(frame)(columns)
-    frame.attrs["notes"] = notes
+    has_commas = None if typed else separator == ";"
+    if first is not None and first[0] in frame:
+        first[1](_read_columns(frame[[first[0]]], known, has_commas, []))
+    frame = _read_columns(frame, known, has_commas, notes)
+    frame.attrs |= {"notes": notes, "file": path.name}
     return frame
+
+
+def _read_columns(
+    frame: pandas.DataFrame, known: Mapping[str, str], has_commas: bool | None, notes: list[str]
+) -> pandas.DataFrame:
+    """Read cells as what they are; ``has_commas`` is None where a file has types."""
+    columns = {
+        name: as_text(column) if _is_category(column) else column for name, column in frame.items()
+    }
+    if has_commas is not None:
+        columns |= _read_numbers(columns, known, has_commas, notes)
+    dates: list[tuple[str, str]] = []
+    for name, column in columns.items():
+        columns[name] = _read_as(column, known.get(name), dates)
+    notes += merge_notes(dates)
+    return type(frame)(columns)
 
 
 def split_names(given: Iterable[str], columns: Collection[Any]) -> list[str]:
@@ -214,10 +241,12 @@ def kind_of(column: pandas.Series) -> str:
     return "other"
 
 
-def _read_as(column: pandas.Series, kind: str | None, notes: list[str]) -> pandas.Series:
+def _read_as(
+    column: pandas.Series, kind: str | None, notes: list[tuple[str, str]]
+) -> pandas.Series:
     """Return a column whose numbers have been read as what it is, or is known to be."""
     if kind in ("text", "truth"):
-        column = _as_text(column)
+        column = as_text(column)
     if kind_of(column) not in ("text", "truth"):
         return column
     if kind in (None, "truth"):
@@ -237,7 +266,8 @@ def _is_category(column: pandas.Series) -> bool:
     return all(isinstance(value, str | bool) for value in column[column.notna()])
 
 
-def _as_text(column: pandas.Series) -> pandas.Series:
+def as_text(column: pandas.Series) -> pandas.Series:
+    """Return a column as words, whole numbers without a point."""
     import pandas
 
     if isinstance(column.dtype, pandas.StringDtype):
@@ -317,7 +347,7 @@ def _to_numbers(words: pandas.Series, comma: bool) -> pandas.Series:
     return pandas.to_numeric(bare.str.replace("−", "-").str.replace(",", "."))
 
 
-def _as_dates(column: pandas.Series, notes: list[str]) -> pandas.Series:
+def _as_dates(column: pandas.Series, notes: list[tuple[str, str]]) -> pandas.Series:
     """Return a column of dates if every word in it is one, or the column as it is."""
     import pandas
 
@@ -337,9 +367,8 @@ def _as_dates(column: pandas.Series, notes: list[str]) -> pandas.Series:
     if dates.count() < len(words):
         return column
     if first:
-        notes.append(
-            f"column {column.name!r} holds dates such as {words.iloc[0]!r}: the {first} is first"
-        )
+        text = f"holds dates such as {words.iloc[0]!r}: the {first} is first"
+        notes.append((str(column.name), text))
     return dates.dt.tz_localize(None)
 
 
@@ -389,7 +418,7 @@ def _parse_csv(path: Path, content: str, separator: str, notes: list[str]) -> pa
         header = next(csv.reader(io.StringIO(content), delimiter=separator))
     except csv.Error as error:
         raise ValueError(f"the header of {path} cannot be read: {error}") from None
-    names = _check_names(path, header)
+    names = _check_names(path, header, notes)
     content = _cut_footer(path, content, separator, notes)
     with warnings.catch_warnings():
         # pandas drops the fields that exceed the header with no more than this warning.
@@ -479,8 +508,10 @@ def _cut_footer(path: Path, content: str, separator: str, notes: list[str]) -> s
     return "\n".join([*lines, ""])
 
 
-def _parse_excel(path: Path, content: bytes, notes: list[str]) -> pandas.DataFrame:
-    """Read the first sheet of an Excel file; cells of several kinds in a column become words."""
+def _parse_excel(
+    path: Path, content: bytes, notes: list[str], wanted: str | None
+) -> pandas.DataFrame:
+    """Read a sheet of an Excel file; cells of several kinds in a column become words."""
     import pandas
 
     try:
@@ -495,23 +526,30 @@ def _parse_excel(path: Path, content: bytes, notes: list[str]) -> pandas.DataFra
         warnings.simplefilter("ignore")  # about styles and other things that are not read
         try:
             book = pandas.ExcelFile(io.BytesIO(content), engine="openpyxl")
+            names = list(map(str, book.sheet_names))
+            place = names.index(wanted) if wanted in names else 0
             sheet = book.parse(
-                0, header=None, dtype=object, keep_default_na=False, na_values=list(MISSING)
+                place, header=None, dtype=object, keep_default_na=False, na_values=list(MISSING)
             )
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise ValueError(f"{path} is not a readable Excel file: {reason}") from None
-    if len(book.sheet_names) > 1:
-        others = ", ".join(map(repr, book.sheet_names[1:]))
-        notes.append(f"the sheet {book.sheet_names[0]!r} of {path.name} is read, not {others}")
+    if wanted not in (None, *names):
+        raise ValueError(f"{path} has no sheet {wanted!r}; it has {join(list(map(repr, names)))}")
+    if wanted is None and len(names) > 1:
+        others = join(list(map(repr, names[1:])))
+        notes.append(
+            f"the sheet {names[0]!r} of {path.name} is read, not {others} (--sheet reads another)"
+        )
     sheet = sheet.dropna(how="all").dropna(how="all", axis=1)
     if not len(sheet):
         raise ValueError(f"{path} is empty")
     cells = sheet.iloc[:_LINES_TRIED].astype(object).where(sheet.notna(), "")
     _refuse_title(path, cells.map(str).to_numpy().tolist())
-    names = _check_names(path, ["" if value != value else str(value) for value in sheet.iloc[0]])
+    header = ["" if value != value else str(value) for value in sheet.iloc[0]]
+    names = _check_names(path, header, notes)
     frame = sheet.iloc[1:].set_axis(names, axis=1).reset_index(drop=True).infer_objects()
-    return frame.apply(lambda each: _as_text(each) if each.dtype == object else each)
+    return frame.apply(lambda each: as_text(each) if each.dtype == object else each)
 
 
 def _parse_parquet(path: Path, content: bytes) -> pandas.DataFrame:
@@ -525,18 +563,43 @@ def _parse_parquet(path: Path, content: bytes) -> pandas.DataFrame:
     # The index of the frame it was written from is not a column of the table.
     indices = [name for name in table.column_names if name.startswith("__index_level_")]
     frame = table.drop_columns(indices).to_pandas(ignore_metadata=True)
-    frame.columns = _check_names(path, list(frame.columns))
+    frame.columns = _check_names(path, list(frame.columns), [])
     return frame
 
 
-def _check_names(path: Path, names: list[str]) -> list[str]:
+def question_header(names: Iterable[str]) -> str:
+    """Ask, at the end of a sentence, whether names that look like values are a first row.
+
+    Examples
+    --------
+    >>> from bayesknn.report.reading import question_header
+    >>> question_header(["5.1", "3.5", "setosa"])
+    "; the column names look like values ('5.1', '3.5'): is the header missing?"
+    >>> question_header(["town", "2019", "2020", "2021"])
+    ''
+    """
+    names = list(names)
+    numbers = [name for name in names if re.fullmatch(NUMBER, name)]
+    values = [float(name) for name in numbers if re.fullmatch(r"\s*[+-]?\d*\.?\d+\s*", name)]
+    # Years and the places of a picture's points are names, in equal steps.
+    steps = {after - before for before, after in pairwise(values)}
+    whole = all(value % 1 == 0 for value in values)
+    if not numbers or (whole and (2 * len(numbers) < len(names) or len(steps) == 1)):
+        return ""
+    examples = ", ".join(map(repr, numbers[:2]))
+    return f"; the column names look like values ({examples}): is the header missing?"
+
+
+def _check_names(path: Path, names: list[str], notes: list[str]) -> list[str]:
     """Refuse a name that stands twice; a column without one is called after its position."""
+    question = question_header(names)
+    notes += [f"{path.name}{question}".replace("; the", ": the", 1)] * bool(question)
     seen: dict[str, int] = {}
     for position, name in enumerate(names, 1):
         if name.strip() and name in seen:
             raise ValueError(
                 f"{path} has two columns called {name!r}, the {_ordinal(seen[name])} and the "
-                f"{_ordinal(position)}; rename one of them"
+                f"{_ordinal(position)}; rename one of them{question}"
             )
         seen[name] = position
     given = {name for name in names if name.strip()}

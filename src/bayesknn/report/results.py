@@ -104,7 +104,7 @@ def tell(analysis: Analysis) -> list[str]:
     found = analysis.predictions
     lines = [_tell_columns(analysis), *_tell_classes(analysis)]
     lines += [
-        f"{basis.capitalize()}: {tell_scores(scores)}"
+        f"{basis[:1].upper()}{basis[1:]}: {tell_scores(scores)}"
         for basis, scores in analysis.scores().items()
     ]
     lines.append(found.tell_decided(analysis.level))

@@ -32,6 +32,9 @@ def make_cards(analysis: Analysis, rare: dict[str, Any] | None) -> list[tuple[st
         label = f"recall of the {rare['n']:,} rows of {whose}"
         cards.append((percent(rare["n_right"] / rare["n"]), label))
     for basis, found in analysis.scores().items():
+        if basis not in (LEAVE_ONE_OUT, "test"):
+            cards.append((percent(found.error, 1), f"error on {basis}, predicted from the others"))
+            continue
         rows: Any = analysis.training if basis == LEAVE_ONE_OUT else analysis.test
         which = f"{basis} error" if basis == LEAVE_ONE_OUT else f"error on {found.n:,} test rows"
         majority = tell_majority(analysis, rows.actual[rows.judged])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 # Columns of a telephone's screen, about: a Chinese letter takes two of them.
@@ -85,6 +85,38 @@ def join(names: Sequence[Any], most: int = MAX_LISTED) -> str:
     """
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(map(str, names[:most])) + more
+
+
+def merge_notes(notes: Iterable[tuple[str, str]]) -> list[str]:
+    """Return sentences about columns; what is said of several is one sentence.
+
+    Examples
+    --------
+    >>> from bayesknn.report.words import merge_notes
+    >>> merge_notes([("a", "is empty"), ("b", "is full"), ("c", "is empty")])
+    ["each of 2 columns ('a', 'c') is empty", "column 'b' is full"]
+    """
+    columns: dict[str, dict[str, str]] = {}
+    for name, text in notes:
+        columns.setdefault(text, {})[name] = ""
+    return [each for text, names in columns.items() for each in say_of_columns(names, f" {text}")]
+
+
+def say_of_columns(where: Mapping[str, str], what: str, then: str = "") -> list[str]:
+    """Return one sentence about columns and where in them something is; none about no column.
+
+    Examples
+    --------
+    >>> from bayesknn.report.words import say_of_columns
+    >>> say_of_columns({"a": "in 2 rows"}, " is empty", ": filled")
+    ["column 'a' is empty in 2 rows: filled"]
+    >>> say_of_columns({"a": "in 2 rows", "b": "in 1 row"}, " is empty", ": filled")
+    ["each of 2 columns ('a' in 2 rows, 'b' in 1 row) is empty: filled"]
+    """
+    places = [f"{name!r} {place}".rstrip() for name, place in where.items()]
+    if len(where) > 1:
+        return [f"each of {len(where):,} columns ({join(places)}){what}{then}"]
+    return [f"column {name!r}{what} {place}".rstrip() + then for name, place in where.items()]
 
 
 def _width(text: str) -> int:

@@ -6,10 +6,10 @@ import pandas as pd
 SCRIPT = "<script>alert(1)</script>"
 # A posterior good enough to look at, in well under a second.
 QUICK = {
-    "likelihood": "pseudo", "max_neighbors": 8, "beta_max": 4.0, "n_draws": 200, "random_state": 0,
+    "likelihood": "pseudo", "max_neighbors": 25, "beta_max": 4.0, "n_draws": 200, "random_state": 0,
 }  # fmt: skip
 QUICK_OPTIONS = (
-    "--likelihood", "pseudo", "--max-neighbors", "8", "--beta-max", "4", "--draws", "200",
+    "--likelihood", "pseudo", "--max-neighbors", "25", "--beta-max", "4", "--draws", "200",
     "--no-compare",
 )  # fmt: skip
 

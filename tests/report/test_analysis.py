@@ -94,7 +94,7 @@ def test_test_rows_of_unknown_class_or_category_are_told():
     table = mixed_table()
     test = mixed_table(6, seed=1).assign(town="nowhere")
     test.loc[0, "kind"] = "unheard of"
-    analysis = analyse(table, "kind", test, settings=QUICK)
+    analysis = analyse(table, "kind", test, settings={**QUICK, "max_neighbors": 40})
     assert analysis.test.actual[0] == -1
     assert [text.split(":")[0] for text in analysis.warnings] == [
         "column 'town' of the test table holds categories that training did not see in 6 rows, "
@@ -164,7 +164,7 @@ def test_dates_are_measured_and_may_be_axes():
     ],
 )
 def test_the_report_says_what_the_prior_is(prior, words):
-    analysis = analyse(two_columns(), "y", settings={**QUICK, "prior": prior})
+    analysis = analyse(two_columns(), "y", settings={**QUICK, "max_neighbors": 8, "prior": prior})
     assert any(words in sentence for sentence in analysis.model.about.explain())
 
 

@@ -32,7 +32,7 @@ INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
 _EDGE, _EDGE_MASS = 0.98, 0.05
 # The posterior leans on the largest k where the last of them have so much of the mass that the
 # prior gives to the others.
-_K_EDGE_MASS = 0.1
+_K_EDGE_MASS = 0.3
 
 
 class Target(NamedTuple):

@@ -357,12 +357,6 @@ def analyse_fitted(
     classes = np.asarray(y)
     target = str(getattr(y, "name", None) or "class")
     frame = _as_frame(X, "X", len(classes))
-    strange = ~np.isin(classes, last.classes_)
-    if strange.any():
-        raise ValueError(
-            f"y holds {classes[strange].tolist()[0]!r}, which is no class of the model: pass the "
-            "rows that it was fitted to, and further ones as X_test"
-        )
     while target in frame.columns:
         target = f"{target}_"
     plan = ColumnPlan(target, find_kinds(frame))

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+from bayesknn.datasets import load_ripley
 from bayesknn.paper import REGISTRY
+from bayesknn.paper.samples import error_at
+from bayesknn.paper.setting import make_study
 
 
 def run(out: Path) -> dict[str, str]:
@@ -12,6 +15,7 @@ def run(out: Path) -> dict[str, str]:
     )
     (beta_max,) = REGISTRY["num:beta-max"].quantities.values()
     pima = REGISTRY["num:error-pima"].quantities["error"]
+    (out / "error_by_k.md").write_text(_tabulate_errors())
     return {
         "published_error_pseudo": f"{pseudo.published:.3f}",
         "published_error_path": f"{path.published:.3f}",
@@ -24,3 +28,13 @@ def run(out: Path) -> dict[str, str]:
         "why_error_pima": pima.why,
         "why_beta_max": beta_max.why,
     }
+
+
+def _tabulate_errors() -> str:
+    """Return the test error of the coherent rule at the k of the paper's page, as a table."""
+    ripley = make_study(load_ripley())
+    names = REGISTRY["num:error-by-k"].quantities
+    ks = [name.removeprefix("k=") for name in names if name.startswith("k=")]
+    errors = [f"{error_at(ripley, int(k)):.3f}" for k in ks]
+    rows = (["k", *ks], ["---", *["---:"] * len(ks)], ["test error", *errors])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

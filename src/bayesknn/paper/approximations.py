@@ -134,6 +134,34 @@ def compare_probabilities(setting: Setting) -> Result:
     )
 
 
+def correlations(setting: Setting) -> Result:
+    """Compute how beta and k are correlated, under the model and the pseudo-likelihood."""
+    studies = {"ripley": setting.ripley, "pima": setting.pima}
+    exact = {name: exact_posterior(setting, s, f"{name}-exact") for name, s in studies.items()}
+    pseudo = {name: grid_posterior(s.pseudo, s.prior) for name, s in studies.items()}
+    return Result(
+        {
+            "ripley": _correlate(exact["ripley"]),
+            "pima": _correlate(exact["pima"]),
+            "pseudo": _correlate(pseudo["ripley"]),
+            "pseudo_pima": _correlate(pseudo["pima"]),
+        }
+    )
+
+
+def _correlate(posterior: GridPosterior) -> Estimate:
+    """Return the correlation of beta and k, its error from the replicates of log Z."""
+    k = np.broadcast_to(posterior.k_values[:, None], posterior.betas.shape).ravel()
+    values = np.stack([posterior.betas.ravel(), k])
+
+    def correlate(weights: np.ndarray) -> float:
+        (b, both), (_, own) = np.cov(values, aweights=weights.ravel())
+        return float(both / np.sqrt(b * own))
+
+    found = mean_over_runs(map(correlate, posterior.replicates[1:]), correlate(posterior.weights))
+    return Estimate(found.value, found.spread)
+
+
 def exact_posteriors(setting: Setting) -> Result:
     """Compute the posterior and the pseudo-likelihood's by quadrature."""
     study = setting.ripley
@@ -211,6 +239,7 @@ ITEMS = [
         k=lambda gap: gap.value > 3 * gap.error,
         path=lambda gap: abs(gap.value) > 3 * gap.error,
     ),
+    make_item("num:beta-over-k", correlations, ripley=lambda r: r.value > 3 * r.error),
     make_item(
         "fig:proba-compa",
         compare_probabilities,

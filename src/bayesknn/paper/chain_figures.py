@@ -15,7 +15,8 @@ import numpy as np
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import HolmesAdamsLikelihood
-from bayesknn.paper.item import Estimate, Result, make_item
+from bayesknn.model import BoltzmannModel
+from bayesknn.paper.item import Estimate, Result, make_item, published_rates, read_published
 from bayesknn.paper.samples import (
     BAD_PLUG_IN,
     GOOD_PLUG_IN,
@@ -23,7 +24,9 @@ from bayesknn.paper.samples import (
     auxiliary_draws,
     catch_mixing_warnings,
     difference,
+    error_at,
     exact_posterior,
+    hybrid_draws,
     mean_over_runs,
     moller,
     path_draws,
@@ -35,8 +38,37 @@ from bayesknn.paper.samples import (
 from bayesknn.paper.setting import BETA_MAX, Setting
 from bayesknn.plots import PosteriorDisplay
 from bayesknn.plots.marginals import find_marginals
-from bayesknn.plots.style import COLOURS, INK, new_figure
+from bayesknn.plots.style import COLOURS, INK, new_figure, tidy
 from bayesknn.posterior import GridPosterior, grid_posterior
+
+
+def no_joint(setting: Setting) -> Result:
+    """Look for a joint distribution of the intuitive conditionals (Section 2.1).
+
+    Under any joint distribution the log odds of y_i move with y_j by
+    ``log f(1, 1) f(0, 0) / f(1, 0) f(0, 1)``, the other labels held, and those of y_j with y_i by
+    the same.
+    """
+    graph = NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1)
+    model = BoltzmannModel(graph, 2)
+
+    def find_asymmetry(direction: str) -> float:
+        """Return by how much more a label moves another than it is moved by it."""
+        moves = []
+        for moved in np.eye(3, dtype=int):
+            p = [model.conditional(labels, 1.0, 1, direction) for labels in (moved, 0 * moved)]
+            moves.append(np.subtract(*(np.log(each[:, 1] / each[:, 0]) for each in p)))
+        return float(np.abs(np.subtract(moves, np.transpose(moves))).max())
+
+    neighbors = setting.ripley.graph.neighbors[:13].T
+    mutual = [i in neighbors[j] for i, near in enumerate(neighbors) for j in near]
+    return Result(
+        {
+            "three": Estimate(find_asymmetry("forward")),
+            "ripley": Estimate(1 - float(np.mean(mutual))),
+            "coherent": Estimate(find_asymmetry("both")),
+        }
+    )
 
 
 def holmes_adams_sum(setting: Setting) -> Result:
@@ -69,7 +101,11 @@ def pseudo_maximum(setting: Setting) -> Result:
 def pseudo_chain(setting: Setting) -> Result:
     """Draw the chain on the pseudo-likelihood (Figure pseudoo)."""
     exact = grid_posterior(setting.ripley.pseudo, setting.ripley.prior)
-    return _chain(pseudo_draws(setting), exact, "quadrature")
+    draws = pseudo_draws(setting)
+    result = _chain(draws, exact, "quadrature")
+    result.estimates["mixing"] = Estimate(100 * draws.effective("k"))
+    result.estimates["hybrid"] = Estimate(100 * hybrid_draws(setting).effective("k"))
+    return result
 
 
 def path_chain(setting: Setting) -> Result:
@@ -187,14 +223,53 @@ def pima_chain(setting: Setting) -> Result:
 
 def pima_error(setting: Setting) -> Result:
     """Predict with the Gibbs chain, and with the exact posterior."""
-    exact = exact_posterior(setting, setting.pima, "pima-exact")
+    study, draws = setting.pima, pima_draws(setting)
+    exact = exact_posterior(setting, study, "pima-exact")
+    errors = np.array([error_at(study, k) for k in range(1, study.k_max + 1)])
     return Result(
         {
-            "error": score_rule(setting.pima, pima_draws(setting), setting.pima.error_rate),
-            "exact": score_rule(setting.pima, exact, setting.pima.error_rate),
-            "multiple": Estimate([69 / 332, 70 / 332]),
+            "error": score_rule(study, draws, study.error_rate),
+            "exact": score_rule(study, exact, study.error_rate),
+            "average": mean_over_runs(errors[draws.kept[1] - 1].mean(axis=1)),
+            "exact_average": Estimate(float(errors @ exact.k_probabilities)),
         }
     )
+
+
+def error_by_k(setting: Setting) -> Result:
+    """Compute the error of the rule at each k, beside the posterior of k and what was published."""
+    study, exact = setting.ripley, ripley_posterior(setting)
+    errors = np.array([error_at(study, k) for k in range(1, 61)])
+    figure, axes = new_figure(2, 1, 6.5, 4.6, sharex=True, height_ratios=(2, 1))
+    top, below = axes[:, 0]
+    k_values = np.arange(1, 61)
+    top.plot(k_values, errors, ".-", color=INK, linewidth=1, label="coherent rule at one k")
+    rates = published_rates("tab:knn-ripley")
+    shown = [k for k in rates if k <= 60]
+    top.plot(shown, [rates[k] for k in shown], "o", color=COLOURS[0], label="kNN, Table 1")
+    top.axhline(0.084, color=COLOURS[5], linestyle="--", linewidth=1.2, label="published, .084")
+    top.set(ylabel="test error rate", ylim=(0.075, 0.125))
+    top.legend(frameon=False, fontsize="small", loc="upper right")
+    below.bar(k_values, exact.k_probabilities[:60], color=COLOURS[1], width=0.9)
+    below.set(xlabel="number of neighbours k", ylabel="posterior of k")
+    for ax in (top, below):
+        tidy(ax)
+    numbers = read_published()["num:error-by-k"]["numbers"]
+    asked = [int(name.removeprefix("k=")) for name in numbers if name.startswith("k=")]
+    estimates = {f"k={k}": Estimate(float(errors[k - 1])) for k in asked}
+    is_above = np.ones_like(exact.betas) * (exact.k_values[:, None] >= 25)
+    estimates["above"] = Estimate(*map(float, exact.mean(is_above)))
+    return Result(estimates, {"": figure})
+
+
+def gibbs_error(setting: Setting) -> Result:
+    """Predict with the Gibbs chain, and compare with the perfect one."""
+    study = setting.ripley
+    perfect, gibbs = (
+        score_rule(study, auxiliary_draws(setting, name), study.error_rate)
+        for name in ("perfect", "gibbs")
+    )
+    return Result({"loss": difference(gibbs, perfect), "error": gibbs})
 
 
 def _error_of(setting: Setting, draws: Draws) -> Result:
@@ -238,9 +313,15 @@ def _draw_chain(draws: Draws, exact: GridPosterior, label: str = "exact posterio
 
 
 ITEMS = [
+    make_item(
+        "num:no-joint",
+        no_joint,
+        three=lambda gap: gap.value > 0,
+        ripley=lambda share: share.value > 0,
+    ),
     make_item("num:holmes-adams", holmes_adams_sum),
     make_item("num:pseudo-maximum", pseudo_maximum),
-    make_item("fig:pseudoo", pseudo_chain),
+    make_item("fig:pseudoo", pseudo_chain, mixing=lambda n: n.value < 5),
     make_item("num:error-pseudo", lambda setting: _error_of(setting, pseudo_draws(setting))),
     make_item("fig:psycho", path_chain, mixing=lambda ratio: ratio.value > 1),
     make_item("num:error-path", lambda setting: _error_of(setting, path_draws(setting))),
@@ -255,9 +336,8 @@ ITEMS = [
         "num:error-perfect",
         lambda setting: _error_of(setting, auxiliary_draws(setting, "perfect")),
     ),
-    make_item(
-        "num:error-gibbs", lambda setting: _error_of(setting, auxiliary_draws(setting, "gibbs"))
-    ),
+    make_item("num:error-by-k", error_by_k),
+    make_item("num:error-gibbs", gibbs_error, loss=lambda gap: abs(gap.value) < 0.01),
     make_item(
         "num:times",
         running_times,

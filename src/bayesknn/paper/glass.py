@@ -9,7 +9,13 @@ import numpy as np
 from bayesknn.classical import ClassicalKNeighborsClassifier
 from bayesknn.datasets import load_glass
 from bayesknn.paper.item import Estimate, Result, make_item, read_published
-from bayesknn.paper.samples import mean_over_runs, predictive
+from bayesknn.paper.samples import (
+    Draws,
+    catch_mixing_warnings,
+    mean_over_runs,
+    moller,
+    predictive,
+)
 from bayesknn.paper.setting import Setting, make_study
 from bayesknn.plots.style import COLOURS, INK, LINES, new_figure, tidy
 from bayesknn.posterior import grid_posterior
@@ -44,13 +50,40 @@ def partition_errors(seeds: Any) -> dict[str, float]:
     return found
 
 
+def chain_error(seeds: Any, chain: tuple[int, int]) -> float:
+    """Return the error rate of the paper's chain on one random partition.
+
+    Parameters
+    ----------
+    seeds : SeedSequence
+        As in :func:`partition_errors`: the same one gives the same partition.
+    chain : (int, int)
+        Iterations before those that count, and these; the plug-in is replaced after as many as
+        come first.
+    """
+    split, draw = seeds.spawn(2)
+    study = make_study(load_glass(np.random.default_rng(split)))
+    tree, _ = catch_mixing_warnings(
+        lambda: moller(
+            study.coherent, study.prior, "gibbs", n_first_stage=chain[0], n_warmup=chain[0],
+            n_draws=chain[1], n_chains=1, random_state=draw, n_jobs=1,
+        )
+    )  # fmt: skip
+    draws = Draws(tree["posterior"]["beta"].values, tree["posterior"]["k"].values, 0, 0.0, [])
+    return study.error_rate(predictive(study, draws).probabilities(study.X_test))
+
+
 def partitions(setting: Setting) -> dict[str, np.ndarray]:
     """Return what :func:`partition_errors` finds on many partitions, as arrays."""
 
     def make() -> dict[str, Any]:
         seeds = setting.seeds("glass").spawn(setting.budget.n_partitions)
         rows = setting.map(partition_errors, seeds)
-        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        # Spawned anew: a sequence remembers what it has spawned.
+        some = setting.seeds("glass").spawn(setting.budget.n_glass_chains)
+        chains = setting.map(lambda own: chain_error(own, setting.budget.glass_chain), some)
+        return found | {"chain": np.array(chains)}
 
     return setting.keep("glass", make)
 
@@ -62,11 +95,18 @@ def glass_errors(setting: Setting) -> Result:
     counts = np.bincount(found["loo_k"].astype(int), minlength=18)
     at_17 = counts[17] / n
     estimates = {name: mean_over_runs(found[name]) for name in ("knn", "bayes", "loo", "k")}
+    chain = found["chain"]
+    estimates["chain"] = mean_over_runs(chain)
+    gap = mean_over_runs(chain - found["bayes"][: len(chain)])
+    estimates["chain_gap"] = gap._replace(spread=0.0)
     estimates["gain"] = mean_over_runs(found["knn"] - found["bayes"])
     estimates["loo_k"] = Estimate(int(counts.argmax()))
     estimates["at_17"] = Estimate(float(at_17), float(np.sqrt(at_17 * (1 - at_17) / n)))
     estimates["smaller"] = Estimate(float(np.mean(found["k"] < 17)))
-    notes = [f"{n} random partitions of 89 and 96 rows."]
+    notes = [
+        f"{n} random partitions of 89 and 96 rows; the paper's chain, with 500 Gibbs sweeps a "
+        f"move, on the first {len(chain)}."
+    ]
     return Result(estimates, {"": _draw(found)}, notes)
 
 

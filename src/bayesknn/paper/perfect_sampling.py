@@ -1,4 +1,4 @@
-"""Perfect draws of four classes, which the paper calls an open question (Section 3.4)."""
+"""Perfect draws of four classes, the paper's open question, and at large beta (Section 3.4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from bayesknn.datasets import load_glass
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels import perfect_labels, spawn_keys
-from bayesknn.model import BoltzmannModel, expected_agreement_exact
+from bayesknn.model import BoltzmannModel, expected_agreement_exact, log_normalizer_exact
 from bayesknn.paper.item import Estimate, Result, make_item
 from bayesknn.paper.setting import Setting, make_study
 from bayesknn.paper.single_site_sampling import perfect_labels_by_sites
@@ -53,6 +53,27 @@ def perfect_four(setting: Setting) -> Result:
     )
 
 
+def accept_from_below(setting: Setting) -> Result:
+    """Compute what rejection from a smaller beta would accept, and what bonds need at the larger.
+
+    Labels z drawn at b are accepted at beta with probability ``exp((beta - b) (S(z) / k - n))``, n
+    being the largest S / k; on average that is ``Z(beta) / Z(b) exp(-(beta - b) n)``.
+    """
+    graph, (low, high) = setting.ripley.graph, (2.0, 4.0)
+    log_z = np.asarray(log_normalizer_exact(graph, np.array([low, high]), _K, 2))
+    _, info = perfect_labels(
+        BoltzmannModel(graph, 2), high, _K, key=spawn_keys(setting.seeds("accept-reject"), 1)[0],
+        n_draws=setting.budget.n_perfect, n_jobs=setting.n_jobs,
+    )  # fmt: skip
+    log_accepted = float(log_z[1] - log_z[0] - (high - low) * graph.n_points)
+    return Result(
+        {
+            "accepted": Estimate(log_accepted),
+            "sweeps": Estimate(float(np.median(info.n_sweeps))),
+        }
+    )
+
+
 def _sweeps_of_labels(model: BoltzmannModel, beta: float, key: np.uint64, n_draws: int) -> float:
     """Return the median number of sweeps until the labels of two classes meet, NaN if too many."""
     try:
@@ -90,4 +111,9 @@ def _draw(found: dict[str, np.ndarray], truth: np.ndarray) -> Any:
     return figure
 
 
-ITEMS = [make_item("extra:perfect-four", perfect_four, classes=lambda n: n.value <= 2)]
+ITEMS = [
+    make_item("extra:perfect-four", perfect_four, classes=lambda n: n.value <= 2),
+    make_item(
+        "num:accept-reject", accept_from_below, accepted=lambda log_p: log_p.value > np.log(0.01)
+    ),
+]

@@ -98,6 +98,12 @@ def pseudo_draws(setting: Setting) -> Draws:
     return _run_random_walk(setting, "ripley-pseudo", lambda: study.pseudo)
 
 
+def hybrid_draws(setting: Setting) -> Draws:
+    """Return hybrid Gibbs chains on Ripley's pseudo-likelihood (Section 3.1)."""
+    study = setting.ripley
+    return _run_random_walk(setting, "ripley-hybrid", lambda: study.pseudo, "hybrid-gibbs")
+
+
 def path_draws(setting: Setting) -> Draws:
     """Return the chains on the likelihood with the path-sampling table (Figure psycho)."""
     return _run_random_walk(setting, "ripley-path", lambda: table_likelihood(setting))
@@ -245,9 +251,12 @@ def catch_mixing_warnings(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
     return result, [str(w.message) for w in caught if issubclass(w.category, MixingWarning)]
 
 
-def _run_random_walk(setting: Setting, name: str, likelihood: Callable[[], Any]) -> Draws:
+def _run_random_walk(
+    setting: Setting, name: str, likelihood: Callable[[], Any], scheme: str = "joint"
+) -> Draws:
     options = _plan(setting, name, setting.budget.long_chain)
-    options |= {"n_jobs": None, "scheme": "joint", "tau": 0.05**0.5, "r": 3}
+    options |= {"n_jobs": None, "scheme": scheme, "tau": 0.05**0.5}
+    options |= {"r": 3} if scheme == "joint" else {}
     return keep_draws(
         setting, name, lambda: metropolis(likelihood(), setting.ripley.prior, **options)
     )
@@ -313,6 +322,13 @@ def moller(
         n_refresh=0,
     )
     return sample_posterior(sampler, **options)
+
+
+def error_at(study: Study, k: int) -> float:
+    """Return the error rate of the rule at one k; of two classes it does not depend on beta."""
+    nodes = PosteriorNodes.from_draws(np.ones((1, 1)), np.full((1, 1), k))
+    rule = Predictive(BoltzmannModel(study.graph, study.n_classes), study.labels, nodes)
+    return study.error_rate(rule.probabilities(study.X_test))
 
 
 def predictive(

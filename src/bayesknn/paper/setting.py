@@ -59,6 +59,9 @@ _NUMBERS: dict[str, tuple[Any, Any, Any]] = {
     "tolerance": (0.3, 0.05, 0.02),
     # Random partitions of the glass data.
     "n_partitions": (3, 100, 200),
+    # Those that the paper's chain is run on, and its length after as many iterations again.
+    "n_glass_chains": (2, 10, 50),
+    "glass_chain": ((30, 60), (500, 1500), (10_000, 10_000)),
     # Moves that are timed.
     "n_timed": (20, 1000, 50_000),
     # Points a side of the maps.

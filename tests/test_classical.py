@@ -11,24 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
-from bayesknn import ClassicalKNeighborsClassifier
+from bayesknn import ClassicalKNeighborsClassifier, reference
 from bayesknn.classical import _tally_votes, find_loo_errors
 from bayesknn.datasets import load_pima, load_ripley
 from bayesknn.graph import NeighborGraph
-
-
-def decide_slowly(votes):
-    """Drop the furthest vote until one class leads alone: the paper's rule, literally.
-
-    Returns that class and the votes that were left.
-    """
-    while True:
-        counts = np.bincount(votes)
-        leaders = np.flatnonzero(counts == counts.max())
-        if len(leaders) == 1:
-            return leaders[0], votes
-        votes = votes[:-1]
-
 
 neighbour_labels = st.integers(2, 5).flatmap(
     lambda n_classes: st.tuples(
@@ -44,22 +30,24 @@ def test_vote_is_decided_by_decreasing_k(case):
     lists = np.arange(len(votes), dtype=np.uint32)[:, None]
     for k in range(1, len(votes) + 1):
         counts, leader = _tally_votes(lists[:k], votes.astype(np.uint32), n_classes)
-        winner, left = decide_slowly(votes[:k])
-        assert leader[0] == winner
-        np.testing.assert_array_equal(counts[0], np.bincount(left, minlength=n_classes))
+        assert leader[0] == reference.vote(votes, k)
+        # The votes that decided: the most that leave one leader.
+        left = [np.bincount(votes[:fewer], minlength=n_classes) for fewer in range(k, 0, -1)]
+        decided = next(one for one in left if np.sum(one == one.max()) == 1)
+        np.testing.assert_array_equal(counts[0], decided)
 
 
 @given(st.integers(3, 15), st.integers(2, 4), st.integers(0, 2**32 - 1))
 def test_leave_one_out_is_the_vote_of_the_others(n, n_classes, seed):
     rng = np.random.default_rng(seed)
     # A coarse lattice, so that there are duplicates and equal distances.
-    graph = NeighborGraph.from_points(rng.integers(0, 3, size=(n, 2)).astype(float), n - 1)
+    points = rng.integers(0, 3, size=(n, 2)).astype(float)
+    graph = NeighborGraph.from_points(points, n - 1)
     labels = rng.integers(0, n_classes, size=n)
     errors = find_loo_errors(graph, labels, n_classes)
-    for k in range(1, n):
-        votes = [labels[graph.neighbors[:k, i]] for i in range(n)]
-        wrong = [decide_slowly(v)[0] != own for v, own in zip(votes, labels, strict=True)]
-        assert errors[k - 1] == np.mean(wrong)
+    near = reference.neighbours(reference.distances(points, points))
+    expected = [reference.leave_one_out_error(near, labels, k) for k in range(1, n)]
+    np.testing.assert_allclose(errors, expected, rtol=1e-12)
 
 
 def test_leave_one_out_equals_refitting_without_the_point():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bayesknn import BayesianKNeighborsClassifier
 from bayesknn import reference as ref
 from bayesknn.datasets import load_ripley
 from bayesknn.graph.ties import key_of_rows
@@ -263,3 +264,58 @@ def test_chains_agree_with_the_grid(move):
 
 def test_a_chain_without_its_hastings_term_is_rejected():
     assert rejects(p_value_of_chains("no Hastings term"), 100)
+
+
+# The package, from points to probabilities.
+
+
+def reference_answers(log_f):
+    """Return E beta, P(k) and the class probabilities of four new points."""
+    X, y, new = small_data()
+    D = ref.distances(X, X)
+    log_f = partial(log_f, ref.neighbours(D), TWO, y)
+    betas, ks, weights = ref.grid_posterior(log_f, BETA_MAX, K, n_betas=100)
+    p = [
+        ref.average(partial(ref.predictive, D, d, TWO, y), betas, ks, weights)
+        for d in ref.distances(new, X)
+    ]
+    return weights.sum(axis=0) @ betas, weights.sum(axis=1), np.array(p)
+
+
+def small_data():
+    rng, y = np.random.default_rng(4), np.arange(10) % 2
+    return rng.normal(size=(10, 2)) + y[:, None], y, rng.normal(size=(4, 2))
+
+
+def fit(likelihood, seed):
+    X, y, _ = small_data()
+    options = {"beta_max": BETA_MAX, "max_neighbors": K, "random_state": seed}
+    return BayesianKNeighborsClassifier(likelihood, inference="grid", **options).fit(X, y)
+
+
+def test_the_classifier_with_the_pseudo_likelihood_is_the_reference():
+    beta, of_k, p = reference_answers(ref.log_pseudo_likelihood)
+    clf = fit("pseudo", 0)
+    assert clf.beta_mean_ == pytest.approx(beta, abs=1e-4)
+    np.testing.assert_allclose(clf.k_probabilities_, of_k, atol=1e-4)
+    np.testing.assert_allclose(clf.predict_proba(small_data()[2]), p, atol=1e-4)
+
+
+def p_value_of_classifier(log_f):
+    beta, of_k, p = reference_answers(log_f)
+
+    def p_value(n_fits, seed):
+        fits = [fit("coherent", 1000 * seed + one) for one in range(n_fits)]
+        found = [
+            [clf.beta_mean_, *clf.k_probabilities_[:-1], *clf.predict_proba(small_data()[2])[:, 0]]
+            for clf in fits
+        ]
+        exact = [beta, *of_k[:-1], *p[:, 0]]
+        return min(1.0, len(exact) * stats.ttest_1samp(found, exact).pvalue.min())
+
+    return p_value
+
+
+def test_the_coherent_classifier_is_the_reference():
+    check(p_value_of_classifier(ref.log_likelihood), 8)
+    assert rejects(p_value_of_classifier(ref.log_pseudo_likelihood), 8)

@@ -3,16 +3,17 @@
 Read it from top to bottom beside *A Bayesian reassessment of nearest-neighbour classification*
 (Cucala, Marin, Robert and Titterington 2009). It is slow and checks nothing. It imports nothing of
 the package, and the package imports nothing of it: the tests compare the two, on the same data and
-with the same random numbers.
+with the same random numbers. Labels such as eq:knn are those of the paper's LaTeX source.
 
 =========  ======================================================================================
 ``X``      points, shape (n, p)
 ``y``      their labels in 0..G-1 (the paper: 1..G); ``z`` are labels drawn from the model
 ``D``      distances, shape (n, n); ``d`` those from one new point to the n training points
 ``near``   row i lists the other points, nearest first: ``near[i, :k]`` is the set N_k(i)
-``a``      a weight for each class, ``np.ones(G)`` but for unbalanced sampling (Section 2.2)
+``a``      a weight for each class, all 1 but for unbalanced sampling; its length says what G is
 ``beta``   how strongly a point follows its neighbours
-``u``      random numbers, uniform on [0, 1): always passed in, so that a chain can be replayed
+``u``      random numbers, uniform on [0, 1), passed in where a chain must be replayed
+``rng``    a generator of NumPy, where it need not be
 =========  ======================================================================================
 
 The paper's slips are corrected (S is divided by k once; the integral of path sampling runs
@@ -52,8 +53,7 @@ def distances(x: ndarray, X: ndarray) -> ndarray:
 def key(row: int) -> int:
     """Return what settles equal distances: splitmix64 of the row's number, the smaller one first.
 
-    The paper has no rule, for its data have no ties. This one favours no class, however the rows
-    are sorted.
+    The paper's data have no equal distances. This rule favours no class, however a file is sorted.
     """
     bits = (row + 1) * 0x9E3779B97F4A7C15 % 2**64
     bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
@@ -181,7 +181,7 @@ def conditional(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int) -> n
 
 
 def class_weights(y: ndarray, p: ndarray) -> ndarray:
-    """Weigh classes that were not sampled by their probabilities p_g: a_g = p_g n / n_g."""
+    """a_g = p_g n / n_g, where the classes have probabilities p_g that are not n_g / n."""
     return p * len(y) / np.bincount(y, minlength=len(p))
 
 
@@ -318,7 +318,7 @@ def accept(at: At, to: At, log_rho: float, rng: Generator) -> At:
 
 
 def metropolis_move(at: At, log_f: Callable[[float, int], float], walk: Walk, rng: Generator) -> At:
-    """Move by rho = f(y | beta', k') / f(y | beta, k), corrected as ``propose`` says.
+    """Move by rho = f(y | beta', k') / f(y | beta, k), times the correction of ``propose``.
 
     ``walk(at, rng)`` is ``propose`` with its settings.
 
@@ -383,8 +383,9 @@ def draw_bonds(
 ) -> ndarray:
     """Bonds on edges i -> l that agree: Poisson(beta / k a_{y_i}) of them; none on the others.
 
-    exp(beta / k a S) is a sum over numbers of bonds m, sum_m (beta a / k)^m / m!: bonds are
-    variables that join the labels to a larger model, of which the labels are the margin.
+    An edge that agrees has the factor exp(beta a / k) in eq:knn, which is the sum over m of
+    (beta a / k)^m / m!; take m, its number of bonds, as a variable beside the labels. An edge that
+    disagrees has the factor 1 and no bond. Summed over the bonds, the labels have eq:knn.
     """
     same = y[near[:, :k]] == y[:, None]
     return rng.poisson(beta / k * a[y][:, None] * same)
@@ -435,8 +436,9 @@ def couple_from_the_past(
 ) -> ndarray:
     """Propp and Wilson: start from both extremes, further and further back, until they meet at 0.
 
-    ``sweep(state, t)`` is monotone and uses the random numbers of time -t. Every other start lies
-    between the two, so that where they meet every past since minus infinity has led.
+    ``sweep(state, t)`` keeps the order of states and uses the random numbers of time -t. Any other
+    start stays between the two, so where they meet, a chain that has run forever is too: at time
+    0 it has the distribution itself, without warm-up. Fresh numbers further back would spoil it.
     """
     for n_sweeps in (2**power for power in count()):
         low, high = lower, upper

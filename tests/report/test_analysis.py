@@ -122,7 +122,7 @@ def test_test_rows_without_a_class_do_not_take_the_score_from_the_others(kind):
     test = table.copy()
     test["y"] = test["y"].astype(object)
     test.loc[[0, 5], "y"] = None
-    test["y"] = test["y"].astype("float64" if kind == "numbers" else "str")
+    test["y"] = test["y"].astype("float64" if kind == "numbers" else object)
     analysis = analyse(table, "y", test, settings=QUICK)
     whole = analyse(table, "y", table.drop([0, 5]), settings=QUICK)
     assert analysis.scores()["test"] == whole.scores()["test"]

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.cli import main
-from bayesknn.report import analyse, read_table, write_report
+from bayesknn.report import analyse, read_table, reading, write_report
 from bayesknn.report.analysis import analyse_fitted
 from bayesknn.report.columns import find_leaking_columns
 from tests.report.tables import QUICK, QUICK_OPTIONS, two_columns
@@ -217,11 +217,8 @@ def test_classes_of_one_row(fit, names):
 def test_the_classes_are_checked_before_other_columns_are_read(fit, monkeypatch):
     table = two_columns(60).assign(y=np.linspace(0, 1, 60))
     monkeypatch.setattr("bayesknn.report.columns.plan_columns", lambda *_: pytest.fail("planned"))
-    read = []
-    real = pd.to_numeric
-    monkeypatch.setattr(
-        pd, "to_numeric", lambda column, **o: read.append(column.name) or real(column, **o)
-    )
+    read, real = [], reading.kind_of
+    monkeypatch.setattr(reading, "kind_of", lambda column: read.append(column.name) or real(column))
     assert "this looks like regression" in fit(table).stderr
     assert set(read) == {"y"}
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import math
 import re
 import warnings
 import zipfile
@@ -231,7 +232,7 @@ def kind_of(column: pandas.Series) -> str:
     """Return ``"number"``, ``"date"``, ``"truth"``, ``"text"``, or ``"other"`` for what is none."""
     from pandas.api import types
 
-    if types.is_string_dtype(column):
+    if types.infer_dtype(column) in ("string", "empty"):
         return "truth" if set(column.dropna().unique()) <= {"True", "False"} else "text"
     if types.is_datetime64_any_dtype(column):
         return "date"
@@ -252,7 +253,7 @@ def _read_as(
     if kind in (None, "truth"):
         truths = column.str.lower().map({"true": "True", "false": "False"})
         if kind == "truth" or truths.count() == column.count():
-            return truths.fillna(column).astype("str")
+            return truths.fillna(column).astype(text_dtype())
     return _as_dates(column, notes) if kind in (None, "date") else column
 
 
@@ -266,17 +267,24 @@ def _is_category(column: pandas.Series) -> bool:
     return all(isinstance(value, str | bool) for value in column[column.notna()])
 
 
+def text_dtype() -> Any:
+    """Return the type of words: pandas 3 has one in which what is missing is NaN."""
+    import pandas
+
+    return object if pandas.__version__.startswith("2.") else "str"
+
+
 def as_text(column: pandas.Series) -> pandas.Series:
     """Return a column as words, whole numbers without a point."""
     import pandas
 
     if isinstance(column.dtype, pandas.StringDtype):
-        return column.astype("str")
+        return column.astype(text_dtype())
     there = column.notna()
     if column.dtype.kind == "f" and (column[there] % 1 == 0).all():
         column = column.astype("Int64")  # whole numbers beside a missing one: 1, not 1.0
-    words = pandas.Series(pandas.NA, index=column.index, dtype="str")
-    words[there] = column[there].map(str).astype("str")
+    words = pandas.Series(math.nan, column.index, text_dtype(), column.name)
+    words[there] = column[there].map(str).astype(text_dtype())
     return words
 
 
@@ -430,7 +438,7 @@ def _parse_csv(path: Path, content: str, separator: str, notes: list[str]) -> pa
                 header=0,
                 names=names,
                 index_col=False,
-                dtype="str",
+                dtype=text_dtype(),
                 keep_default_na=False,
                 na_values=list(MISSING),
             )

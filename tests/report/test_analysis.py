@@ -94,7 +94,9 @@ def test_test_rows_of_unknown_class_or_category_are_told():
     table = mixed_table()
     test = mixed_table(6, seed=1).assign(town="nowhere")
     test.loc[0, "kind"] = "unheard of"
-    analysis = analyse(table, "kind", test, settings={**QUICK, "max_neighbors": 40})
+    analysis = analyse(
+        table, "kind", test, settings={**QUICK, "max_neighbors": 40, "beta_max": 8.0}
+    )
     assert analysis.test.actual[0] == -1
     assert [text.split(":")[0] for text in analysis.warnings] == [
         "column 'town' of the test table holds categories that training did not see in 6 rows, "

@@ -28,6 +28,8 @@ the paper; each imports only from those before it:
     the Bayesian classifier on Dask collections (Section 3.2, block by block)
 ``column_selection``
     which columns say who is a neighbour, by evidence (Section 5)
+``criticism``
+    checks of a fitted model, comparison by evidence, other priors, coverage (beyond the paper)
 ``plots``, ``report``, ``paper``, ``cli``
     what people look at and type
 
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from bayesknn.classical import ClassicalKNeighborsClassifier
     from bayesknn.classifier import BayesianKNeighborsClassifier
     from bayesknn.column_selection import ColumnSelector
+    from bayesknn.criticism import check_intervals, compare_evidence, sensitivity
     from bayesknn.pooled import PooledNeighborsClassifier
 
 __all__ = [
@@ -65,6 +68,9 @@ __all__ = [
     "PhaseTransitionWarning",
     "PooledNeighborsClassifier",
     "__version__",
+    "check_intervals",
+    "compare_evidence",
+    "sensitivity",
 ]
 
 # Where the public names live that are too heavy to import at once (PEP 562).
@@ -73,6 +79,9 @@ _LAZY = {
     "ClassicalKNeighborsClassifier": "bayesknn.classical",
     "ColumnSelector": "bayesknn.column_selection",
     "PooledNeighborsClassifier": "bayesknn.pooled",
+    "check_intervals": "bayesknn.criticism",
+    "compare_evidence": "bayesknn.criticism",
+    "sensitivity": "bayesknn.criticism",
 }
 _SUBPACKAGES = {each.name for each in iter_modules(__path__) if not each.name.startswith("_")}
 

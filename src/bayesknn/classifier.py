@@ -8,6 +8,7 @@ averaged over their posterior. This module turns parameters into parts and conne
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,16 +43,18 @@ from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
-from bayesknn.model import BoltzmannModel, Prior, class_weights
+from bayesknn.labels.label_sampler import draw_each
+from bayesknn.model import BoltzmannModel, Prior, as_prior, class_weights
 from bayesknn.posterior.routes import (
     LABEL_SAMPLERS,
     FittedPosterior,
     Schedule,
     Target,
     choose_inference,
+    draw_from_grid,
     find_posterior,
 )
-from bayesknn.posterior.trees import restore_tree
+from bayesknn.posterior.trees import add_predictive, restore_tree
 from bayesknn.predictive import PosteriorNodes, Predictive, Summary, draw_jointly, log_score
 from bayesknn.predictive.calibration import Calibration, shift_intervals, shift_probabilities
 from bayesknn.predictive.class_probabilities import RawPrediction, include
@@ -155,6 +158,10 @@ class BayesianKNeighborsClassifier(
         Log probability of the labels under model and prior (grid only).
     beta_max_ : float
         Largest beta in use.
+    prior_ : Prior
+        The prior in use.
+    grid_ : GridPosterior or None
+        The posterior on its grid, where it was computed so; None in a saved classifier.
     class_weight_ : ndarray of shape (n_classes,) or None
         The a_g that ``class_prior`` gives.
     calibration_ : (t, s)
@@ -259,6 +266,7 @@ class BayesianKNeighborsClassifier(
         self.verbose = verbose
 
     _left_out: RawPrediction
+    _calibrator: Calibrator | None
     _tree: xarray.DataTree | None
 
     @with_callbacks
@@ -313,15 +321,123 @@ class BayesianKNeighborsClassifier(
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
         self.classes_, self.graph_, self.class_weight_ = classes, graph, ratios
-        self.beta_max_ = float(prior.beta_max)
-        self._labels, self._predictive = labels, predictive
-        self._left_out, self._calibrator = left_out, calibrator
+        self._labels = labels
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
-        self._summarise(route, prior.k_max, effective)
+        self._keep(route, prior, predictive, left_out, calibrator)
+        self._summarise(route, effective)
         self.diagnostics_["training"] = fingerprint(X, labels)
-        self.loo_proba_ = self._adjust(left_out)
-        self.loo_log_score_ = log_score(self.loo_proba_, labels)
         return self
+
+    def reweight(self, prior: Any) -> BayesianKNeighborsClassifier:
+        """Return the classifier as another prior would have made it, without a fit.
+
+        The likelihood on the grid of the fit is weighed anew, so that the other prior can reach no
+        further than the one of the fit, but for larger beta where the posterior had no mass near
+        ``beta_max_``. :func:`bayesknn.sensitivity` does this for a few priors.
+
+        Parameters
+        ----------
+        prior : None, array-like, callable or Prior
+            As at the fit, on the same range unless it is a Prior, which has its own.
+
+        Returns
+        -------
+        BayesianKNeighborsClassifier
+            Another one, fitted.
+
+        Raises
+        ------
+        ValueError
+            If the grid does not reach, or if there is none: chains have none, nor has a classifier
+            that was saved and loaded.
+
+        Examples
+        --------
+        >>> from bayesknn import BayesianKNeighborsClassifier
+        >>> from bayesknn.datasets import load_ripley
+        >>> from bayesknn.model import UniformPrior
+        >>> ripley = load_ripley()
+        >>> clf = BayesianKNeighborsClassifier("pseudo", beta_max=4.0, random_state=0)
+        >>> clf = clf.fit(ripley.X_train, ripley.y_train)
+        >>> other = clf.reweight(UniformPrior(k_max=30, beta_max=4.0))
+        >>> len(clf.k_values_), len(other.k_values_)
+        (125, 30)
+        """
+        check_is_fitted(self)
+        if self.grid_ is None:
+            raise ValueError(
+                "there is no grid to reweight: it is kept after a fit with inference='grid' or "
+                "'auto', and not in a saved classifier"
+            )
+        if not isinstance(prior, Prior):
+            prior = as_prior(prior, int(self.k_values_[-1]), self.beta_max_)
+        grid = self.grid_.reweight(self.prior_, prior)
+        likelihood, model = self.diagnostics_["likelihood"], self._make_model()
+        schedule = Schedule(*self._draws["groups"]["posterior"]["k"].shape)
+        target = Target(likelihood, model, self._labels, prior)
+        route = draw_from_grid(grid, target, schedule, self.random_state)
+        route.report.update(inference="grid", reason="the grid of a fit with another prior")
+        predictive = self._make_predictive(likelihood, model, self._labels, _find_nodes(route))
+        left_out, effective = predictive.leave_one_out()
+        calibrator = predictive.fit_calibrator(left_out) if self._is_calibrated else None
+        other = copy(self).set_params(prior=prior, max_neighbors=None, beta_max="auto")
+        other._keep(route, prior, predictive, left_out, calibrator)
+        other._summarise(route, effective)
+        other.diagnostics_["training"] = self.diagnostics_["training"]
+        return other
+
+    def sample_predictive(self, n_draws: int = 500, random_state: Any = None) -> xarray.DataTree:
+        """Draw labels of all training points from the fitted model, to hold the real ones against.
+
+        Each draw has a (beta, k) of the posterior and labels drawn given it: exactly, by coupling
+        from the past, or where that does not end for each of them all by Swendsen-Wang.
+
+        Parameters
+        ----------
+        n_draws : int, default=500
+        random_state : None, int, SeedSequence, Generator or RandomState
+            The same one gives the same draws; by default each call draws anew.
+
+        Returns
+        -------
+        xarray.DataTree
+            ``posterior_`` with the draws, as class numbers, in its group ``posterior_predictive``,
+            in place of earlier ones. The group's attributes say which ``label_sampler`` drew them
+            and with how many sweeps, and how many standard errors ``disagreement`` there is
+            between draws that started from random and from equal labels.
+
+        Warns
+        -----
+        MixingWarning
+            If that disagreement is large.
+
+        Examples
+        --------
+        >>> from bayesknn import BayesianKNeighborsClassifier
+        >>> from bayesknn.datasets import load_ripley
+        >>> ripley = load_ripley()
+        >>> clf = BayesianKNeighborsClassifier(random_state=0).fit(ripley.X_train, ripley.y_train)
+        >>> tree = clf.sample_predictive(n_draws=20, random_state=0)
+        >>> tree["posterior_predictive"]["labels"].shape
+        (1, 20, 250)
+        """
+        check_is_fitted(self)
+        likelihood, model = self.diagnostics_["likelihood"], self._make_model()
+        if likelihood != "coherent":
+            raise ValueError(
+                f"the {likelihood} likelihood is a product over points and no distribution of all "
+                "labels together, so that there is nothing to draw from: fit with "
+                "likelihood='coherent'"
+            )
+        n_draws, seeds = check_count(n_draws, "n_draws"), as_seed_sequence(random_state).spawn(2)
+        draws = self._draws["groups"]["posterior"]
+        chosen = np.random.default_rng(seeds[0]).integers(draws["k"].size, size=n_draws)
+        beta, k = draws["beta"].ravel()[chosen], draws["k"].ravel()[chosen]
+        labels, attrs = draw_each(
+            model, self._labels, beta, k, seeds[1], verbose=check_verbose(self.verbose)
+        )
+        add_predictive(self.posterior_, labels, attrs)
+        return self.posterior_
 
     @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -689,6 +805,11 @@ class BayesianKNeighborsClassifier(
 
         return choose_prior(self.prior, self.beta_max, model.k_max, self.likelihood, find)
 
+    def _make_model(self) -> BoltzmannModel:
+        """Return the model of the training points' labels."""
+        weight = None if self._is_offset else self.class_weight_
+        return BoltzmannModel(self.graph_, len(self.classes_), weight)
+
     def _make_predictive(
         self, likelihood: str, model: BoltzmannModel, labels: np.ndarray, nodes: PosteriorNodes
     ) -> Predictive:
@@ -702,10 +823,24 @@ class BayesianKNeighborsClassifier(
             verbose=self.verbose,
         )
 
-    def _summarise(self, route: FittedPosterior, k_max: int, effective: np.ndarray) -> None:
+    def _keep(
+        self,
+        route: FittedPosterior,
+        prior: Prior,
+        predictive: Predictive,
+        left_out: RawPrediction,
+        calibrator: Calibrator | None,
+    ) -> None:
+        """Set what the posterior gives."""
+        self.prior_, self.beta_max_, self.grid_ = prior, float(prior.beta_max), route.grid
+        self._draws, self._tree = route.draws, None
+        self._predictive, self._left_out, self._calibrator = predictive, left_out, calibrator
+        self.loo_proba_ = self._adjust(left_out)
+        self.loo_log_score_ = log_score(self.loo_proba_, self._labels)
+
+    def _summarise(self, route: FittedPosterior, effective: np.ndarray) -> None:
         """Set the attributes that sum the posterior up, and say what is doubtful."""
-        self._draws = route.draws
-        self._tree = None
+        k_max = self.prior_.k_max
         self.k_values_ = np.arange(1, k_max + 1)
         self.k_probabilities_, self.k_probabilities_error_ = route.k_marginal(k_max)
         self.beta_mean_, self.beta_sd_ = route.beta_moments()
@@ -724,7 +859,8 @@ class BayesianKNeighborsClassifier(
         state = super()._state()
         if "_predictive" in state:
             state["_nodes"] = state.pop("_predictive").nodes
-            state["_tree"] = None
+            # The replicates of a grid are megabytes.
+            state["_tree"] = state["grid_"] = None
         return state
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -733,8 +869,7 @@ class BayesianKNeighborsClassifier(
         if nodes is not None:
             # That of the fit: set_params may have changed the parameter before it was saved.
             likelihood = self.diagnostics_["likelihood"]
-            weight = None if self._is_offset else self.class_weight_
-            model = BoltzmannModel(self.graph_, len(self.classes_), weight)
+            model = self._make_model()
             # Made anew, so that numbers which were changed in a file are refused.
             nodes = replace(nodes)
             self._predictive = self._make_predictive(likelihood, model, self._labels, nodes)

@@ -33,7 +33,7 @@ _CLASSES = {
     "graph.search.kd_tree": "TreeSearch",
     "graph.search.products": "ProductSearch",
     "graph.search.search_index": "Recall",
-    "model.prior": "ArrayPrior UniformPrior",
+    "model.prior": "ArrayPrior FunctionPrior UniformPrior",
     "pooled.boosting": "Trees",
     "pooled.columns": "Columns",
     "pooled.features": "Neighborhoods",

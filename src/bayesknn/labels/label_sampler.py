@@ -12,6 +12,7 @@ started first.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,6 +20,9 @@ import numpy as np
 
 from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.progress import progress
+from bayesknn._utils.random import spawn_keys
+from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import Incidence
 from bayesknn.labels.gibbs import Edges, SiteConditionals, draw_start, run_gibbs
 from bayesknn.labels.mixing import TOO_FAR_APART, difference_in_errors
@@ -31,12 +35,14 @@ from bayesknn.labels.perfect import (
 )
 from bayesknn.labels.sampling import METHODS
 from bayesknn.labels.swendsen_wang import Scratch, bond_rate, new_scratch, sweep_clusters
-from bayesknn.model import BoltzmannModel
+from bayesknn.model import BoltzmannModel, agreement
 from bayesknn.model.statistics import sum_agreement
 
 # Swendsen-Wang forgets its start within a few sweeps for two classes; the paper's Gibbs sweeps.
 _N_SWEEPS = {"swendsen-wang": 20, "gibbs": 500, "perfect": 0}
 MAX_PAST = 2**16
+# Of labels drawn once at each (beta, k), from starts that are far away.
+_PREDICTIVE_SWEEPS = 200
 
 
 class SwendsenWangTools(NamedTuple):
@@ -203,6 +209,71 @@ def make_label_sampler(
     return LabelSampler(method, n_sweeps, model, observed, initial)
 
 
+def draw_each(
+    model: BoltzmannModel,
+    observed: np.ndarray,
+    beta: np.ndarray,
+    k: np.ndarray,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Draw labels once at each of many (beta, k).
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+    observed : ndarray of shape (n,)
+    beta, k : ndarray of shape (n_draws,)
+    random_state : None, int, SeedSequence, Generator or RandomState
+    verbose : int
+
+    Returns
+    -------
+    labels : ndarray of shape (n_draws, n)
+        Exact draws; or, where the chains of one of them do not meet, all by Swendsen-Wang, since
+        those that meet soon are not representative.
+    info : dict
+        ``label_sampler``, ``n_sweeps`` of each draw (0 for perfect draws), and ``disagreement`` of
+        S_k, in standard errors, between draws started from random and from equal labels.
+
+    Warns
+    -----
+    MixingWarning
+        If that is large.
+    """
+    n, keys = len(beta), spawn_keys(random_state, 2 * len(beta))
+    labels = np.empty((n, model.n_points), model.label_dtype)
+    with progress("Drawing labels", total=n, verbose=verbose) as report:
+        if model.n_classes == 2 or model.unequal_weight is None:
+            sampler = make_label_sampler(model, observed, "perfect").compiled()
+            for d in range(n):
+                if not _draw_row(sampler, beta[d], k[d], keys[d], labels[d]):
+                    break
+                report(1)
+            else:
+                return labels, {"label_sampler": "perfect", "n_sweeps": 0, "disagreement": 0.0}
+        chain = make_label_sampler(model, observed, "swendsen-wang", _PREDICTIVE_SWEEPS)
+        starts = chain.observed[:0], np.zeros_like(chain.observed)
+        samplers = [replace(chain, initial=start).compiled() for start in starts]
+        for d in range(n):
+            _draw_row(samplers[d % 2], beta[d], k[d], keys[n + d], labels[d])
+            report(1)
+    totals = np.array(
+        [agreement(model.graph, row, j) / j for row, j in zip(labels, k, strict=True)]
+    )
+    apart = difference_in_errors(totals[::2], totals[1::2]) if n >= 50 else float("nan")
+    if apart > TOO_FAR_APART:
+        warnings.warn(
+            f"labels drawn by {_PREDICTIVE_SWEEPS} Swendsen-Wang sweeps from random and from equal "
+            f"labels differ (mean S_k / k {totals[::2].mean():.5g} and {totals[1::2].mean():.5g}): "
+            "a first-order transition lies among these beta and k, and the draws say little",
+            MixingWarning,
+            stacklevel=3,
+        )
+    how = {"label_sampler": "swendsen-wang", "n_sweeps": _PREDICTIVE_SWEEPS}
+    return labels, {**how, "disagreement": apart}
+
+
 @kernel
 def draw_labels(sampler, beta, k, key):
     """Draw labels at (beta, k) into ``sampler.labels``; how many points perfect chains left apart.
@@ -292,3 +363,13 @@ def _fill_agreement(sampler, beta, k, keys, values):
     for d in range(keys.size):
         draw_labels(sampler, beta, k, keys[d])
         values[d] = agreement_at(sampler, sampler.labels, k, k)[0]
+
+
+@kernel
+def _draw_row(sampler, beta, k, key, row):
+    """Draw labels at (beta, k) into a row; False if perfect chains did not meet."""
+    if draw_labels(sampler, beta, k, key) > 0:
+        return False
+    for i in range(np.uint64(row.size)):
+        row[i] = sampler.labels[i]
+    return True

@@ -9,6 +9,7 @@ from bayesknn.plots.column_path import ColumnPathDisplay
 from bayesknn.plots.leave_one_out import LeaveOneOutDisplay
 from bayesknn.plots.maps import DecisionRegionDisplay, ZoneMapDisplay
 from bayesknn.plots.posterior import PosteriorDisplay
+from bayesknn.plots.predictive_check import PredictiveCheckDisplay
 from bayesknn.plots.probability_comparison import ProbabilityComparisonDisplay
 from bayesknn.plots.reliability import ReliabilityDisplay
 
@@ -18,6 +19,7 @@ __all__ = [
     "DecisionRegionDisplay",
     "LeaveOneOutDisplay",
     "PosteriorDisplay",
+    "PredictiveCheckDisplay",
     "ProbabilityComparisonDisplay",
     "ReliabilityDisplay",
     "ZoneMapDisplay",

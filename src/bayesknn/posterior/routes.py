@@ -207,9 +207,16 @@ def find_posterior(
 def _on_grid(target: Target, schedule: Schedule, how: dict[str, Any]) -> FittedPosterior:
     likelihood = target.make_likelihood()
     grid = grid_posterior(likelihood, target.prior, **how)
-    shape = (schedule.n_chains, schedule.n_draws)
     seeds = seeds_for(how["random_state"], "draws from the grid", likelihood.fingerprint)
-    beta, k = grid.sample(schedule.n_chains * schedule.n_draws, seeds)
+    return draw_from_grid(grid, target, schedule, seeds)
+
+
+def draw_from_grid(
+    grid: GridPosterior, target: Target, schedule: Schedule, random_state: Any
+) -> FittedPosterior:
+    """Return a posterior that is known on a grid, with draws from it."""
+    shape = (schedule.n_chains, schedule.n_draws)
+    beta, k = grid.sample(schedule.n_chains * schedule.n_draws, random_state)
     attrs = {"algorithm": "grid", "beta_max": target.prior.beta_max, "k_max": target.prior.k_max}
     report = {
         # The draws are independent; a sum has no R-hat and accepts nothing.

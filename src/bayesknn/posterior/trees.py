@@ -2,7 +2,8 @@
 
 ``posterior`` holds beta and k over (chain, draw), ``sample_stats`` what the sampler says about
 each draw, ``observed_data`` the labels, ``log_likelihood`` the log probability of each label given
-the others where it was asked for; the iterations of warm-up stand in groups of their own,
+the others and ``posterior_predictive`` labels drawn from the model, where they were asked for; the
+iterations of warm-up stand in groups of their own,
 ``warmup_posterior`` and ``warmup_sample_stats``. Attributes hold text and numbers only, tuning and
 keys as JSON, so that netCDF gives back what it was given.
 """
@@ -165,6 +166,13 @@ def restore_tree(flat: Mapping[str, Any]) -> xarray.DataTree:
     tree = xarray.DataTree.from_dict(groups)
     tree.attrs = dict(flat["attrs"])
     return tree
+
+
+def add_predictive(tree: xarray.DataTree, labels: np.ndarray, attrs: Mapping[str, Any]) -> None:
+    """Put drawn labels, of shape (n_draws, n), into a tree: the group ``posterior_predictive``."""
+    group = _of_draws({"labels": labels[None]})
+    group.attrs = dict(attrs)
+    tree["posterior_predictive"] = require_xarray().DataTree(group)
 
 
 def _of_draws(variables: Mapping[str, np.ndarray]) -> xarray.Dataset:

@@ -1,0 +1,387 @@
+"""Criticism of a fitted model: checks, comparison, sensitivity and coverage (beyond the paper).
+
+Are the labels like draws of the model? Which metric or which columns have the larger evidence?
+Would another prior have changed the answer? Do the intervals hold what they should on this table?
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import gammaln
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from bayesknn._utils.checks import check_count, check_level
+from bayesknn._utils.extras import require
+from bayesknn._utils.progress import progress
+from bayesknn._utils.random import as_seed_sequence
+from bayesknn.classifier import BayesianKNeighborsClassifier
+from bayesknn.model import FunctionPrior, Prior, agreement
+
+if TYPE_CHECKING:
+    import pandas
+
+NULL = "class frequencies alone"
+
+
+class Statistic(NamedTuple):
+    """A number that the labels have, beside the same number of labels drawn from the model."""
+
+    observed: float
+    drawn: np.ndarray
+
+    def __str__(self) -> str:
+        n = len(self.drawn)
+        below, above = (
+            int(np.sum(self.drawn < self.observed)),
+            int(np.sum(self.drawn > self.observed)),
+        )
+        for part, word in ((below, "larger"), (above, "smaller")):
+            if part == n:
+                return f"{word} than each of the {n:,} draws"
+            if part > 0.9 * n:
+                return f"{word} than {100 * part // n}\xa0% of the draws"
+        return f"like the draws: {100 * above / n:.0f}\xa0% of them are larger"
+
+
+def predictive_statistics(
+    clf: BayesianKNeighborsClassifier, n_draws: int = 500, random_state: Any = None
+) -> dict[str, Statistic]:
+    """Compare the labels with labels drawn from the fitted model.
+
+    Parameters
+    ----------
+    clf : BayesianKNeighborsClassifier
+        Fitted by the coherent likelihood.
+    n_draws : int, default=500
+    random_state : None, int, SeedSequence, Generator or RandomState
+        As :meth:`BayesianKNeighborsClassifier.sample_predictive` takes them.
+
+    Returns
+    -------
+    dict of str to Statistic
+        The proportion of neighbours that share their point's class, for three k and in each class;
+        the number of points of each class and of the largest one, the classes being alike to the
+        model; and the number of pieces that the graph of the most
+        probable k falls into when only points of one class stay connected.
+
+    Examples
+    --------
+    >>> from bayesknn import BayesianKNeighborsClassifier
+    >>> from bayesknn.criticism import predictive_statistics
+    >>> from bayesknn.datasets import load_ripley
+    >>> ripley = load_ripley()
+    >>> clf = BayesianKNeighborsClassifier(random_state=0).fit(ripley.X_train, ripley.y_train)
+    >>> statistics = predictive_statistics(clf, n_draws=50, random_state=0)
+    >>> statistics["points of class 0"].observed
+    125.0
+    """
+    tree = clf.sample_predictive(n_draws, random_state)
+    drawn = np.asarray(tree["posterior_predictive"]["labels"])[0]
+    labels = np.vstack([_labels_of(clf), drawn]).astype(np.int64)
+    best = int(np.argmax(clf.k_probabilities_)) + 1
+    ks = np.unique([1, best, clf.k_values_[-1]])
+    agreeing = np.asarray(agreement(clf.graph_, labels))[:, ks - 1] / (ks * labels.shape[1])
+    counts, within, pieces = _look_closer(clf.graph_.neighbors[:best], labels, len(clf.classes_))
+    columns = {
+        **{f"same class among {k} nearest": agreeing[:, j] for j, k in enumerate(ks)},
+        f"pieces of one class at k = {best}": pieces,
+        "points of the largest class": counts.max(axis=1),
+        **{f"points of class {name}": counts[:, g] for g, name in enumerate(clf.classes_)},
+        **{f"same class around class {name}": within[:, g] for g, name in enumerate(clf.classes_)},
+    }
+    # A class that a draw does not have says nothing about its neighbours.
+    return {
+        name: Statistic(float(values[0]), values[1:][~np.isnan(values[1:])])
+        for name, values in columns.items()
+    }
+
+
+def compare_evidence(fits: Mapping[str, BayesianKNeighborsClassifier]) -> pandas.DataFrame:
+    """Compare fits to the same labels by their evidence, with class frequencies alone as a row.
+
+    Parameters
+    ----------
+    fits : mapping of str to BayesianKNeighborsClassifier
+        Fitted by a grid, with the same labels, prior and likelihood: they differ in metric or
+        columns. Give ``max_neighbors`` and ``beta_max``, which depend on the metric by default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By name, the largest evidence first: ``log_evidence`` and its Monte Carlo ``error``;
+        ``bayes_factor``, the evidence divided by the largest one; and ``loo_log_score``, the mean
+        log probability of a label given all others. Class frequencies alone have a uniform prior.
+        Under a likelihood that is a product of conditionals, theirs is one too.
+
+    Examples
+    --------
+    >>> from bayesknn import BayesianKNeighborsClassifier, compare_evidence
+    >>> from bayesknn.datasets import load_ripley
+    >>> ripley = load_ripley()
+    >>> clf = BayesianKNeighborsClassifier("pseudo", beta_max=4.0, random_state=0)
+    >>> fits = {
+    ...     "both": clf.fit(ripley.X_train, ripley.y_train),
+    ...     "second": clone(clf).fit(ripley.X_train[:, 1:], ripley.y_train),
+    ... }
+    >>> compare_evidence(fits).index.tolist()
+    ['both', 'second', 'class frequencies alone']
+    """
+    pandas = require("pandas", "the table of evidence needs", "report")
+    if not fits:
+        raise ValueError("there is nothing to compare: pass {name: fitted classifier}")
+    first_name, first = next(iter(fits.items()))
+    rows = {}
+    for name, clf in fits.items():
+        check_is_fitted(clf)
+        if not np.isfinite(getattr(clf, "log_evidence_", np.nan)):
+            raise ValueError(f"{name!r} has no evidence: fit it with inference='grid'")
+        if reason := _find_difference(first, clf):
+            raise ValueError(f"{first_name!r} and {name!r} cannot be compared: {reason}")
+        rows[name] = (clf.log_evidence_, clf.log_evidence_error_, clf.loo_log_score_)
+    rows[NULL] = _weigh_frequencies(_labels_of(first), first.diagnostics_["likelihood"])
+    table = pandas.DataFrame.from_dict(
+        rows, orient="index", columns=["log_evidence", "error", "loo_log_score"]
+    ).sort_values("log_evidence", ascending=False)
+    factors = np.exp(table["log_evidence"] - table["log_evidence"].iloc[0])
+    table.insert(2, "bayes_factor", factors)
+    return table
+
+
+def sensitivity(
+    clf: BayesianKNeighborsClassifier, X: Any = None, priors: Mapping[str, Prior] | None = None
+) -> pandas.DataFrame:
+    """Say what other priors would have made of the same fit, by reweighting its grid.
+
+    Parameters
+    ----------
+    clf : BayesianKNeighborsClassifier
+        Fitted by a grid.
+    X : array-like of shape (m, p), optional
+        Points whose class probabilities are compared; by default the training points, left out.
+    priors : mapping of str to Prior, optional
+        By default that of the fit with K halved, with k less probable as 1/k, and with ``beta_max``
+        halved and enlarged by half.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each prior, that of the fit first: the most probable ``k``, ``k_mean``,
+        ``beta_mean``, ``log_evidence``, ``loo_log_score``, ``largest_change`` of a class
+        probability, the number ``n_changed`` of points with another most probable class, and a
+        ``note`` where the grid does not reach. For more see
+        :meth:`BayesianKNeighborsClassifier.reweight`.
+
+    Examples
+    --------
+    >>> from bayesknn import BayesianKNeighborsClassifier, sensitivity
+    >>> from bayesknn.datasets import load_ripley
+    >>> ripley = load_ripley()
+    >>> clf = BayesianKNeighborsClassifier("pseudo", random_state=0)
+    >>> table = sensitivity(clf.fit(ripley.X_train, ripley.y_train))
+    >>> table.index.tolist()
+    ['as fitted', 'K halved', 'prior 1/k', 'beta_max halved', 'beta_max + 50 %']
+    >>> bool(table["largest_change"].max() < 0.05)
+    True
+    """
+    pandas = require("pandas", "the table of priors needs", "report")
+    check_is_fitted(clf)
+    before = clf.loo_proba_ if X is None else clf.predict_proba(X)
+    rows = {"as fitted": _sum_up(clf.reweight(clf.prior_), before, before)}
+    for name, prior in (_change(clf.prior_) if priors is None else priors).items():
+        try:
+            other = clf.reweight(prior)
+        except ValueError as error:
+            rows[name] = {"note": str(error)}
+            continue
+        after = other.loo_proba_ if X is None else other.predict_proba(X)
+        rows[name] = _sum_up(other, before, after)
+    return pandas.DataFrame.from_dict(rows, orient="index")
+
+
+class Coverage(NamedTuple):
+    """How often intervals held the probability that labels were drawn with.
+
+    Attributes
+    ----------
+    coverage, error : float
+        The proportion of points and classes, and its standard error over the repetitions.
+    level : float
+        What it should be.
+    mean_width : float
+        Of the intervals.
+    """
+
+    coverage: float
+    error: float
+    level: float
+    mean_width: float
+
+
+def check_intervals(
+    clf: Any, X: Any, y: Any, *, n_repeats: int = 20, level: float = 0.95, random_state: Any = None,
+    verbose: int = 1,
+) -> Coverage:  # fmt: skip
+    """Measure on a table of one's own how often intervals hold the probability they are for.
+
+    Labels are drawn with the leave-one-out probabilities of the fit, as if these were true, and the
+    classifier is fitted to them: one of the coherent likelihood by the pseudo-likelihood, which has
+    the same intervals and takes far less time.
+
+    Parameters
+    ----------
+    clf : BayesianKNeighborsClassifier or PooledNeighborsClassifier
+        Fitted to X and y.
+    X, y
+        The training table.
+    n_repeats : int, default=20
+        How many times; at least 2.
+    level : float, default=0.95
+        Of the intervals.
+    random_state : None, int, SeedSequence, Generator or RandomState
+    verbose : int, default=1
+        Above 0, how long it takes is said after the first fit, and progress is shown.
+
+    Returns
+    -------
+    Coverage
+
+    Examples
+    --------
+    >>> from bayesknn import BayesianKNeighborsClassifier, check_intervals
+    >>> from bayesknn.datasets import load_ripley
+    >>> ripley = load_ripley()
+    >>> clf = BayesianKNeighborsClassifier("pseudo", random_state=0)
+    >>> clf = clf.fit(ripley.X_train, ripley.y_train)
+    >>> result = check_intervals(clf, ripley.X_train, ripley.y_train, n_repeats=4, random_state=0,
+    ...                          verbose=0)
+    >>> bool(0.8 < result.coverage <= 1)
+    True
+    """
+    check_is_fitted(clf)
+    n_repeats, level = check_count(n_repeats, "n_repeats", 2), check_level(level)
+    if getattr(clf, "class_prior", None) is not None:
+        raise ValueError(
+            "labels are drawn with the frequencies of the table: fit without class_prior"
+        )
+    truth, names = clf.loo_proba_, np.asarray(y)
+    if len(names) != len(truth) or not np.array_equal(np.unique(names), clf.classes_):
+        raise ValueError("X and y must be the table that the classifier was fitted to")
+    other = clone(clf).set_params(verbose=0)
+    if isinstance(clf, BayesianKNeighborsClassifier) and clf.likelihood == "coherent":
+        other.set_params(likelihood="pseudo", inference="grid")
+    seeds, held, widths = as_seed_sequence(random_state).spawn(n_repeats), [], []
+    begin = time.perf_counter()
+    with progress("Fitting to drawn labels", n_repeats, verbose=verbose) as advance:
+        for seed in seeds:
+            labels = _draw_labels(truth, np.random.default_rng(seed))
+            other.set_params(random_state=seed).fit(X, clf.classes_[labels])
+            low, high = np.moveaxis(other.loo_interval(level), -1, 0)
+            held.append(np.mean((low <= truth) & (truth <= high)))
+            widths.append(np.mean(high - low))
+            advance(1)
+            if verbose and len(held) == 1:
+                each = time.perf_counter() - begin
+                words = f"{n_repeats} fits of {each:.2g} s each: {n_repeats * each:.2g} s in all"
+                print(words, file=sys.stderr)
+    error = np.std(held, ddof=1) / np.sqrt(n_repeats)
+    return Coverage(float(np.mean(held)), float(error), level, float(np.mean(widths)))
+
+
+def _labels_of(clf: BayesianKNeighborsClassifier) -> np.ndarray:
+    return np.asarray(clf.posterior_["observed_data"]["labels"])
+
+
+def _look_closer(
+    neighbors: np.ndarray, labels: np.ndarray, n_classes: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the class counts, the agreement around each class, and the number of pieces."""
+    (n_draws, n), (k, _) = labels.shape, neighbors.shape
+    own = np.broadcast_to(np.arange(n), neighbors.shape)
+    counts, same_class = np.zeros((2, n_draws, n_classes))
+    pieces = np.zeros(n_draws)
+    for d, row in enumerate(labels):
+        same = row[neighbors] == row
+        edges = own[same], neighbors[same].astype(np.int64)
+        graph = coo_array((np.ones(len(edges[0])), edges), shape=(n, n))
+        pieces[d] = connected_components(graph, directed=False, return_labels=False)
+        counts[d] = np.bincount(row, minlength=n_classes)
+        same_class[d] = np.bincount(row, same.sum(axis=0), minlength=n_classes)
+    within = np.full(counts.shape, np.nan)
+    np.divide(same_class, k * counts, out=within, where=counts > 0)
+    return counts, within, pieces
+
+
+def _find_difference(
+    first: BayesianKNeighborsClassifier, second: BayesianKNeighborsClassifier
+) -> str | None:
+    """Say why the evidence of two fits is not of the same thing, if it is not."""
+    likelihoods = [clf.diagnostics_["likelihood"] for clf in (first, second)]
+    if not np.array_equal(_labels_of(first), _labels_of(second)):
+        return "they were fitted to different labels"
+    if likelihoods[0] != likelihoods[1]:
+        return f"their likelihoods differ, {likelihoods[0]} and {likelihoods[1]}; give likelihood"
+    one, other = first.prior_, second.prior_
+    if one.k_max != other.k_max:
+        return f"k goes up to {one.k_max} and {other.k_max}; give both the same max_neighbors"
+    if one.beta_max != other.beta_max:
+        return (
+            f"beta goes up to {one.beta_max:g} and {other.beta_max:g}; give both the same beta_max"
+        )
+    return None if one == other else "their priors differ; give both the same prior"
+
+
+def _weigh_frequencies(labels: np.ndarray, likelihood: str) -> tuple[float, float, float]:
+    """Return log evidence, error and leave-one-out score of independent labels, flat prior."""
+    sizes = np.bincount(labels)
+    n, n_classes = len(labels), len(sizes)
+    score = float(np.sum(sizes * np.log(sizes / (n - 1 + n_classes))) / n)
+    together = gammaln(n_classes) + gammaln(sizes + 1).sum() - gammaln(n + n_classes)
+    return (float(together) if likelihood == "coherent" else n * score), 0.0, score
+
+
+def _change(prior: Prior) -> dict[str, Prior]:
+    def changed(k_max: int, beta_max: float, power: int = 0) -> Prior:
+        def density(beta: Any, k: Any) -> Any:
+            # Beyond its range the prior goes on as it ends.
+            return np.exp(prior.log_density(np.minimum(beta, prior.beta_max), k)) / k**power
+
+        return FunctionPrior(density, k_max, beta_max)
+
+    k_max, beta_max = prior.k_max, prior.beta_max
+    return {
+        "K halved": changed(max(1, k_max // 2), beta_max),
+        "prior 1/k": changed(k_max, beta_max, power=1),
+        "beta_max halved": changed(k_max, beta_max / 2),
+        "beta_max + 50 %": changed(k_max, 1.5 * beta_max),
+    }
+
+
+def _sum_up(clf: BayesianKNeighborsClassifier, before: np.ndarray, after: np.ndarray) -> dict:
+    return {
+        "k": int(np.argmax(clf.k_probabilities_)) + 1,
+        "k_mean": float(clf.k_values_ @ clf.k_probabilities_),
+        "beta_mean": clf.beta_mean_,
+        "log_evidence": clf.log_evidence_,
+        "loo_log_score": clf.loo_log_score_,
+        "largest_change": float(np.abs(after - before).max()),
+        "n_changed": int(np.sum(np.argmax(after, axis=1) != np.argmax(before, axis=1))),
+        "note": "",
+    }
+
+
+def _draw_labels(truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw labels with these probabilities, again while a class has fewer than two points."""
+    upper = np.cumsum(truth, axis=1)
+    for _ in range(1000):
+        drawn = np.sum(rng.random((len(truth), 1)) * upper[:, -1:] >= upper[:, :-1], axis=1)
+        if np.bincount(drawn, minlength=truth.shape[1]).min() > 1:
+            return drawn
+    raise ValueError("a class is so improbable everywhere that it is hardly ever drawn twice")

@@ -13,6 +13,7 @@ from bayesknn import (
     PooledNeighborsClassifier,
     check_intervals,
     compare_evidence,
+    reference,
     sensitivity,
 )
 from bayesknn.criticism import NULL, Statistic, predictive_statistics
@@ -20,7 +21,6 @@ from bayesknn.labels.label_sampler import draw_each
 from bayesknn.likelihood import ExactLikelihood
 from bayesknn.model import ArrayPrior, BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
-from tests.labels.exact import enumerate_law, index_of
 from tests.statistical import REJECT, check, p_value_of_counts, p_value_of_z, rejects
 
 BETA_MAX = 3.0
@@ -51,12 +51,14 @@ def enumerate_fit(clf, y, density=lambda beta, k: np.ones_like(beta), k_max=4, b
     nodes, weights = np.polynomial.legendre.leggauss(60)
     beta, width = beta_max * (nodes + 1) / 2, beta_max * weights / 2
     n_classes = len(clf.classes_)
-    ratios = None if clf.class_prior_as == "offset" else clf.class_weight_
+    is_weighted = clf.class_prior_as == "weights" and clf.class_weight_ is not None
+    near, a = clf.graph_.neighbors.T, clf.class_weight_ if is_weighted else np.ones(n_classes)
+    every = reference.labellings(len(y), n_classes)
     prior = np.array([density(beta, k) * width for k in range(1, k_max + 1)])
     prior /= prior.sum()
     laws = []
     for k in range(1, k_max + 1):
-        sums = enumerate_law(clf.graph_, 0.0, k, n_classes, ratios)[1]
+        sums = reference.agreement(near, a, every, k)
         laws.append(softmax(beta[:, None] / k * sums, axis=1))
     laws = np.array(laws)
     joint = prior * laws[..., index_of(y, n_classes)]
@@ -64,6 +66,11 @@ def enumerate_fit(clf, y, density=lambda beta, k: np.ones_like(beta), k_max=4, b
     posterior = joint / evidence
     drawn = np.einsum("kb,kbs->s", posterior, laws)
     return np.log(evidence), posterior.sum(axis=1), float(np.sum(posterior * beta)), drawn
+
+
+def index_of(labels, n_classes):
+    """Row of ``reference.labellings`` at which labels stand."""
+    return labels @ n_classes ** np.arange(labels.shape[-1])[::-1]
 
 
 def count_states(labels, n_classes):

@@ -28,6 +28,7 @@ from bayesknn._estimator import (
 )
 from bayesknn._utils.blocks import by_blocks
 from bayesknn._utils.checks import (
+    as_codes,
     check_choice,
     check_count,
     check_level,
@@ -35,6 +36,7 @@ from bayesknn._utils.checks import (
     check_verbose,
     count_rows,
     is_sparse,
+    read_columns,
     show,
 )
 from bayesknn._utils.fingerprint import fingerprint
@@ -165,21 +167,21 @@ class BayesianKNeighborsClassifier(
     class_weight_ : ndarray of shape (n_classes,) or None
         The a_g that ``class_prior`` gives.
     calibration_ : (t, s)
-        Exponents of the probability and of the local proportion, see ``calibrate``; found on first
-        use.
+        Exponents of the probability and of the local proportion, see ``calibrate``.
     calibration_spread_ : ndarray of shape (n_classes,) or None
         Where classes differ in spread, what the log odds gain with the distance to neighbours.
     residual_correlation_, residual_correlation_error_ : float
         Correlation of the residuals of near neighbours and its standard error: the mean squared
         error of the probabilities as a part of p (1 - p), from which intervals for the true
-        probability are made. Found on first use.
+        probability are made.
     diagnostics_ : dict
         ``inference`` and ``reason``; ``ess``, ``rhat`` and ``mcse`` of beta and k;
         ``acceptance`` of each chain; ``log_normalizer_error``; ``boundary_ties``: points whose
         last neighbour, at the most probable k, is no nearer than one left out; ``search``:
         ``name``, ``exact`` and, of an approximate search, ``recall``, the part of the neighbours
-        that it found on a sample, with ``recall_error``; ``warnings`` in words; ``training``: a
-        fingerprint of X and y.
+        that it found on a sample, with ``recall_error``; ``misfit_column``, the one on which the
+        residuals still depend, or None; ``warnings`` in words; ``training``: a fingerprint of X
+        and y.
     loo_proba_ : ndarray of shape (n, n_classes)
         Class probabilities of each training point given the labels of all others: the posterior
         is reweighted to what it were without the point's own label, exactly for the coherent
@@ -266,7 +268,7 @@ class BayesianKNeighborsClassifier(
         self.verbose = verbose
 
     _left_out: RawPrediction
-    _calibrator: Calibrator | None
+    _calibrator: Calibrator
     _tree: xarray.DataTree | None
 
     @with_callbacks
@@ -316,7 +318,8 @@ class BayesianKNeighborsClassifier(
                     self.likelihood, model, labels, _find_nodes(route)
                 )
                 left_out, effective = predictive.leave_one_out()
-        calibrator = predictive.fit_calibrator(left_out) if self.calibrate else None
+                columns = [] if self._is_precomputed else read_columns(X)
+                calibrator = predictive.fit_calibrator(left_out, as_codes(columns))
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
@@ -325,6 +328,8 @@ class BayesianKNeighborsClassifier(
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
         self._keep(route, prior, predictive, left_out, calibrator)
         self._summarise(route, effective)
+        at = calibrator.correlation.column
+        self._describe_misfit(None if at is None else columns[at].label)
         self.diagnostics_["training"] = fingerprint(X, labels)
         return self
 
@@ -379,10 +384,11 @@ class BayesianKNeighborsClassifier(
         route.report.update(inference="grid", reason="the grid of a fit with another prior")
         predictive = self._make_predictive(likelihood, model, self._labels, _find_nodes(route))
         left_out, effective = predictive.leave_one_out()
-        calibrator = predictive.fit_calibrator(left_out) if self._is_calibrated else None
+        calibrator = predictive.fit_calibrator(left_out)
         other = copy(self).set_params(prior=prior, max_neighbors=None, beta_max="auto")
         other._keep(route, prior, predictive, left_out, calibrator)
         other._summarise(route, effective)
+        other._describe_misfit(self.diagnostics_["misfit_column"])
         other.diagnostics_["training"] = self.diagnostics_["training"]
         return other
 
@@ -702,10 +708,8 @@ class BayesianKNeighborsClassifier(
         return self.class_weight_ if self._is_offset else None
 
     def _get_calibrator(self) -> Calibrator:
-        """Return what leave-one-out says about the probabilities, found on first use."""
+        """Return what leave-one-out says about the probabilities."""
         check_is_fitted(self)
-        if self._calibrator is None:
-            self._calibrator = self._predictive.fit_calibrator(self._left_out)
         return self._calibrator
 
     def _adjust(self, found: RawPrediction) -> np.ndarray:
@@ -755,6 +759,16 @@ class BayesianKNeighborsClassifier(
                 "were broken at random; results could change slightly with another order. Use a "
                 "metric that ties less, or average over shuffled rows with scikit-learn's "
                 "VotingClassifier"
+            )
+
+    def _describe_misfit(self, label: str | int | None) -> None:
+        """Name the column on which the residuals still depend."""
+        self.diagnostics_["misfit_column"] = label
+        if label is not None:
+            self.diagnostics_["warnings"].append(
+                f"the residuals still depend on column {str(label)!r}: the distance over all "
+                "columns misses part of its effect, and intervals are wider for it; select "
+                "columns, or use PooledNeighborsClassifier"
             )
 
     def _check_settings(self) -> Schedule:
@@ -829,7 +843,7 @@ class BayesianKNeighborsClassifier(
         prior: Prior,
         predictive: Predictive,
         left_out: RawPrediction,
-        calibrator: Calibrator | None,
+        calibrator: Calibrator,
     ) -> None:
         """Set what the posterior gives."""
         self.prior_, self.beta_max_, self.grid_ = prior, float(prior.beta_max), route.grid
@@ -876,10 +890,12 @@ class BayesianKNeighborsClassifier(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        is_precomputed = isinstance(self.metric, str) and self.metric == "precomputed"
-        tags.input_tags.pairwise = is_precomputed
-        tags.input_tags.sparse = is_precomputed
+        tags.input_tags.pairwise = tags.input_tags.sparse = self._is_precomputed
         return tags
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
 
 
 def _find_nodes(route: FittedPosterior) -> PosteriorNodes:

@@ -251,3 +251,14 @@ def test_scores_are_weighted_as_the_rows_are():
     clf = fit_weighted(weights)
     own = np.log(clf.loo_proba_[np.arange(125), RIPLEY.y_train[::2]])
     assert clf.loo_log_score_ == pytest.approx(np.average(own, weights=weights))
+
+
+def test_unequal_weights_widen_the_intervals():
+    """They are worth fewer rows; over draws of the weights, since an estimate goes either way."""
+    widths = []
+    for spread in (0.0, 0.7, 1.4):
+        drawn = (np.random.default_rng([seed, 3]).normal(size=125) for seed in range(4))
+        fits = (fit_weighted(np.exp(spread * each)) for each in drawn)
+        ends = [clf.predict_interval(RIPLEY.X_test[::10])[:, 1] for clf in fits]
+        widths.append(np.mean(np.ptp(ends, axis=2)))
+    assert widths[0] < widths[1] < widths[2], widths

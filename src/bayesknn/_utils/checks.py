@@ -317,6 +317,25 @@ def as_numbers(column: Column, advice: str = "correct it") -> np.ndarray:
         raise ValueError(f"column {column.label!r} holds a value too large for float64") from None
 
 
+def as_codes(columns: list[Column]) -> np.ndarray | None:
+    """Return columns as numbers (n, p), a category by its number; None if there are no columns.
+
+    Examples
+    --------
+    >>> from bayesknn._utils.checks import as_codes, read_columns
+    >>> as_codes(read_columns([[1.5, "red"], [2.5, "blue"]])).tolist()
+    [[1.5, 1.0], [2.5, 0.0]]
+    """
+    if not columns:
+        return None
+    return np.column_stack([
+        np.unique(column.values.astype(str), return_inverse=True)[1]
+        if column.is_category
+        else as_numbers(column)
+        for column in columns
+    ])  # fmt: skip
+
+
 def check_labels(
     y: Any, n_points: int | None = None, *, min_class_size: int = 2
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -125,7 +125,8 @@ class PooledNeighborsClassifier(
         Of near neighbours, with its error: what the width of the intervals comes from.
     diagnostics_ : dict
         ``search``: for each metric that is in use how its neighbours were found, ``name``,
-        ``exact`` and, of an approximate search, ``recall`` and ``recall_error``; ``warnings`` in
+        ``exact`` and, of an approximate search, ``recall`` and ``recall_error``;
+        ``misfit_column``, the one on which the residuals still depend, or None; ``warnings`` in
         words; ``training``: a fingerprint of X and y.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each column in what the members ``"relevance"``, ``"additive"`` and ``"boosted"``
@@ -251,7 +252,9 @@ class PooledNeighborsClassifier(
             if name in asked
         }
         apart = pool_proba(weights, member_proba)
-        sureness = PoolSureness(views[leader].space, members.get(leader), apart, folds, self.n_jobs)
+        sureness = PoolSureness(
+            views[leader].space, members.get(leader), apart, folds, sample.table.values, self.n_jobs
+        )
         left_out = _cross_pool(member_proba, sample, folds, prior)
         spread = parts[leader].spread if leader in parts else np.zeros_like(left_out)
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
@@ -273,6 +276,7 @@ class PooledNeighborsClassifier(
         self.neighbor_share_ = _find_neighbor_share(names, weights, member_proba)
         self._describe_columns()
         self._describe_search()
+        self._describe_misfit(sample.table.value_source)
         self.diagnostics_["training"] = fingerprint(X, labels)
         return self
 
@@ -317,10 +321,21 @@ class PooledNeighborsClassifier(
             for name, view in self._views.items()
             if isinstance(view, NeighborView)
         }
-        self.diagnostics_ = {
+        self.diagnostics_: dict[str, Any] = {
             "search": {name: how for name, (how, _) in found.items()},
             "warnings": [f"{name}: {w}" for name, (_, doubts) in found.items() for w in doubts],
         }
+
+    def _describe_misfit(self, source: np.ndarray) -> None:
+        """Name the column on which the residuals still depend."""
+        at, label = self._sureness.correlation.column, None
+        if at is not None:
+            label = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[source[at]]
+            self.diagnostics_["warnings"].append(
+                f"the residuals still depend on column {str(label)!r}: the pool misses part of its "
+                "effect, and intervals are wider for it"
+            )
+        self.diagnostics_["misfit_column"] = label
 
     @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:

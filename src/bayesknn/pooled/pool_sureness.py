@@ -13,10 +13,13 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.pooled.features import Neighborhoods
 from bayesknn.pooled.member import Member
 from bayesknn.predictive.calibration import DistanceScale
+from bayesknn.predictive.column_pairs import find_misfit
 from bayesknn.predictive.intervals import (
+    MAX_BOUND,
     ResidualCorrelation,
     correlate_residuals,
     find_probability_intervals,
+    find_residuals,
 )
 
 # Pairs up to rank sqrt(k) / 4. More of them make the estimate surer and the intervals narrower, but
@@ -26,7 +29,7 @@ _PART_OF_ROOT_K = 4
 # Pairs that are less alike than this say too little to be scaled up by it.
 _LEAST_ALIKE = 0.25
 # What is assumed where folds are too small to have pairs: the most that it can be.
-_UNKNOWN = ResidualCorrelation(float("nan"), float("nan"), 0.5)
+_UNKNOWN = ResidualCorrelation(float("nan"), float("nan"), MAX_BOUND)
 
 
 class PoolSureness:
@@ -41,6 +44,8 @@ class PoolSureness:
     probabilities : ndarray of shape (n, n_classes)
         Pooled ones, that do not use the labels of the same fold.
     folds : ndarray of shape (n,)
+    columns : ndarray of shape (n, p)
+        The feature values, along which residuals are looked at too.
     n_jobs : int, optional
     """
 
@@ -50,6 +55,7 @@ class PoolSureness:
         member: Member | None,
         probabilities: np.ndarray,
         folds: np.ndarray,
+        columns: np.ndarray,
         n_jobs: int | None = None,
     ):
         k_mean = float(np.median(space.k_values))
@@ -70,15 +76,17 @@ class PoolSureness:
                 space.weights,
             )
             bound = _find_bound(found, probabilities, pairs)
-            self.correlation = found._replace(bound=bound)
+            misfit = find_misfit(
+                *find_residuals(space.labels, probabilities), columns, space.weights, folds=folds
+            )
+            self.correlation = found._replace(bound=bound).allow_for(misfit)
 
     def intervals(
         self, probabilities: np.ndarray, variances: np.ndarray, distances: np.ndarray, level: float
     ) -> np.ndarray:
         """Return intervals (m, n_classes, 2) that hold the probabilities (m, n_classes)."""
-        bound = self.correlation.bound
         return find_probability_intervals(
-            probabilities, variances, bound, self.scale, distances, level
+            probabilities, variances, self.correlation, self.scale, distances, level
         )
 
 
@@ -97,7 +105,7 @@ def _find_bound(found: ResidualCorrelation, probabilities: np.ndarray, pairs: np
     plain = max(found.value, 0.0) + found.error
     scaled = plain / max(likeness, _LEAST_ALIKE)
     most = signal / max((probabilities * (1.0 - probabilities)).sum(), 1e-300)
-    return float(min(max(found.bound, plain, min(scaled, most)), _UNKNOWN.bound))
+    return float(min(max(found.bound, plain, min(scaled, most)), MAX_BOUND))
 
 
 def _pair_within_folds(

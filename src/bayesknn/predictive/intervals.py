@@ -3,7 +3,8 @@
 Given the feature values the labels are independent. So where p_i and p_j use neither y_i nor y_j,
 the expected product of the residuals y_i - p_i and y_j - p_j is that of the errors P_i - p_i and
 P_j - p_j, and for near neighbours i and j the errors are about the same: such products estimate the
-mean squared error of the probabilities, as a part kappa of p (1 - p). An interval is cut from the
+mean squared error of the probabilities, as a part kappa of p (1 - p). Near neighbours are those by
+the distance, and those along a single column where that shows more. An interval is cut from the
 Beta distribution of that variance, wider where neighbours are far, and is [0, 1] where they are
 farther than any training point's. The constants are empirical; ``docs/intervals.md`` says where
 they hold. Both kappa and the calibration are learned from the training points, each left out.
@@ -27,10 +28,15 @@ from bayesknn.predictive.calibration import (
     safe_log,
 )
 from bayesknn.predictive.class_probabilities import RawPrediction, include, weights_or_ones
+from bayesknn.predictive.column_pairs import ColumnMisfit, find_misfit
 from bayesknn.predictive.nodes import PosteriorNodes
 
 # Of the true probability, or of what (beta, k) leave open.
 KINDS_OF_INTERVAL = ("probability", "parameters")
+# The squared error is at most this part of p (1 - p).
+MAX_BOUND = 0.5
+# Ranks whose votes are below this part of the first's count as none.
+_LEAST_VOTE = 0.01
 
 
 class Summary(NamedTuple):
@@ -81,6 +87,7 @@ class Calibrator:
         *,
         reverse: bool = True,
         class_weight: np.ndarray | None = None,
+        columns: np.ndarray | None = None,
     ) -> Calibrator:
         """Learn from the training points, each predicted without its label.
 
@@ -98,13 +105,15 @@ class Calibrator:
         class_weight : ndarray of shape (n_classes,), optional
             The weights a_g inside the likelihood, whose probabilities are meant for other class
             frequencies than the sample's: each point then counts a_g here, too.
+        columns : ndarray of shape (n, p), optional
+            The feature values, along which residuals are looked at too.
 
         Returns
         -------
         Calibrator
         """
         n_classes = left_out.probabilities.shape[1]
-        weight = None if class_weight is None else class_weight[labels]
+        weight = weights_or_ones(class_weight, n_classes)[labels]
         by_rank = nodes.votes_by_rank
         n_effective = float(by_rank.sum() ** 2 / max((by_rank**2).sum(), 1e-300))
         scale = DistanceScale.from_distances(left_out.distances)
@@ -129,6 +138,12 @@ class Calibrator:
         correlation = correlate_residuals(
             labels, neighbors[:n_ranks], without, pooled, nodes.k_mean, weight
         )
+        if columns is not None:
+            n_voters = np.count_nonzero(by_rank > _LEAST_VOTE * by_rank[0])
+            misfit = find_misfit(
+                *find_residuals(labels, pooled), columns, weight, voters=neighbors[:n_voters]
+            )
+            correlation = correlation.allow_for(misfit)
         return cls(calibration, spread, correlation, scale, n_effective)
 
     def calibrate(self, raw: RawPrediction) -> np.ndarray:
@@ -144,9 +159,8 @@ class Calibrator:
     def intervals(self, raw: RawPrediction, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return intervals for the true probabilities, and the calibrated ones inside them."""
         inside = self.calibrate(raw)
-        bound = self.correlation.bound
         return find_probability_intervals(
-            inside, raw.variances, bound, self.scale, raw.distances, level
+            inside, raw.variances, self.correlation, self.scale, raw.distances, level
         ), inside
 
 
@@ -159,11 +173,30 @@ class ResidualCorrelation(NamedTuple):
         The estimate and its standard error.
     bound : float
         What intervals use: the estimate and one error more, within reason.
+    n_votes : float
+        How many votes a probability rests on.
+    column : int or None
+        That on which the residuals still depend.
     """
 
     value: float
     error: float
     bound: float
+    n_votes: float = float("inf")
+    column: int | None = None
+
+    def allow_for(self, misfit: ColumnMisfit | None) -> ResidualCorrelation:
+        """Return it with a bound that allows for what one column shows."""
+        if misfit is None:
+            return self
+        bound = min(max(self.bound, misfit.value + misfit.error), MAX_BOUND)
+        return self._replace(bound=bound, column=misfit.column)
+
+
+def find_residuals(labels: np.ndarray, probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the residuals (n, n_classes), and the expected sums of their squares (n,)."""
+    truth = np.eye(probabilities.shape[1])[labels]
+    return truth - probabilities, (probabilities * (1.0 - probabilities)).sum(axis=1)
 
 
 def correlate_residuals(
@@ -201,7 +234,7 @@ def correlate_residuals(
     points = np.arange(n)
     truth = np.eye(n_classes)[labels]
     weight = np.ones(n) if weight is None else weight
-    variances = (probabilities * (1.0 - probabilities)).sum(axis=1)
+    variances = find_residuals(labels, probabilities)[1]
     total = squares = scale = 0.0
     for r, j in enumerate(neighbors, start=1):
         ours = truth - without(points, j, r)
@@ -213,10 +246,10 @@ def correlate_residuals(
         scale += both @ variances
     scale = max(scale, 1e-300)
     value, error = np.clip(total / scale, -1.0, 1.0), np.sqrt(2.0 * squares) / scale
-    # Products that cannot tell the error from 0 leave that of so many votes' mean; it is at most
-    # half of p (1 - p).
-    bound = min(max(1.5 / (k_mean * effective_part(weight)), value + error), 0.5)
-    return ResidualCorrelation(float(value), float(error), float(bound))
+    votes = k_mean * effective_part(weight)
+    # Products that cannot tell the error from 0 leave that of so many votes' mean.
+    bound = min(max(1.5 / votes, value + error), MAX_BOUND)
+    return ResidualCorrelation(float(value), float(error), float(bound), votes)
 
 
 def effective_part(weight: np.ndarray) -> float:
@@ -235,7 +268,7 @@ def effective_part(weight: np.ndarray) -> float:
 def find_probability_intervals(
     probabilities: np.ndarray,
     variances: np.ndarray,
-    correlation: float,
+    correlation: ResidualCorrelation,
     scale: DistanceScale,
     distances: np.ndarray,
     level: float,
@@ -248,8 +281,7 @@ def find_probability_intervals(
         Calibrated ones, which their intervals hold.
     variances : ndarray of shape (m, n_classes)
         Of the probabilities over the posterior of (beta, k).
-    correlation : float
-        ``ResidualCorrelation.bound``.
+    correlation : ResidualCorrelation
     scale : DistanceScale
         Of the training points.
     distances : ndarray of shape (m,)
@@ -260,19 +292,31 @@ def find_probability_intervals(
     -------
     ndarray of shape (m, n_classes, 2)
     """
-    n_classes, n_points = probabilities.shape[1], scale.sorted_distances.size
-    stretch = 0.5 * correlation * (1.0 + scale.relative(distances) ** 2)
+    n_classes, votes = probabilities.shape[1], correlation.n_votes
+    stretch = 0.5 * correlation.bound * (1.0 + scale.relative(distances) ** 2)
     found = np.empty((*probabilities.shape, 2))
     # With two classes the second interval mirrors the first.
     for g in range(1 if n_classes == 2 else n_classes):
-        # Shrunk by what n points leave open.
-        p = (n_points * probabilities[:, g] + 1.0 / n_classes) / (n_points + 1.0)
+        p = _shrink(probabilities[:, g], scale.sorted_distances.size, n_classes)
         spread = p * (1.0 - p)
         size = np.maximum(spread / (stretch * spread + variances[:, g]) - 1.0, 1.0)
-        low = betaincinv(size * p, size * (1.0 - p), (1.0 - level) * p)
-        high = betaincinv(size * p, size * (1.0 - p), 1.0 - (1.0 - level) * (1.0 - p))
-        found[:, g] = np.stack([np.minimum(low, p), np.maximum(high, p)], axis=-1)
+        # Near 0 and 1 that Beta distribution is a spike, while votes that all agree leave P open.
+        of_votes = _shrink(probabilities[:, g], votes, n_classes)
+        ends = [*_cut(p, size, level), *_cut(of_votes, votes + 1.0, level)]
+        found[:, g] = np.stack([np.min(ends, axis=0), np.max(ends, axis=0)], axis=-1)
     found[scale.exceeds_all(distances)] = (0.0, 1.0)
     if n_classes == 2:
         found[:, 1] = 1.0 - found[:, 0, ::-1]
     return include(found, probabilities)
+
+
+def _shrink(probabilities: np.ndarray, n_votes: float, n_classes: int) -> np.ndarray:
+    """Return what one vote more, for all classes alike, makes of so many votes."""
+    kept = 1.0 - 1.0 / (n_votes + 1.0)
+    return kept * probabilities + (1.0 - kept) / n_classes
+
+
+def _cut(p: np.ndarray, size: np.ndarray | float, level: float) -> list[np.ndarray]:
+    """Cut the Beta distribution of mean p, more of the tail off where it is longer; p is inside."""
+    tails = (1.0 - level) * p, 1.0 - (1.0 - level) * (1.0 - p)
+    return [p, *(betaincinv(size * p, size * (1.0 - p), tail) for tail in tails)]

@@ -259,8 +259,13 @@ class Predictive:
         )
         return join_predictions(parts), np.concatenate(effective)
 
-    def fit_calibrator(self, left_out: RawPrediction) -> Calibrator:
-        """Learn from :meth:`leave_one_out` how to pool probabilities and how far they are off."""
+    def fit_calibrator(
+        self, left_out: RawPrediction, columns: np.ndarray | None = None
+    ) -> Calibrator:
+        """Learn from :meth:`leave_one_out` how to pool probabilities and how far they are off.
+
+        Also along the columns (n, p) of the points, if they are given.
+        """
         return Calibrator.from_leave_one_out(
             left_out,
             self.labels,
@@ -268,6 +273,7 @@ class Predictive:
             self.nodes,
             reverse=self.direction == "both",
             class_weight=self.class_weight,
+            columns=columns,
         )
 
     def influence(self, X: Any, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:

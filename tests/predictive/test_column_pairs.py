@@ -1,0 +1,86 @@
+"""Residuals along single columns: what they show, and what intervals make of it."""
+
+import numpy as np
+import pytest
+
+from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+from bayesknn.predictive.column_pairs import find_misfit
+
+
+def draw_step(n, rng, n_columns=8):
+    """P = .02 or .98 by one of uniform columns."""
+    X = rng.random((n, n_columns))
+    p = np.where(X[:, 2] > 0.5, 0.98, 0.02)
+    return X, (rng.random(n) < p).astype(int), p
+
+
+def test_a_step_in_one_of_eight_columns_is_named_and_covered():
+    """At n = 250 0.73 was covered by intervals that know neither votes nor columns."""
+    import pandas as pd
+
+    names = [f"x{j}" for j in range(8)]
+    covered = []
+    for seed in range(3):
+        rng = np.random.default_rng([seed, 250])
+        X, y, _ = draw_step(250, rng)
+        new, _, p = draw_step(200, rng)
+        clf = BayesianKNeighborsClassifier("pseudo", random_state=0, max_neighbors=100)
+        clf.fit(pd.DataFrame(X, columns=names), y)
+        assert clf.diagnostics_["misfit_column"] == "x2"
+        assert any("depend on column 'x2'" in each for each in clf.diagnostics_["warnings"])
+        low, high = clf.predict_interval(pd.DataFrame(new, columns=names))[:, 1].T
+        covered.append(np.mean((low <= p) & (p <= high)))
+    assert np.mean(covered) > 0.85
+
+
+def test_noise_names_no_column_and_distances_have_none():
+    """The chance of one in 40 columns is 5 %; twelve tables name more than two with 2 %."""
+    n_named = 0
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 7])
+        residuals = rng.choice([-0.5, 0.5], 300)[:, None] * [1, -1]
+        X = rng.integers(4, size=(300, 40))
+        n_named += find_misfit(residuals, np.full(300, 0.5), X, np.ones(300)) is not None
+    assert n_named <= 2
+    rng = np.random.default_rng(0)
+    X, y, _ = draw_step(60, rng)
+    gaps = np.linalg.norm(X[:, None] - X, axis=2)
+    clf = BayesianKNeighborsClassifier("pseudo", metric="precomputed").fit(gaps, y)
+    assert clf.diagnostics_["misfit_column"] is None
+
+
+def test_rows_that_are_sorted_by_class_show_no_dependence_by_themselves():
+    """Equal values are not taken in the order of the file."""
+    residuals = np.repeat([-0.5, 0.5], 150)[:, None] * [1, -1]
+    X = np.tile([0.0, 1.0], 150)[:, None]
+    assert find_misfit(residuals, np.full(300, 0.5), X, np.ones(300)) is None
+
+
+def test_rows_that_vote_for_each_other_are_no_pair():
+    x = np.arange(40.0)[:, None]
+    residuals = np.repeat([-0.5, 0.5], 20)[:, None] * [1, -1]
+    near = np.arange(40) + np.array([[1], [2], [3], [-1], [-2], [-3]])
+    known = np.full(40, 0.5), x, np.ones(40)
+    assert find_misfit(residuals, *known).column == 0
+    assert find_misfit(residuals, *known, voters=np.clip(near, 0, 39)) is None
+    assert find_misfit(residuals, *known, folds=np.arange(40)) is None
+
+
+def test_the_pool_names_the_column_too():
+    rng = np.random.default_rng(3)
+    X, y, _ = draw_step(400, rng, 6)
+    clf = PooledNeighborsClassifier(("robust",), max_neighbors=150, random_state=0).fit(X, y)
+    assert clf.diagnostics_["misfit_column"] == 2 == clf.residual_correlation_.column
+    assert any("depend on column '2'" in each for each in clf.diagnostics_["warnings"])
+
+
+@pytest.mark.parametrize("votes", [20, 200])
+def test_votes_that_agree_leave_open_what_so_many_leave(votes):
+    """Nobody of k is of the class: P may still be some 2 / k at the level of 95 %."""
+    from bayesknn.predictive.calibration import DistanceScale
+    from bayesknn.predictive.intervals import ResidualCorrelation, find_probability_intervals
+
+    p, scale = np.array([[1e-9, 1 - 1e-9]]), DistanceScale.from_distances(np.ones(10_000))
+    sure = ResidualCorrelation(0.0, 0.01, 0.1, float(votes))
+    low, high = find_probability_intervals(p, 0 * p, sure, scale, np.ones(1), 0.95)[0, 0]
+    assert low < 1e-9 and 1.7 / votes < high < 2.1 / votes

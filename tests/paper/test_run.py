@@ -59,11 +59,8 @@ def test_sentences_that_no_figure_shows_are_judged(tiny_run):
     assert found["num:accept-reject", "accepted"].ours == pytest.approx(
         1003.37011407 - 521.41875105 - 2 * 250, abs=1e-6
     )
-    assert (
-        -0.6 < found["num:beta-over-k", "ripley"].ours < 0 < found["num:beta-over-k", "pseudo"].ours
-    )
-    # What the paper does not give is not compared with it.
-    assert found["num:error-gibbs", "error"].published is None
+    assert -0.6 < found["num:beta-over-k", "ripley"].ours < 0
+    assert found["num:beta-over-k", "pseudo_ripley"].ours > 0
     assert found["num:error-pima", "exact_average"].ours == pytest.approx(0.2147, abs=0.003)
     assert found["num:glass", "chain"].published == found["num:glass", "bayes"].published
 

@@ -136,30 +136,17 @@ def compare_probabilities(setting: Setting) -> Result:
 
 def correlations(setting: Setting) -> Result:
     """Compute how beta and k are correlated, under the model and the pseudo-likelihood."""
-    studies = {"ripley": setting.ripley, "pima": setting.pima}
-    exact = {name: exact_posterior(setting, s, f"{name}-exact") for name, s in studies.items()}
-    pseudo = {name: grid_posterior(s.pseudo, s.prior) for name, s in studies.items()}
-    return Result(
-        {
-            "ripley": _correlate(exact["ripley"]),
-            "pima": _correlate(exact["pima"]),
-            "pseudo": _correlate(pseudo["ripley"]),
-            "pseudo_pima": _correlate(pseudo["pima"]),
-        }
-    )
+    found = {}
+    for name, study in (("ripley", setting.ripley), ("pima", setting.pima)):
+        found[name] = _correlate(exact_posterior(setting, study, f"{name}-exact"))
+        found[f"pseudo_{name}"] = _correlate(grid_posterior(study.pseudo, study.prior))
+    return Result(found)
 
 
 def _correlate(posterior: GridPosterior) -> Estimate:
-    """Return the correlation of beta and k, its error from the replicates of log Z."""
-    k = np.broadcast_to(posterior.k_values[:, None], posterior.betas.shape).ravel()
-    values = np.stack([posterior.betas.ravel(), k])
-
-    def correlate(weights: np.ndarray) -> float:
-        (b, both), (_, own) = np.cov(values, aweights=weights.ravel())
-        return float(both / np.sqrt(b * own))
-
-    found = mean_over_runs(map(correlate, posterior.replicates[1:]), correlate(posterior.weights))
-    return Estimate(found.value, found.spread)
+    away = (posterior.betas - posterior.beta_mean) / posterior.beta_sd
+    away *= (posterior.k_values[:, None] - posterior.k_mean) / posterior.k_sd
+    return Estimate(*map(float, posterior.mean(away)))
 
 
 def exact_posteriors(setting: Setting) -> Result:

@@ -100,8 +100,10 @@ def pseudo_draws(setting: Setting) -> Draws:
 
 def hybrid_draws(setting: Setting) -> Draws:
     """Return hybrid Gibbs chains on Ripley's pseudo-likelihood (Section 3.1)."""
-    study = setting.ripley
-    return _run_random_walk(setting, "ripley-hybrid", lambda: study.pseudo, "hybrid-gibbs")
+    study, name = setting.ripley, "ripley-hybrid"
+    options = _plan(setting, name, setting.budget.perfect_chain)
+    options |= {"n_jobs": None, "scheme": "hybrid-gibbs", "tau": 0.05**0.5}
+    return keep_draws(setting, name, lambda: metropolis(study.pseudo, study.prior, **options))
 
 
 def path_draws(setting: Setting) -> Draws:
@@ -251,12 +253,9 @@ def catch_mixing_warnings(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
     return result, [str(w.message) for w in caught if issubclass(w.category, MixingWarning)]
 
 
-def _run_random_walk(
-    setting: Setting, name: str, likelihood: Callable[[], Any], scheme: str = "joint"
-) -> Draws:
+def _run_random_walk(setting: Setting, name: str, likelihood: Callable[[], Any]) -> Draws:
     options = _plan(setting, name, setting.budget.long_chain)
-    options |= {"n_jobs": None, "scheme": scheme, "tau": 0.05**0.5}
-    options |= {"r": 3} if scheme == "joint" else {}
+    options |= {"n_jobs": None, "scheme": "joint", "tau": 0.05**0.5, "r": 3}
     return keep_draws(
         setting, name, lambda: metropolis(likelihood(), setting.ripley.prior, **options)
     )

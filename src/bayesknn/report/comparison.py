@@ -140,7 +140,7 @@ def compare(
     n_rows = min(MAX_ROWS, max(MAX_CELLS // frame.shape[1], 200))
     if len(rows) > n_rows:
         rows = np.random.default_rng(0).choice(len(rows), n_rows, replace=False)
-    frame, classes, labels = frame.iloc[rows], classes[rows], labels[rows]
+    frame, classes, labels = as_words(frame.iloc[rows]), classes[rows], labels[rows]
     if np.bincount(labels, minlength=len(names)).min() < MIN_CLASS:
         return None
     # If these are still too many values there are as few fits as can be.
@@ -153,15 +153,13 @@ def compare(
     own = clone(own)
     own_name = describe(own[-1].set_params(verbose=0)).name_compared
     parts = parts if others else ()
-    rivals = {
+    candidates = {
         name: build_pipeline(plan, each, scale=scale, impute=True)
         for name, each in (_list_candidates(own[-1]) if others else {}).items()
-        if name != own_name
-    }
-    words = as_words(frame)
-    part = 1.0 / (len(rivals) + 1 + len(parts))
+    } | {own_name: own}
+    part = 1.0 / (len(candidates) + len(parts))
 
-    def predict(model: Any, frame: Any, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    def predict(model: Any, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         probabilities = np.zeros((len(rows), len(names)))
         for train, test in folds:
             pipeline = clone(model)
@@ -173,11 +171,8 @@ def compare(
             advance(part / len(folds))
         return probabilities[tested]
 
-    found = {name: predict(each, words, folds) for name, each in rivals.items()}
-    found[own_name] = predict(own, frame, folds)
-    curve = [
-        predict(own, frame, [(_thin(labels, rows, p), test) for rows, test in folds]) for p in parts
-    ]
+    found = {name: predict(each, folds) for name, each in candidates.items()}
+    curve = [predict(own, [(_thin(labels, rows, p), test) for rows, test in folds]) for p in parts]
     curve.append(found[own_name])
     labels = labels[tested]
     own_losses = score_rows(found[own_name], labels)[:, 1]

@@ -243,7 +243,8 @@ def error_by_k(setting: Setting) -> Result:
     figure, axes = new_figure(2, 1, 6.5, 4.6, sharex=True, height_ratios=(2, 1))
     (top, below), every_k = axes[:, 0], np.arange(1, 61)
     top.plot(every_k, errors, ".-", color=INK, linewidth=1, label="coherent rule at one k")
-    top.axhline(0.084, color=COLOURS[5], linestyle="--", linewidth=1.2, label="published, .084")
+    published = read_published()["num:error-perfect"]["numbers"]["error"]["paper"]
+    top.axhline(published, color=COLOURS[5], linestyle="--", linewidth=1.2, label="published")
     top.set(ylabel="test error rate", ylim=(0.075, 0.125))
     top.legend(frameon=False, fontsize="small", loc="upper right")
     below.bar(every_k, exact.k_probabilities[:60], color=COLOURS[1], width=0.9)

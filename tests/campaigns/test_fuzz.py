@@ -68,7 +68,7 @@ def test_the_judge_sees_faults(tmp_path, monkeypatch):
     (fault,) = judge(sound._replace(expect="refused"), tmp_path)
     assert fault == "not refused: exit code 0"
     (fault,) = judge(sound._replace(files={"t.csv": b"a,b\n1,2\n"}), tmp_path)
-    assert "refused though sound: Error: there is no column 'y'" in fault
+    assert "refused though sound: Error: t.csv: there is no column 'y'" in fault
     with monkeypatch.context() as patched:
         patched.setattr("bayesknn.report.analysis.analyse", lambda *_, **__: 1 / 0)
         faults = judge(sound, tmp_path)

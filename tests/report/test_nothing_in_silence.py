@@ -259,7 +259,7 @@ def test_other_words_for_missing(fit, tmp_path):
     table.loc[[3, 4], "x"], table.loc[5, "z"] = "?", -999
     result = fit(table, "--impute")
     assert "column 'x' holds numbers and, in 2 rows, words such as '?' in row 4" in result.stderr
-    assert "pass --na '?' if it stands for a missing value" in result.stderr
+    assert "pass --na '?' if it is a missing value" in result.stderr
     result = fit(table, "--impute", "--na", "?", "--na", "-999")
     assert result.exit_code == 0, result.output
     assert (

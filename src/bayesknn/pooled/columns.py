@@ -274,7 +274,7 @@ def _warn_of_unseen(column: Column, keys: list[Any], is_other: np.ndarray, usual
     others = [str(key) for key, other in zip(keys, is_other, strict=True) if other]
     # One row says nothing of a column. By chance as many would be rare ones once in a thousand.
     if 2 * len(others) > max(len(keys), 2) and binom.sf(len(others) - 1, len(keys), usual) < 0.001:
-        examples = " and ".join(map(repr, list(dict.fromkeys(others))[:2]))
+        examples = " and ".join(map(show, list(dict.fromkeys(others))[:2]))
         warnings.warn(
             f"column {column.label!r} holds categories that training did not see in "
             f"{len(others):,} of {len(keys):,} rows, such as {examples}: they count as none of the "

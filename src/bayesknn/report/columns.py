@@ -660,11 +660,12 @@ def _refuse_words(column: pandas.Series) -> None:
     n_words = int(is_word.sum())
     if 0 < n_words < column.notna().sum() / 2:
         at = int(np.argmax(is_word))
+        word = column.iloc[at]
+        missing = f", pass {shlex.join(['--na', word])} if it is a missing value" * (len(word) < 9)
         raise ValueError(
             f"column {column.name!r} holds numbers and, in {count(n_words, 'row')}, "
-            f"words such as {_quote(column.iloc[at])} in row {column.index[at]}: correct them, "
-            f"empty the cells, pass {shlex.join(['--na', column.iloc[at]])} if it stands for a "
-            f"missing value, or --categorical {column.name!r}"
+            f"words such as {_quote(word)} in row {column.index[at]}: correct them, "
+            f"empty the cells{missing}, or pass --categorical {column.name!r}"
         )
 
 

@@ -31,7 +31,7 @@ from bayesknn.report.columns import (
 )
 from bayesknn.report.described import describe
 from bayesknn.report.reading import KINDS, find_model
-from bayesknn.report.words import count, say_of_columns
+from bayesknn.report.words import count, say_of_columns, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -231,7 +231,7 @@ class Model:
         for name in self.categories:
             new = frame[name][self._find_unseen(frame, name)]
             if len(new) and (2 * len(new) > frame[name].count()) == mostly:
-                examples = " and ".join(map(repr, new.unique()[:2].tolist()))
+                examples = " and ".join(repr(shorten(each)) for each in new.unique()[:2])
                 where[name] = f"in {count(len(new), 'row')}, such as {examples}"
         what = f"{table} holds categories that training did not see"
         return say_of_columns(where, what, f": {self.about.unseen}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayesknn._utils.checks import category_codes, category_name
 from bayesknn.report.scores import Scores, score
-from bayesknn.report.words import count, join, percent
+from bayesknn.report.words import count, join, percent, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -112,10 +112,10 @@ class Predictions:
                 "units and columns"
             )
         if self.actual is not None and len(strange := self.actual_names[self.actual == -1]):
+            names = join([repr(shorten(name)) for name in dict.fromkeys(strange)])
             told.append(
-                f"{count(len(strange), which)} of a class that training did not see "
-                f"({join(list(map(repr, dict.fromkeys(strange))))} in {target!r}) cannot be "
-                "predicted right"
+                f"{count(len(strange), which)} of a class that training did not see ({names} in "
+                f"{target!r}) cannot be predicted right"
             )
         return told
 

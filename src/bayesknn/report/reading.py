@@ -594,7 +594,7 @@ def question_header(names: Iterable[str]) -> str:
     whole = all(value % 1 == 0 for value in values)
     if not numbers or (whole and (2 * len(numbers) < len(names) or len(steps) == 1)):
         return ""
-    examples = ", ".join(map(repr, numbers[:2]))
+    examples = ", ".join(repr(shorten(name)) for name in numbers[:2])
     return f"; the column names look like values ({examples}): is the header missing?"
 
 

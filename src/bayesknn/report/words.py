@@ -113,7 +113,7 @@ def say_of_columns(where: Mapping[str, str], what: str, then: str = "") -> list[
     >>> say_of_columns({"a": "in 2 rows", "b": "in 1 row"}, " is empty", ": filled")
     ["each of 2 columns ('a' in 2 rows, 'b' in 1 row) is empty: filled"]
     """
-    places = [f"{name!r} {place}".rstrip() for name, place in where.items()]
+    places = [f"{shorten(name)!r} {place}".rstrip() for name, place in where.items()]
     if len(where) > 1:
         return [f"each of {len(where):,} columns ({join(places)}){what}{then}"]
     return [f"column {name!r}{what} {place}".rstrip() + then for name, place in where.items()]

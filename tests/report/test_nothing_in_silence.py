@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -166,6 +167,20 @@ def test_whole_groups_are_judged(fit):
         PSEUDO.fit(X, y), X, y, None, None, 0.95, False, groups=table["patient"]
     )  # fmt: skip
     assert found.apart["whole groups"].error > 0.3
+
+
+def test_the_page_says_what_was_judged(tmp_path, monkeypatch):
+    few = {"baseline: class frequencies": DummyClassifier(strategy="prior")}
+    monkeypatch.setattr("bayesknn.report.comparison._list_candidates", lambda own: few)
+    table = grouped()
+    X, y = table[["x", "z"]], table["y"]
+    clf = PSEUDO.fit(X, y)
+    out = write_report(clf, X, y, out=tmp_path / "r.html", groups=table["patient"])
+    text = out.read_text(encoding="utf-8")
+    assert "120 rows in 5 folds of whole groups: each" in text
+    assert "error on whole groups, predicted from the others" in text
+    out = write_report(clf, X, y, out=tmp_path / "r.html", time=np.arange(120))
+    assert "24 last rows: each classifier is fitted to the rows before" in out.read_text("utf-8")
 
 
 def test_the_last_rows_are_judged_and_a_trend_is_told(fit):

@@ -577,7 +577,8 @@ def find_problems(
             problems.append(
                 f"the classes of {plan.target!r} change along {name!r}, which gives the rows an "
                 "order: leave-one-out results are too good for later rows; pass "
-                f"{shlex.join([f'--time={name}'])} to be judged by the last ones"
+                f"{shlex.join([f'--time={name}'])} (time=... in write_report) to be judged by the "
+                "last ones"
             )
     whole = frame.set_axis(range(frame.shape[1]), axis=1).assign(label=labels)
     n_copies = int(whole.duplicated().sum())

@@ -28,6 +28,7 @@ from bayesknn.report.columns import (
     ColumnPlan,
     as_measured,
     check_new_rows,
+    name_categories,
 )
 from bayesknn.report.described import describe
 from bayesknn.report.reading import KINDS, find_model
@@ -166,6 +167,8 @@ class Model:
         points : ndarray or pandas.DataFrame
             What the classifier takes.
         """
+        if self.categories:
+            frame = name_categories(frame, self.kinds)
         check_new_rows(frame, self.kinds, impute=bool(self.fills))
         columns = as_measured(frame, self.kinds)
         if self.about.is_gower:

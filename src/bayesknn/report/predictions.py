@@ -108,8 +108,9 @@ class Predictions:
         if unlike := self.n_unlike:
             told.append(
                 f"{unlike:,} of {count(n, which)} {'is' if unlike == 1 else 'are'} unlike any in "
-                "training, farther from the nearest ones than those are from each other: check "
-                "units and columns"
+                "training, farther from the nearest ones than those are from each other"
+                + ": check units and columns"
+                * (unlike > 0.05 * n)
             )
         if self.actual is not None and len(strange := self.actual_names[self.actual == -1]):
             names = join([repr(shorten(name)) for name in dict.fromkeys(strange)])

@@ -15,7 +15,7 @@ from bayesknn.report.plane import View
 from bayesknn.report.predictions import LEAVE_ONE_OUT
 from bayesknn.report.reading import KINDS
 from bayesknn.report.scores import score
-from bayesknn.report.words import join, percent, shorten, shorten_all
+from bayesknn.report.words import count, join, percent, shorten, shorten_all
 
 # Classes whose colours can be told apart among points, and in lines of a plot and parts of a bar.
 _MAX_COLOURED = 20
@@ -47,7 +47,8 @@ def make_cards(analysis: Analysis, rare: dict[str, Any] | None) -> list[tuple[st
         other = analysis.comparison.best_other
         label = (
             f"log-loss of the best other classifier ({other}); this one has "
-            f"{others[own].scores.log_loss:.3f} in the same {n_folds} folds"
+            f"{others[own].scores.log_loss:.3f} in the same "
+            f"{count(n_folds, 'fold')}"
         )
         cards.append((f"{others[other].scores.log_loss:.3f}", label))
     return cards + analysis.model.about.make_cards()

@@ -290,7 +290,7 @@ def p_value_of_sweep(mutant):
 
 
 def test_a_sweep_without_a_mistake_has_the_law():
-    check(p_value_of_sweep(None), n_draws=800)
+    check(p_value_of_sweep(None), n_draws=600)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_sweep_without_a_mistake_has_the_law():
     ],
 )
 def test_mutants_are_rejected(mutant):
-    assert rejects(p_value_of_sweep(mutant), n_draws=800)
+    assert rejects(p_value_of_sweep(mutant), n_draws=600)
 
 
 @numba.njit

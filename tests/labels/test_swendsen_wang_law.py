@@ -76,7 +76,7 @@ def test_law_of_the_labels_with_class_weights(beta, k, class_weight):
 
 @pytest.mark.parametrize("mutant", twin.MUTANTS)
 def test_broken_sweeps_are_caught(mutant):
-    assert rejects(p_value_of_law(broken(mutant), 1.5, 3, 2), 4_000)
+    assert rejects(p_value_of_law(broken(mutant), 1.5, 3, 2), 1_500)
 
 
 @pytest.mark.parametrize("mutant", twin.WEIGHT_MUTANTS)

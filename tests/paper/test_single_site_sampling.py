@@ -142,14 +142,14 @@ def p_value_of_draw(mutant):
 
 
 def test_a_draw_without_a_mistake_has_the_law():
-    check(p_value_of_draw(None), n_draws=800)
+    check(p_value_of_draw(None), n_draws=400)
 
 
 @pytest.mark.parametrize(
     "mutant", ["beta not divided by k", "no reverse neighbours", "weights of the other class"]
 )
 def test_mutants_are_rejected(mutant):
-    assert rejects(p_value_of_draw(mutant), n_draws=800)
+    assert rejects(p_value_of_draw(mutant), n_draws=400)
 
 
 def test_tie_break_through_the_field_breaks_the_order():

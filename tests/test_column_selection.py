@@ -1,5 +1,7 @@
 """Forward choice of columns: which it finds, where it stops, what it cannot see."""
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from bayesknn import ClassicalKNeighborsClassifier, ColumnSelector
 from bayesknn.datasets import load_ripley
+from bayesknn.model import log_evidence_of_frequencies
 from bayesknn.plots import ColumnPathDisplay
 
 RIPLEY = load_ripley()
@@ -26,10 +29,49 @@ def test_evidence_finds_the_two_columns_of_ripley():
     assert set(selector.order_) == {0, 1}
     assert selector.get_support(indices=True).tolist() == [0, 1]
     assert (np.diff(selector.scores_) > selector.score_errors_[1:]).all()
-    assert selector.scores_[0] > selector.null_score_ == pytest.approx(-125 * np.log(2))
+    assert selector.scores_[0] > selector.null_score_ == log_evidence_of_frequencies([63, 62])
+    assert selector.informative_
     # What was refused does not exceed the last score by more than the errors.
     rise = np.nanmax(selector.candidate_scores_) - selector.scores_[-1]
     assert rise <= np.nanmax(selector.candidate_errors_) + selector.score_errors_[-1]
+
+
+def count_informative(by, minority, n_runs):
+    """Count the runs in which a column of noise is taken for more than that."""
+    n, n_taken = 120, 0
+    y = np.arange(n) < minority * n
+    for seed in range(n_runs):
+        X = np.random.default_rng(seed).normal(size=(n, 4))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            selector = ColumnSelector(by, random_state=seed).fit(X, y)
+        assert selector.informative_ == (not any("no column says" in str(w.message) for w in said))
+        assert len(selector.order_) == 1 or selector.informative_
+        n_taken += selector.informative_
+    return n_taken
+
+
+# Either of the first two steps lets noise in with a probability of .01 at most: three in 20 runs
+# with one of .007, two in 6 with one of .006.
+@pytest.mark.parametrize("minority", [0.5, 0.15, 0.05])
+def test_noise_is_not_selected_where_classes_are_unequal(minority):
+    assert count_informative("loo", minority, 6) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["evidence", "pseudo-evidence"])
+@pytest.mark.parametrize("minority", [0.5, 0.15, 0.05])
+def test_noise_is_not_selected_by_evidence(by, minority):
+    assert count_informative(by, minority, 20) <= 2
+
+
+def test_evidence_takes_the_true_column_alone_where_classes_are_unequal():
+    """Before, columns of noise joined it: beta explained the frequencies."""
+    rng = np.random.default_rng(0)
+    y = np.arange(100) < 8
+    X = np.column_stack([rng.normal(size=100) + 3 * y, rng.normal(size=(100, 2))])
+    selector = ColumnSelector("pseudo-evidence", random_state=0).fit(X, y)
+    assert selector.order_.tolist() == [0]
 
 
 @pytest.mark.slow
@@ -57,7 +99,8 @@ def test_forward_search_cannot_see_a_pure_interaction():
     X = rng.uniform(-1, 1, size=(150, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     both = ColumnSelector("pseudo-evidence").fit(X, y)
-    one = ColumnSelector("pseudo-evidence", max_columns=1).fit(X, y)
+    with pytest.warns(UserWarning, match="no column says more"):
+        one = ColumnSelector("pseudo-evidence", max_columns=1).fit(X, y)
     assert one.scores_[0] < one.null_score_ + 3 < both.scores_[-1] - 20
 
 

@@ -55,6 +55,7 @@ def name_expected_failures(estimator):
     expected_failed_checks=name_expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::bayesknn.exceptions.MixingWarning")
+@pytest.mark.filterwarnings("ignore:no column says more")
 def test_scikit_learn_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)
 

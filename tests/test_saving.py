@@ -63,6 +63,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:no column says more")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
 def test_a_pickled_estimator_says_who_wrote_it(estimator, by_newer):
     X, y = data()

@@ -46,7 +46,14 @@ from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.label_sampler import draw_each
-from bayesknn.model import BoltzmannModel, Prior, as_prior, class_weights
+from bayesknn.model import (
+    BoltzmannModel,
+    Prior,
+    as_prior,
+    class_weights,
+    log_evidence_of_frequencies,
+)
+from bayesknn.model.frequencies import frequencies_of_others
 from bayesknn.posterior.routes import (
     LABEL_SAMPLERS,
     FittedPosterior,
@@ -111,8 +118,8 @@ class BayesianKNeighborsClassifier(
         not set the K of all. At most n - 1, 500 and 2e7 / n, and no more than a sparse precomputed
         graph stores. ``diagnostics_`` says so where the posterior leans on it.
     beta_max : float or "auto", default="auto"
-        Largest beta. ``"auto"`` is the beta beyond which, for every k, the model gives almost all
-        points one class, see :func:`bayesknn.labels.find_beta_max`; twice that for Holmes and
+        Largest beta. ``"auto"`` is the beta beyond which, for every k, almost all neighbours agree
+        under the model, see :func:`bayesknn.labels.find_beta_max`; twice that for Holmes and
         Adams.
     prior : None, array-like, callable or Prior, default=None
         On (beta, k): uniform on {1..K} x [0, beta_max]; or as :func:`bayesknn.model.as_prior`
@@ -157,7 +164,10 @@ class BayesianKNeighborsClassifier(
     beta_mean_, beta_sd_ : float
         Posterior mean and standard deviation of beta.
     log_evidence_, log_evidence_error_ : float
-        Log probability of the labels under model and prior (grid only).
+        Log of the likelihood's integral under the prior (grid only). Of the coherent likelihood
+        it is the log probability of the labels; the other two are products of conditionals, not
+        distributions, and theirs compares such products only. ``diagnostics_`` says so where it
+        is below that of the class frequencies alone.
     beta_max_ : float
         Largest beta in use.
     prior_ : Prior
@@ -748,6 +758,21 @@ class BayesianKNeighborsClassifier(
             field = np.tile(np.log(self._odds_ratio), (count_rows(X), 1))
         return draw_jointly(predictive, X, n_draws, random_state, field)
 
+    def _compare_with_frequencies(self) -> list[str]:
+        """Say so if the labels are as probable without any neighbours."""
+        sizes = np.bincount(self._labels)
+        if self.likelihood == "coherent":
+            null = log_evidence_of_frequencies(sizes)
+        else:
+            null = float(sizes @ np.log(frequencies_of_others(sizes)))
+        if self.log_evidence_ + self.log_evidence_error_ >= null:
+            return []
+        return [
+            "neighbours say no more about the labels than the class frequencies do: the log "
+            f"evidence is {self.log_evidence_:.1f}, that of the frequencies alone {null:.1f}; "
+            "where classes are unequal, beta is above 0 for their frequencies only"
+        ]
+
     def _count_ties(self) -> None:
         """Count the lists that end among equals at the most probable k; say so if they are many."""
         k = int(np.argmax(self.k_probabilities_)) + 1
@@ -864,6 +889,7 @@ class BayesianKNeighborsClassifier(
         if route.grid is not None:
             self.log_evidence_ = route.grid.log_evidence
             self.log_evidence_error_ = route.grid.log_evidence_error
+            route.report["warnings"] += self._compare_with_frequencies()
         self.diagnostics_: dict[str, Any] = {"likelihood": self.likelihood, **route.report}
         self.diagnostics_["search"], problems = describe_search(self.graph_.index)
         self.diagnostics_["warnings"] += [*_check_leave_one_out(effective, route), *problems]

@@ -3,10 +3,16 @@
 Which columns define the distance is part of the model, so the evidence can choose among them. The
 search goes forward: the column that raises the score most joins, until none raises it by more than
 its error. It cannot see a pure interaction, where each column alone says nothing.
+
+The model has no class intercept, so that where classes are unequal beta explains their frequencies,
+and a column of noise may raise the score. A column therefore has to pass a test as well, given the
+class counts: with it, neighbours predict the labels better than with its values permuted among the
+rows.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,29 +26,43 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.classifier import BayesianKNeighborsClassifier
+from bayesknn.graph import NeighborGraph
+from bayesknn.labels import find_beta_max
+from bayesknn.model import default_max_neighbors, log_evidence_of_frequencies
+from bayesknn.model.frequencies import frequencies_of_others
 from bayesknn.pooled.columns import Columns
 
 _SCORES = ("evidence", "pseudo-evidence", "loo")
+# Probability that any of the columns of a step passes the test if all of them are noise.
+_LEVEL = 0.01
+# Neighbours that the test looks at, at most: with more it is no clearer, and takes longer.
+_MAX_TESTED = 50
+# Neighbours that the class frequencies stand for beside them: of 1, 3 and 10 the most powerful.
+_N_PRIOR = 3.0
 
 
 class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
     """Forward choice of the columns that define who is a neighbour.
 
     Columns are standardised first, and categories become indicators, so that units do not choose.
-    The best column stays even where it says nothing.
+    A column joins if it raises the score by more than its error, and if neighbours then predict the
+    labels better than with its values permuted among the rows: a step of the search among columns
+    that say nothing lets one in with a probability of at most 1 %. The best column stays even where
+    none passes: ``informative_`` is then False, with a warning.
 
     Parameters
     ----------
     by : {"evidence", "pseudo-evidence", "loo"}, default="evidence"
-        The score: log evidence of the paper's coherent model, which rarely lets a column in that
-        says nothing; that of its pseudo-likelihood, quicker and more generous; or the sum of the
-        leave-one-out log probabilities of the labels under the pseudo-likelihood.
+        The score: log evidence of the paper's coherent model; that of its pseudo-likelihood, which
+        is quicker; or the sum of the leave-one-out log probabilities of the labels under the
+        pseudo-likelihood. beta_max, that of all columns together, and K are the same for all
+        columns, so that evidences are of one prior.
     max_columns : int, optional
         Stop after this number of columns.
     n_jobs : int, optional
         As in joblib. No result depends on it.
     random_state : None, int, SeedSequence, Generator or RandomState
-        For the Monte Carlo part of the coherent evidence.
+        For the permutations, and for the Monte Carlo part of the coherent evidence.
     verbose : int, default=0
         Above 0, a search that takes more than two seconds shows its progress.
 
@@ -56,7 +76,11 @@ class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
         Monte Carlo errors of the evidence, 0 for the pseudo-evidence, which has none; for ``"loo"``
         the standard error of the rise to each score.
     null_score_ : float
-        The score without any column: all classes equally likely.
+        The score without any column, by class frequencies alone, which have a uniform prior: their
+        evidence, and for the other scores the sum of log(n_g / (n + G - 1)) over the points. Where
+        classes are unequal the model, which has no intercept, may stay below it.
+    informative_ : bool
+        Whether any column passed the test.
     candidate_scores_, candidate_errors_ : ndarray of shape (n_features_in_,)
         Those of the last step, of the columns that were refused; NaN for the chosen.
     n_features_in_ : int
@@ -119,31 +143,55 @@ class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
             most = min(most, check_count(self.max_columns, "max_columns"))
         # One seed for all: the same random numbers make scores easier to compare.
         seed = int(as_seed_sequence(self.random_state).generate_state(1)[0])
-        start = best = _Score(-len(labels) * np.log(len(classes)), 0.0, None)
+        sizes = np.bincount(labels)
+        k_max = default_max_neighbors(sizes)
+        graph = NeighborGraph.from_points(table.points, k_max, n_jobs=self.n_jobs)
+        beta_max = find_beta_max(graph, len(classes), random_state=seed).beta_max
+        rng = np.random.default_rng(seed)
+        start = best = _score_frequencies(by, labels)
         order: list[int] = []
         path: list[_Score] = []
         refused: dict[int, _Score] = {}
+        is_informative = False
         n_fits = sum(len(columns) - step for step in range(most))
         with progress("Choosing columns", n_fits, verbose=self.verbose) as advance:
             while len(order) < most:
-                found = {}
+                scores = {}
                 for column in (int(c) for c in columns if c not in order):
                     points = table.points[:, np.isin(table.source, [*order, column])]
-                    found[column] = self._score(by, points, labels, seed, best)
+                    scores[column] = self._score(by, points, labels, beta_max, seed, best)
                     advance(1)
-                column = max(found, key=lambda c: found[c].value)
-                rise = found[column].value - best.value
-                if order and rise <= np.hypot(found[column].error, best.error * (by != "loo")):
-                    refused = found
-                    break
+                ranked = sorted(scores, key=lambda c: -scores[c].value)
+                n_permuted = round(len(ranked) / _LEVEL) - 1
+                for column in ranked:
+                    error = np.hypot(scores[column].error, best.error * (by != "loo"))
+                    if order and scores[column].value - best.value <= error:
+                        continue
+                    rest = table.points[:, np.isin(table.source, order)]
+                    new = table.points[:, table.source == column]
+                    if _beats_permuted(new, rest, labels, n_permuted, rng):
+                        is_informative = True
+                        break
+                else:
+                    if order:
+                        refused = scores
+                        break
+                    column = ranked[0]
                 order.append(column)
-                best = found[column]
+                best = scores[column]
                 path.append(best)
+        if not is_informative:
+            warnings.warn(
+                "no column says more about the classes than its own values permuted among the "
+                "rows; the best is kept, as a classifier needs one",
+                stacklevel=2,
+            )
         validate_data(self, X, skip_check_array=True)
         self.order_ = np.array(order)
         self.scores_ = np.array([score.value for score in path])
         self.score_errors_ = np.array([score.error for score in path])
         self.null_score_ = start.value
+        self.informative_ = is_informative
         self.candidate_scores_ = np.full(self.n_features_in_, np.nan)
         self.candidate_errors_ = np.full(self.n_features_in_, np.nan)
         for column, score in refused.items():
@@ -179,18 +227,20 @@ class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
         return mask
 
     def _score(
-        self, by: str, points: np.ndarray, labels: np.ndarray, seed: int, best: _Score
-    ) -> _Score:
+        self, by: str, points: np.ndarray, labels: np.ndarray, beta_max: float, seed: int,
+        best: _Score,
+    ) -> _Score:  # fmt: skip
         clf = BayesianKNeighborsClassifier(
             "coherent" if by == "evidence" else "pseudo",
             "grid",
+            beta_max=beta_max,
             n_jobs=self.n_jobs,
             random_state=seed,
         ).fit(points, labels)
         if by != "loo":
-            return _Score(clf.log_evidence_, clf.log_evidence_error_, None)
+            return _Score(clf.log_evidence_, clf.log_evidence_error_)
         each = np.log(clf.loo_proba_[np.arange(len(labels)), labels])
-        rises = each - (best.value / len(labels) if best.each is None else best.each)
+        rises = each - best.each
         return _Score(float(each.sum()), float(np.sqrt(len(labels)) * rises.std()), each)
 
     def __sklearn_tags__(self) -> Any:
@@ -206,4 +256,32 @@ class _Score(NamedTuple):
 
     value: float
     error: float
-    each: np.ndarray | None
+    each: np.ndarray | float = 0.0
+
+
+def _score_frequencies(by: str, labels: np.ndarray) -> _Score:
+    """Return the score of the class frequencies alone."""
+    sizes = np.bincount(labels)
+    if by == "evidence":
+        return _Score(log_evidence_of_frequencies(sizes), 0.0)
+    each = np.log(frequencies_of_others(sizes))[labels]
+    return _Score(float(each.sum()), 0.0, each)
+
+
+def _beats_permuted(
+    new: np.ndarray, rest: np.ndarray, labels: np.ndarray, n_permuted: int, rng: np.random.Generator
+) -> bool:
+    """Test whether a column predicts the labels better than each permutation of its rows does."""
+    sizes = np.bincount(labels)
+    ks = np.arange(1, min(default_max_neighbors(sizes), _MAX_TESTED) + 1)[:, None]
+    prior = _N_PRIOR * frequencies_of_others(sizes)[labels]
+
+    def measure(column: np.ndarray) -> float:
+        """Return the log score of the neighbours' frequencies, leaving one out, at the best k."""
+        neighbors = NeighborGraph.from_points(np.hstack([rest, column]), len(ks)).neighbors
+        votes = np.cumsum(labels[neighbors] == labels, axis=0)
+        return float(np.log((votes + prior) / (ks + _N_PRIOR)).sum(axis=1).max())
+
+    observed = measure(new)
+    # The first that is as good ends it, so that noise takes few.
+    return all(measure(rng.permutation(new)) < observed for _ in range(n_permuted))

@@ -484,6 +484,18 @@ def test_a_posterior_at_the_largest_k_says_so():
     assert fit_ripley(likelihood="pseudo").diagnostics_["warnings"] == []
 
 
+@pytest.mark.parametrize("likelihood", ["coherent", "pseudo", "holmes-adams"])
+def test_a_beta_of_frequencies_alone_says_so(likelihood):
+    """Without an intercept beta explains that classes are unequal, whatever the columns say."""
+    X, y = np.random.default_rng(0).normal(size=(120, 2)), np.arange(120) < 18
+    clf = BayesianKNeighborsClassifier(likelihood, random_state=0).fit(X, y)
+    assert clf.beta_mean_ > 1.0
+    assert any("frequencies" in sentence for sentence in clf.diagnostics_["warnings"])
+    X[:, 0] += 4 * y
+    clf.fit(X, y)
+    assert not any("frequencies" in sentence for sentence in clf.diagnostics_["warnings"])
+
+
 @pytest.mark.parametrize(("n_rare", "size"), [(1, 2), (1, 3), (1, 5), (10, 2)])
 def test_rare_classes_do_not_set_the_k_of_all_others(pseudo, n_rare, size):
     """Points far away from Ripley's, of other classes: his stay as well predicted as they can."""

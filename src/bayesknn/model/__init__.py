@@ -12,6 +12,7 @@ from bayesknn.model.elimination import (
     log_normalizer_exact,
     plan_elimination,
 )
+from bayesknn.model.frequencies import log_evidence_of_frequencies
 from bayesknn.model.prior import (
     ArrayPrior,
     FunctionPrior,
@@ -37,6 +38,7 @@ __all__ = [
     "class_weights",
     "default_max_neighbors",
     "expected_agreement_exact",
+    "log_evidence_of_frequencies",
     "log_normalizer_exact",
     "plan_elimination",
 ]

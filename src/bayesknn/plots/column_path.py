@@ -25,7 +25,7 @@ class ColumnPathDisplay:
         The chosen columns, in the order in which they came.
     scores, errors : array-like of shape (n_chosen,)
     null_score : float
-        The score without any column.
+        The score without any column: that of the class frequencies.
     refused : dict of str to (float, float)
         Score and error of the columns that were tried last and not taken.
     label : str

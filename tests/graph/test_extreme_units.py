@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesknn import BayesianKNeighborsClassifier, ClassicalKNeighborsClassifier
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.metrics import Gower, Mahalanobis
 
@@ -60,3 +61,39 @@ def test_what_counts_nothing_counts_nothing_where_it_overflows():
     points = metric.fit([[0.0, 1.5e308, 0.0], [1.0, 1.5e308, 1e-300]])
     new = metric.transform([[0.0, -1.5e308, 1e300]])
     np.testing.assert_array_equal(metric.distances(new, metric.arrange(points)), [[0.0, 0.5]])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "minkowski", "seuclidean", "cosine"])
+def test_squares_that_overflow_or_vanish_are_refused(metric):
+    with pytest.raises(ValueError, match=r"X has .*e\+19\d in row \d+, column \d, whose square"):
+        NeighborGraph.from_points(X * 1e199, 3, metric)
+    with pytest.raises(ValueError, match=r"differ by \S+e-200 at most, whose square vanishes"):
+        NeighborGraph.from_points(X * 1e-200, 3, metric)
+
+
+@pytest.mark.parametrize("unit", [1e145, 1e-145])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "gower"])
+def test_units_that_are_allowed_give_the_same_neighbours(metric, unit):
+    expected = NeighborGraph.from_points(X, 5, metric).neighbors
+    found = NeighborGraph.from_points(X * unit, 5, metric).neighbors
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "clf", [BayesianKNeighborsClassifier("pseudo", beta_max=4.0), ClassicalKNeighborsClassifier()]
+)
+def test_new_points_whose_squares_overflow_are_refused(clf):
+    clf.fit(X, np.arange(40) % 2)
+    new = np.zeros((2, 3))
+    new[1, 2] = -1e200
+    with pytest.raises(ValueError, match=r"X has -1e\+200 in row 1, column 2, whose square"):
+        clf.predict(new)
+
+
+def test_other_powers_that_overflow_are_refused():
+    with pytest.raises(ValueError, match="gives inf between the points"):
+        NeighborGraph.from_points(X * 1e120, 3, "minkowski", {"p": 3})
+
+
+def test_constant_columns_have_no_units():
+    assert NeighborGraph.from_points(np.full((5, 2), 1e-300), 2).n_points == 5

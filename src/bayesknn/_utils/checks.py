@@ -43,6 +43,10 @@ class Column(NamedTuple):
     is_ordered: bool = False
 
 
+# Sums of squares of larger numbers overflow, and those of smaller ones than its inverse vanish.
+LARGEST = 1e150
+
+
 def check_count(value: Any, name: str, low: int = 1, high: int | None = None) -> int:
     """Return ``value`` as an int in ``low..high``.
 
@@ -256,6 +260,34 @@ def check_points(X: Any, *, min_rows: int = 1) -> np.ndarray:
     for j, column in enumerate(columns):
         points[:, j] = as_numbers(column, "encode it, or use metric='gower' for categories")
     _check_finite(points, [column.label for column in columns])
+    return points
+
+
+def check_units(points: np.ndarray, labels: Any, is_new: bool = False) -> np.ndarray:
+    """Return points whose distances are neither infinite nor all 0; refuse others.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, p)
+        Finite.
+    labels : sequence of length p
+        What the columns are called.
+    is_new : bool
+        New points may be as near each other as they like.
+    """
+    largest = max(points.max(), -points.min())
+    if largest > LARGEST:
+        row, j = (int(index) for index in np.argwhere(np.abs(points) > LARGEST)[0])
+        raise ValueError(
+            f"X has {points[row, j]} in row {row}, column {labels[j]!r}, whose square overflows; "
+            "rescale it"
+        )
+    spread = float((points.max(axis=0) - points.min(axis=0)).max())
+    if not is_new and 0 < spread < 1 / LARGEST:
+        raise ValueError(
+            f"the numbers of a column differ by {spread:.2g} at most, whose square vanishes; "
+            "rescale them"
+        )
     return points
 
 

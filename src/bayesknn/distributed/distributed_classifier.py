@@ -23,6 +23,7 @@ from bayesknn._utils.checks import (
     check_level,
     check_n_features,
     check_points,
+    check_units,
     check_verbose,
     show,
 )
@@ -451,6 +452,7 @@ def _check_block(b: int, x: Any, y: Any) -> _BlockSummary:
         return _BlockSummary(0, 0, np.empty(0), np.empty(0), str(error))
     try:
         points = check_points(x)
+        check_units(points, range(points.shape[1]))
         classes, labels = check_labels(y, len(points), min_class_size=1)
     except ValueError as error:
         return _BlockSummary(0, 0, np.empty(0), np.empty(0), f"in block {b}: {error}")
@@ -492,6 +494,7 @@ def _check_new(b: int, x: Any, n_features: int) -> np.ndarray:
     try:
         points = check_points(x)
         check_n_features(points.shape[1], n_features, "DistributedNeighborsClassifier")
+        check_units(points, range(n_features), is_new=True)
     except ValueError as error:
         raise ValueError(f"in block {b}: {error}") from None
     return points

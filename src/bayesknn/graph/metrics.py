@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn._utils.checks import (
+    LARGEST,
     Column,
     as_numbers,
     category_codes,
@@ -24,6 +25,7 @@ from bayesknn._utils.checks import (
     check_n_features,
     check_names,
     check_points,
+    check_units,
     column_names,
     is_missing,
     read_columns,
@@ -105,6 +107,9 @@ class Metric:
         """Return how many numbers a point becomes."""
         return self.n_features_
 
+    def _names(self) -> list[Any]:
+        return self.feature_names_ or list(range(self.n_features_))
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -114,6 +119,14 @@ class Euclidean(Metric):
 
     name = "euclidean"
     is_euclidean = True
+
+    def fit(self, X: Any) -> np.ndarray:
+        """Return the training points, or say which number is too large to be squared."""
+        return check_units(super().fit(X), self._names())
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return new points, or say which number is too large to be squared."""
+        return check_units(super().transform(X), self._names(), is_new=True)
 
     def arrange(self, points: np.ndarray) -> np.ndarray:
         """Feature by feature."""
@@ -155,7 +168,7 @@ class Mahalanobis(Euclidean):
 
     def fit(self, X: Any) -> np.ndarray:
         """Learn the whitening and return the whitened points."""
-        points = super().fit(X)
+        points = Metric.fit(self, X)
         p = points.shape[1]
         is_own = self.V is None and self.VI is None
         # A given V or VI is in the units of the points, which are then left as they are.
@@ -182,14 +195,15 @@ class Mahalanobis(Euclidean):
 
     def transform(self, X: Any) -> np.ndarray:
         """Whiten new points as the training points were."""
-        return self._whiten(super().transform(X))
+        return self._whiten(Metric.transform(self, X))
 
     def _whiten(self, points: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
             scaled = np.ldexp(points, -self.exponents_)
         white = _whiten(scaled, self.centre_, self.whitening_)
-        if not np.isfinite(white).all():
-            row = int(np.argwhere(~np.isfinite(white))[0][0])
+        fits = np.abs(white) <= LARGEST
+        if not fits.all():
+            row = int(np.argwhere(~fits)[0][0])
             j = int(np.argmax(np.abs(scaled[row])))
             raise ValueError(
                 f"X has {points[row, j]} in row {row}, column {self._names()[j]!r}, which "
@@ -203,9 +217,6 @@ class Mahalanobis(Euclidean):
 
     def _n_numbers(self) -> int:
         return self.whitening_.shape[1]
-
-    def _names(self) -> list[Any]:
-        return self.feature_names_ or list(range(self.n_features_))
 
     def _invert_root(self, covariance: np.ndarray, what: str) -> np.ndarray:
         p = len(covariance)
@@ -380,6 +391,8 @@ class ScikitLearnMetric(Metric):
     def fit(self, X: Any) -> np.ndarray:
         """Check the points and that the metric accepts its parameters."""
         points = super().fit(X)
+        if not callable(self.metric):
+            check_units(points, self._names())
         if self.metric == "seuclidean" and "V" not in self.params:
             # Fixed here, so that queries are measured by the training points' variances.
             self.params = {"V": points.var(axis=0, ddof=1)}
@@ -408,11 +421,12 @@ class ScikitLearnMetric(Metric):
 
             # Rounding can take these a hair below zero for parallel rows.
             found = np.maximum(cdist(rows, arranged, self.metric, **self.params), 0.0)
-        if not (found >= 0).all():
-            a, b = np.argwhere(~(found >= 0))[0]
+        is_distance = (found >= 0) & (found < np.inf)
+        if not is_distance.all():
+            a, b = np.argwhere(~is_distance)[0]
             raise ValueError(
                 f"metric {self.name!r} gives {found[a, b]} between the points "
-                f"{rows[a].tolist()} and {arranged[b].tolist()}; distances must be >= 0"
+                f"{rows[a].tolist()} and {arranged[b].tolist()}; distances must be finite and >= 0"
             )
         return found
 

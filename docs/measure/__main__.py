@@ -1,8 +1,9 @@
 """Measure what the pages say: ``python docs/measure`` fills ``docs/_generated``.
 
 A page's numbers are in ``numbers.json``, by name; its tables and figures are files beside it.
-``python docs/measure scaling`` measures the times again, and ``python docs/measure readme`` draws
-the README's picture: both write files that are kept in the repository.
+``python docs/measure scaling`` measures the times again, ``python docs/measure interval_coverage``
+what intervals cover, and ``python docs/measure readme`` draws the README's picture: they write
+files that are kept in the repository.
 """
 
 import json
@@ -18,6 +19,7 @@ OUT = Path(__file__).parent.parent / "_generated"
 def main(names: list[str]) -> None:
     """Run what was asked for, or all that a build needs."""
     import command_line
+    import interval_coverage
     import intervals
     import methods
     import model
@@ -28,7 +30,11 @@ def main(names: list[str]) -> None:
     import scaling
     import start
 
-    once = {"scaling": scaling.write, "readme": readme.write}
+    once = {
+        "interval_coverage": interval_coverage.write,
+        "scaling": scaling.write,
+        "readme": readme.write,
+    }
     for name in names:
         once[name]()
     if names:
@@ -42,6 +48,7 @@ def main(names: list[str]) -> None:
             pool,
             prediction,
             intervals,
+            interval_coverage,
             scaling,
             start,
             paper,

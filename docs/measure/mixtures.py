@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 
 class Mixture(NamedTuple):
@@ -46,6 +46,23 @@ class Pattern(NamedTuple):
         return np.stack([1 - p, p], axis=1)
 
 
+class Classes(NamedTuple):
+    """Normal points, and the log odds of any number of classes as functions of x."""
+
+    n_columns: int
+    fields: Callable[[np.ndarray], np.ndarray]
+
+    def sample(self, n, rng):
+        """Draw n points and their labels."""
+        X = rng.normal(size=(n, self.n_columns))
+        up_to = np.cumsum(self.probabilities(X), axis=1)[:, :-1]
+        return X, (rng.random(n)[:, None] > up_to).sum(axis=1)
+
+    def probabilities(self, X):
+        """Return the true class probabilities at the points."""
+        return softmax(self.fields(X), axis=1)
+
+
 def board(cells: int) -> Pattern:
     """Return a chess board of ``cells`` by ``cells`` fields, with P = .9 and .1."""
     return Pattern(
@@ -70,3 +87,45 @@ _STEP = 1.0 / np.sqrt(10)
 TEN_COLUMNS = Mixture((((-_STEP,) * 10,), ((_STEP,) * 10,)), 1.0)
 # The distribution that Ripley's points were drawn from (Ripley 1994).
 RIPLEY = Mixture((((-0.7, 0.3), (0.3, 0.3)), ((-0.3, 0.7), (0.4, 0.7))), 0.03)
+_normal = np.random.Generator.standard_normal
+# Twelve centres, three by four, whose classes overlap.
+_CENTRES = np.array([(a, b) for a in (-1.2, 0.0, 1.2) for b in (-1.5, -0.5, 0.5, 1.5)])
+_ANGLES = np.pi / 4 * np.arange(8)
+# On none of these was a constant of the intervals chosen.
+UNSEEN = {
+    "a step from 0.03 to 0.97 in one of six columns": Pattern(
+        6, lambda X: np.where(X[:, 0] > 0, 0.97, 0.03), _normal
+    ),
+    "a slope in one of twelve columns": Pattern(12, lambda X: expit(3 * X[:, 0]), _normal),
+    "a 2 × 2 board in two of six columns": Pattern(
+        6, lambda X: np.where(X[:, 0] * X[:, 1] > 0, 0.9, 0.1), _normal
+    ),
+    "stairs of 0.02, 0.5 and 0.98, two columns": Pattern(
+        2, lambda X: np.array([0.02, 0.5, 0.98])[np.floor(3 * X[:, 0]).astype(int)]
+    ),
+    "few positives: a bump of 0.5 on 0.002": Pattern(
+        2, lambda X: 0.002 + 0.5 * np.exp(-((X - 0.4) ** 2).sum(axis=1) / 0.01)
+    ),
+    "few positives: a slope, 2 % in all": Pattern(3, lambda X: expit(2 * X[:, 0] - 5.5), _normal),
+    "waves that grow shorter, one column": Pattern(
+        1, lambda X: 0.5 + 0.45 * np.sin(12 * X[:, 0] ** 3)
+    ),
+    "twelve classes, two columns": Classes(
+        2, lambda X: -4 * ((X[:, None] - _CENTRES) ** 2).sum(axis=2)
+    ),
+    "three classes of 90, 8 and 2 %, four columns": Classes(
+        4,
+        lambda X: np.column_stack([0 * X[:, 0], 1.5 * X[:, 0] - 3.4, 1.5 * X[:, 1] - 4.8]),
+    ),
+    # These three were added when the code was finished.
+    "eight classes around a circle, three columns more": Classes(
+        5,
+        lambda X: 4 * X[:, :2] @ np.array([np.cos(_ANGLES), np.sin(_ANGLES)]),
+    ),
+    "0.8 in a corner, 0.005 elsewhere, five columns": Pattern(
+        5, lambda X: np.where((X[:, 0] > 0.75) & (X[:, 1] > 0.75), 0.8, 0.005)
+    ),
+    "smooth to the left, jagged to the right, two columns": Pattern(
+        2, lambda X: 0.5 + 0.45 * np.sin(np.where(X[:, 0] < 0.5, 4, 40) * X.sum(axis=1))
+    ),
+}

@@ -87,6 +87,15 @@ def test_the_tables_of_the_comparison_can_be_written(measure, tmp_path):
     assert len(methods) >= 9
 
 
+def test_the_tables_of_coverage_can_be_written(measure, tmp_path):
+    script = measure("interval_coverage")
+    numbers = script.run(tmp_path)
+    rows = (tmp_path / "coverage_unseen.md").read_text().splitlines()
+    assert len(rows) == 4 + int(numbers["unseen_laws"]) and len(script.UNSEEN) >= 6
+    assert int(numbers["missed_now"]) < int(numbers["missed_before"])
+    assert float(numbers["seen_wider"]) < 0.03
+
+
 def test_every_picture_kept_in_the_repository_is_used():
     pages = (DOCS.parent / "README.md").read_text() + "".join(
         path.read_text() for path in DOCS.glob("*.md")

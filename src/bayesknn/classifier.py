@@ -336,8 +336,7 @@ class BayesianKNeighborsClassifier(
         self.classes_, self.graph_, self.class_weight_ = classes, graph, ratios
         self._labels = labels
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
-        self._keep(route, prior, predictive, left_out, calibrator)
-        self._summarise(route, effective)
+        self._keep(route, prior, predictive, left_out, effective, calibrator)
         at = calibrator.correlation.column
         self._describe_misfit(None if at is None else columns[at].label)
         self.diagnostics_["training"] = fingerprint(X, labels)
@@ -396,8 +395,7 @@ class BayesianKNeighborsClassifier(
         left_out, effective = predictive.leave_one_out()
         calibrator = predictive.fit_calibrator(left_out)
         other = copy(self).set_params(prior=prior, max_neighbors=None, beta_max="auto")
-        other._keep(route, prior, predictive, left_out, calibrator)
-        other._summarise(route, effective)
+        other._keep(route, prior, predictive, left_out, effective, calibrator)
         other._describe_misfit(self.diagnostics_["misfit_column"])
         other.diagnostics_["training"] = self.diagnostics_["training"]
         return other
@@ -449,10 +447,8 @@ class BayesianKNeighborsClassifier(
         draws = self._draws["groups"]["posterior"]
         chosen = np.random.default_rng(seeds[0]).integers(draws["k"].size, size=n_draws)
         beta, k = draws["beta"].ravel()[chosen], draws["k"].ravel()[chosen]
-        labels, attrs = draw_each(
-            model, self._labels, beta, k, seeds[1], verbose=check_verbose(self.verbose)
-        )
-        add_predictive(self.posterior_, labels, attrs)
+        drawn = draw_each(model, self._labels, beta, k, seeds[1], check_verbose(self.verbose))
+        add_predictive(self.posterior_, *drawn)
         return self.posterior_
 
     @by_blocks
@@ -868,20 +864,17 @@ class BayesianKNeighborsClassifier(
         prior: Prior,
         predictive: Predictive,
         left_out: RawPrediction,
+        effective: np.ndarray,
         calibrator: Calibrator,
     ) -> None:
-        """Set what the posterior gives."""
+        """Set the attributes that follow from the posterior, and say what is doubtful."""
         self.prior_, self.beta_max_, self.grid_ = prior, float(prior.beta_max), route.grid
         self._draws, self._tree = route.draws, None
         self._predictive, self._left_out, self._calibrator = predictive, left_out, calibrator
         self.loo_proba_ = self._adjust(left_out)
         self.loo_log_score_ = log_score(self.loo_proba_, self._labels)
-
-    def _summarise(self, route: FittedPosterior, effective: np.ndarray) -> None:
-        """Set the attributes that sum the posterior up, and say what is doubtful."""
-        k_max = self.prior_.k_max
-        self.k_values_ = np.arange(1, k_max + 1)
-        self.k_probabilities_, self.k_probabilities_error_ = route.k_marginal(k_max)
+        self.k_values_ = np.arange(1, prior.k_max + 1)
+        self.k_probabilities_, self.k_probabilities_error_ = route.k_marginal(prior.k_max)
         self.beta_mean_, self.beta_sd_ = route.beta_moments()
         # What an earlier fit by the grid may have left.
         self.__dict__.pop("log_evidence_", None)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -210,13 +211,9 @@ def make_label_sampler(
 
 
 def draw_each(
-    model: BoltzmannModel,
-    observed: np.ndarray,
-    beta: np.ndarray,
-    k: np.ndarray,
-    random_state: Any = None,
-    verbose: int = 0,
-) -> tuple[np.ndarray, dict[str, Any]]:
+    model: BoltzmannModel, observed: np.ndarray, beta: np.ndarray, k: np.ndarray,
+    random_state: Any = None, verbose: int = 0,
+) -> tuple[np.ndarray, dict[str, Any]]:  # fmt: skip
     """Draw labels once at each of many (beta, k).
 
     Parameters
@@ -243,33 +240,30 @@ def draw_each(
     """
     n, keys = len(beta), spawn_keys(random_state, 2 * len(beta))
     labels = np.empty((n, model.n_points), model.label_dtype)
-    with progress("Drawing labels", total=n, verbose=verbose) as report:
-        if model.n_classes == 2 or model.unequal_weight is None:
-            sampler = make_label_sampler(model, observed, "perfect").compiled()
-            for d in range(n):
-                if not _draw_row(sampler, beta[d], k[d], keys[d], labels[d]):
-                    break
-                report(1)
-            else:
-                return labels, {"label_sampler": "perfect", "n_sweeps": 0, "disagreement": 0.0}
-        chain = make_label_sampler(model, observed, "swendsen-wang", _PREDICTIVE_SWEEPS)
-        starts = chain.observed[:0], np.zeros_like(chain.observed)
-        samplers = [replace(chain, initial=start).compiled() for start in starts]
-        for d in range(n):
-            _draw_row(samplers[d % 2], beta[d], k[d], keys[n + d], labels[d])
-            report(1)
-    totals = np.array(
-        [agreement(model.graph, row, j) / j for row, j in zip(labels, k, strict=True)]
-    )
+
+    def draw(samplers: list[LabelSampler], keys: np.ndarray) -> bool:
+        with progress("Drawing labels", total=n, verbose=verbose) as advance:
+            in_turn = cycle([sampler.compiled() for sampler in samplers])
+            for row, sampler, *at in zip(labels, in_turn, beta, k, keys, strict=False):
+                if not _draw_row(sampler, *at, row):
+                    return False
+                advance(1)
+        return True
+
+    is_perfect = model.n_classes == 2 or model.unequal_weight is None
+    if is_perfect and draw([make_label_sampler(model, observed, "perfect")], keys[:n]):
+        return labels, {"label_sampler": "perfect", "n_sweeps": 0, "disagreement": 0.0}
+    chain = make_label_sampler(model, observed, "swendsen-wang", _PREDICTIVE_SWEEPS)
+    starts = chain.observed[:0], np.zeros_like(chain.observed)
+    draw([replace(chain, initial=start) for start in starts], keys[n:])
+    totals = np.array([agreement(model.graph, *each) for each in zip(labels, k, strict=True)]) / k
     apart = difference_in_errors(totals[::2], totals[1::2]) if n >= 50 else float("nan")
     if apart > TOO_FAR_APART:
-        warnings.warn(
-            f"labels drawn by {_PREDICTIVE_SWEEPS} Swendsen-Wang sweeps from random and from equal "
-            f"labels differ (mean S_k / k {totals[::2].mean():.5g} and {totals[1::2].mean():.5g}): "
-            "a first-order transition lies among these beta and k, and the draws say little",
-            MixingWarning,
-            stacklevel=3,
+        words = (
+            f"labels drawn by {_PREDICTIVE_SWEEPS} Swendsen-Wang sweeps know whether they started "
+            f"from random or from equal labels ({apart:.0f} standard errors); trust them little"
         )
+        warnings.warn(words, MixingWarning, stacklevel=3)
     how = {"label_sampler": "swendsen-wang", "n_sweeps": _PREDICTIVE_SWEEPS}
     return labels, {**how, "disagreement": apart}
 

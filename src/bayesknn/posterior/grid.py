@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -194,7 +194,8 @@ class GridPosterior:
             Minus infinity outside the cells.
         """
         with np.errstate(divide="ignore"):
-            table = np.log(self.weights / np.diff(self.cells, axis=1))
+            # Cells beyond a range that was cut have no width.
+            table = np.log(self.weights / np.maximum(np.diff(self.cells, axis=1), 1e-300))
         values = np.full(len(beta), -np.inf)
         for row, cells in enumerate(self.cells):
             where = (k == self.k_values[row]) & (beta >= cells[0]) & (beta <= cells[-1])
@@ -224,50 +225,34 @@ class GridPosterior:
         """
         if new.k_max > self.k_max:
             raise ValueError(f"the grid ends at k = {self.k_max}: fit with k up to {new.k_max}")
-        kept = self.k_values <= new.k_max
-        ks, end = self.k_values[kept], min(prior.beta_max, new.beta_max)
+        if new.beta_max > prior.beta_max <= self.cells.max():
+            # log f is concave in beta at every k: beyond the end of its cells a k has nothing.
+            raise ValueError(
+                f"the grid does not reach: the posterior goes up to beta_max = {prior.beta_max:g}, "
+                f"where the grid ends; fit with beta_max={new.beta_max:g}"
+            )
+        kept, end = self.k_values <= new.k_max, min(prior.beta_max, new.beta_max)
+        ks, betas, cells = self.k_values[kept], self.betas[kept], self.cells[kept]
+        betas = np.minimum(betas, end)
         # A cell that the new range cuts keeps the part below.
-        cells, betas = self.cells[kept], np.minimum(self.betas[kept], end)
-        below = np.clip((end - cells[:, :-1]) / np.diff(cells, axis=1), 0.0, 1.0)
-        ratio = below * _prior_ratio(prior, new, betas, ks[:, None])
+        ratio = np.clip((end - cells[:, :-1]) / np.diff(cells, axis=1), 0.0, 1.0)
+        ratio *= _prior_ratio(prior, new, betas, ks[:, None])
         weights, replicates = self.weights[kept] * ratio, self.replicates[:, kept] * ratio
         total, totals = weights.sum(), replicates.sum(axis=(1, 2))
         left_out = np.setdiff1d(np.arange(1, new.k_max + 1), ks)
-        at_most = np.exp(-BEHIND) * self.weights.sum(axis=1).max()
-        unknown = at_most * _prior_ratio(prior, new, min(self.beta_mean, end), left_out).sum()
-        unknown += self._bound_above(prior, new)
-        if not unknown < _UNKNOWN * total:
+        unknown = _prior_ratio(prior, new, min(self.beta_mean, end), left_out).sum()
+        if not np.exp(-BEHIND) * self.weights.sum(axis=1).max() * unknown < _UNKNOWN * total:
             raise ValueError(
-                "the grid does not reach: under this prior much of the posterior may lie at k or "
-                "beta that had next to nothing of it, or could not have any; fit with this prior"
+                "the grid does not reach: under this prior much of the posterior may lie at k that "
+                "had next to nothing of it; fit with this prior"
             )
         spread = np.log(totals).std() if len(totals) else 0.0
-        return replace(
-            self,
-            k_values=ks,
-            # Beyond the range cells are empty, and stay where they are.
-            betas=np.where(below > 0, betas, self.betas[kept]),
-            weights=weights / total,
-            replicates=replicates / totals[:, None, None],
-            k_max=new.k_max,
-            log_evidence=self.log_evidence + float(np.log(total)),
-            log_evidence_error=float(np.hypot(self.log_evidence_error, spread)),
-            cells=np.where(_is_cut(cells, end), end, cells),
-        )
-
-    def _bound_above(self, prior: Prior, new: Prior) -> float:
-        """Bound what a larger beta_max adds: log f is concave in beta, so its slope only falls."""
-        more = new.beta_max - prior.beta_max
-        if more <= 0:
-            return 0.0
-        with np.errstate(divide="ignore"):
-            last = np.log(self.weights / np.diff(self.cells, axis=1))[:, -2:]
-        slope = np.diff(last, axis=1)[:, 0] / np.diff(self.betas[:, -2:], axis=1)[:, 0]
-        density = np.exp(last[:, 1] + np.maximum(slope * more, 0.0))
-        # Of a k whose cells end below beta_max nothing is beyond them.
-        at_end = self.cells[:, -1] > (1 - 1e-9) * prior.beta_max
-        ratio = _prior_ratio(prior, new, np.full(len(density), prior.beta_max), self.k_values)
-        return float(np.sum((density * more * ratio)[at_end]))
+        log_evidence = self.log_evidence + float(np.log(total))
+        error = float(np.hypot(self.log_evidence_error, spread))
+        return GridPosterior(
+            ks, betas, weights / total, replicates / totals[:, None, None], new.k_max,
+            log_evidence, error, self.info, np.minimum(cells, end),
+        )  # fmt: skip
 
     def to_tree(
         self,
@@ -382,12 +367,6 @@ def grid_posterior(
 
 def _prior_ratio(prior: Prior, new: Prior, beta: Any, k: Any) -> np.ndarray:
     return np.exp(new.log_density(beta, k) - prior.log_density(beta, k))
-
-
-def _is_cut(cells: np.ndarray, end: float) -> np.ndarray:
-    """Mark the upper end of the cell of each k that holds ``end``."""
-    before = np.column_stack([np.full(len(cells), np.inf), cells[:, :-1]])
-    return (before < end) & (end < cells)
 
 
 def choose_tolerance(n_points: int) -> float:

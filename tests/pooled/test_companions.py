@@ -67,6 +67,25 @@ def test_boosted_trees_are_those_of_scikit_learn(n, n_classes):
     assert gains.argmax() == 0 and gains.min() > 0
 
 
+def test_trees_of_a_wide_table_draw_their_columns():
+    X, y = draw(60, 2, 0, p=300)
+    gains = [grow_trees(X, y, np.ones(60), 2, 5, seed)[2] for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(gains[0], gains[1])
+    assert (gains[0] != gains[2]).any()
+
+
+def test_slopes_of_a_wide_table_are_those_of_all_its_coordinates():
+    """They are found in the space that the rows span, where the ridge keeps them."""
+    X, y = draw(30, 3, 1, p=40)
+    X = (X - X.mean(0)) / X.std(0)
+    view = AdditiveView("additive", as_sample(X, y), SETTINGS)
+    points = np.hstack([dense.evidence(X, y, 3, X)[0], np.clip(X, -4, 4), np.clip(X, -4, 4) ** 2])
+    points = (points - points.mean(0)) / points.std(0)
+    twin = LogisticRegression(C=0.1, max_iter=1000, tol=1e-8).fit(points, y)
+    logs = np.maximum(twin.predict_log_proba(points), np.log(1e-5))
+    np.testing.assert_allclose(view.features(Columns().fit(X))[2, ..., 0], logs, atol=5e-3)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_additive_member_is_a_regression_on_shares_numbers_and_squares(n_classes):
     X, y = draw(90, n_classes, 1)

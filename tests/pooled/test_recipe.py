@@ -1,5 +1,7 @@
 """The pool on neighbour lists against its dense twin, and the numbers published for the recipe."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
@@ -67,6 +69,35 @@ def test_metrics_give_the_distances_of_the_recipe(name, n_classes):
     _, twin, norm = dense.embed(name, X, y, n_classes, new, 0)
     between = dense.cdist(points, points, norm)
     np.testing.assert_allclose(between, dense.cdist(twin, twin, norm), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["within", "discriminant", "evidence"])
+def test_of_more_columns_than_rows_only_the_space_of_the_rows_is_kept(name):
+    """Distances to the training rows are exact, also of rows outside that space."""
+    X, y = blobs(30, 50, 3, 2, few_values=True)
+    new = blobs(9, 50, 3, 3)[0]
+    columns = Columns()
+    table = columns.fit(X)
+    metric = METRICS[name]().fit(Sample(table, y, np.ones(30), 3), 0)
+    known, asked = metric.transform(table), metric.transform(columns.transform(new))
+    assert known.shape[1] <= 30
+    twin, new_twin, norm = dense.embed(name, X, y, 3, new, 0)
+    expected = dense.cdist(new_twin, twin, norm)
+    np.testing.assert_allclose(dense.cdist(asked, known, norm), expected, rtol=1e-6)
+
+
+def test_a_wide_table_needs_little_memory():
+    """500 columns of 3 classes are 1,500 shares: a square matrix of them would be 18 MB."""
+    X, y = blobs(40, 500, 3, 4)
+    clf = PooledNeighborsClassifier(("discriminant", "evidence", "additive"), random_state=0)
+    clf.fit(X[:, :5], y)  # imports and compiles
+    tracemalloc.start()
+    try:
+        clf.fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 18e6
 
 
 def test_relevance_weighs_as_the_recipe_does():

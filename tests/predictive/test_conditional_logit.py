@@ -1,5 +1,7 @@
 """The one conditional logit against a general optimiser and the obvious formula."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -105,3 +107,16 @@ def test_a_maximum_that_was_not_found_is_told(monkeypatch):
     monkeypatch.setattr(conditional_logit, "_MAX_STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="conditional logit"):
         fit_conditional_logit(features, labels, **PRIOR)
+
+
+def test_many_intercepts_need_no_features_of_their_own():
+    """An indicator for each of 80 classes, at every point and class, would be 26 MB."""
+    features, labels, covariate, _ = problem(80, n=500)
+    fit_conditional_logit(features[:, :2], labels % 2, covariate=covariate, **PRIOR)  # compiles
+    tracemalloc.start()
+    try:
+        fit_conditional_logit(features, labels, covariate=covariate, **PRIOR)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5e6

@@ -40,6 +40,7 @@ _CLASSES = {
     "pooled.member": "Link Member",
     "pooled.metrics": "ColumnShares Discriminant Evidence NormalScores Relevance Robust Within",
     "pooled.pool_sureness": "PoolSureness",
+    "pooled.whitening": "Whitening",
     "pooled.views": "AdditiveView BoostedView NeighborView",
     "predictive.calibration": "Calibration DistanceScale",
     "predictive.class_probabilities": "RawPrediction",

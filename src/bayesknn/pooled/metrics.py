@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn._utils.jit import kernel
 from bayesknn.pooled.columns import Sample, Table
 from bayesknn.pooled.random_trees import find_importances
+from bayesknn.pooled.whitening import Whitening
 
 # Weight of the prior shares in the class shares along a column, in points.
 _PRIOR_POINTS = 5.0
@@ -34,24 +36,17 @@ class NormalScores:
     """Numbers by the normal quantile of their rank, indicators as they are."""
 
     def fit(self, table: Table) -> NormalScores:
-        """Keep the values of the training columns, and how many rows are below each."""
-        self.curves_ = []
-        for column in table.points.T:
-            values, counts = np.unique(column, return_counts=True)
-            self.curves_.append((values, np.append(0, np.cumsum(counts))))
+        """Keep the values of the training columns in order."""
+        self.sorted_ = np.sort(table.points[:, ~table.is_indicator].T, axis=1)
         return self
 
     def transform(self, table: Table) -> np.ndarray:
         """Return the scores of rows, old or new."""
         from scipy.special import ndtri
 
-        scores = table.points.copy()
-        for j in np.flatnonzero(~table.is_indicator):
-            values, below = self.curves_[j]
-            n, at = below[-1], np.searchsorted(values, scores[:, j])
-            is_there = values[np.minimum(at, len(values) - 1)] == scores[:, j]
-            rank = np.clip((below[at] + below[at + is_there] + 1) / 2, 0.5, n + 0.5)
-            scores[:, j] = ndtri(rank / (n + 1))
+        scores, n = table.points.copy(), self.sorted_.shape[1]
+        ranks = _rank_columns(self.sorted_, scores[:, ~table.is_indicator])
+        scores[:, ~table.is_indicator] = ndtri(np.clip(ranks, 0.5, n + 0.5) / (n + 1))
         return scores
 
 
@@ -71,27 +66,23 @@ class Robust:
 class Within:
     """Euclidean after whitening by the covariance within classes."""
 
+    _is_stretched = False
+
     def fit(self, sample: Sample, seed: int) -> Within:
         """Learn the whitening."""
-        self.axes_ = whiten(sample.table.points, sample.labels, sample.n_classes)
+        points, labels = sample.table.points, sample.labels
+        self.whitening_ = Whitening(points, labels, sample.n_classes, self._is_stretched)
         return self
 
     def transform(self, table: Table) -> np.ndarray:
         """Return whitened points."""
-        return table.points @ self.axes_
+        return self.whitening_.transform(table.points)
 
 
-class Discriminant:
+class Discriminant(Within):
     """Whitened, then stretched along the directions in which the class means differ."""
 
-    def fit(self, sample: Sample, seed: int) -> Discriminant:
-        """Learn the directions."""
-        self.axes_ = discriminate(sample.table.points, sample.labels, sample.n_classes)
-        return self
-
-    def transform(self, table: Table) -> np.ndarray:
-        """Return discriminant coordinates."""
-        return table.points @ self.axes_
+    _is_stretched = True
 
 
 class Relevance:
@@ -147,9 +138,12 @@ class ColumnShares:
 
     def transform(self, table: Table) -> np.ndarray:
         """Return the shares where these rows are."""
-        return np.hstack(
-            [_read_shares(x, *curve) for x, curve in zip(table.values.T, self.curves_, strict=True)]
-        )
+        coordinates = np.empty((len(table.values), len(self.source_)))
+        stop = 0
+        for x, curve in zip(table.values.T, self.curves_, strict=True):
+            start, stop = stop, stop + curve[1].shape[1]
+            _read_shares(x, *curve, coordinates[:, start:stop])
+        return coordinates
 
 
 class Evidence:
@@ -158,15 +152,17 @@ class Evidence:
     def fit(self, sample: Sample, seed: int) -> Evidence:
         """Learn the shares along each column, and the directions."""
         self.shares_ = ColumnShares().fit(sample)
-        raw = self.shares_.transform(sample.table)
-        self.centre_, self.scale_ = raw.mean(axis=0), float(raw.std(axis=0).max()) or 1.0
-        scaled = (raw - self.centre_) / self.scale_
-        self.axes_ = discriminate(scaled, sample.labels, sample.n_classes)
+        points = self.shares_.transform(sample.table)
+        self.scale_ = float(points.std(axis=0).max()) or 1.0
+        points /= self.scale_
+        self.whitening_ = Whitening(points, sample.labels, sample.n_classes, is_stretched=True)
         return self
 
     def transform(self, table: Table) -> np.ndarray:
         """Return discriminant coordinates of the shares."""
-        return (self.shares_.transform(table) - self.centre_) / self.scale_ @ self.axes_
+        points = self.shares_.transform(table)
+        points /= self.scale_
+        return self.whitening_.transform(points)
 
 
 def choose_norm(name: str, n: int) -> str:
@@ -174,78 +170,86 @@ def choose_norm(name: str, n: int) -> str:
     return "manhattan" if name == "robust" and n <= _MANY_ROWS else "euclidean"
 
 
-def whiten(points: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return axes that make the covariance within classes the identity.
-
-    It is shrunk towards its diagonal by p / (p + n).
-    """
-    n, p = points.shape
-    shrink = p / (p + n)
-    residuals = points - _class_means(points, labels, n_classes)[labels]
-    within = residuals.T @ residuals / max(n - n_classes, 1)
-    covariance = (1 - shrink) * within + shrink * np.diag(np.diag(within)) + 1e-6 * np.eye(p)
-    # Any root of the inverse gives the same distances; this one is the cheapest.
-    return np.linalg.inv(np.linalg.cholesky(covariance)).T
-
-
-def discriminate(points: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return whitening axes turned to the class means' directions and stretched along them."""
-    n, p = points.shape
-    white = whiten(points, labels, n_classes)
-    means = _class_means(points @ white, labels, n_classes)
-    shares = np.bincount(labels, minlength=n_classes) / n
-    apart = (means - shares @ means) * np.sqrt(shares)[:, None]
-    # As coordinates, not as a matrix of the same distances: KD-trees skip along coordinates.
-    _, roots, axes = np.linalg.svd(apart, full_matrices=True)
-    values = np.zeros(p)
-    values[: len(roots)] = roots**2
-    return white @ axes.T * np.sqrt(values + p / (p + n))
-
-
-def _class_means(points: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray:
-    return np.array([points[labels == g].mean(axis=0) for g in range(n_classes)])
-
-
 def _trace_shares(
     column: np.ndarray, sample: Sample, is_category: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
     """Return places along a column, coordinates there, those of no value, and the kind."""
-    weights, n_classes, prior = sample.weights, sample.n_classes, sample.class_shares
-    places, group = np.unique(column, return_inverse=True)
-    counts = np.bincount(group, weights)
-    n = weights.sum()
-    is_smooth = not is_category and len(places) > _FEW_VALUES
-    if len(places) > _MAX_GROUPS and is_smooth:
-        # Equal shares of the rows, and never one value in two groups.
-        merged = np.ceil(np.cumsum(counts)) - 1
-        _, merged = np.unique(merged * _MAX_GROUPS // n, return_inverse=True)
-        group = merged[group]
-        counts = np.bincount(group, weights)
-        places = np.bincount(group, weights * column) / counts
-    cells = np.bincount(group * n_classes + sample.labels, weights, len(places) * n_classes)
-    by_class = cells.reshape(len(places), n_classes)
-    if is_smooth:
-        ranks = np.cumsum(counts) - (counts - 1) / 2
-        sd = max(n**0.8 / 4, 5.0)
-        by_class = np.exp(-0.5 * ((ranks[:, None] - ranks) / sd) ** 2) @ by_class
+    prior = sample.class_shares
+    places, by_class = _count_along(
+        np.ascontiguousarray(column), sample.labels, sample.weights, len(prior), is_category
+    )
     total = by_class.sum(axis=1, keepdims=True)
     shares = np.sqrt((by_class + _PRIOR_POINTS * prior) / (total + _PRIOR_POINTS))
     unseen = np.sqrt(prior)
-    if n_classes == 2:  # The other class says the same.
+    if len(prior) == 2:  # The other class says the same.
         shares, unseen = shares[:, 1:], unseen[1:]
     if len(places) == 2:
         apart = float(np.linalg.norm(shares[1] - shares[0]))
         shares, unseen = np.array([[0.0], [apart]]), np.array([apart / 2])
-    return places, shares, unseen, is_category
+    return places, np.ascontiguousarray(shares), unseen, is_category
 
 
-def _read_shares(
-    x: np.ndarray, places: np.ndarray, shares: np.ndarray, unseen: np.ndarray, is_category: bool
-) -> np.ndarray:
-    if not is_category:
-        return np.column_stack([np.interp(x, places, share) for share in shares.T])
-    at = np.minimum(np.searchsorted(places, x), len(places) - 1)
-    return np.where((places[at] == x)[:, None], shares[at], unseen)
+@kernel
+def _count_along(column, labels, weights, n_classes, is_category):
+    """Return places along a column and the class counts there, smoothed where they are many."""
+    n, order = len(column), np.argsort(column)
+    group = np.zeros(n, np.int64)
+    for r in range(1, n):
+        group[r] = group[r - 1] + (column[order[r]] != column[order[r - 1]])
+    is_smooth = not is_category and group[-1] >= _FEW_VALUES
+    if is_smooth and group[-1] >= _MAX_GROUPS:
+        # Equal shares of the rows, and never one value in two groups.
+        below = np.cumsum(weights[order])
+        merged, last, end = -1, -1.0, n
+        ends = np.empty(n)
+        for r in range(n - 1, -1, -1):
+            end = r if r == n - 1 or group[r] != group[r + 1] else end
+            ends[r] = (np.ceil(below[end]) - 1) * _MAX_GROUPS // below[-1]
+        for r in range(n):
+            merged += ends[r] != last
+            last = ends[r]
+            group[r] = merged
+    n_groups = group[-1] + 1
+    places, counts = np.zeros(n_groups), np.zeros(n_groups)
+    by_class = np.zeros((n_groups, n_classes))
+    for r in range(n):
+        i, g = order[r], group[r]
+        counts[g] += weights[i]
+        by_class[g, labels[i]] += weights[i]
+        # The weighted mean, and no other bits than those of a value that is alone.
+        places[g] += (column[i] - places[g]) * (weights[i] / counts[g])
+    if is_smooth:
+        ranks = np.cumsum(counts) - (counts - 1) / 2
+        sd = max(weights.sum() ** 0.8 / 4, 5.0)
+        by_class = np.exp(-0.5 * ((ranks.reshape(-1, 1) - ranks) / sd) ** 2) @ by_class
+    return places, by_class
+
+
+@kernel
+def _read_shares(x, places, shares, unseen, is_category, coordinates):
+    """Fill in the coordinates (m, n_shares) at values of a column."""
+    last = len(places) - 1
+    for i in range(len(x)):
+        at = np.searchsorted(places, x[i])
+        if is_category:
+            is_known = at <= last and places[at] == x[i]
+            coordinates[i] = shares[at] if is_known else unseen
+        else:
+            at = min(max(at, 1), last)
+            part = (x[i] - places[at - 1]) / (places[at] - places[at - 1])
+            part = min(max(part, 0.0), 1.0)
+            coordinates[i] = (1 - part) * shares[at - 1] + part * shares[at]
+
+
+@kernel
+def _rank_columns(columns, points):
+    """Return the mid-rank of each value, (m, p), among sorted columns, (p, n)."""
+    ranks = np.empty(points.shape)
+    for j in range(columns.shape[0]):
+        below = np.searchsorted(columns[j], points[:, j])
+        upto = np.searchsorted(columns[j], points[:, j], side="right")
+        ranks[:, j] = (below + upto + 1) / 2
+    return ranks
 
 
 METRICS: dict[str, Any] = {

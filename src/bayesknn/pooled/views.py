@@ -21,6 +21,7 @@ from bayesknn.pooled.columns import Sample, Settings, Table
 from bayesknn.pooled.features import Neighborhoods, Reach
 from bayesknn.pooled.metrics import METRICS, ColumnShares, choose_norm
 from bayesknn.pooled.pool import FLOOR
+from bayesknn.pooled.whitening import span_rows
 
 # Of the ridge regressions, as scikit-learn's C: from next to nothing to next to no penalty.
 _PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -69,12 +70,17 @@ class AdditiveView:
         raw = self._trace(table)
         self.scale = _find_scale(raw, weights)
         points = _standardise(raw, self.scale)
+        # Slopes under a ridge lie in the space that the rows span.
+        is_wide = points.shape[1] > len(points)
+        basis = span_rows(points) if is_wide else None
+        points = points @ basis if is_wide else points
         # Each starts from the one before.
         regression, found = LogisticRegression(max_iter=1000, warm_start=True), []
         with one_blas_thread():
             for c in _PENALTIES:
                 regression.set_params(C=c).fit(points, sample.labels, weights)
-                found.append((regression.coef_, regression.intercept_))
+                slopes = regression.coef_ @ basis.T if is_wide else regression.coef_
+                found.append((slopes, regression.intercept_))
         self.slopes, self.starts = map(np.array, zip(*found, strict=True))
         numbers = table.value_source[~table.is_category]
         self.source = np.concatenate([self.shares.source_, numbers, numbers])
@@ -103,7 +109,12 @@ class BoostedView:
         is_many = sample.n_classes > _MANY_CLASSES
         self.rounds = np.array(_ROUNDS_OF_MANY_CLASSES if is_many else _ROUNDS)
         self.start, self.trees, self.gains = grow_trees(
-            points, sample.labels, sample.weights, sample.n_classes, int(self.rounds[-1])
+            points,
+            sample.labels,
+            sample.weights,
+            sample.n_classes,
+            int(self.rounds[-1]),
+            settings.seed,
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -73,7 +73,8 @@ def test_a_transition_that_sweeps_do_not_settle_is_told(monkeypatch):
     likelihood = CoherentLikelihood(NeighborGraph.from_points(points, 40), labels)
     with pytest.warns(PhaseTransitionWarning, match="first-order transition .* what was asked"):
         posterior = grid_posterior(likelihood, beta_max=6.0, random_state=0)
-    assert len(posterior.info["warnings"]) == 2
+    # Of the transition, of the search, and of the errors.
+    assert len(posterior.info["warnings"]) == 3
     # The errors are those of few sweeps, not of replicates that left where logarithms live.
     assert posterior.log_evidence_error < 100
 
@@ -373,3 +374,17 @@ def test_phases_that_are_far_apart_on_many_points(seed):
         found = np.log(p[k - 1] / p[46])
         errors = [error[at] / p[at] for at in (k - 1, 46)]
         assert abs(found - ratio) < 4 * np.hypot(sd, np.hypot(*errors))
+
+
+@pytest.mark.filterwarnings("ignore::bayesknn.exceptions.PhaseTransitionWarning")
+def test_the_budget_of_sweeps_is_one(monkeypatch):
+    """Pilots, paths and first runs did not count: 8e5 sweeps were made for an allowed 3e5."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(200) % 20
+    points = 1.5 * rng.normal(size=(20, 5))[labels] + rng.normal(size=(200, 5))
+    likelihood = CoherentLikelihood(NeighborGraph.from_points(points, k_max=10), labels)
+    monkeypatch.setattr("bayesknn.posterior.grid._MAX_SWEEPS", 3e5)
+    posterior = grid_posterior(likelihood, beta_max=6.0, random_state=0)
+    # One round more than allowed, at most.
+    assert posterior.info["n_sweeps"] < 1.3 * 3e5
+    assert any("ended before it was sure" in words for words in posterior.info["warnings"])

@@ -44,7 +44,7 @@ from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.mbar import MAX_VARIANCE, combine
 from bayesknn.log_z.resampling import N_REPLICATES, find_error, join
-from bayesknn.log_z.simulation import SWEEPS, Pilot, Simulation
+from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, SWEEPS, Pilot, Simulation
 from bayesknn.model import BoltzmannModel
 
 # Intervals of beta that pilots begin with: fewer may step over a transition.
@@ -63,6 +63,8 @@ _DEPTH = 14.0
 # By how much records grow from one round to the next, and rounds at most: less growth costs rounds,
 # more overshoots, and where errors do not fall as they should there is an end.
 GROWTH, MAX_ROUNDS = (0.25, 3.0), 12
+# Part of the sweeps left that the next pilots of a path may make: more leave nothing to later ones.
+_PILOT_SHARE = 1 / 4
 # The path from beta = 0 to a given pair: its first steps, and sweeps of each chain at least.
 # Shorter steps cost sweeps, longer ones may pass over a bend.
 _FIRST_STEP, _PATH_SWEEPS = 0.25, 64
@@ -101,15 +103,23 @@ class Path:
     ):
         self.simulation, self.columns = simulation, np.asarray(columns)
         self.k = pilots[0].pair.k
-        self._most = max(max_sweeps / (4 * len(pilots)), _PATH_SWEEPS)
+        self._max_sweeps = max_sweeps
         self._work: list[tuple[ChainPair, int]] = []
         # What :meth:`_find_log_z` gave, and after how many sweeps.
         self._found: tuple[int, Any] = (0, None)
         self.windows: tuple[Window, ...] = ()
         pairs = [pilot.pair for pilot in pilots]
         apart = [p.pair for p in pilots if p.is_split or (divide and p.is_slow)]
-        self.phases = self._divide(pairs, apart) if apart else [list(map(self._place_at, pairs))]
+        if apart:
+            self.phases = self._divide(pairs, apart)
+        else:
+            self._share_out(len(pairs))
+            self.phases = [list(map(self._place_at, pairs))]
         simulation.advance(self._work)
+
+    def _share_out(self, n_pairs: int) -> None:
+        """Set how many sweeps each chain of so many pairs may make in the first run."""
+        self._most = max(self._max_sweeps / (2 * N_CHAINS * n_pairs), _PATH_SWEEPS)
 
     def _place_at(self, pilot: ChainPair) -> ChainPair:
         """Make the chains that are recorded where a pilot stood."""
@@ -138,13 +148,18 @@ class Path:
         betas = [pilot.beta for pilot in pilots]
         first = max((b for b in betas if b <= apart[0].beta - width), default=0.0)
         last = min((b for b in betas if b >= apart[-1].beta + width), default=betas[-1])
+        n_steps = [
+            max(int(np.ceil((last - first) * part.std() / np.sqrt(MAX_VARIANCE))), 4)
+            for part in parts
+        ]
+        outside = [beta for beta in betas if beta <= first or beta >= last]
+        self._share_out(sum(n_steps) + len(outside))
         # Beyond, where the other phase is nothing, chains have all labels.
         below = [self._place_at(pilot) for pilot in pilots if pilot.beta <= first]
         above = [self._place_at(pilot) for pilot in pilots if pilot.beta >= last]
         phases = []
-        for at, (window, part) in enumerate(zip(self.windows, parts, strict=True)):
-            n_steps = max(int(np.ceil((last - first) * part.std() / np.sqrt(MAX_VARIANCE))), 4)
-            inner = np.linspace(first, last, n_steps + 1)
+        for at, window in enumerate(self.windows):
+            inner = np.linspace(first, last, n_steps[at] + 1)
             time = max(_find_time_within(pilot, window) for pilot in apart)
             made = [
                 self._make(beta, time, 2 + at, window=window)
@@ -258,39 +273,55 @@ class Path:
         return nearer if is_short else self.phases[0]
 
 
-def place_pilots(simulation: Simulation, k: int, k_last: int, beta_max: float) -> list[Pilot]:
+def place_pilots(
+    simulation: Simulation,
+    k: int,
+    k_last: int,
+    beta_max: float,
+    max_sweeps: float = np.inf,
+    divide: bool = False,
+) -> list[Pilot]:
     """Run pilots at k: an even grid, what lies beyond beta_max, then halves of what is too long.
 
-    They record k and those up to ``k_last``.
+    They record k and those up to ``k_last``, and make about ``max_sweeps`` in all: a part of what
+    is left each time, as it is not known how many times there will be. With ``divide`` there are no
+    more between slow ones, where the labels will be divided.
     """
     components = find_components(simulation.model.graph.neighbors[:k])
     columns = np.unique([min(k, _WINDOW_RANK), *range(k, k_last + 1)])
+    last = simulation.n_sweeps + max_sweeps
 
-    def run(beta: float) -> Pilot:
-        return simulation.pilot(
-            Setting.at(beta, k), columns, (k, _name(beta)),
-            components=components if beta >= beta_max else None,
-        )  # fmt: skip
+    def run_each(betas: list[float]) -> list[Pilot]:
+        most = _PILOT_SHARE * (last - simulation.n_sweeps) / (N_CHAINS * len(betas))
+        most = max(most, FEWEST_PILOT_SWEEPS)
 
-    pilots = simulation.each(run, np.linspace(0.0, beta_max, _COARSE + 1).tolist())
+        def run(beta: float) -> Pilot:
+            return simulation.pilot(
+                Setting.at(beta, k), columns, (k, _name(beta)), most,
+                components=components if beta >= beta_max else None,
+            )  # fmt: skip
+
+        return simulation.each(run, betas)
+
+    pilots = run_each(np.linspace(0.0, beta_max, _COARSE + 1).tolist())
     step = beta_max / _COARSE
     while excess_clusters(pilots[-1].pair) > _MAX_LOG_SPREAD:
-        pilots.append(run(pilots[-1].pair.beta + step))
+        pilots += run_each([pilots[-1].pair.beta + step])
         step *= 1.4
     while True:
         new = [
             (before.pair.beta + after.pair.beta) / 2
             for before, after in pairwise(pilots)
-            if _are_far(before, after)
+            if _are_far(before, after, divide)
         ]
         if not new:
             return pilots
-        pilots = sorted([*pilots, *simulation.each(run, new)], key=lambda each: each.pair.beta)
+        pilots = sorted([*pilots, *run_each(new)], key=lambda each: each.pair.beta)
 
 
-def _are_far(before: Pilot, after: Pilot) -> bool:
+def _are_far(before: Pilot, after: Pilot, divide: bool) -> bool:
     """Say whether draws overlap too little; at a transition the labels are divided instead."""
-    if before.is_split or after.is_split:
+    if any(each.is_split or (divide and each.is_slow) for each in (before, after)):
         return False
     variance = max(each.pair.variance(each.pair.k) for each in (before, after))
     gap = after.pair.setting.rates[0] - before.pair.setting.rates[0]
@@ -329,12 +360,21 @@ def log_z_from_zero(
     if last.beta == 0.0:
         return np.full(N_REPLICATES, start)
 
-    def run(beta: float) -> Pilot:
-        return simulation.pilot(Setting.at(beta, k), [k], (*key, k, _name(beta)), length=4)
-
     before = simulation.n_sweeps
+
+    def run_each(betas: list[float]) -> list[Pilot]:
+        left = max_sweeps - (simulation.n_sweeps - before)
+
+        def run(beta: float) -> Pilot:
+            return simulation.pilot(
+                Setting.at(beta, k), [k], (*key, k, _name(beta)), left / (N_CHAINS * len(betas)),
+                length=4,
+            )  # fmt: skip
+
+        return simulation.each(run, betas)
+
     n_steps = max(2, int(np.ceil(last.beta / _FIRST_STEP)))
-    path = simulation.each(run, np.linspace(0.0, last.beta, n_steps + 1)[:-1])
+    path = run_each(np.linspace(0.0, last.beta, n_steps + 1)[:-1].tolist())
     while True:
         if any(pilot.is_split or (pilot.is_slow and not may_be_slow) for pilot in path):
             return None
@@ -345,7 +385,7 @@ def log_z_from_zero(
             break
         # The worst first.
         bent = np.flatnonzero(doubts > doubts.max() / 4)
-        new = simulation.each(run, [(pairs[at].beta + pairs[at + 1].beta) / 2 for at in bent])
+        new = run_each([(pairs[at].beta + pairs[at + 1].beta) / 2 for at in bent])
         path = sorted([*path, *new], key=lambda pilot: pilot.pair.beta)
     left = max_sweeps - (simulation.n_sweeps - before)
     if find_error(total) > tolerance / 2 and left > 0:
@@ -423,9 +463,10 @@ def follow_path(
 ) -> tuple[Path, Curve]:
     """Run a path at one k, divided in two where chains are slow, and return its curve too.
 
-    Until the errors are what ``allow(curve, beta)`` says, or about ``max_sweeps`` are made.
+    Until the errors are what ``allow(curve, beta)`` says, or about ``max_sweeps`` are made, and as
+    many by pilots.
     """
-    pilots = place_pilots(simulation, k, k, beta_max)
+    pilots = place_pilots(simulation, k, k, beta_max, max_sweeps, divide=True)
     before = simulation.n_sweeps
     path = Path(simulation, pilots, [k], max_sweeps, divide=True)
     while True:

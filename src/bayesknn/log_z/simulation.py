@@ -24,6 +24,9 @@ from bayesknn.model import BoltzmannModel
 # bounds: a few hundredths of a second on small data, a second on large.
 _PILOT_SWEEPS, _PILOT_TIMES = 64, 20.0
 _MAX_PILOT_SWEEPS, _MIN_PILOT_SWEEPS, _MAX_PILOT_WORK = 16_384, 512, 1.5e6
+# Each chain of a pilot may make so many, however few are left: shorter ones do not tell slow chains
+# from others.
+FEWEST_PILOT_SWEEPS = 1024
 # Sweeps of chains before the first judgement: more make first rounds that were not needed, fewer
 # make errors that are not known.
 SWEEPS = 192
@@ -120,23 +123,30 @@ class Simulation:
         setting: Setting,
         columns: Sequence[int] | np.ndarray,
         key: tuple[int, ...],
+        max_sweeps: float = np.inf,
         **options: Any,
     ) -> Pilot:
-        """Run a pair of chains until its autocorrelation time is known, or known to be long."""
+        """Run a pair of chains until its autocorrelation time is known, or known to be long.
+
+        ``max_sweeps`` is about how many each chain may make; a first run is made in any case.
+        """
         pair = self.pair(setting, columns, key, **options)
         most = np.clip(_MAX_PILOT_WORK / self.model.n_points, _MIN_PILOT_SWEEPS, _MAX_PILOT_SWEEPS)
         if self.model.n_classes == 2 and self.model.class_weight is None:
             # The transition is continuous: near it chains on many points are slow, but they cross.
             most = max(most, 2 * _MIN_PILOT_SWEEPS)
+        # One that had to end sooner is called slow only if it is slower than that.
+        times = _PILOT_TIMES if most <= max_sweeps else _PILOT_TIMES / 4
+        most = min(most, max_sweeps)
         n_records = max(int(np.ceil(_PILOT_SWEEPS / pair.thin)), 16)
         while True:
             self.advance([(pair, n_records)])
             pair.time, n_sweeps = pair.find_time(), pair.n_records * pair.thin
             is_split = pair.is_split
-            is_slow = is_split or n_sweeps < _PILOT_TIMES * pair.time
-            if n_sweeps >= most or not is_slow:
+            is_long = n_sweeps >= _PILOT_TIMES * pair.time and not is_split
+            if n_sweeps >= most or is_long:
                 pair.inflation = pair.find_inflation(pair.time)
-                return Pilot(pair, is_split, is_slow)
+                return Pilot(pair, is_split, is_split or n_sweeps < times * pair.time)
             # What is missing, as far as the autocorrelation time is known by now.
             missing = (_PILOT_TIMES * pair.time if not is_split else most) - n_sweeps
             missing = min(max(missing, n_sweeps / 4), most - n_sweeps)

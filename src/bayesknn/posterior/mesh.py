@@ -106,6 +106,18 @@ class Ridge(NamedTuple):
     reached: float
 
 
+class Place(NamedTuple):
+    """Where chains are to stand: in which phase and at which setting.
+
+    ``pilot`` ran nearby, and ``sweeps`` are what each chain makes to begin with.
+    """
+
+    phase: int
+    setting: Setting
+    pilot: ChainPair
+    sweeps: int = SWEEPS
+
+
 class Mesh:
     """Chains around the ridge, in every phase of the labels.
 
@@ -153,16 +165,19 @@ class Mesh:
         }
         self.phases: list[list[ChainPair]] = [[] for _ in candidates[0].pilots]
         self._starts: list[np.ndarray | None] = [None] * len(self.phases)
-        work = []
+        places = []
         for phase in range(len(self.phases)):
             for at, candidate in enumerate(candidates):
-                work += self._place_beside_ridge(phase, candidate)
+                places += self._place_beside_ridge(phase, candidate)
                 if at:
-                    work += self._place_between(phase, candidates[at - 1], candidate)
-        simulation.advance(work)
+                    places += self._place_between(phase, candidates[at - 1], candidate)
+        # Of each chain in its first run, even if batches are then shorter than they should be.
+        left = _FIRST_SHARE * (max_sweeps - simulation.n_sweeps)
+        self._max_first = max(left / (N_CHAINS * len(places)), _FEW_SWEEPS)
+        simulation.advance([self._make(*place) for place in places])
 
-    def _place_beside_ridge(self, phase: int, candidate: Candidate) -> list[tuple[ChainPair, int]]:
-        """Put chains on both sides of a ridge."""
+    def _place_beside_ridge(self, phase: int, candidate: Candidate) -> list[Place]:
+        """Return where chains are to stand on both sides of a ridge."""
         low, high = self.target.limits[candidate.k]
         pilot = candidate.pilots[phase].pair
         centre, sd = candidate.top, candidate.sd
@@ -172,12 +187,10 @@ class Mesh:
         aside = min(_ASIDE * sd, (high - low) / 2)
         betas = np.unique(np.clip([centre - aside, centre + aside], low, high))
         sweeps = SWEEPS if candidate.behind < _DEPTH else _FEW_SWEEPS
-        return [self._make(phase, Setting.at(beta, candidate.k), pilot, sweeps) for beta in betas]
+        return [Place(phase, Setting.at(beta, candidate.k), pilot, sweeps) for beta in betas]
 
-    def _place_between(
-        self, phase: int, before: Candidate, after: Candidate
-    ) -> list[tuple[ChainPair, int]]:
-        """Put chains between two k that are so different that their draws do not overlap."""
+    def _place_between(self, phase: int, before: Candidate, after: Candidate) -> list[Place]:
+        """Return where chains are to stand between two k whose draws do not overlap."""
         ks, rates = (before.k, after.k), (before.top / before.k, after.top / after.k)
         pilots = [candidate.pilots[phase].pair for candidate in (before, after)]
         variances = [
@@ -186,22 +199,17 @@ class Mesh:
         n_parts = min(int(np.ceil(np.sqrt(max(variances) / MAX_VARIANCE))), _MAX_PARTS)
         slower = max(pilots, key=lambda pilot: pilot.time)
         return [
-            self._make(phase, Setting(ks, (rates[0] * (1 - share), rates[1] * share)), slower)
+            Place(phase, Setting(ks, (rates[0] * (1 - share), rates[1] * share)), slower)
             for share in np.arange(1, n_parts) / n_parts
         ]
 
     def _make(
         self, phase: int, setting: Setting, pilot: ChainPair, sweeps: int = SWEEPS
     ) -> tuple[ChainPair, int]:
-        """Make chains at a setting near a pilot, and say how many records to begin with.
-
-        No more than a share of the sweeps that may be made in all, even if batches are then
-        shorter than they should be.
-        """
-        n_first = 4 * len(self.phases) * len(self.candidates)
+        """Make chains at a setting near a pilot, and say how many records to begin with."""
         task = self.simulation.place_pair(
             setting, self.columns, (Purpose.RIDGE, setting.ks[-1], sum(map(len, self.phases))),
-            pilot.time, sweeps, _FIRST_SHARE * self.max_sweeps / n_first,
+            pilot.time, min(sweeps, self._max_first), self._max_first,
             initial=pilot.labels, window=pilot.window,
         )  # fmt: skip
         self.phases[phase].append(task[0])
@@ -213,11 +221,11 @@ class Mesh:
         while True:
             state = self._weigh()
             turns += 1
-            if turns < _MAX_TURNS and self._grow(state):
+            is_over = self.simulation.n_sweeps > self.max_sweeps
+            if turns < _MAX_TURNS and self._grow(state, may_run=not is_over):
                 continue
             excess = judge(self.ks, state.score, tolerance)
-            is_over = rounds == MAX_ROUNDS or self.simulation.n_sweeps > self.max_sweeps
-            if is_over or excess <= 1.0:
+            if is_over or rounds == MAX_ROUNDS or excess <= 1.0:
                 break
             matters = self.ks[state.score[0] > state.score[0].max() - _DEPTH]
             if self.division is not None:
@@ -279,7 +287,7 @@ class Mesh:
             of_pairs[0],
         )
 
-    def _grow(self, state: Estimate) -> bool:
+    def _grow(self, state: Estimate, may_run: bool) -> bool:
         """Let curves go on that end too early, and add chains where mass rests on few draws."""
         work, is_longer = [], False
         score = state.score[0]
@@ -297,7 +305,7 @@ class Mesh:
                 zip(values, state.n_effective[at], strict=True)
             ):
                 rare = np.where(n_draws < _FEW_DRAWS, share * mass * np.exp(part - log_z), 0.0)
-                if rare.sum() > _LITTLE:
+                if may_run and rare.sum() > _LITTLE:
                     setting = Setting.at(nodes[int(np.argmax(rare))], k)
                     candidate = self.candidates[
                         int(np.argmin([abs(candidate.k - k) for candidate in self.candidates]))

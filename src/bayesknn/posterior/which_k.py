@@ -26,12 +26,12 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import entr, logsumexp, softmax
 
 from bayesknn._utils.random import Purpose
-from bayesknn.log_z.chains import ChainPair, Setting, Window
+from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.mbar import BETA_SCALE
 from bayesknn.log_z.path import follow_path, log_z_from_zero
 from bayesknn.log_z.resampling import N_REPLICATES, find_error
-from bayesknn.log_z.simulation import Pilot, Simulation
+from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, Pilot, Simulation
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
 from bayesknn.posterior.log_posterior import LogPosterior, Profile
 
@@ -51,9 +51,12 @@ _NEAR, _CLOSE, _MAX_TURNS = 2.0, 0.03, 8
 # Of log Z at the k that the others are compared with, the error that will do, and the sweeps that
 # may be made for it: sweeps against k that are kept because nothing excludes them.
 _ROUGH, _MAX_SWEEPS = 1.0, 4e4
-# Share of all sweeps that a path may take, which has some dozens of pairs: what one phase weighs
-# beside the other against all else.
+# Share of all sweeps that a path may take, which has some dozens of pairs, and its pilots: what one
+# phase weighs beside the other against all else.
 _PATH_SHARE = 1 / 8
+# Share of all sweeps that the search may take, and part of what is left of it that the next pilots
+# may make: more leave nothing to later ones.
+_SEARCH_SHARE, _STAGE_SHARE = 2 / 3, 1 / 2
 
 
 class Candidate(NamedTuple):
@@ -207,6 +210,8 @@ class CandidateSearch:
         The two phases of the labels, where there are two.
     new, guesses : ndarray
         Which k are to have pilots next, and about where their ridge is.
+    is_cut : bool
+        The search had to end before it was sure, as its share of the sweeps was made.
     """
 
     def __init__(self, simulation: Simulation, target: LogPosterior, max_sweeps: float = np.inf):
@@ -215,7 +220,8 @@ class CandidateSearch:
         self.guesses = np.ones(len(self.ks))
         self.candidates: dict[int, Candidate] = {}
         self.division: Division | None = None
-        self._may_divide, self._stage = True, 0
+        self._may_divide, self._stage, self.is_cut = True, 0, False
+        self._max_pilot = np.inf
         # Pilots in phases that are off the ridge are moved by so much at most, then by half of it.
         self._max_move = 4 * _CLOSE
         # log Z itself by k.
@@ -229,13 +235,28 @@ class CandidateSearch:
         while len(self.new):
             self._run_pilots()
             comparison = self._compare()
-            if not self._move(comparison):
+            is_over, was_divided = self._n_left <= 0, self.division is not None
+            wants_more = self._move(comparison)
+            if is_over or not wants_more:
                 self._drop(comparison)
+            # Once the labels are divided, all k have pilots in both phases.
+            if is_over and was_divided == (self.division is not None):
+                self.is_cut |= wants_more or len(self.new) > 0
+                self.ks, self.new = np.array(list(self.candidates)), self.new[:0]
         return [self.candidates[k] for k in self.ks.tolist()]
+
+    @property
+    def _n_left(self) -> float:
+        """Sweeps that the search may still make."""
+        return _SEARCH_SHARE * self.max_sweeps - self.simulation.n_sweeps
 
     def _run_pilots(self) -> None:
         """Run pilots at the k that are new, near their ridges."""
         places = list(zip(self.new.tolist(), self.guesses.tolist(), strict=True))
+        n_phases = 1 if self.division is None else len(self.division.windows)
+        share = _STAGE_SHARE * self._n_left / (N_CHAINS * n_phases * len(places))
+        # Of each chain, decided before any of them runs: nothing may depend on threads.
+        self._max_pilot = max(share, FEWEST_PILOT_SWEEPS)
         pilot: Callable[[tuple[int, float]], Candidate] = self._pilot_at_ridge
         if self.division is not None:
             pilot = partial(self._pilot_in_phases, self.division)
@@ -257,7 +278,7 @@ class CandidateSearch:
         pilots = tuple(
             self.simulation.pilot(
                 Setting.at(betas[phase], k), columns,
-                (self._stage, k, Purpose.PILOT_OF_PHASE + phase), window=window,
+                (self._stage, k, Purpose.PILOT_OF_PHASE + phase), self._max_pilot, window=window,
             )
             for phase, window in enumerate(division.windows)
         )  # fmt: skip
@@ -269,17 +290,19 @@ class CandidateSearch:
         k, target, columns = place[0], self.target, self._find_columns(place[0])
         beta = find_ridge(self.simulation, target, self._stage, place)
         low, high = target.limits[k]
+        n_left = self._max_pilot
         for turn in range(_MAX_TURNS):
             pilot = self.simulation.pilot(
-                Setting.at(beta, k), columns, (self._stage, k, Purpose.PILOT + turn)
+                Setting.at(beta, k), columns, (self._stage, k, Purpose.PILOT + turn), n_left
             )
+            n_left -= pilot.pair.n_made
             mean, variance = pilot.pair.moments()
             sd = float(1 / np.sqrt(max(variance[0], 1e-12)))
             step = target.find_step(k, beta, mean[0], 1 / sd**2)
             reach = min(max(3 * sd, _CLOSE), BETA_SCALE)
             top = float(np.clip(beta + np.clip(step, -reach, reach), *target.limits[k]))
             is_near = abs(step) < max(_NEAR * sd, _CLOSE)
-            if pilot.is_split or is_near or abs(top - beta) < sd / 4:
+            if pilot.is_split or is_near or abs(top - beta) < sd / 4 or n_left <= 0:
                 break
             # The search was too short to tell, as it is next to a transition.
             low, high = (beta, high) if step > 0 else (low, beta)
@@ -403,8 +426,9 @@ class CandidateSearch:
         """Return log Z at a pair, roughly; None if a transition lies on the way."""
         k = pair.k
         if k not in self._log_z:
+            most = min(_MAX_SWEEPS, _PATH_SHARE * self.max_sweeps)
             self._log_z[k] = log_z_from_zero(
-                self.simulation, pair, _ROUGH, _MAX_SWEEPS, (k, Purpose.LOG_Z_ROUGHLY)
+                self.simulation, pair, _ROUGH, most, (k, Purpose.LOG_Z_ROUGHLY)
             )
         return self._log_z[k]
 

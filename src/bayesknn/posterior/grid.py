@@ -37,7 +37,7 @@ from bayesknn.model.integration import (
 )
 from bayesknn.model.prior import Mass, find_prior_mass
 from bayesknn.posterior.log_posterior import LogPosterior
-from bayesknn.posterior.mesh import Mesh
+from bayesknn.posterior.mesh import Mesh, Ridge
 from bayesknn.posterior.peaks import NEGLIGIBLE, weigh_peaks
 from bayesknn.posterior.trees import make_tree
 from bayesknn.posterior.which_k import BEHIND, CandidateSearch
@@ -418,31 +418,9 @@ def _from_ridge(
             totals -= log_z - ridge.reference_log_z
         if evidence or ridge.is_divided:
             log_evidence, error = float(totals[0]), float(find_error(totals))
-    words = []
-    if ridge.is_divided:
-        words.append(
-            "a first-order transition lies among the k that matter: log Z there is the sum of two "
-            "parts, disordered and ordered labels, and what one weighs beside the other is known "
-            "less well than the rest"
-        )
-    if search.is_cut:
-        words.append(
-            "the search for the k that matter ended before it was sure, with its share of the "
-            f"{max_sweeps:.0f} sweeps that are made by default: a tolerance has no such end"
-        )
-    if ridge.reached < np.inf:
-        words.append(
-            f"the posterior of beta was followed up to {ridge.reached:.3g} only, and goes on to "
-            f"beta_max={prior.beta_max:.3g}: labels agree with their neighbours, so that beta has "
-            "no upper bound but that of the prior; a smaller beta_max gives an answer"
-        )
-    if ridge.excess > _SLACK:
-        words.append(
-            f"after {simulation.n_sweeps} sweeps the errors of P(k) and of the mean of k are still "
-            f"up to {ridge.excess:.2g} times what was asked for"
-        )
-        if ridge.is_divided:
-            warnings.warn("; ".join(words), PhaseTransitionWarning, stacklevel=3)
+    words = _describe_limits(search.is_cut, ridge, prior.beta_max, max_sweeps, simulation.n_sweeps)
+    if ridge.is_divided and ridge.excess > _SLACK:
+        warnings.warn("; ".join(words), PhaseTransitionWarning, stacklevel=3)
     info = {
         "route": "ridge",
         "n_sweeps": simulation.n_sweeps,
@@ -454,6 +432,36 @@ def _from_ridge(
         ks, place_nodes(edges)[0], weights[0], weights[1:], prior.k_max, log_evidence, error, info,
         place_cells(edges),
     )  # fmt: skip
+
+
+def _describe_limits(
+    is_cut: bool, ridge: Ridge, beta_max: float, max_sweeps: float, n_sweeps: int
+) -> list[str]:
+    """Return in words what the posterior along a ridge does not know as well as it should."""
+    words = []
+    if ridge.is_divided:
+        words.append(
+            "a first-order transition lies among the k that matter: log Z there is the sum of two "
+            "parts, disordered and ordered labels, and what one weighs beside the other is known "
+            "less well than the rest"
+        )
+    if is_cut:
+        words.append(
+            "the search for the k that matter ended before it was sure, with its share of the "
+            f"{max_sweeps:.0f} sweeps that are made by default: a tolerance has no such end"
+        )
+    if ridge.reached < np.inf:
+        words.append(
+            f"the posterior of beta was followed up to {ridge.reached:.3g} only, and goes on to "
+            f"beta_max={beta_max:.3g}: labels agree with their neighbours, so that beta has "
+            "no upper bound but that of the prior; a smaller beta_max gives an answer"
+        )
+    if ridge.excess > _SLACK:
+        words.append(
+            f"after {n_sweeps} sweeps the errors of P(k) and of the mean of k are still "
+            f"up to {ridge.excess:.2g} times what was asked for"
+        )
+    return words
 
 
 def _from_values(likelihood: Any, prior: Prior) -> GridPosterior:

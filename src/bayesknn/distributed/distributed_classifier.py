@@ -78,8 +78,8 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
     max_neighbors : int, optional
         Largest k, K; by default that of the in-memory classifier.
     beta_max : float or "auto", default="auto"
-        Largest beta. ``"auto"`` simulates on the whole graph, whose lists are brought to the
-        client for it: with n K above 1e8 pass a number.
+        Largest beta. ``"auto"`` simulates on the client, on a graph of all points or, of more than
+        2,000, of 1,000 drawn at random.
     prior : None, array-like, callable or Prior, default=None
         On (beta, k), as in the in-memory classifier.
     random_state : None, int, SeedSequence, Generator or RandomState
@@ -93,6 +93,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
     k_values_, k_probabilities_ : ndarray of shape (K,)
     beta_mean_, beta_sd_ : float
     log_evidence_ : float
+        Log of the product's integral under the prior: no log probability of the labels.
     beta_max_ : float
     posterior_ : xarray.DataTree
         Draws of beta and k.

@@ -152,7 +152,7 @@ def exact_constants(setting: Setting) -> Result:
 
 
 def find_range(setting: Setting) -> Result:
-    """Find the beta beyond which almost all labels are equal."""
+    """Find the beta beyond which almost all neighbours agree."""
 
     def make() -> dict[str, float]:
         study = setting.ripley

@@ -114,8 +114,10 @@ class PooledNeighborsClassifier(
         How much each of ``k_values_`` counts in each member; of ``"additive"`` each penalty, of
         ``"boosted"`` each number of rounds.
     loo_proba_ : ndarray of shape (n, n_classes)
-        Probabilities of the training points that owe nothing to their own labels: members, and the
-        weights of the pool, come from the other folds. With the offset of ``class_prior``.
+        Probabilities of the training points that owe nearly nothing to their own labels: members,
+        and the weights of the pool, come from the other folds, but a label has its part in those.
+        Turning one label around moved its own probability by .01 on average and .08 at most.
+        With the offset of ``class_prior``.
     loo_log_score_ : float
         Mean log probability that ``loo_proba_`` gives to the true labels, rows weighted by
         ``sample_weight``.

@@ -15,6 +15,7 @@ from bayesknn.graph.ties import key_of_rows
 from tests.statistical import check, p_value_of_counts, rejects
 
 BETA_MAX, K = 2.5, 3
+PLUG_IN = (1.0, 2)
 TOY = ref.neighbours(ref.distances(ref.TOY_X, ref.TOY_X))
 TWO, WEIGHTS = np.ones(2), np.array([0.6, 1.5])
 # Points 0 and 1 are mutual neighbours, point 3 is nobody's at k = 1.
@@ -202,10 +203,14 @@ def test_draws_at_another_beta_are_rejected():
 
 
 @cache
+def toy_grid():
+    return ref.grid_posterior(partial(ref.log_likelihood, TOY, TWO, ref.TOY_Y), BETA_MAX, K)
+
+
+@cache
 def exact_means():
     """E beta, P(k = 1) and P(k = 2) on the toy data."""
-    log_f = partial(ref.log_likelihood, TOY, TWO, ref.TOY_Y)
-    betas, _, weights = ref.grid_posterior(log_f, BETA_MAX, K)
+    betas, _, weights = toy_grid()
     return np.array([weights.sum(axis=0) @ betas, *weights.sum(axis=1)[:2]])
 
 
@@ -216,7 +221,10 @@ def tabulated(k):
 
 
 def run(move, n_moves, seed):
-    """Return the means of one chain that starts at the prior."""
+    """Return the means of one chain that starts at the posterior, for some stand still for long.
+
+    The auxiliary labels start at g: under the joint posterior they do not depend on (beta, k).
+    """
     rng = np.random.default_rng(seed)
     walk = partial(ref.propose, beta_max=BETA_MAX, K=K, tau=2.0, r=1)
     h = partial(ref.potential, TOY, TWO)
@@ -233,8 +241,11 @@ def run(move, n_moves, seed):
         n_steps = [len(ref.steps(k, K, 1)) for k in (at[1], to[1])]
         return to, log_correction - np.log(n_steps[0] / n_steps[1])
 
-    at, z, draws = (rng.uniform(0, BETA_MAX), int(rng.integers(1, K + 1))), ref.TOY_Y, []
-    for _ in range(n_moves + 20):
+    betas, ks, weights = toy_grid()
+    row, column = divmod(rng.choice(weights.size, p=weights.ravel()), len(betas))
+    beta = betas[column] + (rng.random() - 0.5) * (betas[1] - betas[0])
+    at, z, draws = (float(beta), int(ks[row])), draw(*PLUG_IN), []
+    for _ in range(n_moves):
         if move == "metropolis":
             at = ref.metropolis_move(at, log_f, lambda at, rng: walk(at, rng=rng), rng)
         elif move == "exchange":
@@ -243,10 +254,10 @@ def run(move, n_moves, seed):
             at = ref.metropolis_move(at, log_f, forget_q, rng)
         else:
             at, z = ref.auxiliary_move(
-                at, z, h, ref.TOY_Y, (1.0, 2), draw, lambda at, rng: walk(at, rng=rng), rng
+                at, z, h, ref.TOY_Y, PLUG_IN, draw, lambda at, rng: walk(at, rng=rng), rng
             )
         draws.append((at[0], at[1] == 1, at[1] == 2))
-    return np.mean(draws[20:], axis=0)
+    return np.mean(draws, axis=0)
 
 
 def p_value_of_chains(move):

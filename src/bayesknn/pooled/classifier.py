@@ -277,8 +277,7 @@ class PooledNeighborsClassifier(
         self.loo_log_score_ = log_score(self.loo_proba_, labels, row_weights)
         self.neighbor_share_ = _find_neighbor_share(names, weights, member_proba)
         self._describe_columns()
-        self._describe_search()
-        self._describe_misfit(sample.table.value_source)
+        self._diagnose(sample.table.value_source)
         self.diagnostics_["training"] = fingerprint(X, labels)
         return self
 
@@ -316,8 +315,8 @@ class PooledNeighborsClassifier(
             weights = weights if weights.any() else np.ones(len(weights))
             self.feature_importances_ = np.average(list(shares.values()), 0, weights)
 
-    def _describe_search(self) -> None:
-        """Say how the neighbours in each metric were found."""
+    def _diagnose(self, source: np.ndarray) -> None:
+        """Say how neighbours were found, and on which column residuals still depend."""
         found = {
             name: describe_search(*view.space.classes)
             for name, view in self._views.items()
@@ -327,12 +326,10 @@ class PooledNeighborsClassifier(
             "search": {name: how for name, (how, _) in found.items()},
             "warnings": [f"{name}: {w}" for name, (_, doubts) in found.items() for w in doubts],
         }
-
-    def _describe_misfit(self, source: np.ndarray) -> None:
-        """Name the column on which the residuals still depend."""
         at, label = self._sureness.correlation.column, None
         if at is not None:
-            label = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[source[at]]
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+            label = names.tolist()[source[at]]
             self.diagnostics_["warnings"].append(
                 f"the residuals still depend on column {str(label)!r}: the pool misses part of its "
                 "effect, and intervals are wider for it"

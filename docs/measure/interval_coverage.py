@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-from mixtures import FLAT, QUADRATIC, RING, RIPLEY, SINE, TEN_COLUMNS, UNSEEN, board
+from mixtures import FLAT, FRESH, QUADRATIC, RING, RIPLEY, SINE, TEN_COLUMNS, UNSEEN, board
 
 FILE = Path(__file__).with_name("interval_coverage.json")
 # Those that constants were chosen on.
@@ -28,6 +28,11 @@ SEEN = {
     "8 × 8 board": board(8),
     "ring around a core": RING,
 }
+TABLES = {
+    "coverage_seen.md": SEEN,
+    "coverage_unseen.md": UNSEEN,
+    "coverage_fresh.md": FRESH,
+}
 KEYS = "now", "before"
 MODELS = ("pseudo", "coherent", "pool")
 SIZES = (250, 1000)
@@ -41,7 +46,7 @@ def write(key: str = "now") -> None:
     stored = json.loads(FILE.read_text()) if FILE.exists() else {}
     stored[key] = {
         name: {f"{model}, {n}": _measure(law, model, n) for n in SIZES for model in MODELS}
-        for name, law in (SEEN | UNSEEN).items()
+        for name, law in (SEEN | UNSEEN | FRESH).items()
     }
     FILE.write_text(json.dumps(stored, indent=1) + "\n")
 
@@ -51,7 +56,7 @@ def run(out: Path) -> dict[str, str]:
     stored = json.loads(FILE.read_text())
     columns = [f"{model}, {n}" for n in SIZES for model in MODELS]
     head = " | ".join(columns)
-    for path, laws in (("coverage_seen.md", SEEN), ("coverage_unseen.md", UNSEEN)):
+    for path, laws in TABLES.items():
         lines = [f"| distribution | {head} |", "|---|" + "---:|" * len(columns)]
         for law in laws:
             now, before = stored["now"][law], stored["before"][law]
@@ -65,20 +70,26 @@ def run(out: Path) -> dict[str, str]:
             lines.append(f"| **{words}** | {' | '.join(cells)} |")
         (out / path).write_text("\n".join(lines) + "\n")
     missed = {
-        key: sum(_count_missed(stored[key][law][each] for each in columns)[0] for law in UNSEEN)
+        (key, laws is FRESH): sum(
+            _count_missed(stored[key][law][each] for each in columns)[0] for law in laws
+        )
         for key in KEYS
+        for laws in (UNSEEN, FRESH)
     }
     wider = [
         stored["now"][law][each][1] - stored["before"][law][each][1]
         for law in SEEN
         for each in columns
     ]
-    worst = min(stored["now"][law][each][0] for law in UNSEEN for each in columns)
+    worst = min(stored["now"][law][each][0] for law in UNSEEN | FRESH for each in columns)
     return {
-        "missed_now": str(missed["now"]),
-        "missed_before": str(missed["before"]),
-        "missed_of": str(len(columns) * len(UNSEEN)),
-        "unseen_laws": str(len(UNSEEN)),
+        "missed_unseen": str(missed["now", False]),
+        "missed_unseen_before": str(missed["before", False]),
+        "missed_unseen_of": str(len(columns) * len(UNSEEN)),
+        "missed_fresh": str(missed["now", True]),
+        "missed_fresh_before": str(missed["before", True]),
+        "missed_fresh_of": str(len(columns) * len(FRESH)),
+        "unseen_laws": str(len(UNSEEN | FRESH)),
         "unseen_sets": str(N_SETS),
         "unseen_new": str(N_NEW),
         "seen_wider": f"{np.mean(wider):.3f}",

@@ -90,8 +90,8 @@ RIPLEY = Mixture((((-0.7, 0.3), (0.3, 0.3)), ((-0.3, 0.7), (0.4, 0.7))), 0.03)
 _normal = np.random.Generator.standard_normal
 # Twelve centres, three by four, whose classes overlap.
 _CENTRES = np.array([(a, b) for a in (-1.2, 0.0, 1.2) for b in (-1.5, -0.5, 0.5, 1.5)])
-_ANGLES = np.pi / 4 * np.arange(8)
-# On none of these was a constant of the intervals chosen.
+_ANGLES, _TENTHS = np.pi / 4 * np.arange(8), np.pi / 5 * np.arange(10)
+# These were looked at while the method was made, but are none of those that constants come from.
 UNSEEN = {
     "a step from 0.03 to 0.97 in one of six columns": Pattern(
         6, lambda X: np.where(X[:, 0] > 0, 0.97, 0.03), _normal
@@ -117,7 +117,9 @@ UNSEEN = {
         4,
         lambda X: np.column_stack([0 * X[:, 0], 1.5 * X[:, 0] - 3.4, 1.5 * X[:, 1] - 4.8]),
     ),
-    # These three were added when the code was finished.
+}
+# These were written when the method was finished.
+FRESH = {
     "eight classes around a circle, three columns more": Classes(
         5,
         lambda X: 4 * X[:, :2] @ np.array([np.cos(_ANGLES), np.sin(_ANGLES)]),
@@ -127,5 +129,20 @@ UNSEEN = {
     ),
     "smooth to the left, jagged to the right, two columns": Pattern(
         2, lambda X: 0.5 + 0.45 * np.sin(np.where(X[:, 0] < 0.5, 4, 40) * X.sum(axis=1))
+    ),
+    "a step from 0.05 to 0.95 in one of ten columns": Pattern(
+        10, lambda X: np.where(X[:, 3] > 0.4, 0.95, 0.05)
+    ),
+    "few positives about two points, four columns": Pattern(
+        4,
+        lambda X: (
+            0.003
+            + 0.6
+            * sum(np.exp(-2 * ((X[:, :2] - c) ** 2).sum(axis=1)) for c in ((1, 1), (-1.5, 0))) ** 3
+        ),
+        _normal,
+    ),
+    "ten classes, two of four columns": Classes(
+        4, lambda X: 2.5 * X[:, :2] @ np.array([np.cos(_TENTHS), np.sin(_TENTHS)]) + _TENTHS % 2
     ),
 }

@@ -17,7 +17,7 @@ from bayesknn import (
     sensitivity,
 )
 from bayesknn.criticism import NULL, Statistic, predictive_statistics
-from bayesknn.labels.label_sampler import draw_each
+from bayesknn.labels.sampling import draw_each
 from bayesknn.likelihood import ExactLikelihood
 from bayesknn.model import ArrayPrior, BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
@@ -89,7 +89,7 @@ def test_predictive_draws_have_the_exact_distribution(toy):
 
     def p_value_at_the_mean(n, seed):
         at = np.full(n, clf.beta_mean_), np.full(n, np.argmax(clf.k_probabilities_) + 1)
-        labels, _ = draw_each(BoltzmannModel(clf.graph_, 2), y, *at, seed)
+        labels, _ = draw_each(BoltzmannModel(clf.graph_, 2), *at, seed)
         return p_value_of_counts(count_states(labels, 2), exact)
 
     assert rejects(p_value_at_the_mean, 3000)

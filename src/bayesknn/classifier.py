@@ -45,7 +45,7 @@ from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
-from bayesknn.labels.label_sampler import draw_each
+from bayesknn.labels.sampling import draw_each
 from bayesknn.model import (
     BoltzmannModel,
     Prior,
@@ -447,7 +447,7 @@ class BayesianKNeighborsClassifier(
         draws = self._draws["groups"]["posterior"]
         chosen = np.random.default_rng(seeds[0]).integers(draws["k"].size, size=n_draws)
         beta, k = draws["beta"].ravel()[chosen], draws["k"].ravel()[chosen]
-        drawn = draw_each(model, self._labels, beta, k, seeds[1], check_verbose(self.verbose))
+        drawn = draw_each(model, beta, k, seeds[1], check_verbose(self.verbose))
         add_predictive(self.posterior_, *drawn)
         return self.posterior_
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesknn._utils.checks import check_count, check_level
 from bayesknn._utils.extras import require
+from bayesknn._utils.fingerprint import fingerprint
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn.classifier import BayesianKNeighborsClassifier
@@ -262,13 +263,11 @@ def check_intervals(
     """
     check_is_fitted(clf)
     n_repeats, level = check_count(n_repeats, "n_repeats", 2), check_level(level)
-    if getattr(clf, "class_prior", None) is not None:
-        raise ValueError(
-            "labels are drawn with the frequencies of the table: fit without class_prior"
-        )
-    truth, names = clf.loo_proba_, np.asarray(y)
-    if len(names) != len(truth) or not np.array_equal(np.unique(names), clf.classes_):
+    if clf.class_prior is not None:
+        raise ValueError("labels have the frequencies of the table: fit without class_prior")
+    if clf.diagnostics_["training"] != fingerprint(X, np.searchsorted(clf.classes_, y)):
         raise ValueError("X and y must be the table that the classifier was fitted to")
+    truth = clf.loo_proba_
     other = clone(clf).set_params(verbose=0)
     if isinstance(clf, BayesianKNeighborsClassifier) and clf.likelihood == "coherent":
         other.set_params(likelihood="pseudo", inference="grid")
@@ -317,7 +316,7 @@ def _find_difference(
 ) -> str | None:
     """Say why the evidence of two fits is not of the same thing, if it is not."""
     likelihoods = [clf.diagnostics_["likelihood"] for clf in (first, second)]
-    if not np.array_equal(_labels_of(first), _labels_of(second)):
+    if first.diagnostics_["training"]["labels"] != second.diagnostics_["training"]["labels"]:
         return "they were fitted to different labels"
     if likelihoods[0] != likelihoods[1]:
         return f"their likelihoods differ, {likelihoods[0]} and {likelihoods[1]}; give likelihood"

@@ -12,18 +12,13 @@ started first.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
-from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
-from bayesknn._utils.progress import progress
-from bayesknn._utils.random import spawn_keys
-from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import Incidence
 from bayesknn.labels.gibbs import Edges, SiteConditionals, draw_start, run_gibbs
 from bayesknn.labels.mixing import TOO_FAR_APART, difference_in_errors
@@ -36,14 +31,12 @@ from bayesknn.labels.perfect import (
 )
 from bayesknn.labels.sampling import METHODS
 from bayesknn.labels.swendsen_wang import Scratch, bond_rate, new_scratch, sweep_clusters
-from bayesknn.model import BoltzmannModel, agreement
+from bayesknn.model import BoltzmannModel
 from bayesknn.model.statistics import sum_agreement
 
 # Swendsen-Wang forgets its start within a few sweeps for two classes; the paper's Gibbs sweeps.
 _N_SWEEPS = {"swendsen-wang": 20, "gibbs": 500, "perfect": 0}
 MAX_PAST = 2**16
-# Of labels drawn once at each (beta, k), from starts that are far away.
-_PREDICTIVE_SWEEPS = 200
 
 
 class SwendsenWangTools(NamedTuple):
@@ -210,64 +203,6 @@ def make_label_sampler(
     return LabelSampler(method, n_sweeps, model, observed, initial)
 
 
-def draw_each(
-    model: BoltzmannModel, observed: np.ndarray, beta: np.ndarray, k: np.ndarray,
-    random_state: Any = None, verbose: int = 0,
-) -> tuple[np.ndarray, dict[str, Any]]:  # fmt: skip
-    """Draw labels once at each of many (beta, k).
-
-    Parameters
-    ----------
-    model : BoltzmannModel
-    observed : ndarray of shape (n,)
-    beta, k : ndarray of shape (n_draws,)
-    random_state : None, int, SeedSequence, Generator or RandomState
-    verbose : int
-
-    Returns
-    -------
-    labels : ndarray of shape (n_draws, n)
-        Exact draws; or, where the chains of one of them do not meet, all by Swendsen-Wang, since
-        those that meet soon are not representative.
-    info : dict
-        ``label_sampler``, ``n_sweeps`` of each draw (0 for perfect draws), and ``disagreement`` of
-        S_k, in standard errors, between draws started from random and from equal labels.
-
-    Warns
-    -----
-    MixingWarning
-        If that is large.
-    """
-    n, keys = len(beta), spawn_keys(random_state, 2 * len(beta))
-    labels = np.empty((n, model.n_points), model.label_dtype)
-
-    def draw(samplers: list[LabelSampler], keys: np.ndarray) -> bool:
-        with progress("Drawing labels", total=n, verbose=verbose) as advance:
-            in_turn = cycle([sampler.compiled() for sampler in samplers])
-            for row, sampler, *at in zip(labels, in_turn, beta, k, keys, strict=False):
-                if not _draw_row(sampler, *at, row):
-                    return False
-                advance(1)
-        return True
-
-    is_perfect = model.n_classes == 2 or model.unequal_weight is None
-    if is_perfect and draw([make_label_sampler(model, observed, "perfect")], keys[:n]):
-        return labels, {"label_sampler": "perfect", "n_sweeps": 0, "disagreement": 0.0}
-    chain = make_label_sampler(model, observed, "swendsen-wang", _PREDICTIVE_SWEEPS)
-    starts = chain.observed[:0], np.zeros_like(chain.observed)
-    draw([replace(chain, initial=start) for start in starts], keys[n:])
-    totals = np.array([agreement(model.graph, *each) for each in zip(labels, k, strict=True)]) / k
-    apart = difference_in_errors(totals[::2], totals[1::2]) if n >= 50 else float("nan")
-    if apart > TOO_FAR_APART:
-        words = (
-            f"labels drawn by {_PREDICTIVE_SWEEPS} Swendsen-Wang sweeps know whether they started "
-            f"from random or from equal labels ({apart:.0f} standard errors); trust them little"
-        )
-        warnings.warn(words, MixingWarning, stacklevel=3)
-    how = {"label_sampler": "swendsen-wang", "n_sweeps": _PREDICTIVE_SWEEPS}
-    return labels, {**how, "disagreement": apart}
-
-
 @kernel
 def draw_labels(sampler, beta, k, key):
     """Draw labels at (beta, k) into ``sampler.labels``; how many points perfect chains left apart.
@@ -357,13 +292,3 @@ def _fill_agreement(sampler, beta, k, keys, values):
     for d in range(keys.size):
         draw_labels(sampler, beta, k, keys[d])
         values[d] = agreement_at(sampler, sampler.labels, k, k)[0]
-
-
-@kernel
-def _draw_row(sampler, beta, k, key, row):
-    """Draw labels at (beta, k) into a row; False if perfect chains did not meet."""
-    if draw_labels(sampler, beta, k, key) > 0:
-        return False
-    for i in range(np.uint64(row.size)):
-        row[i] = sampler.labels[i]
-    return True

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.progress import progress
-from bayesknn._utils.random import spawn_keys
-from bayesknn.exceptions import MixingWarning
+from bayesknn._utils.random import as_seed_sequence, spawn_keys
+from bayesknn.exceptions import CoalescenceError, MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.gibbs import gibbs_labels
 from bayesknn.labels.mixing import TOO_FAR_APART, autocorrelation_time, difference_in_errors
 from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
-from bayesknn.model import BoltzmannModel, as_model
+from bayesknn.model import BoltzmannModel, agreement, as_model
 from bayesknn.model.checks import check_beta
 
 _CHAINS: dict[str, Callable[..., Any]] = {
@@ -174,6 +176,61 @@ def sample_labels(
     if info.disagreement > TOO_FAR_APART:
         _warn(info, series, f"beta={beta:g}, k={k}", options.get("recorded_k", k))
     return (labels, info) if return_info else labels
+
+
+def draw_each(
+    model: BoltzmannModel, beta: np.ndarray, k: np.ndarray, random_state: Any = None,
+    verbose: int = 0,
+) -> tuple[np.ndarray, dict[str, Any]]:  # fmt: skip
+    """Draw labels once at each of many (beta, k).
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+    beta, k : ndarray of shape (n_draws,)
+    random_state : None, int, SeedSequence, Generator or RandomState
+    verbose : int
+
+    Returns
+    -------
+    labels : ndarray of shape (n_draws, n)
+        Perfect draws; or, where the chains of one of them do not meet, all by Swendsen-Wang, since
+        those that meet soon are not representative.
+    info : dict
+        ``label_sampler``, ``n_sweeps`` of each draw (0 for perfect draws), and ``disagreement`` of
+        S_k / k, in standard errors, between draws started from random and from equal labels.
+
+    Warns
+    -----
+    MixingWarning
+        If that is large.
+    """
+    n, seeds = len(beta), as_seed_sequence(random_state).spawn(2 * len(beta))
+
+    def draw(method: str, seeds: list, *starts: Any) -> np.ndarray:
+        with progress("Drawing labels", total=n, verbose=verbose) as advance:
+            for d, start in zip(range(n), cycle(starts), strict=False):
+                options = {"random_state": seeds[d], "initial": start, "thin": 1}
+                labels[d] = sample_labels(model, beta[d], int(k[d]), method=method, **options)
+                advance(1)
+        return labels
+
+    labels = np.empty((n, model.n_points), model.label_dtype)
+    if model.n_classes == 2 or model.unequal_weight is None:
+        with suppress(CoalescenceError):
+            how = {"label_sampler": "perfect", "n_sweeps": 0, "disagreement": 0.0}
+            return draw("perfect", seeds[:n], None), how
+    draw("swendsen-wang", seeds[n:], None, np.zeros(model.n_points, np.int64))
+    totals = np.array([agreement(model.graph, *each) for each in zip(labels, k, strict=True)]) / k
+    apart = difference_in_errors(totals[::2], totals[1::2]) if n >= 50 else np.nan
+    if apart > TOO_FAR_APART:
+        words = (
+            "labels drawn by Swendsen-Wang sweeps know whether they started from random or from "
+            f"equal labels ({apart:.0f} standard errors); trust them little"
+        )
+        warnings.warn(words, MixingWarning, stacklevel=3)
+    how = {"label_sampler": "swendsen-wang", "n_sweeps": _WARMUP["swendsen-wang"] + 1}
+    return labels, {**how, "disagreement": float(apart)}
 
 
 def _draw_perfect(*args: Any, **options: Any) -> tuple[np.ndarray, SampleInfo]:

@@ -203,6 +203,8 @@ def test_the_last_rows_are_judged_and_a_trend_is_told(fit):
 
 
 def test_time_needs_an_order(fit):
+    result = fit(grouped(), "--time", "x", "--group", "patient")
+    assert "rows are judged by whole groups or by time: give one of them" in result.stderr
     result = fit(two_columns().assign(town=["a", "b"] * 40), "--time", "town")
     assert "train.csv: --time: column 'town' holds neither dates nor numbers" in result.stderr
 

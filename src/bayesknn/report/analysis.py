@@ -259,32 +259,44 @@ def analyse(
     training, test = predict_left_out(fitted, frame, labels, level), None
     problems += _doubt_success(training, problems)
     if test_frame is not None:
-        with naming_file(test_frame.attrs.get("file", "")):
-            test = predict_new(fitted, test_frame, level)
-        messages += fitted.tell_gaps(test_frame, " of the test table")
-        problems += fitted.find_shifts(test_frame, " of the test table")
-        problems += test.find_doubts(target, "test row")
-        if test.actual is not None:
-            messages += _tell_no_class(test, target)
-    comparison, apart = None, {}
+        test = _predict_test(fitted, test_frame, level, messages, problems)
     judged = f"whole groups of {group}" if group else f"last rows by {time}" * bool(time)
+    comparison = None
     if compared or judged:
-        groups = find_column(frame, group) if group else None
         verbose = classifier.verbose
         with progress("Comparing with other classifiers", 1.0, verbose=verbose) as advance:
             comparison = compare(
-                measured, classes, plan, pipeline, scale=scale, groups=groups, order=order,
-                others=compared, advance=advance,
+                measured, classes, plan, pipeline, scale=scale, others=compared, advance=advance,
+                groups=frame[group] if group else None, order=order,
             )  # fmt: skip
         if comparison is None:
             messages.append("the smallest class has too few rows to compare other classifiers on")
-        elif judged:
-            apart = {judged: comparison.found[comparison.own].scores}
     return Analysis(
         frame, plan, fitted, training, test, test_frame, level, axes, seconds,
-        comparison if compared else None, apart,
+        comparison if compared else None, _score_apart(comparison, judged),
         messages, [*problems, *_collect_warnings(classifier, caught)],
     )  # fmt: skip
+
+
+def _predict_test(
+    model: Model, frame: pandas.DataFrame, level: float, messages: list[str], problems: list[str]
+) -> Predictions:
+    """Predict the test rows, and add what there is to say of them."""
+    with naming_file(frame.attrs.get("file", "")):
+        test = predict_new(model, frame, level)
+    messages += model.tell_gaps(frame, " of the test table")
+    problems += model.find_shifts(frame, " of the test table")
+    problems += test.find_doubts(model.target, "test row")
+    if test.actual is not None:
+        messages += _tell_no_class(test, model.target)
+    return test
+
+
+def _score_apart(comparison: Comparison | None, judged: str) -> dict[str, Scores]:
+    """Return the classifier's scores on rows that were judged together, by what they are."""
+    if comparison is None or not judged:
+        return {}
+    return {judged: comparison.found[comparison.own].scores}
 
 
 def _find_order(frame: pandas.DataFrame, time: str) -> pandas.Series:
@@ -381,17 +393,15 @@ def analyse_fitted(
         test = predict_new(model, test_frame, level)
         problems += model.find_shifts(test_frame, " of X_test")
         problems += test.find_doubts(target, "test row")
-    comparison, apart = None, {}
+    comparison = None
     # Distances cannot be cut into folds as the columns of a table can.
     if (compared or judged) and getattr(last, "metric", None) != "precomputed":
-        measured = as_measured(frame, plan.kinds)
         comparison = compare(
             measured, classes, plan, pipeline, groups=groups, order=time, others=compared
         )
-        apart = {judged: comparison.found[comparison.own].scores} if judged and comparison else {}
     return Analysis(
         frame.assign(**{target: classes}), plan, model, training, test, test_frame, level, None,
-        0.0, comparison if compared else None, apart, [],
+        0.0, comparison if compared else None, _score_apart(comparison, judged), [],
         [*problems, *_collect_warnings(last, ())],
     )  # fmt: skip
 

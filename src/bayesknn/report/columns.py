@@ -62,6 +62,14 @@ _CALLED_INDEX = re.compile(
 )
 
 
+# Options that leave columns out, and what is then said of them.
+_LEFT_OUT = {
+    "--drop": "as you asked",
+    "--group": "it names groups of rows, as you said",
+    "--id": "it is an identifier, as you said",
+}
+
+
 @dataclass
 class ColumnPlan:
     """Which columns are used, and how.
@@ -168,15 +176,9 @@ def plan_columns(
     for name in frame.columns:
         if name == target:
             continue
-        if name in asked["--drop"]:
-            plan.dropped[name] = "as you asked"
-            continue
-        if name == group:
-            plan.dropped[name] = "it names groups of rows, as you said"
-            continue
-        if name in asked["--id"]:
-            plan.dropped[name] = "it is an identifier, as you said"
-            plan.identifiers.append(name)
+        if why := [_LEFT_OUT[option] for option in _LEFT_OUT if name in asked[option]]:
+            plan.dropped[name] = why[0]
+            plan.identifiers += [name] * (name in asked["--id"])
             continue
         column = rows[name]
         kind = "text" if name in asked["--categorical"] else kind_of(column)
@@ -212,7 +214,7 @@ def _check_asked(frame: pandas.DataFrame, target: str, asked: dict[str, list[str
             find_column(frame, name)
             if name == target:
                 raise ValueError(f"{name!r} is the target; it cannot be a feature as well")
-    for out, used in product(("--drop", "--id", "--group"), ("--categorical", "--keep")):
+    for out, used in product(_LEFT_OUT, ("--categorical", "--keep")):
         if both := [name for name in asked[used] if name in asked[out]]:
             raise ValueError(f"{both[0]!r} is named by {out} and by {used}; take one away")
 

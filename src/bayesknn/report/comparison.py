@@ -197,6 +197,8 @@ def _cut_folds(
     """Return the rows to fit and the rows to predict of each fold."""
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
+    if order is not None and groups is not None:
+        raise ValueError("rows are judged by whole groups or by time: give one of them")
     if order is not None:
         known = np.flatnonzero(order == order)  # what is missing has no place
         start = np.sort(order[known])[4 * len(known) // 5]

@@ -74,6 +74,13 @@ def test_trees_of_a_wide_table_draw_their_columns():
     assert (gains[0] != gains[2]).any()
 
 
+def test_a_column_may_be_constant_outside_a_fold():
+    X, y = draw(40, 3, 5)
+    X[:, 3] = np.arange(40) == 7
+    clf = PooledNeighborsClassifier(("evidence", "additive"), random_state=0).fit(X, y)
+    assert np.isfinite(clf.loo_proba_).all()
+
+
 def test_slopes_of_a_wide_table_are_those_of_all_its_coordinates():
     """They are found in the space that the rows span, where the ridge keeps them."""
     X, y = draw(30, 3, 1, p=40)

@@ -235,10 +235,10 @@ def _read_shares(x, places, shares, unseen, is_category, coordinates):
             is_known = at <= last and places[at] == x[i]
             coordinates[i] = shares[at] if is_known else unseen
         else:
-            at = min(max(at, 1), last)
-            part = (x[i] - places[at - 1]) / (places[at] - places[at - 1])
-            part = min(max(part, 0.0), 1.0)
-            coordinates[i] = (1 - part) * shares[at - 1] + part * shares[at]
+            low, high = max(at - 1, 0), min(at, last)
+            width = places[high] - places[low]
+            part = (x[i] - places[low]) / width if width > 0 else 0.0
+            coordinates[i] = (1 - part) * shares[low] + part * shares[high]
 
 
 @kernel

@@ -85,7 +85,7 @@ def test_slopes_of_a_wide_table_are_those_of_all_its_coordinates():
     """They are found in the space that the rows span, where the ridge keeps them."""
     X, y = draw(30, 3, 1, p=40)
     X = (X - X.mean(0)) / X.std(0)
-    view = AdditiveView("additive", as_sample(X, y), SETTINGS)
+    view = AdditiveView(as_sample(X, y), SETTINGS)
     points = np.hstack([dense.evidence(X, y, 3, X)[0], np.clip(X, -4, 4), np.clip(X, -4, 4) ** 2])
     points = (points - points.mean(0)) / points.std(0)
     twin = LogisticRegression(C=0.1, max_iter=1000, tol=1e-8).fit(points, y)
@@ -99,11 +99,11 @@ def test_the_additive_member_is_a_regression_on_shares_numbers_and_squares(n_cla
     X[5, 0] = 20.0
     X = (X - X.mean(0)) / X.std(0)
     new = X[::7] + 0.2
-    found = AdditiveView("additive", as_sample(X, y), SETTINGS)
+    found = AdditiveView(as_sample(X, y), SETTINGS)
     table = Columns()
     table.fit(X)
     features = found.features(table.transform(new))
-    assert features.shape == (5, len(new), n_classes, 2) and not features[..., 1].any()
+    assert features.shape == (5, len(new), n_classes, 1)
     known, asked = (
         np.hstack([shares, np.clip(rows, -4, 4), np.clip(rows, -4, 4) ** 2])
         for shares, rows in zip(dense.evidence(X, y, n_classes, new), (X, new), strict=True)
@@ -125,11 +125,11 @@ def test_whole_weights_are_repeated_rows():
         table.fit(rows)
     for view, error in ((BoostedView, 1e-9), (AdditiveView, 5e-3)):
         found = [
-            view("", sample, SETTINGS).features(table.transform(X[:40]))
+            view(sample, SETTINGS).features(table.transform(X[:40]))
             for sample, table in zip((once, often), tables, strict=True)
         ]
         np.testing.assert_allclose(*found, atol=error)
-        plain = view("", as_sample(X, y), SETTINGS).features(tables[0].transform(X[:40]))
+        plain = view(as_sample(X, y), SETTINGS).features(tables[0].transform(X[:40]))
         assert np.abs(plain - found[0]).max() > 0.1
     found = [
         find_importances(X, y, weights.astype(float), 3, 20, 0),
@@ -171,7 +171,7 @@ def test_a_companion_that_had_seen_the_labels_would_leak(name, monkeypatch):
     def seen_features(judged, sample, settings, folds):
         if judged != name:  # The metric by which places are judged.
             return honest(judged, sample, settings, folds)
-        return classifier.VIEWS[name](name, sample, settings).features(sample.table), None
+        return classifier.VIEWS[name].view(sample, settings).features(sample.table), None
 
     monkeypatch.setattr(classifier, "leave_folds_out", seen_features)
     gain, error = find_gains((name,))
@@ -182,6 +182,6 @@ def test_features_are_log_probabilities():
     X, y = draw(120, 3, 4)
     for view in (AdditiveView, BoostedView):
         sample = as_sample(X, y)
-        logs = view("", sample, SETTINGS).features(sample.table)[..., 0]
+        logs = view(sample, SETTINGS).features(sample.table)[..., 0]
         assert logs.min() >= np.log(1e-5)
         np.testing.assert_allclose(log_softmax(logs, axis=2), logs, atol=1e-4)

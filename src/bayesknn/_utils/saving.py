@@ -41,7 +41,7 @@ _CLASSES = {
     "pooled.metrics": "ColumnShares Discriminant Evidence NormalScores Relevance Robust Within",
     "pooled.pool_sureness": "PoolSureness",
     "pooled.whitening": "Whitening",
-    "pooled.views": "AdditiveView BoostedView NeighborView",
+    "pooled.views": "AdditiveView BoostedView NeighborView RelevanceView",
     "predictive.calibration": "Calibration DistanceScale",
     "predictive.class_probabilities": "RawPrediction",
     "predictive.intervals": "Calibrator ResidualCorrelation",

@@ -50,8 +50,6 @@ from bayesknn.predictive.joint import counts_of_probabilities
 # ones gain .005 in log-loss on 5,000 rows where classes follow smoothly from products of columns,
 # next to nothing elsewhere, and take 2.5 times as long.
 _WHOLE_LISTS, _LONG_LIST = 3_000, 64
-# Members that say how much each column counts.
-_WEIGH_COLUMNS = ("relevance", "additive", "boosted")
 # Influences of all rows on some points that are held at a time.
 _CHUNK = 2**22
 
@@ -244,12 +242,12 @@ class PooledNeighborsClassifier(
         leader = _find_leader(names, weights)
         # Who has no weight is not asked; distances need a metric, though no member may have one.
         asked = {name for name, weight in zip(names, weights, strict=True) if weight > 0}
-        asked |= {leader, *(name for name in _WEIGH_COLUMNS if name in names)}
+        asked |= {leader, *(name for name in names if hasattr(VIEWS[name].view, "importances"))}
         reach = {name: part.reach for name, part in parts.items()}
         if leader not in parts:
             reach[leader] = leave_folds_out(leader, sample, settings[leader], folds)[1]
         views = {
-            name: VIEWS[name](name, sample, settings[name], reach[name])
+            name: VIEWS[name].fit(sample, settings[name], reach[name])
             for name in VIEWS
             if name in asked
         }
@@ -303,9 +301,9 @@ class PooledNeighborsClassifier(
         for name in ("feature_relevance_", "feature_importances_"):
             self.__dict__.pop(name, None)
         shares = {}
-        for name in _WEIGH_COLUMNS:
-            if name in self._members:
-                sizes, source = self._views[name].importances(self._members[name].k_weights)
+        for name, view in self._views.items():
+            if hasattr(view, "importances") and name in self._members:
+                sizes, source = view.importances(self._members[name].k_weights)
                 by_column = np.bincount(source, sizes, self.n_features_in_)
                 shares[name] = by_column / (by_column.sum() or 1.0)
         if "relevance" in shares:
@@ -526,18 +524,16 @@ class PooledNeighborsClassifier(
         Members of weight 0 are not asked, and no features are looked for that are ``known``.
         """
         variances = np.zeros((len(table.points), len(self.classes_)))
-        found, weights = [np.ones_like(variances)], [0.0]
-        for name, weight in self.pool_weights_.items():
-            if weight > 0:
-                features = (known or {}).get(name)
-                if features is None:
-                    features = self._views[name].features(table, self.n_jobs)
-                proba, spread = self._members[name].proba(features)
-                found.append(proba)
-                weights.append(weight)
-                if name == self._leader:
-                    variances = spread
-        return pool_proba(np.array(weights), np.array(found)), variances
+        weights = {name: weight for name, weight in self.pool_weights_.items() if weight > 0}
+        probabilities = np.empty((len(weights), *variances.shape))
+        for place, name in enumerate(weights):
+            features = (known or {}).get(name)
+            if features is None:
+                features = self._views[name].features(table, self.n_jobs)
+            probabilities[place], spread = self._members[name].proba(features)
+            if name == self._leader:
+                variances = spread
+        return pool_proba(np.array(list(weights.values())), probabilities), variances
 
     def _choose_k(self, n: int) -> np.ndarray:
         """Return ten geometric k from 2 to the largest."""

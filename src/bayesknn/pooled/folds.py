@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesknn.pooled.columns import Sample, Settings
-from bayesknn.pooled.features import Reach, leave_out
-from bayesknn.pooled.metrics import METRICS, choose_norm
+from bayesknn.pooled.features import Reach
 from bayesknn.pooled.views import VIEWS
 
 
@@ -39,20 +38,9 @@ def assign_folds(labels: np.ndarray, n_folds: int, rng: np.random.Generator) -> 
 def leave_folds_out(
     name: str, sample: Sample, settings: Settings, folds: np.ndarray
 ) -> tuple[np.ndarray, Reach | None]:
-    """Return features (n_settings, n, n_classes, 2) of the training points, by the other folds.
+    """Return features (n_settings, n, n_classes, n_features) of the training points.
 
-    How far the points' lists reach comes second, where there are any.
+    Each is seen by the other folds. How far the points' lists reach comes second, if there are any.
     """
     known = [sample.take(folds != fold) for fold in range(folds.max() + 1)]
-    if name in METRICS:
-        metrics = [METRICS[name]().fit(each, settings.seed) for each in known]
-        points = [metric.transform(sample.table) for metric in metrics]
-        norm = choose_norm(name, len(folds))
-        return leave_out(points, sample, norm, settings, folds)
-    rows = [sample.table.take(folds == fold) for fold in range(len(known))]
-    parts = [
-        VIEWS[name](name, each, settings).features(own)
-        for each, own in zip(known, rows, strict=True)
-    ]
-    order = np.argsort(np.argsort(folds, kind="stable"))
-    return np.concatenate(parts, axis=1)[:, order], None
+    return VIEWS[name].leave_out(known, sample, settings, folds)

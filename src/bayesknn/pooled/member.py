@@ -1,9 +1,9 @@
 """A member of the pool: the features of one view, linked to probabilities and averaged over k.
 
-The link is ``P(g) ~ exp(alpha_g + b_1 phi_1 + b_2 phi_2)``. With b = (1, 0) and alpha = 0 it is the
-smoothed vote, a Polya urn. alpha and b are found by Newton's method under normal priors; b must
-not be negative, because leaving a point out takes it from its own class alone, and a negative b
-would read that as signal.
+The link is ``P(g) ~ exp(alpha_g + b_1 phi_1 + b_2 phi_2)``, without phi_2 where a view has one
+feature. With b = (1, 0) and alpha = 0 it is the smoothed vote, a Polya urn. alpha and b are found
+by Newton's method under normal priors; b must not be negative, because leaving a point out takes it
+from its own class alone, and a negative b would read that as signal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Link:
     Attributes
     ----------
     alpha : ndarray of shape (n_classes,)
-    b : ndarray of shape (2,)
+    b : ndarray of shape (n_features,)
     """
 
     def __init__(self, alpha: np.ndarray, b: np.ndarray):
@@ -35,7 +35,7 @@ class Link:
         self.b = b
 
     def log_proba(self, features: np.ndarray) -> np.ndarray:
-        """Log probabilities (m, n_classes) of features (m, n_classes, 2)."""
+        """Log probabilities (m, n_classes) of features (m, n_classes, n_features)."""
         return log_softmax(self.alpha + features @ self.b, axis=1)
 
 
@@ -46,7 +46,7 @@ def fit_link(
 
     Parameters
     ----------
-    features : ndarray of shape (n, n_classes, 2)
+    features : ndarray of shape (n, n_classes, n_features)
     labels, weights : ndarray of shape (n,)
 
     Returns
@@ -56,12 +56,12 @@ def fit_link(
         Log probabilities of each point at the parameters moved by one Newton step that takes its
         own score out: approximate leave-one-out of alpha and b.
     """
-    n_classes = features.shape[1]
+    _, n_classes, n_features = features.shape
     found = fit_conditional_logit(
         features,
         labels,
         b_mean=0.0,
-        b_sd=_B_SD,
+        b_sd=_B_SD[:n_features],
         covariate=np.ones(len(labels)),
         alpha_sd=_ALPHA_SD,
         weight=weights,
@@ -93,7 +93,7 @@ class Member:
         self.k_weights = k_weights
 
     def proba(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Class probabilities (m, n_classes) of features (n_k, m, n_classes, 2).
+        """Class probabilities (m, n_classes) of features (n_k, m, n_classes, n_features).
 
         Their variances over k come second.
         """
@@ -109,7 +109,7 @@ def fit_member(
 
     Parameters
     ----------
-    features : ndarray of shape (n_k, n, n_classes, 2)
+    features : ndarray of shape (n_k, n, n_classes, n_features)
     labels, weights : ndarray of shape (n,)
     n_jobs : int, optional
         Threads. No result depends on it.

@@ -1,7 +1,7 @@
 """The distances of the pool: five ways to say which points are near.
 
 Each class has the same shape. ``fit`` learns from the training rows and their labels, ``transform``
-returns points whose distance, Euclidean but for ``choose_norm``, is the metric. To add one, write
+returns points whose distance, by ``norm``, is the metric. To add one, write
 such a class and enter it in ``METRICS``.
 """
 
@@ -50,7 +50,15 @@ class NormalScores:
         return scores
 
 
-class Robust:
+class Metric:
+    """What the metrics have in common: the norm of their points."""
+
+    def norm(self, n: int) -> str:
+        """Return the distance of the points, on n training rows."""
+        return "euclidean"
+
+
+class Robust(Metric):
     """City-block distance of normal scores: it sees no labels, and outliers move it little."""
 
     def fit(self, sample: Sample, seed: int) -> Robust:
@@ -62,8 +70,12 @@ class Robust:
         """Return normal scores."""
         return self.scores_.transform(table)
 
+    def norm(self, n: int) -> str:
+        """Return city-block distance, but of many rows."""
+        return "manhattan" if n <= _MANY_ROWS else "euclidean"
 
-class Within:
+
+class Within(Metric):
     """Euclidean after whitening by the covariance within classes."""
 
     _is_stretched = False
@@ -85,7 +97,7 @@ class Discriminant(Within):
     _is_stretched = True
 
 
-class Relevance:
+class Relevance(Metric):
     """Normal scores, each column weighted by what extremely randomised trees see in it.
 
     A column counts by how much its importance exceeds the mean importance of permuted copies,
@@ -146,7 +158,7 @@ class ColumnShares:
         return coordinates
 
 
-class Evidence:
+class Evidence(Metric):
     """For additive truth: each column becomes the class shares along it, then as Discriminant."""
 
     def fit(self, sample: Sample, seed: int) -> Evidence:
@@ -163,11 +175,6 @@ class Evidence:
         points = self.shares_.transform(table)
         points /= self.scale_
         return self.whitening_.transform(points)
-
-
-def choose_norm(name: str, n: int) -> str:
-    """Return the distance of a metric's points, on n training rows."""
-    return "manhattan" if name == "robust" and n <= _MANY_ROWS else "euclidean"
 
 
 def _trace_shares(

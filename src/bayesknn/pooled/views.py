@@ -1,15 +1,16 @@
 """What a member sees of a table: neighbours in one metric, or one of two models without neighbours.
 
-Every view has the same shape. It learns from training rows, and ``features`` gives for any table
-an array (n_settings, m, n_classes, 2), which :mod:`bayesknn.pooled.member` links to probabilities
-and averages over the settings: numbers of neighbours, penalties or rounds. The additive and the
-boosted view give log probabilities as the first feature and nothing as the second: where classes
-follow from the columns one by one, or from cuts along them, neighbours have little to say.
+Every view learns from training rows, and ``features`` gives for any table an array (n_settings, m,
+n_classes, n_features), which :mod:`bayesknn.pooled.member` links to probabilities and averages over
+the settings: numbers of neighbours, penalties or rounds. Neighbours have two features. The additive
+and the boosted view have one, log probabilities: where classes follow from the columns one by one,
+or from cuts along them, neighbours have little to say. ``VIEWS`` says how each is fitted, and how
+training rows are seen by the other folds.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax
@@ -18,8 +19,8 @@ from bayesknn._utils.checks import check_indices
 from bayesknn._utils.threads import one_blas_thread
 from bayesknn.pooled.boosting import add_trees, check_trees, grow_trees
 from bayesknn.pooled.columns import Sample, Settings, Table
-from bayesknn.pooled.features import Neighborhoods, Reach
-from bayesknn.pooled.metrics import METRICS, ColumnShares, choose_norm
+from bayesknn.pooled.features import Neighborhoods, Reach, leave_out
+from bayesknn.pooled.metrics import METRICS, ColumnShares
 from bayesknn.pooled.pool import FLOOR
 from bayesknn.pooled.whitening import span_rows
 
@@ -35,10 +36,10 @@ _ROUNDS, _ROUNDS_OF_MANY_CLASSES, _MANY_CLASSES = (15, 30, 60, 100), (15, 30, 50
 class NeighborView:
     """Soft counts of neighbours and distances to the classes, in one metric."""
 
-    def __init__(self, name: str, sample: Sample, settings: Settings, reach: Reach):
-        self.metric = METRICS[name]().fit(sample, settings.seed)
+    def __init__(self, metric: Any, sample: Sample, settings: Settings, reach: Reach):
+        self.metric = metric.fit(sample, settings.seed)
         points = self.metric.transform(sample.table)
-        norm = choose_norm(name, len(points))
+        norm = metric.norm(len(points))
         self.space = Neighborhoods(points, sample, norm, settings, reach)
 
     def features(self, table: Table, n_jobs: int | None = None) -> np.ndarray:
@@ -48,6 +49,10 @@ class NeighborView:
     def search(self, table: Table, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Features of new rows, and how far their lists reach at each k."""
         return self.space.new_features(self.metric.transform(table), n_jobs)
+
+
+class RelevanceView(NeighborView):
+    """Neighbours in the metric that weighs columns."""
 
     def importances(self, k_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the trees of the relevance metric see, and the columns it comes from."""
@@ -61,7 +66,7 @@ class AdditiveView:
     the others the log odds of normal classes are within reach.
     """
 
-    def __init__(self, name: str, sample: Sample, settings: Settings, reach: Any = None):
+    def __init__(self, sample: Sample, settings: Settings):
         from sklearn.linear_model import LogisticRegression
 
         table, weights = sample.table, sample.weights
@@ -71,15 +76,14 @@ class AdditiveView:
         self.scale = _find_scale(raw, weights)
         points = _standardise(raw, self.scale)
         # Slopes under a ridge lie in the space that the rows span.
-        is_wide = points.shape[1] > len(points)
-        basis = span_rows(points) if is_wide else None
-        points = points @ basis if is_wide else points
+        basis = span_rows(points) if points.shape[1] > len(points) else None
+        points = points if basis is None else points @ basis
         # Each starts from the one before.
         regression, found = LogisticRegression(max_iter=1000, warm_start=True), []
         with one_blas_thread():
             for c in _PENALTIES:
                 regression.set_params(C=c).fit(points, sample.labels, weights)
-                slopes = regression.coef_ @ basis.T if is_wide else regression.coef_
+                slopes = regression.coef_ if basis is None else regression.coef_ @ basis.T
                 found.append((slopes, regression.intercept_))
         self.slopes, self.starts = map(np.array, zip(*found, strict=True))
         numbers = table.value_source[~table.is_category]
@@ -104,7 +108,7 @@ class AdditiveView:
 class BoostedView:
     """Boosted trees after several numbers of rounds."""
 
-    def __init__(self, name: str, sample: Sample, settings: Settings, reach: Any = None):
+    def __init__(self, sample: Sample, settings: Settings):
         points, self.source = sample.table.in_order()
         is_many = sample.n_classes > _MANY_CLASSES
         self.rounds = np.array(_ROUNDS_OF_MANY_CLASSES if is_many else _ROUNDS)
@@ -147,15 +151,55 @@ def _standardise(points: np.ndarray, scale: tuple[np.ndarray, np.ndarray]) -> np
 
 
 def _as_features(log_odds: np.ndarray) -> np.ndarray:
-    """Log probabilities of log odds (n_settings, m, n_outputs) as the first feature of two."""
+    """Log probabilities of log odds (n_settings, m, n_outputs) as the only feature."""
     if log_odds.shape[2] == 1:
         log_odds = np.concatenate([np.zeros_like(log_odds), log_odds], axis=2)
-    logs = np.maximum(log_softmax(log_odds, axis=2), np.log(FLOOR))
-    return np.stack([logs, np.zeros_like(logs)], axis=3)
+    return np.maximum(log_softmax(log_odds, axis=2), np.log(FLOOR))[..., None]
+
+
+class Neighbors(NamedTuple):
+    """A member that looks at neighbours in a metric."""
+
+    metric: type[Any]
+    view: type[NeighborView] = NeighborView
+
+    def fit(self, sample: Sample, settings: Settings, reach: Reach) -> NeighborView:
+        """Return the view of all training rows."""
+        return self.view(self.metric(), sample, settings, reach)
+
+    def leave_out(
+        self, known: list[Sample], sample: Sample, settings: Settings, folds: np.ndarray
+    ) -> tuple[np.ndarray, Reach]:
+        """Return features of the training rows by the other folds, and how far lists reach."""
+        metrics = [self.metric().fit(each, settings.seed) for each in known]
+        points = [metric.transform(sample.table) for metric in metrics]
+        return leave_out(points, sample, metrics[0].norm(len(folds)), settings, folds)
+
+
+class Companion(NamedTuple):
+    """A member that looks at no neighbours."""
+
+    view: type[Any]
+
+    def fit(self, sample: Sample, settings: Settings, reach: None) -> Any:
+        """Return the view of all training rows."""
+        return self.view(sample, settings)
+
+    def leave_out(
+        self, known: list[Sample], sample: Sample, settings: Settings, folds: np.ndarray
+    ) -> tuple[np.ndarray, None]:
+        """Return features of the training rows by the other folds."""
+        parts = [
+            self.view(each, settings).features(sample.table.take(folds == fold))
+            for fold, each in enumerate(known)
+        ]
+        order = np.argsort(np.argsort(folds, kind="stable"))
+        return np.concatenate(parts, axis=1)[:, order], None
 
 
 VIEWS: dict[str, Any] = {
-    **dict.fromkeys(METRICS, NeighborView),
-    "additive": AdditiveView,
-    "boosted": BoostedView,
+    **{name: Neighbors(metric) for name, metric in METRICS.items()},
+    "relevance": Neighbors(METRICS["relevance"], RelevanceView),
+    "additive": Companion(AdditiveView),
+    "boosted": Companion(BoostedView),
 }

@@ -21,13 +21,11 @@ shifts.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.exceptions import ConvergenceWarning
 
 from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.log_z.resampling import N_REPLICATES
@@ -53,11 +51,14 @@ class Combined(NamedTuple):
     of_targets : ndarray of shape (n_replicates, n_targets)
     n_effective : ndarray of shape (n_targets,)
         Independent draws at each target that its estimate is worth.
+    is_settled : bool
+        Newton's method converged.
     """
 
     of_pairs: np.ndarray
     of_targets: np.ndarray
     n_effective: np.ndarray
+    is_settled: bool
 
 
 def combine(
@@ -105,7 +106,7 @@ def combine(
         log_m = logsumexp(known[:, : len(f)] - f, axis=1, b=worth[: len(f)])
         log_terms = known[:, len(f) :] - log_m[:, None]
         f = np.append(f, logsumexp(log_terms, axis=0, b=weights[: len(known), None]))
-    f = solve(np.concatenate(own), weights, worth, f)
+    f, is_settled = solve(np.concatenate(own), weights, worth, f)
     log_mixture = [logsumexp(u - f, axis=1, b=worth) for u in own]
     # Terms of the targets' sums are taken beside the largest, so that none overflows.
     tops = [
@@ -138,7 +139,7 @@ def combine(
         hessian = np.diag(worth) - worth[:, None] * second[:n] * worth
         follows[:, 1:] = np.linalg.lstsq(hessian[1:, 1:], (change[:, 1:n] * worth[1:]).T)[0].T
     found = f + change + follows * worth @ second.T
-    return Combined(f[:n] + follows, found[:, n:], (totals**2 / squares)[n:])
+    return Combined(f[:n] + follows, found[:, n:], (totals**2 / squares)[n:], is_settled)
 
 
 def read_rates(settings: Sequence[Setting], ks: np.ndarray) -> np.ndarray:
@@ -151,8 +152,10 @@ def read_rates(settings: Sequence[Setting], ks: np.ndarray) -> np.ndarray:
 
 def solve(
     log_weights: np.ndarray, weights: np.ndarray, worth: np.ndarray, start: np.ndarray
-) -> np.ndarray:
-    """Find log Z at the settings that were sampled; that of the first is left at its start.
+) -> tuple[np.ndarray, bool]:
+    """Find log Z at the settings that were sampled, and say whether it settled.
+
+    That of the first is left at its start.
 
     Newton's method on ``sum over d of w_d log m(d) + sum over j of a_j f_j``, which is convex. Far
     away, and where a step of it leads up, the formula is put into itself once, which leads down.
@@ -181,14 +184,8 @@ def solve(
         step[1:] = np.linalg.lstsq(hessian[1:, 1:], (counts - worth)[1:])[0]
         f = f + step
         if np.abs(step).max() < _CLOSE:
-            return f
-    warnings.warn(
-        f"log Z at {len(f)} settings did not settle in {_MAX_STEPS} steps of Newton's method: "
-        "P(k) and its error may be wrong",
-        ConvergenceWarning,
-        stacklevel=2,
-    )
-    return f
+            return f, True
+    return f, False
 
 
 def guess(log_weights: list[np.ndarray], worth: np.ndarray) -> np.ndarray:
@@ -204,6 +201,6 @@ def guess(log_weights: list[np.ndarray], worth: np.ndarray) -> np.ndarray:
         step = (np.diff(before.mean(axis=0)) + np.diff(after.mean(axis=0))) / 2
         sizes = [len(before), len(after)]
         weights = np.repeat(worth[both] / sizes, sizes)
-        found = solve(np.vstack([before, after]), weights, worth[both], np.append(0.0, step))
-        f.append(f[-1] + found[1])
+        both_f, _ = solve(np.vstack([before, after]), weights, worth[both], np.append(0.0, step))
+        f.append(f[-1] + both_f[1])
     return np.array(f)

@@ -448,7 +448,12 @@ def _describe_limits(
     if is_cut:
         words.append(
             "the search for the k that matter ended before it was sure, with its share of the "
-            f"{max_sweeps:.0f} sweeps that are made by default: a tolerance has no such end"
+            f"{max_sweeps:.0f} sweeps that are made by default, so that P(k) and the evidence may "
+            "be off by more than their errors: a tolerance has no such end"
+        )
+    if not ridge.is_settled:
+        words.append(
+            "log Z from all draws together did not settle: P(k) and its error may be wrong"
         )
     if ridge.reached < np.inf:
         words.append(

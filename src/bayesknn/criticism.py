@@ -338,19 +338,18 @@ def _weigh_frequencies(labels: np.ndarray, likelihood: str) -> tuple[float, floa
 
 
 def _change(prior: Prior) -> dict[str, Prior]:
-    def changed(k_max: int, beta_max: float, power: int = 0) -> Prior:
+    def changed(k_part: float, beta_part: float, power: int = 0) -> Prior:
         def density(beta: Any, k: Any) -> Any:
             # Beyond its range the prior goes on as it ends.
             return np.exp(prior.log_density(np.minimum(beta, prior.beta_max), k)) / k**power
 
-        return FunctionPrior(density, k_max, beta_max)
+        return FunctionPrior(density, max(1, int(k_part * prior.k_max)), beta_part * prior.beta_max)
 
-    k_max, beta_max = prior.k_max, prior.beta_max
     return {
-        "K halved": changed(max(1, k_max // 2), beta_max),
-        "prior 1/k": changed(k_max, beta_max, power=1),
-        "beta_max halved": changed(k_max, beta_max / 2),
-        "beta_max + 50 %": changed(k_max, 1.5 * beta_max),
+        "K halved": changed(0.5, 1.0),
+        "prior 1/k": changed(1.0, 1.0, power=1),
+        "beta_max halved": changed(1.0, 0.5),
+        "beta_max + 50 %": changed(1.0, 1.5),
     }
 
 

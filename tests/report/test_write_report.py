@@ -1,5 +1,6 @@
 """The report from Python: both classifiers, arrays, frames, pipelines, and what it refuses."""
 
+import pickle
 import re
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+from bayesknn.model import UniformPrior
 from bayesknn.report import write_report
 from bayesknn.report.analysis import analyse_fitted
 from tests.browser import check_page
@@ -38,6 +40,28 @@ def test_arrays_and_test_rows(tmp_path, monkeypatch):
     for words in ("20 test rows", "ROC curve", "Comparison with other", "x1", "Posterior of k"):
         assert words in text
     check_page(path, 1400)
+
+
+def test_checks_of_the_model_and_its_prior(tmp_path):
+    table = two_columns(60)
+    X, y = table[["x", "z"]], table["y"]
+    clf = clone(PSEUDO).set_params(likelihood="coherent").fit(X, y)
+    text = write_report(clf, X, y, out=tmp_path / "r.html", compare=False).read_text("utf-8")
+    section = re.search(r'<section id="criticism">.*?</section>', text, re.DOTALL)[0]
+    for words in (
+        "Would another prior have changed the answer?",
+        "class frequencies alone",
+        "intervals contained the probability",
+        "points of the largest class",
+    ):
+        assert words in section
+    other = clf.reweight(UniformPrior(5, 4.0))
+    assert f"{other.log_evidence_:.2f}" in section
+    check_page(tmp_path / "r.html", 1400)
+    # Chains, and a classifier that was saved, have no grid.
+    saved = pickle.loads(pickle.dumps(clf))
+    text = write_report(saved, X, y, out=tmp_path / "r.html", compare=False).read_text("utf-8")
+    assert "criticism" not in text and "Posterior of k" in text
 
 
 def test_a_pool_of_a_frame_with_categories(tmp_path):

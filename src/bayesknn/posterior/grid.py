@@ -228,12 +228,6 @@ class GridPosterior:
         """
         if new.k_max > self.k_max:
             raise ValueError(f"the grid ends at k = {self.k_max}: fit with k up to {new.k_max}")
-        if new.beta_max > prior.beta_max <= self.cells.max():
-            # log f is concave in beta at every k: beyond the end of its cells a k has nothing.
-            raise ValueError(
-                f"the grid does not reach: the posterior goes up to beta_max = {prior.beta_max:g}, "
-                f"where the grid ends; fit with beta_max={new.beta_max:g}"
-            )
         kept, end = self.k_values <= new.k_max, min(prior.beta_max, new.beta_max)
         ks, betas, cells = self.k_values[kept], self.betas[kept], self.cells[kept]
         betas = np.minimum(betas, end)
@@ -244,10 +238,13 @@ class GridPosterior:
         total, totals = weights.sum(), replicates.sum(axis=(1, 2))
         left_out = np.setdiff1d(np.arange(1, new.k_max + 1), ks)
         unknown = _prior_ratio(prior, new, min(self.beta_mean, end), left_out).sum()
-        if not np.exp(-BEHIND) * self.weights.sum(axis=1).max() * unknown < _UNKNOWN * total:
+        unknown *= np.exp(-BEHIND) * self.weights.sum(axis=1).max()
+        unknown += self._bound_beyond(prior.beta_max, new.beta_max - prior.beta_max)
+        if not unknown < _UNKNOWN * total:
             raise ValueError(
-                "the grid does not reach: under this prior much of the posterior may lie at k that "
-                "had next to nothing of it; fit with this prior"
+                "the grid does not reach: under this prior much of the posterior may lie at k or "
+                f"beta of which the fit (k_max={prior.k_max}, beta_max={prior.beta_max:g}) has "
+                "nothing; fit with this prior"
             )
         spread = np.log(totals).std() if len(totals) else 0.0
         log_evidence = self.log_evidence + float(np.log(total))
@@ -256,6 +253,16 @@ class GridPosterior:
             ks, betas, weights / total, replicates / totals[:, None, None], new.k_max,
             log_evidence, error, self.info, np.minimum(cells, end),
         )  # fmt: skip
+
+    def _bound_beyond(self, beta_max: float, more: float) -> float:
+        """Bound what lies beyond beta_max, as log f is concave in beta and its slope only falls."""
+        before, last = (self.weights[:, -2:] / np.diff(self.cells[:, -3:], axis=1)).T
+        at_end = (self.cells[:, -1] >= beta_max) & (last > 0)
+        if more <= 0 or not at_end.any():
+            return 0.0
+        with np.errstate(divide="ignore", over="ignore"):
+            growth = np.maximum(last / before, 1.0) ** (more / np.diff(self.betas[:, -2:])[:, 0])
+        return float(np.sum((more * last * growth)[at_end]))
 
     def to_tree(
         self,

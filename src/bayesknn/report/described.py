@@ -7,6 +7,7 @@ here, and a section of the page if it has something of its own to show.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,10 @@ _LIKELIHOODS = {
     "holmes-adams": "The likelihood is Holmes and Adams' product, which is not the "
     "joint distribution of the labels under any model.",
 }
+
+
+# Labels drawn from the model, and refits to drawn labels: less time than the fit takes.
+_N_DRAWS, _N_REFITS = 100, 5
 
 
 class Described:
@@ -67,6 +72,10 @@ class Described:
     def name_compared(self) -> str:
         """What it is called among other classifiers; it need not be fitted."""
         return self.name
+
+    def criticise(self, X: Any, y: np.ndarray) -> dict[str, Any] | None:
+        """Give nothing: there is no model of the labels to check."""
+        return None
 
 
 class DescribedPosterior(Described):
@@ -137,6 +146,27 @@ class DescribedPosterior(Described):
         draws = np.asarray(clf.posterior_["posterior"]["beta"].values)
         interval = np.quantile(draws, [0.025, 0.975])
         return {"posterior": {"figures": draw_posterior(clf), "beta_interval": interval}}
+
+    def criticise(self, X: Any, y: np.ndarray) -> dict[str, Any] | None:
+        """Check the model and its prior, where the posterior is known on a grid."""
+        from bayesknn import criticism
+
+        clf = self.classifier
+        if clf.grid_ is None:
+            return None
+        checks: dict[str, Any] = {}
+        if clf.diagnostics_["likelihood"] == "coherent":
+            checks = criticism.predictive_statistics(clf, _N_DRAWS, random_state=0)
+        coverage = None
+        with suppress(ValueError):  # class_prior, or a class that is hardly ever drawn
+            options = {"n_repeats": _N_REFITS, "random_state": 0, "verbose": 0}
+            coverage = criticism.check_intervals(clf, X, y, **options)
+        return {
+            "checks": checks,
+            "evidence": criticism.compare_evidence({self.name: clf}).to_dict("index"),
+            "priors": criticism.sensitivity(clf).to_dict("index"),
+            "coverage": coverage,
+        }
 
     def tell_use(self, n_categories: int, standardised: bool) -> str:
         """Say how a column is compared: by Gower's distance, an indicator or its number."""

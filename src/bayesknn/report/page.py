@@ -153,6 +153,7 @@ def render_report(
             "uncertain": sections.make_cases(analysis, classes),
             "importance": sections.make_importance(analysis, classes),
             "posterior": None,
+            "criticism": sections.make_criticism(analysis),
             "data": sections.describe_columns(analysis),
             "diagnostics": analysis.model.about.explain(),
             "repeat": {"command": command, "predict": predict_command, "files": files},

@@ -9,6 +9,7 @@ import numpy as np
 from bayesknn.plots.style import COLOURS
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
+from bayesknn.report.columns import as_measured
 from bayesknn.report.explanation import find_effects, find_influential, rank_columns
 from bayesknn.report.per_class import tell_majority
 from bayesknn.report.plane import View
@@ -147,6 +148,13 @@ def make_importance(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[s
         ],
         "effect_classes": [classes[g] for g in shown],
     }
+
+
+def make_criticism(analysis: Analysis) -> dict[str, Any] | None:
+    """Check the model and its prior."""
+    X = analysis.model.transform(as_measured(analysis.frame, analysis.plan.kinds))
+    y = analysis.classifier.classes_[analysis.training.actual]
+    return analysis.model.about.criticise(X, y)
 
 
 def make_comparison(analysis: Analysis) -> dict[str, Any] | None:

@@ -85,14 +85,14 @@ def draw_states(clf, n_draws, seed):
 def test_predictive_draws_have_the_exact_distribution(toy):
     clf, _, y = toy
     exact = enumerate_fit(clf, y)[3]
-    check(lambda n, seed: p_value_of_counts(draw_states(clf, n, seed), exact), 3000)
+    check(lambda n, seed: p_value_of_counts(draw_states(clf, n, seed), exact), 2000)
 
     def p_value_at_the_mean(n, seed):
         at = np.full(n, clf.beta_mean_), np.full(n, np.argmax(clf.k_probabilities_) + 1)
         labels, _ = draw_each(BoltzmannModel(clf.graph_, 2), *at, seed)
         return p_value_of_counts(count_states(labels, 2), exact)
 
-    assert rejects(p_value_at_the_mean, 3000)
+    assert rejects(p_value_at_the_mean, 2000)
 
 
 def test_draws_by_swendsen_wang_where_there_are_no_perfect_ones():
@@ -101,7 +101,7 @@ def test_draws_by_swendsen_wang_where_there_are_no_perfect_ones():
     settings = {"class_prior": prior, "class_prior_as": "weights", "max_neighbors": 3}
     clf = fit(X, y, **settings)
     exact = enumerate_fit(clf, y, k_max=3)[3]
-    check(lambda n, seed: p_value_of_counts(draw_states(clf, n, seed), exact), 4000)
+    check(lambda n, seed: p_value_of_counts(draw_states(clf, n, seed), exact), 2000)
     about = clf.posterior_["posterior_predictive"].attrs
     assert about["label_sampler"] == "swendsen-wang"
     assert about["disagreement"] < 6

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import gammaln
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +23,8 @@ from bayesknn._utils.fingerprint import fingerprint
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn.classifier import BayesianKNeighborsClassifier
-from bayesknn.model import FunctionPrior, Prior, agreement
+from bayesknn.model import FunctionPrior, Prior, agreement, log_evidence_of_frequencies
+from bayesknn.model.frequencies import frequencies_of_others
 
 if TYPE_CHECKING:
     import pandas
@@ -329,12 +329,12 @@ def _find_difference(
 
 
 def _weigh_frequencies(labels: np.ndarray, likelihood: str) -> tuple[float, float, float]:
-    """Return log evidence, error and leave-one-out score of independent labels, flat prior."""
+    """Return log evidence, error and leave-one-out score of labels that ignore neighbours."""
     sizes = np.bincount(labels)
-    n, n_classes = len(labels), len(sizes)
-    score = float(np.sum(sizes * np.log(sizes / (n - 1 + n_classes))) / n)
-    together = gammaln(n_classes) + gammaln(sizes + 1).sum() - gammaln(n + n_classes)
-    return (float(together) if likelihood == "coherent" else n * score), 0.0, score
+    left_out = np.log(frequencies_of_others(sizes))[labels]
+    if likelihood == "coherent":
+        return log_evidence_of_frequencies(sizes), 0.0, float(left_out.mean())
+    return float(left_out.sum()), 0.0, float(left_out.mean())
 
 
 def _change(prior: Prior) -> dict[str, Prior]:

@@ -195,6 +195,7 @@ def test_draws_have_the_distribution(draw, a):
     check(p_value_of(draw, a), 400)
 
 
+@pytest.mark.mutant
 def test_draws_at_another_beta_are_rejected():
     assert rejects(p_value_of(perfect, TWO, beta=1.6), 400)
 
@@ -273,6 +274,7 @@ def test_chains_agree_with_the_grid(move):
     check(p_value_of_chains(move), 100)
 
 
+@pytest.mark.mutant
 def test_a_chain_without_its_hastings_term_is_rejected():
     assert rejects(p_value_of_chains("no Hastings term"), 100)
 

@@ -27,6 +27,7 @@ def test_a_full_disk_leaves_the_earlier_result(fits):
     assert fits.faults == []
 
 
+@pytest.mark.mutant
 def test_a_result_that_is_written_in_place_would_be_noticed(fits, monkeypatch):
     """The mutant: whoever writes takes the place at once, and leaves what it has when it ends."""
     from contextlib import contextmanager

@@ -1,7 +1,4 @@
-"""Every tutorial runs as it stands, and warns of nothing.
-
-Here two of them do; the others in test-full, and in ``make docs``, which shows what they print.
-"""
+"""Every tutorial runs as it stands, and warns of nothing: in test-full and in ``make docs``."""
 
 import os
 import subprocess
@@ -12,19 +9,14 @@ import pytest
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
 SCRIPTS = sorted(GALLERY.glob("*.py"))
-EVERY_DAY = ("4_class_priors", "8_explaining_a_prediction")
-RUN = [
-    pytest.param(path, id=path.stem, marks=[] if path.stem in EVERY_DAY else pytest.mark.slow)
-    for path in SCRIPTS
-]
 
 
 def test_there_are_tutorials():
     assert len(SCRIPTS) >= 6
-    assert set(EVERY_DAY) <= {path.stem for path in SCRIPTS}
 
 
-@pytest.mark.parametrize("script", RUN)
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_tutorial_runs(script, tmp_path):
     # In an interpreter of its own, as the reader would run it, away from the repository.
     done = subprocess.run(

@@ -33,6 +33,7 @@ def test_simulated_curves_are_the_exact_ones():
     check(p_value_of_simulation(5), 40)
 
 
+@pytest.mark.mutant
 def test_a_curve_of_another_k_is_rejected():
     assert rejects(p_value_of_simulation(6), 40)
 

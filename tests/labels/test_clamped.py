@@ -75,6 +75,7 @@ def test_the_law_is_invariant(k, beta, class_weight, field, direction):
     np.testing.assert_allclose(after, law, rtol=0, atol=1e-12)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize("mutant", twin.MUTANTS + twin.LAW_MUTANTS)
 def test_mutants_move_the_law(mutant):
     options = dict(class_weight=WEIGHTS, field=FIELD)
@@ -113,6 +114,7 @@ def test_law_of_the_draws(k, beta, class_weight, field, direction):
     check(p_value_of_law(compiled, beta, k, class_weight, field, direction), 30_000)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize("mutant", twin.MUTANTS + twin.LAW_MUTANTS)
 def test_broken_sweeps_are_caught(mutant):
     def broken(edges, beta, k, field, key, labels):

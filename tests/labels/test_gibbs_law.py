@@ -168,6 +168,7 @@ def test_plain_chain_passes(n_classes, weighted):
     check(p_value_of_chain(n_classes, weighted=weighted), N_DRAWS)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutants_are_rejected(mutant, n_classes):

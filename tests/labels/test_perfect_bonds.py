@@ -293,6 +293,7 @@ def test_a_sweep_without_a_mistake_has_the_law():
     check(p_value_of_sweep(None), n_draws=600)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(
     "mutant",
     [
@@ -334,6 +335,7 @@ def p_value_of_past(fresh):
     return p_value
 
 
+@pytest.mark.mutant
 def test_fresh_numbers_are_rejected():
     check(p_value_of_past(fresh=False), n_draws=20_000)
     assert rejects(p_value_of_past(fresh=True), n_draws=20_000)

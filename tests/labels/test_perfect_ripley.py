@@ -97,6 +97,7 @@ def test_mean_agrees_with_swendsen_wang(ripley, beta, k, n_classes):
     check_mean(ripley, beta, k, n_classes, None, n_draws=1000)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(
     ("beta", "wrong"), [(1.45, 1.5), (2.0, 1.9)], ids=["beta too large", "beta too small"]
 )

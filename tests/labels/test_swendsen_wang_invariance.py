@@ -95,6 +95,7 @@ def test_the_law_is_invariant(k, beta, class_weight):
     np.testing.assert_allclose(after, law, rtol=0, atol=1e-12)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(
     ("mutant", "k", "class_weight"),
     [

@@ -74,11 +74,13 @@ def test_law_of_the_labels_with_class_weights(beta, k, class_weight):
     check(p_value_of_law(kernel, beta, k, 3, class_weight), 50_000)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize("mutant", twin.MUTANTS)
 def test_broken_sweeps_are_caught(mutant):
     assert rejects(p_value_of_law(broken(mutant), 1.5, 3, 2), 1_500)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize("mutant", twin.WEIGHT_MUTANTS)
 def test_broken_weights_are_caught(mutant):
     assert rejects(p_value_of_law(broken(mutant), 1.0, 3, 3, [0.5, 1.0, 1.5]), 4_000)

@@ -80,6 +80,7 @@ def test_errors_that_are_too_small_are_rejected(shrink):
     assert rejects(score, N_TABLES)
 
 
+@pytest.mark.mutant
 @pytest.mark.filterwarnings("ignore::bayesknn.MixingWarning")
 def test_beta_not_divided_by_k_is_rejected(monkeypatch):
     # Chains at k times the beta for which log Z is computed.
@@ -87,6 +88,7 @@ def test_beta_not_divided_by_k_is_rejected(monkeypatch):
     assert rejects(judge(partial(score_table, make_case(*TWO_CLASSES))), 2)
 
 
+@pytest.mark.mutant
 def test_forgotten_class_weights_are_rejected():
     forgotten = make_case(*WEIGHTED)._replace(class_weight=None)
     assert rejects(judge(partial(score_table, forgotten)), 2)

@@ -145,6 +145,7 @@ def test_a_draw_without_a_mistake_has_the_law():
     check(p_value_of_draw(None), n_draws=400)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(
     "mutant", ["beta not divided by k", "no reverse neighbours", "weights of the other class"]
 )
@@ -182,6 +183,7 @@ def p_value_of_past(fresh):
     return p_value
 
 
+@pytest.mark.mutant
 def test_fresh_numbers_are_rejected():
     check(p_value_of_past(fresh=False), n_draws=20_000)
     assert rejects(p_value_of_past(fresh=True), n_draws=20_000)

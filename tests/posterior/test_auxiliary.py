@@ -93,6 +93,7 @@ def proposes_at_the_old_k(model, plug_in, beta, k, to, z, drawn):
     return log_auxiliary(model, plug_in, beta, k, to, z, drawn) - wrong
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(
     ("mutant", "plug_in", "n_refresh"),
     [

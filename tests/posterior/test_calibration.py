@@ -110,6 +110,7 @@ def test_the_grid_along_the_ridge_is_calibrated():
     check(calibration(grid_draws(CoherentLikelihood)), 1000)
 
 
+@pytest.mark.mutant
 def test_the_pseudo_likelihood_is_not_calibrated():
     assert rejects(calibration(grid_draws(PseudoLikelihood), LARGER), 1400)
 

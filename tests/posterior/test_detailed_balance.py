@@ -114,6 +114,7 @@ def forgets_the_plug_in(observed, plug_in, beta, k, to_beta, to_k, kept, drawn):
     )
 
 
+@pytest.mark.mutant
 def test_a_mutant_of_the_auxiliary_scheme_changes_the_posterior():
     agreement = count_agreement([1.0, 1.0, 1.0])
     posterior = softmax(log_posterior(agreement))

@@ -60,6 +60,7 @@ def divides_by_the_old_k(model, beta, k, to, z):
     return log_exchange(model, beta, k, to, z) - wrong
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize(
     "mutant",
     [

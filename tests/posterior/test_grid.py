@@ -70,6 +70,7 @@ def test_the_ridge_agrees_with_exact_log_z(arguments):
     check(p_value_of_ridge(*arguments), 12)
 
 
+@pytest.mark.mutant
 def test_a_shifted_answer_is_rejected():
     assert rejects(p_value_of_ridge(2, shift=0.2), 12)
 

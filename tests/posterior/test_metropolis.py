@@ -111,6 +111,7 @@ def one_way_ridge(walk, tuning, theta, k, key, iteration):
     return to._replace(theta=shifted, beta=beta, log_correction=correction)
 
 
+@pytest.mark.mutant
 @pytest.mark.parametrize("mutant", [without_hastings, without_jacobian, one_way_ridge])
 def test_mutants_are_rejected(mutant, monkeypatch):
     monkeypatch.setattr(metropolis_hastings, "_propose", mutant)

@@ -200,7 +200,7 @@ def fit_pool(logs, y):
     def loss(w):
         logp = log_softmax(np.tensordot(w, logs, 1), axis=1)
         gradient = logs[:, rows, y].sum(1) - np.einsum("ig,mig->m", np.exp(logp), logs)
-        lean = (w - 1 / M) / 0.3**2
+        lean = (w - 1 / M) / 0.2**2
         return -logp[rows, y].sum() + 0.5 * lean @ (w - 1 / M), lean - gradient
 
     return minimize(loss, np.full(M, 1 / M), jac=True, bounds=[(0, None)] * M).x

@@ -83,7 +83,8 @@ class PooledNeighborsClassifier(
         Columns that hold categories though they are numbers: names, positions or a mask. Text,
         truth values and category dtypes are categories anyway.
     n_folds : int, default=5
-        Members are judged in this many stratified folds.
+        Members are judged in this many stratified folds. More take longer and are less pessimistic
+        about members that see more rows in the end.
     max_neighbors : int, optional
         Largest k. By default n / 2 on small tables, falling to 64 on large ones.
     search : str, default="auto"
@@ -236,8 +237,7 @@ class PooledNeighborsClassifier(
                     parts[name] = _fit_part(name, sample, settings[name], folds)
                 advance(1)
         member_proba = np.array([part.loo for part in parts.values()])
-        prior = _find_prior(names)
-        weights = fit_weights(member_proba, labels, sample.weights, prior)
+        weights = fit_weights(member_proba, labels, sample.weights)
         members = {name: part.member for name, part in parts.items()}
         leader = _find_leader(names, weights)
         # Who has no weight is not asked; distances need a metric, though no member may have one.
@@ -255,7 +255,7 @@ class PooledNeighborsClassifier(
         sureness = PoolSureness(
             views[leader].space, members.get(leader), apart, folds, sample.table.values, self.n_jobs
         )
-        left_out = _cross_pool(member_proba, sample, folds, prior)
+        left_out = _cross_pool(member_proba, sample, folds)
         spread = parts[leader].spread if leader in parts else np.zeros_like(left_out)
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
@@ -600,16 +600,6 @@ def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
     return weights / weights.mean()
 
 
-def _find_prior(names: list[str]) -> np.ndarray:
-    """Return what the members weigh before they are judged: neighbours alike, the others nothing.
-
-    So that neighbours have the word unless others earn it; alone, the others weigh alike too.
-    """
-    is_neighbor = np.array([name in METRICS for name in names])
-    counted = is_neighbor if is_neighbor.any() else np.ones(len(names))
-    return counted / counted.sum()
-
-
 def _find_leader(names: list[str], weights: np.ndarray) -> str:
     """Return the metric that weighs most, or one that needs no labels if no member has any."""
     metrics = [
@@ -626,15 +616,11 @@ def _find_neighbor_share(names: list[str], weights: np.ndarray, probabilities: n
     return float(sizes[is_neighbor].sum() / sizes.sum()) if sizes.sum() > 0 else 0.0
 
 
-def _cross_pool(
-    probabilities: np.ndarray, sample: Sample, folds: np.ndarray, prior: np.ndarray
-) -> np.ndarray:
+def _cross_pool(probabilities: np.ndarray, sample: Sample, folds: np.ndarray) -> np.ndarray:
     """Pool each fold by weights that the other folds chose."""
     found = np.empty(probabilities.shape[1:])
     for fold in np.unique(folds):
         own = folds == fold
-        weights = fit_weights(
-            probabilities[:, ~own], sample.labels[~own], sample.weights[~own], prior
-        )
+        weights = fit_weights(probabilities[:, ~own], sample.labels[~own], sample.weights[~own])
         found[own] = pool_proba(weights, probabilities[:, own])
     return found

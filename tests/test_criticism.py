@@ -17,6 +17,8 @@ from bayesknn import (
     sensitivity,
 )
 from bayesknn.criticism import NULL, Statistic, predictive_statistics
+from bayesknn.exceptions import MixingWarning
+from bayesknn.graph import NeighborGraph
 from bayesknn.labels.sampling import draw_each
 from bayesknn.likelihood import ExactLikelihood
 from bayesknn.model import ArrayPrior, BoltzmannModel, FunctionPrior, UniformPrior
@@ -105,6 +107,18 @@ def test_draws_by_swendsen_wang_where_there_are_no_perfect_ones():
     about = clf.posterior_["posterior_predictive"].attrs
     assert about["label_sampler"] == "swendsen-wang"
     assert about["disagreement"] < 6
+
+
+@pytest.mark.slow
+def test_where_perfect_chains_do_not_meet_all_draws_are_by_swendsen_wang_and_it_says_so():
+    # Thirty classes on a complete graph have a first-order transition, where both phases last.
+    points = np.random.default_rng(0).normal(size=(80, 2))
+    model = BoltzmannModel(NeighborGraph.from_points(points, 79), 30)
+    with pytest.warns(MixingWarning, match="trust them little"):
+        labels, info = draw_each(model, np.full(60, 3.75), np.full(60, 79), 0)
+    assert info["label_sampler"] == "swendsen-wang"
+    assert labels.shape == (60, 80)
+    assert info["disagreement"] > 6
 
 
 def test_draws_are_laid_out_as_arviz_expects(toy):

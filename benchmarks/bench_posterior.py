@@ -11,11 +11,11 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels.label_sampler import make_label_sampler
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import UniformPrior
-from bayesknn.posterior.auxiliary_variables import AuxiliarySampler
-from bayesknn.posterior.chains import run_chains
-from bayesknn.posterior.diagnostics import effective_sample_size
-from bayesknn.posterior.exchange_algorithm import ExchangeSampler
-from bayesknn.posterior.proposals import PAPER_R, PAPER_TAU, plan_walk
+from bayesknn.posterior.mcmc.auxiliary import AuxiliarySampler
+from bayesknn.posterior.mcmc.diagnostics import effective_sample_size
+from bayesknn.posterior.mcmc.exchange import ExchangeSampler
+from bayesknn.posterior.mcmc.proposals import PAPER_R, PAPER_TAU, plan_walk
+from bayesknn.posterior.mcmc.runner import run_chains
 from benchmarks.harness import Report, interleave
 
 BETA_MAX, K_MAX = 4.0, 125

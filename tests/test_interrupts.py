@@ -7,7 +7,8 @@ import pytest
 from bayesknn._utils.interrupts import hold_interrupts
 from bayesknn.exceptions import MixingWarning
 from bayesknn.log_z import chains as log_z_chains
-from bayesknn.posterior import exchange, grid_posterior, label_chains
+from bayesknn.posterior import exchange, grid_posterior
+from bayesknn.posterior.mcmc import label_chains
 from tests.posterior.label_chain_cases import make_likelihood
 
 

@@ -10,10 +10,10 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels.label_sampler import make_label_sampler
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import UniformPrior
-from bayesknn.posterior.auxiliary_variables import AuxiliarySampler
-from bayesknn.posterior.chains import run_chains
-from bayesknn.posterior.exchange_algorithm import ExchangeSampler
-from bayesknn.posterior.proposals import plan_walk
+from bayesknn.posterior.mcmc.auxiliary import AuxiliarySampler
+from bayesknn.posterior.mcmc.exchange import ExchangeSampler
+from bayesknn.posterior.mcmc.proposals import plan_walk
+from bayesknn.posterior.mcmc.runner import run_chains
 from tests.posterior.toy import exact_moments, standard_scores
 from tests.statistical import p_value_of_z
 

@@ -10,8 +10,8 @@ from bayesknn import reference
 from bayesknn._utils.random import random_bits
 from bayesknn.labels.label_sampler import draw_labels
 from bayesknn.labels.swendsen_wang import sweep_clusters
-from bayesknn.posterior.label_chains import DRAW_SLOT, REFRESH_SLOT
-from bayesknn.posterior.proposals import (
+from bayesknn.posterior.mcmc.label_chains import DRAW_SLOT, REFRESH_SLOT
+from bayesknn.posterior.mcmc.proposals import (
     _acceptance,
     _adapt,
     _beta_of,

@@ -11,8 +11,8 @@ from bayesknn.exceptions import MixingWarning
 from bayesknn.likelihood import PseudoLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior import auxiliary
-from bayesknn.posterior.auxiliary_variables import first_plug_in, plan_updates
-from bayesknn.posterior.chains import run_chains
+from bayesknn.posterior.mcmc.auxiliary import first_plug_in, plan_updates
+from bayesknn.posterior.mcmc.runner import run_chains
 from tests.posterior.label_chain_cases import (
     AUXILIARY_CASES,
     K_MAX,

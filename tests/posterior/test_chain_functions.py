@@ -13,7 +13,7 @@ from bayesknn.exceptions import SamplingInterrupted
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior import auxiliary, exchange, metropolis
-from bayesknn.posterior.label_chains import LabelChain
+from bayesknn.posterior.mcmc.label_chains import LabelChain
 from tests.posterior.label_chain_cases import BETA_MAX, K_MAX, PRIOR, make_likelihood
 
 FUNCTIONS = [metropolis, exchange, auxiliary]
@@ -91,7 +91,7 @@ def test_ctrl_c_keeps_what_is_finished(function, monkeypatch):
         return advance(self, state, key, first, last)
 
     with monkeypatch.context() as patch:
-        patch.setattr("bayesknn.posterior.chains._MAX_GROWTH", 1.0)
+        patch.setattr("bayesknn.posterior.mcmc.runner._MAX_GROWTH", 1.0)
         patch.setattr(LabelChain, "advance", interrupted)
         n_kept = 50 - whole["warmup_posterior"].sizes["draw"]
         message = f"interrupted: each chain has {n_kept} of 60 draws"

@@ -11,8 +11,8 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.posterior.label_chains import PlugIn, _log_auxiliary, _log_exchange
-from bayesknn.posterior.proposals import _acceptance
+from bayesknn.posterior.mcmc.label_chains import PlugIn, _log_auxiliary, _log_exchange
+from bayesknn.posterior.mcmc.proposals import _acceptance
 
 N_CLASSES = 3
 SETTINGS = [(0.3, 1), (1.4, 2), (0.9, 3), (2.2, 3)]

@@ -9,7 +9,7 @@ import pytest
 
 from bayesknn.exceptions import MixingWarning
 from bayesknn.posterior import diagnose, make_tree
-from bayesknn.posterior.diagnostics import effective_sample_size, mean_error, split_rhat
+from bayesknn.posterior.mcmc.diagnostics import effective_sample_size, mean_error, split_rhat
 
 
 def tree_of(k, beta=None, **more):

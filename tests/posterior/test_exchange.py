@@ -8,8 +8,8 @@ from bayesknn.exceptions import CoalescenceError, MixingWarning
 from bayesknn.likelihood import PseudoLikelihood
 from bayesknn.model import ArrayPrior, FunctionPrior, UniformPrior
 from bayesknn.posterior import exchange
-from bayesknn.posterior.chains import run_chains
-from bayesknn.posterior.label_chains import _log_prior, tabulate_prior
+from bayesknn.posterior.mcmc.label_chains import _log_prior, tabulate_prior
+from bayesknn.posterior.mcmc.runner import run_chains
 from tests.posterior.label_chain_cases import (
     BETA_MAX,
     EXCHANGE_CASES,

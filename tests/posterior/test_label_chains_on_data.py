@@ -8,7 +8,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior import auxiliary, diagnose, exchange, grid_posterior
-from bayesknn.posterior.diagnostics import mean_error
+from bayesknn.posterior.mcmc.diagnostics import mean_error
 from tests.statistical import check, p_value_of_z
 
 RIPLEY_PRIOR = UniformPrior(125, 4.0)

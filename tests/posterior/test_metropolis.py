@@ -9,11 +9,12 @@ from bayesknn._utils.random import spawn_keys
 from bayesknn.exceptions import MixingWarning
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
 from bayesknn.model import ArrayPrior, UniformPrior
-from bayesknn.posterior import grid_posterior, metropolis, metropolis_hastings
-from bayesknn.posterior import proposals as moves
-from bayesknn.posterior.chains import run_chains
-from bayesknn.posterior.diagnostics import mean_error
-from bayesknn.posterior.metropolis_hastings import MetropolisSampler
+from bayesknn.posterior import grid_posterior, metropolis
+from bayesknn.posterior.mcmc import metropolis as metropolis_module
+from bayesknn.posterior.mcmc import proposals as moves
+from bayesknn.posterior.mcmc.diagnostics import mean_error
+from bayesknn.posterior.mcmc.metropolis import MetropolisSampler
+from bayesknn.posterior.mcmc.runner import run_chains
 from tests.posterior.label_chain_cases import make_likelihood
 from tests.posterior.toy import (
     BETA_MAX,
@@ -114,7 +115,7 @@ def one_way_ridge(walk, tuning, theta, k, key, iteration):
 @pytest.mark.mutant
 @pytest.mark.parametrize("mutant", [without_hastings, without_jacobian, one_way_ridge])
 def test_mutants_are_rejected(mutant, monkeypatch):
-    monkeypatch.setattr(metropolis_hastings, "_propose", mutant)
+    monkeypatch.setattr(metropolis_module, "_propose", mutant)
     assert rejects(p_value_of(make_sampler(EnumeratedLikelihood(3), r=2)), 3000)
 
 

@@ -14,9 +14,9 @@ from bayesknn.likelihood import (
 )
 from bayesknn.model import ArrayPrior, BoltzmannModel, FunctionPrior
 from bayesknn.posterior import exchange, grid_posterior, metropolis
-from bayesknn.posterior.log_posterior import LogPosterior
+from bayesknn.posterior.quadrature.log_posterior import LogPosterior
+from bayesknn.posterior.quadrature.which_k import bound_posterior
 from bayesknn.posterior.routes import Target, find_posterior
-from bayesknn.posterior.which_k import bound_posterior
 from tests.posterior.test_grid import small_data
 
 BETA_MAX = 4.0

@@ -9,7 +9,7 @@ from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
 from bayesknn.model import ArrayPrior, FunctionPrior, UniformPrior
 from bayesknn.model.prior import find_prior_mass
 from bayesknn.posterior import grid_posterior
-from bayesknn.posterior.peaks import weigh_peaks
+from bayesknn.posterior.quadrature.peaks import weigh_peaks
 
 K = 12
 PRIORS = {

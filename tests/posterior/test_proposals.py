@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from bayesknn.posterior import proposals
-from bayesknn.posterior.proposals import (
+from bayesknn.posterior.mcmc import proposals
+from bayesknn.posterior.mcmc.proposals import (
     _acceptance,
     _adapt,
     _beta_of,

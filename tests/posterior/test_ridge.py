@@ -11,9 +11,9 @@ from bayesknn.log_z import chains
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
-from bayesknn.posterior.log_posterior import LogPosterior
-from bayesknn.posterior.mesh import Mesh, _add_nodes, judge
-from bayesknn.posterior.which_k import CandidateSearch, _fill_in, find_behind, find_step
+from bayesknn.posterior.quadrature.log_posterior import LogPosterior
+from bayesknn.posterior.quadrature.mesh import Mesh, _add_nodes, judge
+from bayesknn.posterior.quadrature.which_k import CandidateSearch, _fill_in, find_behind, find_step
 from tests.model.graphs import ripley_graph
 from tests.posterior.test_grid import small_data
 from tests.statistical import check, p_value_of_z
@@ -307,7 +307,7 @@ def test_a_wide_prior_on_separated_classes_agrees_with_exact_log_z(shape, beta_m
 
 
 def test_a_posterior_that_is_not_followed_to_its_end_is_told(monkeypatch):
-    monkeypatch.setattr("bayesknn.posterior.mesh._MAX_TURNS", 1)
+    monkeypatch.setattr("bayesknn.posterior.quadrature.mesh._MAX_TURNS", 1)
     found = grid_posterior(CoherentLikelihood(*clusters()), beta_max=1e3, random_state=0)
     assert "a smaller beta_max" in found.info["warnings"][0]
 
@@ -349,8 +349,8 @@ def test_by_default_there_is_an_end_to_the_work(monkeypatch):
     likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
     usual = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
     assert usual.info["warnings"] == []
-    monkeypatch.setattr("bayesknn.posterior.grid._MAX_SWEEPS", 1.0)
-    monkeypatch.setattr("bayesknn.posterior.grid._TOLERANCE", 0.02)
+    monkeypatch.setattr("bayesknn.posterior.quadrature.grid._MAX_SWEEPS", 1.0)
+    monkeypatch.setattr("bayesknn.posterior.quadrature.grid._TOLERANCE", 0.02)
     short = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0)
     assert short.info["n_sweeps"] < usual.info["n_sweeps"] / 2
     assert "ended before it was sure" in short.info["warnings"][0]

@@ -17,9 +17,10 @@ from bayesknn.log_z.mbar import combine
 from bayesknn.log_z.path import Path, place_pilots
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior, log_normalizer_exact
-from bayesknn.posterior import GridPosterior, grid_posterior, mesh
-from bayesknn.posterior.log_posterior import LogPosterior
-from bayesknn.posterior.which_k import CandidateSearch, Division, bound_posterior
+from bayesknn.posterior import GridPosterior, grid_posterior
+from bayesknn.posterior.quadrature import mesh
+from bayesknn.posterior.quadrature.log_posterior import LogPosterior
+from bayesknn.posterior.quadrature.which_k import CandidateSearch, Division, bound_posterior
 from tests.model.enumeration import exact_law
 from tests.statistical import check, rejects
 
@@ -67,7 +68,7 @@ def test_many_classes_with_random_labels_for_more_seeds(seed):
 
 
 def test_a_transition_that_sweeps_do_not_settle_is_told(monkeypatch):
-    monkeypatch.setattr("bayesknn.posterior.grid._MAX_SWEEPS", 1000)
+    monkeypatch.setattr("bayesknn.posterior.quadrature.grid._MAX_SWEEPS", 1000)
     rng, labels = np.random.default_rng(1), np.arange(200) % 10
     points = rng.normal(size=(200, 5)) + 1.2 * rng.normal(size=(10, 5))[labels]
     likelihood = CoherentLikelihood(NeighborGraph.from_points(points, 40), labels)
@@ -383,7 +384,7 @@ def test_the_budget_of_sweeps_is_one(monkeypatch):
     labels = np.arange(200) % 20
     points = 1.5 * rng.normal(size=(20, 5))[labels] + rng.normal(size=(200, 5))
     likelihood = CoherentLikelihood(NeighborGraph.from_points(points, k_max=10), labels)
-    monkeypatch.setattr("bayesknn.posterior.grid._MAX_SWEEPS", 3e5)
+    monkeypatch.setattr("bayesknn.posterior.quadrature.grid._MAX_SWEEPS", 3e5)
     posterior = grid_posterior(likelihood, beta_max=6.0, random_state=0)
     # One round more than allowed, at most.
     assert posterior.info["n_sweeps"] < 1.3 * 3e5

@@ -5,7 +5,7 @@ import numpy as np
 from bayesknn import reference
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import UniformPrior
-from bayesknn.posterior.diagnostics import mean_error
+from bayesknn.posterior.mcmc.diagnostics import mean_error
 from tests.model.enumeration import as_reference
 
 BETA_MAX = 4.0

@@ -2,8 +2,8 @@
 
 ``chains`` runs Swendsen-Wang at one setting, ``resampling`` gives every estimate its error, and
 ``mbar`` makes one estimate of all draws: so the posterior is computed
-(:mod:`bayesknn.posterior.mesh`). ``path`` leads from beta = 0 to the far end at one k, ``curve`` is
-log Z along it, and ``path_table`` is the table for all k.
+(:mod:`bayesknn.posterior.quadrature.mesh`). ``path`` leads from beta = 0 to the far end at one k,
+``curve`` is log Z along it, and ``path_table`` is the table for all k.
 """
 
 from bayesknn.log_z.path_table import log_normalizer_path, path_table

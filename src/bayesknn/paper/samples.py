@@ -29,11 +29,11 @@ from bayesknn.paper.gibbs_table import gibbs_table
 from bayesknn.paper.item import Estimate
 from bayesknn.paper.setting import BETA_MAX, Setting, Study
 from bayesknn.posterior import GridPosterior, exchange, grid_posterior, metropolis
-from bayesknn.posterior.auxiliary_variables import AuxiliarySampler, first_plug_in
-from bayesknn.posterior.chains import sample_posterior
-from bayesknn.posterior.diagnostics import effective_sample_size, mean_error
-from bayesknn.posterior.label_chains import State
-from bayesknn.posterior.proposals import plan_walk
+from bayesknn.posterior.mcmc.auxiliary import AuxiliarySampler, first_plug_in
+from bayesknn.posterior.mcmc.diagnostics import effective_sample_size, mean_error
+from bayesknn.posterior.mcmc.label_chains import State
+from bayesknn.posterior.mcmc.proposals import plan_walk
+from bayesknn.posterior.mcmc.runner import sample_posterior
 from bayesknn.posterior.trees import make_tree
 from bayesknn.predictive import PosteriorNodes, Predictive
 

@@ -1,18 +1,14 @@
 """The posterior distribution of (beta, k) given the labels.
 
-``grid_posterior`` sums over a grid, with no Markov chain. The chains are ``metropolis`` for a
-likelihood that can be computed, and for the coherent model, whose constant Z is not known,
-``exchange`` and ``auxiliary``, which draw labels in every move. They are built from the same
-parts: ``proposals`` (the moves and their tuning), one file an algorithm, ``label_chains`` (what the
-latter two share), ``chains`` (many chains, interrupted or not), ``trees``
-(the DataTree) and ``diagnostics``.
+Two engines, each a folder: ``quadrature`` sums over a grid, ``mcmc`` runs the paper's chains.
+``routes`` chooses between them, ``trees`` lays draws out as ArviZ reads them.
 """
 
-from bayesknn.posterior.auxiliary_variables import auxiliary
-from bayesknn.posterior.diagnostics import Diagnostics, diagnose
-from bayesknn.posterior.exchange_algorithm import exchange
-from bayesknn.posterior.grid import GridPosterior, grid_posterior
-from bayesknn.posterior.metropolis_hastings import metropolis
+from bayesknn.posterior.mcmc.auxiliary import auxiliary
+from bayesknn.posterior.mcmc.diagnostics import Diagnostics, diagnose
+from bayesknn.posterior.mcmc.exchange import exchange
+from bayesknn.posterior.mcmc.metropolis import metropolis
+from bayesknn.posterior.quadrature.grid import GridPosterior, grid_posterior
 from bayesknn.posterior.trees import load_posterior, make_tree, save_posterior
 
 __all__ = [

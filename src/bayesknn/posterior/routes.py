@@ -19,7 +19,7 @@ from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.products import HolmesAdamsLikelihood, PseudoLikelihood
 from bayesknn.model import BoltzmannModel, Prior
-from bayesknn.posterior.grid import GridPosterior, choose_tolerance, grid_posterior
+from bayesknn.posterior.quadrature.grid import GridPosterior, choose_tolerance, grid_posterior
 from bayesknn.posterior.trees import flatten_tree, lay_out_draws
 
 LIKELIHOODS = {
@@ -248,10 +248,10 @@ def _by_chains(
     target: Target, inference: str, label_sampler: str, schedule: Schedule, how: dict[str, Any]
 ) -> FittedPosterior:
     # Here, because arviz-stats and xarray take a second to load and the grid needs neither.
-    from bayesknn.posterior.auxiliary_variables import auxiliary
-    from bayesknn.posterior.diagnostics import diagnose
-    from bayesknn.posterior.exchange_algorithm import exchange
-    from bayesknn.posterior.metropolis_hastings import metropolis
+    from bayesknn.posterior.mcmc.auxiliary import auxiliary
+    from bayesknn.posterior.mcmc.diagnostics import diagnose
+    from bayesknn.posterior.mcmc.exchange import exchange
+    from bayesknn.posterior.mcmc.metropolis import metropolis
 
     log_normalizer_error = 0.0
     if inference == "metropolis":

@@ -22,7 +22,7 @@ import numpy as np
 from bayesknn.model.checks import check_betas
 
 if TYPE_CHECKING:
-    from bayesknn.posterior.grid import GridPosterior
+    from bayesknn.posterior.quadrature.grid import GridPosterior
 
 # A k is given a node for each of this many parts of the posterior weight that it holds, but at
 # least and at most so many: intervals are cut from the weights of single nodes.

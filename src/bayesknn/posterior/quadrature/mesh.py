@@ -1,7 +1,7 @@
 """log Z where the posterior is, from chains that stand around the ridge beta_hat(k) (Section 3.3).
 
 Only differences of log Z near the ridge matter to the posterior. A first search has chosen some k
-(:mod:`bayesknn.posterior.which_k`); pairs of chains stand on both sides of the ridge of each, and
+(:mod:`~bayesknn.posterior.quadrature.which_k`); pairs of chains stand beside the ridge of each, and
 all their draws together give log Z at every (beta, k) that they reach
 (:mod:`bayesknn.log_z.mbar`), at the k between them too. Where posterior mass rests on few draws,
 chains are added; then all run until the posterior is precise.
@@ -25,8 +25,8 @@ from bayesknn.log_z.path import GROWTH, MAX_ROUNDS
 from bayesknn.log_z.resampling import find_error
 from bayesknn.log_z.simulation import SWEEPS, Simulation
 from bayesknn.model.integration import place_nodes
-from bayesknn.posterior.log_posterior import LogPosterior, Profile
-from bayesknn.posterior.which_k import BEHIND, Candidate, Division
+from bayesknn.posterior.quadrature.log_posterior import LogPosterior, Profile
+from bayesknn.posterior.quadrature.which_k import BEHIND, Candidate, Division
 
 # Sweeps of a first run where k hardly matters: more are wasted, fewer leave its error unknown.
 _FEW_SWEEPS = 64

@@ -7,7 +7,7 @@ data y and leaves z to (beta, k). The constants Z cancel in
         * pi(beta', k') Q(k', k) J(theta') / {pi(beta, k) Q(k, k') J(theta)},
 
 and with perfect draws of z the chain has the posterior as its distribution, exactly. Unlike the
-scheme of Moller et al. (``auxiliary_variables.py``) it has no plug-in estimate to choose.
+scheme of Moller et al. (``auxiliary.py``) it has no plug-in estimate to choose.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.posterior.chains import sample_posterior
-from bayesknn.posterior.label_chains import LabelChain, plan_label_chain
+from bayesknn.posterior.mcmc.label_chains import LabelChain, plan_label_chain
+from bayesknn.posterior.mcmc.runner import sample_posterior
 
 if TYPE_CHECKING:
     import xarray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExchangeSampler(LabelChain):
-    """The exchange algorithm: the moves of :mod:`bayesknn.posterior.label_chains` as they are."""
+    """The exchange algorithm, by the moves of :class:`LabelChain` as they are."""
 
     name = "exchange"
 

@@ -21,8 +21,7 @@ import numpy as np
 from bayesknn._utils.checks import check_choice
 from bayesknn.model import as_prior
 from bayesknn.model.boltzmann import fingerprint
-from bayesknn.posterior.chains import Sampler, State, sample_posterior
-from bayesknn.posterior.proposals import (
+from bayesknn.posterior.mcmc.proposals import (
     BETA_ONLY,
     FREE_SLOT,
     SCHEDULES,
@@ -33,6 +32,7 @@ from bayesknn.posterior.proposals import (
     _uniform_at,
     plan_walk,
 )
+from bayesknn.posterior.mcmc.runner import Sampler, State, sample_posterior
 
 if TYPE_CHECKING:
     import xarray
@@ -77,7 +77,7 @@ class Info(NamedTuple):
 
 @dataclass(frozen=True)
 class MetropolisSampler(Sampler):
-    """Metropolis-Hastings on a likelihood; see :class:`bayesknn.posterior.chains.Sampler`."""
+    """Metropolis-Hastings on a likelihood; see :class:`bayesknn.posterior.mcmc.runner.Sampler`."""
 
     likelihood: LogDensity
     name = "metropolis"

@@ -1,9 +1,9 @@
 """Chains that draw labels at every proposed (beta, k), so that Z cancels (Section 3.4).
 
-The exchange algorithm (``exchange_algorithm.py``) and the auxiliary-variable scheme
-(``auxiliary_variables.py``) make the same moves and differ in the ratio by which they accept; the
+The exchange algorithm (``exchange.py``) and the auxiliary-variable scheme
+(``auxiliary.py``) make the same moves and differ in the ratio by which they accept; the
 moves are made here, in compiled blocks. ``thin`` moves make one iteration of
-:mod:`bayesknn.posterior.chains`. The random numbers of a move are a function of (key, move), so
+:mod:`~bayesknn.posterior.mcmc.runner`. Random numbers of a move are a function of (key, move), so
 that blocks may be cut anywhere. A uniform prior and one given by an array become a table that
 compiled code interpolates; any other is a function in Python, and chains come back for it in every
 move.
@@ -32,8 +32,7 @@ from bayesknn.labels.label_sampler import (
 from bayesknn.labels.swendsen_wang import bond_rate
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.model import ArrayPrior, Prior, UniformPrior, as_prior
-from bayesknn.posterior.chains import Sampler, State
-from bayesknn.posterior.proposals import (
+from bayesknn.posterior.mcmc.proposals import (
     FREE_SLOT,
     Walk,
     _accept_and_adapt,
@@ -43,6 +42,7 @@ from bayesknn.posterior.proposals import (
     _propose,
     plan_walk,
 )
+from bayesknn.posterior.mcmc.runner import Sampler, State
 
 if TYPE_CHECKING:
     import xarray
@@ -105,7 +105,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelChain(Sampler):
-    """A chain that draws labels; see :class:`bayesknn.posterior.chains.Sampler`.
+    """A chain that draws labels; see :class:`bayesknn.posterior.mcmc.runner.Sampler`.
 
     Attributes
     ----------

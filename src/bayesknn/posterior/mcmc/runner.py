@@ -27,8 +27,8 @@ from bayesknn._utils.random import seeds_for, spawn_keys
 from bayesknn.exceptions import MixingWarning, SamplingInterrupted
 from bayesknn.model import Prior
 from bayesknn.model.prior import draw_from_prior
-from bayesknn.posterior.diagnostics import diagnose
-from bayesknn.posterior.proposals import SCHEDULES, Tuning, Walk, draw_start
+from bayesknn.posterior.mcmc.diagnostics import diagnose
+from bayesknn.posterior.mcmc.proposals import SCHEDULES, Tuning, Walk, draw_start
 from bayesknn.posterior.trees import make_tree, require_xarray
 
 if TYPE_CHECKING:

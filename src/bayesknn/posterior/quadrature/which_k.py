@@ -33,7 +33,7 @@ from bayesknn.log_z.path import follow_path, log_z_from_zero
 from bayesknn.log_z.resampling import N_REPLICATES, find_error
 from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, Pilot, Simulation
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
-from bayesknn.posterior.log_posterior import LogPosterior, Profile
+from bayesknn.posterior.quadrature.log_posterior import LogPosterior, Profile
 
 # Values of k this far behind in log posterior are dropped: fewer k against what they hold in all.
 BEHIND = 12.0
@@ -492,7 +492,7 @@ def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.n
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.posterior.which_k import find_behind
+    >>> from bayesknn.posterior.quadrature.which_k import find_behind
     >>> find_behind(np.array([[0.0, -5.0]]), doubt=np.array([0.0, 2.0])).tolist()
     [0.0, 3.0]
     """

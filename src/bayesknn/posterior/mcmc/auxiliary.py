@@ -33,8 +33,8 @@ from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.products import PseudoLikelihood
 from bayesknn.model import Prior
 from bayesknn.model.checks import check_beta
-from bayesknn.posterior.chains import State, sample_posterior
-from bayesknn.posterior.label_chains import LabelChain, PlugIn, plan_label_chain
+from bayesknn.posterior.mcmc.label_chains import LabelChain, PlugIn, plan_label_chain
+from bayesknn.posterior.mcmc.runner import State, sample_posterior
 
 if TYPE_CHECKING:
     import xarray
@@ -45,7 +45,7 @@ _LONGEST_STAND, _SHORTEST_STAND = 0.02, 20
 
 @dataclass(frozen=True)
 class AuxiliarySampler(LabelChain):
-    """The auxiliary-variable scheme; see :class:`bayesknn.posterior.label_chains.LabelChain`.
+    """The auxiliary-variable scheme; see :class:`bayesknn.posterior.mcmc.label_chains.LabelChain`.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 (beta, k) is two-dimensional: given log f(y | beta, k) on a grid the posterior is a sum, and the
 evidence comes with it. For the coherent model log Z comes from the ridge
-(:mod:`bayesknn.posterior.mesh`) or from a table; a likelihood that can be computed is simply
+(:mod:`bayesknn.posterior.quadrature.mesh`) or from a table; a likelihood that can be computed is
 evaluated. Where log Z has a Monte Carlo error, the posterior is computed in every replicate of
 it, and any mean under the posterior carries the spread as its error.
 """
@@ -36,11 +36,11 @@ from bayesknn.model.integration import (
     place_nodes,
 )
 from bayesknn.model.prior import Mass, find_prior_mass
-from bayesknn.posterior.log_posterior import LogPosterior
-from bayesknn.posterior.mesh import Mesh, Ridge
-from bayesknn.posterior.peaks import NEGLIGIBLE, weigh_peaks
+from bayesknn.posterior.quadrature.log_posterior import LogPosterior
+from bayesknn.posterior.quadrature.mesh import Mesh, Ridge
+from bayesknn.posterior.quadrature.peaks import NEGLIGIBLE, weigh_peaks
+from bayesknn.posterior.quadrature.which_k import BEHIND, CandidateSearch
 from bayesknn.posterior.trees import make_tree
-from bayesknn.posterior.which_k import BEHIND, CandidateSearch
 
 if TYPE_CHECKING:
     import xarray
@@ -386,7 +386,7 @@ def choose_tolerance(n_points: int) -> float:
 
     Examples
     --------
-    >>> from bayesknn.posterior.grid import choose_tolerance
+    >>> from bayesknn.posterior.quadrature.grid import choose_tolerance
     >>> choose_tolerance(250), choose_tolerance(100_000)
     (0.05, 0.1)
     """

@@ -47,13 +47,12 @@ def test_lists_are_those_of_the_twin(seed, n, p, kind):
     np.testing.assert_array_equal(graph.distances, distances)
 
 
-@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-150, 1e-30, 1.0, 1e30, 1e140, 1e200])
-def test_no_unit_is_too_large_or_too_small(scale):
+@pytest.mark.parametrize("scale", [0.0, 1e-150, 1e-30, 1.0, 1e30, 1e149])
+def test_units_do_not_matter(scale):
     points = np.random.default_rng(1).normal(size=(150, 20)) * scale
     points[:5] *= 1e-160
-    with np.errstate(over="ignore"):
-        graph = NeighborGraph.from_points(points, 9, search="blocked")
-        tree = NeighborGraph.from_points(points, 9, search="kd_tree")
+    graph = NeighborGraph.from_points(points, 9, search="blocked")
+    tree = NeighborGraph.from_points(points, 9, search="kd_tree")
     np.testing.assert_array_equal(graph.neighbors, tree.neighbors)
     np.testing.assert_array_equal(graph.distances, tree.distances)
 

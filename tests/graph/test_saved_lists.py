@@ -126,7 +126,6 @@ def test_changed_files_are_refused(path, how, message, metric, search):
     ("metric", "name"),
     [
         ("mahalanobis", "centre_"),
-        ("mahalanobis", "exponents_"),
         ("mahalanobis", "whitening_"),
         ("gower", "ranges_"),
         ("gower", "weights_"),

@@ -146,9 +146,6 @@ class Euclidean(Metric):
 class Mahalanobis(Euclidean):
     """Euclidean distance after whitening by the covariance of the training points.
 
-    Columns are first divided by a power of two near their largest value. That changes no bit of the
-    result, and keeps squares from overflowing or vanishing where the units are extreme.
-
     Parameters
     ----------
     V : array of shape (p, p), optional
@@ -158,7 +155,7 @@ class Mahalanobis(Euclidean):
     """
 
     name = "mahalanobis"
-    _by_feature = ("exponents_", "centre_", "whitening_")
+    _by_feature = ("centre_", "whitening_")
 
     def __init__(self, V: Any = None, VI: Any = None):
         if V is not None and VI is not None:
@@ -168,17 +165,11 @@ class Mahalanobis(Euclidean):
 
     def fit(self, X: Any) -> np.ndarray:
         """Learn the whitening and return the whitened points."""
-        points = Metric.fit(self, X)
+        points = super().fit(X)
         p = points.shape[1]
-        is_own = self.V is None and self.VI is None
-        # A given V or VI is in the units of the points, which are then left as they are.
-        self.exponents_ = _exponents(points) if is_own else np.zeros(p, dtype=np.int64)
-        scaled = np.ldexp(points, -self.exponents_)
-        is_constant = (scaled == scaled[0]).all(axis=0)
-        with np.errstate(over="ignore"):
-            centre = scaled.mean(axis=0)
-        # The mean of equal numbers may be off by a rounding, and that of huge ones overflow.
-        self.centre_ = np.where(is_constant | ~np.isfinite(centre), scaled[0], centre)
+        is_constant = (points == points[0]).all(axis=0)
+        # The mean of equal numbers may be off by a rounding.
+        self.centre_ = np.where(is_constant, points[0], points.mean(axis=0))
         if self.VI is not None:
             values, axes = np.linalg.eigh(_check_form(self.VI, "VI", p))
             keep = values > values.max(initial=0.0) * p * np.finfo(float).eps
@@ -188,32 +179,22 @@ class Mahalanobis(Euclidean):
         else:
             if len(points) < 2:
                 raise ValueError("metric 'mahalanobis' needs at least 2 points for a covariance")
-            covariance = np.atleast_2d(np.cov(scaled, rowvar=False))
+            covariance = np.atleast_2d(np.cov(points, rowvar=False))
             covariance[is_constant] = covariance[:, is_constant] = 0.0
             self.whitening_ = self._invert_root(covariance, "the covariance of the training points")
         return self._whiten(points)
 
     def transform(self, X: Any) -> np.ndarray:
         """Whiten new points as the training points were."""
-        return self._whiten(Metric.transform(self, X))
+        return self._whiten(super().transform(X), is_new=True)
 
-    def _whiten(self, points: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):
-            scaled = np.ldexp(points, -self.exponents_)
-        white = _whiten(scaled, self.centre_, self.whitening_)
-        fits = np.abs(white) <= LARGEST
-        if not fits.all():
-            row = int(np.argwhere(~fits)[0][0])
-            j = int(np.argmax(np.abs(scaled[row])))
-            raise ValueError(
-                f"X has {points[row, j]} in row {row}, column {self._names()[j]!r}, which "
-                "overflows in metric 'mahalanobis'; rescale it"
-            )
-        return white
+    def _whiten(self, points: np.ndarray, is_new: bool = False) -> np.ndarray:
+        axes = [f"whitened {j}" for j in range(self._n_numbers())]
+        return check_units(_whiten(points, self.centre_, self.whitening_), axes, is_new)
 
     def decode(self, numbers: np.ndarray) -> list:
         """Return the centre, which stands for any point."""
-        return np.ldexp(self.centre_, self.exponents_).tolist()
+        return self.centre_.tolist()
 
     def _n_numbers(self) -> int:
         return self.whitening_.shape[1]
@@ -227,10 +208,8 @@ class Mahalanobis(Euclidean):
             values, axes = np.linalg.eigh(covariance / np.outer(scale, scale))
             if values.min() > smallest:
                 return axes / scale[:, None] / np.sqrt(values)
-        # The pseudo-inverse does depend on the units: all columns get one power of two.
-        exponents = self.exponents_ - self.exponents_[scale > 0].max(initial=-(2**20))
-        exponents[scale == 0] = 0
-        values, axes = np.linalg.eigh(np.ldexp(covariance, exponents[:, None] + exponents))
+        # The pseudo-inverse does depend on the units.
+        values, axes = np.linalg.eigh(covariance)
         keep = values > values.max(initial=0.0) * max(smallest, 1e-14)
         constant = np.flatnonzero(scale == 0)
         why = f"; column {self._names()[constant[0]]!r} is constant" if len(constant) else ""
@@ -243,7 +222,7 @@ class Mahalanobis(Euclidean):
             stacklevel=2,
         )
         axes[constant] = 0.0
-        return np.ldexp(axes[:, keep] / np.sqrt(values[keep]), exponents[:, None])
+        return axes[:, keep] / np.sqrt(values[keep])
 
 
 class Gower(Metric):
@@ -287,14 +266,7 @@ class Gower(Metric):
         self.weights_ = self._check_weights(p)
         points = self._encode(columns)
         # A range is used as a divisor: 0 would be a constant column, which inf makes count nothing.
-        with np.errstate(over="ignore"):
-            spread = np.ptp(points, axis=0)
-        for j in np.flatnonzero(np.isinf(spread)):
-            column = points[:, j]
-            raise ValueError(
-                f"column {columns[j].label!r} reaches from {column.min()} to {column.max()}, a "
-                "range that overflows; rescale it"
-            )
+        spread = np.ptp(points, axis=0)
         self.ranges_ = np.where(spread > 0, spread, np.inf)
         return points
 
@@ -343,7 +315,7 @@ class Gower(Metric):
                     refuse_missing(
                         "NaN" if np.isnan(value) else str(value), int(bad[0]), column.label
                     )
-        return points
+        return check_units(points, [column.label for column in columns], is_new=True)
 
     def _position(self, label: Any) -> int:
         names = self.feature_names_ or []
@@ -359,16 +331,12 @@ class Gower(Metric):
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (p,):
             raise ValueError(f"metric 'gower': {p} columns need {p} weights, got {weights.shape}")
-        bad = ~(np.isfinite(weights) & (weights >= 0))
+        bad = ~((weights >= 0) & (weights <= LARGEST))
         if bad.any():
             j = int(np.argmax(bad))
             raise ValueError(f"metric 'gower': weight {j} is {weights[j]}, must be finite and >= 0")
-        with np.errstate(over="ignore"):
-            total = weights.sum()
-        if total == 0:
+        if not weights.any():
             raise ValueError("metric 'gower': all weights are 0")
-        if np.isinf(total):
-            raise ValueError("metric 'gower': the sum of the weights overflows; rescale them")
         return weights
 
 
@@ -519,11 +487,6 @@ def _names(algorithm: str) -> frozenset[str]:
     return frozenset(VALID_METRICS[algorithm]) - other
 
 
-def _exponents(points: np.ndarray) -> np.ndarray:
-    """Return, by column, the power of two that lies just above the largest magnitude."""
-    return np.frexp(np.abs(points).max(axis=0))[1].astype(np.int64)
-
-
 def _check_form(matrix: Any, name: str, p: int) -> np.ndarray:
     name = f"metric 'mahalanobis': {name}"
     try:
@@ -642,8 +605,6 @@ def _gower(rows, columns, is_category, ranges, weights):
         row[:] = 0.0
         for f in range(p):
             x, column, weight, spread = rows[q, f], columns[f], weights[f], ranges[f]
-            if weight == 0.0 or spread == np.inf and not is_category[f]:
-                continue  # Where the difference overflows, 0 times it would not be 0.
             if is_category[f]:
                 for i in range(n):
                     row[i] += weight if x != column[i] else 0.0

@@ -13,7 +13,6 @@ import numpy as np
 from bayesknn._utils.checks import is_sparse
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.threads import run_in_threads
-from bayesknn.graph.metrics import Metric
 from bayesknn.graph.precomputed import rank_sparse
 from bayesknn.graph.search.search_index import Advance, Lists, Reverse, SearchIndex
 from bayesknn.graph.ties import _NOBODY, _rank_rows
@@ -134,14 +133,12 @@ class BallTreeSearch(BruteSearch):
             rows = points[start : start + CHUNK // k]
             # The point itself is one of the k + 1. All that lie as far as the last are wanted,
             # since the tree breaks ties in an order of its own. Rounding in its arithmetic is far
-            # below a billionth.
+            # below a billionth, but at distance 0.
             radius = tree.query(rows, k + 1)[0][:, -1] * (1.0 + 1e-9)
-            is_trusted = _is_trusted(metric, radius)
-            proposed = tree.query_radius(rows, np.where(is_trusted, radius, 0.0))
             some, candidates = [], []
-            for i, near in enumerate(proposed, start):
+            for i, near in enumerate(tree.query_radius(rows, radius), start):
                 others = near[near != i]
-                if is_trusted[i - start] and k <= len(others) < len(near):
+                if radius[i - start] > 0 and k <= len(others) < len(near):
                     some.append(i)
                     candidates.append(others)
                 else:
@@ -159,17 +156,6 @@ class ScikitLearnKDTreeSearch(BallTreeSearch):
     """scikit-learn's KD-tree, for distances that grow with every coordinate's difference."""
 
     name = "kd_tree"
-
-
-def _is_trusted(metric: Metric, radius: np.ndarray) -> np.ndarray:
-    """Whether the tree could tell distances near these apart: no power of them under- or overflows.
-
-    At distance 0 there is nothing to tell, but what underflows looks the same.
-    """
-    p = float(getattr(metric, "params", {}).get("p", 2))
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        power = radius ** (max(p, 2.0) if np.isfinite(p) else 2.0)
-    return (power > 1e-280) & (power < 1e280)
 
 
 def measure_candidates(search: SearchIndex, rows: np.ndarray, candidates: list) -> Any:

@@ -64,7 +64,7 @@ class KDTree(NamedTuple):
         The boxes around them.
     centre : ndarray of shape (p,)
     scale : float
-        A power of two; 0 where squares leave the range, so that all distances are to be measured.
+        A power of two.
     """
 
     order: np.ndarray
@@ -151,11 +151,9 @@ def build_tree(points: np.ndarray, ties: TieOrder | None = None) -> KDTree:
     least, most = blocks.min(axis=(0, 2)), blocks.max(axis=(0, 2))
     centre = least + (most - least) / 2
     largest = np.maximum(most - centre, centre - least).max()
-    # Squares of what is much smaller or larger under- or overflow, in double precision, too.
-    is_within = 1e-130 < largest < 1e150
-    scale = float(2.0 ** -np.frexp(largest)[1]) if is_within else 0.0
-    single = np.zeros(blocks.shape, np.float32)
-    for start in range(0, len(blocks) if is_within else 0, 256):
+    scale = float(2.0 ** -np.frexp(largest)[1])
+    single = np.empty(blocks.shape, np.float32)
+    for start in range(0, len(blocks), 256):
         part = slice(start, start + 256)
         single[part] = (blocks[part] - centre[:, None]) * scale
     low, high = (np.ascontiguousarray(end(axis=2).T) for end in (single.min, single.max))
@@ -172,10 +170,8 @@ def measure_radii(tree: KDTree, distances: np.ndarray) -> TreeRadii:
     lists = np.ascontiguousarray(distances.T[tree.order])
     squares = np.full((len(tree.blocks), _LEAF), -1.0)
     squares.ravel()[: len(lists)] = lists[:, -1] * lists[:, -1] * _SAME_ROOT
-    single = np.full(squares.shape, np.inf, np.float32)
-    if tree.scale > 0.0:
-        single[:] = np.sqrt(np.maximum(squares, 0.0)) * tree.scale * (1 + 8 * _UNIT)
-    return TreeRadii(lists, squares, single)
+    single = np.sqrt(np.maximum(squares, 0.0)) * tree.scale * (1 + 8 * _UNIT)
+    return TreeRadii(lists, squares, single.astype(np.float32))
 
 
 def nearest_in_tree(
@@ -594,12 +590,9 @@ def _find_limits(tree, group, held, q):
     """Find the squares that belong to the limit of query q, in double and in single precision."""
     square = held.limit_key[q] * held.limit_key[q] * _SAME_ROOT
     held.limit_square[q] = square
-    if tree.scale == 0.0:
-        held.limit_single[q] = np.float32(np.inf)
-    else:
-        longest = np.sqrt(square) * tree.scale * (1 + 4 * _UNIT) + group.slack[q]
-        stretch = 1 + (tree.blocks.shape[1] + 4) * _UNIT
-        held.limit_single[q] = np.float32(longest * longest * stretch)
+    longest = np.sqrt(square) * tree.scale * (1 + 4 * _UNIT) + group.slack[q]
+    stretch = 1 + (tree.blocks.shape[1] + 4) * _UNIT
+    held.limit_single[q] = np.float32(longest * longest * stretch)
 
 
 @kernel

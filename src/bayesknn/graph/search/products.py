@@ -70,10 +70,9 @@ def nearest_by_products(
         products = single[start:stop] @ single.T
         _rank_strip(products, start, points, tree, bounds, neighbors, distances, is_left)
 
-    if tree.scale > 0.0:
-        # Threads are ours: each calls the BLAS by itself.
-        with one_blas_thread():
-            run_in_threads(search, n, max(16, _STRIP // n), n_jobs, advance)
+    # Threads are ours: each calls the BLAS by itself.
+    with one_blas_thread():
+        run_in_threads(search, n, max(16, _STRIP // n), n_jobs, advance)
     return neighbors, distances, tree.order[is_left].astype(np.int64)
 
 

@@ -379,10 +379,7 @@ class BayesianKNeighborsClassifier(
         """
         check_is_fitted(self)
         if self.grid_ is None:
-            raise ValueError(
-                "there is no grid to reweight: it is kept after a fit with inference='grid' or "
-                "'auto', and not in a saved classifier"
-            )
+            raise ValueError("there is no grid: fit again, with inference='grid'")
         if not isinstance(prior, Prior):
             prior = as_prior(prior, int(self.k_values_[-1]), self.beta_max_)
         grid = self.grid_.reweight(self.prior_, prior)

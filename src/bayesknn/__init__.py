@@ -4,6 +4,8 @@ The package follows Cucala, Marin, Robert and Titterington, "A Bayesian reassess
 nearest-neighbour classification" (JASA 2009). Read the folders in this order and you have read
 the paper; each imports only from those before it:
 
+``reference``
+    the whole paper in plain NumPy, to read first and to test against
 ``datasets``
     the paper's three data sets (Sections 1.2 and 4)
 ``graph``

@@ -1,4 +1,4 @@
-"""The far end of a path: P(plain) against enumeration."""
+"""The far end of a path: P(monochrome) against enumeration."""
 
 import numpy as np
 import pytest
@@ -20,10 +20,9 @@ WEIGHTS = [None, np.array([1.2, 1.2, 1.2]), np.array([0.6, 1.0, 1.4])]
 def test_weight_over_chance_is_the_constant(weights):
     components = find_components(GRAPH.neighbors[:2])
     states, law = exact_law(GRAPH, BETA, 2, 3, weights)
-    is_plain = np.all([np.ptp(states[:, components == c], axis=1) == 0 for c in (0, 1)], axis=0)
-    found = path.log_plain_weight(BoltzmannModel(GRAPH, 3, weights), components, BETA) - np.log(
-        law[is_plain].sum()
-    )
+    alike = np.all([np.ptp(states[:, components == c], axis=1) == 0 for c in (0, 1)], axis=0)
+    model = BoltzmannModel(GRAPH, 3, weights)
+    found = path.log_monochrome_weight(model, components, BETA) - np.log(law[alike].sum())
     assert found == pytest.approx(enumerate_log_normalizer(GRAPH, BETA, 2, 3, weights))
 
 
@@ -39,7 +38,7 @@ def p_value_of_ends(weights):
                 length=20, components=find_components(GRAPH.neighbors[:2]),
             )  # fmt: skip
             pair.advance(2000)
-            values = path.log_z_from_plain(pair)
+            values = path.log_z_from_monochrome(pair)
             scores.append((values[0] - exact) / values[1:].std())
         return p_value_of_z(np.sum(scores) / np.sqrt(n_ends) / 1.1)
 
@@ -52,10 +51,10 @@ def test_estimate_is_unbiased(weights):
 
 
 def test_components_taken_for_one_are_rejected(monkeypatch):
-    # The chance is that of two plain components, the weight that of one.
+    # The chance is that of two monochrome components, the weight that of one.
     monkeypatch.setattr(
         path,
-        "log_plain_weight",
+        "log_monochrome_weight",
         lambda model, components, beta: beta * len(components) + np.log(3),
     )
     assert rejects(p_value_of_ends(None), 20)

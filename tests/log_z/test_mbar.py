@@ -80,11 +80,11 @@ def test_log_z_is_exact_within_errors_that_mean_what_they_say(n_models):
     assert spread / 0.6 > 1.1 + allowed
 
 
-def solve_slowly(log_weights, weights, worth):
+def solve_slowly(log_weights, weights, n_effective):
     """Put the formula into itself until it gives itself back."""
     f = np.zeros(log_weights.shape[1])
     for _ in range(5000):
-        log_m = logsumexp(log_weights - f, axis=1, b=worth)
+        log_m = logsumexp(log_weights - f, axis=1, b=n_effective)
         f = logsumexp(log_weights - log_m[:, None], axis=0, b=weights[:, None])
         f -= f[0]
     return f
@@ -92,13 +92,13 @@ def solve_slowly(log_weights, weights, worth):
 
 def test_newton_finds_what_the_formula_gives_back():
     rng = np.random.default_rng(0)
-    centres, worth = np.array([0.0, 1.0, 2.5, 3.0]), np.array([30.0, 100.0, 60.0, 45.0])
+    centres, n_effective = np.array([0.0, 1.0, 2.5, 3.0]), np.array([30.0, 100.0, 60.0, 45.0])
     x = np.concatenate([rng.normal(centre, 1.0, size=80) for centre in centres])
     log_weights = -((x[:, None] - centres) ** 2) / 2 + [0.0, 3.0, -2.0, 40.0]
-    weights = np.repeat(worth / 80, 80)
-    expected = solve_slowly(log_weights, weights, worth)
+    weights = np.repeat(n_effective / 80, 80)
+    expected = solve_slowly(log_weights, weights, n_effective)
     for start in (np.zeros(4), 30 * rng.normal(size=4)):
-        found, is_settled = solve(log_weights, weights, worth, start)
+        found, is_settled = solve(log_weights, weights, n_effective, start)
         assert is_settled
         assert np.allclose(found - found[0], expected, atol=1e-5)
 
@@ -130,15 +130,15 @@ def test_log_z_is_that_of_pymbar_from_the_same_draws(at):
 
 def test_many_settings_that_overlap_little_are_solved_from_the_first_guess():
     # Normal laws three deviations apart: log Z is half the square of the mean.
-    means, worth = 3.0 * np.arange(40), np.full(40, 60.0)
+    means, n_effective = 3.0 * np.arange(40), np.full(40, 60.0)
     x = means[:, None] + np.random.default_rng(0).normal(size=(40, 60))
     log_weights = [np.outer(part, means) for part in x]
-    start = guess(log_weights, worth)
-    found, is_settled = solve(np.concatenate(log_weights), np.ones(x.size), worth, start)
+    start = guess(log_weights, n_effective)
+    found, is_settled = solve(np.concatenate(log_weights), np.ones(x.size), n_effective, start)
     assert is_settled
     terms = np.concatenate(log_weights) - found
     shares = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
-    assert np.allclose(shares.sum(axis=0), worth, rtol=1e-6)
+    assert np.allclose(shares.sum(axis=0), n_effective, rtol=1e-6)
     # The steps from one to the next are known to .3 each.
     assert np.abs(np.diff(found - means**2 / 2)).max() < 1.5
 
@@ -189,7 +189,7 @@ def test_errors_do_not_grow_with_beta_where_labels_are_frozen():
 def test_few_draws_are_told():
     sampled = make_chains(small_model(1), [Setting.at(1.0, 2)], 0)
     near, far = combine(sampled, [Setting.at(1.0, 2), Setting.at(3.0, 2)]).n_effective
-    assert near == pytest.approx(sampled[0].worth)
+    assert near == pytest.approx(sampled[0].n_effective)
     assert far < near / 20
 
 

@@ -105,9 +105,9 @@ def test_the_path_closes():
 
 
 def test_a_path_that_does_not_close_is_noticed(monkeypatch):
-    right = path.log_plain_weight
+    right = path.log_monochrome_weight
     # One component too few.
-    monkeypatch.setattr(path, "log_plain_weight", lambda *given: right(*given) - np.log(2))
+    monkeypatch.setattr(path, "log_monochrome_weight", lambda *given: right(*given) - np.log(2))
     assert rejects(p_value_of_closure, 4)
 
 

@@ -12,12 +12,12 @@ from bayesknn.labels.label_sampler import draw_labels
 from bayesknn.labels.swendsen_wang import sweep_clusters
 from bayesknn.posterior.mcmc.label_chains import DRAW_SLOT, REFRESH_SLOT
 from bayesknn.posterior.mcmc.proposals import (
-    _acceptance,
     _adapt,
-    _beta_of,
-    _iteration_key,
     _log_jacobian,
-    _propose,
+    acceptance_probability,
+    beta_of,
+    iteration_key,
+    propose,
 )
 from tests.model.enumeration import as_reference
 
@@ -38,7 +38,7 @@ class Model:
         return reference.potential(*self.lists, labels, beta, int(k))
 
     def key(self, key, move, slot):
-        stream = np.uint64(_iteration_key(np.uint64(key), move))
+        stream = np.uint64(iteration_key(np.uint64(key), move))
         return np.uint64(random_bits(stream, np.uint64(slot)))
 
     def draw(self, beta, k, key, move):
@@ -74,8 +74,8 @@ def run_exchange_twin(
     theta, k, _, tuning, _, _ = sampler.init(key)
     betas, ks = np.empty(n_moves), np.empty(n_moves, int)
     for move in range(n_moves):
-        beta = _beta_of(theta, walk.beta_max)
-        to = _propose(walk, tuning, theta, k, key, move)
+        beta = beta_of(theta, walk.beta_max)
+        to = propose(walk, tuning, theta, k, key, move)
         acceptance = 0.0
         log_prior = model.log_prior(to.beta, to.k)
         if log_prior > -np.inf:
@@ -84,14 +84,14 @@ def run_exchange_twin(
             correction = to.log_correction
             if not hastings:
                 correction = _log_jacobian(to.theta) - _log_jacobian(theta)
-            acceptance = _acceptance(
+            acceptance = acceptance_probability(
                 log_ratio(model, beta, k, to, z)
                 + log_prior - model.log_prior(beta, k) + correction
             )  # fmt: skip
         if to.uniform < acceptance:
             theta, k = to.theta, int(to.k)
         tuning = _adapt(walk, tuning, theta, k, acceptance, move)
-        betas[move], ks[move] = _beta_of(theta, walk.beta_max), k
+        betas[move], ks[move] = beta_of(theta, walk.beta_max), k
     return betas, ks
 
 
@@ -111,24 +111,24 @@ def run_auxiliary_twin(
     beta_hat, k_hat = sampler.plug_in
     betas, ks, plug_ins, since = [], [], [], []
     for move in range(n_moves):
-        beta = _beta_of(theta, walk.beta_max)
+        beta = beta_of(theta, walk.beta_max)
         at = (beta_hat, k_hat) if refreshes_at_plug_in else (beta, k)
         z = model.refresh(z, *at, key, move, sampler.n_refresh)
-        to = _propose(walk, tuning, theta, k, key, move)
+        to = propose(walk, tuning, theta, k, key, move)
         acceptance, tuned = 0.0, 0.0
         log_prior = model.log_prior(to.beta, to.k)
         if log_prior > -np.inf:
             drawn = model.draw(to.beta, to.k, key, move)
             others = log_prior - model.log_prior(beta, k) + to.log_correction
             log_rho = log_ratio(model, (beta_hat, k_hat), beta, k, to, z, drawn)
-            acceptance = _acceptance(log_rho + others)
-            tuned = _acceptance(log_exchange(model, beta, k, to, drawn) + others)
+            acceptance = acceptance_probability(log_rho + others)
+            tuned = acceptance_probability(log_exchange(model, beta, k, to, drawn) + others)
         if to.uniform < acceptance:
             theta, k = to.theta, int(to.k)
             z = drawn if keeps_labels else z
         if move < walk.n_warmup:
             tuning = _adapt(walk, tuning, theta, k, tuned, move)
-        beta = _beta_of(theta, walk.beta_max)
+        beta = beta_of(theta, walk.beta_max)
         since.append((k, beta))
         if move + 1 in sampler.updates:
             values = sorted(one for one, _ in since)

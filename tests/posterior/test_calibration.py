@@ -104,7 +104,7 @@ def test_the_grid_is_calibrated():
     check(calibration(grid_draws(CoherentLikelihood, table=exact), LARGER), 600)
 
 
-# Every day the ridge is compared with exact values of log Z in test_grid.
+# Every day the mesh is compared with exact values of log Z in test_grid.
 @pytest.mark.slow
 def test_the_grid_along_the_ridge_is_calibrated():
     check(calibration(grid_draws(CoherentLikelihood)), 1000)

@@ -12,7 +12,7 @@ from scipy.special import logsumexp, softmax
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.posterior.mcmc.label_chains import PlugIn, _log_auxiliary, _log_exchange
-from bayesknn.posterior.mcmc.proposals import _acceptance
+from bayesknn.posterior.mcmc.proposals import acceptance_probability
 
 N_CLASSES = 3
 SETTINGS = [(0.3, 1), (1.4, 2), (0.9, 3), (2.2, 3)]
@@ -52,7 +52,7 @@ def exchange_kernel(agreement, log_ratio=_log_exchange):
         for z, probability in enumerate(law(agreement, to_beta, to_k)):
             drawn = agreement[k - 1, z], agreement[to_k - 1, z]
             value = log_ratio(observed, beta, k, to_beta, to_k, *drawn)
-            accepted = _acceptance(value + LOG_PRIOR[other] - LOG_PRIOR[one])
+            accepted = acceptance_probability(value + LOG_PRIOR[other] - LOG_PRIOR[one])
             kernel[one, other] += probability * accepted / m
     kernel[np.diag_indices(m)] += 1 - kernel.sum(axis=1)
     return kernel
@@ -69,7 +69,7 @@ def auxiliary_kernel(agreement, log_ratio=_log_auxiliary):
             kept = agreement[k - 1, z], agreement[PLUG_IN.k - 1, z]
             new = agreement[to_k - 1, drawn], agreement[PLUG_IN.k - 1, drawn]
             value = log_ratio(observed, PLUG_IN, beta, k, to_beta, to_k, kept, new)
-            accepted = _acceptance(value + LOG_PRIOR[other] - LOG_PRIOR[one])
+            accepted = acceptance_probability(value + LOG_PRIOR[other] - LOG_PRIOR[one])
             kernel[one, z, other, drawn] = proposed[drawn] * accepted / m
     kernel = kernel.reshape(m * n, m * n)
     kernel[np.diag_indices(m * n)] += 1 - kernel.sum(axis=1)

@@ -143,11 +143,11 @@ def test_four_classes_with_the_mass_on_small_k():
     _, labels = np.unique(glass.y_train, return_inverse=True)
     graph = NeighborGraph.from_points(glass.X_train, k_max=4)
     exact = grid_posterior(ExactLikelihood(graph, labels), beta_max=6.0)
-    ridge = grid_posterior(CoherentLikelihood(graph, labels), beta_max=6.0, random_state=0)
+    simulated = grid_posterior(CoherentLikelihood(graph, labels), beta_max=6.0, random_state=0)
     # Five errors and a little for the rule of integration.
-    allowed = 5 * ridge.k_probabilities_error + 0.02
-    assert np.all(np.abs(ridge.k_probabilities - exact.k_probabilities) < allowed)
-    assert abs(ridge.beta_mean - exact.beta_mean) < 5 * ridge.beta_mean_error + 0.02
+    allowed = 5 * simulated.k_probabilities_error + 0.02
+    assert np.all(np.abs(simulated.k_probabilities - exact.k_probabilities) < allowed)
+    assert abs(simulated.beta_mean - exact.beta_mean) < 5 * simulated.beta_mean_error + 0.02
 
 
 def test_evidence_and_mean_are_plain_sums():

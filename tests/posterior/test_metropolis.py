@@ -92,30 +92,30 @@ def test_prior_smaller_than_the_likelihood_and_a_single_k():
 
 
 def without_hastings(walk, tuning, theta, k, key, iteration):
-    to = moves._propose(walk, tuning, theta, k, key, iteration)
+    to = moves.propose(walk, tuning, theta, k, key, iteration)
     jacobian = moves._log_jacobian(to.theta) - moves._log_jacobian(theta)
     return to._replace(log_correction=jacobian)
 
 
 def without_jacobian(walk, tuning, theta, k, key, iteration):
-    to = moves._propose(walk, tuning, theta, k, key, iteration)
+    to = moves.propose(walk, tuning, theta, k, key, iteration)
     jacobian = moves._log_jacobian(to.theta) - moves._log_jacobian(theta)
     return to._replace(log_correction=to.log_correction - jacobian)
 
 
 def one_way_ridge(walk, tuning, theta, k, key, iteration):
     """Shift theta up whichever way k goes, which the way back does not undo."""
-    to = moves._propose(walk, tuning._replace(slope=0.0), theta, k, key, iteration)
+    to = moves.propose(walk, tuning._replace(slope=0.0), theta, k, key, iteration)
     shifted = to.theta + (0.5 if to.k != k else 0.0)
     correction = to.log_correction + moves._log_jacobian(shifted) - moves._log_jacobian(to.theta)
-    beta = moves._beta_of(shifted, walk.beta_max)
+    beta = moves.beta_of(shifted, walk.beta_max)
     return to._replace(theta=shifted, beta=beta, log_correction=correction)
 
 
 @pytest.mark.mutant
 @pytest.mark.parametrize("mutant", [without_hastings, without_jacobian, one_way_ridge])
 def test_mutants_are_rejected(mutant, monkeypatch):
-    monkeypatch.setattr(metropolis_module, "_propose", mutant)
+    monkeypatch.setattr(metropolis_module, "propose", mutant)
     assert rejects(p_value_of(make_sampler(EnumeratedLikelihood(3), r=2)), 3000)
 
 

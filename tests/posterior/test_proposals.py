@@ -10,17 +10,17 @@ from scipy import stats
 
 from bayesknn.posterior.mcmc import proposals
 from bayesknn.posterior.mcmc.proposals import (
-    _acceptance,
     _adapt,
-    _beta_of,
     _count_k_neighbors,
     _log_jacobian,
     _log_k_hastings,
-    _propose,
     _propose_k,
     _reach,
+    acceptance_probability,
+    beta_of,
     draw_start,
     plan_walk,
+    propose,
 )
 from tests.statistical import check, p_value_of_counts
 
@@ -40,7 +40,7 @@ def k_kernel(law, r, log_hastings):
         for to in neighbours(k, r, k_max):
             log_ratio = math.log(law[to - 1] / law[k - 1]) + log_hastings(k, to, r, k_max)
             share = 1 / len(neighbours(k, r, k_max))
-            matrix[k - 1, to - 1] = share * _acceptance(log_ratio)
+            matrix[k - 1, to - 1] = share * acceptance_probability(log_ratio)
         matrix[k - 1, k - 1] = 1 - matrix[k - 1].sum()
     return matrix
 
@@ -78,15 +78,15 @@ def test_without_the_hastings_term_the_law_is_not_kept():
 @given(st.floats(-30, 30))
 def test_jacobian_is_the_derivative_of_beta(theta):
     step = 1e-4
-    slope = (_beta_of(theta + step, 4.0) - _beta_of(theta - step, 4.0)) / (2 * step)
+    slope = (beta_of(theta + step, 4.0) - beta_of(theta - step, 4.0)) / (2 * step)
     if abs(theta) < 10:
         assert math.isclose(4.0 * math.exp(_log_jacobian(theta)), slope, rel_tol=1e-6)
     assert math.isclose(_log_jacobian(theta), _log_jacobian(-theta), rel_tol=1e-12)
 
 
 def test_beta_does_not_overflow():
-    assert _beta_of(800.0, 4.0) == 4.0
-    assert _beta_of(-800.0, 4.0) == 0.0
+    assert beta_of(800.0, 4.0) == 4.0
+    assert beta_of(-800.0, 4.0) == 0.0
     assert np.isfinite([_log_jacobian(800.0), _log_jacobian(-800.0)]).all()
 
 
@@ -100,12 +100,12 @@ def test_beta_does_not_overflow():
 def test_correction_changes_sign_on_the_way_back(schedule, theta, k, iteration, slope):
     walk, tuning = plan_walk(4.0, 9, schedule, 0, tau=0.3, r=3)
     tuning = tuning._replace(slope=slope)
-    to = _propose(walk, tuning, theta, k, KEY, iteration)
+    to = propose(walk, tuning, theta, k, KEY, iteration)
     if schedule == "joint" or iteration % 6 != 5:
         there = len(neighbours(k, 3, 9)) / len(neighbours(to.k, 3, 9)) if to.k != k else 1.0
         expected = math.log(there) + _log_jacobian(to.theta) - _log_jacobian(theta)
         assert math.isclose(to.log_correction, expected, abs_tol=1e-12)
-    assert math.isclose(to.beta, _beta_of(to.theta, 4.0))
+    assert math.isclose(to.beta, beta_of(to.theta, 4.0))
     if schedule == "alternating" and iteration % 6 in (1, 3):
         # The shift along the ridge is undone by the move back from k' to k.
         back = to.theta + slope * math.log(k / to.k)
@@ -116,11 +116,11 @@ def test_what_the_moves_of_each_schedule_change():
     walk, tuning = plan_walk(4.0, 9, "alternating", 0)
     joint, _ = plan_walk(4.0, 9, "joint", 0)
     for iteration in range(20):
-        to = _propose(walk, tuning, 0.3, 5, KEY, iteration)
+        to = propose(walk, tuning, 0.3, 5, KEY, iteration)
         # Without a slope yet, the leaps alone change both.
         assert (to.theta != 0.3) == (iteration % 6 in (0, 2, 4, 5))
         assert (to.k != 5) == (iteration % 2 == 1)
-        to = _propose(joint, tuning, 0.3, 5, KEY, iteration)
+        to = propose(joint, tuning, 0.3, 5, KEY, iteration)
         assert to.theta != 0.3 and to.k != 5
 
 
@@ -128,7 +128,7 @@ def test_what_the_moves_of_each_schedule_change():
 def test_one_value_of_k_leaves_k_alone_and_moves_beta_always(schedule):
     walk, tuning = plan_walk(4.0, 1, schedule, 10)
     for iteration in range(6):
-        to = _propose(walk, tuning, 0.3, 1, KEY, iteration)
+        to = propose(walk, tuning, 0.3, 1, KEY, iteration)
         assert to.k == 1 and to.theta != 0.3
         assert math.isclose(to.log_correction, _log_jacobian(to.theta) - _log_jacobian(0.3))
         tuning = _adapt(walk, tuning, to.theta, to.k, 0.5, iteration)
@@ -181,7 +181,7 @@ def test_compiled_proposals_agree_with_their_slow_twin(schedule, k_max):
     tuning = tuning._replace(slope=-0.2)
     for iteration in range(60):
         k = iteration % k_max + 1
-        fast = _propose(walk, tuning, -0.4, k, KEY, iteration)
+        fast = propose(walk, tuning, -0.4, k, KEY, iteration)
         if abs(fast.theta) > 20:
             continue
         slow = slow_propose(schedule, 0.2, 4, -0.2, 4.0, k_max, -0.4, k, int(KEY), iteration)
@@ -192,7 +192,7 @@ def test_beta_steps_are_normal():
     def p_value(n_draws, seed):
         walk, tuning = plan_walk(4.0, 1, "joint", 0, tau=0.7)
         key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-        steps = [_propose(walk, tuning, 0.2, 1, key, i).theta - 0.2 for i in range(n_draws)]
+        steps = [propose(walk, tuning, 0.2, 1, key, i).theta - 0.2 for i in range(n_draws)]
         return stats.kstest(steps, stats.norm(scale=0.7).cdf).pvalue
 
     check(p_value, 5000)
@@ -203,7 +203,7 @@ def test_starts_are_uniform():
         walk, _ = plan_walk(4.0, 5, "joint", 0)
         keys = np.random.SeedSequence(seed).generate_state(n_draws, np.uint64)
         starts = [draw_start(walk, key) for key in keys]
-        beta = np.array([_beta_of(theta, 4.0) for theta, _ in starts])
+        beta = np.array([beta_of(theta, 4.0) for theta, _ in starts])
         cells = np.floor(beta).astype(int) * 5 + np.array([k for _, k in starts]) - 1
         return p_value_of_counts(np.bincount(cells, minlength=20), np.full(20, 1 / 20))
 
@@ -238,8 +238,8 @@ def test_tuning_finds_the_step_and_the_ridge():
         return -0.5 * ((theta - 0.5 * math.log(k)) / 0.05) ** 2
 
     for iteration in range(4000):
-        to = _propose(walk, tuning, theta, k, KEY, iteration)
-        acceptance = _acceptance(log_target(to.theta, to.k) - log_target(theta, k))
+        to = propose(walk, tuning, theta, k, KEY, iteration)
+        acceptance = acceptance_probability(log_target(to.theta, to.k) - log_target(theta, k))
         if to.uniform < acceptance:
             theta, k = to.theta, to.k
         tuning = _adapt(walk, tuning, theta, k, acceptance, iteration)
@@ -249,9 +249,9 @@ def test_tuning_finds_the_step_and_the_ridge():
 
 
 def test_acceptance_of_impossible_proposals_is_zero():
-    assert _acceptance(-math.inf) == 0.0
-    assert _acceptance(math.nan) == 0.0
-    assert _acceptance(math.inf) == 1.0
+    assert acceptance_probability(-math.inf) == 0.0
+    assert acceptance_probability(math.nan) == 0.0
+    assert acceptance_probability(math.inf) == 1.0
 
 
 @pytest.mark.parametrize(

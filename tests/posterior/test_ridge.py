@@ -1,4 +1,4 @@
-"""The ridge under strain: priors far from it, many neighbours, long tails."""
+"""The mesh under strain: priors far from it, many neighbours, long tails."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,12 @@ from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior
 from bayesknn.posterior.quadrature.mesh import Mesh, _add_nodes, judge
-from bayesknn.posterior.quadrature.which_k import CandidateSearch, _fill_in, find_behind, find_step
+from bayesknn.posterior.quadrature.which_k import (
+    CandidateSearch,
+    _fill_in,
+    log_deficits,
+    step_between,
+)
 from tests.model.graphs import ripley_graph
 from tests.posterior.test_grid import small_data
 from tests.statistical import check, p_value_of_z
@@ -29,7 +34,7 @@ def on_interval(low, high, k_max=4):
 @pytest.mark.parametrize(
     ("low", "high"),
     [(2.5, 4.0), (3.0, 3.2), (0.0, 0.2), (1.02, 1.04), (0.3, 0.31)],
-    ids=["far above the ridge", "far and narrow", "below it", "between grid points", "narrow"],
+    ids=["far above the modes", "far and narrow", "below it", "between grid points", "narrow"],
 )
 def test_a_prior_that_keeps_off_the_ridge_agrees_with_exact_log_z(low, high):
     data = small_data(2)
@@ -115,7 +120,7 @@ def test_a_long_tail_that_moves_the_mean_is_worked_on():
 
 def test_a_k_in_doubt_is_kept():
     score = np.tile([0.0, -20.0, -20.0], (3, 1))
-    assert find_behind(score, np.array([1.0, 1.0, 15.0])).tolist() == [0.0, 20.0, 6.0]
+    assert log_deficits(score, np.array([1.0, 1.0, 15.0])).tolist() == [0.0, 20.0, 6.0]
 
 
 def test_a_step_from_k_to_k_is_the_trapezium_rule_with_end_correction():
@@ -131,12 +136,12 @@ def test_a_step_from_k_to_k_is_the_trapezium_rule_with_end_correction():
         ]
         for pair in pairs:
             pair.advance(2000)
-        steps.append(find_step(*pairs))
+        steps.append(step_between(*pairs))
     exact = n * np.log((1 + np.exp(2.0)) / 2)
     error = np.mean([step.value[1:].std() for step in steps])
     assert abs(np.mean([step.value[0] for step in steps]) - exact) < 5 * error / 2 + 2.8
-    # What is left to doubt is as large as the correction, not smaller than what it is off by.
-    assert all(15 < step.doubt < 30 for step in steps)
+    # The discretisation error is as large as the correction, not smaller than what it is off by.
+    assert all(15 < step.discretisation_error < 30 for step in steps)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +159,7 @@ def test_a_step_leads_to_the_top(prior):
     log_f = np.array([exact.log_density(beta + at, 3) for at in (-h, 0.0, h)])
     mean = target.observed[2] / 3 - (log_f[2] - log_f[0]) / (2 * h)
     variance = -(log_f[2] - 2 * log_f[1] + log_f[0]) / h**2
-    assert beta + target.find_step(3, beta, mean, variance) == pytest.approx(top, abs=4e-3)
+    assert beta + target.newton_step(3, beta, mean, variance) == pytest.approx(top, abs=4e-3)
 
 
 def run(prior, likelihood=None, tolerance=0.2):
@@ -168,16 +173,16 @@ def run(prior, likelihood=None, tolerance=0.2):
 
 
 def test_chains_stand_at_some_k_and_speak_for_those_between():
-    mesh, ridge = run(UniformPrior(125, BETA_MAX))
+    mesh, posterior = run(UniformPrior(125, BETA_MAX))
     own = sorted({pair.k for pair in mesh.phases[0]})
-    ks = [profile.k for profile in ridge.profiles]
+    ks = [profile.k for profile in posterior.profiles]
     assert len(own) < len(ks)
     assert np.array_equal(np.diff(ks), np.ones(len(ks) - 1))
     assert own[0] <= ks[0] and ks[-1] <= own[-1]
 
 
 def test_chains_stand_at_every_k_where_the_prior_of_beta_differs():
-    # The ridge of a k moves with its prior, so that neighbours may be far apart.
+    # The mode of a k moves with its prior, so that neighbours may be far apart.
     def density(beta, k):
         return np.exp(-(((beta - 1.4 - 0.1 * (k % 2)) / 0.3) ** 2) / 2)
 
@@ -192,8 +197,8 @@ def test_chains_stand_between_k_that_do_not_overlap():
     points = np.column_stack([np.repeat(np.arange(n // 2), 2), np.tile([0.0, 0.1], n // 2)])
     graph = NeighborGraph.from_points(points, k_max=3)
     labels = np.random.default_rng(0).integers(2, size=n)
-    mesh, ridge = run(UniformPrior(3, BETA_MAX), CoherentLikelihood(graph, labels))
-    assert len(ridge.profiles) >= 1 and np.isfinite(ridge.excess)
+    mesh, posterior = run(UniformPrior(3, BETA_MAX), CoherentLikelihood(graph, labels))
+    assert len(posterior.profiles) >= 1 and np.isfinite(posterior.excess)
 
 
 def test_a_curve_has_nodes_where_its_curvature_asks_for_them():
@@ -361,7 +366,7 @@ def test_by_default_there_is_an_end_to_the_work(monkeypatch):
 
 
 def test_labels_that_have_nothing_to_do_with_the_points():
-    # The ridge is at beta = 0 for many k.
+    # The mode is at beta = 0 for many k.
     rng = np.random.default_rng(3)
     graph = NeighborGraph.from_points(rng.normal(size=(150, 1)), k_max=40)
     likelihood = CoherentLikelihood(graph, rng.integers(2, size=150))

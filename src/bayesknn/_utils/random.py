@@ -33,7 +33,7 @@ class Purpose(IntEnum):
     PILOT = 100
     PILOT_OF_PHASE = 200
     LOG_Z_ROUGHLY = 1000
-    RIDGE = 5000
+    MESH = 5000
     LOG_Z = 7000
 
 

@@ -37,9 +37,9 @@ class Likelihood:
 
     # Whether it is the distribution of the model itself, or an approximation.
     coherent = False
-    # Where log Z comes from: a table, or it is simulated where the posterior is ("ridge"). A
+    # Where log Z comes from: a table, or it is simulated where the posterior is ("simulation"). A
     # product of conditionals has none, and is concave in beta.
-    log_z_source: Literal["none", "table", "ridge"] = "table"
+    log_z_source: Literal["none", "table", "simulation"] = "table"
 
     def __init__(
         self,

@@ -63,7 +63,7 @@ class CoherentLikelihood(Likelihood):
         if check_graph is not None:
             check_graph(self.graph, self.n_classes, self.class_weight)
         self.table = table
-        self.log_z_source = "ridge" if table is None else "table"
+        self.log_z_source = "simulation" if table is None else "table"
 
     @property
     def k_max(self) -> int:
@@ -234,6 +234,7 @@ def log_normalizer(
         )
         return LogNormalizer(value, 0.0 if np.ndim(value) == 0 else np.zeros_like(value))
     if method == "path":
-        found = log_normalizer_path(graph, beta, k, n_classes, class_weight, **options)
-        return LogNormalizer(*found)
+        return LogNormalizer(
+            *log_normalizer_path(graph, beta, k, n_classes, class_weight, **options)
+        )
     raise ValueError(f"method must be 'exact' or 'path', got {method!r}")

@@ -1,10 +1,10 @@
 """Two Swendsen-Wang chains at one setting of the model, and what they record (Section 3.3).
 
-``d log Z / d beta`` is ``E[S_k] / k``, and log Z at any setting follows from S at others
-(:mod:`bayesknn.log_z.mbar`). Every record holds S for a few values of k: of the labels, and
-given the clusters, which has the same mean and less noise. One chain starts from one class for
-all and one from random labels, so that a first-order transition, where each would stay on its
-side, shows as a disagreement.
+A model and a setting (beta, k) go in, records of S come out. ``d log Z / d beta`` is ``E[S_k] /
+k``, and log Z at any setting follows from S at others (:mod:`bayesknn.log_z.mbar`). Every record
+holds S for a few values of k: of the labels, and given the clusters, which has the same mean and
+less noise. One chain starts from one class for all and one from random labels, so that a
+first-order transition, where each would stay on its side, shows as a disagreement.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SPLIT_ERRORS, _SPLIT_SHARE = 5.0, 0.1
 
 
 class Setting(NamedTuple):
-    """A law of the labels, ``exp(sum over j of rates[j] * S_ks[j])``.
+    """A distribution of the labels, ``exp(sum over j of rates[j] * S_ks[j])``.
 
     With one k it is that of ``beta = rate * k``; with two it lies between two k.
     """
@@ -49,7 +49,7 @@ class Setting(NamedTuple):
 
     @classmethod
     def at(cls, beta: float, k: int) -> Setting:
-        """Return the model's own law at (beta, k)."""
+        """Return the model at (beta, k)."""
         return cls((int(k),), (float(beta) / k,))
 
     @property
@@ -59,14 +59,14 @@ class Setting(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The labels with ``low <= S_rank < high``, to which a law is restricted; all if rank is 0."""
+    """The labels with ``low <= S_rank < high``, to which chains are held; all if rank is 0."""
 
     rank: int = 0
     low: float = 0.0
     high: float = 0.0
 
 
-class Law(NamedTuple):
+class ModelAt(NamedTuple):
     """What sweeps leave as it is, for compiled code: the model at (beta, k)."""
 
     neighbors: np.ndarray
@@ -90,7 +90,7 @@ class Records(NamedTuple):
     of_labels: np.ndarray
     of_clusters: np.ndarray
     components: np.ndarray
-    plain: np.ndarray
+    monochrome: np.ndarray
 
 
 def find_inflation(time: float, n_sweeps: float) -> float:
@@ -125,7 +125,7 @@ class ChainPair:
     inflation : float
         By how much errors are larger than batches show that are shorter than that.
     window : Window, optional
-        Sweeps that leave it are undone, which leaves the restricted law as it is.
+        Sweeps that leave it are undone, which leaves the restricted distribution as it is.
     components : ndarray of shape (n,), optional
         Which component of the graph each point is in: then the probability that each of them has
         one class throughout is recorded too (:mod:`bayesknn.log_z.path`).
@@ -168,11 +168,12 @@ class ChainPair:
         self.components = np.empty(0, np.int32) if components is None else components
         self.keys = seeds.generate_state(N_CHAINS + 1, np.uint64)
         self.labels = self._start(initial)
-        # Of each chain: those before the first record, then all.
-        self.n_sweeps = n_warmup + self.thin
+        self.n_warmup = n_warmup + self.thin
+        # Those that each chain has made, with those before the first record.
+        self.n_sweeps = 0
         shape = (N_CHAINS, 0, len(self.columns))
         self.of_labels, self.of_clusters = np.empty(shape), np.empty(shape)
-        self.plain = np.empty((N_CHAINS, 0, 2))
+        self.monochrome = np.empty((N_CHAINS, 0, 2))
 
     def _start(self, initial: np.ndarray | None) -> np.ndarray:
         model = self.model
@@ -204,9 +205,9 @@ class ChainPair:
         return self.of_labels.shape[1]
 
     @property
-    def n_made(self) -> int:
-        """Sweeps that each chain has made, with those before the first record."""
-        return self.n_sweeps if self.n_records else 0
+    def _n_before(self) -> int:
+        """Sweeps to make before the next record but those from one record to the next."""
+        return 0 if self.n_records else self.n_warmup
 
     def advance(self, n_records: int) -> None:
         """Add so many records to each chain, or a few more so that they fill batches."""
@@ -219,16 +220,15 @@ class ChainPair:
         -------
         records : ndarray of shape (2, n_records, n_columns)
             S of the labels, and given the clusters.
-        plain : ndarray of shape (n_records, 2)
-            Of the components: see :func:`_note_plain`.
+        monochrome : ndarray of shape (n_records, 2)
+            Of the components: see :func:`_note_monochrome`.
         """
         model, setting = self.model, self.setting
         n_records = -(-n_records // self.length) * self.length
-        sweep, n_warmup = (self.n_sweeps, 0) if self.n_records else (0, self.n_sweeps)
         weight, unit = model.unequal_weight, model.common_weight
-        plain = np.empty((n_records if self.components.size else 0, 2))
+        monochrome = np.empty((n_records if self.components.size else 0, 2))
         noted = np.empty((2, n_records, len(self.columns)))
-        records = Records(self.columns, noted[0], noted[1], self.components, plain)
+        records = Records(self.columns, noted[0], noted[1], self.components, monochrome)
         labels = self.labels[chain]
         # Room for the candidates of a sweep, about rate * n of them and n * k at most; a sweep with
         # more takes them in parts.
@@ -238,22 +238,22 @@ class ChainPair:
         layers = None
         if len(setting.ks) > 1:
             layers = (np.array(setting.ks), unit * np.array(setting.rates))
-        law = Law(model.graph.neighbors, self.k, setting.beta * unit, model.n_classes)
+        at = ModelAt(model.graph.neighbors, self.k, setting.beta * unit, model.n_classes)
         window = Window(self.window.rank, self.window.low / unit, self.window.high / unit)
-        sweeps = Sweeps(np.uint64(sweep), n_warmup, self.thin)
+        sweeps = Sweeps(np.uint64(self.n_sweeps), self._n_before, self.thin)
         key = self.keys[chain]
         with hold_interrupts():
-            _advance(law, layers, weight, key, sweeps, window, labels, scratch, records)
-        return unit * noted, plain
+            _advance(at, layers, weight, key, sweeps, window, labels, scratch, records)
+        return unit * noted, monochrome
 
     def add(self, chains: list[tuple[np.ndarray, np.ndarray]]) -> None:
         """Append what :meth:`run` returned for each chain to the records."""
         of_labels, of_clusters = np.stack([records for records, _ in chains], axis=1)
-        self.n_sweeps += of_labels.shape[1] * self.thin
+        self.n_sweeps += self._n_before + of_labels.shape[1] * self.thin
         self.of_labels = np.concatenate([self.of_labels, of_labels], axis=1)
         self.of_clusters = np.concatenate([self.of_clusters, of_clusters], axis=1)
-        plain = np.stack([plain for _, plain in chains])
-        self.plain = np.concatenate([self.plain, plain], axis=1)
+        monochrome = np.stack([monochrome for _, monochrome in chains])
+        self.monochrome = np.concatenate([self.monochrome, monochrome], axis=1)
 
     def series(self, k: int) -> np.ndarray:
         """Return S_k of the labels in every record, of shape (N_CHAINS, n_records)."""
@@ -276,13 +276,13 @@ class ChainPair:
         x, of_clusters = self.series(self.k) / self.k, self.cluster_series(self.k) / self.k
         centre = x.mean()
         averages = self.resample(np.stack([of_clusters, (x - centre) ** 2], axis=-1))
-        return averages[:, 0] + self.unseen(2), averages[:, 1]
+        return averages[:, 0] + self.noise_floor(2), averages[:, 1]
 
-    def unseen(self, salt: int) -> np.ndarray:
-        """Return an error of S / k that is there even where all records are alike.
+    def noise_floor(self, salt: int) -> np.ndarray:
+        """Return an error of S / k in every replicate, even where all records are equal.
 
-        A chain that saw no point disagree does not show how rarely one would: errors are not
-        believed below that of a single event. All k see about the same events.
+        A chain that saw no point disagree does not show how rarely one would: the error is that
+        of a single event. All k see about the same events.
         """
         rng = np.random.default_rng([int(self.keys[-1]), salt])
         noise = rng.normal(size=N_REPLICATES) / (N_CHAINS * self.n_records)
@@ -290,13 +290,12 @@ class ChainPair:
         return noise * self.model.weights.max()
 
     def distance(self, k: int) -> float:
-        """Return the variance of D from the own k to another at the same beta."""
-        own = self.series(self.k) / self.k
-        return float((self.beta * (self.series(k) / k - own)).var())
+        """Return the variance of D from the k of the chains to another at the same beta."""
+        return float((self.beta * (self.series(k) / k - self.series(self.k) / self.k)).var())
 
     @property
-    def worth(self) -> float:
-        """Independent draws that the records are worth."""
+    def n_effective(self) -> float:
+        """The number of independent draws with the same variance of the mean."""
         return N_CHAINS * self.n_records * self.thin / max(self.time, self.thin)
 
     def find_time(self) -> float:
@@ -343,7 +342,7 @@ class ChainPair:
         return replicates
 
     def log_ratios(self) -> np.ndarray:
-        """Return log Z at each column's k less that at the own, at the same beta.
+        """Return log Z at each column's k less that at the k of the chains, at the same beta.
 
         Of shape (n_replicates, n_columns), by importance sampling: ``log E[exp(D)]`` with
         ``D = beta (S_k' / k' - S_k / k)``, shifted to its mean given the clusters.
@@ -360,9 +359,9 @@ class ChainPair:
 
 
 @kernel
-def _advance(law, layers, class_weight, key, sweeps, window, labels, scratch, records):
+def _advance(model_at, layers, class_weight, key, sweeps, window, labels, scratch, records):
     """Make sweeps and note what they leave; layers and weights are None or not when compiled."""
-    neighbors, k, beta, n_classes = law
+    neighbors, k, beta, n_classes = model_at
     columns = records.columns
     n_ranks = columns[-1]
     agreement, cluster_agreement = np.empty(n_ranks), np.empty(n_ranks)
@@ -407,13 +406,13 @@ def _advance(law, layers, class_weight, key, sweeps, window, labels, scratch, re
             records.of_labels[t, c] = agreement[columns[c] - 1]
             records.of_clusters[t, c] = source[columns[c] - 1]
         if records.components.size > 0:
-            _note_plain(
-                n_classes, class_weight, records.components, labels, scratch, records.plain[t]
+            _note_monochrome(
+                n_classes, class_weight, records.components, labels, scratch, records.monochrome[t]
             )
 
 
 @kernel
-def _note_plain(n_classes, class_weight, components, labels, scratch, noted):
+def _note_monochrome(n_classes, class_weight, components, labels, scratch, noted):
     """Note the probability that every component has one class, given the clusters.
 
     And the number of clusters beyond that of components.

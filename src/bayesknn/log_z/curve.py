@@ -1,7 +1,8 @@
 """log Z as a function of beta at one k, in every replicate (Section 3.3).
 
-Where chains do not cross between disordered and ordered labels, ``Z`` is the sum of the two phases,
-each of which is smooth: a quintic spline goes through log Z of each at its own nodes.
+Values at nodes go in, a function of beta comes out. Where chains do not cross between disordered
+and ordered labels, ``Z`` is the sum of the two phases, each of which is smooth: a quintic spline
+goes through log Z of each at its own nodes.
 """
 
 from __future__ import annotations

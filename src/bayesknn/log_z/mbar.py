@@ -1,7 +1,9 @@
 """log Z at any setting from all draws of many: MBAR, as a sample from their mixture (Section 3.3).
 
+Pairs of chains and targets (beta, k) go in, log Z at the targets comes out, in every replicate.
+
 With ``u_j`` the log weight of a labelling at setting j and ``a_j`` the number of independent draws
-that its chains are worth, all records together are a sample from the mixture
+of its chains, all records together are a sample from the mixture
 ``m = sum over j of a_j exp(u_j - f_j)``, f being log Z. So
 
     ``exp(f_t) = sum over records d of w_d exp(u_t(d)) / m(d)``
@@ -75,7 +77,7 @@ def combine(
     start : ndarray, optional
         A guess of log Z at the settings of the first pairs.
     """
-    worth = np.array([pair.worth for pair in pairs])
+    n_effective = np.array([pair.n_effective for pair in pairs])
     ks, n = pairs[0].columns, len(pairs)
     own_rates = read_rates([pair.setting for pair in pairs], ks)
     columns = np.searchsorted(ks, [target.ks[0] for target in targets]).astype(np.intp)
@@ -98,16 +100,16 @@ def combine(
     shifts = [move(away.mean(axis=(0, 1))[None], at) for at, away in enumerate(surplus)]
     sizes = np.array([len(part) for part in records])
     own = [x @ own_rates.T + shift[:, :n] for x, shift in zip(records, shifts, strict=True)]
-    weights = np.repeat(worth / sizes, sizes)
-    f = guess(own, worth) if start is None else start
+    weights = np.repeat(n_effective / sizes, sizes)
+    f = guess(own, n_effective) if start is None else start
     if len(f) < n:
         # What is known of the others' log Z by now.
         known = np.concatenate(own[: len(f)])
-        log_m = logsumexp(known[:, : len(f)] - f, axis=1, b=worth[: len(f)])
+        log_m = logsumexp(known[:, : len(f)] - f, axis=1, b=n_effective[: len(f)])
         log_terms = known[:, len(f) :] - log_m[:, None]
         f = np.append(f, logsumexp(log_terms, axis=0, b=weights[: len(known), None]))
-    f, is_settled = solve(np.concatenate(own), weights, worth, f)
-    log_mixture = [logsumexp(u - f, axis=1, b=worth) for u in own]
+    f, is_settled = solve(np.concatenate(own), weights, n_effective, f)
+    log_mixture = [logsumexp(u - f, axis=1, b=n_effective) for u in own]
     # Terms of the targets' sums are taken beside the largest, so that none overflows.
     tops = [
         np.max(x[:, columns] * rates + shift[:, n:] - m[:, None], axis=0)
@@ -119,7 +121,8 @@ def combine(
     # are divided by their totals at the end. ``second`` holds the sums of products.
     change, second = np.zeros((N_REPLICATES, len(f))), np.zeros((len(f), n))
     totals, squares = np.zeros(len(f)), np.zeros(len(f))
-    for at, (pair, a, x, m) in enumerate(zip(pairs, worth, records, log_mixture, strict=True)):
+    parts = zip(pairs, n_effective, records, log_mixture, strict=True)
+    for at, (pair, a, x, m) in enumerate(parts):
         p = np.exp(weigh(x) + shifts[at] - f - m[:, None])
         averages = a * pair.resample(p.reshape(*pair.of_labels.shape[:2], -1))
         products = a / len(x) * p.T @ p[:, :n]
@@ -129,17 +132,17 @@ def combine(
         change += averages - averages[0]
         # What another shift does to a record's own weight, and to the mixture.
         shift = pair.resample(surplus[at])
-        shift = move(shift - shift[0] + np.outer(pair.unseen(2), ks), at)
-        change += shift * averages[0] - shift[:, :n] * worth @ products.T
+        shift = move(shift - shift[0] + np.outer(pair.noise_floor(2), ks), at)
+        change += shift * averages[0] - shift[:, :n] * n_effective @ products.T
     totals[:n] = 1.0
     f, change, second = f + np.log(totals), change / totals, second / totals[:, None]
     # How f at the pairs' settings follows; the first of them stays where it is.
     follows = np.zeros((N_REPLICATES, n))
     if n > 1:
-        hessian = np.diag(worth) - worth[:, None] * second[:n] * worth
-        follows[:, 1:] = np.linalg.lstsq(hessian[1:, 1:], (change[:, 1:n] * worth[1:]).T)[0].T
-    found = f + change + follows * worth @ second.T
-    return Combined(f[:n] + follows, found[:, n:], (totals**2 / squares)[n:], is_settled)
+        hessian = np.diag(n_effective) - n_effective[:, None] * second[:n] * n_effective
+        follows[:, 1:] = np.linalg.lstsq(hessian[1:, 1:], (change[:, 1:n] * n_effective[1:]).T)[0].T
+    of_all = f + change + follows * n_effective @ second.T
+    return Combined(f[:n] + follows, of_all[:, n:], (totals**2 / squares)[n:], is_settled)
 
 
 def read_rates(settings: Sequence[Setting], ks: np.ndarray) -> np.ndarray:
@@ -151,7 +154,7 @@ def read_rates(settings: Sequence[Setting], ks: np.ndarray) -> np.ndarray:
 
 
 def solve(
-    log_weights: np.ndarray, weights: np.ndarray, worth: np.ndarray, start: np.ndarray
+    log_weights: np.ndarray, weights: np.ndarray, n_effective: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, bool]:
     """Find log Z at the settings that were sampled, and say whether it settled.
 
@@ -166,29 +169,29 @@ def solve(
         terms = log_weights - f
         top = terms.max(axis=1, keepdims=True)
         np.exp(terms - top, out=terms)
-        terms *= worth
+        terms *= n_effective
         m = terms.sum(axis=1, keepdims=True)
-        value = weights @ (np.log(m) + top)[:, 0] + worth @ f
+        value = weights @ (np.log(m) + top)[:, 0] + n_effective @ f
         if value > lowest + 1e-9 * abs(lowest):
             f, lowest = following, np.array(np.inf)
             continue
         terms /= m
         counts = weights @ terms
-        moves = np.log(np.maximum(counts, 1e-300) / worth)
+        moves = np.log(np.maximum(counts, 1e-300) / n_effective)
         following, lowest = f + moves - moves[0], value
         if np.abs(moves).max() > 1.0:
             f = following
             continue
         hessian = np.diag(counts) - (terms * weights[:, None]).T @ terms
         step = np.zeros(len(f))
-        step[1:] = np.linalg.lstsq(hessian[1:, 1:], (counts - worth)[1:])[0]
+        step[1:] = np.linalg.lstsq(hessian[1:, 1:], (counts - n_effective)[1:])[0]
         f = f + step
         if np.abs(step).max() < _CLOSE:
             return f, True
     return f, False
 
 
-def guess(log_weights: list[np.ndarray], worth: np.ndarray) -> np.ndarray:
+def guess(log_weights: list[np.ndarray], n_effective: np.ndarray) -> np.ndarray:
     """Return log Z from each pair to the next by the records of these two alone.
 
     From there Newton's method has little to do; news of one pair would reach another only slowly.
@@ -200,7 +203,9 @@ def guess(log_weights: list[np.ndarray], worth: np.ndarray) -> np.ndarray:
         # The trapezium rule to begin with.
         step = (np.diff(before.mean(axis=0)) + np.diff(after.mean(axis=0))) / 2
         sizes = [len(before), len(after)]
-        weights = np.repeat(worth[both] / sizes, sizes)
-        both_f, _ = solve(np.vstack([before, after]), weights, worth[both], np.append(0.0, step))
+        weights = np.repeat(n_effective[both] / sizes, sizes)
+        both_f, _ = solve(
+            np.vstack([before, after]), weights, n_effective[both], np.append(0.0, step)
+        )
         f.append(f[-1] + both_f[1])
     return np.array(f)

@@ -1,5 +1,7 @@
 """log Z at one k for every beta, from both ends (Section 3.3, path sampling).
 
+A simulation and a k go in, a curve of log Z comes out, or its value at one pair of chains.
+
 ``log Z(0) = n log G``, and at the far end log Z is known again. Pairs of chains stand between, near
 enough to each other that their draws overlap, and the draws of each pair and the next give log Z
 from one to the other (:mod:`bayesknn.log_z.mbar`; those further away have little to add, and all
@@ -8,14 +10,14 @@ and log Z at each beta is corrected by the part of it that its own error explain
 squares. At one beta alone E[S] / k, the slope of log Z, is integrated from 0, and no far end is
 needed.
 
-At the far end most components of the graph have one class. Call a labelling plain if every
-connected component of the graph of k has. The plain labellings weigh
+At the far end most components of the graph have one class. Call a labelling monochrome if every
+connected component of the graph of k has. These labellings weigh
 ``W(beta) = prod over components c of sum over g of exp(beta a_g n_c)`` together, so
-``log Z = log W - log P(plain)`` at every beta, with no limit taken. Given the clusters of a
-Swendsen-Wang sweep the colours are independent, and the probability that the labelling is plain is
+``log Z = log W - log P(monochrome)`` at every beta, with no limit taken. Given the clusters of a
+Swendsen-Wang sweep the colours are independent, and the probability of a monochrome labelling is
 known: ``G ** (components - clusters)`` without class weights. Its average is an estimate of
-P(plain) that is precise once there are only a few clusters too many. The path can therefore stop
-there: no tail is cut off.
+P(monochrome) that is precise once there are only a few clusters too many. The path can therefore
+stop there: no tail is cut off.
 
 At a first-order transition chains do not cross between disordered and ordered labels in any
 reasonable time. There the labels are divided by their agreement with the nearest neighbours, and
@@ -45,14 +47,14 @@ from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.mbar import MAX_VARIANCE, combine
-from bayesknn.log_z.resampling import N_REPLICATES, find_error, join
+from bayesknn.log_z.resampling import N_REPLICATES, join, standard_error
 from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, SWEEPS, Pilot, Simulation
 from bayesknn.model import BoltzmannModel
 
 # Intervals of beta that pilots begin with: fewer may step over a transition.
 _COARSE = 8
-# How noisy a record of P(plain) may be, as log(1 + relative variance): more is a shorter path with
-# a noisier end.
+# How noisy a record of P(monochrome) may be, as log(1 + relative variance): more is a shorter path
+# with a noisier end.
 _MAX_LOG_SPREAD = 0.7
 # Phases are told apart by the agreement with so many nearest neighbours: fewer tell them apart
 # less well, more are slow to count after every sweep.
@@ -81,7 +83,7 @@ class Path:
     pilots : list of Pilot
         From :func:`place_pilots`.
     columns : sequence of int
-        The k of which it is to tell log Z, its own among them.
+        The k of which log Z is wanted, that of the chains among them.
     max_sweeps : float
         About how many sweeps the first run may make in all.
     divide : bool
@@ -107,8 +109,8 @@ class Path:
         self.k = pilots[0].pair.k
         self._max_sweeps = max_sweeps
         self._work: list[tuple[ChainPair, int]] = []
-        # What :meth:`_find_log_z` gave, and after how many sweeps.
-        self._found: tuple[int, Any] = (0, None)
+        # What :meth:`_estimate` returned, and after how many sweeps.
+        self._known: tuple[int, Any] = (0, None)
         self.windows: tuple[Window, ...] = ()
         pairs = [pilot.pair for pilot in pilots]
         apart = [p.pair for p in pilots if p.is_split or (divide and p.is_slow)]
@@ -131,7 +133,7 @@ class Path:
         )  # fmt: skip
 
     def _make(self, beta: float, time: float, stream: int, **options: Any) -> ChainPair:
-        task = self.simulation.place_pair(
+        task = self.simulation.new_chain_pair(
             Setting.at(beta, self.k), self.columns, (self.k, _name(beta), stream), time,
             min(SWEEPS, self._most), self._most, **options,
         )  # fmt: skip
@@ -162,7 +164,7 @@ class Path:
         phases = []
         for at, window in enumerate(self.windows):
             inner = np.linspace(first, last, n_steps[at] + 1)
-            time = max(_find_time_within(pilot, window) for pilot in apart)
+            time = max(_time_within(pilot, window) for pilot in apart)
             made = [
                 self._make(beta, time, 2 + at, window=window)
                 for beta in (inner[:-1] if at else inner[1:])
@@ -177,15 +179,15 @@ class Path:
 
     def curves(self) -> dict[int, Curve]:
         """Return log Z at each column's k."""
-        return self._find_log_z()[0]
+        return self._estimate()[0]
 
-    def _find_log_z(self) -> tuple[dict[int, Curve], np.ndarray]:
+    def _estimate(self) -> tuple[dict[int, Curve], np.ndarray]:
         """Return the curves, and what was missing at the far end, once for all records so far."""
-        if self._found[0] != self.n_sweeps:
+        if self._known[0] != self.n_sweeps:
             model = self.simulation.model
             nodes, log_z = zip(*map(self._add_up, self.phases), strict=True)
             log_z = [log_z[0] + model.n_points * np.log(model.n_classes), *log_z[1:]]
-            missing = log_z_from_plain(self.phases[-1][-1]) - log_z[-1][:, -1]
+            missing = log_z_from_monochrome(self.phases[-1][-1]) - log_z[-1][:, -1]
             if self.windows:
                 log_z[1] = log_z[1] + missing[:, None]
             else:
@@ -208,8 +210,8 @@ class Path:
                 )
                 for at, k in enumerate(self.columns.tolist())
             }
-            self._found = self.n_sweeps, (curves, missing)
-        return self._found[1]
+            self._known = self.n_sweeps, (curves, missing)
+        return self._known[1]
 
     def _add_up(self, pairs: list[ChainPair]) -> tuple[np.ndarray, np.ndarray]:
         """Return nodes along a phase, and log Z there less that at the first, (n_replicates, n)."""
@@ -234,8 +236,8 @@ class Path:
         """Return what is missing at the far end in standard errors; NaN at a transition."""
         if self.windows:
             return float("nan")
-        missing = self._find_log_z()[1]
-        return float(missing[0] / max(find_error(missing), 1e-12))
+        missing = self._estimate()[1]
+        return float(missing[0] / max(standard_error(missing), 1e-12))
 
     def plan(self, allowed: Callable[[np.ndarray], np.ndarray]) -> list[tuple[ChainPair, int]]:
         """Plan what brings the errors down to what is allowed.
@@ -256,17 +258,17 @@ class Path:
         limits = allowed(betas)
         if not np.isfinite(limits).any():
             return []
-        errors = np.max([find_error(curve(betas)) for curve in curves], axis=0)
+        errors = np.max([standard_error(curve(betas)) for curve in curves], axis=0)
         excess = float(np.max(errors / limits)) ** 2
         if excess <= 1.0:
             return []
         low, high = betas[np.isfinite(limits)][[0, -1]]
         growth = np.clip(excess - 1, *GROWTH)
         return [
-            (pair, int(np.ceil(growth * pair.n_records))) for pair in self._find_used(low, high)
+            (pair, int(np.ceil(growth * pair.n_records))) for pair in self._pairs_towards(low, high)
         ]
 
-    def _find_used(self, low: float, high: float) -> list[ChainPair]:
+    def _pairs_towards(self, low: float, high: float) -> list[ChainPair]:
         """Return the chains on the way to where log Z matters.
 
         From both ends, but from one only where that is less than half of the way.
@@ -311,7 +313,7 @@ def place_pilots(
                 components=components if beta >= beta_max else None,
             )  # fmt: skip
 
-        return simulation.each(run, betas)
+        return simulation.map(run, betas)
 
     pilots = run_each(np.linspace(0.0, beta_max, _COARSE + 1).tolist())
     step = beta_max / _COARSE
@@ -338,7 +340,7 @@ def _are_far(before: Pilot, after: Pilot, divide: bool) -> bool:
     return variance * gap**2 > MAX_VARIANCE
 
 
-def _find_time_within(pilot: ChainPair, window: Window) -> float:
+def _time_within(pilot: ChainPair, window: Window) -> float:
     """Return the autocorrelation time within a window, from the part of a pilot inside it."""
     times = [1.0]
     for order, series in zip(pilot.series(window.rank), pilot.series(pilot.k), strict=True):
@@ -359,7 +361,7 @@ def log_z_from_zero(
     """Return log Z at a pair of chains by integration from beta = 0, in every replicate.
 
     With as many pairs between as the bends of E[S] need, which run until the error meets the
-    tolerance or ``max_sweeps`` are made; what the integral leaves to doubt is part of the error.
+    tolerance or ``max_sweeps`` are made; the discretisation error is part of it.
     None if a first-order transition lies on the way, or chains that may be at one: they cross so
     rarely that their means are off by more than their errors say.
     """
@@ -381,7 +383,7 @@ def log_z_from_zero(
                 length=4,
             )  # fmt: skip
 
-        return simulation.each(run, betas)
+        return simulation.map(run, betas)
 
     n_steps = max(2, int(np.ceil(last.beta / _FIRST_STEP)))
     path = run_each(np.linspace(0.0, last.beta, n_steps + 1)[:-1].tolist())
@@ -389,19 +391,19 @@ def log_z_from_zero(
         if any(pilot.is_split or (pilot.is_slow and not may_be_slow) for pilot in path):
             return None
         pairs = [*(pilot.pair for pilot in path), last]
-        total, doubts = _integrate(pairs)
-        is_smooth = doubts.sum() < max(tolerance, float(find_error(total))) / 2
+        total, discretisation = _integrate(pairs)
+        is_smooth = discretisation.sum() < max(tolerance, float(standard_error(total))) / 2
         if is_smooth or simulation.n_sweeps - before > max_sweeps:
             break
         # The worst first.
-        bent = np.flatnonzero(doubts > doubts.max() / 4)
+        bent = np.flatnonzero(discretisation > discretisation.max() / 4)
         new = run_each([(pairs[at].beta + pairs[at + 1].beta) / 2 for at in bent])
         path = sorted([*path, *new], key=lambda pilot: pilot.pair.beta)
     left = max_sweeps - (simulation.n_sweeps - before)
-    if find_error(total) > tolerance / 2 and left > 0:
+    if standard_error(total) > tolerance / 2 and left > 0:
         most = max(left / (2 * len(path)), _PATH_SWEEPS)
         pairs = [
-            simulation.place_pair(
+            simulation.new_chain_pair(
                 pair.setting, [k], (*key, k, _name(pair.beta), 1), pair.time, _PATH_SWEEPS, most,
                 initial=pair.labels,
             )[0]
@@ -411,15 +413,15 @@ def log_z_from_zero(
         before = simulation.n_sweeps
         while True:
             simulation.advance(zip(pairs, n_records, strict=True))
-            total, doubts = _integrate([*pairs, last])
-            excess = (find_error(total) / tolerance) ** 2
+            total, discretisation = _integrate([*pairs, last])
+            excess = (standard_error(total) / tolerance) ** 2
             if excess <= 1.0 or 2 * (simulation.n_sweeps - before) > left:
                 break
             growth = float(np.clip(excess - 1, 0.25, 1.0))
             n_records = [int(np.ceil(growth * pair.n_records)) for pair in pairs]
     noise = np.random.default_rng([int(last.keys[-1]), 3]).normal(size=N_REPLICATES)
     noise[0] = 0.0
-    return start + total + doubts.sum() * noise
+    return start + total + discretisation.sum() * noise
 
 
 def _integrate(pairs: list[ChainPair]) -> tuple[np.ndarray, np.ndarray]:
@@ -430,8 +432,8 @@ def _integrate(pairs: list[ChainPair]) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     total : ndarray of shape (n_replicates,)
-    doubts : ndarray of shape (n_pairs - 1,)
-        By how much a stiffer curve through the same means differs in each interval.
+    discretisation : ndarray of shape (n_pairs - 1,)
+        Its error: by how much a stiffer curve through the same means differs in each interval.
     """
     betas = np.array([pair.beta for pair in pairs])
     means = np.array([pair.resample(pair.cluster_series(pair.k) / pair.k) for pair in pairs])
@@ -452,12 +454,12 @@ def log_z_at(
     model, k = simulation.model, pair.k
     growth = pair.mean(k) / k - model.n_points * model.weights.mean() / model.n_classes
     n_pairs = np.sqrt(pair.beta * max(growth, 0.0) / MAX_VARIANCE)
-    found = log_z_from_zero(
+    log_z = log_z_from_zero(
         simulation, pair, tolerance, max_sweeps, (Purpose.LOG_Z,),
         may_be_slow=n_pairs * N_CHAINS * SWEEPS > max_sweeps,
     )  # fmt: skip
-    if found is not None:
-        return found
+    if log_z is not None:
+        return log_z
     _, curve = follow_path(
         simulation, k, beta_max, max_sweeps, lambda curve, beta: np.full(beta.shape, tolerance)
     )
@@ -492,27 +494,27 @@ def _name(beta: float) -> int:
     return round(beta * 2**40)
 
 
-def log_plain_weight(model: BoltzmannModel, components: np.ndarray, beta: float) -> float:
-    """Return log W(beta), the total weight of the plain labellings."""
+def log_monochrome_weight(model: BoltzmannModel, components: np.ndarray, beta: float) -> float:
+    """Return log W(beta), the total weight of the monochrome labellings."""
     sizes = np.bincount(components)
     return float(logsumexp(beta * np.outer(sizes, model.weights), axis=1).sum())
 
 
 def excess_clusters(pair: ChainPair) -> float:
-    """Return about log(1 + relative variance) of a record of P(plain).
+    """Return about log(1 + relative variance) of a record of P(monochrome).
 
     It comes from the mean number of clusters too many, as if that were Poisson: where a few
     records dominate the others, their own variance does not show it.
     """
-    return float(pair.plain[:, :, 1].mean() * (1 - 1 / pair.model.n_classes) ** 2)
+    return float(pair.monochrome[:, :, 1].mean() * (1 - 1 / pair.model.n_classes) ** 2)
 
 
-def log_z_from_plain(pair: ChainPair) -> np.ndarray:
-    """Return log Z at a pair that records P(plain), in every replicate."""
-    chance = pair.plain[:, :, 0]
+def log_z_from_monochrome(pair: ChainPair) -> np.ndarray:
+    """Return log Z at a pair that records P(monochrome), in every replicate."""
+    chance = pair.monochrome[:, :, 0]
     averages = pair.resample(chance)
-    averages += averages[0] * pair.unseen(1)
-    weight = log_plain_weight(pair.model, pair.components, pair.beta)
+    averages += averages[0] * pair.noise_floor(1)
+    weight = log_monochrome_weight(pair.model, pair.components, pair.beta)
     # The log of a mean is on average too low by half the mean's relative variance.
     batches = join(pair.batch(chance))
     bias = batches.var(ddof=1) / len(batches) / averages[0] ** 2 / 2

@@ -1,6 +1,7 @@
 """Path sampling: the table of log Z(beta, k) for all k and beta (Section 3.3, sec:path).
 
-The paper estimates E[S] by Gibbs sampling on a 50 x 12 grid and integrates by the trapezium rule
+A graph and the number of classes go in, a :class:`~bayesknn.log_z.table.PathTable` comes out. The
+paper estimates E[S] by Gibbs sampling on a 50 x 12 grid and integrates by the trapezium rule
 (:mod:`bayesknn.paper.gibbs_table`). Here chains are Swendsen-Wang, which do not get stuck at large
 beta, both ends of the path are used (:mod:`bayesknn.log_z.path`), small k are computed exactly, and
 there are paths at some k, near enough to each other that the k between follow from both neighbours
@@ -24,7 +25,7 @@ from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.path import MAX_ROUNDS, Path, place_pilots
-from bayesknn.log_z.resampling import N_REPLICATES, find_error
+from bayesknn.log_z.resampling import N_REPLICATES, standard_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.log_z.table import PathTable, take_fingerprint
 from bayesknn.model import (
@@ -46,11 +47,11 @@ _MAX_ENTRIES_PER_POINT = 2000
 _N_STEPS, _N_FINE_STEPS, _EVEN = 64, 512, 4.0
 # Variance of D between paths, and how far apart they are at most.
 _MAX_DISTANCE, _MAX_RATIO = 0.8, 1.3
-# How far beyond the tolerance the error may be found, because it is itself only estimated.
+# How far beyond the tolerance the error may be, because it is itself only estimated.
 _SLACK = 1.2
-# A value of beta this far below the best of its k in log posterior does not matter; from this far
-# behind the best k on, larger errors are allowed.
-_DEPTH, _BEHIND = 8.0, 5.0
+# A value of beta this far below the best of its k in log posterior does not matter; a k whose log
+# deficit is larger than this may have larger errors.
+_DEPTH, _LOG_DEFICIT = 8.0, 5.0
 
 
 def path_table(
@@ -201,7 +202,7 @@ def log_normalizer_path(
                 warnings.warn(sentence, MixingWarning, stacklevel=2)
         replicates = sampler.log_z(k, betas.ravel())
         values = replicates[0].reshape(betas.shape)
-        errors = find_error(replicates).reshape(betas.shape)
+        errors = standard_error(replicates).reshape(betas.shape)
     return (float(values), float(errors)) if betas.ndim == 0 else (values, errors)
 
 
@@ -231,7 +232,7 @@ class PathSampler:
         model, k = self.simulation.model, 0
         while k < k_max and is_cheap(model, k + 1):
             k += 1
-        curves = self.simulation.each(lambda k: eliminate(model, k, self.beta_max), range(1, k + 1))
+        curves = self.simulation.map(lambda k: eliminate(model, k, self.beta_max), range(1, k + 1))
         self.known = dict(enumerate(curves, start=1))
         return k
 
@@ -275,8 +276,8 @@ class PathSampler:
                 self.paths, lambda beta: np.where(beta <= self.beta_max, tolerance, np.inf)
             )
         scores, low, high = self.weigh(observed, prior)
-        behind = scores[0].max() - scores[0]
-        limits = tolerance * np.exp(np.clip((behind - _BEHIND) / 2, 0, 50))
+        log_deficits = scores[0].max() - scores[0]
+        limits = tolerance * np.exp(np.clip((log_deficits - _LOG_DEFICIT) / 2, 0, 50))
         allowed = {}
         for k, path in self.paths.items():
             served = path.columns - 1
@@ -306,7 +307,7 @@ class PathSampler:
         if observed is not None:
             probabilities = softmax(self.weigh(observed, prior)[0], axis=1)
             arrays["k_probabilities"] = probabilities[0]
-            arrays["k_probabilities_error"] = find_error(probabilities)
+            arrays["k_probabilities_error"] = standard_error(probabilities)
         return arrays
 
     def weigh(self, observed: np.ndarray, prior: Prior) -> tuple[np.ndarray, ...]:
@@ -353,18 +354,18 @@ class PathSampler:
             return read(self.known[k])
         ks = np.array(list(self.paths))
         after = int(ks[np.searchsorted(ks, k)])
-        found = read(self.paths[after].curves()[k])
+        values = read(self.paths[after].curves()[k])
         if after == k:
-            return found
+            return values
         before = int(ks[np.searchsorted(ks, k) - 1])
         share = (k - before) / (after - before)
-        return share * found + (1 - share) * read(self.paths[before].curves()[k])
+        return share * values + (1 - share) * read(self.paths[before].curves()[k])
 
     def _find_faults(self, allowed: dict[int, Any]) -> list[str]:
         worst, words = _SLACK, []
         betas = self.betas
         for k in self.paths:
-            excess = find_error(self.log_z(k, betas)) / allowed[k](betas)
+            excess = standard_error(self.log_z(k, betas)) / allowed[k](betas)
             at = int(np.argmax(excess))
             if excess[at] > worst:
                 worst, limit = excess[at], allowed[k](betas)[at]
@@ -377,7 +378,7 @@ class PathSampler:
 
 
 def is_cheap(model: BoltzmannModel, k: int) -> bool:
-    """Tell whether elimination at k takes less time than simulation."""
+    """Return whether elimination at k takes less time than simulation."""
     try:
         plan = plan_elimination(model.graph, k, model.n_classes)
     except ValueError:

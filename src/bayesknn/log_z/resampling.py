@@ -1,9 +1,9 @@
 """Monte Carlo errors by resampling batches of records (Section 3.3; the batch bootstrap).
 
-Every estimate of log Z is computed from averages over records of chains. A replicate computes it
-from resampled batches of the same records; the spread over the replicates is its error, through
-whatever it goes: integrals, reweighting, the posterior itself. Row 0 of an array of replicates is
-the estimate.
+Records of chains go in, an estimate and 64 replicates of it come out. Every estimate of log Z is
+computed from averages over records of chains. A replicate computes it from resampled batches of the
+same records; the spread over the replicates is its error, through whatever it goes: integrals,
+reweighting, the posterior itself. Row 0 of an array of replicates is the estimate.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def resample(batches: np.ndarray, key: int | tuple[int, ...]) -> np.ndarray:
     return batches.mean(axis=(0, 1)) + changes
 
 
-def find_error(replicates: np.ndarray) -> np.ndarray:
+def standard_error(replicates: np.ndarray) -> np.ndarray:
     """Return the Monte Carlo error of an estimate, from its replicates along the first axis.
 
     The spread of those that were resampled; the estimate itself, row 0, is not one of them. Where
@@ -66,8 +66,8 @@ def find_error(replicates: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.log_z.resampling import find_error
-    >>> float(find_error(np.array([9.0, 1.0, 3.0])))
+    >>> from bayesknn.log_z.resampling import standard_error
+    >>> float(standard_error(np.array([9.0, 1.0, 3.0])))
     1.0
     """
     return replicates[1:].std(axis=0) if len(replicates) > 1 else np.zeros_like(replicates[0])

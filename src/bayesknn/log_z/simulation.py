@@ -1,4 +1,4 @@
-"""One computation of log Z: the model as kernels walk it, threads, seeds, a count of the work."""
+"""One computation of log Z: a model, seeds and threads go in, pairs of chains come out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SWEEPS = 192
 # Sweeps of a batch, at least, and in autocorrelation times; batches of each chain, at least. Short
 # batches show too little error, few of them show it badly.
 _MIN_BATCH_SWEEPS, _TIMES_PER_BATCH, _FEWEST_BATCHES = 12, 6.0, 8
-# Chains stop when their errors look small, which is more often than not when they look too small.
+# Errors are inflated by 5 % because chains stop when they look small (optional stopping).
 _STOPPING = 1.05
 
 
@@ -89,7 +89,7 @@ class Simulation:
         if self.pool is not None:
             self.pool.shutdown(cancel_futures=True)
 
-    def each(self, function: Callable, arguments: Iterable) -> list:
+    def map(self, function: Callable, arguments: Iterable) -> list:
         """Call a function for each argument, in threads."""
 
         def call(argument: Any) -> Any:
@@ -152,7 +152,7 @@ class Simulation:
             missing = min(max(missing, n_sweeps / 4), most - n_sweeps)
             n_records = min(3 * pair.n_records, int(np.ceil(missing / pair.thin)))
 
-    def place_pair(
+    def new_chain_pair(
         self,
         setting: Setting,
         columns: Sequence[int] | np.ndarray,
@@ -183,9 +183,9 @@ class Simulation:
         """Add so many records to each pair; every chain is a piece of work for the threads."""
         work = [(pair, n_records) for pair, n_records in work if n_records > 0]
         tasks = [(pair, n, chain) for pair, n in work for chain in range(N_CHAINS)]
-        done = self.each(lambda task: task[0].run(task[2], task[1]), tasks)
+        done = self.map(lambda task: task[0].run(task[2], task[1]), tasks)
         for at, (pair, _) in enumerate(work):
-            before = pair.n_made
+            before = pair.n_sweeps
             pair.add(done[N_CHAINS * at : N_CHAINS * (at + 1)])
             with self._count_lock:
-                self.n_sweeps += N_CHAINS * (pair.n_made - before)
+                self.n_sweeps += N_CHAINS * (pair.n_sweeps - before)

@@ -1,4 +1,4 @@
-"""The table of log Z(beta, k): what path sampling leaves behind (Section 3.3).
+"""The table of log Z(beta, k): the result of path sampling (Section 3.3).
 
 It belongs to a graph, a number of classes and class weights, not to labels or a prior, so it is
 computed once and serves any of those.
@@ -18,7 +18,7 @@ from bayesknn._utils.checks import check_count
 from bayesknn._utils.saving import reading
 from bayesknn._version import __version__
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.resampling import find_error
+from bayesknn.log_z.resampling import standard_error
 from bayesknn.model.checks import check_betas, check_class_weight
 
 _FORMAT = "bayesknn path table 1"
@@ -142,7 +142,7 @@ class PathTable:
         -------
         float, or ndarray of the shape of ``beta``
         """
-        return _unwrap(find_error(self.replicates(beta, k)))
+        return _unwrap(standard_error(self.replicates(beta, k)))
 
     def check_graph(
         self, graph: NeighborGraph, n_classes: int | None = None, class_weight: Any = None
@@ -168,8 +168,8 @@ class PathTable:
                 "make a new table with path_table"
             )
         k_max = min(graph.k_max, self.k_max)
-        found = take_fingerprint(graph, k_max, self.n_classes, class_weight)
-        other = np.flatnonzero(found != self.fingerprint[:k_max])
+        fingerprint = take_fingerprint(graph, k_max, self.n_classes, class_weight)
+        other = np.flatnonzero(fingerprint != self.fingerprint[:k_max])
         if len(other):
             raise ValueError(
                 "the table of log Z was made for another neighbour graph or other class weights "

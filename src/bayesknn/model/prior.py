@@ -289,7 +289,7 @@ class Mass(NamedTuple):
         Log of its integral, and of its largest value.
     is_flat : bool
         The same for all beta up to beta_max.
-    shape : int
+    shape_id : int
         The same number at two k where the prior differs by a factor only.
     """
 
@@ -299,7 +299,7 @@ class Mass(NamedTuple):
     log_mass: float
     log_top: float
     is_flat: bool
-    shape: int = 0
+    shape_id: int = 0
 
     def panels(self, n_panels: int) -> np.ndarray:
         """Return the ends of panels on which to begin an integral with this prior.
@@ -364,7 +364,7 @@ def find_mass(
         key = np.round(look - top, 9).tobytes()
         if key not in alike:
             mass = _find_mass_at(lambda beta, k=k: log_density(beta, k), where, look)
-            alike[key] = mass._replace(shape=len(alike)), top
+            alike[key] = mass._replace(shape_id=len(alike)), top
         mass, first_top = alike[key]
         more = top - first_top
         found[k] = mass._replace(log_mass=mass.log_mass + more, log_top=mass.log_top + more)

@@ -1,9 +1,10 @@
 """Which route to the posterior: likelihood x inference (docs/methods.md).
 
-``likelihood`` is the likelihood used, ``inference`` how its posterior is computed. The coherent
-model has all four routes: ``"metropolis"`` on it is the paper's path-sampling chain (a log Z table,
-then a random walk), ``"auxiliary"`` its perfect or Gibbs chain. A likelihood that can be computed
-has no constant to get around, so only ``"grid"`` and ``"metropolis"`` make sense for it.
+A target and a schedule go in, a :class:`FittedPosterior` comes out. ``likelihood`` is the
+likelihood used, ``inference`` how its posterior is computed. The coherent model has all four
+routes: ``"metropolis"`` on it is the paper's path-sampling chain (a log Z table, then a random
+walk), ``"auxiliary"`` its perfect or Gibbs chain. A likelihood that can be computed has no constant
+to get around, so only ``"grid"`` and ``"metropolis"`` make sense for it.
 """
 
 from __future__ import annotations
@@ -135,8 +136,8 @@ def choose_inference(likelihood: str, inference: str, n_points: int) -> tuple[st
     if likelihood != "coherent":
         return "grid", "the likelihood can be computed, so the posterior is a sum over a grid"
     return "grid", (
-        f"{n_points} points: log Z along the ridge takes seconds to a minute and its error is "
-        f"known, so no chain is needed; {choose_tolerance(n_points)} is allowed on log P(k)"
+        f"{n_points} points: log Z where the posterior is takes seconds to a minute and its error "
+        f"is known, so no chain is needed; {choose_tolerance(n_points)} is allowed on log P(k)"
     )
 
 
@@ -271,14 +272,14 @@ def _by_chains(
             **schedule._asdict(),
             **how,
         )
-    found = diagnose(tree)
+    diagnostics = diagnose(tree)
     report = {
-        "ess": found.ess,
-        "rhat": found.rhat,
-        "mcse": found.mcse,
-        "acceptance": found.acceptance.tolist(),
+        "ess": diagnostics.ess,
+        "rhat": diagnostics.rhat,
+        "mcse": diagnostics.mcse,
+        "acceptance": diagnostics.acceptance.tolist(),
         "log_normalizer_error": log_normalizer_error,
-        "warnings": [*found.messages, *json.loads(tree.attrs.get("warnings", "[]"))],
+        "warnings": [*diagnostics.messages, *json.loads(tree.attrs.get("warnings", "[]"))],
     }
     if inference != "metropolis":
         report["label_sampler"] = label_sampler

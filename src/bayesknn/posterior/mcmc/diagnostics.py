@@ -1,8 +1,9 @@
 """Did the chains mix? ESS, R-hat and Monte Carlo errors, and warnings in words.
 
-The numbers are those of Vehtari et al. (2021) as arviz-stats computes them: rank-normalised
-split R-hat (the larger of bulk and folded) and the bulk effective sample size. k is an integer and
-may hardly move, where the formulas divide by zero; the answers then are:
+A tree of draws goes in, :class:`Diagnostics` come out. The numbers are those of Vehtari et al.
+(2021) as arviz-stats computes them: rank-normalised split R-hat (the larger of bulk and folded) and
+the bulk effective sample size. k is an integer and may hardly move, where the formulas divide by
+zero; the answers then are:
 
 - every draw the same: R-hat 1, as many effective draws as draws, error 0, and listed as constant;
 - chains, or halves of chains, that stand still at different values: R-hat infinite, and as many
@@ -79,8 +80,8 @@ def diagnose(tree: xarray.DataTree) -> Diagnostics:
     >>> from bayesknn.posterior.trees import make_tree
     >>> rng = np.random.default_rng(0)
     >>> tree = make_tree({"beta": rng.normal(size=(4, 500)), "k": np.full((4, 500), 7)})
-    >>> found = diagnose(tree)
-    >>> found.rhat["k"], found.ess["k"], found.constant, found.messages
+    >>> diagnostics = diagnose(tree)
+    >>> diagnostics.rhat["k"], diagnostics.ess["k"], diagnostics.constant, diagnostics.messages
     (1.0, 2000.0, {'k': 7.0}, [])
     """
     draws = {name: np.asarray(tree["posterior"][name].values) for name in ("beta", "k")}

@@ -1,12 +1,11 @@
 """Chains that draw labels at every proposed (beta, k), so that Z cancels (Section 3.4).
 
-The exchange algorithm (``exchange.py``) and the auxiliary-variable scheme
-(``auxiliary.py``) make the same moves and differ in the ratio by which they accept; the
-moves are made here, in compiled blocks. ``thin`` moves make one iteration of
-:mod:`~bayesknn.posterior.mcmc.runner`. Random numbers of a move are a function of (key, move), so
-that blocks may be cut anywhere. A uniform prior and one given by an array become a table that
-compiled code interpolates; any other is a function in Python, and chains come back for it in every
-move.
+The exchange algorithm (``exchange.py``) and the auxiliary-variable scheme (``auxiliary.py``) make
+the same moves and differ in the ratio by which they accept; the moves are made here, in compiled
+blocks. ``thin`` moves make one iteration of :mod:`~bayesknn.posterior.mcmc.runner`. Random numbers
+of a move are a function of (key, move), so that blocks may be cut anywhere. A uniform prior and one
+given by an array become a table that compiled code interpolates; any other is a function in Python,
+and chains come back for it in every move.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ from bayesknn.model import ArrayPrior, Prior, UniformPrior, as_prior
 from bayesknn.posterior.mcmc.proposals import (
     FREE_SLOT,
     Walk,
-    _accept_and_adapt,
-    _acceptance,
-    _beta_of,
-    _iteration_key,
-    _propose,
+    accept_and_adapt,
+    acceptance_probability,
+    beta_of,
+    iteration_key,
     plan_walk,
+    propose,
 )
 from bayesknn.posterior.mcmc.runner import Sampler, State
 
@@ -124,7 +123,7 @@ class LabelChain(Sampler):
 
     def start(self, theta: float, k: int) -> State | None:
         """Return the state at (theta, k), or None where the prior is zero."""
-        log_prior = float(self.prior.log_density(_beta_of(theta, self.walk.beta_max), k))
+        log_prior = float(self.prior.log_density(beta_of(theta, self.walk.beta_max), k))
         if not math.isfinite(log_prior):
             return None
         return State(theta, k, log_prior, self.tuning, (), self.label_sampler.observed[:0])
@@ -148,7 +147,7 @@ class LabelChain(Sampler):
         step = last - first if table is not None else 1
         for move in range(first, last, step):
             if table is None:
-                to = _propose(self.walk, state.tuning, state.theta, state.k, key, move)
+                to = propose(self.walk, state.tuning, state.theta, state.k, key, move)
                 given = np.full(1, self.prior.log_density(to.beta, to.k), np.float64)
                 problem = problem._replace(given=given)
             part = Moves(*(values[move - first : move - first + step] for values in moves))
@@ -167,7 +166,7 @@ class LabelChain(Sampler):
         return state, kept
 
     def _refuse(self, state: State, n_apart: int) -> None:
-        beta = _beta_of(state.theta, self.walk.beta_max)
+        beta = beta_of(state.theta, self.walk.beta_max)
         raise CoalescenceError(
             f"a perfect draw at beta={beta:g}, k={state.k}: {n_apart} of "
             f"{self.likelihood.n_points} points were still apart after a past of {MAX_PAST} "
@@ -311,13 +310,13 @@ def _run_moves(state, key, first, last, problem, sampler, refresh, updates, move
     """
     observed, table, walk, given = problem
     theta, k, log_prior, tuning, plug_in, labels = state
-    beta = _beta_of(theta, walk.beta_max)
+    beta = beta_of(theta, walk.beta_max)
     for move in range(first, last):
-        stream = _iteration_key(key, move)
+        stream = iteration_key(key, move)
         if updates is not None:
             refresh_key = random_bits(stream, np.uint64(REFRESH_SLOT))
             sweep_labels(sampler, refresh, plug_in.beta, plug_in.k, refresh_key, labels)
-        to = _propose(walk, tuning, theta, k, key, move)
+        to = propose(walk, tuning, theta, k, key, move)
         to_log_prior = given[0] if given.size else _log_prior(table, walk.beta_max, to.beta, to.k)
         acceptance, exchanged = 0.0, 0.0
         if to_log_prior > -math.inf:
@@ -328,16 +327,16 @@ def _run_moves(state, key, first, last, problem, sampler, refresh, updates, move
             if updates is None or move < walk.n_warmup:
                 drawn_k, drawn_to_k = agreement_at(sampler, sampler.labels, k, to.k)
                 ratio = _log_exchange(observed, beta, k, to.beta, to.k, drawn_k, drawn_to_k)
-                exchanged = _acceptance(ratio + others)
+                exchanged = acceptance_probability(ratio + others)
             acceptance = exchanged
             if updates is not None:
                 kept = agreement_at(sampler, labels, k, plug_in.k)
                 drawn = agreement_at(sampler, sampler.labels, to.k, plug_in.k)
                 ratio = _log_auxiliary(observed, plug_in, beta, k, to.beta, to.k, kept, drawn)
-                acceptance = _acceptance(ratio + others)
+                acceptance = acceptance_probability(ratio + others)
         # Steps are tuned to what the exchange algorithm accepts: how often the auxiliary-variable
         # chain does depends on its plug-in, and where that is bad no step would be short enough.
-        accepted, theta, k, tuning = _accept_and_adapt(
+        accepted, theta, k, tuning = accept_and_adapt(
             walk, tuning, theta, k, to, acceptance, exchanged, move
         )
         if accepted:

@@ -25,12 +25,12 @@ from bayesknn.posterior.mcmc.proposals import (
     BETA_ONLY,
     FREE_SLOT,
     SCHEDULES,
-    _accept_and_adapt,
-    _acceptance,
-    _beta_of,
-    _propose,
-    _uniform_at,
+    accept_and_adapt,
+    acceptance_probability,
+    beta_of,
     plan_walk,
+    propose,
+    uniform_at,
 )
 from bayesknn.posterior.mcmc.runner import Sampler, State, sample_posterior
 
@@ -104,7 +104,7 @@ class MetropolisSampler(Sampler):
 
     def start(self, theta: float, k: int) -> State | None:
         """Return the state at (theta, k), or None where the posterior is zero."""
-        log_density = self.log_density(_beta_of(theta, self.walk.beta_max), k)
+        log_density = self.log_density(beta_of(theta, self.walk.beta_max), k)
         return State(theta, k, log_density, self.tuning) if math.isfinite(log_density) else None
 
     def step(
@@ -114,16 +114,16 @@ class MetropolisSampler(Sampler):
         theta, k, log_density, tuning, *_ = state
         walk = self.walk
         if walk.schedule == BETA_ONLY:
-            values = (log_densities or self.log_densities)(_beta_of(theta, walk.beta_max))
-            k, log_density = _draw_k(values, _uniform_at(key, iteration, FREE_SLOT))
-        to = _propose(walk, tuning, theta, k, key, iteration)
+            values = (log_densities or self.log_densities)(beta_of(theta, walk.beta_max))
+            k, log_density = _draw_k(values, uniform_at(key, iteration, FREE_SLOT))
+        to = propose(walk, tuning, theta, k, key, iteration)
         proposed = self.log_density(to.beta, int(to.k))
-        acceptance = _acceptance(proposed - log_density + to.log_correction)
-        accepted, theta, k, tuning = _accept_and_adapt(
+        acceptance = acceptance_probability(proposed - log_density + to.log_correction)
+        accepted, theta, k, tuning = accept_and_adapt(
             walk, tuning, theta, k, to, acceptance, acceptance, iteration
         )
         log_density = proposed if accepted else log_density
-        info = Info(_beta_of(theta, walk.beta_max), int(k), log_density, accepted, acceptance)
+        info = Info(beta_of(theta, walk.beta_max), int(k), log_density, accepted, acceptance)
         return State(theta, int(k), log_density, tuning), info
 
     def advance(
@@ -215,7 +215,7 @@ def metropolis(
 
     Examples
     --------
-    A likelihood with a ridge, known in closed form:
+    A likelihood whose modes lie on a curve, known in closed form:
 
     >>> from bayesknn.posterior import metropolis
     >>> class Ridge:

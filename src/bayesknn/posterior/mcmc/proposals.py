@@ -9,11 +9,11 @@ proposal carries one correction to the log acceptance ratio,
 Two schedules are offered. ``JOINT`` is the paper's: both change at once. ``ALTERNATING`` moves
 beta in every other iteration and k in the rest, in one of two ways:
 
-- along the ridge of the posterior, theta' = theta + slope * log(k'/k), where the slope is the
+- along the mode curve of the posterior, theta' = theta + slope * log(k'/k), where the slope is the
   regression of theta on log k in warm-up. For a given slope the way back undoes the shift, so it
   needs no correction of its own;
 - every third time by a leap, theta' = theta + tau * Cauchy and k' from Q with a reach drawn
-  log-uniformly from 1..K. It crosses what the other cannot: gaps in k, and a sharp ridge whose
+  log-uniformly from 1..K. It crosses what the other cannot: gaps in k, and a sharp curve whose
   slope is wrong or not yet known.
 
 The same compiled functions serve Python loops and compiled chains. Random numbers are a pure
@@ -78,7 +78,7 @@ class Tuning(NamedTuple):
     log_tau, log_r : float
         ``r`` is the nearest integer to ``exp(log_r)`` in 1..K.
     slope : float
-        Of the ridge, theta against log k.
+        Of the mode curve, theta against log k.
     mean_theta, mean_log_k, variance, covariance : float
         Recent moments: the means, the variance of log k and its covariance with theta.
     """
@@ -166,15 +166,15 @@ def draw_start(walk: Walk, key: np.uint64, attempt: int = 0) -> tuple[float, int
 
 
 @kernel
-def _iteration_key(key, iteration):
+def iteration_key(key, iteration):
     """Stream of one iteration; stream 0 of a chain belongs to its start."""
     return key_of_sweep(key, np.uint64(iteration) + np.uint64(1))
 
 
 @kernel
-def _uniform_at(key, iteration, slot):
+def uniform_at(key, iteration, slot):
     """One uniform number of an iteration, for callers in Python."""
-    return as_uniform(random_bits(_iteration_key(key, iteration), np.uint64(slot)))
+    return as_uniform(random_bits(iteration_key(key, iteration), np.uint64(slot)))
 
 
 @kernel
@@ -187,7 +187,7 @@ def _draw_start(walk, key, attempt):
 
 
 @kernel
-def _beta_of(theta, beta_max):
+def beta_of(theta, beta_max):
     """Beta = beta_max e^theta / (1 + e^theta), without overflow."""
     if theta >= 0.0:
         return beta_max / (1.0 + math.exp(-theta))
@@ -243,10 +243,10 @@ def _move(walk, iteration):
 
 
 @kernel
-def _propose(walk, tuning, theta, k, key, iteration):
+def propose(walk, tuning, theta, k, key, iteration):
     """Propose the move of one iteration."""
     move = _move(walk, iteration)
-    stream = _iteration_key(key, iteration)
+    stream = iteration_key(key, iteration)
     proposed_k, log_correction = k, 0.0
     if move != _BETA:
         r = _reach(tuning.log_r, walk.k_max)
@@ -271,7 +271,7 @@ def _propose(walk, tuning, theta, k, key, iteration):
     log_correction += _log_jacobian(proposed_theta) - _log_jacobian(theta)
     return Proposal(
         proposed_theta,
-        _beta_of(proposed_theta, walk.beta_max),
+        beta_of(proposed_theta, walk.beta_max),
         proposed_k,
         log_correction,
         as_uniform(random_bits(stream, np.uint64(ACCEPT_SLOT))),
@@ -279,7 +279,7 @@ def _propose(walk, tuning, theta, k, key, iteration):
 
 
 @kernel
-def _acceptance(log_ratio):
+def acceptance_probability(log_ratio):
     """Turn a log ratio into a probability; one that is not a number is never accepted."""
     if log_ratio >= 0.0:
         return 1.0
@@ -289,7 +289,7 @@ def _acceptance(log_ratio):
 
 
 @kernel
-def _accept_and_adapt(walk, tuning, theta, k, to, acceptance, tuned, iteration):
+def accept_and_adapt(walk, tuning, theta, k, to, acceptance, tuned, iteration):
     """Accept or refuse a proposal, and adapt.
 
     ``tuned`` is the acceptance probability that the step sizes are tuned by, as a rule that of the

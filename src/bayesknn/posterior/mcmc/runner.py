@@ -1,10 +1,11 @@
 """Several Markov chains on (beta, k): in parallel, and interruptible.
 
-An algorithm is a :class:`Sampler`: ``init`` makes a state from a chain's key and ``advance`` makes
-iterations ``first..last - 1``. All its randomness is a function of (key, iteration), so a run may
-be cut into rounds anywhere, by a clock or by Ctrl-C, and be spread over any number of workers, and
-gives the same bits. All chains make a round before any makes the next: what is finished always has
-equal lengths.
+A sampler and lengths go in, arrays of draws come out, or a tree of them. An algorithm is a
+:class:`Sampler`: ``init`` makes a state from a chain's key and ``advance`` makes iterations
+``first..last - 1``. All its randomness is a function of (key, iteration), so a run may be cut into
+rounds anywhere, by a clock or by Ctrl-C, and be spread over any number of workers, and gives the
+same bits. All chains make a round before any makes the next: what is finished always has equal
+lengths.
 """
 
 from __future__ import annotations

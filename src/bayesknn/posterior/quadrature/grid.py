@@ -1,10 +1,11 @@
 """The posterior of (beta, k) by quadrature, with no Markov chain on them (Section 3).
 
-(beta, k) is two-dimensional: given log f(y | beta, k) on a grid the posterior is a sum, and the
-evidence comes with it. For the coherent model log Z comes from the ridge
-(:mod:`bayesknn.posterior.quadrature.mesh`) or from a table; a likelihood that can be computed is
-evaluated. Where log Z has a Monte Carlo error, the posterior is computed in every replicate of
-it, and any mean under the posterior carries the spread as its error.
+A likelihood and a prior go in, a :class:`GridPosterior` comes out. (beta, k) is two-dimensional:
+given log f(y | beta, k) on a grid the posterior is a sum, and the evidence comes with it. For the
+coherent model log Z is simulated where the posterior is (:mod:`bayesknn.posterior.quadrature.mesh`)
+or comes from a table; a likelihood that can be computed is evaluated. Where log Z has a Monte Carlo
+error, the posterior is computed in every replicate of it, and any mean under the posterior carries
+the spread as its error.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from bayesknn._utils.random import as_seed_sequence, seeds_for
 from bayesknn.exceptions import PhaseTransitionWarning
 from bayesknn.likelihood.base import Likelihood
 from bayesknn.log_z.path import log_z_at
-from bayesknn.log_z.resampling import find_error
+from bayesknn.log_z.resampling import standard_error
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
 from bayesknn.model.integration import (
@@ -37,9 +38,9 @@ from bayesknn.model.integration import (
 )
 from bayesknn.model.prior import Mass, find_prior_mass
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior
-from bayesknn.posterior.quadrature.mesh import Mesh, Ridge
+from bayesknn.posterior.quadrature.mesh import Mesh, MeshPosterior
 from bayesknn.posterior.quadrature.peaks import NEGLIGIBLE, weigh_peaks
-from bayesknn.posterior.quadrature.which_k import BEHIND, CandidateSearch
+from bayesknn.posterior.quadrature.which_k import MAX_LOG_DEFICIT, CandidateSearch
 from bayesknn.posterior.trees import make_tree
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ class GridPosterior:
         total, totals = weights.sum(), replicates.sum(axis=(1, 2))
         left_out = np.setdiff1d(np.arange(1, new.k_max + 1), ks)
         unknown = _prior_ratio(prior, new, min(self.beta_mean, end), left_out).sum()
-        unknown *= np.exp(-BEHIND) * self.weights.sum(axis=1).max()
+        unknown *= np.exp(-MAX_LOG_DEFICIT) * self.weights.sum(axis=1).max()
         unknown += self._bound_beyond(prior.beta_max, new.beta_max - prior.beta_max)
         if not unknown < _UNKNOWN * total:
             raise ValueError(
@@ -314,8 +315,8 @@ def grid_posterior(
     Parameters
     ----------
     likelihood : Likelihood
-        A :class:`~bayesknn.likelihood.CoherentLikelihood` without a table is integrated along its
-        ridge, which takes simulation; anything else is evaluated on the grid.
+        A :class:`~bayesknn.likelihood.CoherentLikelihood` without a table needs log Z, which is
+        simulated where the posterior is; anything else is evaluated on the grid.
     prior : Prior, array-like, callable, optional
         Uniform on {1..k_max} x [0, beta_max] by default.
     beta_max : float, optional
@@ -327,7 +328,7 @@ def grid_posterior(
         times as much of what was done. ``info["warnings"]`` says where the error is larger than
         asked for.
     evidence : bool
-        Whether to compute the evidence too. Along the ridge it takes a path from beta = 0, of
+        Whether to compute the evidence too. A simulated log Z takes a path from beta = 0, of
         which the error is brought to four times ``tolerance``, or as low as a quarter of all
         sweeps gets it: its log grows with n, and so does its error.
     random_state : None, int, SeedSequence, Generator or RandomState
@@ -363,13 +364,13 @@ def grid_posterior(
     if tolerance is not None:
         tolerance = check_positive(tolerance, "tolerance")
     # A likelihood of the user's own need not say: it is evaluated.
-    if getattr(likelihood, "log_z_source", "exact") == "ridge":
+    if getattr(likelihood, "log_z_source", "exact") == "simulation":
         max_sweeps = np.inf
         if tolerance is None:
             tolerance = choose_tolerance(likelihood.n_points)
             max_sweeps = min(_MAX_SWEEPS, _MAX_WORK / likelihood.n_points)
-        with progress("Walking the ridge", verbose=verbose) as report:
-            return _from_ridge(
+        with progress("Simulating log Z", verbose=verbose) as report:
+            return _from_simulation(
                 likelihood, prior, tolerance, max_sweeps, evidence, random_state, n_jobs, report
             )
     return _from_values(likelihood, prior)
@@ -393,7 +394,7 @@ def choose_tolerance(n_points: int) -> float:
     return _TOLERANCE if n_points < _MANY else _LARGE_TOLERANCE
 
 
-def _from_ridge(
+def _from_simulation(
     likelihood: Any,
     prior: Prior,
     tolerance: float,
@@ -403,6 +404,7 @@ def _from_ridge(
     n_jobs: int | None,
     report: Callable[[float], None],
 ) -> GridPosterior:
+    # The name of the random numbers: another would change every result.
     seeds = seeds_for(random_state, "ridge", likelihood.fingerprint)
     target = LogPosterior(likelihood, prior)
     with Simulation(likelihood.model, seeds, n_jobs, report) as simulation:
@@ -410,31 +412,31 @@ def _from_ridge(
         candidates = search.run()
         # The search has a part of the sweeps, but never all; another is for the evidence.
         most = max(_MESH_END * max_sweeps, simulation.n_sweeps + max_sweeps / 5)
-        ridge = Mesh(simulation, target, candidates, most, search.division).measure(tolerance)
-        edges = make_equal([profile.find_panels(N_PANELS) for profile in ridge.profiles])
+        mesh = Mesh(simulation, target, candidates, most, search.division).measure(tolerance)
+        edges = make_equal([profile.find_panels(N_PANELS) for profile in mesh.profiles])
         log_posterior = [
-            profile.weigh(row) for profile, row in zip(ridge.profiles, edges, strict=True)
+            profile.weigh(row) for profile, row in zip(mesh.profiles, edges, strict=True)
         ]
         weights, totals = _normalize(np.stack(log_posterior, axis=1))
         log_evidence, error = float("nan"), float("nan")
-        if evidence and not ridge.is_divided:
+        if evidence and not mesh.is_divided:
             log_z = log_z_at(
-                simulation, ridge.reference, prior.beta_max, _EVIDENCE * tolerance,
+                simulation, mesh.reference, prior.beta_max, _EVIDENCE * tolerance,
                 min(simulation.n_sweeps, max_sweeps) / 4,
             )  # fmt: skip
-            totals -= log_z - ridge.reference_log_z
-        if evidence or ridge.is_divided:
-            log_evidence, error = float(totals[0]), float(find_error(totals))
-    words = _describe_limits(search.is_cut, ridge, prior.beta_max, max_sweeps, simulation.n_sweeps)
-    if ridge.is_divided and ridge.excess > _SLACK:
+            totals -= log_z - mesh.reference_log_z
+        if evidence or mesh.is_divided:
+            log_evidence, error = float(totals[0]), float(standard_error(totals))
+    words = _describe_limits(search.is_cut, mesh, prior.beta_max, max_sweeps, simulation.n_sweeps)
+    if mesh.is_divided and mesh.excess > _SLACK:
         warnings.warn("; ".join(words), PhaseTransitionWarning, stacklevel=3)
     info = {
-        "route": "ridge",
+        "route": "simulation",
         "n_sweeps": simulation.n_sweeps,
         "tolerance": tolerance,
         "warnings": words,
     }
-    ks = np.array([profile.k for profile in ridge.profiles])
+    ks = np.array([profile.k for profile in mesh.profiles])
     return GridPosterior(
         ks, place_nodes(edges)[0], weights[0], weights[1:], prior.k_max, log_evidence, error, info,
         place_cells(edges),
@@ -442,11 +444,11 @@ def _from_ridge(
 
 
 def _describe_limits(
-    is_cut: bool, ridge: Ridge, beta_max: float, max_sweeps: float, n_sweeps: int
+    is_cut: bool, mesh: MeshPosterior, beta_max: float, max_sweeps: float, n_sweeps: int
 ) -> list[str]:
-    """Return in words what the posterior along a ridge does not know as well as it should."""
+    """Return in words what the posterior does not know as well as it should."""
     words = []
-    if ridge.is_divided:
+    if mesh.is_divided:
         words.append(
             "a first-order transition lies among the k that matter: log Z there is the sum of two "
             "parts, disordered and ordered labels, and what one weighs beside the other is known "
@@ -458,20 +460,20 @@ def _describe_limits(
             f"{max_sweeps:.0f} sweeps that are made by default, so that P(k) and the evidence may "
             "be off by more than their errors: a tolerance has no such end"
         )
-    if not ridge.is_settled:
+    if not mesh.is_settled:
         words.append(
             "log Z from all draws together did not settle: P(k) and its error may be wrong"
         )
-    if ridge.reached < np.inf:
+    if mesh.reached < np.inf:
         words.append(
-            f"the posterior of beta was followed up to {ridge.reached:.3g} only, and goes on to "
+            f"the posterior of beta was followed up to {mesh.reached:.3g} only, and goes on to "
             f"beta_max={beta_max:.3g}: labels agree with their neighbours, so that beta has "
             "no upper bound but that of the prior; a smaller beta_max gives an answer"
         )
-    if ridge.excess > _SLACK:
+    if mesh.excess > _SLACK:
         words.append(
             f"after {n_sweeps} sweeps the errors of P(k) and of the mean of k are still "
-            f"up to {ridge.excess:.2g} times what was asked for"
+            f"up to {mesh.excess:.2g} times what was asked for"
         )
     return words
 
@@ -492,7 +494,7 @@ def _from_values(likelihood: Any, prior: Prior) -> GridPosterior:
     info: dict[str, Any] = {"route": "peaks" if peaks else "values", "warnings": []}
     return GridPosterior(
         ks, betas, weights[0], weights[1:], prior.k_max, float(totals[0]),
-        float(find_error(totals)), info, place_cells(edges),
+        float(standard_error(totals)), info, place_cells(edges),
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The posterior of beta at each k, but for log Z, and how it is summed (Section 3).
 
+A likelihood, a prior and a function for log Z go in, masses at nodes of beta come out.
 ``log P(beta, k | y) = beta / k * S_k(y) + log prior - log Z(beta, k)``, up to a constant.
 """
 
@@ -50,7 +51,7 @@ class LogPosterior:
         beside = np.clip(centre + sd * _BESIDE, mass.low, mass.high)
         return np.union1d(mass.panels(_N_PANELS), beside)
 
-    def find_step(self, k: int, beta: float, mean: float, variance: float) -> float:
+    def newton_step(self, k: int, beta: float, mean: float, variance: float) -> float:
         """Return how far from beta the posterior at k has its top, as a parabola of log Z has it.
 
         ``mean`` and ``variance`` are those of S_k / k at beta.
@@ -67,7 +68,7 @@ class LogPosterior:
 
     def is_product(self) -> bool:
         """Whether the prior of beta is the same at every k, so that neighbours are alike."""
-        return len({mass.shape for mass in self.masses.values()}) == 1
+        return len({mass.shape_id for mass in self.masses.values()}) == 1
 
 
 class Profile(NamedTuple):

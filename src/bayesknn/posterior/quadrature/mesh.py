@@ -1,7 +1,8 @@
-"""log Z where the posterior is, from chains that stand around the ridge beta_hat(k) (Section 3.3).
+"""log Z where the posterior is, from chains that stand around its modes beta_hat(k) (Section 3.3).
 
-Only differences of log Z near the ridge matter to the posterior. A first search has chosen some k
-(:mod:`~bayesknn.posterior.quadrature.which_k`); pairs of chains stand beside the ridge of each, and
+Candidates go in, the posterior of beta at each k that matters comes out. Only differences of log Z
+near the mode curve matter. A first search has chosen some k
+(:mod:`~bayesknn.posterior.quadrature.which_k`); pairs of chains stand beside the mode of each, and
 all their draws together give log Z at every (beta, k) that they reach
 (:mod:`bayesknn.log_z.mbar`), at the k between them too. Where posterior mass rests on few draws,
 chains are added; then all run until the posterior is precise.
@@ -22,18 +23,18 @@ from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.mbar import BETA_SCALE, MAX_VARIANCE, combine
 from bayesknn.log_z.path import GROWTH, MAX_ROUNDS
-from bayesknn.log_z.resampling import find_error
+from bayesknn.log_z.resampling import standard_error
 from bayesknn.log_z.simulation import SWEEPS, Simulation
 from bayesknn.model.integration import place_nodes
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior, Profile
-from bayesknn.posterior.quadrature.which_k import BEHIND, Candidate, Division
+from bayesknn.posterior.quadrature.which_k import MAX_LOG_DEFICIT, Candidate, Division
 
 # Sweeps of a first run where k hardly matters: more are wasted, fewer leave its error unknown.
 _FEW_SWEEPS = 64
 # Share of all sweeps that first runs may take, where batches as long as slow chains need would take
 # more: errors that are known badly against rounds that cannot be made.
 _FIRST_SHARE = 1 / 3
-# In posterior standard deviations of beta: how far from the ridge chains stand, how far apart the
+# In posterior standard deviations of beta: how far from the mode chains stand, how far apart the
 # nodes of a curve of log Z are, and how far out they go. Wider is less work and rests on fewer
 # draws in between.
 _ASIDE, _STEP, _OUT = 1.3, 0.7, 4.2
@@ -42,8 +43,8 @@ _MAX_PARTS = 16
 # Posterior mass rests on few independent draws if there are fewer than this, and so much may: fewer
 # chains against an error that is itself not known.
 _FEW_DRAWS, _LITTLE = 20.0, 2e-3
-# Depth in log posterior at which the curve of a k may end, and by which a k may be behind before it
-# is not worked on any more: a thousandth of the mass is left out or known less well.
+# Depth in log posterior at which the curve of a k may end, and the log deficit from which a k is
+# not worked on any more: a thousandth of the mass is left out or known less well.
 _DEPTH = 7.0
 # How often chains are added at most: an end where that does not help.
 _MAX_TURNS = 10
@@ -82,8 +83,8 @@ class Estimate(NamedTuple):
     is_settled: bool
 
 
-class Ridge(NamedTuple):
-    """log Z around the ridge for the values of k that matter.
+class MeshPosterior(NamedTuple):
+    """The posterior of beta at the values of k that matter, from all chains.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class Ridge(NamedTuple):
     excess : float
         The largest of the errors of log posterior and mean of k, as a multiple of what is allowed.
     reference : ChainPair
-        One near the ridge of the best k.
+        One near the mode of the best k.
     reference_log_z : ndarray of shape (n_replicates,)
         log Z there, up to the same constant.
     is_divided : bool
@@ -125,7 +126,7 @@ class Place(NamedTuple):
 
 
 class Mesh:
-    """Chains around the ridge, in every phase of the labels.
+    """Chains around the mode curve, in every phase of the labels.
 
     Parameters
     ----------
@@ -157,13 +158,14 @@ class Mesh:
     ):
         self.simulation, self.target, self.max_sweeps = simulation, target, max_sweeps
         self.division, self.candidates = division, candidates
-        own = np.array([candidate.k for candidate in candidates])
-        ks = target.ks[(target.ks >= own[0]) & (target.ks <= own[-1])]
+        searched = np.array([candidate.k for candidate in candidates])
+        ks = target.ks[(target.ks >= searched[0]) & (target.ks <= searched[-1])]
         # Between two k of the search all is taken to change evenly.
-        self.ks = ks[np.interp(ks, own, [candidate.behind for candidate in candidates]) < BEHIND]
-        self.columns = np.union1d(self.ks, own)
-        tops = np.interp(self.ks, own, [candidate.top for candidate in candidates])
-        sds = np.interp(self.ks, own, [candidate.sd for candidate in candidates])
+        log_deficits = np.interp(ks, searched, [candidate.log_deficit for candidate in candidates])
+        self.ks = ks[log_deficits < MAX_LOG_DEFICIT]
+        self.columns = np.union1d(self.ks, searched)
+        tops = np.interp(self.ks, searched, [candidate.top for candidate in candidates])
+        sds = np.interp(self.ks, searched, [candidate.sd for candidate in candidates])
         self.tops = dict(zip(self.ks.tolist(), tops.tolist(), strict=True))
         self.nodes = {
             k: _place_nodes(top, sd, target.limits[k])
@@ -174,7 +176,7 @@ class Mesh:
         places = []
         for phase in range(len(self.phases)):
             for at, candidate in enumerate(candidates):
-                places += self._place_beside_ridge(phase, candidate)
+                places += self._place_beside_mode(phase, candidate)
                 if at:
                     places += self._place_between(phase, candidates[at - 1], candidate)
         # Of each chain in its first run, even if batches are then shorter than they should be.
@@ -182,8 +184,8 @@ class Mesh:
         self._max_first = max(left / (N_CHAINS * len(places)), _FEW_SWEEPS)
         simulation.advance([self._make(*place) for place in places])
 
-    def _place_beside_ridge(self, phase: int, candidate: Candidate) -> list[Place]:
-        """Return where chains are to stand on both sides of a ridge."""
+    def _place_beside_mode(self, phase: int, candidate: Candidate) -> list[Place]:
+        """Return where chains are to stand on both sides of a mode."""
         low, high = self.target.limits[candidate.k]
         pilot = candidate.pilots[phase].pair
         centre, sd = candidate.top, candidate.sd
@@ -192,7 +194,7 @@ class Mesh:
             sd = sd * self.division.spreads[phase]
         aside = min(_ASIDE * sd, (high - low) / 2)
         betas = np.unique(np.clip([centre - aside, centre + aside], low, high))
-        sweeps = SWEEPS if candidate.behind < _DEPTH else _FEW_SWEEPS
+        sweeps = SWEEPS if candidate.log_deficit < _DEPTH else _FEW_SWEEPS
         return [Place(phase, Setting.at(beta, candidate.k), pilot, sweeps) for beta in betas]
 
     def _place_between(self, phase: int, before: Candidate, after: Candidate) -> list[Place]:
@@ -213,15 +215,15 @@ class Mesh:
         self, phase: int, setting: Setting, pilot: ChainPair, sweeps: int = SWEEPS
     ) -> tuple[ChainPair, int]:
         """Make chains at a setting near a pilot, and say how many records to begin with."""
-        task = self.simulation.place_pair(
-            setting, self.columns, (Purpose.RIDGE, setting.ks[-1], sum(map(len, self.phases))),
+        task = self.simulation.new_chain_pair(
+            setting, self.columns, (Purpose.MESH, setting.ks[-1], sum(map(len, self.phases))),
             pilot.time, min(sweeps, self._max_first), self._max_first,
             initial=pilot.labels, window=pilot.window,
         )  # fmt: skip
         self.phases[phase].append(task[0])
         return task
 
-    def measure(self, tolerance: float) -> Ridge:
+    def measure(self, tolerance: float) -> MeshPosterior:
         """Add chains where they are missing, then records until the posterior is precise."""
         turns = rounds = 0
         while True:
@@ -255,7 +257,7 @@ class Mesh:
             reached = float(self.nodes[best][-1])
         away = [abs(pair.k - best) + (len(pair.setting.ks) - 1) for pair in self.phases[0]]
         at = int(np.argmin(away))
-        return Ridge(
+        return MeshPosterior(
             state.profiles, excess, self.phases[0][at], state.of_pairs[:, at],
             self.division is not None, reached, state.is_settled,
         )  # fmt: skip
@@ -271,13 +273,13 @@ class Mesh:
             known = self.division.log_z(self.division.betas)
         values, n_effective, of_pairs, is_settled = [], [], [], True
         for at, phase in enumerate(self.phases):
-            found = combine(phase, [*targets, ties[at]], self._starts[at])
-            self._starts[at] = found.of_pairs[0]
-            constant = (known[at] - found.of_targets[:, -1])[:, None]
-            values.append(np.split(found.of_targets + constant, ends, axis=1))
-            n_effective.append(np.split(found.n_effective, ends))
-            of_pairs.append(found.of_pairs + constant)
-            is_settled &= found.is_settled
+            combined = combine(phase, [*targets, ties[at]], self._starts[at])
+            self._starts[at] = combined.of_pairs[0]
+            constant = (known[at] - combined.of_targets[:, -1])[:, None]
+            values.append(np.split(combined.of_targets + constant, ends, axis=1))
+            n_effective.append(np.split(combined.n_effective, ends))
+            of_pairs.append(combined.of_pairs + constant)
+            is_settled &= combined.is_settled
         profiles, panels, scores = [], [], []
         for at, (k, nodes) in enumerate(self.nodes.items()):
             edges = np.clip(self.target.masses[k].panels(2), nodes[0], nodes[-1])
@@ -383,8 +385,8 @@ def judge(ks: np.ndarray, score: np.ndarray, tolerance: float) -> float:
     shares = softmax(score, axis=1)
     share = shares[0]
     # An error common to all k changes nothing, and one on a small share little.
-    error = find_error(score - score @ share[:, None]) * np.sqrt(share / share.max())
+    error = standard_error(score - score @ share[:, None]) * np.sqrt(share / share.max())
     means = shares @ ks
     sd = np.sqrt(share @ (ks - means[0]) ** 2)
-    of_mean = find_error(means) / (max(sd, 1.0) / 3)
+    of_mean = standard_error(means) / (max(sd, 1.0) / 3)
     return float(max(error.max(), of_mean) / tolerance)

@@ -1,10 +1,11 @@
 """The posterior of (beta, k) where log f(y | beta, k) is concave in beta (eqs. jointHA and psudoL).
 
-A product of conditionals has one peak in beta for each k, found in a few steps of Newton's method.
-Around it log f is so smooth that a polynomial gives it at any node: one that has its value, slope
-and curvature at a handful of Chebyshev points, twice as many until the last coefficients vanish. A
-k costs five or nine evaluations of the likelihood, and none but the search for its peak where the
-height of its peak, times all of the prior's mass, is still too small to matter.
+A product of conditionals and a flat prior go in, log masses at nodes of beta come out. A product of
+conditionals has one peak in beta for each k, found in a few steps of Newton's method. Around it log
+f is so smooth that a polynomial gives it at any node: one that has its value, slope and curvature
+at a handful of Chebyshev points, twice as many until the last coefficients vanish. A k costs five
+or nine evaluations of the likelihood, and none but the search for its peak where the height of its
+peak, times all of the prior's mass, is still too small to matter.
 
 Where classes are separated log f rises to a plateau, and under a wide prior no polynomial follows
 both. Then plain panels are used instead, which are halved where that is needed.
@@ -58,20 +59,20 @@ def weigh_peaks(
     # The best tells which of the others matter.
     if not (peaks.weigh(promising[:1]) and peaks.weigh(promising[1:])):
         return None
-    kept = sorted(peaks.found)
-    edges, log_masses = zip(*(peaks.found[k] for k in kept), strict=True)
+    kept = sorted(peaks.weighed)
+    edges, log_masses = zip(*(peaks.weighed[k] for k in kept), strict=True)
     return np.array(kept), np.array(edges), np.array(log_masses)
 
 
 class _Peaks:
-    """The peaks found so far, and the log masses of those that were weighed."""
+    """The peaks so far, and the log masses of those that were weighed."""
 
     def __init__(self, likelihood: ConditionalProduct, masses: dict[int, Mass]):
         self.likelihood, self.masses = likelihood, masses
         self.beta_max = next(iter(masses.values())).high
         self.heights: dict[int, float] = {}
         self.peaks: dict[int, tuple[float, float]] = {}
-        self.found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.weighed: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.best = -np.inf
         self._start = min(1.0, self.beta_max / 2)
 
@@ -93,20 +94,20 @@ class _Peaks:
         False, and nothing weighed, if polynomials did not converge.
         """
         ks = [k for k in ks if self.matters(k)]
-        found = {}
+        new = {}
         for low, high, coefficients, at in self._fit(np.array(ks, dtype=np.int64)):
             edges = np.linspace(low, high, N_PANELS + 1, axis=1)
             curves = coefficients @ _basis(coefficients.shape[1])
             log_masses = curves + np.log(place_nodes(edges)[1])
             for i, k in enumerate(np.array(ks)[at].tolist()):
-                found[k] = edges[i], log_masses[i] + self.masses[k].log_top
-        if len(found) < len(ks):
+                new[k] = edges[i], log_masses[i] + self.masses[k].log_top
+        if len(new) < len(ks):
             return False
         for k in ks:
             if not self.matters(k):
                 break
-            self.found[k] = found[k]
-            self.best = max(self.best, float(np.logaddexp.reduce(found[k][1])))
+            self.weighed[k] = new[k]
+            self.best = max(self.best, float(np.logaddexp.reduce(new[k][1])))
         return True
 
     def matters(self, k: int) -> bool:

@@ -1,8 +1,9 @@
 """Which k can matter to the posterior, from pilot runs at some of them.
 
-For each k the ridge is where E[S_k] equals the observed S_k. Pilots stand near the ridge of a few
-k, log Z is followed from each to the next by the trapezium rule, and k that are far behind are
-dropped; more are put between the others until neighbours are alike.
+A posterior but for log Z goes in; the k that can matter come out, each with its pilots. The mode
+curve is where E[S_k] equals the observed S_k. Pilots stand near it at a few k, log Z is followed
+from each to the next by the trapezium rule, and k with a large log deficit are dropped; more are
+put between the others until neighbours are alike.
 
 Where chains are slow there is a first-order transition, or something near to one, and their means
 say little. Such a k is given up at once only if a bound without any simulation says so: log Z is at
@@ -30,22 +31,22 @@ from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window
 from bayesknn.log_z.curve import Curve
 from bayesknn.log_z.mbar import BETA_SCALE
 from bayesknn.log_z.path import follow_path, log_z_from_zero
-from bayesknn.log_z.resampling import N_REPLICATES, find_error
+from bayesknn.log_z.resampling import N_REPLICATES, standard_error
 from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, Pilot, Simulation
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior, Profile
 
-# Values of k this far behind in log posterior are dropped: fewer k against what they hold in all.
-BEHIND = 12.0
+# Values of k whose log posterior is this much lower are dropped: fewer k against what they hold.
+MAX_LOG_DEFICIT = 12.0
 # From one k to the next at first: fewer pilots against a best k that hides between two.
 _COARSE_RATIO = 1.35
 # Variance of D from one k to the next up to which their draws speak for those between: fewer chains
 # against fewer draws in between.
 _MAX_APART = 2.0
-# Steps of the search for the ridge: records taken at each after so many sweeps, steps at most and
+# Steps of the search for a mode: records taken at each after so many sweeps, steps at most and
 # how long. A search that ends too early costs a pilot, which is some ten times as long as a step.
 _SEARCH_RECORDS, _SEARCH_WARMUP, _MAX_SEARCH_STEPS, _MAX_STEP = 8, 10, 16, 0.5
-# A pilot further from the ridge than this, in posterior standard deviations and in beta, is made
+# A pilot further from the mode than this, in posterior standard deviations and in beta, is made
 # anew, so often at most: pilots against parabolas of log Z that reach too far.
 _NEAR, _CLOSE, _MAX_TURNS = 2.0, 0.03, 8
 # Of log Z at the k that the others are compared with, the error that will do, and the sweeps that
@@ -65,20 +66,20 @@ class Candidate(NamedTuple):
     Attributes
     ----------
     pilots : tuple of Pilot
-        Near the ridge, one for each phase.
+        Near the mode, one for each phase.
     top, error : float
-        Where the ridge is, as far as the pilots tell, and how far off that may be.
+        Where the mode is, as far as the pilots tell, and how far off that may be.
     sd : float
         About the posterior standard deviation of beta, of all phases together.
-    behind : float
-        By how much it is behind the best in log posterior, at least.
+    log_deficit : float
+        By how much its log posterior is below that of the best k, at least.
     """
 
     pilots: tuple[Pilot, ...]
     top: float
     error: float
     sd: float = BETA_SCALE
-    behind: float = 0.0
+    log_deficit: float = 0.0
 
     @property
     def pair(self) -> ChainPair:
@@ -158,12 +159,12 @@ class Step(NamedTuple):
     ----------
     value : ndarray of shape (n_replicates,)
         By how much log Z grows.
-    doubt : float
+    discretisation_error : float
         By how much that may be off beyond its noise, as a guess.
     """
 
     value: np.ndarray
-    doubt: float
+    discretisation_error: float
 
 
 class Comparison(NamedTuple):
@@ -176,8 +177,8 @@ class Comparison(NamedTuple):
         The log posterior of each k, up to a constant.
     log_z : ndarray of shape (n_phases, n_replicates, n_k)
         log Z of each phase at the pilots, up to a common constant.
-    doubt : ndarray of shape (n_k,)
-        What steps leave to doubt on the way from the first k to each.
+    discretisation_error : ndarray of shape (n_k,)
+        That of log Z, added up over the steps from the first k to each.
     tops, sds : ndarray of shape (n_k,)
         Where the posterior of beta is largest, and its standard deviation.
     """
@@ -185,7 +186,7 @@ class Comparison(NamedTuple):
     candidates: list[Candidate]
     score: np.ndarray
     log_z: np.ndarray
-    doubt: np.ndarray
+    discretisation_error: np.ndarray
     tops: np.ndarray
     sds: np.ndarray
 
@@ -209,7 +210,7 @@ class CandidateSearch:
     division : Division or None
         The two phases of the labels, where there are two.
     new, guesses : ndarray
-        Which k are to have pilots next, and about where their ridge is.
+        Which k are to have pilots next, and about where their mode is.
     is_cut : bool
         The search had to end before it was sure, as its share of the sweeps was made.
     """
@@ -222,7 +223,7 @@ class CandidateSearch:
         self.division: Division | None = None
         self._may_divide, self._stage, self.is_cut = True, 0, False
         self._max_pilot = np.inf
-        # Pilots in phases that are off the ridge are moved by so much at most, then by half of it.
+        # Pilots in phases that are off the mode are moved by so much at most, then by half of it.
         self._max_move = 4 * _CLOSE
         # log Z itself by k.
         self._log_z: dict[int, np.ndarray | None] = {}
@@ -251,21 +252,21 @@ class CandidateSearch:
         return _SEARCH_SHARE * self.max_sweeps - self.simulation.n_sweeps
 
     def _run_pilots(self) -> None:
-        """Run pilots at the k that are new, near their ridges."""
+        """Run pilots at the k that are new, near their modes."""
         places = list(zip(self.new.tolist(), self.guesses.tolist(), strict=True))
         n_phases = 1 if self.division is None else len(self.division.windows)
         share = _STAGE_SHARE * self._n_left / (N_CHAINS * n_phases * len(places))
         # Of each chain, decided before any of them runs: nothing may depend on threads.
         self._max_pilot = max(share, FEWEST_PILOT_SWEEPS)
-        pilot: Callable[[tuple[int, float]], Candidate] = self._pilot_at_ridge
+        pilot: Callable[[tuple[int, float]], Candidate] = self._pilot_at_mode
         if self.division is not None:
             pilot = partial(self._pilot_in_phases, self.division)
         # The longest, those of the largest k, first.
-        found = self.simulation.each(pilot, places[::-1])
-        self.candidates |= {each.k: each for each in found}
+        candidates = self.simulation.map(pilot, places[::-1])
+        self.candidates |= {candidate.k: candidate for candidate in candidates}
         self._stage += 1
 
-    def _find_columns(self, k: int) -> np.ndarray:
+    def _columns_around(self, k: int) -> np.ndarray:
         """Return the k up to the neighbours in the search on both sides."""
         at, every = int(np.searchsorted(self.ks, k)), self.target.ks
         before, after = self.ks[max(at - 1, 0)], self.ks[min(at + 1, len(self.ks) - 1)]
@@ -273,7 +274,7 @@ class CandidateSearch:
 
     def _pilot_in_phases(self, division: Division, place: tuple[int, float]) -> Candidate:
         k, beta = place
-        columns = self._find_columns(k)
+        columns = self._columns_around(k)
         betas = np.clip(beta + division.sd * division.offsets, *self.target.limits[k]).tolist()
         pilots = tuple(
             self.simulation.pilot(
@@ -283,22 +284,22 @@ class CandidateSearch:
             for phase, window in enumerate(division.windows)
         )  # fmt: skip
         # A parabola carries log Z of a phase so far.
-        sd = min(find_sd(pilot.pair) for pilot in pilots)
+        sd = min(flat_prior_sd(pilot.pair) for pilot in pilots)
         return Candidate(pilots, float(beta), sd)
 
-    def _pilot_at_ridge(self, place: tuple[int, float]) -> Candidate:
-        k, target, columns = place[0], self.target, self._find_columns(place[0])
-        beta = find_ridge(self.simulation, target, self._stage, place)
+    def _pilot_at_mode(self, place: tuple[int, float]) -> Candidate:
+        k, target, columns = place[0], self.target, self._columns_around(place[0])
+        beta = find_mode(self.simulation, target, self._stage, place)
         low, high = target.limits[k]
         n_left = self._max_pilot
         for turn in range(_MAX_TURNS):
             pilot = self.simulation.pilot(
                 Setting.at(beta, k), columns, (self._stage, k, Purpose.PILOT + turn), n_left
             )
-            n_left -= pilot.pair.n_made
+            n_left -= pilot.pair.n_sweeps
             mean, variance = pilot.pair.moments()
             sd = float(1 / np.sqrt(max(variance[0], 1e-12)))
-            step = target.find_step(k, beta, mean[0], 1 / sd**2)
+            step = target.newton_step(k, beta, mean[0], 1 / sd**2)
             reach = min(max(3 * sd, _CLOSE), BETA_SCALE)
             top = float(np.clip(beta + np.clip(step, -reach, reach), *target.limits[k]))
             is_near = abs(step) < max(_NEAR * sd, _CLOSE)
@@ -308,17 +309,17 @@ class CandidateSearch:
             low, high = (beta, high) if step > 0 else (low, beta)
             beta = top if low < top < high else (low + high) / 2
         # A third of a posterior standard deviation does not matter.
-        return Candidate((pilot,), top, sd * float(np.hypot(0.3, find_error(mean) * sd)))
+        return Candidate((pilot,), top, sd * float(np.hypot(0.3, standard_error(mean) * sd)))
 
     def _compare(self) -> Comparison:
         """Follow log Z from each candidate to the next, in every phase, and weigh the posterior."""
         candidates = [self.candidates[k] for k in self.ks.tolist()]
-        phases, doubts = [], []
+        phases, errors = [], []
         for phase in range(len(candidates[0].pilots)):
             pairs = [candidate.pilots[phase].pair for candidate in candidates]
-            steps = [find_step(*ends) for ends in pairwise(pairs)]
+            steps = [step_between(*ends) for ends in pairwise(pairs)]
             phases.append(np.cumsum([np.zeros(N_REPLICATES), *(s.value for s in steps)], axis=0).T)
-            doubts.append(np.cumsum([0.0, *(step.doubt for step in steps)]))
+            errors.append(np.cumsum([0.0, *(step.discretisation_error for step in steps)]))
         log_z = np.array(phases)
         if self.division is not None:
             at = int(np.searchsorted(self.ks, self.division.k))
@@ -333,7 +334,7 @@ class CandidateSearch:
             if self.division is None:
                 tops[at] = candidate.top
             sds[at] = min(sd, BETA_SCALE)
-        return Comparison(candidates, score, log_z, np.max(doubts, axis=0), tops, sds)
+        return Comparison(candidates, score, log_z, np.max(errors, axis=0), tops, sds)
 
     def _move(self, comparison: Comparison) -> bool:
         """Run pilots again at k whose phases were seen too far from where the posterior is."""
@@ -346,13 +347,13 @@ class CandidateSearch:
         return True
 
     def _drop(self, comparison: Comparison) -> None:
-        """Drop k that are behind, and add others between those left that are too far apart."""
-        behind = find_behind(comparison.score, comparison.doubt, 4)
+        """Drop k whose log deficit is large; add others between those left that are far apart."""
+        deficits = log_deficits(comparison.score, comparison.discretisation_error, 4)
         slow = np.array([candidate.is_slow for candidate in comparison.candidates])
         was_divided = self.division is not None
         if not was_divided and slow.any():
-            behind = self._bound(comparison, slow)
-        first, last = _find_ends(behind, slow)
+            deficits = self._bound(comparison, slow)
+        first, last = _find_ends(deficits, slow)
         if self.division is not None:
             # Where log Z itself is known.
             tied = int(np.searchsorted(self.ks, self.division.k))
@@ -360,9 +361,9 @@ class CandidateSearch:
         kept = slice(first, last + 1)
         self.ks, tops = self.ks[kept], comparison.tops[kept]
         candidates = [
-            candidate._replace(top=top, sd=sd, behind=back)
-            for candidate, top, sd, back in zip(
-                comparison.candidates[kept], tops, comparison.sds[kept], behind[kept], strict=True
+            candidate._replace(top=top, sd=sd, log_deficit=deficit)
+            for candidate, top, sd, deficit in zip(
+                comparison.candidates[kept], tops, comparison.sds[kept], deficits[kept], strict=True
             )
         ]
         self.candidates = {candidate.k: candidate for candidate in candidates}
@@ -378,20 +379,20 @@ class CandidateSearch:
         self.ks = wanted
 
     def _bound(self, comparison: Comparison, slow: np.ndarray) -> np.ndarray:
-        """Return how far each k is behind by bounds alone; divide the labels if that is needed."""
-        most, best, guess = self._find_bounds(comparison, slow)
-        matters = slow & (best - most < BEHIND)
+        """Return log deficits by bounds alone; divide the labels if that is needed."""
+        most, best, guess = self._bounds(comparison, slow)
+        matters = slow & (best - most < MAX_LOG_DEFICIT)
         if matters.any() and self._may_divide:
             candidate = comparison.candidates[int(np.argmax(np.where(matters, guess, -np.inf)))]
             self.division, at_least = _divide(
                 self.simulation, self.target, candidate, self.max_sweeps
             )
             best, self._may_divide = max(best, at_least), False
-        # Bounds that contradict each other, the path being off, exclude nothing.
+        # If the bounds are inconsistent, keep every k.
         best = min(best, most.max())
         return best - most if np.isfinite(best) else np.zeros(len(most))
 
-    def _find_bounds(
+    def _bounds(
         self, comparison: Comparison, slow: np.ndarray
     ) -> tuple[np.ndarray, float, np.ndarray]:
         """Return upper bounds on the log posterior of each k, a lower one on the largest, guesses.
@@ -408,12 +409,12 @@ class CandidateSearch:
             score = comparison.score[:, stretch]
             placed = [at for at in stretch if self._log_z.get(int(self.ks[at])) is not None]
             top = int(placed[0] if placed else stretch[np.argmax(score[0])])
-            log_z = self._find_log_z(comparison.candidates[top].pair)
+            log_z = self._rough_log_z(comparison.candidates[top].pair)
             if log_z is None:
                 continue
             absolute = score + (comparison.log_z[0, :, top] - log_z)[:, None]
-            error = 4 * find_error(absolute) + np.abs(
-                comparison.doubt[stretch] - comparison.doubt[top]
+            error = 4 * standard_error(absolute) + np.abs(
+                comparison.discretisation_error[stretch] - comparison.discretisation_error[top]
             )
             most[stretch] = np.minimum(most[stretch], absolute[0] + error)
             at = int(np.argmax(absolute[0] - error))
@@ -422,7 +423,7 @@ class CandidateSearch:
                 off = (bounds[stretch[at]] - absolute[0, at]) * self.ks[stretch[at]]
         return most, best, bounds - off / self.ks
 
-    def _find_log_z(self, pair: ChainPair) -> np.ndarray | None:
+    def _rough_log_z(self, pair: ChainPair) -> np.ndarray | None:
         """Return log Z at a pair, roughly; None if a transition lies on the way."""
         k = pair.k
         if k not in self._log_z:
@@ -433,19 +434,19 @@ class CandidateSearch:
         return self._log_z[k]
 
 
-def _find_ends(behind: np.ndarray, slow: np.ndarray) -> tuple[int, int]:
+def _find_ends(deficits: np.ndarray, slow: np.ndarray) -> tuple[int, int]:
     """Return the first and the last place that is kept: of those near, and one more on each side.
 
     A slow k beyond them was excluded by its bound.
     """
-    near = np.flatnonzero(behind < BEHIND)
-    first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(behind) - 1)
+    near = np.flatnonzero(deficits < MAX_LOG_DEFICIT)
+    first, last = max(near[0] - 1, 0), min(near[-1] + 1, len(deficits) - 1)
     first += int(slow[first] and first < near[0])
     last -= int(slow[last] and last > near[-1])
     return first, last
 
 
-def find_ridge(
+def find_mode(
     simulation: Simulation, target: LogPosterior, stage: int, place: tuple[int, float]
 ) -> float:
     """Find the top of the posterior at k, by Newton steps kept within a bracket.
@@ -463,7 +464,7 @@ def find_ridge(
         simulation.advance([(pair, _SEARCH_RECORDS)])
         mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
         margin = 0.5 / np.sqrt(variance)
-        step = target.find_step(k, beta, mean, variance)
+        step = target.newton_step(k, beta, mean, variance)
         if step > 0:
             low = max(low, beta - margin)
         else:
@@ -477,28 +478,28 @@ def find_ridge(
     return float(np.clip(beta, *target.limits[k]))
 
 
-def find_behind(score: np.ndarray, doubt: np.ndarray, n_errors: int = 0) -> np.ndarray:
-    """Return how far each k is behind the best in log posterior, at least.
+def log_deficits(score: np.ndarray, error: np.ndarray, n_errors: int = 0) -> np.ndarray:
+    """Return by how much the log posterior of each k is below that of the best, at least.
 
     Parameters
     ----------
     score : ndarray of shape (n_replicates, n_k)
         The log posterior of k up to a constant; row 0 is the estimate.
-    doubt : ndarray of shape (n_k,)
-        What steps leave to doubt on the way from some k to each: differences of it count.
+    error : ndarray of shape (n_k,)
+        The discretisation error from some k to each: differences of it count.
     n_errors : int
         How many Monte Carlo errors to allow for.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.posterior.quadrature.which_k import find_behind
-    >>> find_behind(np.array([[0.0, -5.0]]), doubt=np.array([0.0, 2.0])).tolist()
+    >>> from bayesknn.posterior.quadrature.which_k import log_deficits
+    >>> log_deficits(np.array([[0.0, -5.0]]), error=np.array([0.0, 2.0])).tolist()
     [0.0, 3.0]
     """
     best = int(np.argmax(score[0]))
-    error = find_error(score - score[:, [best]])
-    return score[0, best] - score[0] - n_errors * error - np.abs(doubt - doubt[best])
+    noise = n_errors * standard_error(score - score[:, [best]])
+    return score[0, best] - score[0] - noise - np.abs(error - error[best])
 
 
 def _divide(
@@ -526,7 +527,7 @@ def _divide(
     )
     profile = weigh(curve)
     total, top, sd = profile.summarise()
-    best = float(total[0] - 4 * find_error(total))
+    best = float(total[0] - 4 * standard_error(total))
     if not path.windows:
         return None, best
     nodes, log_masses = integrate(
@@ -542,7 +543,7 @@ def _divide(
     return division, best
 
 
-def find_step(before: ChainPair, after: ChainPair) -> Step:
+def step_between(before: ChainPair, after: ChainPair) -> Step:
     """Return log Z at the setting of one pair less that at another's, as far as pilots tell.
 
     With D the difference of the two log weights it is the integral of E[D] from one to the other:
@@ -561,10 +562,10 @@ def find_step(before: ChainPair, after: ChainPair) -> Step:
         variances.append(averages[:, 1])
     correction = (variances[0] - variances[1]) / 12
     defect = means[1] - means[0] - (variances[0] + variances[1]) / 2
-    beyond_noise = max(abs(defect[0]) - 3 * find_error(defect), 0.0)
+    beyond_noise = max(abs(defect[0]) - 3 * standard_error(defect), 0.0)
     # What is noise in the correction is noise in the value, too.
-    doubt = max(abs(correction[0]) - 2 * find_error(correction), beyond_noise / 8)
-    return Step((means[0] + means[1]) / 2 + correction, float(doubt))
+    error = max(abs(correction[0]) - 2 * standard_error(correction), beyond_noise / 8)
+    return Step((means[0] + means[1]) / 2 + correction, float(error))
 
 
 def bound_posterior(target: LogPosterior, k: int) -> float:
@@ -586,7 +587,7 @@ def bound_posterior(target: LogPosterior, k: int) -> float:
     return float(logsumexp(integrate(log_posterior, panels)[1]))
 
 
-def find_sd(pair: ChainPair) -> float:
+def flat_prior_sd(pair: ChainPair) -> float:
     """Return the posterior standard deviation of beta at the pair's k if the prior is flat."""
     return min(float(pair.k / np.sqrt(max(pair.variance(pair.k), 1e-12))), BETA_SCALE)
 

@@ -13,7 +13,7 @@ from bayesknn.datasets import load_glass, load_ripley
 from bayesknn.predictive.intervals import Calibrator
 from tests.predictive.laws import draw
 
-RIPLEY = load_ripley()
+RIPLEY, GLASS = load_ripley(), load_glass()
 # Coverage and width of 95 % intervals: n = 250 over six data sets, n = 1,000 over two.
 TABLE = {
     "ripley": ((0.974, 0.232), (0.999, 0.159)),
@@ -365,7 +365,9 @@ def test_influence_adds_up_to_the_log_odds_and_flips_with_a_label(likelihood):
 def test_arviz_reads_leave_one_out_and_compares_fits():
     import arviz_stats
 
-    X, y = RIPLEY.X_train, RIPLEY.y_train
+    # Where labels have as many neighbours of one class as of the other at every k, ArviZ refuses
+    # ("All tail values are the same"): some of Ripley's.
+    X, y = GLASS.X_train, GLASS.y_train
     fits = {
         likelihood: BayesianKNeighborsClassifier(
             likelihood, max_neighbors=60, beta_max=3.0, random_state=0, n_draws=2000

@@ -326,21 +326,15 @@ class Predictive:
         -------
         ndarray of shape (n_draws, n)
         """
-        found = np.empty((beta.size, self.graph.n_points))
+        values = np.empty((beta.size, self.graph.n_points))
         own = np.arange(self.graph.n_points), self.labels
         walk = self.graph.iterate_counts(self.labels, self.n_classes, np.unique(k), self.direction)
         for at, counts in walk:
             fields = counts if self.class_weight is None else counts * self.class_weight
             ahead = np.ascontiguousarray((fields - fields[own][:, None]).T, dtype=np.float64)
             for draw in np.flatnonzero(k == at):
-                found[draw] = -np.logaddexp.reduce(beta[draw] / at * ahead, axis=0)
-        # As many neighbours of one class as of the other give log 1/2 whatever beta is. Where more
-        # draws than ArviZ's tail has share the least value, they are moved apart by a billionth,
-        # since it fits no tail of equal values.
-        least = np.count_nonzero(found < found.min(axis=0) + 1e-12, axis=0)
-        tied = np.flatnonzero(least >= 3 * np.sqrt(beta.size) - 1)
-        found[:, tied] -= 1e-9 * (np.arange(beta.size) * 0.6180339887498949 % 1.0)[:, None]
-        return found
+                values[draw] = -np.logaddexp.reduce(beta[draw] / at * ahead, axis=0)
+        return values
 
     def _count_new(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the class counts of new points, block by block, and how far neighbours are."""

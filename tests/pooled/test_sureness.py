@@ -262,3 +262,13 @@ def test_unequal_weights_widen_the_intervals():
         ends = [clf.predict_interval(RIPLEY.X_test[::10])[:, 1] for clf in fits]
         widths.append(np.mean(np.ptp(ends, axis=2)))
     assert widths[0] < widths[1] < widths[2], widths
+
+
+def test_folds_of_one_row_leave_wide_intervals():
+    """Without pairs of rows in a fold nothing is known of the error, and nothing is NaN."""
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 2
+    X = rng.normal(size=(30, 2)) + y[:, None]
+    clf = PooledNeighborsClassifier(("robust",), n_folds=20, random_state=0).fit(X, y)
+    low, high = np.moveaxis(clf.predict_interval(X), -1, 0)
+    assert np.all(low <= clf.predict_proba(X)) and np.all(high - low > 0.3)

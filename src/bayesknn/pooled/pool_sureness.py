@@ -65,7 +65,7 @@ class PoolSureness:
         self.scale = DistanceScale.from_distances(space.reach[:, self.place])
         n_ranks = max(round(np.sqrt(k_mean) / _PART_OF_ROOT_K), 1)
         pairs = _pair_within_folds(space.points, space.norm, folds, n_ranks, n_jobs)
-        self.correlation = _UNKNOWN
+        self.correlation = _UNKNOWN._replace(n_votes=k_mean)
         if pairs is not None:
             found = correlate_residuals(
                 space.labels,

@@ -28,7 +28,7 @@ _CLASSES = {
     "graph.metrics": "Euclidean Gower Mahalanobis ScikitLearnMetric",
     "graph.neighbor_graph": "NeighborGraph",
     "graph.precomputed": "Precomputed",
-    "graph.search.brute": "BallTreeSearch BruteSearch PrecomputedSearch ScikitLearnKDTreeSearch",
+    "graph.search.brute": "BruteSearch PrecomputedSearch",
     "graph.search.faiss_index": "HNSWSearch IVFSearch",
     "graph.search.kd_tree": "TreeSearch",
     "graph.search.products": "ProductSearch",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesknn.graph.ties import _NOBODY, _cut
+from bayesknn.graph.ties import NO_POINT, cut_back
 
 
 def order(keys, points):
@@ -17,7 +17,7 @@ def cut(keys, k):
     """Cut copies of the keys, numbered by their place, and check what must hold of the result."""
     points = np.arange(len(keys), dtype=np.uint32)[::-1].copy()
     held_keys, held_points = np.array(keys, dtype=float), points.copy()
-    left, limit, limit_point = _cut(held_keys, held_points, len(keys), k)
+    left, limit, limit_point = cut_back(held_keys, held_points, len(keys), k)
     assert k <= left <= k + (len(keys) - k) // 4
     every, kept = order(keys, points), order(held_keys[:left], held_points[:left])
     assert kept[:k] == every[:k]
@@ -62,6 +62,6 @@ def test_keys_that_no_value_divides_well(keys, k):
 
 
 def test_both_ways_of_cutting_are_taken():
-    assert cut(np.linspace(1.0, 2.0, 189), 100)[2] == _NOBODY
+    assert cut(np.linspace(1.0, 2.0, 189), 100)[2] == NO_POINT
     left, limit, point = cut(np.ones(189), 100)
     assert (left, limit, point) == (100, 1.0, 99)

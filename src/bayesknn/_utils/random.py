@@ -16,7 +16,7 @@ import numpy as np
 
 from bayesknn._utils.jit import inline_kernel
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SWEEP = np.uint64(0xD1342543DE82EF95)
 _ONE = np.uint64(1)
 _UNIT = 2.0**-53
@@ -37,12 +37,14 @@ class Purpose(IntEnum):
     LOG_Z = 7000
 
 
-@inline_kernel
-def _mix(z):
-    """Scramble 64 bits (the finaliser of splitmix64, a bijection)."""
+def mix_bits(z: Any) -> Any:
+    """Scramble 64 bits, or an array of them (the finaliser of splitmix64, a bijection)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+_mix = inline_kernel(mix_bits)
 
 
 @inline_kernel
@@ -54,7 +56,7 @@ def key_of_sweep(key, sweep):
 @inline_kernel
 def random_bits(sweep_key, site):
     """Sixty-four random bits of one site within a sweep."""
-    return _mix(sweep_key + (site + _ONE) * _GOLDEN)
+    return _mix(sweep_key + (site + _ONE) * GOLDEN)
 
 
 @inline_kernel

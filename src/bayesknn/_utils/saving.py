@@ -31,7 +31,7 @@ _CLASSES = {
     "graph.search.brute": "BruteSearch PrecomputedSearch",
     "graph.search.faiss_index": "HNSWSearch IVFSearch",
     "graph.search.kd_tree": "TreeSearch",
-    "graph.search.products": "ProductSearch",
+    "graph.search.blocked": "BlockedSearch",
     "graph.search.search_index": "Recall",
     "model.prior": "ArrayPrior FunctionPrior UniformPrior",
     "pooled.boosting": "Trees",

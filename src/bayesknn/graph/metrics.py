@@ -520,7 +520,7 @@ def _euclidean(rows, columns):
 
 
 @kernel
-def _measure_listed(rows, q, points, members, size, found):
+def measure_listed(rows, q, points, members, size, found):
     """Distances from row q to some points, each summed over the features in their order.
 
     Four sums at a time, which do not wait for each other.

@@ -15,7 +15,7 @@ import numpy as np
 from bayesknn._utils.checks import check_n_features, check_points, is_sparse
 from bayesknn._utils.jit import kernel
 from bayesknn.graph.metrics import Metric
-from bayesknn.graph.ties import _NOBODY, TieOrder, _make_spare, _select, _sort
+from bayesknn.graph.ties import NO_POINT, TieOrder, new_sort_workspace, select_nth, sort_pairs
 
 _ASYMMETRY = 1e-8
 
@@ -281,9 +281,9 @@ def _rank_stored(starts, indices, data, ties, is_self, neighbors, distances):
         longest = max(longest, starts[q + 1] - starts[q])
     keys = np.empty(longest)
     points = np.empty(longest, np.uint32)
-    spare = _make_spare(k)
+    workspace = new_sort_workspace(k)
     for q in range(m):
-        own = np.uint32(q) if is_self else _NOBODY
+        own = np.uint32(q) if is_self else NO_POINT
         found = 0
         for e in range(starts[q], starts[q + 1]):
             if indices[e] != own:
@@ -292,8 +292,8 @@ def _rank_stored(starts, indices, data, ties, is_self, neighbors, distances):
         if found < k:
             return q
         if found > k:
-            _select(keys, points, 0, found, k - 1)
-        _sort(keys, points, k, spare)
+            select_nth(keys, points, 0, found, k - 1)
+        sort_pairs(keys, points, k, workspace)
         neighbors[:, q] = rows[points[:k]]
         distances[:, q] = keys[:k]
     return -1

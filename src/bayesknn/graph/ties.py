@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import GOLDEN, mix_bits
 
-_NOBODY = np.uint32(0xFFFFFFFF)
+NO_POINT = np.uint32(0xFFFFFFFF)
 
 
 class TieOrder(NamedTuple):
@@ -58,10 +59,7 @@ def key_of_rows(rows: np.ndarray) -> np.ndarray:
 
     Row i has entry i of splitmix64's stream: a bijection, so that no two keys are equal.
     """
-    bits = (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    return mix_bits((rows.astype(np.uint64) + np.uint64(1)) * GOLDEN)
 
 
 @kernel
@@ -93,7 +91,7 @@ def _partition(keys, points, low, high):
 
 
 @kernel
-def _select(keys, points, start, stop, nth):
+def select_nth(keys, points, start, stop, nth):
     """Reorder ``start:stop`` so that entry ``nth`` is in place and no later one comes before it."""
     low, high = start, stop - 1
     while low < high:
@@ -107,7 +105,7 @@ def _select(keys, points, start, stop, nth):
 
 
 @kernel
-def _cut(keys, points, n, k):
+def cut_back(keys, points, n, k):
     """Cut n pairs back to about k; return how many are left, and the limit for further ones.
 
     The k best are among those left, and k of these come before or at the limit, a pair of key and
@@ -131,14 +129,14 @@ def _cut(keys, points, n, k):
                 key, point = keys[t], points[t]
                 keys[kept], points[kept] = key, point
                 kept += np.uint64(key <= limit)
-            return np.int64(kept), limit, _NOBODY
+            return np.int64(kept), limit, NO_POINT
         if n_below < wanted:
             low = limit
             limit = 2 * limit if high == np.inf else low + (high - low) / 2
         else:
             high = limit
             limit = low + (high - low) / 2
-    _select(keys, points, 0, n, k - 1)
+    select_nth(keys, points, 0, n, k - 1)
     return np.int64(k), keys[k - 1], points[k - 1]
 
 
@@ -166,8 +164,8 @@ def _split(keys, points, n):
         low, high = lows[top], highs[top]
 
 
-class Spare(NamedTuple):
-    """Room in which n pairs are sorted."""
+class SortWorkspace(NamedTuple):
+    """Memory in which n pairs are sorted."""
 
     keys: np.ndarray
     points: np.ndarray
@@ -175,18 +173,19 @@ class Spare(NamedTuple):
 
 
 @kernel
-def _make_spare(n):
-    return Spare(np.empty(n), np.empty(n, np.uint32), np.empty(n + 1, np.int64))
+def new_sort_workspace(n):
+    """Allocate what :func:`sort_pairs` works in."""
+    return SortWorkspace(np.empty(n), np.empty(n, np.uint32), np.empty(n + 1, np.int64))
 
 
 @kernel
-def _sort(keys, points, n, spare):
+def sort_pairs(keys, points, n, workspace):
     """Sort the first n pairs.
 
     Distances of neighbours are spread out well enough that a slot by value nearly sorts them, and
     insertion does the rest. Where they are not, as with many ties, quicksort takes its place.
     """
-    spare_keys, spare_points, slots = spare
+    sorted_keys, sorted_points, slots = workspace
     lowest, highest = keys[0], keys[0]
     for t in range(1, n):
         lowest, highest = min(lowest, keys[t]), max(highest, keys[t])
@@ -206,11 +205,11 @@ def _sort(keys, points, n, spare):
             slots[t] += slots[t - 1]
         for t in range(n):
             slot = np.uint64((keys[t] - lowest) * scale)
-            spare_keys[slots[slot]], spare_points[slots[slot]] = keys[t], points[t]
+            sorted_keys[slots[slot]], sorted_points[slots[slot]] = keys[t], points[t]
             slots[slot] += 1
         # Not as slices, whose checks take long to compile.
         for t in range(n):
-            keys[t], points[t] = spare_keys[t], spare_points[t]
+            keys[t], points[t] = sorted_keys[t], sorted_points[t]
     for t in range(1, n):
         key, point = keys[t], points[t]
         s = t - 1
@@ -221,10 +220,10 @@ def _sort(keys, points, n, spare):
 
 
 @kernel
-def _rank_rows(distances, ties, own, start, neighbors, ranked):
+def rank_rows(distances, ties, own, start, neighbors, ranked):
     """Write the smallest entries of each row of ``distances``, in order, to columns from ``start``.
 
-    ``own[q]`` is the point that row q belongs to and that is left out; ``_NOBODY`` for none.
+    ``own[q]`` is the point that row q belongs to and that is left out; ``NO_POINT`` for none.
     """
     n_rows, n = distances.shape
     rows, ranks = ties
@@ -232,11 +231,11 @@ def _rank_rows(distances, ties, own, start, neighbors, ranked):
     capacity = k + 64 + k // 4
     keys = np.empty(capacity)
     points = np.empty(capacity, np.uint32)
-    spare = _make_spare(capacity)
+    workspace = new_sort_workspace(capacity)
     for q in range(n_rows):
         row, skip = distances[q], own[q]
         found = 0
-        limit, limit_point = np.inf, _NOBODY
+        limit, limit_point = np.inf, NO_POINT
         for i in range(np.uint32(n)):
             if row[i] > limit or (row[i] == limit and ranks[i] > limit_point) or i == skip:
                 continue
@@ -244,8 +243,8 @@ def _rank_rows(distances, ties, own, start, neighbors, ranked):
             points[found] = ranks[i]
             found += 1
             if found == capacity:
-                found, limit, limit_point = _cut(keys, points, found, k)
-        _sort(keys, points, found, spare)
+                found, limit, limit_point = cut_back(keys, points, found, k)
+        sort_pairs(keys, points, found, workspace)
         for r in range(k):
             neighbors[r, start + q] = rows[points[r]]
             ranked[r, start + q] = keys[r]

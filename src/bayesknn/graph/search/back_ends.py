@@ -11,10 +11,10 @@ from bayesknn._utils.extras import SEARCHES
 from bayesknn._utils.progress import progress
 from bayesknn.graph.metrics import Metric, is_city_block
 from bayesknn.graph.precomputed import Precomputed, find_tied_beyond
+from bayesknn.graph.search.blocked import BlockedSearch, is_worth_blocking
 from bayesknn.graph.search.brute import BruteSearch, PrecomputedSearch
 from bayesknn.graph.search.faiss_index import HNSWSearch, IVFSearch
 from bayesknn.graph.search.kd_tree import TreeSearch
-from bayesknn.graph.search.products import ProductSearch, is_worth_products
 from bayesknn.graph.search.search_index import Advance, Lists, SearchIndex
 from bayesknn.graph.ties import TieOrder, order_ties
 
@@ -74,8 +74,8 @@ def find_neighbors(
     if k_max >= n:
         raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, X has n_samples = {n}")
     if search == "auto" and isinstance(index, TreeSearch):
-        if is_worth_products(index.tree, min(k_max + 1, n - 1)):
-            index = ProductSearch.from_tree(index)
+        if is_worth_blocking(index.tree, min(k_max + 1, n - 1)):
+            index = BlockedSearch.from_tree(index)
     with progress("Finding neighbours", n, verbose=verbose) as advance:
         neighbors, distances, tied_beyond = search_all(index, k_max, n_jobs, advance)
     return neighbors, distances, index, tied_beyond
@@ -201,7 +201,7 @@ def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:
         return BruteSearch
     if not metric.is_euclidean:
         raise ValueError(f"search={search!r} does not serve metric {metric.name!r}; use 'brute'")
-    return TreeSearch if search == "kd_tree" else ProductSearch
+    return TreeSearch if search == "kd_tree" else BlockedSearch
 
 
 def _check_params(kind: type[SearchIndex], params: Any) -> dict[str, int]:

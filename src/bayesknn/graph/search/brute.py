@@ -15,7 +15,7 @@ from bayesknn._utils.jit import kernel
 from bayesknn._utils.threads import run_in_threads
 from bayesknn.graph.precomputed import rank_sparse
 from bayesknn.graph.search.search_index import Advance, Lists, Reverse, SearchIndex
-from bayesknn.graph.ties import _NOBODY, _rank_rows
+from bayesknn.graph.ties import NO_POINT, rank_rows
 
 # A chunk of distances holds about this many, 16 MB.
 CHUNK = 2**21
@@ -38,7 +38,7 @@ class BruteSearch(SearchIndex):
         self, rows: Any, k: int, radii: Any, n_jobs: int | None = None
     ) -> tuple[Lists, Reverse | None]:
         """Rank the distances of new points, and look for those below the lists' ends."""
-        return self.rank(rows, np.full(rows.shape[0], _NOBODY), k, radii, n_jobs)
+        return self.rank(rows, np.full(rows.shape[0], NO_POINT), k, radii, n_jobs)
 
     def rank(
         self,
@@ -58,7 +58,7 @@ class BruteSearch(SearchIndex):
 
         def measure(start: int, stop: int) -> None:
             found = self.metric.distances(rows[start:stop], arranged)
-            _rank_rows(found, ties, own[start:stop], start, neighbors, distances)
+            rank_rows(found, ties, own[start:stop], start, neighbors, distances)
             if radii is not None:
                 near = np.flatnonzero(found < ends)
                 queries, members = np.divmod(near, self.n_points)

@@ -1,4 +1,4 @@
-"""Euclidean neighbours by a KD-tree, forward and reverse: a way to skip points, and no more.
+"""Exact Euclidean k-nearest neighbours with a KD-tree, forward and reverse.
 
 Leaves are blocks of 64 points, laid out feature by feature. Queries come in groups of a few blocks
 of 64 that lie together, so that a leaf that is fetched from memory serves them all. Leaves are
@@ -30,14 +30,22 @@ from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn._utils.threads import run_in_threads
 from bayesknn.graph.search.brute import assemble, rank_reverse
 from bayesknn.graph.search.search_index import Advance, Lists, Reverse, SearchIndex
-from bayesknn.graph.ties import _NOBODY, Spare, TieOrder, _cut, _make_spare, _select, _sort
+from bayesknn.graph.ties import (
+    NO_POINT,
+    SortWorkspace,
+    TieOrder,
+    cut_back,
+    new_sort_workspace,
+    select_nth,
+    sort_pairs,
+)
 
 _LEAF = 64
 # Blocks of queries in a group: more share what is fetched, and need room in the processor's cache.
 _GROUP = 4
 # Blocks of queries that a thread takes at a time.
 _TASK = 16
-_UNIT = 2.0**-24
+UNIT_ROUNDOFF = 2.0**-24
 # Distances are compared after the square root, which may send neighbouring squares to one value:
 # those above a square by at most this factor must still be looked at.
 _SAME_ROOT = 1.0 + 2.0**-50
@@ -170,7 +178,7 @@ def measure_radii(tree: KDTree, distances: np.ndarray) -> TreeRadii:
     lists = np.ascontiguousarray(distances.T[tree.order])
     squares = np.full((len(tree.blocks), _LEAF), -1.0)
     squares.ravel()[: len(lists)] = lists[:, -1] * lists[:, -1] * _SAME_ROOT
-    single = np.sqrt(np.maximum(squares, 0.0)) * tree.scale * (1 + 8 * _UNIT)
+    single = np.sqrt(np.maximum(squares, 0.0)) * tree.scale * (1 + 8 * UNIT_ROUNDOFF)
     return TreeRadii(lists, squares, single.astype(np.float32))
 
 
@@ -325,7 +333,7 @@ def _arrange(points):
         # Equal coordinates are split by the order of ties: with many duplicates the left child
         # then holds the earlier ones, which are those a search wants first.
         n_left = (size + 1) // 2
-        _select(keys, order, start, stop, start + n_left * _LEAF)
+        select_nth(keys, order, start, stop, start + n_left * _LEAF)
         first_leaf[waiting], n_leaves[waiting] = first, n_left
         first_leaf[waiting + 1], n_leaves[waiting + 1] = first + n_left, size - n_left
         waiting += 2
@@ -440,7 +448,7 @@ def _load(tree, queries, first, stop, group):
         for f in range(p):
             scaled = (coordinates[q, f] - centre[f]) * scale
             length += scaled * scaled
-        slack[q] = 2 * _UNIT * (np.sqrt(length) + np.sqrt(p))
+        slack[q] = 2 * UNIT_ROUNDOFF * (np.sqrt(length) + np.sqrt(p))
     return size
 
 
@@ -500,8 +508,8 @@ class Candidates(NamedTuple):
     widest: np.ndarray
 
 
-class Room(NamedTuple):
-    """Room for one leaf and for the order of all leaves, used again and again."""
+class Workspace(NamedTuple):
+    """Workspace for one leaf and for the order of all leaves, used again and again."""
 
     squares: np.ndarray
     singles: np.ndarray
@@ -511,7 +519,7 @@ class Room(NamedTuple):
     gaps: np.ndarray
     leaves: np.ndarray
     homes: np.ndarray
-    spare: Spare
+    sorting: SortWorkspace
 
 
 @kernel
@@ -530,8 +538,8 @@ def _make_candidates(k):
 
 
 @kernel
-def _make_room(n_leaves):
-    return Room(
+def _new_workspace(n_leaves):
+    return Workspace(
         np.empty(_LEAF),
         np.empty(_LEAF, np.float32),
         np.empty(_LEAF, np.float32),
@@ -540,24 +548,26 @@ def _make_room(n_leaves):
         np.empty(n_leaves),
         np.empty(n_leaves + 1, np.uint32),
         np.empty(_GROUP * _LEAF, np.int64),
-        _make_spare(n_leaves),
+        new_sort_workspace(n_leaves),
     )
 
 
 @kernel
 def _search(tree, queries, is_self, limits, start, stop, neighbors, distances):
     k = neighbors.shape[0]
-    group, held, room = _make_group(tree), _make_candidates(k), _make_room(tree.blocks.shape[0])
+    group, held = _make_group(tree), _make_candidates(k)
+    workspace = _new_workspace(tree.blocks.shape[0])
     # Fields that loops read are taken out of their tuples first, which counts references once.
-    rows, order, keys, points, n_held = tree.rows, queries.order, held.keys, held.points, held[2]
-    spare = _make_spare(keys.shape[1])
+    rows, order = tree.rows, queries.order
+    keys, points, n_held = held.keys, held.points, held.n_found
+    sorting = new_sort_workspace(keys.shape[1])
     for b in range(start, stop, _GROUP):
         first, size = b * _LEAF, _load(tree, queries, b, stop, group)
         _set_limits(tree, order, limits, first, size, group, held)
-        _gather(tree, is_self, first, size, k, group, held, room)
+        _gather(tree, is_self, first, size, k, group, held, workspace)
         for q in range(size):
             n_found = min(k, n_held[q])
-            _sort(keys[q], points[q], n_held[q], spare)
+            sort_pairs(keys[q], points[q], n_held[q], sorting)
             i = order[first + q]
             for r in range(n_found):
                 neighbors[r, i] = rows[points[q, r]]
@@ -572,7 +582,7 @@ def _set_limits(tree, order, limits, first, size, group, held):
     """Start with no candidates, and with the given limits where there are any."""
     held.n_found[:] = 0
     held.limit_key[:] = np.inf
-    held.limit_point[:] = _NOBODY
+    held.limit_point[:] = NO_POINT
     held.limit_square[:] = np.inf
     # Nobody comes in for queries that are not there.
     held.limit_single[:] = -1.0
@@ -590,36 +600,38 @@ def _find_limits(tree, group, held, q):
     """Find the squares that belong to the limit of query q, in double and in single precision."""
     square = held.limit_key[q] * held.limit_key[q] * _SAME_ROOT
     held.limit_square[q] = square
-    longest = np.sqrt(square) * tree.scale * (1 + 4 * _UNIT) + group.slack[q]
-    stretch = 1 + (tree.blocks.shape[1] + 4) * _UNIT
+    longest = np.sqrt(square) * tree.scale * (1 + 4 * UNIT_ROUNDOFF) + group.slack[q]
+    stretch = 1 + (tree.blocks.shape[1] + 4) * UNIT_ROUNDOFF
     held.limit_single[q] = np.float32(longest * longest * stretch)
 
 
 @kernel
-def _gather(tree, is_self, first, size, k, group, held, room):
+def _gather(tree, is_self, first, size, k, group, held, workspace):
     """Fill ``held`` with candidates of a group of queries, the k nearest of each among them.
 
     Where they are the tree's own points, ``first`` is the place of the first of them.
     """
     n_blocks = (size + _LEAF - 1) // _LEAF
-    homes = room.homes
+    homes = workspace.homes
     if not is_self:
-        _find_homes(tree, group, n_blocks, room)
+        _find_homes(tree, group, n_blocks, workspace)
     held.widest[:] = -1.0
     for t in range(size):
         # The leaf that it is in or near to first: the limit falls at once.
-        q, s, own = np.uint64(t), t // _LEAF, _NOBODY
+        q, s, own = np.uint64(t), t // _LEAF, NO_POINT
         if is_self:
             own, homes[q] = tree.ranks[first + t], first // _LEAF + s
-        _scan(tree, homes[q], own, q, k, np.uint32(_LEAF), group, held, room)
+        _scan(tree, homes[q], own, q, k, np.uint32(_LEAF), group, held, workspace)
         if held.n_found[q] > k:
             _lower(tree, q, k, group, held)
         held.widest[s] = max(held.widest[s], held.limit_single[q])
-    limit_key, limit_point, limit_single, widest = held[3], held[4], held[6], held[7]
-    singles, bounds, near, leaves = room.singles, room.bounds, room.near, room.leaves
+    limit_key, limit_point = held.limit_key, held.limit_point
+    limit_single, widest = held.limit_single, held.widest
+    singles, bounds = workspace.singles, workspace.bounds
+    near, leaves = workspace.near, workspace.leaves
     blocks, rounded, of_queries, box_bounds = tree.single, group.single, group.blocks, group.bounds
     ranks, low, high = tree.ranks, tree.low, tree.high
-    for t in range(_sort_leaves(tree, group, n_blocks, held, room)):
+    for t in range(_sort_leaves(tree, group, n_blocks, held, workspace)):
         leaf = np.int64(leaves[t])
         lowest = ranks[leaf * _LEAF]
         for s in range(n_blocks):
@@ -643,7 +655,7 @@ def _gather(tree, is_self, first, size, k, group, held, room):
                 for j in range(np.uint64(_LEAF)):
                     n_hits += np.uint32(singles[j] <= limit)
                 if n_hits > np.uint32(0):
-                    _scan(tree, leaf, _NOBODY, q, k, n_hits, group, held, room)
+                    _scan(tree, leaf, NO_POINT, q, k, n_hits, group, held, workspace)
             if n_near > np.uint64(0):
                 widest[s] = -1.0
                 for j in range(np.uint64(_LEAF)):
@@ -651,9 +663,9 @@ def _gather(tree, is_self, first, size, k, group, held, room):
 
 
 @kernel
-def _find_homes(tree, group, n_blocks, room):
+def _find_homes(tree, group, n_blocks, workspace):
     """Fill in a leaf near each query: of those nearest to its block, by their centres."""
-    leaves, homes, low, high = room.leaves, room.homes, tree.low, tree.high
+    leaves, homes, low, high = workspace.leaves, workspace.homes, tree.low, tree.high
     bounds, single = group.bounds, group.single
     for s in range(n_blocks):
         least = bounds[s].min()
@@ -674,9 +686,9 @@ def _find_homes(tree, group, n_blocks, room):
 
 
 @kernel
-def _sort_leaves(tree, group, n_blocks, held, room):
+def _sort_leaves(tree, group, n_blocks, held, workspace):
     """Fill in the leaves that some block of queries may need, the nearest first."""
-    leaves, gaps, low, high = room.leaves, room.gaps, tree.low, tree.high
+    leaves, gaps, low, high = workspace.leaves, workspace.gaps, tree.low, tree.high
     bounds, single, widest = group.bounds, group.single, held.widest
     n_near = np.uint64(0)
     for leaf in range(np.uint32(low.shape[1])):
@@ -696,27 +708,30 @@ def _sort_leaves(tree, group, n_blocks, held, room):
             gap = low[f, leaves[t]] + high[f, leaves[t]] - middle
             gaps[t] += gap * gap
     if n_near > np.uint64(0):
-        _sort(gaps, leaves, np.int64(n_near), room.spare)
+        sort_pairs(gaps, leaves, np.int64(n_near), workspace.sorting)
     return n_near
 
 
 @kernel
 def _lower(tree, q, k, group, held):
     """Cut query q's candidates back to about the k best."""
-    left, key, point = _cut(held.keys[q], held.points[q], held.n_found[q], k)
+    left, key, point = cut_back(held.keys[q], held.points[q], held.n_found[q], k)
     held.n_found[q], held.limit_key[q], held.limit_point[q] = left, key, point
     _find_limits(tree, group, held, q)
 
 
 @inline_kernel
-def _scan(tree, leaf, own, q, k, n_near, group, held, room):
+def _scan(tree, leaf, own, q, k, n_near, group, held, workspace):
     """Add to query q's candidates what a leaf offers within its limit, but for ``own``.
 
-    ``n_near`` is how many of its points single precision leaves; ``room.singles`` has their squares
-    where these are few.
+    ``n_near`` is how many of its points single precision leaves; ``workspace.singles`` has their
+    squares where these are few.
     """
-    keys, points, n_found, limit_key, limit_point, limit_square, limit_single = held[:7]
-    squares, singles, hits, ranks = room.squares, room.singles, room.hits, tree.ranks
+    keys, points, n_found = held.keys, held.points, held.n_found
+    limit_key, limit_point = held.limit_key, held.limit_point
+    limit_square, limit_single = held.limit_square, held.limit_single
+    squares, singles, hits = workspace.squares, workspace.singles, workspace.hits
+    ranks = tree.ranks
     size = np.uint64(min(_LEAF, ranks.shape[0] - leaf * _LEAF))
     n_hits = np.uint64(0)
     # With more hits than a few all points of the leaf are measured: whole leaves are quicker.
@@ -760,12 +775,12 @@ def _find_reached(tree, radii, queries, start, stop):
     between them. The lists may be a little too short: the square let a pair pass.
     """
     n_leaves, p = tree.blocks.shape[0], tree.blocks.shape[1]
-    group, room = _make_group(tree), _make_room(n_leaves)
-    stretch = np.float32(1 + (p + 16) * _UNIT)
+    group, workspace = _make_group(tree), _new_workspace(n_leaves)
+    stretch = np.float32(1 + (p + 16) * UNIT_ROUNDOFF)
     limits, slacks = np.empty(_LEAF, np.float32), np.empty(_GROUP, np.float32)
     # Fields that loops read are taken out of their tuples first, which counts references once.
-    singles, bounds, near = room.singles, room.bounds, room.near
-    reach, longest, order = radii.squares, radii.single, queries.order
+    singles, bounds, near = workspace.singles, workspace.bounds, workspace.near
+    kth_squares, longest, order = radii.squares, radii.single, queries.order
     blocks, rounded, low, high = tree.blocks, tree.single, tree.low, tree.high
     coordinates, single, of_queries, slack, box_bounds = group
     asked, members, distances = (
@@ -778,7 +793,9 @@ def _find_reached(tree, radii, queries, start, stop):
         size = _load(tree, queries, b, stop, group)
         slacks[:] = 0.0
         for q in range(size):
-            slacks[q // _LEAF] = max(slacks[q // _LEAF], np.float32(slack[q] * (1 + 8 * _UNIT)))
+            slacks[q // _LEAF] = max(
+                slacks[q // _LEAF], np.float32(slack[q] * (1 + 8 * UNIT_ROUNDOFF))
+            )
         for leaf in range(n_leaves):
             at = np.uint64(leaf)
             width = np.uint64(min(_LEAF, tree.ranks.shape[0] - leaf * _LEAF))
@@ -813,7 +830,7 @@ def _find_reached(tree, radii, queries, start, stop):
                             asked[found] = order[np.uint64(b * _LEAF) + q]
                             members[found] = at * np.uint64(_LEAF) + j
                             distances[found] = np.sqrt(square)
-                            found += np.uint64(square <= reach[at, j])
+                            found += np.uint64(square <= kth_squares[at, j])
     return asked[:found], members[:found], distances[:found]
 
 

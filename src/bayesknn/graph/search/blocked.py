@@ -21,17 +21,17 @@ import numpy as np
 
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.threads import one_blas_thread, run_in_threads
-from bayesknn.graph.metrics import _measure_listed
+from bayesknn.graph.metrics import measure_listed
 from bayesknn.graph.search.brute import BruteSearch
-from bayesknn.graph.search.kd_tree import _UNIT, KDTree, TreeSearch
+from bayesknn.graph.search.kd_tree import UNIT_ROUNDOFF, KDTree, TreeSearch
 from bayesknn.graph.search.search_index import Advance, Lists
-from bayesknn.graph.ties import _make_spare, _select, _sort
+from bayesknn.graph.ties import new_sort_workspace, select_nth, sort_pairs
 
 # Products that a thread holds at a time, 16 MB, and those at which a point's limit starts.
 _STRIP, _FIRST = 2**22, 2048
 
 
-def nearest_by_products(
+def nearest_blocked(
     tree: KDTree,
     k: int,
     n_jobs: int | None = None,
@@ -63,7 +63,7 @@ def nearest_by_products(
     neighbors, distances = np.empty((k, n), np.uint32), np.empty((k, n))
     is_left = np.ones(n, np.bool_)
     halves = 0.5 * np.einsum("ij,ij->i", single, single, dtype=np.float64)
-    margin = find_margin(p)
+    margin = rounding_margin(p)
     bounds = Bounds(halves, ((1 - margin) * halves).astype(np.float32), margin)
 
     def search(start: int, stop: int) -> None:
@@ -76,12 +76,12 @@ def nearest_by_products(
     return neighbors, distances, tree.order[is_left].astype(np.int64)
 
 
-def find_margin(p: int) -> float:
+def rounding_margin(p: int) -> float:
     """Return c: a computed square is off by at most this part of the two points' squares."""
-    return p * _UNIT / (1 - p * _UNIT) + 12 * _UNIT
+    return p * UNIT_ROUNDOFF / (1 - p * UNIT_ROUNDOFF) + 12 * UNIT_ROUNDOFF
 
 
-def is_worth_products(tree: KDTree, k: int) -> bool:
+def is_worth_blocking(tree: KDTree, k: int) -> bool:
     """Return whether products are likely faster than the tree, which must be able to skip.
 
     How much it can skip is measured on a few points: the leaves whose boxes come nearer than their
@@ -90,11 +90,11 @@ def is_worth_products(tree: KDTree, k: int) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesknn.graph.search.products import is_worth_products
+    >>> from bayesknn.graph.search.blocked import is_worth_blocking
     >>> from bayesknn.graph.search.kd_tree import build_tree
     >>> rng = np.random.default_rng(0)
     >>> points = {p: rng.normal(size=(3000, p)) for p in (2, 100)}
-    >>> [is_worth_products(build_tree(points[p]), 10) for p in (2, 100)]
+    >>> [is_worth_blocking(build_tree(points[p]), 10) for p in (2, 100)]
     [False, True]
     """
     n, p = len(tree.order), tree.blocks.shape[1]
@@ -114,13 +114,13 @@ def is_worth_products(tree: KDTree, k: int) -> bool:
     return bool(np.mean(is_near) * 0.17 * p > 2.5 + 0.021 * p)
 
 
-class ProductSearch(TreeSearch):
+class BlockedSearch(TreeSearch):
     """Matrix products among all points, where a tree can skip nothing; the tree for new ones."""
 
     name = "blocked"
 
     @classmethod
-    def from_tree(cls, search: TreeSearch) -> ProductSearch:
+    def from_tree(cls, search: TreeSearch) -> BlockedSearch:
         """Take over a tree that is built."""
         other = cls.__new__(cls)
         other.__dict__.update(vars(search))
@@ -128,7 +128,7 @@ class ProductSearch(TreeSearch):
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
         """Measure candidates from products, or walk the tree where they tell too few apart."""
-        neighbors, distances, left = nearest_by_products(self.tree, k, n_jobs, advance)
+        neighbors, distances, left = nearest_blocked(self.tree, k, n_jobs, advance)
         if len(left) > self.n_points / 8:
             return super().neighbors(k, n_jobs)
         if len(left) > 0:
@@ -150,7 +150,7 @@ class Bounds(NamedTuple):
     lowered : ndarray of shape (n,), dtype float32
         The same less the margin.
     margin : float
-        See ``find_margin``.
+        See ``rounding_margin``.
     """
 
     halves: np.ndarray
@@ -165,17 +165,17 @@ def _rank_strip(products, start, points, tree, bounds, neighbors, distances, is_
     capacity = k + 128 + k // 2
     keys, members = np.empty(capacity, np.float32), np.empty(capacity, np.uint32)
     lengths, places = np.empty(capacity), np.empty(capacity, np.uint32)
-    spare = _make_spare(capacity)
+    workspace = new_sort_workspace(capacity)
     for q in range(np.uint64(products.shape[0])):
         i = np.uint64(start) + q
         size = _find_candidates(products, q, i, k, bounds, keys, members)
         if size < 0:
             continue
         is_left[i] = False
-        _measure_listed(points, i, points, members, size, lengths)
+        measure_listed(points, i, points, members, size, lengths)
         for r in range(size):
             places[r] = ranks[members[r]]
-        _sort(lengths, places, size, spare)
+        sort_pairs(lengths, places, size, workspace)
         for r in range(k):
             neighbors[r, order[i]] = rows[places[r]]
             distances[r, order[i]] = lengths[r]
@@ -246,7 +246,7 @@ def _find_first_limit(products, q, i, k, bounds):
 @kernel
 def _cut_back(i, n, k, bounds, keys, members):
     """Keep those that may be among the k nearest; return their number and the limit for others."""
-    _select(keys, members, 0, np.int64(n), k - 1)
+    select_nth(keys, members, 0, np.int64(n), k - 1)
     limit = -np.inf
     for r in range(k):
         more = 2 * bounds.margin * (bounds.halves[i] + bounds.halves[members[r]])
@@ -266,4 +266,4 @@ def _round_up(limit):
 
     2^-100 is far more than what single precision loses by underflow, and less than it can tell.
     """
-    return np.float32(limit + abs(limit) * (4 * _UNIT) + 2.0**-100)
+    return np.float32(limit + abs(limit) * (4 * UNIT_ROUNDOFF) + 2.0**-100)

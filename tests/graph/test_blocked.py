@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bayesknn import reference
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.search import products
+from bayesknn.graph.search import blocked
 from bayesknn.graph.search.kd_tree import KDTree, build_tree
 from bayesknn.graph.ties import order_ties
 from tests.graph import twins
@@ -16,7 +16,7 @@ from tests.graph import twins
 @pytest.fixture(autouse=True)
 def small_strips(monkeypatch):
     """Many strips, at a size where everything can be checked."""
-    monkeypatch.setattr(products, "_STRIP", 2048)
+    monkeypatch.setattr(blocked, "_STRIP", 2048)
 
 
 def draw_points(rng, n, p, kind):
@@ -92,21 +92,21 @@ def test_without_the_margin_neighbours_are_lost(monkeypatch):
         return (single * (1.0 + errors)).astype(np.float32)
 
     monkeypatch.setattr(KDTree, "single_in_order", round_worse)
-    found, _, left = products.nearest_by_products(tree, 20)
+    found, _, left = blocked.nearest_blocked(tree, 20)
     assert len(left) == 0
     np.testing.assert_array_equal(found, expected)
-    monkeypatch.setattr(products, "find_margin", lambda p: 0.0)
-    assert np.any(products.nearest_by_products(tree, 20)[0] != expected)
+    monkeypatch.setattr(blocked, "rounding_margin", lambda p: 0.0)
+    assert np.any(blocked.nearest_blocked(tree, 20)[0] != expected)
 
 
 def test_points_that_cannot_be_told_apart_are_left_to_others():
     crowd = np.ones((600, 3))
     crowd[:40] = np.random.default_rng(4).normal(size=(40, 3))
     tree = build_tree(crowd, order_ties(600))
-    assert set(range(40, 600)) <= set(products.nearest_by_products(tree, 5)[2].tolist())
+    assert set(range(40, 600)) <= set(blocked.nearest_blocked(tree, 5)[2].tolist())
     few = np.random.default_rng(5).normal(size=(2500, 3))
     few[:250] = few[0]
-    left = products.nearest_by_products(build_tree(few, order_ties(2500)), 5)[2]
+    left = blocked.nearest_blocked(build_tree(few, order_ties(2500)), 5)[2]
     assert set(range(250)) <= set(left.tolist()) and len(left) < 312
     for points in (crowd, few):
         graph = NeighborGraph.from_points(points, 5, search="blocked")

@@ -19,9 +19,6 @@ posterior mean of the odds::
 
 A label that its neighbours contradict moves the posterior most; the part of it that the reweighted
 nodes are worth (Kish) says how far the identity can be trusted.
-
-Exponentials are added up in the order of their size, so that renaming the classes permutes the
-results to the bit.
 """
 
 from __future__ import annotations
@@ -38,8 +35,6 @@ from bayesknn.predictive.nodes import PosteriorNodes
 
 # Points at a time in a thread.
 POINTS_A_TASK = 1024
-# Quantiles are looked for among values of one bucket: more of them sort less and count more.
-_N_BUCKETS = 256
 
 
 class RawPrediction(NamedTuple):
@@ -218,14 +213,15 @@ def find_credible_intervals(
     _, m, n_classes = counts.shape
     found = np.empty((m, n_classes, 2))
     rule = _bundle(counts, nodes, class_weight)
-    # Weights that add up to a tail but for rounding are enough; a tail of no weight at all would
-    # end in a bucket without values.
-    tail = max((1.0 - level) / 2 - 1e-12, 1e-300)
+    # Weights that add up to a tail but for rounding are enough.
+    tail = (1.0 - level) / 2 - 1e-12
     own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
     run_in_threads(
         lambda first, last: _cut_all(rule, own, tail, first, last, found),
         m, POINTS_A_TASK // 4, n_jobs,
     )  # fmt: skip
+    if n_classes == 2:
+        found[:, 1] = 1.0 - found[:, 0, ::-1]
     return found
 
 
@@ -262,13 +258,12 @@ def _average_any(rule, first, last, found, squares):
     counts, starts, strengths, weights, scale = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
-    order = np.empty(n_classes, np.uint64)
     probabilities = np.empty(n_classes)
     for t in range(np.uint64(counts.shape[0])):
         for q in range(np.uint64(first), np.uint64(last)):
-            _rank_classes(counts[t, q], scale, deficits, order)
+            _fill_deficits(counts[t, q], scale, deficits)
             for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                _softmax(deficits, order, strengths[j], probabilities)
+                _softmax(deficits, strengths[j], probabilities)
                 for g in range(n_classes):
                     part = weights[j] * probabilities[g]
                     found[q, g] += part
@@ -276,30 +271,24 @@ def _average_any(rule, first, last, found, squares):
 
 
 @kernel
-def _rank_classes(counts, scale, deficits, order):
-    """Fill in how far each class is behind the leader, and the classes from leader to last."""
-    one = np.uint64(1)
+def _fill_deficits(counts, scale, deficits):
+    """Fill in how far each class is behind the leader."""
     top = scale[0] * counts[0]
     for g in range(np.uint64(counts.shape[0])):
-        top = max(top, scale[g] * counts[g])
+        deficits[g] = scale[g] * counts[g]
+        top = max(top, deficits[g])
     for g in range(np.uint64(counts.shape[0])):
-        deficits[g] = top - scale[g] * counts[g]
-        at = np.uint64(g)
-        while at > np.uint64(0) and deficits[order[at - one]] > deficits[g]:
-            order[at] = order[at - one]
-            at -= one
-        order[at] = g
+        deficits[g] = top - deficits[g]
 
 
 @kernel
-def _softmax(deficits, order, strength, probabilities):
+def _softmax(deficits, strength, probabilities):
     """Fill in the probabilities, and return the inverse of the leader's."""
     total = 0.0
-    for s in range(np.uint64(order.shape[0])):
-        g = order[s]
+    for g in range(np.uint64(deficits.shape[0])):
         probabilities[g] = math.exp(-strength * deficits[g])
         total += probabilities[g]
-    for g in range(np.uint64(order.shape[0])):
+    for g in range(np.uint64(deficits.shape[0])):
         probabilities[g] /= total
     return total
 
@@ -309,24 +298,21 @@ def _reweigh(rule, own, first, last, found, squares, effective):
     counts, starts, strengths, weights, scale = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
-    order = np.empty(n_classes, np.uint64)
     odds = np.empty(n_classes)
     for q in range(np.uint64(first), np.uint64(last)):
         y = own[q]
         # The largest exponent, so that nothing overflows: it cancels.
         largest = 0.0
         for t in range(np.uint64(counts.shape[0])):
-            _rank_classes(counts[t, q], scale, deficits, order)
+            _fill_deficits(counts[t, q], scale, deficits)
             for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
                 largest = max(largest, strengths[j] * deficits[y])
         kish = 0.0
         for t in range(np.uint64(counts.shape[0])):
-            _rank_classes(counts[t, q], scale, deficits, order)
+            _fill_deficits(counts[t, q], scale, deficits)
             for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                # In the order of size, so that renaming the classes changes no bit.
                 total = 0.0
-                for s in range(n_classes):
-                    g = order[s]
+                for g in range(n_classes):
                     odds[g] = math.exp(strengths[j] * (deficits[y] - deficits[g]) - largest)
                     total += odds[g]
                 kish += weights[j] * total * total
@@ -334,7 +320,7 @@ def _reweigh(rule, own, first, last, found, squares, effective):
                     found[q, g] += weights[j] * odds[g]
                     if total > 0.0:
                         squares[q, g] += weights[j] * odds[g] * (odds[g] / total)
-        total = np.sort(found[q]).sum()
+        total = found[q].sum()
         effective[q] = min(total * total / kish, 1.0)
         for g in range(n_classes):
             found[q, g] /= total
@@ -346,17 +332,14 @@ def _cut_all(rule, own, tail, first, last, found):
     counts, starts, strengths, weights, scale = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
-    order = np.empty(n_classes, np.uint64)
     probabilities = np.empty(n_classes)
     values = np.empty((n_classes, np.uint64(strengths.size)))
-    members = np.empty(strengths.size)
-    masses = np.empty(strengths.size)
     reweighted = weights.copy()
     for q in range(np.uint64(first), np.uint64(last)):
         for t in range(np.uint64(counts.shape[0])):
-            _rank_classes(counts[t, q], scale, deficits, order)
+            _fill_deficits(counts[t, q], scale, deficits)
             for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                total = _softmax(deficits, order, strengths[j], probabilities)
+                total = _softmax(deficits, strengths[j], probabilities)
                 for g in range(n_classes):
                     values[g, j] = probabilities[g]
                 if own.size:
@@ -365,56 +348,19 @@ def _cut_all(rule, own, tail, first, last, found):
         if own.size:
             reweighted = weights * np.exp(reweighted - reweighted.max())
             reweighted /= reweighted.sum()
-        for g in range(n_classes):
-            low, high = _cut_tails(values[g], reweighted, tail, members, masses)
-            found[q, g, 0] = low
-            found[q, g, 1] = high
+        # With two classes the second interval mirrors the first.
+        for g in range(1 if n_classes == 2 else n_classes):
+            ranked = np.argsort(values[g])
+            found[q, g, 0] = values[g, _cut_tail(ranked, reweighted, tail)]
+            found[q, g, 1] = values[g, _cut_tail(ranked[::-1], reweighted, tail)]
 
 
 @kernel
-def _cut_tails(values, weights, tail, members, masses):
-    """Return the two ends; only the values near an end are sorted."""
-    least, most = values.min(), values.max()
-    # A spread that is nearly nothing would overflow: then all values share one bucket.
-    per_unit = _N_BUCKETS / (most - least) if most - least > 1e-290 else 0.0
-    mass = np.zeros(_N_BUCKETS)
-    for j in range(np.uint64(values.size)):
-        mass[_bucket(values[j], least, per_unit)] += weights[j]
-    at, below = 0, 0.0
-    while at < _N_BUCKETS - 1 and below + mass[at] < tail:
-        below += mass[at]
-        at += 1
-    n = _gather(values, weights, least, per_unit, at, members, masses)
-    ranked = np.argsort(members[:n])
-    s = 0
-    while s < n - 1 and below + masses[ranked[s]] < tail:
-        below += masses[ranked[s]]
-        s += 1
-    low = members[ranked[s]]
-    at, above = _N_BUCKETS - 1, 0.0
-    while at > 0 and above + mass[at] < tail:
-        above += mass[at]
-        at -= 1
-    n = _gather(values, weights, least, per_unit, at, members, masses)
-    ranked = np.argsort(members[:n])
-    s = n - 1
-    while s > 0 and above + masses[ranked[s]] < tail:
-        above += masses[ranked[s]]
-        s -= 1
-    return low, members[ranked[s]]
-
-
-@kernel
-def _bucket(value, least, per_unit):
-    return min(int((value - least) * per_unit), _N_BUCKETS - 1)
-
-
-@kernel
-def _gather(values, weights, least, per_unit, at, members, masses):
-    n = 0
-    for j in range(np.uint64(values.size)):
-        if _bucket(values[j], least, per_unit) == at:
-            members[n] = values[j]
-            masses[n] = weights[j]
-            n += 1
-    return n
+def _cut_tail(ranked, weights, tail):
+    """Return the first of the ranked nodes up to which there is a tail's weight."""
+    total = 0.0
+    for j in ranked:
+        total += weights[j]
+        if total >= tail:
+            return j
+    return ranked[-1]

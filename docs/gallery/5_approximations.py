@@ -36,9 +36,13 @@ for name, posterior in posteriors.items():
 # and Adams count k neighbours where the others count 2 k on average, so that their beta is about
 # twice as large for the same strength.)
 
-from bayesknn.plots import ApproximationDisplay
+import matplotlib.pyplot as plt
 
-ApproximationDisplay.from_posteriors(posteriors)
+figure, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
+for name, posterior in posteriors.items():
+    ax.plot(range(1, 126), posterior.k_probabilities, label=name)
+ax.set(xlabel="k", ylabel="P(k | y)")
+ax.legend(frameon=False)
 
 # %%
 # What it does to predictions
@@ -47,16 +51,16 @@ ApproximationDisplay.from_posteriors(posteriors)
 # towards one half, on Ripley's data further than the test points justify (:doc:`/methods`).
 
 from bayesknn.model import BoltzmannModel
-from bayesknn.plots import ProbabilityComparisonDisplay
 from bayesknn.predictive import PosteriorNodes, Predictive
 
 model, found = BoltzmannModel(graph, n_classes=2), {}
 for name in ("coherent", "pseudo"):
     nodes = PosteriorNodes.from_grid(posteriors[name])
     found[name] = Predictive(model, ripley.y_train, nodes).probabilities(ripley.X_test)
-ProbabilityComparisonDisplay(
-    found["pseudo"], found["coherent"], names=("pseudo", "coherent")
-).plot()
+figure, ax = plt.subplots(figsize=(4.8, 4.8), layout="constrained")
+ax.plot([0, 1], [0, 1], color="black", linewidth=0.8)
+ax.plot(found["pseudo"][:, 1], found["coherent"][:, 1], "o", markersize=3.5)
+ax.set(xlabel="P(class 1), pseudo", ylabel="P(class 1), coherent")
 
 # %%
 # The constant itself

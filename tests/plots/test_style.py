@@ -13,8 +13,7 @@ from matplotlib.font_manager import FontProperties, findfont, fontManager, get_f
 from matplotlib.text import Text
 
 import bayesknn.plots
-from bayesknn.plots import ApproximationDisplay, ColumnPathDisplay, ZoneMapDisplay
-from bayesknn.plots.marginals import Marginals
+from bayesknn.plots import ColumnPathDisplay, ZoneMapDisplay
 from bayesknn.plots.style import (
     COLOURS,
     FONTS,
@@ -79,14 +78,12 @@ def test_a_missing_matplotlib_is_explained(monkeypatch):
         bayesknn.plots.LeaveOneOutDisplay([0.2, 0.1]).plot()
 
 
-def draw_maps_paths_and_curves(name):
+def draw_maps_and_paths(name):
     x = np.linspace(0, 1, 5)
     second = np.tile(x, (5, 1))
     probabilities = np.dstack([1 - second, second])
     ZoneMapDisplay(x, x, probabilities, second > 0.5, ["a", name], [name, "b"]).plot()
     ColumnPathDisplay([name, "b"], [1.0, 2.0], [0.1, 0.1], 0.0, {name: (1.5, 0.1)}).plot()
-    edges, both = np.array([0.0, 1.0, 2.0]), np.array([0.4, 0.6])
-    ApproximationDisplay({name: Marginals(edges, both, np.array([1, 2]), both, None)}).plot()
     return [plt.figure(number) for number in plt.get_fignums()]
 
 
@@ -97,8 +94,8 @@ def test_names_in_any_script_are_drawn(name):
     paths = [findfont(FontProperties(family=[family])) for family in there]
     known = {letter for path in paths for letter in get_font(path).get_charmap()}
     has_all = {ord(letter) for letter in name} <= known
-    figures = draw_maps_paths_and_curves(name)
-    assert len(figures) == 3
+    figures = draw_maps_and_paths(name)
+    assert len(figures) == 2
     for figure in figures:
         with nullcontext() if has_all else pytest.warns(UserWarning, match="Glyph .* missing"):
             figure.canvas.draw()
@@ -107,5 +104,5 @@ def test_names_in_any_script_are_drawn(name):
 
 
 def test_every_display_is_exported():
-    assert len(bayesknn.plots.__all__) == 8
+    assert len(bayesknn.plots.__all__) == 7
     assert all(hasattr(bayesknn.plots, name) for name in bayesknn.plots.__all__)

@@ -5,6 +5,9 @@ Figures 3 and 10 to 12, and what the paper could not show: the exact posterior.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from bayesknn.likelihood import HolmesAdamsLikelihood
@@ -24,8 +27,9 @@ from bayesknn.paper.samples import (
     score_rule,
 )
 from bayesknn.paper.setting import Setting
-from bayesknn.plots import ApproximationDisplay, ProbabilityComparisonDisplay, ZoneMapDisplay
-from bayesknn.plots.style import new_figure
+from bayesknn.plots import ZoneMapDisplay
+from bayesknn.plots.marginals import beta_range, find_marginals
+from bayesknn.plots.style import COLOURS, GREY, INK, LINES, new_figure, tidy
 from bayesknn.posterior import GridPosterior, grid_posterior
 from bayesknn.predictive import find_zones
 
@@ -35,6 +39,28 @@ _NAMES = {
     "perfect": "perfect draws",
     "gibbs": "500 Gibbs sweeps",
 }
+
+
+def draw_marginals(posteriors: Mapping[str, Any], *axes: Any) -> None:
+    """Draw the marginals of beta and, on a second panel, of k under several posteriors."""
+    low, high = np.transpose([beta_range(posterior) for posterior in posteriors.values()])
+    edges = np.linspace(low.min(), high.max(), 81)
+    for at, (name, posterior) in enumerate(posteriors.items()):
+        each = find_marginals(posterior, edges)
+        style = {"color": COLOURS[at], "linestyle": LINES[at], "linewidth": 1.3, "label": name}
+        curves = ((each.beta_middles, each.beta_density), (each.k_values, each.k_probabilities))
+        for ax, (x, row) in zip(axes, curves, strict=False):
+            # From the last empty value to the next: a line along the axis says nothing.
+            heavy = np.flatnonzero(row > 1e-3 * row.max())
+            part = slice(max(heavy[0] - 1, 0), heavy[-1] + 2)
+            ax.fill_between(x[part], row[part], color=COLOURS[at], alpha=0.18, linewidth=0)
+            ax.plot(x[part], row[part], marker="." if len(heavy) == 1 else None, **style)
+    names = ((r"$\beta$", "density"), ("k", "P(k | y)"))
+    for ax, (xlabel, ylabel) in zip(axes, names, strict=False):
+        ax.set(xlabel=xlabel, ylabel=ylabel)
+        ax.set_ylim(bottom=0.0)
+        tidy(ax)
+    axes[0].legend(frameon=False, loc="upper right")
 
 
 def draw_zones(setting: Setting) -> Result:
@@ -78,9 +104,7 @@ def fixed_k(setting: Setting) -> Result:
         found = {name: draws_at(setting, name, k) for name in ("pseudo", "path", "perfect")}
         exact = exact_posterior(setting, study, f"ripley-exact-at-{k}", prior_at(study, k))
         trees = {_NAMES[name]: draws.tree for name, draws in found.items()}
-        ApproximationDisplay.from_posteriors(
-            {"exact": exact, **trees}, parameters=["beta"], axes=ax
-        )
+        draw_marginals({"exact": exact, **trees}, ax)
         ax.set_title(f"k = {k}")
         ax.get_legend().remove()
         truth = Estimate(exact.beta_mean)
@@ -103,7 +127,7 @@ def all_marginals(setting: Setting) -> Result:
     figure, axes = new_figure(2, 1, 7.5, 5.4)
     trees = {"pseudo": pseudo.tree, "path": path.tree, "perfect": perfect.tree}
     posteriors = {_NAMES[name]: tree for name, tree in trees.items()}
-    ApproximationDisplay.from_posteriors({"exact": exact, **posteriors}, axes=axes.ravel())
+    draw_marginals({"exact": exact, **posteriors}, *axes.ravel())
     estimates = {
         "beta": difference(pseudo.mean("beta"), Estimate(exact.beta_mean)),
         "k": difference(pseudo.mean("k"), Estimate(exact.k_mean)),
@@ -118,15 +142,22 @@ def compare_probabilities(setting: Setting) -> Result:
     perfect = predictive(study, auxiliary_draws(setting, "perfect")).probabilities(study.X_test)
     pseudo = predictive(study, pseudo_draws(setting)).probabilities(study.X_test)
     figure, axes = new_figure(1, 1, 5.0, 4.6)
-    names = ("perfect sampling", "pseudo-likelihood")
-    display = ProbabilityComparisonDisplay(perfect, pseudo, ["1", "2"], names)
-    display.plot(ax=axes[0, 0])
+    n_different = int(np.sum(perfect.argmax(axis=1) != pseudo.argmax(axis=1)))
+    ax = axes[0, 0]
+    ax.plot([0, 1], [0, 1], color=INK, linewidth=0.8, zorder=1)
+    # Beyond these lines from each other, the methods disagree on the class.
+    for line in (ax.axhline, ax.axvline):
+        line(0.5, color=GREY, linewidth=0.6, linestyle=":", zorder=0)
+    ax.plot(perfect[:, 1], pseudo[:, 1], "o", color=COLOURS[1], markersize=3.5, alpha=0.8)
+    ax.set(xlabel="P(class 2), perfect sampling", ylabel="P(class 2), pseudo-likelihood")
+    ax.set_title(f"{n_different} of {len(perfect)} points change class", fontsize="medium")
+    tidy(ax)
     gap = pseudo[:, 0] - perfect[:, 0]
     middle = (perfect[:, 0] > 0.2) & (perfect[:, 0] < 0.8)
     spread = float(np.std(gap[middle]))
     return Result(
         {
-            "different": Estimate(display.n_different),
+            "different": Estimate(n_different),
             "largest": Estimate(float(np.abs(gap).max())),
             "bias": Estimate(float(gap[middle].mean()), spread / max(int(middle.sum()), 1) ** 0.5),
         },
@@ -188,9 +219,7 @@ def against_exact(setting: Setting) -> Result:
     }
     figure, axes = new_figure(2, 1, 7.5, 5.6)
     shown = {_NAMES[name]: draws.tree for name, draws in chains.items()}
-    ApproximationDisplay.from_posteriors(
-        {"exact": exact, **shown, "Holmes and Adams": holmes_adams}, axes=axes.ravel()
-    )
+    draw_marginals({"exact": exact, **shown, "Holmes and Adams": holmes_adams}, *axes.ravel())
     estimates = {}
     for name, draws in chains.items():
         _, k = draws.kept

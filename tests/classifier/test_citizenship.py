@@ -299,8 +299,11 @@ def test_unfitted_classifiers_are_saved_too():
 def test_a_file_cannot_name_any_other_class():
     from bayesknn._utils.saving import unpack
 
-    with pytest.raises(ValueError, match="'Popen', which is not a class of bayesknn"):
-        unpack({"bayesknn class": "Popen", "args": "ls"})
+    names = ("Popen", "subprocess.Popen", "bayesknn.__main__.main", "bayesknn.graph.metrics.np",
+             "bayesknn.graph.of_the_future.Graph", "bayesknn.graph.metrics.Any")  # fmt: skip
+    for name in names:
+        with pytest.raises(ValueError, match=f"{name}', which is not a class of bayesknn"):
+            unpack({"bayesknn class": name, "args": "ls"})
 
 
 def test_the_posterior_is_in_the_layout_of_arviz(tmp_path):

@@ -1,7 +1,8 @@
 """Saved models: which version wrote them, and our own objects in them as plain dictionaries.
 
 skops refuses types it does not know. What a fitted classifier holds beside arrays and numbers is
-therefore written as dictionaries, and read back into the classes listed here and no others.
+therefore written as dictionaries, and read back into classes of a few parts of bayesknn and no
+others.
 
 A newer version may have written what this one reads otherwise or not at all: what can be read is
 read with a warning, and where it cannot the error says why.
@@ -12,7 +13,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -22,38 +23,20 @@ _CLASS = "bayesknn class"
 _KEY = "_bayesknn_version"
 # What a file holds and how; it changes where an older file can no longer be read as it is.
 _FORMAT_KEY, _FORMAT = "_bayesknn_format", 1
-# Every class that may be restored, by the module it lives in.
-_CLASSES = {
-    "classifier": "BayesianKNeighborsClassifier",
-    "graph.metrics": "Euclidean Gower Mahalanobis ScikitLearnMetric",
-    "graph.neighbor_graph": "NeighborGraph",
-    "graph.precomputed": "Precomputed",
-    "graph.search.brute": "BruteSearch PrecomputedSearch",
-    "graph.search.faiss_index": "HNSWSearch IVFSearch",
-    "graph.search.kd_tree": "TreeSearch",
-    "graph.search.blocked": "BlockedSearch",
-    "graph.search.search_index": "Recall",
-    "model.prior": "ArrayPrior FunctionPrior UniformPrior",
-    "pooled.boosting": "Trees",
-    "pooled.columns": "Columns",
-    "pooled.features": "Neighborhoods",
-    "pooled.member": "Link Member",
-    "pooled.metrics": "ColumnShares Discriminant Evidence NormalScores Relevance Robust Within",
-    "pooled.pool_sureness": "PoolSureness",
-    "pooled.whitening": "Whitening",
-    "pooled.views": "AdditiveView BoostedView NeighborView RelevanceView",
-    "predictive.calibration": "Calibration DistanceScale",
-    "predictive.class_probabilities": "RawPrediction",
-    "predictive.intervals": "Calibrator ResidualCorrelation",
-    "predictive.nodes": "PosteriorNodes",
-}
-_HOMES = {name: f"bayesknn.{home}" for home, names in _CLASSES.items() for name in names.split()}
+# The parts of the package whose classes a fitted estimator may hold.
+_PARTS = ("classifier", "graph", "model", "pooled", "predictive")
+
+
+def _is_kept(home: str) -> bool:
+    """Whether the classes of a module may be written and restored."""
+    package, _, path = home.partition(".")
+    return package == "bayesknn" and path.partition(".")[0] in _PARTS
 
 
 def pack(value: Any) -> Any:
     """Return a value with every object of ours, at any depth, as a dictionary."""
     cls = type(value)
-    if _HOMES.get(cls.__name__) == cls.__module__:
+    if _is_kept(cls.__module__):
         if hasattr(value, "state_for_file"):
             state = value.state_for_file()
         elif hasattr(value, "_asdict"):
@@ -62,7 +45,8 @@ def pack(value: Any) -> Any:
             state = value.__getstate__()
         else:
             state = vars(value)
-        return {_CLASS: cls.__name__, **{name: pack(part) for name, part in state.items()}}
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        return {_CLASS: name, **{field: pack(part) for field, part in state.items()}}
     if cls is dict:
         return {key: pack(part) for key, part in value.items()}
     if cls in (list, tuple):
@@ -79,13 +63,16 @@ def unpack(value: Any) -> Any:
     state = {key: unpack(part) for key, part in value.items() if key != _CLASS}
     if _CLASS not in value:
         return state
-    name = value[_CLASS]
-    if name not in _HOMES:
+    home, _, name = str(value[_CLASS]).rpartition(".")
+    cls = None
+    if _is_kept(home):
+        with suppress(ImportError):
+            cls = getattr(import_module(home), name, None)
+    if not isinstance(cls, type) or cls.__module__ != home:
         raise ValueError(
-            f"the saved model holds {name!r}, which is not a class of bayesknn as it is now; fit "
-            "the model again"
+            f"the saved model holds {value[_CLASS]!r}, which is not a class of bayesknn as it is "
+            "now; fit the model again"
         )
-    cls = getattr(import_module(_HOMES[name]), name)
     try:
         if hasattr(cls, "_fields"):
             return cls(**state)

@@ -411,7 +411,7 @@ _SHARED: dict[str, tuple[Any, ...]] = {
                       5),
     "max_neighbors": _COUNTS,
     "n_jobs": (None, 1, 2, -1, 0, "x", 1.5, True),
-    "search": ("auto", "brute", "kd_tree", "tree", "blocked", "faiss-hnsw",
+    "search": ("auto", "brute", "kd_tree", "tree", "ball_tree", "faiss-hnsw",
                "faiss-ivf", "x", None, 1),
     "search_params": (None, {}, {"leaf_size": 3}, {"x": 1}, "y", {"n_lists": 0}, {"leaf_size": -1}),
     "random_state": (None, 0, 7, -1, "x", 1.5, np.random.default_rng(0), np.random.RandomState(0),

@@ -89,7 +89,9 @@ def test_unknown_names():
     refuses("minkowski", NeighborGraph.from_points, X, 1, "minkowski", {"p": -1})
     refuses("haversine", NeighborGraph.from_points, np.ones((4, 3)), 1, "haversine")
     for metric in ("gower", "cosine"):
-        refuses("does not serve", NeighborGraph.from_points, X, 1, metric=metric, search="kd_tree")
+        refuses(
+            "does not serve", NeighborGraph.from_points, X, 1, metric=metric, search="ball_tree"
+        )
     refuses("has none", NeighborGraph.from_points, D, 1, "precomputed", search="kd_tree")
 
 

@@ -86,7 +86,7 @@ def test_the_answer_does_not_depend_on_threads(search):
     assert_same_query(one.query(new, n_jobs=1), two.query(new, n_jobs=2))
 
 
-@pytest.mark.parametrize("search", [*APPROXIMATE, "kd_tree", "brute"])
+@pytest.mark.parametrize("search", [*APPROXIMATE, "kd_tree", "ball_tree", "brute"])
 def test_an_index_saved_and_loaded_answers_the_same(search):
     points, new = blobs(500, 3), blobs(50, 3, seed=1)
     graph = NeighborGraph.from_points(points, 8, search=search)
@@ -122,7 +122,7 @@ def test_exact_searches_give_the_same_classifier():
         BayesianKNeighborsClassifier(
             "pseudo", search=search, max_neighbors=15, n_draws=100, random_state=0
         ).fit(X, y)
-        for search in ("auto", "brute", "kd_tree", "blocked")
+        for search in ("auto", "brute", "ball_tree", "blocked")
     ]
     for other in fits[1:]:
         np.testing.assert_array_equal(other.predict_proba(new), fits[0].predict_proba(new))

@@ -26,7 +26,7 @@ def sample(kind, n=40, m=150):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("search", ["kd_tree", "brute"])
+@pytest.mark.parametrize("search", ["kd_tree", "brute", "ball_tree"])
 @pytest.mark.parametrize("kind", ["plain", "lattice"])
 def test_lists_are_those_of_plain_sorting(kind, search, n_jobs):
     X, new = sample(kind)

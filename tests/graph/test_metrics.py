@@ -9,6 +9,7 @@ from bayesknn import reference
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.metrics import Euclidean, Mahalanobis, ScikitLearnMetric, make_metric
 from bayesknn.graph.precomputed import Precomputed
+from bayesknn.graph.search.back_ends import _choose
 from tests.graph import twins
 
 
@@ -157,3 +158,11 @@ def test_a_graph_knows_its_metric():
     graph = NeighborGraph.from_points(blobs(), 3, metric="mahalanobis")
     assert graph.metric.name == "mahalanobis"
     assert graph.index.name == "brute"
+
+
+def test_what_auto_chooses_where_distances_are_not_euclidean():
+    many, few = np.zeros((60_000, 2)), np.zeros((100, 2))
+    assert _choose(make_metric("manhattan"), few) == "brute"
+    assert _choose(make_metric("manhattan"), many) == "ball_tree"
+    for metric in ("cosine", "gower", weighted_l1):
+        assert _choose(make_metric(metric), many) == "brute"

@@ -11,7 +11,7 @@ from bayesknn import reference
 from bayesknn.graph import NeighborGraph
 from tests.graph import twins
 
-SEARCHES = ("auto", "brute", "kd_tree")
+SEARCHES = ("auto", "brute", "kd_tree", "ball_tree")
 
 
 @st.composite
@@ -51,6 +51,8 @@ def test_many_leaves(seed, n, p, is_tied):
     k = int(rng.integers(1, n))
     for search in ("kd_tree", "brute"):
         assert_same(NeighborGraph.from_points(points, k, search=search), points, k)
+    k = min(k, 40)
+    assert_same(NeighborGraph.from_points(points, k, search="ball_tree"), points, k)
 
 
 def test_two_squares_with_one_root():
@@ -92,6 +94,18 @@ def test_threads_do_not_change_the_lists(search):
     two = NeighborGraph.from_points(points, 30, search=search, n_jobs=2)
     np.testing.assert_array_equal(one.neighbors, two.neighbors)
     np.testing.assert_array_equal(one.distances, two.distances)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "canberra", "hamming"])
+def test_trees_of_scikit_learn_agree_with_brute_force(metric):
+    rng = np.random.default_rng(11)
+    points = rng.integers(0, 4, size=(200, 3)) * 0.1
+    brute = NeighborGraph.from_points(points, 20, metric=metric, search="brute")
+    searches = ["ball_tree", "kd_tree"] if metric in ("manhattan", "chebyshev") else ["ball_tree"]
+    for search in searches:
+        graph = NeighborGraph.from_points(points, 20, metric=metric, search=search)
+        np.testing.assert_array_equal(graph.neighbors, brute.neighbors)
+        np.testing.assert_array_equal(graph.distances, brute.distances)
 
 
 @pytest.mark.parametrize("seed", range(4))

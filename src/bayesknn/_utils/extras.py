@@ -8,7 +8,7 @@ from typing import Any
 
 # How neighbours are found; those of faiss need the extra ann. Here, because the command line lists
 # them before it imports NumPy.
-SEARCHES = ("auto", "brute", "kd_tree", "blocked", "faiss-hnsw", "faiss-ivf")
+SEARCHES = ("auto", "brute", "kd_tree", "ball_tree", "blocked", "faiss-hnsw", "faiss-ivf")
 
 
 def require(module: str, needing: str, extra: str, name: str | None = None) -> Any:

@@ -34,6 +34,13 @@ from bayesknn._utils.checks import (
 )
 from bayesknn._utils.jit import kernel
 
+# scikit-learn's ball tree also takes distances that break the triangle inequality (Bray-Curtis,
+# Dice, functions of any kind) and then misses neighbours.
+_TRIANGULAR = frozenset(
+    "euclidean l2 manhattan cityblock l1 chebyshev infinity seuclidean canberra hamming jaccard "
+    "haversine".split()
+)
+
 
 class Metric:
     """What every metric has in common; also the default, plain numbers in plain columns.
@@ -77,6 +84,10 @@ class Metric:
     def distances(self, rows: np.ndarray, arranged: Any) -> np.ndarray:
         """Distances of shape (m, n) from new rows to arranged training points."""
         raise NotImplementedError
+
+    def candidate_tree(self, kind: str, points: np.ndarray) -> Any:
+        """Return a scikit-learn tree over the points, or None where the metric has none."""
+        return None
 
     def decode(self, numbers: np.ndarray) -> list:
         """Return a row that ``transform`` takes, from the numbers of a point."""
@@ -124,6 +135,12 @@ class Euclidean(Metric):
     def distances(self, rows: np.ndarray, arranged: np.ndarray) -> np.ndarray:
         """Distances of shape (m, n) from new rows to arranged training points."""
         return _euclidean(rows, arranged)
+
+    def candidate_tree(self, kind: str, points: np.ndarray) -> Any:
+        """Return a scikit-learn ball tree over the points; the KD-tree is the package's own."""
+        from sklearn.neighbors import BallTree
+
+        return BallTree(points)
 
 
 class Mahalanobis(Euclidean):
@@ -366,10 +383,7 @@ class ScikitLearnMetric(Metric):
                 [[float(self.metric(a, b, **self.params)) for b in arranged] for a in rows]
             ).reshape(len(rows), len(arranged))
         elif self.metric in _names("ball_tree"):
-            from sklearn.metrics import DistanceMetric
-
-            metric = DistanceMetric.get_metric(self.metric, **self.params)
-            found = metric.pairwise(rows, arranged)
+            found = self._compiled().pairwise(rows, arranged)
         else:
             from scipy.spatial.distance import cdist
 
@@ -383,6 +397,27 @@ class ScikitLearnMetric(Metric):
                 f"{rows[a].tolist()} and {arranged[b].tolist()}; distances must be finite and >= 0"
             )
         return found
+
+    def _compiled(self) -> Any:
+        from sklearn.metrics import DistanceMetric
+
+        return DistanceMetric.get_metric(self.metric, **self.params)
+
+    def candidate_tree(self, kind: str, points: np.ndarray) -> Any:
+        """Return a scikit-learn tree over the points, or None where the metric has none."""
+        from sklearn import neighbors
+
+        if kind == "kd_tree":
+            known = self.metric in _names("kd_tree")
+            return neighbors.KDTree(points, metric=self._compiled()) if known else None
+        known = self._is_triangular() and self.metric in _names("ball_tree")
+        return neighbors.BallTree(points, metric=self._compiled()) if known else None
+
+    def _is_triangular(self) -> bool:
+        """Whether the triangle inequality is known to hold, by which a ball tree skips."""
+        if self.metric in ("minkowski", "p"):
+            return self.params.get("p", 2) >= 1
+        return self.metric in _TRIANGULAR
 
     def __repr__(self) -> str:
         return f"ScikitLearnMetric({self.metric!r})"

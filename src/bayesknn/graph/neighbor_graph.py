@@ -141,10 +141,10 @@ class NeighborGraph:
             Parameters of the metric, as in scikit-learn. Gower takes ``categorical`` and
             ``weights``.
         search : str
-            How neighbours are found. ``"brute"``, ``"kd_tree"`` and ``"blocked"`` are exact, and
-            their lists are the same to the bit; the latter two are for Euclidean distances,
-            ``"blocked"`` in many dimensions: candidates by matrix products in single precision,
-            measured again. ``"faiss-hnsw"`` and
+            How neighbours are found. ``"brute"``, ``"kd_tree"``, ``"ball_tree"`` and
+            ``"blocked"`` are exact, and their lists are the same to the bit. ``"blocked"`` is for
+            Euclidean distances in many dimensions: candidates by matrix products in single
+            precision, measured again. ``"faiss-hnsw"`` and
             ``"faiss-ivf"`` are approximate (``exact``), for Euclidean and city-block distances;
             what names faiss needs the extra ``ann``. ``"auto"`` is exact: up to 1,000 points it
             measures every pair; on more it tries on a few whether a tree could skip the others, and

@@ -12,15 +12,21 @@ from bayesknn._utils.progress import progress
 from bayesknn.graph.metrics import Metric, is_city_block
 from bayesknn.graph.precomputed import Precomputed, find_tied_beyond
 from bayesknn.graph.search.blocked import BlockedSearch, is_worth_blocking
-from bayesknn.graph.search.brute import BruteSearch, PrecomputedSearch
+from bayesknn.graph.search.brute import (
+    BallTreeSearch,
+    BruteSearch,
+    PrecomputedSearch,
+    ScikitLearnKDTreeSearch,
+)
 from bayesknn.graph.search.faiss_index import HNSWSearch, IVFSearch
 from bayesknn.graph.search.kd_tree import TreeSearch
 from bayesknn.graph.search.search_index import Advance, Lists, SearchIndex
 from bayesknn.graph.ties import TieOrder, order_ties
 
 # On fewer points than this measuring every pair is faster than walking a tree, or in a plane as
-# fast but for new points, and there is much less to compile on first use.
-_FEW = 1_000
+# fast but for new points, and there is much less to compile on first use. A ball tree skips little
+# in many dimensions, and is asked point by point: measured, it pays only on many points.
+_FEW, _MANY = 1_000, 50_000
 
 
 def find_neighbors(
@@ -189,7 +195,7 @@ def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:
             raise ValueError(f"search={search!r} needs points, metric='precomputed' has none")
         return PrecomputedSearch
     if search == "auto":
-        search = "kd_tree" if metric.is_euclidean and len(points) > _FEW else "brute"
+        search = _choose(metric, points)
     if search.startswith("faiss"):
         if not (metric.is_euclidean or is_city_block(metric)):
             raise ValueError(
@@ -197,11 +203,15 @@ def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:
                 f"{metric.name!r}"
             )
         return HNSWSearch if search == HNSWSearch.name else IVFSearch
-    if search == "brute":
-        return BruteSearch
-    if not metric.is_euclidean:
+    if search == "blocked" and not metric.is_euclidean:
         raise ValueError(f"search={search!r} does not serve metric {metric.name!r}; use 'brute'")
-    return TreeSearch if search == "kd_tree" else BlockedSearch
+    kinds: dict[str, type[SearchIndex]] = {
+        "brute": BruteSearch,
+        "ball_tree": BallTreeSearch,
+        "blocked": BlockedSearch,
+        "kd_tree": TreeSearch if metric.is_euclidean else ScikitLearnKDTreeSearch,
+    }
+    return kinds[search]
 
 
 def _check_params(kind: type[SearchIndex], params: Any) -> dict[str, int]:
@@ -217,3 +227,14 @@ def _check_params(kind: type[SearchIndex], params: Any) -> dict[str, int]:
     for name, value in params.items():
         params[name] = check_count(value, f"search_params[{name!r}]", 0)
     return params
+
+
+def _choose(metric: Metric, points: np.ndarray) -> str:
+    """Return what is fastest."""
+    n, p = points.shape
+    if metric.is_euclidean:
+        return "kd_tree" if n > _FEW else "brute"
+    is_named = isinstance(getattr(metric, "metric", None), str)
+    if is_named and n > _MANY and p <= 6 and metric.candidate_tree("ball_tree", points[:2]):
+        return "ball_tree"
+    return "brute"

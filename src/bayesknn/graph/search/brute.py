@@ -1,4 +1,4 @@
-"""Every pair is measured: any metric.
+"""Every pair is measured, or those that a tree of scikit-learn proposes: any metric.
 
 Reverse neighbours of a new point, the training points that would have it among their own nearest
 (Section 2.3), come from the same distances. Those of any search are brought into one layout here.
@@ -107,6 +107,55 @@ class PrecomputedSearch(BruteSearch):
 
     def _arrange(self) -> None:
         return None
+
+
+class BallTreeSearch(BruteSearch):
+    """scikit-learn's ball tree, for distances that keep the triangle inequality.
+
+    It proposes, by arithmetic of its own, and the metric's formula decides. New points are measured
+    against every training point.
+    """
+
+    name = "ball_tree"
+
+    def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
+        """Let the tree propose, then order by the metric's own distances."""
+        metric, points, n, search = self.metric, self._points, self.n_points, self.name
+        tree = metric.candidate_tree(search, points)
+        if tree is None:
+            why = ", which is not known to keep the triangle inequality" * (search == "ball_tree")
+            raise ValueError(
+                f"search={search!r} does not serve metric {metric.name!r}{why}; use 'brute'"
+            )
+        neighbors, distances = np.empty((k, n), np.uint32), np.empty((k, n))
+        left: list[int] = []
+        for start in range(0, n, CHUNK // k):
+            rows = points[start : start + CHUNK // k]
+            # The point itself is one of the k + 1. All that lie as far as the last are wanted,
+            # since the tree breaks ties in an order of its own. Rounding in its arithmetic is far
+            # below a billionth, but at distance 0.
+            radius = tree.query(rows, k + 1)[0][:, -1] * (1.0 + 1e-9)
+            some, candidates = [], []
+            for i, near in enumerate(tree.query_radius(rows, radius), start):
+                others = near[near != i]
+                if radius[i - start] > 0 and k <= len(others) < len(near):
+                    some.append(i)
+                    candidates.append(others)
+                else:
+                    left.append(i)
+            found = measure_candidates(self, points[some], candidates)
+            neighbors[:, some], distances[:, some] = rank_sparse(found, k, self.ties, False)
+            if advance is not None:
+                advance(len(rows))
+        rest = np.array(left, dtype=np.uint32)
+        (neighbors[:, rest], distances[:, rest]), _ = self.rank(points[rest], rest, k, None, n_jobs)
+        return neighbors, distances
+
+
+class ScikitLearnKDTreeSearch(BallTreeSearch):
+    """scikit-learn's KD-tree, for distances that grow with every coordinate's difference."""
+
+    name = "kd_tree"
 
 
 def measure_candidates(search: SearchIndex, rows: np.ndarray, candidates: list) -> Any:

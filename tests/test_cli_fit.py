@@ -611,7 +611,7 @@ def test_the_default_is_the_pool_and_it_is_compared(pooled):
     compared = summary["comparison"]
     assert [name.split(",")[0] for name in compared] == [
         "baseline: class frequencies", "classical kNN", "logistic regression",
-        "random forest (300 trees)", "gradient boosting", "Bayesian kNN of the paper",
+        "random forest (100 trees)", "gradient boosting", "Bayesian kNN of the paper",
         "pooled neighbours",
     ]  # fmt: skip
     # Three classes of equal size.
@@ -637,8 +637,8 @@ def test_a_saved_pool_predicts_what_it_predicted(pooled):
 def test_the_report_of_a_pool_in_a_browser(pooled):
     found = check_page(pooled[0] / "out" / "report.html", 400)
     if found is not None:
-        # Rows, learning curve, three effects: the few test rows are one group for calibration.
-        assert len(found.figures) == 5
+        # Rows, three effects: the few test rows are one group for calibration.
+        assert len(found.figures) == 4
         assert "There is no diagram: these rows are too few" in found.text
 
 

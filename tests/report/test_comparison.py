@@ -1,11 +1,14 @@
 """The comparison with other classifiers: on which rows, when there is none, and its errors."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.report import analyse, comparison, plan_columns
@@ -88,16 +91,35 @@ def test_the_best_has_the_smallest_log_loss_and_errors_are_those_of_the_rows(fou
 
 
 @pytest.mark.usefixtures("only_one_other")
-def test_the_learning_curve_falls_where_classes_must_be_learnt(found):
-    sizes, losses, _, gain, error = found.curve
-    assert sizes == [24, 48, 96]
-    assert losses[-1] == pytest.approx(found.found[POOL].scores.log_loss)
-    assert gain == pytest.approx(losses[-2] - losses[-1])
-    assert 0 < error < 0.2
-    # More rows teach it: from a quarter of them it is clearly worse on harder data.
+def test_more_rows_help_where_classes_must_be_learnt(found):
+    growth = found.growth
+    assert (growth.n_half, growth.n_all) == (48, 96)
+    assert 0 < growth.gain_error < 0.2
+    # Harder data: half of the rows are clearly too few.
     table = FRAME.assign(x=FRAME["x"] * np.where(np.arange(N) % 4 < 2, 1, -1))
-    hard = compared(table=table).curve
-    assert hard.log_loss[0] > hard.log_loss[-1]
+    assert compared(table=table).growth.gain > 0
+
+
+@pytest.mark.usefixtures("only_one_other")
+def test_classifiers_are_compared_in_one_thread_and_the_bar_names_them(monkeypatch):
+    """On so few rows threads wait for each other; whoever waits sees for what."""
+    shown, threads = [], []
+
+    @contextmanager
+    def open_bar(doing, total, **options):
+        shown.append((doing, total, options["verbose"]))
+        yield lambda steps: threads.append({pool["num_threads"] for pool in threadpool_info()})
+
+    monkeypatch.setattr(comparison, "progress", open_bar)
+    own = clone(OWN).set_params(verbose=1)
+    with threadpool_limits(2):
+        compare(FRAME[["x", "z"]], Y, PLAN, build_pipeline(PLAN, own))
+    assert shown == [
+        ("Comparing with baseline: class frequencies", 5, 1),
+        ("Comparing with pooled neighbours", 5, 1),
+        ("Fitting to half of the rows", 5, 1),
+    ]
+    assert threads == [{1}] * 15
 
 
 @pytest.mark.usefixtures("only_one_other")
@@ -110,14 +132,14 @@ def test_of_many_columns_fewer_rows_are_compared(monkeypatch):
         monkeypatch.setattr(comparison, "MAX_CELLS", limit)
         found = compare(frame, y, plan, build_pipeline(plan, OWN))
         assert (found.found[POOL].scores.n, found.n_folds) == (n_rows, n_folds)
-        assert (found.curve is None) == (n_folds == 2)
+        assert (found.growth is None) == (n_folds == 2)
 
 
 @pytest.mark.usefixtures("only_one_other")
-def test_large_tables_have_two_folds_and_no_learning_curve(monkeypatch):
+def test_large_tables_have_two_folds_and_nothing_on_more_rows(monkeypatch):
     monkeypatch.setattr(comparison, "MAX_CELLS", 2 * N - 1)
     found = compared()
-    assert (found.n_folds, found.curve) == (2, None)
+    assert (found.n_folds, found.growth) == (2, None)
     analysis = analyse(FRAME, "y", settings=QUICK)
     analysis.comparison = found
     page = render_report(analysis, source="t", command="", files={})
@@ -136,15 +158,15 @@ def test_the_classifier_of_the_report_is_compared_with_its_own_settings():
         found = compare(FRAME[["x", "z"]], classes, PLAN, build_pipeline(PLAN, own))
         assert found.own == "Bayesian kNN of the paper, pseudo likelihood"
         losses.append(found.found[found.own].scores.log_loss)
-        assert found.curve.log_loss[-1] == pytest.approx(losses[-1])
+        assert np.isfinite(found.growth.gain)
     # Half of the rows are of either class, so the prior costs.
     assert losses[1] > losses[0]
 
 
 def test_parts_of_the_rows_keep_every_class():
-    labels = np.repeat([0, 1], [40, 4])
-    kept = comparison._thin(labels, np.arange(44), 0.25)
-    assert np.bincount(labels[kept]).tolist() == [10, 2]
+    labels = np.repeat([0, 1], [40, 3])
+    kept = comparison._halve(labels, np.arange(43))
+    assert np.bincount(labels[kept]).tolist() == [20, 2]
     assert len(set(kept)) == len(kept)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from bayesknn._utils.checks import column_names, read_columns
 from bayesknn._utils.fingerprint import fingerprint
-from bayesknn._utils.progress import progress
 from bayesknn.report.columns import (
     MAX_CATEGORIES,
     NUMERIC,
@@ -263,12 +262,10 @@ def analyse(
     judged = f"whole groups of {group}" if group else f"last rows by {time}" * bool(time)
     comparison = None
     if compared or judged:
-        verbose = classifier.verbose
-        with progress("Comparing with other classifiers", 1.0, verbose=verbose) as advance:
-            comparison = compare(
-                measured, classes, plan, pipeline, scale=scale, others=compared, advance=advance,
-                groups=frame[group] if group else None, order=order,
-            )  # fmt: skip
+        comparison = compare(
+            measured, classes, plan, pipeline, scale=scale, others=compared,
+            groups=frame[group] if group else None, order=order,
+        )  # fmt: skip
         if comparison is None:
             messages.append("the smallest class has too few rows to compare other classifiers on")
     return Analysis(

@@ -2,8 +2,8 @@
 
 The rows are cut into folds; each classifier is fitted to all folds but one and predicts the rest,
 with everything it chooses, its k or its weights, chosen on the rows it was fitted to. Folds are of
-whole groups where rows belong together, and the last rows are one where they have an order. For the
-learning curve the report's own classifier is fitted to parts of these rows as well.
+whole groups where rows belong together, and the last rows are one where they have an order. To see
+whether more rows would help, the report's own classifier is also fitted to half of these rows.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesknn._utils.progress import progress
 from bayesknn.report.columns import ColumnPlan, as_words
 from bayesknn.report.described import describe
 from bayesknn.report.pipeline import build_pipeline
@@ -25,8 +26,6 @@ MAX_ROWS = 1000
 MAX_CELLS = 50_000
 # Every class must be in every part, and twice where a classifier is fitted.
 MIN_CLASS = 3
-# Parts of a fold's training rows for the learning curve.
-_PARTS = (0.25, 0.5)
 
 
 class Compared(NamedTuple):
@@ -48,24 +47,21 @@ class Compared(NamedTuple):
     excess_error: float
 
 
-class LearningCurve(NamedTuple):
-    """Scores of the report's classifier, fitted to fewer rows.
+class Growth(NamedTuple):
+    """What the report's classifier gains by twice as many rows.
 
     Attributes
     ----------
-    sizes : list of int
+    n_half, n_all : int
         Rows it was fitted to, on average over the folds.
-    log_loss, error : list of float
-        And the standard error over the rows.
-    last_gain, last_gain_error : float
-        By how much the last increase in rows reduced the log-loss, and its standard error.
+    gain, gain_error : float
+        By how much its log-loss fell, and the standard error of that over the rows.
     """
 
-    sizes: list[int]
-    log_loss: list[float]
-    error: list[float]
-    last_gain: float
-    last_gain_error: float
+    n_half: int
+    n_all: int
+    gain: float
+    gain_error: float
 
 
 class Comparison(NamedTuple):
@@ -78,14 +74,14 @@ class Comparison(NamedTuple):
     n_folds : int
     own : str
         The name of the report's own classifier.
-    curve : LearningCurve or None
+    growth : Growth or None
         None where the rows compared have more than ``MAX_CELLS`` values.
     """
 
     found: dict[str, Compared]
     n_folds: int
     own: str
-    curve: LearningCurve | None
+    growth: Growth | None
 
     @property
     def best_other(self) -> str:
@@ -104,7 +100,6 @@ def compare(
     groups: Any = None,
     order: Any = None,
     others: bool = True,
-    advance: Any = lambda steps: None,
 ) -> Comparison | None:
     """Compare the pool and the paper's model with what users would pick instead.
 
@@ -124,8 +119,6 @@ def compare(
         Dates or numbers: the last fifth of the rows is predicted from those before.
     others : bool
         Whether to compare other classifiers as well.
-    advance : callable
-        Told the part of the work that was done.
 
     Returns
     -------
@@ -134,61 +127,79 @@ def compare(
     """
     from sklearn.base import clone
 
-    names, labels = np.unique(classes, return_inverse=True)
+    verbose = own[-1].verbose
+    own = clone(own)
+    own[-1].set_params(verbose=0)
+    own_name = describe(own[-1]).name_compared
+    labels = np.unique(classes, return_inverse=True)[1]
     rows = np.arange(len(labels))
     # Of many columns fewer rows, but enough to tell classifiers apart.
     n_rows = min(MAX_ROWS, max(MAX_CELLS // frame.shape[1], 200))
     if len(rows) > n_rows:
         rows = np.random.default_rng(0).choice(len(rows), n_rows, replace=False)
-    frame, classes, labels = as_words(frame.iloc[rows]), classes[rows], labels[rows]
-    if np.bincount(labels, minlength=len(names)).min() < MIN_CLASS:
+    if np.bincount(labels[rows], minlength=labels.max() + 1).min() < MIN_CLASS:
         return None
+    frame, labels = as_words(frame.iloc[rows]), labels[rows]
     # If these are still too many values there are as few fits as can be.
     is_large = frame.size > MAX_CELLS
     n_folds = min(2 if is_large else 5, int(np.bincount(labels).min()))
-    parts = () if is_large else _PARTS
     groups, order = (None if each is None else np.asarray(each)[rows] for each in (groups, order))
     folds = _cut_folds(labels, n_folds, groups, order)
-    tested = np.concatenate([test for _, test in folds])
-    own = clone(own)
-    own_name = describe(own[-1].set_params(verbose=0)).name_compared
-    parts = parts if others else ()
-    candidates = {
-        name: build_pipeline(plan, each, scale=scale, impute=True)
-        for name, each in (_list_candidates(own[-1]) if others else {}).items()
-    } | {own_name: own}
-    part = 1.0 / (len(candidates) + len(parts))
+    candidates = {own_name: own}
+    if others:
+        candidates = {
+            name: build_pipeline(plan, each, scale=scale, impute=True)
+            for name, each in _list_candidates(own[-1]).items()
+        } | candidates
 
-    def predict(model: Any, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        probabilities = np.zeros((len(rows), len(names)))
-        for train, test in folds:
-            pipeline = clone(model)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the report's own fit has warned of the same
-                pipeline.fit(frame.iloc[train], classes[train])
-                seen = np.searchsorted(names, pipeline.classes_)
-                probabilities[np.ix_(test, seen)] = pipeline.predict_proba(frame.iloc[test])
-            advance(part / len(folds))
-        return probabilities[tested]
+    def predict(doing: str, model: Any, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        with progress(doing, len(folds), verbose=verbose, delay=0.5) as advance:
+            return _cross_validate(model, frame, classes[rows], labels, folds, advance)
 
-    found = {name: predict(each, folds) for name, each in candidates.items()}
-    curve = [predict(own, [(_thin(labels, rows, p), test) for rows, test in folds]) for p in parts]
-    curve.append(found[own_name])
-    labels = labels[tested]
-    own_losses = score_rows(found[own_name], labels)[:, 1]
+    found = {
+        name: predict(f"Comparing with {name}", each, folds) for name, each in candidates.items()
+    }
+    tested = labels[np.concatenate([test for _, test in folds])]
+    own_losses = score_rows(found[own_name], tested)[:, 1]
+    growth = None
+    if others and not is_large:
+        halves = [(_halve(labels, fitted), test) for fitted, test in folds]
+        fewer = predict("Fitting to half of the rows", own, halves)
+        n_half, n_all = (round(np.mean([len(fit) for fit, _ in each])) for each in (halves, folds))
+        gain = _mean_and_error(score_rows(fewer, tested)[:, 1] - own_losses)
+        growth = Growth(n_half, n_all, *gain)
 
     def judge(probabilities: np.ndarray) -> Compared:
-        excess = _mean_and_error(score_rows(probabilities, labels)[:, 1] - own_losses)
+        excess = _mean_and_error(score_rows(probabilities, tested)[:, 1] - own_losses)
         return Compared(
-            score(probabilities, labels), standard_errors(probabilities, labels), *excess
+            score(probabilities, tested), standard_errors(probabilities, tested), *excess
         )
 
-    return Comparison(
-        {name: judge(probabilities) for name, probabilities in found.items()},
-        len(folds),
-        own_name,
-        _draw_curve(curve, labels, np.mean([len(t) for t, _ in folds])) if parts else None,
-    )
+    compared = {name: judge(probabilities) for name, probabilities in found.items()}
+    return Comparison(compared, len(folds), own_name, growth)
+
+
+def _cross_validate(
+    model: Any, frame: Any, classes: np.ndarray, labels: np.ndarray, folds: Any, advance: Any
+) -> np.ndarray:
+    """Return the class probabilities of the rows of each fold, by the model fitted without them."""
+    from sklearn.base import clone
+    from threadpoolctl import threadpool_limits
+
+    # In the order of the class numbers.
+    names, n_classes = np.unique(classes), labels.max() + 1
+    parts = []
+    # On so few rows a second thread waits longer than it works.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the report's own fit has warned of the same
+        for train, test in folds:
+            fitted = clone(model).fit(frame.iloc[train], classes[train])
+            probabilities = np.zeros((len(test), n_classes))
+            seen = np.searchsorted(names, fitted.classes_)
+            probabilities[:, seen] = fitted.predict_proba(frame.iloc[test])
+            parts.append(probabilities)
+            advance(1)
+    return np.concatenate(parts)
 
 
 def _cut_folds(
@@ -222,21 +233,14 @@ def _cut_folds(
     return cut
 
 
-def _thin(labels: np.ndarray, rows: np.ndarray, part: float) -> np.ndarray:
-    """Return a part of the rows, the same part of each class and at least two of it."""
+def _halve(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return half of the rows, half of each class and at least two of it."""
     rows = np.random.default_rng(0).permutation(rows)
     kept = [
-        mine[: max(2, round(part * len(mine)))]
+        mine[: max(2, round(len(mine) / 2))]
         for mine in (rows[labels[rows] == g] for g in np.unique(labels))
     ]
     return np.sort(np.concatenate(kept))
-
-
-def _draw_curve(curve: list[np.ndarray], labels: np.ndarray, n_train: float) -> LearningCurve:
-    losses = [score_rows(probabilities, labels)[:, 1] for probabilities in curve]
-    means, errors = zip(*map(_mean_and_error, losses), strict=True)
-    sizes = [round(part * n_train) for part in (*_PARTS, 1.0)]
-    return LearningCurve(sizes, [*means], [*errors], *_mean_and_error(losses[-2] - losses[-1]))
 
 
 def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
@@ -264,7 +268,7 @@ def _list_candidates(own: Any) -> dict[str, Any]:
         "baseline: class frequencies": DummyClassifier(strategy="prior"),
         "classical kNN, k by leave-one-out": ClassicalKNeighborsClassifier(n_jobs=own.n_jobs),
         "logistic regression": LogisticRegression(max_iter=1000),
-        "random forest (300 trees)": RandomForestClassifier(300, **shared),
-        "gradient boosting": HistGradientBoostingClassifier(random_state=seed),
+        "random forest (100 trees)": RandomForestClassifier(100, **shared),
+        "gradient boosting": HistGradientBoostingClassifier(early_stopping=True, random_state=seed),
         **{describe(each).name_compared: each for each in ours},
     }

@@ -176,15 +176,6 @@ def draw_curves(truth: np.ndarray, probabilities: np.ndarray) -> list[str]:
 
 
 @_styled
-def draw_learning(sizes: Sequence[int], log_loss: Sequence[float], error: Sequence[float]) -> str:
-    """Draw the log-loss and its standard error over the number of training rows."""
-    figure, ax = _new()
-    ax.errorbar(sizes, log_loss, error, fmt="o-", color=COLOURS[0], elinewidth=1)
-    ax.set(xlabel="training rows", ylabel="log-loss", xlim=(0, None))
-    return _as_svg(figure, "learning", "Log-loss over the number of training rows")
-
-
-@_styled
 def draw_effect(effect: Any, classes: Sequence[int], colours: Sequence[str], number: int) -> str:
     """Draw mean class probabilities over the values of a column.
 

@@ -161,12 +161,11 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
     """Show how the classifier fares beside others on the same rows."""
     if analysis.comparison is None:
         return None
-    found, _, own, curve = analysis.comparison
+    found, own = analysis.comparison.found, analysis.comparison.own
     losses = {name: each.scores.log_loss for name, each in found.items()}
     return {
         "best": min((own, *losses), key=lambda name: losses[name]),
         "is_infinite": not np.isfinite([*losses.values()]).all(),
-        "learning": curve and figures.draw_learning(*curve[:3]),
     }
 
 

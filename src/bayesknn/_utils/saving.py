@@ -76,7 +76,7 @@ def unpack(value: Any) -> Any:
     try:
         if hasattr(cls, "_fields"):
             return cls(**state)
-        restored = object.__new__(cls)
+        restored: Any = object.__new__(cls)
         if hasattr(cls, "__setstate__"):
             restored.__setstate__(state)
         else:

@@ -60,7 +60,7 @@ ZoneMapDisplay.from_estimator(clf, ripley.X_train, ripley.y_train, resolution=10
 
 zones = clf.predict_zone(ripley.X_test)
 wrong = clf.predict(ripley.X_test) != ripley.y_test
-is_uncertain = zones == "uncertain"
+is_uncertain = zones == "undecided"
 print(f"test points in the zone of uncertainty: {is_uncertain.sum()} of {len(zones)}")
 print(f"errors among them: {wrong[is_uncertain].mean():.2f}")
 print(f"errors elsewhere: {wrong[~is_uncertain].mean():.3f}")

@@ -54,7 +54,7 @@ from bayesknn.plots.style import COLOURS, GREY, INK, MARKERS, tidy
 x = np.linspace(-2.2, 2.6, 121)
 y = np.linspace(-0.8, 2.6, 86)
 grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-names = [0, 1, "uncertain", "unfamiliar"]
+names = [0, 1, "undecided", "unfamiliar"]
 zones = clf.predict_zone(grid, unfamiliar=0.02)
 number = np.select([zones == name for name in names], range(4)).reshape(len(y), len(x))
 shades = [COLOURS[0], COLOURS[1], GREY, "white"]

@@ -24,6 +24,7 @@ from bayesknn._utils.jit import is_first_use
 from bayesknn._utils.progress import progress
 from bayesknn.model import Prior, as_prior, default_max_neighbors
 from bayesknn.predictive import Summary, decide, find_zones
+from bayesknn.predictive.contributions import occlude_columns
 from bayesknn.predictive.decisions import name_actions, name_zones
 
 try:
@@ -40,6 +41,7 @@ except ImportError:  # scikit-learn before 1.9
 
 __all__ = [
     "CallbackSupportMixin",
+    "ContributionsMixin",
     "DecisionMixin",
     "check_new_points",
     "check_training",
@@ -73,14 +75,67 @@ def check_new_points(estimator: Any, X: Any) -> None:
     validate_data(estimator, X, skip_check_array=True, reset=False)
 
 
-class DecisionMixin:
-    """What follows from ``predict_proba`` and ``predict_summary`` in either classifier."""
-
-    classes_: np.ndarray
+class ContributionsMixin:
+    """What follows from ``predict_proba`` in every classifier."""
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities."""
         raise NotImplementedError
+
+    def predict_contributions(
+        self, X: Any, background: Any = None, n_background: int = 20
+    ) -> np.ndarray:
+        """Return what each column contributes to the log odds of each row's predicted class.
+
+        By occlusion: the log odds of the row, less their mean where the column has the values of
+        other rows and all other columns are unchanged. Columns that say the same stand in for
+        each other, so that neither seems to contribute, and contributions do not add up to the
+        log odds.
+
+        Parameters
+        ----------
+        X : array-like or pandas frame of shape (m, p)
+        background : array-like or pandas frame of shape (n, p), optional
+            The other rows, such as those of training; X itself by default.
+        n_background : int, default=20
+            How many of them are used, drawn at random, always the same ones.
+
+        Returns
+        -------
+        ndarray of shape (m, p)
+            Positive where the column's value speaks for the class. Probabilities within 1e-6 of
+            0 and 1 count as that.
+
+        Examples
+        --------
+        >>> from bayesknn import BayesianKNeighborsClassifier
+        >>> X = [[0, 5], [1, 3], [2, 4], [10, 4], [11, 5], [12, 3]]
+        >>> clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=2, beta_max=4.0)
+        >>> clf = clf.fit(X, ["a", "a", "a", "b", "b", "b"])
+        >>> first, second = clf.predict_contributions([[1, 4]], background=X)[0]
+        >>> bool(first > second)
+        True
+        """
+        check_is_fitted(self)
+        if getattr(self, "metric", None) == "precomputed":
+            raise ValueError("a matrix of distances has no columns that contribute")
+        check_count(n_background, "n_background", 1)
+        check_new_points(self, X)
+        if background is None:
+            if count_rows(X) == 1:
+                raise ValueError("one row needs others to compare with: pass background=X_train")
+            background = X
+        check_new_points(self, background)
+        if not hasattr(X, "iloc"):
+            # A float does not fit into an array of integers, nor a word into one of numbers.
+            X, background = (np.array(each, dtype=object) for each in (X, background))
+        return occlude_columns(self.predict_proba, X, background, n_background)
+
+
+class DecisionMixin(ContributionsMixin):
+    """What follows from ``predict_proba`` and ``predict_summary`` in either classifier."""
+
+    classes_: np.ndarray
 
     def predict_summary(self, X: Any, level: float = 0.95, of: str = "probability") -> Summary:
         """Return probabilities, intervals and typicality."""
@@ -148,7 +203,7 @@ class DecisionMixin:
         self,
         X: Any,
         level: float = 0.95,
-        uncertain: Any = "uncertain",
+        uncertain: Any = "undecided",
         of: str = "probability",
         unfamiliar: float = 0.0,
     ) -> np.ndarray:
@@ -162,7 +217,7 @@ class DecisionMixin:
         X : array-like, frame or sparse graph of shape (m, p)
         level : float, default=0.95
             Of the intervals.
-        uncertain : object, default="uncertain"
+        uncertain : object, default="undecided"
             What to say where no class leads; none of ``classes_``.
         of : {"probability", "parameters"}, default="probability"
             Of what the intervals are, see :meth:`predict_interval`. ``"parameters"``, of the

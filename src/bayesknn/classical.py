@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
-from bayesknn._estimator import check_new_points, check_training
+from bayesknn._estimator import ContributionsMixin, check_new_points, check_training
 from bayesknn._utils.checks import check_count, check_n_jobs
 from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn._utils.saving import VersionMixin
@@ -26,7 +26,9 @@ from bayesknn.model import default_max_neighbors
 from bayesknn.model.checks import check_label_vector
 
 
-class ClassicalKNeighborsClassifier(VersionMixin, ClassifierMixin, BaseEstimator):
+class ClassicalKNeighborsClassifier(
+    VersionMixin, ContributionsMixin, ClassifierMixin, BaseEstimator
+):
     """Vote of the k nearest neighbours, k given or chosen by leave-one-out error.
 
     Ties are resolved by decreasing k until the vote is decided. Neighbours are ordered by

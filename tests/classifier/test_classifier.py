@@ -106,7 +106,7 @@ def test_probabilities_intervals_and_zones_fit_together(coherent):
     sure_of_one, sure_of_zero = interval[:, 1, 0] > 0.5, interval[:, 1, 1] < 0.5
     np.testing.assert_array_equal(zones == 1, sure_of_one)
     np.testing.assert_array_equal(zones == 0, sure_of_zero)
-    assert 0 < np.mean(zones == "uncertain") < 0.5
+    assert 0 < np.mean(zones == "undecided") < 0.5
     np.testing.assert_array_equal(zones[sure_of_one], coherent.predict(X)[sure_of_one])
     assert set(coherent.predict_zone(X, uncertain=-1, of="parameters")) == {0, 1, -1}
 
@@ -117,7 +117,7 @@ def test_a_wider_level_is_less_sure(coherent, of):
     narrow, wide = (coherent.predict_interval(X, level, of) for level in (0.5, 0.99))
     assert np.all(wide[..., 0] <= narrow[..., 0]) and np.all(narrow[..., 1] <= wide[..., 1])
     n_uncertain = [
-        np.sum(coherent.predict_zone(X, level, of=of) == "uncertain") for level in (0.5, 0.99)
+        np.sum(coherent.predict_zone(X, level, of=of) == "undecided") for level in (0.5, 0.99)
     ]
     assert n_uncertain[0] < n_uncertain[1]
 
@@ -133,7 +133,7 @@ def test_zones_of_four_classes():
         above = [
             g for g in range(4) if all(ends[g, 0] > ends[h, 1] for h in range(4) if h != g)
         ]  # fmt: skip
-        assert zone == (clf.classes_[above[0]] if above else "uncertain")
+        assert zone == (clf.classes_[above[0]] if above else "undecided")
 
 
 def test_same_bits_every_time(coherent):
@@ -193,12 +193,12 @@ def test_a_loss_that_does_not_fit_is_refused(pseudo, loss, actions, message):
 
 
 def test_a_class_may_not_be_called_what_is_said_of_no_class():
-    y = np.array(["certain", "uncertain"])[RIPLEY.y_train]
+    y = np.array(["decided", "undecided"])[RIPLEY.y_train]
     clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=9, beta_max=4.0)
     clf.fit(RIPLEY.X_train, y)
-    with pytest.raises(ValueError, match="'uncertain' is the name of a class; pass another word"):
+    with pytest.raises(ValueError, match="'undecided' is the name of a class; pass another word"):
         clf.predict_zone(RIPLEY.X_test)
-    assert set(clf.predict_zone(RIPLEY.X_test, uncertain="?")) == {"certain", "uncertain", "?"}
+    assert set(clf.predict_zone(RIPLEY.X_test, uncertain="?")) == {"decided", "undecided", "?"}
 
 
 def test_leave_one_out_scores(pseudo, coherent):
@@ -403,7 +403,7 @@ def test_contradicting_duplicates_are_uncertain():
         y[place + 2 * np.argsort(order_ties(20).ranks[place::2])] = [0, 1] * 5
     clf = BayesianKNeighborsClassifier(random_state=0, max_neighbors=4, beta_max=4.0).fit(X, y)
     for of in ("probability", "parameters"):
-        assert clf.predict_zone([[0.0], [9.0]], of=of).tolist() == ["uncertain", "uncertain"]
+        assert clf.predict_zone([[0.0], [9.0]], of=of).tolist() == ["undecided", "undecided"]
 
 
 def test_class_prior_moves_the_odds_towards_the_frequent_class():

@@ -90,7 +90,7 @@ def test_the_map_of_a_classifier_is_its_predictions(ax, clf, ripley):
     np.testing.assert_allclose(
         [display.probabilities[at] for at in rows], clf.predict_proba(points)
     )
-    names = np.array([*clf.classes_, "uncertain"], dtype=object)
+    names = np.array([*clf.classes_, "undecided"], dtype=object)
     assert [names[display.zones[at]] for at in rows] == clf.predict_zone(points).tolist()
     assert 0 < display.uncertain_share < 0.3
     assert legend_of(ax) == ["class 0", "class 1", "uncertain", "P(class 1)"]

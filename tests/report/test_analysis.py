@@ -47,7 +47,7 @@ def test_the_table_of_predictions(found):
     assert (frame["zone"][sure] == frame["class"][sure]).all()
     clf = found.classifier
     points = found.model.prepare(found.test_frame)
-    zones = [str(zone) for zone in clf.predict_zone(points, uncertain="undecided")]
+    zones = [str(zone) for zone in clf.predict_zone(points)]
     assert zones == frame["zone"].tolist()
 
 

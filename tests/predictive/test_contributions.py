@@ -1,0 +1,73 @@
+"""What each column contributes to a row's class, in every classifier."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesknn import (
+    BayesianKNeighborsClassifier,
+    ClassicalKNeighborsClassifier,
+    PooledNeighborsClassifier,
+)
+from bayesknn.predictive.contributions import occlude_columns
+
+RNG = np.random.default_rng(0)
+Y = np.arange(60) % 2
+X = np.column_stack([RNG.normal(size=60) + 4 * Y, RNG.normal(size=60)])
+MODELS = {
+    "pseudo": BayesianKNeighborsClassifier("pseudo", max_neighbors=8, beta_max=4.0),
+    "pool": PooledNeighborsClassifier(members=("robust", "additive"), random_state=0),
+    "classical": ClassicalKNeighborsClassifier(9),
+}
+
+
+def test_of_an_additive_rule_they_are_its_terms():
+    """Log odds 2 x0 - x1: each term, less its mean over the background."""
+    rows, others = RNG.normal(size=(5, 3)), RNG.normal(size=(7, 3))
+
+    def predict(table):
+        p = 1 / (1 + np.exp(-table @ [2.0, -1.0, 0.0]))
+        return np.column_stack([1 - p, p])
+
+    sign = np.where(predict(rows)[:, 1] > 0.5, 1, -1)[:, None]
+    terms = sign * (rows - others.mean(axis=0)) * [2.0, -1.0, 0.0]
+    np.testing.assert_allclose(occlude_columns(predict, rows, others), terms, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_the_column_that_separates_the_classes_contributes(name, as_frame):
+    table = pd.DataFrame(X, columns=["x", "z"]) if as_frame else X
+    clf = MODELS[name].fit(table, Y)
+    found = clf.predict_contributions(table)
+    assert found.shape == X.shape and np.isfinite(found).all()
+    assert found[:, 0].mean() > 5 * abs(found[:, 1].mean())
+    # The same rows again, given as others.
+    np.testing.assert_array_equal(clf.predict_contributions(table[:3], table), found[:3])
+
+
+def test_categories_are_replaced_as_numbers_are():
+    town = np.where(Y, "Rome", "Oslo")
+    table = pd.DataFrame({"town": pd.Categorical(town), "x": X[:, 1]})
+    clf = PooledNeighborsClassifier(members=("robust", "within"), random_state=0).fit(table, Y)
+    found = clf.predict_contributions(table.iloc[:4], table)
+    assert (found[:, 0] > np.abs(found[:, 1])).all()
+
+
+def test_whole_numbers_take_the_values_of_others_unrounded():
+    clf = MODELS["pseudo"].fit(X, Y)
+    whole, others = np.array([[4, 0], [0, 1]]), X[:9]
+    found = clf.predict_contributions(whole, others)
+    np.testing.assert_array_equal(found, clf.predict_contributions(whole.astype(float), others))
+
+
+def test_what_has_no_contribution_is_refused():
+    clf = MODELS["pseudo"].fit(X, Y)
+    with pytest.raises(ValueError, match="one row needs others to compare with"):
+        clf.predict_contributions(X[:1])
+    with pytest.raises(ValueError, match="n_background must be an integer >= 1"):
+        clf.predict_contributions(X, n_background=0)
+    distances = np.abs(X[:, :1] - X[:, 0])
+    clf = BayesianKNeighborsClassifier("pseudo", metric="precomputed", max_neighbors=8)
+    with pytest.raises(ValueError, match="no columns that contribute"):
+        clf.fit(distances, Y).predict_contributions(distances)

@@ -300,7 +300,8 @@ class BayesianKNeighborsClassifier(
         """
         schedule = self._check_settings()
         classes, labels = check_training(X, y)
-        choose_inference(self.likelihood, self.inference, len(labels))
+        # Before any work: some routes are refused.
+        inference, reason = choose_inference(self.likelihood, self.inference, len(labels))
         seeds = as_seed_sequence(self.random_state).spawn(2)
         ratios = None
         if self.class_prior is not None:
@@ -316,13 +317,14 @@ class BayesianKNeighborsClassifier(
             with stage("posterior"):
                 route = find_posterior(
                     target,
-                    self.inference,
+                    inference,
                     self.label_sampler,
                     schedule,
                     random_state=seeds[1],
                     n_jobs=self.n_jobs,
                     verbose=self.verbose,
                 )
+                route.report["reason"] = reason
             with stage("leave-one-out"):
                 predictive = self._make_predictive(
                     self.likelihood, model, labels, _find_nodes(route)

@@ -76,7 +76,7 @@ class FittedPosterior(NamedTuple):
     grid : GridPosterior or None
         None where chains were run.
     report : dict
-        For people to read: ``inference``, ``reason``, ``ess``, ``mcse``,
+        For people to read: ``inference``, ``ess``, ``mcse``,
         ``log_normalizer_error``, ``warnings``, and of chains ``rhat`` and ``acceptance``.
     """
 
@@ -156,7 +156,8 @@ def find_posterior(
     Parameters
     ----------
     target : Target
-    inference : {"auto", "grid", "metropolis", "auxiliary", "exchange"}
+    inference : {"grid", "metropolis", "auxiliary", "exchange"}
+        As :func:`choose_inference` returns it.
     label_sampler : {"swendsen-wang", "perfect", "gibbs"}
         What draws labels in ``"auxiliary"`` and ``"exchange"``.
     schedule : Schedule, optional
@@ -169,15 +170,14 @@ def find_posterior(
     -------
     FittedPosterior
     """
-    chosen, reason = choose_inference(target.likelihood, inference, target.model.n_points)
     check_choice(label_sampler, "label_sampler", LABEL_SAMPLERS)
     schedule = schedule or Schedule()
     how = {"random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
-    if chosen == "grid":
+    if inference == "grid":
         route = _on_grid(target, schedule, how)
     else:
-        route = _by_chains(target, chosen, label_sampler, schedule, how)
-    route.report.update(inference=chosen, reason=reason)
+        route = _by_chains(target, inference, label_sampler, schedule, how)
+    route.report["inference"] = inference
     edge = float(np.mean(route.beta > _EDGE * target.prior.beta_max))
     if edge > _EDGE_MASS:
         route.report["warnings"].append(

@@ -213,8 +213,9 @@ def find_credible_intervals(
     _, m, n_classes = counts.shape
     found = np.empty((m, n_classes, 2))
     rule = _bundle(counts, nodes, class_weight)
-    # Weights that add up to a tail but for rounding are enough.
-    tail = (1.0 - level) / 2 - 1e-12
+    # Weights that add up to a tail but for rounding are enough; without any tail, values of no
+    # weight are still left out.
+    tail = max((1.0 - level) / 2 - 1e-12, 1e-300)
     own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
     run_in_threads(
         lambda first, last: _cut_all(rule, own, tail, first, last, found),

@@ -268,8 +268,8 @@ def test_copies_and_workers_do_not_search_the_neighbours_again(with_long_lists, 
     np.testing.assert_array_equal(other.predict_proba(NEW), clf.predict_proba(NEW))
     if hasattr(clf, "calibration_"):
         assert other._calibrator is not None and other.calibration_ == expected
-    # A file does leave them out.
-    assert len(pickle.dumps(clf.__getstate__())) < len(pickle.dumps(clf))
+    if hasattr(clf, "graph_"):  # A file does leave them out; the pool keeps none.
+        assert len(pickle.dumps(clf.__getstate__())) < len(pickle.dumps(clf))
 
 
 def test_numbers_that_were_changed_in_a_file_are_refused():

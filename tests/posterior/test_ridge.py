@@ -5,6 +5,7 @@ import pytest
 from scipy.special import logsumexp
 
 from bayesknn.datasets import load_ripley
+from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.log_z import chains
@@ -356,7 +357,8 @@ def test_by_default_there_is_an_end_to_the_work(monkeypatch):
     assert usual.info["warnings"] == []
     monkeypatch.setattr("bayesknn.posterior.quadrature.grid._MAX_SWEEPS", 1.0)
     monkeypatch.setattr("bayesknn.posterior.quadrature.grid._TOLERANCE", 0.02)
-    short = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0)
+    with pytest.warns(MixingWarning, match="ended before it was sure"):
+        short = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0)
     assert short.info["n_sweeps"] < usual.info["n_sweeps"] / 2
     assert "ended before it was sure" in short.info["warnings"][0]
     assert "times what was asked for" in short.info["warnings"][-1]

@@ -22,7 +22,7 @@ from scipy.special import logsumexp
 from bayesknn._utils.checks import check_positive
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence, seeds_for
-from bayesknn.exceptions import PhaseTransitionWarning
+from bayesknn.exceptions import MixingWarning, PhaseTransitionWarning
 from bayesknn.likelihood.base import Likelihood
 from bayesknn.log_z.path import log_z_at
 from bayesknn.log_z.resampling import standard_error
@@ -346,6 +346,8 @@ def grid_posterior(
     PhaseTransitionWarning
         A first-order transition lies among the k that matter, and the sweeps allowed did not bring
         the errors down to what was asked for.
+    MixingWarning
+        The search for the k that matter used up its part of the sweeps before it was sure.
 
     Examples
     --------
@@ -428,8 +430,9 @@ def _from_simulation(
         if evidence or mesh.is_divided:
             log_evidence, error = float(totals[0]), float(standard_error(totals))
     words = _describe_limits(search.is_cut, mesh, prior.beta_max, max_sweeps, simulation.n_sweeps)
-    if mesh.is_divided and mesh.excess > _SLACK:
-        warnings.warn("; ".join(words), PhaseTransitionWarning, stacklevel=3)
+    if search.is_cut or (mesh.is_divided and mesh.excess > _SLACK):
+        kind = PhaseTransitionWarning if mesh.is_divided else MixingWarning
+        warnings.warn("; ".join(words), kind, stacklevel=3)
     info = {
         "route": "simulation",
         "n_sweeps": simulation.n_sweeps,

@@ -19,6 +19,7 @@ OUT = Path(__file__).parent.parent / "_generated"
 def main(names: list[str]) -> None:
     """Run what was asked for, or all that a build needs."""
     import command_line
+    import engine
     import interval_coverage
     import intervals
     import methods
@@ -44,6 +45,7 @@ def main(names: list[str]) -> None:
     with mpl.rc_context({"font.size": 9, "savefig.dpi": 160}):
         for part in (
             model,
+            engine,
             methods,
             pool,
             prediction,

@@ -10,8 +10,8 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
-    "index", "install", "start", "model", "methods", "pool", "intervals", "checks", "scaling",
-    "command_line", "faq", "other_packages",
+    "index", "install", "start", "model", "engine", "methods", "pool", "intervals", "checks",
+    "scaling", "command_line", "faq", "other_packages",
 )  # fmt: skip
 # Levels and thresholds, and the made-up example of a probability.
 TYPED = {"0.5", "0.6", "0.9", "0.95"}

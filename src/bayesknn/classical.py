@@ -18,12 +18,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from bayesknn._estimator import ContributionsMixin, check_new_points, check_training
-from bayesknn._utils.checks import check_count, check_n_jobs
+from bayesknn._utils.checks import check_count, check_label_vector, check_n_jobs
 from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import default_max_neighbors
-from bayesknn.model.checks import check_label_vector
 
 
 class ClassicalKNeighborsClassifier(

@@ -280,10 +280,10 @@ def test_counts():
     graph = NeighborGraph.from_points(X, 2)
     labels = [0, 1, 0, 1, 0, 1]
     for counts in (graph.query(X).counts, lambda *a: graph.counts(*a, 1)):
-        refuses("6 points but labels of shape", counts, labels[:5], 2)
-        refuses("class numbers in 0..1, got 2 at position 5", counts, [0, 1, 0, 1, 0, 2], 2)
-        refuses("class numbers in 0..1, got -1 at position 0", counts, [-1, 1, 0, 1, 0, 0], 2)
-        refuses("class numbers in 0..1, got float64", counts, np.array(labels) / 1.0, 2)
+        refuses("one label for each of the 6 points, got 5", counts, labels[:5], 2)
+        refuses("lie in 0..1 .*, got 2 at position 5", counts, [0, 1, 0, 1, 0, 2], 2)
+        refuses("lie in 0..1 .*, got -1 at position 0", counts, [-1, 1, 0, 1, 0, 0], 2)
+        refuses("be integers, got 0.5 at", counts, np.array(labels) / 2.0, 2)
         refuses("n_classes must be", counts, labels, 0)
     refuses("k must be an integer in 1..2", graph.query(X).counts, labels, 2, [1, 3])
     refuses("k_values is empty", graph.query(X).counts, labels, 2, [])

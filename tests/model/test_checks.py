@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
-from bayesknn._utils.checks import check_count
+from bayesknn._utils.checks import (
+    check_count,
+    check_label_draws,
+    check_label_vector,
+    label_dtype,
+)
 from bayesknn.model.checks import (
     check_beta,
     check_betas,
     check_class_weight,
-    check_label_draws,
-    check_label_vector,
     check_n_classes,
-    label_dtype,
 )
 
 

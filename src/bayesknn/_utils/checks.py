@@ -460,6 +460,67 @@ def _check_label_values(values: np.ndarray) -> None:
             )
 
 
+def label_dtype(n_classes: int) -> type[np.unsignedinteger]:
+    """Return the unsigned type that the kernels use for labels of ``n_classes`` classes."""
+    return np.uint8 if n_classes <= 256 else np.uint32
+
+
+def check_label_vector(labels: Any, n_points: int, n_classes: int | None = None) -> np.ndarray:
+    """Return one label per point as a contiguous unsigned array.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_points,)
+        Integers in ``0..n_classes - 1``.
+    n_points : int
+    n_classes : int, optional
+        Without it any label from 0 up is accepted.
+
+    Returns
+    -------
+    ndarray of shape (n_points,), uint8, or uint32 beyond 256 classes
+    """
+    if np.ndim(labels) != 1:
+        raise ValueError(f"labels must be one-dimensional, got shape {np.shape(labels)}")
+    return check_label_draws(labels, n_points, n_classes)
+
+
+def check_label_draws(labels: Any, n_points: int, n_classes: int | None = None) -> np.ndarray:
+    """Return one label vector, or a batch of shape (n_draws, n_points), as an unsigned array."""
+    array = np.asarray(labels)
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"labels must have shape ({n_points},) or (n_draws, {n_points}), got {array.shape}"
+        )
+    if array.shape[-1] != n_points:
+        raise ValueError(
+            f"labels must hold one label for each of the {n_points} points, got {array.shape[-1]}"
+        )
+    if array.dtype == bool:
+        array = array.view(np.uint8)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"labels must be integers 0, 1, 2, ..., got dtype {array.dtype}")
+    if array.dtype.kind == "f":
+        _refuse_where(~np.isfinite(array) | (array != np.floor(array)), array, "be integers")
+    top = 2**32 if n_classes is None else n_classes
+    if array.size and not (array.min() >= 0 and array.max() < top):
+        what = "be 0 or more" if n_classes is None else f"lie in 0..{top - 1} ({top} classes)"
+        _refuse_where((array < 0) | (array >= top), array, what)
+    if n_classes is None:
+        n_classes = int(array.max()) + 1 if array.size else 1
+    return np.ascontiguousarray(array, dtype=label_dtype(n_classes))
+
+
+def _refuse_where(bad: np.ndarray, array: np.ndarray, what: str) -> None:
+    """Raise for the first bad entry, if there is one."""
+    if not bad.any():
+        return
+    where = np.unravel_index(int(np.argmax(bad)), bad.shape)
+    value = array[where]
+    place = f"position {where[-1]}" + (f" of draw {where[0]}" if bad.ndim == 2 else "")
+    raise ValueError(f"labels must {what}, got {value} at {place}")
+
+
 def category_name(value: Any) -> Hashable:
     """Return what a category is called, whatever its type: the same as text is the same category.
 

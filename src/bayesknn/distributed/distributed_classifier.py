@@ -25,6 +25,7 @@ from bayesknn._utils.checks import (
     check_points,
     check_units,
     check_verbose,
+    label_dtype,
     show,
 )
 from bayesknn._utils.progress import progress
@@ -48,7 +49,6 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.beta_max import ENOUGH_NEIGHBORS, choose_rows
 from bayesknn.likelihood.products import SummedProduct
-from bayesknn.model.checks import label_dtype
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive.class_probabilities import RawPrediction, include, join_predictions
 from bayesknn.predictive.intervals import KINDS_OF_INTERVAL, Calibrator

@@ -15,7 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_choice, check_count, check_indices, show
+from bayesknn._utils.checks import (
+    check_choice,
+    check_count,
+    check_indices,
+    check_label_vector,
+    show,
+)
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.progress import progress
 from bayesknn.graph.metrics import Metric, make_metric
@@ -23,7 +29,6 @@ from bayesknn.graph.precomputed import find_repeat
 from bayesknn.graph.queries import (
     DIRECTIONS,
     NeighborQuery,
-    check_class_numbers,
     check_k_values,
     check_query,
     iterate_queries,
@@ -453,7 +458,8 @@ class NeighborGraph:
         >>> [(k, int(counts.sum())) for k, counts in graph.iterate_counts([0, 1, 1], 2)]
         [(1, 6), (2, 12)]
         """
-        labels = check_class_numbers(labels, self.n_points, n_classes)
+        check_count(n_classes, "n_classes")
+        labels = check_label_vector(labels, self.n_points, n_classes).astype(np.uint32)
         wanted = np.sort(check_k_values(k_values, self.k_max))
         check_choice(direction, "direction", DIRECTIONS)
         return _walk_counts(self.neighbors, labels, n_classes, wanted.tolist(), direction)

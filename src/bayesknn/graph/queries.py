@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_choice, check_count, is_sparse
+from bayesknn._utils.checks import check_choice, check_count, check_label_vector, is_sparse
 from bayesknn._utils.jit import kernel
 from bayesknn.graph.precomputed import warn_of_missing
 
@@ -114,7 +114,8 @@ class NeighborQuery:
         -------
         ndarray of shape (n_k, m, n_classes), dtype int32
         """
-        labels = check_class_numbers(labels, self.n_points, n_classes)
+        check_count(n_classes, "n_classes")
+        labels = check_label_vector(labels, self.n_points, n_classes).astype(np.uint32)
         wanted = check_k_values(k_values, self.k_max)
         check_choice(direction, "direction", DIRECTIONS)
         order = np.argsort(wanted, kind="stable")
@@ -148,32 +149,6 @@ def check_k_values(k_values: Any, k_max: int) -> np.ndarray:
     if not values:
         raise ValueError("k_values is empty")
     return np.array(values, dtype=np.int64)
-
-
-def check_class_numbers(labels: Any, n_points: int, n_classes: int) -> np.ndarray:
-    """Return class numbers as a uint32 array, all in ``0..n_classes - 1``.
-
-    Examples
-    --------
-    >>> from bayesknn.graph.queries import check_class_numbers
-    >>> check_class_numbers([0, 3], 2, 2)
-    Traceback (most recent call last):
-    ...
-    ValueError: labels must be class numbers in 0..1, got 3 at position 1
-    """
-    check_count(n_classes, "n_classes")
-    numbers = np.asarray(labels)
-    if numbers.shape != (n_points,):
-        raise ValueError(f"there are {n_points} points but labels of shape {numbers.shape}")
-    if numbers.dtype.kind not in "biu":
-        raise ValueError(f"labels must be class numbers in 0..{n_classes - 1}, got {numbers.dtype}")
-    if numbers.size and not (numbers.min() >= 0 and numbers.max() < n_classes):
-        position = int(np.argmax((numbers < 0) | (numbers >= n_classes)))
-        raise ValueError(
-            f"labels must be class numbers in 0..{n_classes - 1}, got {numbers[position]} at "
-            f"position {position}"
-        )
-    return numbers.astype(np.uint32)
 
 
 def check_query(graph: NeighborGraph, X: Any, direction: str) -> Any:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_choice
+from bayesknn._utils.checks import check_choice, check_label_vector, label_dtype
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.graph.queries import DIRECTIONS
@@ -37,7 +37,7 @@ from bayesknn.labels.swendsen_wang import (
     normalise_logs,
 )
 from bayesknn.model import BoltzmannModel
-from bayesknn.model.checks import check_betas, check_label_vector, label_dtype
+from bayesknn.model.checks import check_betas
 
 # Events of one compiled call, about a fifth of a second, so that Ctrl-C is heard between calls.
 _EVENTS_PER_CALL = 1e7

@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bayesknn._utils.checks import check_label_vector
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import BoltzmannModel, as_model
 from bayesknn.model.boltzmann import fingerprint
-from bayesknn.model.checks import check_betas, check_label_vector
+from bayesknn.model.checks import check_betas
 
 
 class Likelihood:

@@ -19,14 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn._utils.checks import check_label_draws, check_label_vector, label_dtype
 from bayesknn.graph import NeighborGraph
 from bayesknn.model.checks import (
     check_beta,
     check_class_weight,
-    check_label_draws,
-    check_label_vector,
     check_n_classes,
-    label_dtype,
 )
 from bayesknn.model.statistics import agreement
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn._utils.checks import check_label_draws
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
-from bayesknn.model.checks import check_class_weight, check_label_draws, check_n_classes
+from bayesknn.model.checks import check_class_weight, check_n_classes
 
 
 def agreement(

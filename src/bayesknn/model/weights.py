@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn.model.checks import check_label_vector
+from bayesknn._utils.checks import check_label_vector
 
 
 def class_weights(labels: Any, class_prior: Any, classes: Sequence | None = None) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import show
+from bayesknn._utils.checks import check_label_vector, show
 
 
 def find_zones(intervals: Any) -> np.ndarray:
@@ -204,17 +204,11 @@ def log_score(probabilities: Any, labels: Any, weight: np.ndarray | None = None)
     -0.4581
     """
     values = _check_probabilities(probabilities)
-    truth = np.asarray(labels)
-    if truth.shape != (len(values),) or truth.dtype.kind not in "biu":
-        raise ValueError(
-            f"labels must be {len(values)} class numbers, got {truth.dtype} of shape {truth.shape}"
-        )
+    truth = check_label_vector(labels, *values.shape)
     if len(truth) == 0:
         raise ValueError("there is no label to score")
-    if truth.min() < 0 or truth.max() >= values.shape[1]:
-        raise ValueError(f"labels must lie in 0..{values.shape[1] - 1}, got {truth.max()}")
     with np.errstate(divide="ignore"):
-        logs = np.log(values[np.arange(len(truth)), truth.astype(np.int64)])
+        logs = np.log(values[np.arange(len(truth)), truth])
     return float(np.average(logs, weights=weight))
 
 

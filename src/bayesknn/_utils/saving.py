@@ -64,7 +64,7 @@ def unpack(value: Any) -> Any:
     if _CLASS not in value:
         return state
     home, _, name = str(value[_CLASS]).rpartition(".")
-    cls = None
+    cls: Any = None
     if _is_kept(home):
         with suppress(ImportError):
             cls = getattr(import_module(home), name, None)

@@ -34,6 +34,15 @@ class Likelihood:
         By default the largest label plus one.
     class_weight : array-like of shape (n_classes,), optional
         As in :class:`bayesknn.model.BoltzmannModel`.
+
+    Attributes
+    ----------
+    model : BoltzmannModel
+    graph, class_weight, n_points, n_classes
+        The model's.
+    labels : ndarray of shape (n,)
+    k_max : int
+        Largest k served.
     """
 
     # Whether it is the distribution of the model itself, or an approximation.
@@ -53,34 +62,11 @@ class Likelihood:
             n_classes = int(check_label_vector(labels, graph.n_points).max()) + 1
             if n_classes < 2:
                 raise ValueError("labels hold class 0 alone; pass n_classes, at least 2")
-        self.model = as_model(graph, n_classes, class_weight)
-        self.model.refuse_fixed("a likelihood")
-        self.labels = self.model.check_labels(labels)
-
-    @property
-    def graph(self) -> NeighborGraph:
-        """The neighbour graph."""
-        return self.model.graph
-
-    @property
-    def n_points(self) -> int:
-        """Number of training points, n."""
-        return self.model.n_points
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes, G."""
-        return self.model.n_classes
-
-    @property
-    def class_weight(self) -> np.ndarray | None:
-        """The weights a_g, or None."""
-        return self.model.class_weight
-
-    @property
-    def k_max(self) -> int:
-        """Largest k served."""
-        return self.model.k_max
+        self.model = model = as_model(graph, n_classes, class_weight)
+        model.refuse_fixed("a likelihood")
+        self.labels = model.check_labels(labels)
+        self.graph, self.class_weight = model.graph, model.class_weight
+        self.n_points, self.n_classes, self.k_max = model.n_points, model.n_classes, model.k_max
 
     @cached_property
     def fingerprint(self) -> str:
@@ -145,10 +131,9 @@ class Likelihood:
         return values.reshape(self.k_max, *betas.shape)
 
     def _check_k(self, k: Any) -> int:
-        k = self.graph.check_k(k)
-        if k > self.k_max:
+        if not (float(k).is_integer() and 1 <= k <= self.k_max):
             raise ValueError(f"k must be an integer in 1..{self.k_max}, got {k}")
-        return k
+        return int(k)
 
     def _log_density_at(self, beta: float, k: int) -> float:
         raise NotImplementedError

@@ -64,13 +64,8 @@ class CoherentLikelihood(Likelihood):
             check_graph(self.graph, self.n_classes, self.class_weight)
         self.table = table
         self.log_z_source = "simulation" if table is None else "table"
-
-    @property
-    def k_max(self) -> int:
-        """Largest k served."""
-        if self.table is None:
-            return self.graph.k_max
-        return min(self.graph.k_max, self.table.k_max)
+        if table is not None:
+            self.k_max = min(self.k_max, table.k_max)
 
     def log_z_noise(self, betas: np.ndarray, k: int) -> np.ndarray:
         """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas)."""

@@ -296,33 +296,8 @@ class SummedProduct(ConditionalProduct):
     """
 
     def __init__(self, deficits: list[Deficits], n_points: int, n_classes: int):
-        self._deficits = deficits
-        self._n_points, self._n_classes = n_points, n_classes
-
-    @property
-    def n_points(self) -> int:
-        """Number of training points, n."""
-        return self._n_points
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes, G."""
-        return self._n_classes
-
-    @property
-    def class_weight(self) -> None:
-        """There are no weights."""
-        return None
-
-    @property
-    def k_max(self) -> int:
-        """Largest k served."""
-        return len(self._deficits)
-
-    def _check_k(self, k: Any) -> int:
-        if not 1 <= k <= self.k_max:
-            raise ValueError(f"k must be an integer in 1..{self.k_max}, got {k}")
-        return int(k)
+        self._deficits, self.k_max = deficits, len(deficits)
+        self.n_points, self.n_classes, self.class_weight = n_points, n_classes, None
 
 
 @kernel

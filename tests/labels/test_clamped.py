@@ -277,7 +277,7 @@ def test_a_chain_can_be_cut_and_continued(ripley, monkeypatch):
     whole = clamped_labels(edges, betas, ks, sweeps, key=key, initial=start)
     monkeypatch.setattr(module, "_EVENTS_PER_CALL", 1.0)
     told = []
-    cut = clamped_labels(edges, betas, ks, sweeps, key=key, initial=start, report=told.append)
+    cut = clamped_labels(edges, betas, ks, sweeps, key=key, initial=start, advance=told.append)
     np.testing.assert_array_equal(cut, whole)
     assert sum(told) == sweeps.sum() and len(told) > 5
     later = clamped_labels(

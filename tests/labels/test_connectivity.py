@@ -5,7 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn import reference
-from bayesknn.labels.connectivity import _connect, _connected, _disconnect_all, _new_forest, _root
+from bayesknn.labels.connectivity import (
+    are_connected,
+    connect,
+    disconnect_all,
+    find_root,
+    new_forest,
+)
 
 
 @st.composite
@@ -17,32 +23,32 @@ def streams(draw):
 
 
 def priorities(n):
-    return [int(h) for h in _new_forest(n)[1::2] >> np.uint64(32)]
+    return [int(h) for h in new_forest(n)[1::2] >> np.uint64(32)]
 
 
 @given(stream=streams(), window=st.integers(1, 40))
 def test_window_of_bonds(stream, window):
     n, bonds = stream
-    forest, priority = _new_forest(n), priorities(n)
+    forest, priority = new_forest(n), priorities(n)
     for t, (i, j) in enumerate(bonds):
         now, since = np.uint64(100 + t), np.uint64(100 + t - window + 1)
-        _connect(forest, np.uint64(i), np.uint64(j), now, since)
+        connect(forest, np.uint64(i), np.uint64(j), now, since)
         recent = np.array(bonds[max(0, t - window + 1) : t + 1])
         lowest = reference.find_clusters(n, recent)
         for v in range(n):
             root = max(np.flatnonzero(lowest == lowest[v]), key=lambda w: priority[w])
-            assert _root(forest, np.uint64(v), since) == root
+            assert find_root(forest, np.uint64(v), since) == root
             expected = reference.is_connected(i, v, recent)
-            assert _connected(forest, np.uint64(i), np.uint64(v), since) == expected
+            assert are_connected(forest, np.uint64(i), np.uint64(v), since) == expected
 
 
 def test_priorities_differ_and_paths_stay_short():
     n = 4096
-    forest = _new_forest(n)
+    forest = new_forest(n)
     assert len(set(priorities(n))) == n
     # A path, bond by bond in order, is the worst stream for a forest without priorities.
     for t in range(n - 1):
-        _connect(forest, np.uint64(t), np.uint64(t + 1), np.uint64(10 + t), np.uint64(1))
+        connect(forest, np.uint64(t), np.uint64(t + 1), np.uint64(10 + t), np.uint64(1))
     steps = []
     for i in range(n):
         v, count = i, 0
@@ -53,7 +59,7 @@ def test_priorities_differ_and_paths_stay_short():
 
 
 def test_parting_forgets_every_bond():
-    forest = _new_forest(5)
-    _connect(forest, np.uint64(0), np.uint64(4), np.uint64(9), np.uint64(1))
-    _disconnect_all(forest)
-    assert [_root(forest, np.uint64(i), np.uint64(1)) for i in range(5)] == list(range(5))
+    forest = new_forest(5)
+    connect(forest, np.uint64(0), np.uint64(4), np.uint64(9), np.uint64(1))
+    disconnect_all(forest)
+    assert [find_root(forest, np.uint64(i), np.uint64(1)) for i in range(5)] == list(range(5))

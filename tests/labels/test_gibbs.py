@@ -180,13 +180,10 @@ def test_start_is_kept_where_nothing_can_move():
         assert np.all(draws == label)
 
 
-def test_info_counts_sweeps_and_keeps_quiet_about_a_frozen_chain():
+def test_info_counts_sweeps():
     graph = random_graph(10, 3, seed=5)
     _, info = gibbs_labels(graph, 1.0, 2, 3, n_draws=7, n_warmup=11, thin=4, key=KEY)
     assert info.n_sweeps == 11 + 28
-    assert info.autocorrelation_time > 0
-    _, info = gibbs_labels(graph, 500.0, 2, 2, n_draws=7, initial=np.zeros(10, int), key=KEY)
-    assert np.isnan(info.autocorrelation_time)
 
 
 def test_threads_do_not_change_the_draws():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.swendsen_wang import new_scratch, sweep_clusters, sweep_layers
+from bayesknn.labels.swendsen_wang import new_workspace, sweep_clusters, sweep_layers
 from bayesknn.model.statistics import agreement
 from tests.model.enumeration import exact_law
 from tests.model.graphs import random_graph
@@ -21,11 +21,11 @@ def test_one_layer_is_the_plain_sweep(weights, capacity):
     neighbors = NeighborGraph.from_points(points, k_max=8).neighbors
     start = np.random.default_rng(2).integers(3, size=2500).astype(np.uint8)
     plain, layered = start.copy(), start.copy()
-    scratch = new_scratch(start, 3, weights is not None, capacity)
+    workspace = new_workspace(start, 3, weights is not None, capacity)
     for sweep in np.arange(3, dtype=np.uint64):
-        sweep_clusters(neighbors, 8, 1.6, 3, weights, KEY, sweep, plain, scratch)
+        sweep_clusters(neighbors, 8, 1.6, 3, weights, KEY, sweep, plain, workspace)
         sweep_layers(
-            neighbors, np.array([8]), np.array([0.2]), 3, weights, KEY, sweep, layered, scratch
+            neighbors, np.array([8]), np.array([0.2]), 3, weights, KEY, sweep, layered, workspace
         )
         assert np.array_equal(plain, layered)
     assert not np.array_equal(plain, start)
@@ -45,12 +45,12 @@ def p_value_of_layers(weights=None, scale=1.0):
         rows = []
         for place in range(n_chains):
             labels = np.zeros(6, np.uint8)
-            scratch = new_scratch(labels, 3, weights is not None)
+            workspace = new_workspace(labels, 3, weights is not None)
             key = np.random.SeedSequence([seed, place]).generate_state(1, np.uint64)[0]
             draws = []
             for sweep in np.arange(300, dtype=np.uint64):
                 sweep_layers(
-                    GRAPH.neighbors, ks, scale * rates, 3, weights, key, sweep, labels, scratch
+                    GRAPH.neighbors, ks, scale * rates, 3, weights, key, sweep, labels, workspace
                 )
                 draws.append(labels.copy())
             found = np.asarray(

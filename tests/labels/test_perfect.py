@@ -9,7 +9,7 @@ from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.perfect import _run_bonds, bond_scratch, random_cluster
+from bayesknn.labels.perfect import _run_bonds, new_bond_workspace, random_cluster
 from bayesknn.model import BoltzmannModel, agreement
 from tests.labels.samplers import perfect_labels
 from tests.model.enumeration import exact_law, state_index
@@ -128,10 +128,10 @@ def test_no_draw_rather_than_a_biased_one(ripley, n_jobs):
 
 def test_the_first_draw_that_fails_is_named(ripley):
     law = random_cluster(BoltzmannModel(ripley, 4), 1.45, 13)
-    scratch, past = bond_scratch(250), []
+    workspace, past = new_bond_workspace(250), []
     for draw in range(30):
         n_sweeps = 1
-        while _run_bonds(law, KEY, np.uint64(draw), n_sweeps, scratch):
+        while _run_bonds(law, KEY, np.uint64(draw), n_sweeps, workspace):
             n_sweeps += 1
         past.append(n_sweeps)
     options = {"n_draws": 30, "key": KEY}

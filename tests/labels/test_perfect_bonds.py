@@ -14,15 +14,15 @@ from bayesknn import reference
 from bayesknn._utils.random import key_of_sweep
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.connectivity import _connect, _connected, _new_forest, _root
+from bayesknn.labels.connectivity import are_connected, connect, find_root, new_forest
 from bayesknn.labels.perfect import (
     _colour_clusters,
     _run_bonds,
     _sure_fraction,
     _sweep_bonds,
     _update_bond,
-    bond_scratch,
     draw_perfectly,
+    new_bond_workspace,
     random_cluster,
 )
 from bayesknn.model import BoltzmannModel
@@ -39,8 +39,8 @@ def draw_bonds(graph, beta, k, n_classes, class_weight, key, draw, n_start=1, ma
     law = random_cluster(BoltzmannModel(graph, n_classes, class_weight), beta, k)
     labels = np.full(graph.n_points, 99, np.uint8)
     n_sweeps, n_apart = draw_perfectly(
-        law, np.uint64(key), np.uint64(draw), n_start, max_sweeps, bond_scratch(graph.n_points),
-        labels,
+        law, np.uint64(key), np.uint64(draw), n_start, max_sweeps,
+        new_bond_workspace(graph.n_points), labels,
     )  # fmt: skip
     return labels, n_sweeps, n_apart
 
@@ -86,7 +86,7 @@ def draw_by_reference(graph, beta, k, n_classes, class_weight, key, draw):
     edges, p, law = list_bonds(graph, beta, k, n_classes, class_weight)
     u = partial(replay, law, p, n * k, int(key), draw)
     is_open = reference.perfect_bonds(edges, p, n_classes, u)
-    priority = _new_forest(n + 1)[1::2] >> np.uint64(32)
+    priority = new_forest(n + 1)[1::2] >> np.uint64(32)
     labels = np.empty(n + 1, int)
     for part in clusters(n + 1, edges[is_open]):
         root = max(part, key=lambda i: priority[i])
@@ -121,18 +121,18 @@ def enumerate_kernel(graph, beta, k, n_classes, class_weight):
 def opens_in_between(ends, state, b):
     """Whether the compiled update opens bond b when its number depends on the others."""
     n = max(max(e) for e in ends) + 1
-    scratch, length, now = bond_scratch(n), len(ends), 1000 + b
+    workspace, length, now = new_bond_workspace(n), len(ends), 1000 + b
     since = np.uint64(now - length + 1)
     # Bonds before b were refreshed in this sweep, those from b on in the last one.
     times = {c: 1000 + c - (length if c >= b else 0) for c in range(length) if state[c]}
     for c, time in sorted(times.items(), key=lambda item: item[1]):
         i, j = np.uint64(ends[c][0]), np.uint64(ends[c][1])
-        for forest in (scratch.lower, scratch.upper):
-            _connect(forest, i, j, np.uint64(time), np.uint64(1))
+        for forest in (workspace.lower, workspace.upper):
+            connect(forest, i, j, np.uint64(time), np.uint64(1))
     i, j = np.uint64(ends[b][0]), np.uint64(ends[b][1])
-    apart = _update_bond(scratch, i, j, np.uint64(now), since, 0.99, 0.5, False, True)
+    apart = _update_bond(workspace, i, j, np.uint64(now), since, 0.99, 0.5, False, True)
     assert not apart
-    opened = [_connected(forest, i, j, np.uint64(now)) for forest in scratch[:2]]
+    opened = [are_connected(forest, i, j, np.uint64(now)) for forest in workspace[:2]]
     assert opened[0] == opened[1]
     return opened[0]
 
@@ -226,15 +226,15 @@ def test_further_back_on_ripley(ripley, beta, k, n_classes):
 def test_order_never_breaks_on_ripley(ripley, class_weight):
     n, k = ripley.n_points, 13
     law = random_cluster(BoltzmannModel(ripley, 2, class_weight), 1.45, k)
-    scratch = bond_scratch(n)
+    workspace = new_bond_workspace(n)
     length = n * k + len(law.pull)
     n_clusters = []
     for sweep in range(30):
         start = np.uint64((sweep + 1) * length + 1)
         sweep_key = np.uint64(key_of_sweep(np.uint64(3), np.uint64(sweep)))
-        _sweep_bonds(law, sweep_key, start, sweep == 0, True, scratch)
-        lower = np.array([_root(scratch.lower, np.uint64(i), start) for i in range(n + 1)])
-        upper = np.array([_root(scratch.upper, np.uint64(i), start) for i in range(n + 1)])
+        _sweep_bonds(law, sweep_key, start, sweep == 0, True, workspace)
+        lower = np.array([find_root(workspace.lower, np.uint64(i), start) for i in range(n + 1)])
+        upper = np.array([find_root(workspace.upper, np.uint64(i), start) for i in range(n + 1)])
         # Points of one cluster of the lower chain are in one cluster of the upper chain.
         np.testing.assert_array_equal(upper, upper[lower])
         n_clusters.append((len(set(lower)), len(set(upper))))
@@ -310,16 +310,16 @@ def test_mutants_are_rejected(mutant):
 
 
 @numba.njit
-def _lengthen(law, fresh, key, scratch, labels):
+def _lengthen(law, fresh, key, workspace, labels):
     """Draws whose past grows sweep by sweep, with the same or, wrongly, with fresh numbers."""
     for d in range(labels.shape[0]):
         n_sweeps = 1
         while True:
             stream = key + np.uint64(n_sweeps if fresh else 0)
-            if _run_bonds(law, stream, np.uint64(d), n_sweeps, scratch) == 0:
+            if _run_bonds(law, stream, np.uint64(d), n_sweeps, workspace) == 0:
                 break
             n_sweeps += 1
-        _colour_clusters(law, key, np.uint64(d), scratch.roots, labels[d])
+        _colour_clusters(law, key, np.uint64(d), workspace.roots, labels[d])
 
 
 def p_value_of_past(fresh):
@@ -329,7 +329,7 @@ def p_value_of_past(fresh):
         labels = np.empty((n_draws, 4), np.uint8)
         key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
         bonds = random_cluster(BoltzmannModel(CHAIN, 3), 2.0, 2)
-        _lengthen(bonds, fresh, key, bond_scratch(4), labels)
+        _lengthen(bonds, fresh, key, new_bond_workspace(4), labels)
         return p_value_of_counts(np.bincount(state_index(labels, 3), minlength=81), law)
 
     return p_value

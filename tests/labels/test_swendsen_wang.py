@@ -17,7 +17,7 @@ from bayesknn.labels.swendsen_wang import (
     _join,
     estimate_agreement,
     isolate,
-    new_scratch,
+    new_workspace,
     sweep_clusters,
 )
 from bayesknn.model import agreement
@@ -33,11 +33,11 @@ def random_graph(n, k_max, seed):
 
 
 def compare_with_twin(graph, k, beta, n_classes, class_weight, key, sweep, labels, capacity):
-    scratch = new_scratch(labels, n_classes, class_weight is not None, capacity)
+    workspace = new_workspace(labels, n_classes, class_weight is not None, capacity)
     expected, roots = twin.sweep_labels(graph, k, beta, n_classes, class_weight, key, sweep, labels)
     arguments = (graph.neighbors, k, beta, n_classes, class_weight, key, np.uint64(sweep))
-    sweep_clusters(*arguments, labels, scratch)
-    np.testing.assert_array_equal(scratch.roots, roots)
+    sweep_clusters(*arguments, labels, workspace)
+    np.testing.assert_array_equal(workspace.roots, roots)
     np.testing.assert_array_equal(labels, expected)
 
 
@@ -127,21 +127,21 @@ def test_information_describes_the_draws(class_weight):
 def test_cluster_estimator_is_the_expectation_given_the_clusters(class_weight, beta):
     graph, k, n_classes = random_graph(25, 4, seed=4), 3, 3
     labels = np.random.default_rng(1).integers(0, n_classes, 25).astype(np.uint8)
-    scratch = new_scratch(labels, n_classes, class_weight is not None)
+    workspace = new_workspace(labels, n_classes, class_weight is not None)
     sweep_clusters(
-        graph.neighbors, k, beta, n_classes, class_weight, KEY, np.uint64(1), labels, scratch
+        graph.neighbors, k, beta, n_classes, class_weight, KEY, np.uint64(1), labels, workspace
     )
     outputs = np.empty((2, 4))
     estimate_agreement(
-        graph.neighbors, 4, n_classes, class_weight, labels, scratch, outputs[0], outputs[1]
+        graph.neighbors, 4, n_classes, class_weight, labels, workspace, outputs[0], outputs[1]
     )
     law, weights = np.full((25, n_classes), 1 / n_classes), np.ones(n_classes)
     if class_weight is not None:
         weights = class_weight
-        law = reference.softmax(scratch.bonds[:, None] * np.log(class_weight))
+        law = reference.softmax(workspace.bonds[:, None] * np.log(class_weight))
     expected = np.zeros(4)
     for rank, row in enumerate(graph.neighbors):
-        for a, b in zip(scratch.roots, scratch.roots[row], strict=True):
+        for a, b in zip(workspace.roots, workspace.roots[row], strict=True):
             expected[rank:] += (weights * law[a] * (1.0 if a == b else law[b])).sum()
     np.testing.assert_allclose(outputs[1], expected)
 

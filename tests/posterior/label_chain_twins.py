@@ -47,7 +47,7 @@ class Model:
 
     def refresh(self, labels, beta, k, key, move, n_sweeps):
         labels = labels.copy()
-        scratch = self.sampler.label_sampler.swendsen_wang(n_sweeps).scratch
+        scratch = self.sampler.label_sampler.swendsen_wang(n_sweeps).workspace
         key = self.key(key, move, REFRESH_SLOT)
         d = self.drawer
         for sweep in range(n_sweeps):

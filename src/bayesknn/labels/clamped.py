@@ -133,7 +133,7 @@ def clamped_labels(
     initial: Any,
     field: np.ndarray | None = None,
     first_sweep: int = 0,
-    report: Callable[[float], None] = lambda sweeps: None,
+    advance: Callable[[float], None] = lambda sweeps: None,
 ) -> np.ndarray:
     """Run one chain along a sequence of (beta, k), and keep the free labels at each.
 
@@ -150,7 +150,7 @@ def clamped_labels(
         Added to the log weight of each class at each free point.
     first_sweep : int
         Number of the first sweep: a chain that is continued counts on.
-    report : callable, optional
+    advance : callable, optional
         Called with the number of sweeps done since the last call.
 
     Returns
@@ -171,7 +171,7 @@ def clamped_labels(
     nodes = np.arange(edges.n_nodes).astype(label_dtype(n_classes))
     nodes[n_classes:] = check_label_vector(initial, m, n_classes)
     n = edges.n_nodes
-    scratch = _Scratch(np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros((n, n_classes)))
+    workspace = Workspace(np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros((n, n_classes)))
     draws = np.empty((len(beta), m), nodes.dtype)
     heaviest = 1.0 if weights is None else float(weights.max())
     work = n_sweeps * m * (1.0 + 2.0 * heaviest * beta)
@@ -180,9 +180,9 @@ def clamped_labels(
         path = (beta[start:stop], k[start:stop], n_sweeps[start:stop])
         _run(
             tuple(edges[:-1]), path, weights, field, np.uint64(key), np.uint64(sweeps[start]),
-            nodes, scratch, draws[start:stop],
+            nodes, workspace, draws[start:stop],
         )  # fmt: skip
-        report(int(n_sweeps[start:stop].sum()))
+        advance(int(n_sweeps[start:stop].sum()))
     return draws
 
 
@@ -193,7 +193,7 @@ def _cut(work: np.ndarray) -> Any:
     return zip(firsts, np.append(firsts[1:], len(work)), strict=True)
 
 
-class _Scratch(NamedTuple):
+class Workspace(NamedTuple):
     """Memory that a sweep works in.
 
     Attributes
@@ -212,24 +212,24 @@ class _Scratch(NamedTuple):
 
 
 @kernel
-def _run(edges, path, class_weight, field, key, sweep, nodes, scratch, draws):
+def _run(edges, path, class_weight, field, key, sweep, nodes, workspace, draws):
     n_classes = edges[1]
     beta, k, n_sweeps = path
     for t in range(len(beta)):
         for _ in range(n_sweeps[t]):
             stream = key_of_sweep(key, sweep)
-            _bind(edges, beta[t], k[t], class_weight, stream, nodes, scratch)
-            _colour(n_classes, class_weight, field, stream, nodes, scratch)
+            _bind(edges, beta[t], k[t], class_weight, stream, nodes, workspace)
+            _colour(n_classes, class_weight, field, stream, nodes, workspace)
             sweep += np.uint64(1)
         for i in range(np.uint64(draws.shape[1])):
             draws[t, i] = nodes[np.uint64(n_classes) + i]
 
 
 @kernel
-def _bind(edges, beta, k, class_weight, stream, nodes, scratch):
+def _bind(edges, beta, k, class_weight, stream, nodes, workspace):
     """Draw the events given the labels and join the ends they bind."""
     free, n_classes, neighbors, starts, sources, targets, free_edge_weight = edges
-    roots, bonds = scratch.roots, scratch.bonds
+    roots, bonds = workspace.roots, workspace.bonds
     isolate(roots)
     bonds[:] = np.uint32(0)
     m, first = np.uint64(len(free)), np.uint32(n_classes)
@@ -259,9 +259,9 @@ def _bind(edges, beta, k, class_weight, stream, nodes, scratch):
 
 
 @kernel
-def _colour(n_classes, class_weight, field, stream, nodes, scratch):
+def _colour(n_classes, class_weight, field, stream, nodes, workspace):
     """Give clusters without a class node a colour by their events and their points' fields."""
-    roots, bonds, log_weights = scratch.roots, scratch.bonds, scratch.log_weights
+    roots, bonds, log_weights = workspace.roots, workspace.bonds, workspace.log_weights
     first, n = np.uint64(n_classes), np.uint64(roots.size)
     for v in range(first, n):
         # In rising order, so that roots[v] < v is already flat.

@@ -25,7 +25,7 @@ _LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
 @kernel
-def _new_forest(n_points):
+def new_forest(n_points):
     """Allocate the forest of ``n_points`` points, all apart."""
     forest = np.empty(2 * n_points, np.uint64)
     for i in range(np.uint64(n_points)):
@@ -41,14 +41,14 @@ def _new_forest(n_points):
 
 
 @kernel
-def _disconnect_all(forest):
+def disconnect_all(forest):
     """Forget every bond."""
     for i in range(np.uint64(forest.size // 2)):
         forest[i + i] = np.uint64(0)
 
 
 @kernel
-def _root(forest, i, since):
+def find_root(forest, i, since):
     """Point of highest priority among those connected to i by bonds not older than ``since``."""
     while forest[i + i] >= since:
         i = forest[i + i + np.uint64(1)] & _LOW_HALF
@@ -56,7 +56,7 @@ def _root(forest, i, since):
 
 
 @kernel
-def _connected(forest, i, j, since):
+def are_connected(forest, i, j, since):
     """Whether bonds not older than ``since`` connect i and j."""
     link_i, link_j = forest[i + i + np.uint64(1)], forest[j + j + np.uint64(1)]
     # The one of lower priority moves up, so that paths are followed only to where they meet.
@@ -75,7 +75,7 @@ def _connected(forest, i, j, since):
 
 
 @kernel
-def _connect(forest, i, j, now, since):
+def connect(forest, i, j, now, since):
     """Add a bond at time ``now``, later than all others; those older than ``since`` may be lost."""
     time = now
     while True:

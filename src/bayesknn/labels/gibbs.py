@@ -23,29 +23,11 @@ from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.mixing import PER_POINT, autocorrelation_time, split_run
+from bayesknn.labels.mixing import PER_POINT, DrawInfo, split_run
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
 
 _ONE = np.uint64(1)
-
-
-class GibbsInfo(NamedTuple):
-    """What a diagnostic needs to know of a Gibbs run.
-
-    Attributes
-    ----------
-    n_sweeps : int
-        Sweeps made, warm-up included.
-    agreement : ndarray of shape (n_draws,), dtype float64
-        S_k of each draw, weighted by class.
-    autocorrelation_time : float
-        Integrated autocorrelation time of ``agreement``, in draws; NaN if it never moved.
-    """
-
-    n_sweeps: int
-    agreement: np.ndarray
-    autocorrelation_time: float
 
 
 def gibbs_labels(
@@ -58,8 +40,8 @@ def gibbs_labels(
     n_warmup: int = 500,
     thin: int = 1,
     initial: Any = None,
-    report: Callable[[float], None] = lambda steps: None,
-) -> tuple[np.ndarray, GibbsInfo]:
+    advance: Callable[[float], None] = lambda steps: None,
+) -> tuple[np.ndarray, DrawInfo]:
     """Run one Gibbs chain and keep every ``thin``-th state after the warm-up.
 
     Parameters
@@ -77,13 +59,13 @@ def gibbs_labels(
         Sweeps from one draw to the next.
     initial : array-like of shape (n,), optional
         Labels to start from; drawn uniformly if not given.
-    report : callable, optional
+    advance : callable, optional
         Called with the number of sweeps done since the last call.
 
     Returns
     -------
     labels : ndarray of shape (n_draws, n), uint8, or uint32 beyond 256 classes
-    info : GibbsInfo
+    info : DrawInfo
 
     Examples
     --------
@@ -117,10 +99,10 @@ def gibbs_labels(
         run_gibbs(sites, labels, key, np.uint64(sweep), warmup, thin, draws[part], edge_ends[part])
         n_more = warmup + (last - first) * thin
         sweep += n_more
-        report(n_more)
+        advance(n_more)
     # An edge within a class was counted at both its ends.
     agreement = edge_ends @ model.weights / 2.0
-    return draws, GibbsInfo(sweep, agreement, autocorrelation_time(agreement))
+    return draws, DrawInfo(sweep, agreement)
 
 
 class Edges(NamedTuple):

@@ -23,14 +23,14 @@ from bayesknn.graph import Incidence
 from bayesknn.labels.gibbs import Edges, SiteConditionals, draw_start, run_gibbs
 from bayesknn.labels.mixing import TOO_FAR_APART, difference_in_errors
 from bayesknn.labels.perfect import (
-    BondScratch,
-    bond_scratch,
+    BondWorkspace,
     check_perfect,
     draw_perfectly,
+    new_bond_workspace,
     weigh_bonds,
 )
 from bayesknn.labels.sampling import METHODS
-from bayesknn.labels.swendsen_wang import Scratch, bond_rate, new_scratch, sweep_clusters
+from bayesknn.labels.swendsen_wang import Workspace, bond_rate, new_workspace, sweep_clusters
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.statistics import sum_agreement
 
@@ -44,7 +44,7 @@ class SwendsenWangTools(NamedTuple):
 
     initial: np.ndarray
     n_sweeps: int
-    scratch: Scratch
+    workspace: Workspace
 
 
 class PerfectTools(NamedTuple):
@@ -53,7 +53,7 @@ class PerfectTools(NamedTuple):
     in_degree: np.ndarray
     max_past: int
     past: np.ndarray
-    scratch: BondScratch
+    workspace: BondWorkspace
 
 
 class GibbsTools(NamedTuple):
@@ -114,8 +114,8 @@ class LabelSampler:
             swendsen_wang = self.swendsen_wang(self.n_sweeps)
         elif self.method == "perfect":
             in_degree = model.graph.incidence.in_degree
-            scratch = bond_scratch(model.n_points)
-            perfect = PerfectTools(in_degree, MAX_PAST, np.full(1, 8.0), scratch)
+            workspace = new_bond_workspace(model.n_points)
+            perfect = PerfectTools(in_degree, MAX_PAST, np.full(1, 8.0), workspace)
         else:
             weights = model.weights / model.common_weight
             gibbs = GibbsTools(self.initial, self.n_sweeps, model.graph.incidence, weights)
@@ -127,8 +127,8 @@ class LabelSampler:
     def swendsen_wang(self, n_sweeps: int) -> SwendsenWangTools:
         """Allocate what Swendsen-Wang sweeps need, whatever the sampler."""
         weighted = self.model.unequal_weight is not None
-        scratch = new_scratch(self.observed, self.model.n_classes, weighted)
-        return SwendsenWangTools(self.initial, n_sweeps, scratch)
+        workspace = new_workspace(self.observed, self.model.n_classes, weighted)
+        return SwendsenWangTools(self.initial, n_sweeps, workspace)
 
     def sample_agreement(self, beta: float, k: int, keys: np.ndarray) -> np.ndarray:
         """Draw labels at (beta, k) with each of the keys and return their S_k."""
@@ -218,7 +218,7 @@ def sweep_labels(sampler, tools, beta, k, key, labels):
     for sweep in range(np.uint64(tools.n_sweeps)):
         sweep_clusters(
             sampler.neighbors, k, beta * sampler.unit, sampler.n_classes, sampler.class_weight,
-            key, sweep, labels, tools.scratch,
+            key, sweep, labels, tools.workspace,
         )  # fmt: skip
 
 
@@ -267,7 +267,7 @@ def _draw_perfect(tools, sampler, class_weight, beta, k, key):
     bonds = weigh_bonds(sampler.neighbors, k, rate, sampler.n_classes, class_weight, degrees)
     first = np.int64(min(max(tools.past[0], 1.0), float(tools.max_past)))
     past, n_apart = draw_perfectly(
-        bonds, key, np.uint64(0), first, tools.max_past, tools.scratch, sampler.labels
+        bonds, key, np.uint64(0), first, tools.max_past, tools.workspace, sampler.labels
     )
     # The next draw begins a little later after one that met at once, else earlier: about a quarter
     # of the draws then need a second try, which costs the fewest sweeps.

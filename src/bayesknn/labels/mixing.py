@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,27 @@ _OPERATIONS_PER_CALL = 2e8
 PER_POINT = 10
 # Standard errors between the means of chains from two starts that are too many to be chance.
 TOO_FAR_APART = 5.0
+
+
+class DrawInfo(NamedTuple):
+    """What a sampler of labels tells about its draws.
+
+    Attributes
+    ----------
+    n_sweeps : int, or ndarray of shape (n_draws,)
+        Sweeps of a chain in all, warm-up included. Of each perfect draw how many sweeps back the
+        chains that met were started: the past is doubled until they meet, and after the first few
+        draws begins where those say it costs least.
+    agreement : ndarray of shape (n_draws,)
+        S_k of each draw, weighted by class; of another k if asked for.
+    cluster_agreement : ndarray of shape (n_draws,) or None
+        Of Swendsen-Wang, the expectation of S_k given the clusters from which the draw was
+        coloured: an estimate of E[S_k] with less variance, far less at small beta.
+    """
+
+    n_sweeps: Any
+    agreement: np.ndarray
+    cluster_agreement: Any = None
 
 
 def split_run(

@@ -43,7 +43,14 @@ from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn._utils.threads import run_in_threads
 from bayesknn.exceptions import CoalescenceError
-from bayesknn.labels.connectivity import _connect, _connected, _disconnect_all, _new_forest, _root
+from bayesknn.labels.connectivity import (
+    are_connected,
+    connect,
+    disconnect_all,
+    find_root,
+    new_forest,
+)
+from bayesknn.labels.mixing import DrawInfo
 from bayesknn.labels.swendsen_wang import bond_rate, open_probability
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
@@ -52,22 +59,6 @@ from bayesknn.model.checks import check_beta
 _MOST = 2**31
 # Updates of a point per call of a kernel, about half a second, so that Ctrl-C is heard in between.
 _WORK_PER_CALL = 2**22
-
-
-class PerfectInfo(NamedTuple):
-    """What a diagnostic needs to know of perfect draws.
-
-    Attributes
-    ----------
-    n_sweeps : ndarray of shape (n_draws,), dtype int64
-        How many sweeps back the chains that met were started. The past is doubled until they
-        meet; after the first few draws it begins where those say it costs least.
-    agreement : ndarray of shape (n_draws,), dtype float64
-        S_k of each draw, weighted by class.
-    """
-
-    n_sweeps: np.ndarray
-    agreement: np.ndarray
 
 
 class RandomCluster(NamedTuple):
@@ -94,7 +85,7 @@ class RandomCluster(NamedTuple):
     heavier: int
 
 
-class BondScratch(NamedTuple):
+class BondWorkspace(NamedTuple):
     """Memory that a draw works in, allocated once and used for any beta, k and key.
 
     Attributes
@@ -110,10 +101,10 @@ class BondScratch(NamedTuple):
     roots: np.ndarray
 
 
-def bond_scratch(n_points: int) -> BondScratch:
+def new_bond_workspace(n_points: int) -> BondWorkspace:
     """Allocate what :func:`draw_perfectly` works in."""
     size = n_points + 1
-    return BondScratch(_new_forest(size), _new_forest(size), np.empty(size, np.uint32))
+    return BondWorkspace(new_forest(size), new_forest(size), np.empty(size, np.uint32))
 
 
 def perfect_labels(
@@ -125,8 +116,8 @@ def perfect_labels(
     n_draws: int = 1,
     max_sweeps: int = 2**16,
     n_jobs: int | None = None,
-    report: Callable[[float], None] = lambda steps: None,
-) -> tuple[np.ndarray, PerfectInfo]:
+    advance: Callable[[float], None] = lambda steps: None,
+) -> tuple[np.ndarray, DrawInfo]:
     """Draw label vectors exactly from the model, by coupling from the past.
 
     Parameters
@@ -142,13 +133,13 @@ def perfect_labels(
         How far into the past to go before giving up.
     n_jobs : int, optional
         Threads over the draws, as in joblib. The draws do not depend on it.
-    report : callable, optional
+    advance : callable, optional
         Called, by any thread, with the number of draws made since the last call.
 
     Returns
     -------
     labels : ndarray of shape (n_draws, n), uint8, or uint32 beyond 256 classes
-    info : PerfectInfo
+    info : DrawInfo
 
     Raises
     ------
@@ -182,12 +173,12 @@ def perfect_labels(
             if not n_apart.any():
                 _draw_batch(
                     bonds, np.uint64(key), np.uint64(part.start), n_start, max_sweeps,
-                    bond_scratch(model.n_points), labels[part], n_sweeps[part], n_apart[part],
+                    new_bond_workspace(model.n_points), labels[part], n_sweeps[part], n_apart[part],
                 )  # fmt: skip
 
         n_each = -(-(last - first) // effective_n_jobs(n_jobs))
         step = min(_WORK_PER_CALL // (model.n_points * n_start), n_each)
-        run_in_threads(make_part, last - first, max(1, step), n_jobs, report)
+        run_in_threads(make_part, last - first, max(1, step), n_jobs, advance)
 
     # The first few draws find out with how long a past the others begin. Where chains meet soon
     # they do so in about log n sweeps.
@@ -205,7 +196,7 @@ def perfect_labels(
             past,
             apart,
         )
-    return labels, PerfectInfo(n_sweeps, model.agreement(labels, k))
+    return labels, DrawInfo(n_sweeps, model.agreement(labels, k))
 
 
 def check_perfect(model: BoltzmannModel) -> None:
@@ -263,32 +254,32 @@ def _sure_fraction(p, n_classes):
 
 
 @kernel
-def _update_bond(scratch, i, j, now, since, fraction, sure, first, split):
+def _update_bond(workspace, i, j, now, since, fraction, sure, first, split):
     """Heat-bath of one bond of both chains; whether it opens in the upper chain alone.
 
     ``fraction`` is the bond's number as a fraction of the largest that can open it; below ``sure``
     it opens even if nothing else connects its ends.
     """
-    lower, upper = scratch.lower, scratch.upper
+    lower, upper = workspace.lower, workspace.upper
     if fraction < sure:
-        _connect(upper, i, j, now, since)
+        connect(upper, i, j, now, since)
         if split:
-            _connect(lower, i, j, now, since)
+            connect(lower, i, j, now, since)
         return False
-    if split and _connected(lower, i, j, since):
-        _connect(lower, i, j, now, since)
-        _connect(upper, i, j, now, since)
+    if split and are_connected(lower, i, j, since):
+        connect(lower, i, j, now, since)
+        connect(upper, i, j, now, since)
         return False
     # In its first sweep the upper chain takes every bond that can open: starting from all open it
     # could take no more.
-    if first or _connected(upper, i, j, since):
-        _connect(upper, i, j, now, since)
+    if first or are_connected(upper, i, j, since):
+        connect(upper, i, j, now, since)
         return split
     return False
 
 
 @kernel
-def _sweep_bonds(bonds, sweep_key, start, first, split, scratch):
+def _sweep_bonds(bonds, sweep_key, start, first, split, workspace):
     """Refresh every bond once; the time of the last one open in the upper chain alone, or 0.
 
     Time advances by one per bond. The bonds of point 0 come first, nearest neighbour first, then
@@ -316,7 +307,7 @@ def _sweep_bonds(bonds, sweep_key, start, first, split, scratch):
         j = np.uint64(neighbors[bond - i * n_ranks, i])
         now = start + bond
         since = now - length + np.uint64(1)
-        if _update_bond(scratch, i, j, now, since, fraction, sure, first, split):
+        if _update_bond(workspace, i, j, now, since, fraction, sure, first, split):
             last_apart = now
         bond += np.uint64(1)
     for point in range(np.uint64(pull.size)):
@@ -326,33 +317,33 @@ def _sweep_bonds(bonds, sweep_key, start, first, split, scratch):
             now = start + n_bonds + point
             since = now - length + np.uint64(1)
             sure = _sure_fraction(p, bonds.n_classes)
-            if _update_bond(scratch, point, n, now, since, number / p, sure, first, split):
+            if _update_bond(workspace, point, n, now, since, number / p, sure, first, split):
                 last_apart = now
     return last_apart
 
 
 @kernel
-def _run_bonds(bonds, key, draw, n_sweeps, scratch):
+def _run_bonds(bonds, key, draw, n_sweeps, workspace):
     """Run both chains from ``n_sweeps`` sweeps back; how many points have not met at time zero."""
-    lower, upper, roots = scratch.lower, scratch.upper, scratch.roots
+    lower, upper, roots = workspace.lower, workspace.upper, workspace.roots
     length = np.uint64(bonds.neighbors.shape[1]) * np.uint64(bonds.k) + np.uint64(bonds.pull.size)
-    _disconnect_all(lower)
-    _disconnect_all(upper)
+    disconnect_all(lower)
+    disconnect_all(upper)
     # Time starts late enough for "one sweep ago" never to reach back to 0, which means no link.
     start = length + np.uint64(1)
     split = True
     for back in range(n_sweeps, 0, -1):
         sweep_key = key_of_sweep(key, (draw << np.uint64(32)) | np.uint64(back))
-        last_apart = _sweep_bonds(bonds, sweep_key, start, back == n_sweeps, split, scratch)
+        last_apart = _sweep_bonds(bonds, sweep_key, start, back == n_sweeps, split, workspace)
         # With no bond that is open in one chain only the chains are one, and stay so.
         split = split and last_apart >= start
         start += length
     since = start - length
     n_apart = 0
     for i in range(np.uint64(roots.size)):
-        root = _root(upper, i, since)
+        root = find_root(upper, i, since)
         roots[i] = np.uint32(root)
-        if split and _root(lower, i, since) != root:
+        if split and find_root(lower, i, since) != root:
             n_apart += 1
     return n_apart
 
@@ -371,7 +362,7 @@ def _colour_clusters(bonds, key, draw, roots, labels):
 
 
 @kernel
-def draw_perfectly(bonds, key, draw, n_start, max_sweeps, scratch, labels):
+def draw_perfectly(bonds, key, draw, n_start, max_sweeps, workspace, labels):
     """Make one perfect draw; return how far back it began and how many points were apart.
 
     The labels depend on ``key`` and ``draw`` alone, not on ``n_start``, the past that is tried
@@ -380,20 +371,20 @@ def draw_perfectly(bonds, key, draw, n_start, max_sweeps, scratch, labels):
     """
     n_sweeps = min(n_start, max_sweeps)
     while True:
-        n_apart = _run_bonds(bonds, key, draw, n_sweeps, scratch)
+        n_apart = _run_bonds(bonds, key, draw, n_sweeps, workspace)
         if n_apart == 0:
-            _colour_clusters(bonds, key, draw, scratch.roots, labels)
+            _colour_clusters(bonds, key, draw, workspace.roots, labels)
         if n_apart == 0 or n_sweeps == max_sweeps:
             return n_sweeps, n_apart
         n_sweeps = min(2 * n_sweeps, max_sweeps)
 
 
 @kernel
-def _draw_batch(bonds, key, first, n_start, max_sweeps, scratch, labels, n_sweeps, n_apart):
+def _draw_batch(bonds, key, first, n_start, max_sweeps, workspace, labels, n_sweeps, n_apart):
     """Make the draws ``first``, ``first + 1``, ... into the rows of labels, until one fails."""
     for d in range(labels.shape[0]):
         n_sweeps[d], n_apart[d] = draw_perfectly(
-            bonds, key, first + np.uint64(d), n_start, max_sweeps, scratch, labels[d]
+            bonds, key, first + np.uint64(d), n_start, max_sweeps, workspace, labels[d]
         )
         if n_apart[d] > 0:
             return

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count
+from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence, spawn_keys
 from bayesknn.exceptions import CoalescenceError, MixingWarning
@@ -138,9 +138,7 @@ def sample_labels(
     >>> labels.shape, info.coalescence.shape
     ((5, 60), (5,))
     """
-    method = str(method).replace("_", "-")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    method = check_choice(str(method).replace("_", "-"), "method", METHODS)
     model = as_model(graph, n_classes, class_weight)
     beta, k = check_beta(beta), model.graph.check_k(k)
     n_draws = check_count(n_draws, "n_draws")
@@ -149,9 +147,11 @@ def sample_labels(
     if method == "perfect":
         if initial is not None:
             raise ValueError("initial is for chains; perfect draws have no start")
-        how = {"n_draws": n_draws, "max_sweeps": max_sweeps, "n_jobs": n_jobs}
-        with progress("Drawing labels", total=n_draws, verbose=verbose) as report:
-            labels, info = _draw_perfect(model, beta, k, key=keys[0], report=report, **how)
+        how: dict[str, Any] = {"n_draws": n_draws, "max_sweeps": max_sweeps, "n_jobs": n_jobs}
+        with progress("Drawing labels", total=n_draws, verbose=verbose) as advance:
+            labels, drawn = perfect_labels(model, beta, k, key=keys[0], advance=advance, **how)
+        pasts = drawn.n_sweeps
+        info = SampleInfo(method, int(pasts.sum()), drawn.agreement, 1.0, pasts, np.nan)
         return (labels, info) if return_info else labels
     n_warmup = check_count(_WARMUP[method] if n_warmup is None else n_warmup, "n_warmup", low=0)
     starts = [initial]
@@ -163,10 +163,10 @@ def sample_labels(
         options["recorded_k"] = 1
     n_each = np.diff(np.linspace(0, n_draws, len(starts) + 1).astype(int)).tolist()
     n_sweeps = len(starts) * n_warmup + n_draws * thin
-    with progress("Drawing labels", total=n_sweeps, verbose=verbose) as report:
+    with progress("Drawing labels", total=n_sweeps, verbose=verbose) as advance:
         runs = [
             _CHAINS[method](
-                model, beta, k, n_draws=n, initial=start, key=key, report=report, **options
+                model, beta, k, n_draws=n, initial=start, key=key, advance=advance, **options
             )
             for start, n, key in zip(starts, n_each, keys, strict=False)
         ]
@@ -231,12 +231,6 @@ def draw_each(
         warnings.warn(words, MixingWarning, stacklevel=3)
     how = {"label_sampler": "swendsen-wang", "n_sweeps": _WARMUP["swendsen-wang"] + 1}
     return labels, {**how, "disagreement": float(apart)}
-
-
-def _draw_perfect(*args: Any, **options: Any) -> tuple[np.ndarray, SampleInfo]:
-    labels, info = perfect_labels(*args, **options)
-    total = int(info.n_sweeps.sum())
-    return labels, SampleInfo("perfect", total, info.agreement, 1.0, info.n_sweeps, np.nan)
 
 
 def _describe_chains(method: str, n_sweeps: int, series: list[np.ndarray]) -> SampleInfo:

@@ -48,7 +48,7 @@ import numpy as np
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits
-from bayesknn.labels.mixing import PER_POINT, autocorrelation_time, split_run
+from bayesknn.labels.mixing import PER_POINT, DrawInfo, split_run
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
 
@@ -60,7 +60,7 @@ _COUNT, _COUNTERS_PER_BLOCK = np.uint64(1 << 62), np.uint64(1 << 20)
 THINNING = np.uint64(1 << 63)
 
 
-class Scratch(NamedTuple):
+class Workspace(NamedTuple):
     """Memory that a sweep works in, allocated once and good for any beta and k.
 
     Attributes
@@ -88,7 +88,9 @@ class Scratch(NamedTuple):
     marks: np.ndarray
 
 
-def new_scratch(labels: np.ndarray, n_classes: int, weighted: bool, capacity: int = 0) -> Scratch:
+def new_workspace(
+    labels: np.ndarray, n_classes: int, weighted: bool, capacity: int = 0
+) -> Workspace:
     """Allocate what a sweep of these labels needs.
 
     Parameters
@@ -102,11 +104,11 @@ def new_scratch(labels: np.ndarray, n_classes: int, weighted: bool, capacity: in
 
     Returns
     -------
-    Scratch
+    Workspace
     """
     n = labels.size
     capacity = capacity or 4 * n + 1024
-    return Scratch(
+    return Workspace(
         roots=np.zeros(n, np.uint32),
         colours=np.zeros(n, labels.dtype),
         sources=np.empty(capacity, np.uint32),
@@ -115,29 +117,6 @@ def new_scratch(labels: np.ndarray, n_classes: int, weighted: bool, capacity: in
         colour_law=np.zeros((n if weighted else 0, n_classes)),
         marks=np.zeros(n, np.uint64),
     )
-
-
-class SwendsenWangInfo(NamedTuple):
-    """What a run of Swendsen-Wang tells about itself.
-
-    Attributes
-    ----------
-    n_sweeps : int
-        Sweeps made in all, warm-up included.
-    agreement : ndarray of shape (n_draws,)
-        S_k of each draw (with class weights, its weighted sum); of another k if asked for.
-    cluster_agreement : ndarray of shape (n_draws,)
-        Expectation of S_k given the clusters from which the draw was coloured: an estimate of
-        E[S_k] with less variance, far less at small beta.
-    autocorrelation_time : float
-        Integrated autocorrelation time of S_k, counted in kept draws: ``n_draws`` divided by it
-        is the effective number of independent draws. NaN where the draws do not tell.
-    """
-
-    n_sweeps: int
-    agreement: np.ndarray
-    cluster_agreement: np.ndarray
-    autocorrelation_time: float
 
 
 class _Chain(NamedTuple):
@@ -179,8 +158,8 @@ def swendsen_wang_labels(
     thin: int = 1,
     initial: Any = None,
     recorded_k: int | None = None,
-    report: Callable[[float], None] = lambda steps: None,
-) -> tuple[np.ndarray, SwendsenWangInfo]:
+    advance: Callable[[float], None] = lambda steps: None,
+) -> tuple[np.ndarray, DrawInfo]:
     """Draw labels given (beta, k) by a Swendsen-Wang chain.
 
     Parameters
@@ -205,13 +184,13 @@ def swendsen_wang_labels(
     recorded_k : int, optional
         Record S of the graph of this k, at most ``k``, which is the default. What is recorded
         costs n ``recorded_k`` a draw, next to about n beta for a sweep.
-    report : callable, optional
+    advance : callable, optional
         Called with the number of sweeps done since the last call.
 
     Returns
     -------
     labels : ndarray of shape (n_draws, n), uint8, or uint32 beyond 256 classes
-    info : SwendsenWangInfo
+    info : DrawInfo
 
     Examples
     --------
@@ -248,33 +227,33 @@ def swendsen_wang_labels(
 
     chain = _Chain(model.graph.neighbors, k, beta * unit, n_classes, weight, recorded_k)
     records = _Records(np.empty((n_draws, n), labels.dtype), *np.empty((2, n_draws, 1)))
-    scratch = new_scratch(labels, n_classes, weight is not None)
+    workspace = new_workspace(labels, n_classes, weight is not None)
     sweep, per_sweep = 0, PER_POINT * n * (1 + beta * unit)
     for warmup, start, stop in split_run(n_warmup, n_draws, thin, per_sweep, n * recorded_k):
         part = _Records(*(record[start:stop] for record in records))
-        _run(chain, key, np.uint64(sweep), warmup, thin, labels, scratch, part)
+        _run(chain, key, np.uint64(sweep), warmup, thin, labels, workspace, part)
         n_more = warmup + (stop - start) * thin
         sweep += n_more
-        report(n_more)
+        advance(n_more)
     series, clusters = (unit * record[:, 0] for record in records[1:])
-    return records.labels, SwendsenWangInfo(sweep, series, clusters, autocorrelation_time(series))
+    return records.labels, DrawInfo(sweep, series, clusters)
 
 
 @kernel
-def _run(chain, key, sweep, n_warmup, thin, labels, scratch, records):
+def _run(chain, key, sweep, n_warmup, thin, labels, workspace, records):
     """Make ``n_warmup`` sweeps, then ``thin`` sweeps for each record."""
     for d in range(-1, records.labels.shape[0]):
         for _ in range(n_warmup if d < 0 else thin):
             sweep_clusters(
                 chain.neighbors, chain.k, chain.beta, chain.n_classes, chain.class_weight,
-                key, sweep, labels, scratch,
+                key, sweep, labels, workspace,
             )  # fmt: skip
             sweep += np.uint64(1)
         if d < 0:
             continue
         estimate_agreement(
-            chain.neighbors, chain.recorded_k, chain.n_classes, chain.class_weight, labels, scratch,
-            records.agreement[d], records.cluster_agreement[d],
+            chain.neighbors, chain.recorded_k, chain.n_classes, chain.class_weight, labels,
+            workspace, records.agreement[d], records.cluster_agreement[d],
         )  # fmt: skip
         draw = records.labels[d]
         for i in range(np.uint64(labels.size)):
@@ -282,22 +261,22 @@ def _run(chain, key, sweep, n_warmup, thin, labels, scratch, records):
 
 
 @kernel
-def sweep_clusters(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch):
+def sweep_clusters(neighbors, k, beta, n_classes, class_weight, key, sweep, labels, workspace):
     """Make one sweep in place, without allocating: a pure function of (key, sweep) and labels.
 
     ``class_weight`` is None or an array; ``key`` and ``sweep`` are uint64. Leaves the clusters in
-    ``scratch.roots``.
+    ``workspace.roots``.
     """
     rates = (bond_rate(beta, k),)
-    sweep_layers(neighbors, (k,), rates, n_classes, class_weight, key, sweep, labels, scratch)
+    sweep_layers(neighbors, (k,), rates, n_classes, class_weight, key, sweep, labels, workspace)
 
 
 @kernel
-def sweep_layers(neighbors, ks, rates, n_classes, class_weight, key, sweep, labels, scratch):
+def sweep_layers(neighbors, ks, rates, n_classes, class_weight, key, sweep, labels, workspace):
     """Make one sweep of the model with a layer for each of ``ks``, in place."""
     stream = key_of_sweep(key, sweep)
-    _bind(neighbors, ks, rates, class_weight, stream, labels, scratch)
-    _recolour(n_classes, class_weight, stream, labels, scratch)
+    _bind(neighbors, ks, rates, class_weight, stream, labels, workspace)
+    _recolour(n_classes, class_weight, stream, labels, workspace)
 
 
 @kernel
@@ -313,18 +292,18 @@ def open_probability(strength):
 
 
 @kernel
-def _bind(neighbors, ks, rates, class_weight, stream, labels, scratch):
+def _bind(neighbors, ks, rates, class_weight, stream, labels, workspace):
     """Draw the bonds of every layer given the labels and join what they bind.
 
     Afterwards ``roots[i] <= i`` lead to the lowest point of each cluster, not yet flattened, and
     with class weights ``bonds[i]`` counts the bonds whose source is i.
     """
-    n, capacity, heaviest = labels.size, scratch.sources.size, 1.0
+    n, capacity, heaviest = labels.size, workspace.sources.size, 1.0
     if class_weight is not None:
         # Events come at the rate of the heaviest class and are thinned to their own.
         heaviest = class_weight.max()
-        scratch.bonds[:] = np.uint32(0)
-    isolate(scratch.roots)
+        workspace.bonds[:] = np.uint32(0)
+    isolate(workspace.roots)
     n_pending, is_first = 0, True
     candidate = np.uint64(n)
     n_blocks = (n + _BLOCK - 1) // _BLOCK
@@ -334,20 +313,20 @@ def _bind(neighbors, ks, rates, class_weight, stream, labels, scratch):
         n_candidates = draw_poisson(rates[layer] * heaviest * (size * k), stream, part)
         while n_candidates > 0:
             if n_pending == capacity:
-                _join_pending(scratch, n_pending, is_first)
+                _join_pending(workspace, n_pending, is_first)
                 n_pending, is_first = 0, False
             count = min(n_candidates, capacity - n_pending)
             room = _Candidates(
-                scratch.sources[n_pending : n_pending + count],
-                scratch.targets[n_pending : n_pending + count],
+                workspace.sources[n_pending : n_pending + count],
+                workspace.targets[n_pending : n_pending + count],
                 stream,
                 candidate,
             )
             _place_events(start, size, k, room)
-            n_pending += _keep_agreeing(neighbors, class_weight, heaviest, labels, scratch, room)
+            n_pending += _keep_agreeing(neighbors, class_weight, heaviest, labels, workspace, room)
             n_candidates -= count
             candidate += np.uint64(count)
-    _join_pending(scratch, n_pending, is_first)
+    _join_pending(workspace, n_pending, is_first)
 
 
 @kernel
@@ -367,7 +346,7 @@ def _place_events(start, size, k, room):
 
 
 @kernel
-def _keep_agreeing(neighbors, class_weight, heaviest, labels, scratch, room):
+def _keep_agreeing(neighbors, class_weight, heaviest, labels, workspace, room):
     """Move the events whose ends agree to the front, without branches, which mispredict."""
     sources, targets = room.sources, room.targets
     # A loop of nothing but reads, so that many of them are under way at once.
@@ -381,7 +360,7 @@ def _keep_agreeing(neighbors, class_weight, heaviest, labels, scratch, room):
         if class_weight is not None:
             u = as_uniform(random_bits(room.stream, THINNING + room.first + e))
             keep &= u < class_weight[labels[i]] / heaviest
-            scratch.bonds[i] += np.uint32(keep)
+            workspace.bonds[i] += np.uint32(keep)
         kept += np.uint64(keep)
     return np.int64(kept)
 
@@ -421,9 +400,9 @@ def draw_poisson(mean, stream, block):
 
 
 @kernel
-def _join_pending(scratch, n_pending, is_first):
+def _join_pending(workspace, n_pending, is_first):
     """Join the bonds listed so far; after the first time their ends need not be roots."""
-    roots, sources, targets = scratch.roots, scratch.sources, scratch.targets
+    roots, sources, targets = workspace.roots, workspace.sources, workspace.targets
     if not is_first:
         _flatten(roots)
         n_pending = _drop_joined(roots, sources, targets, n_pending)
@@ -489,13 +468,13 @@ def _drop_joined(roots, sources, targets, n_bonds):
 
 
 @kernel
-def _recolour(n_classes, class_weight, stream, labels, scratch):
-    """Give every cluster that the bonds have left in ``scratch`` a fresh colour."""
+def _recolour(n_classes, class_weight, stream, labels, workspace):
+    """Give every cluster that the bonds have left in ``workspace`` a fresh colour."""
     if class_weight is None:
-        colour_points(stream, n_classes, scratch.colours)
+        colour_points(stream, n_classes, workspace.colours)
     else:
-        _colour_roots(class_weight, stream, scratch)
-    roots, colours = scratch.roots, scratch.colours
+        _colour_roots(class_weight, stream, workspace)
+    roots, colours = workspace.roots, workspace.colours
     for i in range(np.uint64(labels.size)):
         # In index order, so that roots[i] < i is already flat.
         root = roots[roots[i]]
@@ -512,9 +491,9 @@ def colour_points(stream, n_classes, colours):
 
 
 @kernel
-def _colour_roots(class_weight, stream, scratch):
+def _colour_roots(class_weight, stream, workspace):
     """Draw the colour of every cluster given its number of bonds."""
-    roots, bonds, log_weights = scratch.roots, scratch.bonds, np.log(class_weight)
+    roots, bonds, log_weights = workspace.roots, workspace.bonds, np.log(class_weight)
     n = np.uint64(roots.size)
     for i in range(n):
         root = roots[roots[i]]
@@ -524,7 +503,7 @@ def _colour_roots(class_weight, stream, scratch):
     for i in range(n):
         if roots[i] != i:
             continue
-        probabilities = scratch.colour_law[i]
+        probabilities = workspace.colour_law[i]
         if bonds[i] == 0:
             # Most clusters are single points, where the exponentials would tell nothing.
             probabilities[:] = 1.0 / probabilities.size
@@ -533,7 +512,7 @@ def _colour_roots(class_weight, stream, scratch):
             for g in range(probabilities.size):
                 probabilities[g] = bonds[i] * log_weights[g]
             normalise_logs(probabilities)
-        scratch.colours[i] = choose_class(probabilities, as_uniform(random_bits(stream, i)))
+        workspace.colours[i] = choose_class(probabilities, as_uniform(random_bits(stream, i)))
 
 
 @kernel
@@ -559,24 +538,24 @@ def choose_class(probabilities, u):
 
 @kernel
 def estimate_agreement(
-    neighbors, n_ranks, n_classes, class_weight, labels, scratch, agreement, cluster_agreement
+    neighbors, n_ranks, n_classes, class_weight, labels, workspace, agreement, cluster_agreement
 ):
     """Fill in S_k of the labels and its expectation given the clusters they were coloured from.
 
     Entry k - 1 of both outputs belongs to k; outputs of length 1 receive k = ``n_ranks`` alone.
-    To be called right after a sweep, with its ``scratch``.
+    To be called right after a sweep, with its ``workspace``.
     """
     n, last = labels.size, agreement.size - 1
     total, cluster_total = 0.0, 0.0
     if class_weight is None:
-        _mark(labels, scratch.roots, scratch.marks)
+        _mark(labels, workspace.roots, workspace.marks)
     for rank in range(n_ranks):
         if class_weight is None:
-            agree, same = _count_rank(neighbors[rank], scratch.marks)
+            agree, same = _count_rank(neighbors[rank], workspace.marks)
             total += agree
             cluster_total += same + (n - same) / n_classes
         else:
-            sums = _sum_rank(neighbors[rank], n_classes, class_weight, labels, scratch)
+            sums = _sum_rank(neighbors[rank], n_classes, class_weight, labels, workspace)
             total += sums[0]
             cluster_total += sums[1]
         agreement[min(rank, last)] = total
@@ -602,9 +581,9 @@ def _count_rank(row, marks):
 
 
 @kernel
-def _sum_rank(row, n_classes, class_weight, labels, scratch):
+def _sum_rank(row, n_classes, class_weight, labels, workspace):
     """Sum the weights of the agreeing edges of one rank, and their expectation."""
-    roots, colour_law = scratch.roots, scratch.colour_law
+    roots, colour_law = workspace.roots, workspace.colour_law
     total, cluster_total = 0.0, 0.0
     for i in range(np.uint64(labels.size)):
         j = row[i]

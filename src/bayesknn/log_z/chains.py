@@ -21,7 +21,7 @@ from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.labels.swendsen_wang import (
     colour_points,
     estimate_agreement,
-    new_scratch,
+    new_workspace,
     sweep_clusters,
     sweep_layers,
 )
@@ -234,7 +234,7 @@ class ChainPair:
         # more takes them in parts.
         rate = setting.beta * unit * (1.0 if weight is None else weight.max())
         capacity = int(min(1.1 * rate, sum(setting.ks)) * labels.size) + 1024
-        scratch = new_scratch(labels, model.n_classes, weight is not None, capacity)
+        scratch = new_workspace(labels, model.n_classes, weight is not None, capacity)
         layers = None
         if len(setting.ks) > 1:
             layers = (np.array(setting.ks), unit * np.array(setting.rates))

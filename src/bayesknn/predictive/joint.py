@@ -92,10 +92,10 @@ def draw_jointly(
     n_sweeps[0] += _WARMUP
     keys = spawn_keys(seeds[1], len(starts))
     n_all = len(starts) * int(n_sweeps.sum())
-    with progress("Drawing labels", total=n_all, verbose=predictive.verbose) as report:
+    with progress("Drawing labels", total=n_all, verbose=predictive.verbose) as advance:
         chains = [
             clamped_labels(
-                edges, beta, k, n_sweeps, key=key, initial=start, field=field, report=report
+                edges, beta, k, n_sweeps, key=key, initial=start, field=field, advance=advance
             )
             for start, key in zip(starts, keys, strict=True)
         ]

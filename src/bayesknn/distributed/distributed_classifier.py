@@ -48,7 +48,7 @@ from bayesknn.distributed.blocks import (
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.beta_max import ENOUGH_NEIGHBORS, choose_rows
-from bayesknn.likelihood.products import SummedProduct
+from bayesknn.likelihood.conditionals import SummedProduct
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive.class_probabilities import RawPrediction, include, join_predictions
 from bayesknn.predictive.intervals import KINDS_OF_INTERVAL, Calibrator

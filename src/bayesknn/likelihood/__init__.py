@@ -8,7 +8,7 @@ routes that need none. Each of them offers what ``Likelihood`` says.
 
 from bayesknn.likelihood.base import Likelihood
 from bayesknn.likelihood.coherent import CoherentLikelihood, ExactLikelihood, log_normalizer
-from bayesknn.likelihood.products import (
+from bayesknn.likelihood.conditionals import (
     HolmesAdamsLikelihood,
     PseudoLikelihood,
     log_pseudo_likelihood,

@@ -18,7 +18,7 @@ from bayesknn._utils.checks import check_choice
 from bayesknn._utils.random import seeds_for
 from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.likelihood.products import HolmesAdamsLikelihood, PseudoLikelihood
+from bayesknn.likelihood.conditionals import HolmesAdamsLikelihood, PseudoLikelihood
 from bayesknn.model import BoltzmannModel, Prior
 from bayesknn.posterior.quadrature.grid import GridPosterior, choose_tolerance, grid_posterior
 from bayesknn.posterior.trees import flatten_tree, lay_out_draws

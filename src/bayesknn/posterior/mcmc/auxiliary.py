@@ -30,7 +30,7 @@ import numpy as np
 
 from bayesknn._utils.checks import check_count
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.likelihood.products import PseudoLikelihood
+from bayesknn.likelihood.conditionals import PseudoLikelihood
 from bayesknn.model import Prior
 from bayesknn.model.checks import check_beta
 from bayesknn.posterior.mcmc.label_chains import LabelChain, PlugIn, plan_label_chain

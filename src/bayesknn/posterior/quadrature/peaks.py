@@ -19,7 +19,7 @@ from functools import cache
 import numpy as np
 from numpy.polynomial.chebyshev import chebder, chebvander
 
-from bayesknn.likelihood.products import ConditionalProduct
+from bayesknn.likelihood.conditionals import ConditionalProduct
 from bayesknn.model.integration import N_PANELS, place_nodes
 from bayesknn.model.prior import Mass
 

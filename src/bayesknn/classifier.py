@@ -736,10 +736,11 @@ class BayesianKNeighborsClassifier(
 
     def _get_predictive(self, X: Any) -> Predictive:
         check_new_points(self, X)
+        predictive = copy(self._predictive)
         # As set_params may have left them since the fit.
-        self._predictive.n_jobs = check_n_jobs(self.n_jobs)
-        self._predictive.verbose = check_verbose(self.verbose)
-        return self._predictive
+        predictive.n_jobs = check_n_jobs(self.n_jobs)
+        predictive.verbose = check_verbose(self.verbose)
+        return predictive
 
     def _predict_raw(self, X: Any, level: float | None = None) -> RawPrediction:
         """Predict new points before calibration and offset."""

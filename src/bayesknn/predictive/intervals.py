@@ -122,11 +122,11 @@ class Calibrator:
         calibration, spread = fit_calibration(left_out.probabilities, share, labels, z, weight)
         log_loo, log_share = safe_log(left_out.probabilities), safe_log(share)
         # One row for each class: what a neighbour of that class says.
-        says = np.diag(weights_or_ones(class_weight, n_classes))
+        vote_matrix = np.diag(weights_or_ones(class_weight, n_classes))
         doubled = 2.0 if reverse else 1.0
 
-        def without(i: np.ndarray, j: np.ndarray, rank: int) -> np.ndarray:
-            vote = doubled * by_rank[rank - 1] * says[labels[j]]
+        def predict_without_pair(i: np.ndarray, j: np.ndarray, rank: int) -> np.ndarray:
+            vote = doubled * by_rank[rank - 1] * vote_matrix[labels[j]]
             less = vote.sum(axis=1, keepdims=True) / n_classes
             share = local_share(np.maximum(left_out.votes[i] - vote, 0.0), n_effective)
             return pool_with_share(
@@ -136,7 +136,7 @@ class Calibrator:
         n_ranks = min(int(np.clip(int(nodes.k_mean / 5), 3, 15)), len(by_rank), len(neighbors))
         pooled = pool_with_share(log_loo, log_share, calibration, spread, z)
         correlation = correlate_residuals(
-            labels, neighbors[:n_ranks], without, pooled, nodes.k_mean, weight
+            labels, neighbors[:n_ranks], predict_without_pair, pooled, nodes.k_mean, weight
         )
         if columns is not None:
             n_voters = np.count_nonzero(by_rank > _LEAST_VOTE * by_rank[0])
@@ -202,7 +202,7 @@ def find_residuals(labels: np.ndarray, probabilities: np.ndarray) -> tuple[np.nd
 def correlate_residuals(
     labels: np.ndarray,
     neighbors: np.ndarray,
-    without: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
+    predict_without_pair: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
     probabilities: np.ndarray,
     k_mean: float,
     weight: np.ndarray | None = None,
@@ -215,10 +215,10 @@ def correlate_residuals(
         Class numbers.
     neighbors : ndarray of shape (n_ranks, n)
         ``neighbors[r, i]`` is the neighbour of i at rank r + 1.
-    without : callable
-        ``without(i, j, rank)`` are the leave-one-out probabilities of the points i that do not use
-        the labels of the points j either, of shape (n, n_classes); j stands at that rank from i,
-        or i from j.
+    predict_without_pair : callable
+        ``predict_without_pair(i, j, rank)`` are the leave-one-out probabilities of the points i
+        that do not use the labels of the points j either, of shape (n, n_classes); j stands at
+        that rank from i, or i from j.
     probabilities : ndarray of shape (n, n_classes)
         Leave-one-out probabilities.
     k_mean : float
@@ -237,8 +237,8 @@ def correlate_residuals(
     variances = find_residuals(labels, probabilities)[1]
     total = squares = scale = 0.0
     for r, j in enumerate(neighbors, start=1):
-        ours = truth - without(points, j, r)
-        theirs = truth[j] - without(j, points, r)
+        ours = truth - predict_without_pair(points, j, r)
+        theirs = truth[j] - predict_without_pair(j, points, r)
         both = weight * weight[j]
         products = both * (ours * theirs).sum(axis=1)
         total += products.sum()
@@ -294,7 +294,7 @@ def find_probability_intervals(
     """
     n_classes, votes = probabilities.shape[1], correlation.n_votes
     stretch = 0.5 * correlation.bound * (1.0 + scale.relative(distances) ** 2)
-    found = np.empty((*probabilities.shape, 2))
+    intervals = np.empty((*probabilities.shape, 2))
     # With two classes the second interval mirrors the first.
     for g in range(1 if n_classes == 2 else n_classes):
         p = _shrink(probabilities[:, g], scale.sorted_distances.size, n_classes)
@@ -303,11 +303,11 @@ def find_probability_intervals(
         # Near 0 and 1 that Beta distribution is a spike, while votes that all agree leave P open.
         of_votes = _shrink(probabilities[:, g], votes, n_classes)
         ends = [*_cut(p, size, level), *_cut(of_votes, votes + 1.0, level)]
-        found[:, g] = np.stack([np.min(ends, axis=0), np.max(ends, axis=0)], axis=-1)
-    found[scale.exceeds_all(distances)] = (0.0, 1.0)
+        intervals[:, g] = np.stack([np.min(ends, axis=0), np.max(ends, axis=0)], axis=-1)
+    intervals[scale.exceeds_all(distances)] = (0.0, 1.0)
     if n_classes == 2:
-        found[:, 1] = 1.0 - found[:, 0, ::-1]
-    return include(found, probabilities)
+        intervals[:, 1] = 1.0 - intervals[:, 0, ::-1]
+    return include(intervals, probabilities)
 
 
 def _shrink(probabilities: np.ndarray, n_votes: float, n_classes: int) -> np.ndarray:

@@ -290,7 +290,7 @@ MUTANTS = (
            "reweighted[j] = -math.log(total) - strengths[j] * deficits[own[q]]",
            _LOO_INTERVALS),
     Mutant("both tails in each end of the interval", "predictive/class_probabilities.py",
-           "tail = (1.0 - level) / 2 - 1e-12", "tail = (1.0 - level) - 1e-12", _INTERVALS),
+           "tail = max((1.0 - level) / 2 - 1e-12,", "tail = max((1.0 - level) - 1e-12,", _INTERVALS),
     Mutant("losses with truth and decision swapped", "predictive/decisions.py",
            "expected = values @ table.T", "expected = values @ table", _DECISIONS),
     Mutant("zones by the lower ends alone", "predictive/decisions.py",

@@ -13,7 +13,7 @@ both. Then plain panels are used instead, which are halved where that is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from functools import cache
 
 import numpy as np
@@ -52,115 +52,68 @@ def weigh_peaks(
     edges : ndarray of shape (n_k, n_panels + 1)
     log_mass : ndarray of shape (n_k, 8 * n_panels)
     """
-    peaks = _Peaks(likelihood, masses)
+    beta_max = next(iter(masses.values())).high
+    peaks, beta = {}, min(1.0, beta_max / 2)
     for k in masses:
-        peaks.find_peak(k)
-    promising = sorted(peaks.heights, key=peaks.bound, reverse=True)
-    # The best tells which of the others matter.
-    if not (peaks.weigh(promising[:1]) and peaks.weigh(promising[1:])):
-        return None
-    kept = sorted(peaks.weighed)
-    edges, log_masses = zip(*(peaks.weighed[k] for k in kept), strict=True)
-    return np.array(kept), np.array(edges), np.array(log_masses)
+        peaks[k] = likelihood.find_peak(k, beta, beta_max, _PRECISION)
+        beta = peaks[k][0] or beta
+    # What the log mass of a k cannot exceed.
+    bounds = {k: peaks[k][1] + mass.log_mass for k, mass in masses.items()}
+    best, weighed = -np.inf, {}
+    for k in sorted(bounds, key=lambda k: bounds[k], reverse=True):
+        if bounds[k] < best - NEGLIGIBLE:
+            break
+        low, high, coefficients = _fit(likelihood, k, peaks[k], beta_max)
+        if coefficients is None:
+            return None
+        edges = np.linspace(low, high, N_PANELS + 1)
+        log_f = peaks[k][1] + coefficients @ _basis(len(coefficients))
+        log_mass = log_f + np.log(place_nodes(edges)[1]) + masses[k].log_top
+        weighed[k] = edges, log_mass
+        best = max(best, float(np.logaddexp.reduce(log_mass)))
+    kept = sorted(weighed)
+    panels, log_masses = zip(*(weighed[k] for k in kept), strict=True)
+    return np.array(kept), np.array(panels), np.array(log_masses)
 
 
-class _Peaks:
-    """The peaks so far, and the log masses of those that were weighed."""
+def _fit(
+    likelihood: ConditionalProduct, k: int, peak: tuple[float, float, float], beta_max: float
+) -> tuple[float, float, np.ndarray | None]:
+    """Return a range of beta, and Chebyshev coefficients there of log f beside its peak.
 
-    def __init__(self, likelihood: ConditionalProduct, masses: dict[int, Mass]):
-        self.likelihood, self.masses = likelihood, masses
-        self.beta_max = next(iter(masses.values())).high
-        self.heights: dict[int, float] = {}
-        self.peaks: dict[int, tuple[float, float]] = {}
-        self.weighed: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self.best = -np.inf
-        self._start = min(1.0, self.beta_max / 2)
+    The range reaches to where log f is far below its peak, or to the ends of the prior. There are
+    no coefficients where the most are too few.
+    """
+    beta, height, width = peak
 
-    def bound(self, k: int) -> float:
-        """Return what the log mass of k cannot exceed."""
-        return self.heights[k] + self.masses[k].log_mass
+    def evaluate(points: np.ndarray) -> np.ndarray:
+        """Return log f beside its peak and two derivatives, at points of [0, 1]."""
+        values = likelihood.differentiate(low + (high - low) * points, k)
+        values[0] -= height
+        # Derivatives on [-1, 1], where the polynomial lives.
+        return values * ((high - low) / 2) ** np.arange(3)[:, None]
 
-    def find_peak(self, k: int) -> None:
-        beta, self.heights[k], width = self.likelihood.find_peak(
-            k, self._start, self.beta_max, _PRECISION
-        )
-        self.peaks[k] = beta, width
-        if beta > 0.0:
-            self._start = beta
-
-    def weigh(self, ks: list[int]) -> bool:
-        """Weigh each k in turn, up to the first that is too low to matter.
-
-        False, and nothing weighed, if polynomials did not converge.
-        """
-        ks = [k for k in ks if self.matters(k)]
-        new = {}
-        for low, high, coefficients, at in self._fit(np.array(ks, dtype=np.int64)):
-            edges = np.linspace(low, high, N_PANELS + 1, axis=1)
-            curves = coefficients @ _basis(coefficients.shape[1])
-            log_masses = curves + np.log(place_nodes(edges)[1])
-            for i, k in enumerate(np.array(ks)[at].tolist()):
-                new[k] = edges[i], log_masses[i] + self.masses[k].log_top
-        if len(new) < len(ks):
-            return False
-        for k in ks:
-            if not self.matters(k):
-                break
-            self.weighed[k] = new[k]
-            self.best = max(self.best, float(np.logaddexp.reduce(new[k][1])))
-        return True
-
-    def matters(self, k: int) -> bool:
-        return bool(self.bound(k) >= self.best - NEGLIGIBLE)
-
-    def _fit(
-        self, ks: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield ranges of beta, Chebyshev coefficients of log f there, and of which k they are.
-
-        The ranges reach to where log f is far below its peak. Those k of which as many coefficients
-        are enough come together; those of which the most are too few do not come.
-        """
-        upper, differentiate = self.beta_max, self.likelihood.differentiate
-        peaks, widths = np.array([self.peaks[k] for k in ks.tolist()]).reshape(-1, 2).T
-        heights = np.array([self.heights[k] for k in ks.tolist()])
-        enough = -_SLACK * NEGLIGIBLE
-        # By the curvature at the peak; a tail that falls more slowly is followed further.
-        below = np.minimum(np.sqrt(2 * NEGLIGIBLE) * widths, upper)
-        above = below.copy()
-        # Of each k, log f beside its peak and two derivatives at each point.
-        values = np.empty((len(ks), 3, _FEWEST + 1))
-        at = np.arange(len(ks))
-        while len(at):
-            low, high = np.maximum(peaks - below, 0.0), np.minimum(peaks + above, upper)
-            nodes = low[:, None] + (high - low)[:, None] * _chebyshev(_FEWEST)
-            for i, k in zip(at.tolist(), ks[at].tolist(), strict=True):
-                values[i] = differentiate(nodes[i], k)
-                values[i, 0] -= heights[i]
-            further_down = (low > 0.0) & (values[:, 0, 0] > enough)
-            further_up = ~further_down & (high < upper) & (values[:, 0, -1] > enough)
-            below[further_down] *= 1.5
-            above[further_up] *= 1.5
-            at = np.flatnonzero(further_down | further_up)
-        n, at = _FEWEST, np.arange(len(ks))
-        while len(at):
-            # Derivatives on [-1, 1], where the polynomials live.
-            scales = ((high - low)[at, None] / 2) ** np.arange(3)
-            coefficients = (values * scales[:, :, None]).reshape(len(at), -1) @ _fit_matrix(n).T
-            last = coefficients[:, -max(2, coefficients.shape[1] // 4) :]
-            rough = np.abs(last).max(axis=1) > _TOLERANCE
-            coefficients[:, 0] += heights[at]
-            done = at[~rough]
-            yield low[done], high[done], coefficients[~rough], done
-            if n == _MOST:
-                break
-            at, known, n = at[rough], values[rough], 2 * n
-            nodes = low[:, None] + (high - low)[:, None] * _chebyshev(n)
-            values = np.empty((len(at), 3, n + 1))
-            values[:, :, ::2] = known
-            for row, i in zip(values, at.tolist(), strict=True):
-                row[:, 1::2] = differentiate(nodes[i, 1::2], int(ks[i]))
-                row[0, 1::2] -= heights[i]
+    # By the curvature at the peak; a tail that falls more slowly is followed further.
+    below = above = min(math.sqrt(2 * NEGLIGIBLE) * width, beta_max)
+    while True:
+        low, high = max(beta - below, 0.0), min(beta + above, beta_max)
+        values = evaluate(_chebyshev(_FEWEST))
+        if low > 0.0 and values[0, 0] > -_SLACK * NEGLIGIBLE:
+            below *= 1.5
+        elif high < beta_max and values[0, -1] > -_SLACK * NEGLIGIBLE:
+            above *= 1.5
+        else:
+            break
+    n = _FEWEST
+    while True:
+        coefficients = _fit_matrix(n) @ values.ravel()
+        if np.abs(coefficients[-max(2, len(coefficients) // 4) :]).max() <= _TOLERANCE:
+            return low, high, coefficients
+        if n == _MOST:
+            return low, high, None
+        n, known = 2 * n, values
+        values = np.empty((3, n + 1))
+        values[:, ::2], values[:, 1::2] = known, evaluate(_chebyshev(n)[1::2])
 
 
 @cache

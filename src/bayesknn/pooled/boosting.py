@@ -22,7 +22,7 @@ from bayesknn._utils.jit import kernel
 
 # Step along the gradient, leaves of a tree, rows of a leaf, and penalty on what a leaf adds: small
 # trees and steps, for tables of a few hundred rows.
-_RATE, _MAX_LEAVES, _LEAST_ROWS, _RIDGE = 0.1, 8, 10, 1.0
+_RATE, _MAX_LEAVES, _LEAST_ROWS, _PENALTY = 0.1, 8, 10, 1.0
 # Coordinates that a tree looks at, drawn if there are more: of 216 to 500 columns the log-loss is
 # that of all of them or less, and the time a third at 500; 64 coordinates lose.
 _MAX_COLUMNS = 128
@@ -237,7 +237,7 @@ def _grow(bins, columns, terms, rows, raw, trees, t, sums, gains):
             for i in own:
                 slope += terms[i, 0]
                 curve += terms[i, 1]
-            values[node] = -_RATE * slope / (curve + _RIDGE)
+            values[node] = -_RATE * slope / (curve + _PENALTY)
             for i in own:
                 raw[i] += values[node]
             features[node] = 0
@@ -254,7 +254,7 @@ def _find_cut(columns, n_cuts, sums):
         slope += sums[0, b, 0]
         curve += sums[0, b, 1]
         size += sums[0, b, 2]
-    before = slope * slope / (curve + _RIDGE)
+    before = slope * slope / (curve + _PENALTY)
     best, feature, place = 0.0, 0, 0
     if size < 2 * _LEAST_ROWS:
         return best, feature, place
@@ -270,8 +270,8 @@ def _find_cut(columns, n_cuts, sums):
             if size - left_size < _LEAST_ROWS or right_curve < _LEAST_HESSIAN:
                 break
             right_slope = slope - left_slope
-            after = left_slope * left_slope / (left_curve + _RIDGE)
-            after += right_slope * right_slope / (right_curve + _RIDGE)
+            after = left_slope * left_slope / (left_curve + _PENALTY)
+            after += right_slope * right_slope / (right_curve + _PENALTY)
             if after - before > best * _ABOVE_ROUNDING:
                 best, feature, place = after - before, columns[j], b
     return best, feature, place

@@ -510,6 +510,7 @@ class BayesianKNeighborsClassifier(
         check_choice(of, "of", KINDS_OF_INTERVAL)
         level = check_level(level)
         found = self._predict_raw(X, level if of == "parameters" else None)
+        found = found._replace(copies=self._predictive.count_copies(X))
         typicality = self._get_calibrator().scale.typicality(found.distances)
         probabilities = self._adjust(found)
         return Summary(probabilities, self._find_intervals(found, level, probabilities), typicality)
@@ -665,7 +666,7 @@ class BayesianKNeighborsClassifier(
         check_is_fitted(self)
         check_choice(of, "of", KINDS_OF_INTERVAL)
         level = check_level(level)
-        found = self._left_out
+        found = self._left_out._replace(copies=self._predictive.count_copies())
         if of == "parameters":
             found = found._replace(intervals=self._predictive.leave_one_out(level)[0].intervals)
         return self._find_intervals(found, level, self.loo_proba_)

@@ -395,14 +395,22 @@ class PooledNeighborsClassifier(
         distances = reach[:, self._sureness.place]
         probabilities, variances = self._predict_members(table, {self._leader: features})
         stated = shift_probabilities(probabilities, self._ratios)
-        intervals = self._find_intervals(probabilities, variances, distances, level, stated)
+        known = self._sureness.copies
+        copies = None if known is None else known.count_new(table.values)
+        intervals = self._find_intervals(probabilities, variances, distances, copies, level, stated)
         return Summary(stated, intervals, self._sureness.scale.typicality(distances))
 
     def _find_intervals(
-        self, inside: np.ndarray, variances: Any, distances: Any, level: float, stated: np.ndarray
+        self,
+        inside: np.ndarray,
+        variances: Any,
+        distances: Any,
+        copies: Any,
+        level: float,
+        stated: np.ndarray,
     ) -> np.ndarray:
         """Return intervals about probabilities before ``class_prior``, that hold those after."""
-        intervals = self._sureness.intervals(inside, variances, distances, level)
+        intervals = self._sureness.intervals(inside, variances, distances, copies, level)
         return include(shift_intervals(intervals, inside, self._ratios), stated)
 
     def predict_counts(
@@ -457,7 +465,9 @@ class PooledNeighborsClassifier(
         """
         check_is_fitted(self)
         check_choice(of, "of", ("probability",))
-        return self._find_intervals(*self._left_out, check_level(level), self.loo_proba_)
+        copies, space = self._sureness.copies, self._views[self._leader].space
+        others = None if copies is None else copies.count_others(space.labels, space.weights)
+        return self._find_intervals(*self._left_out, others, check_level(level), self.loo_proba_)
 
     @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ from bayesknn.pooled.features import Neighborhoods
 from bayesknn.pooled.member import Member
 from bayesknn.predictive.calibration import DistanceScale
 from bayesknn.predictive.column_pairs import find_misfit
+from bayesknn.predictive.copies import Copies
 from bayesknn.predictive.intervals import (
     MAX_BOUND,
     ResidualCorrelation,
@@ -49,6 +50,8 @@ class PoolSureness:
     n_jobs : int, optional
     """
 
+    copies: Copies | None = None
+
     def __init__(
         self,
         space: Neighborhoods,
@@ -65,6 +68,7 @@ class PoolSureness:
         self.scale = DistanceScale.from_distances(space.reach[:, self.place])
         n_ranks = max(round(np.sqrt(k_mean) / _PART_OF_ROOT_K), 1)
         pairs = _pair_within_folds(space.points, space.norm, folds, n_ranks, n_jobs)
+        self.copies = Copies.from_rows(columns, space.labels, space.weights, probabilities.shape[1])
         self.correlation = _UNKNOWN._replace(n_votes=k_mean)
         if pairs is not None:
             found = correlate_residuals(
@@ -82,11 +86,16 @@ class PoolSureness:
             self.correlation = found._replace(bound=bound).allow_for(misfit)
 
     def intervals(
-        self, probabilities: np.ndarray, variances: np.ndarray, distances: np.ndarray, level: float
+        self,
+        probabilities: np.ndarray,
+        variances: np.ndarray,
+        distances: np.ndarray,
+        copies: np.ndarray | None,
+        level: float,
     ) -> np.ndarray:
         """Return intervals (m, n_classes, 2) that hold the probabilities (m, n_classes)."""
         return find_probability_intervals(
-            probabilities, variances, self.correlation, self.scale, distances, level
+            probabilities, variances, self.correlation, self.scale, distances, level, copies
         )
 
 

@@ -52,6 +52,8 @@ class RawPrediction(NamedTuple):
         To the neighbour at the mean of k, rounded.
     intervals : ndarray of shape (m, n_classes, 2) or None
         Credible ones, if a level was given.
+    copies : ndarray of shape (m, n_classes) or None
+        Training rows of the very same values, by class.
     """
 
     probabilities: np.ndarray
@@ -59,6 +61,7 @@ class RawPrediction(NamedTuple):
     votes: np.ndarray
     distances: np.ndarray
     intervals: np.ndarray | None = None
+    copies: np.ndarray | None = None
 
 
 def join_predictions(parts: Sequence[RawPrediction]) -> RawPrediction:

@@ -6,8 +6,9 @@ P_j - p_j, and for near neighbours i and j the errors are about the same: such p
 mean squared error of the probabilities, as a part kappa of p (1 - p). Near neighbours are those by
 the distance, and those along a single column where that shows more. An interval is cut from the
 Beta distribution of that variance, wider where neighbours are far, and is [0, 1] where they are
-farther than any training point's. The constants are empirical; ``docs/intervals.md`` says where
-they hold. Both kappa and the calibration are learned from the training points, each left out.
+farther than any training point's. What training rows of the very same values leave open is taken
+if it is less. The constants are empirical; ``docs/intervals.md`` says where they hold. Both kappa
+and the calibration are learned from the training points, each left out.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class Calibrator:
         """Return intervals for the true probabilities, and the calibrated ones inside them."""
         inside = self.calibrate(raw)
         return find_probability_intervals(
-            inside, raw.variances, self.correlation, self.scale, raw.distances, level
+            inside, raw.variances, self.correlation, self.scale, raw.distances, level, raw.copies
         ), inside
 
 
@@ -272,6 +273,7 @@ def find_probability_intervals(
     scale: DistanceScale,
     distances: np.ndarray,
     level: float,
+    copies: np.ndarray | None = None,
 ) -> np.ndarray:
     """Find an interval for each true class probability.
 
@@ -287,6 +289,8 @@ def find_probability_intervals(
     distances : ndarray of shape (m,)
         To the k-th neighbours.
     level : float
+    copies : ndarray of shape (m, n_classes), optional
+        Training rows of the very same values, by class.
 
     Returns
     -------
@@ -294,6 +298,7 @@ def find_probability_intervals(
     """
     n_classes, votes = probabilities.shape[1], correlation.n_votes
     stretch = 0.5 * correlation.bound * (1.0 + scale.relative(distances) ** 2)
+    is_far = scale.exceeds_all(distances)
     intervals = np.empty((*probabilities.shape, 2))
     # With two classes the second interval mirrors the first.
     for g in range(1 if n_classes == 2 else n_classes):
@@ -302,15 +307,38 @@ def find_probability_intervals(
         size = np.maximum(spread / (stretch * spread + variances[:, g]) - 1.0, 1.0)
         # Near 0 and 1 that Beta distribution is a spike, while votes that all agree leave P open.
         of_votes = _shrink(probabilities[:, g], votes, n_classes)
-        ends = [*_cut(p, size, level), *_cut(of_votes, votes + 1.0, level)]
-        intervals[:, g] = np.stack([np.min(ends, axis=0), np.max(ends, axis=0)], axis=-1)
-    intervals[scale.exceeds_all(distances)] = (0.0, 1.0)
+        intervals[:, g] = _hull(*_cut(p, size, level), *_cut(of_votes, votes + 1.0, level))
+        intervals[is_far, g] = (0.0, 1.0)
+        if copies is not None:
+            n = copies.sum(axis=1)
+            rows = np.flatnonzero(n > 0)
+            narrow = _cut_by_copies(
+                probabilities[rows, g], copies[rows, g], n[rows], n_classes, level
+            )
+            rest = np.ptp(narrow, axis=1) < np.ptp(intervals[rows, g], axis=1)
+            intervals[rows[rest], g] = narrow[rest]
     if n_classes == 2:
         intervals[:, 1] = 1.0 - intervals[:, 0, ::-1]
     return include(intervals, probabilities)
 
 
-def _shrink(probabilities: np.ndarray, n_votes: float, n_classes: int) -> np.ndarray:
+def _cut_by_copies(
+    p: np.ndarray, of_class: np.ndarray, n: np.ndarray, n_classes: int, level: float
+) -> np.ndarray:
+    """Cut what so many copies leave open, about their share and halfway from it to p; p is inside.
+
+    Halfway, since the share alone covers too little where it is taken for being narrow.
+    """
+    share = _shrink(of_class / n, n, n_classes)
+    halfway = (share + _shrink(p, n, n_classes)) / 2.0
+    return _hull(p, *_cut(share, n + 1.0, level), *_cut(halfway, n + 1.0, level))
+
+
+def _hull(*ends: np.ndarray) -> np.ndarray:
+    return np.stack([np.min(ends, axis=0), np.max(ends, axis=0)], axis=-1)
+
+
+def _shrink(probabilities: np.ndarray, n_votes: np.ndarray | float, n_classes: int) -> np.ndarray:
     """Return what one vote more, for all classes alike, makes of so many votes."""
     kept = 1.0 - 1.0 / (n_votes + 1.0)
     return kept * probabilities + (1.0 - kept) / n_classes

@@ -12,6 +12,7 @@ Holmes and Adams' rule (eq. knn-intuit) is the one with forward neighbours alone
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -31,6 +32,7 @@ from bayesknn.predictive.class_probabilities import (
     sum_votes,
     weights_or_ones,
 )
+from bayesknn.predictive.copies import Copies
 from bayesknn.predictive.intervals import Calibrator
 from bayesknn.predictive.nodes import PosteriorNodes, condense
 
@@ -276,6 +278,36 @@ class Predictive:
             columns=columns,
         )
 
+    def count_copies(self, X: Any = None) -> np.ndarray | None:
+        """Count the training rows of the very same values as new points, by class.
+
+        Parameters
+        ----------
+        X : array or frame of shape (m, p), optional
+            The training points without it, each without itself.
+
+        Returns
+        -------
+        ndarray of shape (m, n_classes) or None
+            None where no two training points have the same values.
+        """
+        if self._copies is None:
+            return None
+        if X is None:
+            return self._copies.count_others(self.labels, self._row_weight)
+        return self._copies.count_new(cast(Any, self.graph.metric).transform(X))
+
+    @cached_property
+    def _copies(self) -> Copies | None:
+        points = None if self.graph.index is None else self.graph.index.points
+        if points is None:
+            return None
+        return Copies.from_rows(points, self.labels, self._row_weight, self.n_classes)
+
+    @property
+    def _row_weight(self) -> np.ndarray:
+        return weights_or_ones(self.class_weight, self.n_classes)[self.labels]
+
     def influence(self, X: Any, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
         """Find the training rows that move the log odds of new points most.
 
@@ -296,7 +328,7 @@ class Predictive:
             has any.
         influence : ndarray of shape (m, n_neighbors)
         """
-        row_weight = weights_or_ones(self.class_weight, self.n_classes)[self.labels]
+        row_weight = self._row_weight
         by_rank = self.nodes.votes_by_rank
         indices = np.full((count_rows(X), n_neighbors), -1)
         influence = np.zeros(indices.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,10 +88,12 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
             settings = {"likelihood": likelihood, "random_state": 0}
             analysis = analyse(train, "class", test, scale=False, settings=settings)
             found = analysis.scores()["test"]
-            published = read_published()[id]["numbers"]["error"]["paper"]
-            scores = f"{published:.3f}   {found.error:.3f}      {found.log_loss:.3f}"
+            published = read_published()[id]["numbers"]["error"]
+            scores = f"{published['paper']:.3f}   {found.error:.3f}      {found.log_loss:.3f}"
             lines.append(f"    {likelihood:10s}       {scores}")
             advance(1)
+        why = f"{likelihood}: {published['why'].strip()} (docs/checks.md)"
+        lines += textwrap.wrap(why, 92, initial_indent="    ", subsequent_indent="    ")
         command = (
             f"bayesknn fit {folder / TABLES[0]} --target class --test {folder / TABLES[1]} "
             "--no-scale --likelihood coherent --out ripley-report"

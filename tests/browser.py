@@ -71,6 +71,7 @@ class Findings:
     shades: list = field(default_factory=list)
 
 
+_UNFOLD = "() => document.querySelectorAll('details.section').forEach(e => { e.open = true })"
 _MEASURE = """() => ({
   figures: [...document.querySelectorAll('figure svg, figure img')].map(e => {
     e.scrollIntoView();
@@ -93,7 +94,7 @@ _MEASURE = """() => ({
 })"""
 
 
-def open_page(path, width, *, screenshot=None, dark=False, shades=False):
+def open_page(path, width, *, screenshot=None, dark=False, shades=False, unfold=True):
     """Open a file in Chromium and look at it.
 
     Parameters
@@ -108,6 +109,8 @@ def open_page(path, width, *, screenshot=None, dark=False, shades=False):
         Whether the reader prefers dark pages.
     shades : bool
         Whether to look at the edges of boxes that scroll.
+    unfold : bool
+        Whether to open every folded section first.
 
     Returns
     -------
@@ -136,6 +139,8 @@ def open_page(path, width, *, screenshot=None, dark=False, shades=False):
             page.on("pageerror", lambda error: found.errors.append(str(error)))
             page.on("dialog", lambda dialog: _note_dialog(found, dialog))
             page.goto(address, wait_until="load")
+            if unfold:
+                page.evaluate(_UNFOLD)
             for name, value in page.evaluate(_MEASURE).items():
                 setattr(found, name, value)
             if screenshot is not None:

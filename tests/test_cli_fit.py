@@ -618,7 +618,7 @@ def test_the_default_is_the_pool_and_it_is_compared(pooled):
     assert compared["baseline: class frequencies"]["log_loss"] == pytest.approx(np.log(3))
     assert compared["pooled neighbours"]["log_loss"] < 1.0
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    for text in ("Comparison with other classifiers", "Weights of the members", "discriminant"):
+    for text in ("Comparison with other classifiers", "Members of the ensemble", "discriminant"):
         assert text in page
     assert "Posterior of k and β" not in page
     assert SCRIPT not in page

@@ -7,6 +7,7 @@ from bayesknn.report import analyse
 from bayesknn.report.columns import as_measured
 from bayesknn.report.explanation import (
     MAX_IMPORTANCE_COLUMNS,
+    find_contributions,
     find_effects,
     find_influential,
     rank_columns,
@@ -94,7 +95,7 @@ def test_rows_of_no_known_class_are_not_judged_on():
 
 
 @pytest.mark.parametrize("test", [False, True])
-def test_misclassified_and_undecided_rows_are_listed_once(fitted, test):
+def test_as_many_rows_are_listed_as_are_misclassified_and_undecided(fitted, test):
     analysis = fitted[test]
     found = analysis.predictions
     wrong, undecided = found.winners != found.actual, found.zones < 0
@@ -104,7 +105,7 @@ def test_misclassified_and_undecided_rows_are_listed_once(fitted, test):
     assert wrong.any() and undecided.any()
     for why, mine, order in (
         ("misclassified", wrong, found.expected_loss),
-        ("undecided", undecided & ~wrong, -found.expected_loss),
+        ("undecided", undecided, -found.expected_loss),
     ):
         listed = [row["number"] - 1 for row in told["rows"] if row["why"] == why]
         wanted = np.flatnonzero(mine)
@@ -121,7 +122,7 @@ def test_rows_are_numbered_as_in_their_file():
     classes = [{"name": "a", "colour": "red"}, {"name": "b", "colour": "blue"}]
     numbers = [
         [number for row in make_cases(a, classes)["rows"]
-         for side in row["sides"] for number, _ in side["rows"]]
+         for side in row["sides"] for number, *_ in side["rows"]]
         for a in (plain, shifted)
     ]  # fmt: skip
     assert numbers[0]
@@ -160,3 +161,12 @@ def test_effects_are_means_over_rows_with_one_value_in_a_column(kind):
             )
             wanted = analysis.model.pipeline.predict_proba(moved).mean(axis=0)
             np.testing.assert_allclose(mean, wanted, atol=1e-10)
+
+
+@pytest.mark.parametrize("test", [False, True])
+def test_the_column_that_matters_contributes_most_to_the_listed_rows(fitted, test):
+    analysis = fitted[test]
+    listed = find_contributions(analysis, np.arange(30))
+    first = [each[0][0] for each in listed]
+    assert first.count("x") > 20
+    assert [len(each) for each in listed] == [2] * 30

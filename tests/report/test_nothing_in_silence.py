@@ -178,7 +178,7 @@ def test_the_page_says_what_was_judged(tmp_path, monkeypatch):
     out = write_report(clf, X, y, out=tmp_path / "r.html", groups=table["patient"])
     text = out.read_text(encoding="utf-8")
     assert "120 rows in 5 folds of whole groups: each" in text
-    assert "error on whole groups, predicted from the others" in text
+    assert "120 whole groups, predicted from the others" in text
     out = write_report(clf, X, y, out=tmp_path / "r.html", time=np.arange(120))
     assert "24 last rows: each classifier is fitted to the rows before" in out.read_text("utf-8")
 

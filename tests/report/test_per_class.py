@@ -14,7 +14,6 @@ from bayesknn.report.per_class import (
     tell_majority,
 )
 from bayesknn.report.predictions import LEAVE_ONE_OUT, NO_CLASS, Predictions
-from bayesknn.report.sections import make_cards
 
 
 def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
@@ -31,7 +30,6 @@ def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
     )  # fmt: skip
     analysis = SimpleNamespace(training=training, test=None, comparison=None, level_name="95 %")
     analysis.scores = lambda: {LEAVE_ONE_OUT: training.scores}
-    analysis.model = SimpleNamespace(about=SimpleNamespace(make_cards=list))
     return analysis
 
 
@@ -53,8 +51,6 @@ def test_one_rare_class():
     told = make_rare(analysis, named(analysis))
     assert (told["n_classes"], told["n"], told["n_right"], told["n_called"]) == (1, 10, 4, 6)
     assert told["majority"] == "always predicting class 0 errs in 10.0\xa0%"
-    cards = make_cards(analysis, told)
-    assert cards[0] == ("40\xa0%", "recall of the 10 rows of class 1")
     [row] = told["rows"]
     assert (row["name"], row["n"], row["found"], row["called"]) == ("class 1", 10, 4, 6)
     # The 6 likeliest rows hold 4; the fifth of ten is the next, the ninth four further down.
@@ -66,7 +62,6 @@ def test_several_rare_classes_and_none_called_so():
     analysis = left_out(actual, np.zeros(100, dtype=int), 3)
     told = make_rare(analysis, named(analysis))
     assert (told["n_classes"], told["n"], told["n_right"], told["n_called"]) == (2, 5, 0, 0)
-    assert make_cards(analysis, told)[0] == ("0\xa0%", "recall of the 5 rows of 2 rare classes")
     assert [row["name"] for row in told["rows"]] == ["class 1", "class 2"]
 
 

@@ -70,7 +70,7 @@ def test_a_pool_of_a_frame_with_categories(tmp_path):
     clf = POOL.fit(X, y)
     path = write_report(clf, X, y, out=str(tmp_path / "r.html"), compare=False)
     text = path.read_text(encoding="utf-8")
-    assert "Weights of the members" in text and "Comparison with other" not in text
+    assert "Members of the ensemble" in text and "Comparison with other" not in text
     assert "Predicting kind from" in text
     share = float(re.search(r"they contribute ([\d.]+)\xa0% of the log odds", text)[1])
     assert share == pytest.approx(100 * clf.neighbor_share_, abs=0.5)

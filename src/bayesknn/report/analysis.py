@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 # Above this many rows the pseudo-likelihood stands in for the coherent one, unless it is asked
 # for by name.
 MAX_COHERENT_ROWS = 5000
+_TOO_FEW = "the smallest class has too few rows to compare other classifiers on"
 
 
 class Evaluated(NamedTuple):
@@ -228,34 +229,27 @@ def analyse(
         classifier, chosen = _make_classifier(model, classes, **(settings or {}))
         about = describe(classifier)
         filled = impute or bool(about.filled)
-        most = None if about.takes_categories else MAX_CATEGORIES
         plan = plan_columns(
-            numbered, target, impute=filled, max_categories=most, group=group, **columns
-        )
+            numbered, target, impute=filled, group=group, **columns,
+            max_categories=None if about.takes_categories else MAX_CATEGORIES,
+        )  # fmt: skip
         order = _find_order(frame, time) if time else None
     if axes is not None:
         plan.check_axes(axes)
-    messages = list(numbered.attrs.get("notes", ()))
-    messages += [*_tell_without_class(without, target), *dropped, *plan.messages, *chosen]
+    messages = [*numbered.attrs.get("notes", ()), *_tell_without_class(without, target)]
+    messages += [*dropped, *plan.messages, *chosen]
     frame = name_categories(frame, plan.kinds)
     measured = as_measured(frame, plan.kinds)
     problems = find_problems(measured, plan, classes, ordered=bool(group or time))
     if test_frame is not None:
-        # A test table that cannot be read is detected before the fit.
-        messages += [f"{note} (test table)" for note in test_frame.attrs.get("notes", ())]
-        test_frame = name_categories(number_rows(test_frame), plan.kinds)
-        with naming_file(test_frame.attrs.get("file", "")):
-            check_new_rows(test_frame, plan.kinds, impute=filled)
+        # Before the fit: a test table that cannot be read is detected at once.
+        test_frame = _check_test(test_frame, plan, filled, messages)
     pipeline = build_pipeline(plan, classifier, scale=scale, impute=impute)
-    begin = perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        pipeline.fit(measured, classes)
-    seconds = perf_counter() - begin
+    seconds, caught = _fit(pipeline, measured, classes)
     fitted = keep_table(pipeline, plan, measured)
     messages += fitted.tell_gaps(measured)
-    labels = np.searchsorted(classifier.classes_, classes)
-    training, test = predict_left_out(fitted, frame, labels, level), None
+    labels, test = np.searchsorted(classifier.classes_, classes), None
+    training = predict_left_out(fitted, frame, labels, level)
     problems += _doubt_success(training, problems)
     if test_frame is not None:
         test = _predict_test(fitted, test_frame, level, messages, problems)
@@ -266,13 +260,32 @@ def analyse(
             measured, classes, plan, pipeline, scale=scale, others=compared,
             groups=frame[group] if group else None, order=order,
         )  # fmt: skip
-        if comparison is None:
-            messages.append("the smallest class has too few rows to compare other classifiers on")
+        messages += [_TOO_FEW] * (comparison is None)
     return Analysis(
         frame, plan, fitted, training, test, test_frame, level, axes, seconds,
         comparison if compared else None, _score_apart(comparison, judged),
         messages, [*problems, *_collect_warnings(classifier, caught)],
     )  # fmt: skip
+
+
+def _check_test(
+    frame: pandas.DataFrame, plan: ColumnPlan, filled: bool, messages: list[str]
+) -> pandas.DataFrame:
+    """Return the test table with its rows numbered, or say what is wrong with it."""
+    messages += [f"{note} (test table)" for note in frame.attrs.get("notes", ())]
+    frame = name_categories(number_rows(frame), plan.kinds)
+    with naming_file(frame.attrs.get("file", "")):
+        check_new_rows(frame, plan.kinds, impute=filled)
+    return frame
+
+
+def _fit(pipeline: Any, X: Any, classes: np.ndarray) -> tuple[float, list[Any]]:
+    """Fit; return the seconds it took, and what was warned of."""
+    begin = perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pipeline.fit(X, classes)
+    return perf_counter() - begin, caught
 
 
 def _predict_test(

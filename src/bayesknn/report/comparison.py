@@ -26,6 +26,7 @@ MAX_ROWS = 1000
 MAX_CELLS = 50_000
 # Every class must be in every part, and twice where a classifier is fitted.
 MIN_CLASS = 3
+BASELINE = "baseline: class frequencies"
 
 
 class Compared(NamedTuple):
@@ -265,7 +266,7 @@ def _list_candidates(own: Any) -> dict[str, Any]:
     likelihood = getattr(own, "likelihood", "pseudo")
     ours = (BayesianKNeighborsClassifier(likelihood, **shared), PooledNeighborsClassifier(**shared))
     return {
-        "baseline: class frequencies": DummyClassifier(strategy="prior"),
+        BASELINE: DummyClassifier(strategy="prior"),
         "classical kNN, k by leave-one-out": ClassicalKNeighborsClassifier(n_jobs=own.n_jobs),
         "logistic regression": LogisticRegression(max_iter=1000),
         "random forest (100 trees)": RandomForestClassifier(100, **shared),

@@ -42,6 +42,8 @@ class Described:
     ----------
     name : str
         What tables of scores call it.
+    kind : str
+        What it is, to begin a sentence with.
     is_slow : bool
         Whether a prediction takes about ten times as long as one of the paper's model.
     filled : str
@@ -50,7 +52,7 @@ class Described:
         What becomes of a category that training did not see.
     """
 
-    name = "classifier"
+    name = kind = "classifier"
     is_slow = False
     filled = ""
     unseen = "they count as rare ones"
@@ -82,6 +84,7 @@ class DescribedPosterior(Described):
     """The paper's model: a posterior of beta and k."""
 
     name = "Bayesian kNN"
+    kind = "Bayesian k-nearest neighbours, averaged over k and its strength β,"
 
     @property
     def model(self) -> str:
@@ -129,14 +132,6 @@ class DescribedPosterior(Described):
             f"k = {self.k_mean:.1f} (95 % credible interval {low} to {high}), beta = "
             f"{clf.beta_mean_:.2f} ± {clf.beta_sd_:.2f}; {clf.likelihood} likelihood"
         )
-
-    def make_cards(self) -> list[tuple[str, str]]:
-        """Give k and beta among the headline numbers."""
-        clf, (low, high) = self.classifier, self.k_interval
-        return [
-            (f"{self.k_mean:.1f}", f"mean of k; 95\xa0% credible interval {low}–{high}"),
-            (f"{clf.beta_mean_:.2f}", f"mean of β; standard deviation {clf.beta_sd_:.2f}"),
-        ]
 
     def make_sections(self) -> dict[str, Any]:
         """Show the posterior of k and beta."""
@@ -242,6 +237,7 @@ class DescribedPool(Described):
     """The pool of neighbours in several metrics."""
 
     name = "pooled neighbours"
+    kind = "An ensemble of nearest neighbours, a logistic regression and boosted trees"
     is_slow = True
     filled = "mean"
     unseen = "they count as none of the known ones"
@@ -260,10 +256,6 @@ class DescribedPool(Described):
         weights = sorted(self.classifier.pool_weights_.items(), key=lambda item: -item[1])
         told = ", ".join(f"{name} {weight:.2f}" for name, weight in weights if weight > 0)
         return f"Exponents of the pool's members (they need not add up to 1): {told}"
-
-    def make_cards(self) -> list[tuple[str, str]]:
-        """Give nothing: no single number sums a pool up."""
-        return []
 
     def make_sections(self) -> dict[str, Any]:
         """Show the members, and the columns by their relevance."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bayesknn.predictive.contributions import occlude_columns
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import NUMERIC, as_measured
 from bayesknn.report.scores import score
@@ -78,6 +79,39 @@ def find_influential(
         mine = [(int(g), np.flatnonzero(labels[rows] == g)[:n_rows]) for g in likeliest]
         influential.append([InfluentialRows(g, rows[at], influence[at]) for g, at in mine])
     return influential
+
+
+def find_contributions(analysis: Analysis, at: np.ndarray) -> list[list[tuple[str, float]]]:
+    """Find the columns that contribute most to the class of some predicted rows.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    at : ndarray of shape (m,)
+        Positions in ``analysis.predictions``.
+
+    Returns
+    -------
+    list of m lists of at most four (name, contribution)
+        Empty lists where there are more than ``MAX_IMPORTANCE_COLUMNS`` columns.
+    """
+    kinds = analysis.plan.kinds
+    if len(kinds) > MAX_IMPORTANCE_COLUMNS or not len(at):
+        return [[] for _ in at]
+    n_background = min(max(_count_affordable(analysis, len(at) * len(kinds)), 5), 20)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*categories", UserWarning)
+        contributions = occlude_columns(
+            analysis.model.pipeline.predict_proba,
+            as_measured(analysis.predicted_frame.iloc[at], kinds),
+            as_measured(analysis.frame, kinds),
+            n_background,
+        )
+    names = list(kinds)
+    return [
+        [(names[j], float(each[j])) for j in np.argsort(-np.abs(each), kind="stable")[:4]]
+        for each in contributions
+    ]
 
 
 class Importance(NamedTuple):

@@ -18,7 +18,6 @@ from bayesknn._version import __version__
 from bayesknn.report import per_class, sections
 from bayesknn.report.analysis import Analysis, analyse_fitted
 from bayesknn.report.figures import class_colours
-from bayesknn.report.plane import find_view
 from bayesknn.report.words import MAX_LISTED, count, percent, shorten
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -126,6 +125,9 @@ def render_report(
     colours = class_colours(len(analysis.training.classes))
     classes = per_class.name_classes(analysis, colours)
     rare = per_class.make_rare(analysis, classes)
+    thresholds = per_class.make_thresholds(analysis, classes)
+    importance = sections.make_importance(analysis, classes)
+    ranked = importance["found"].names if importance else analysis.plan.used
     packages = ("numpy", "scikit-learn", "numba")
     return _open_template().render(
         version=__version__,
@@ -138,20 +140,20 @@ def render_report(
         count=count,
         analysis=analysis,
         about=analysis.model.about,
-        cards=sections.make_cards(analysis, rare),
+        headline=sections.make_headline(analysis, thresholds),
         names=classes,
         classes=per_class.make_classes(analysis, classes),
         # The sections in their order; those of other models and those without content are None.
         parts={
             "rare": rare,
-            "zones": sections.make_zones(analysis, find_view(analysis), colours),
+            "zones": sections.make_zones(analysis, ranked, colours),
             "confusion": per_class.make_confusion(analysis, classes),
-            "thresholds": per_class.make_thresholds(analysis, classes),
+            "thresholds": thresholds,
             "scores": sections.make_scores(analysis),
             "comparison": sections.make_comparison(analysis),
             "pool": None,
             "uncertain": sections.make_cases(analysis, classes),
-            "importance": sections.make_importance(analysis, classes),
+            "importance": importance,
             "posterior": None,
             "criticism": sections.make_criticism(analysis),
             "data": sections.describe_columns(analysis),

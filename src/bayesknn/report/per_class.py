@@ -10,6 +10,7 @@ import numpy as np
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.predictions import Predictions
+from bayesknn.report.scores import measure_area
 from bayesknn.report.words import MAX_LISTED, percent, shorten_all
 
 
@@ -81,7 +82,10 @@ def make_classes(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str,
     for g, about in enumerate(classes):
         mine = training.actual == g
         recall, decided = np.mean(training.winners[mine] == g), np.mean(training.zones[mine] >= 0)
-        rows.append(about | {"n": mine.sum(), "recall": recall, "decided": decided})
+        called = training.winners == g
+        precision = np.mean(mine[called]) if called.any() else None
+        counts = {"n": mine.sum(), "recall": recall, "precision": precision, "decided": decided}
+        rows.append(about | counts)
     if len(rows) > MAX_LISTED:
         rows = sorted(rows, key=lambda row: row["recall"])
     return {"rows": rows[:MAX_LISTED], "more": rows[MAX_LISTED:]}
@@ -121,12 +125,14 @@ def make_thresholds(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[s
     truth, found = judged.labels == positive, judged.probabilities[:, positive]
     if truth.all() or not truth.any():
         return None
+    area, error = measure_area(truth, found)
     return {
         "name": classes[positive]["name"],
         "is_rarer": np.mean(analysis.training.actual == positive) < 0.5,
         "basis": judged.words,
         "figures": figures.draw_curves(truth, found),
-        "area": metrics.roc_auc_score(truth, found),
+        "area": area,
+        "area_error": error,
         "precision": metrics.average_precision_score(truth, found),
         "share": truth.mean(),
         "rows": [_evaluate(each, found, truth) for each in (0.05, *np.arange(1, 10) / 10)],

@@ -76,3 +76,24 @@ def score_rows(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     indicator = np.eye(probabilities.shape[1])[labels[rows]]
     found[rows, 2] = ((probabilities[rows] - indicator) ** 2).sum(axis=1)
     return found
+
+
+def measure_area(truth: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
+    """Return the area under the ROC curve and its standard error (DeLong).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.report.scores import measure_area
+    >>> area, error = measure_area(np.array([0, 0, 1, 1]) == 1, np.array([0.1, 0.4, 0.35, 0.8]))
+    >>> area, round(error, 3)
+    (0.75, 0.354)
+    """
+    from scipy.stats import rankdata
+
+    ranks, n = rankdata(scores), len(scores)
+    # Of each row, the share of the rows of the other class that it is ranked right against.
+    above = [(ranks[mine] - rankdata(scores[mine])) / (n - mine.sum()) for mine in (truth, ~truth)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.sqrt(sum(each.var() / (len(each) - 1) for each in above))
+    return float(above[0].mean()), float(error)

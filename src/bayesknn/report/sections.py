@@ -5,18 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.stats import binomtest
 
 from bayesknn.plots.style import COLOURS
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import as_measured
-from bayesknn.report.explanation import find_effects, find_influential, rank_columns
+from bayesknn.report.comparison import BASELINE
+from bayesknn.report.explanation import (
+    find_contributions,
+    find_effects,
+    find_influential,
+    rank_columns,
+)
 from bayesknn.report.per_class import tell_majority
-from bayesknn.report.plane import View
 from bayesknn.report.predictions import LEAVE_ONE_OUT
 from bayesknn.report.reading import KINDS
-from bayesknn.report.scores import score
-from bayesknn.report.words import count, join, percent, shorten, shorten_all
+from bayesknn.report.scores import score, score_rows
+from bayesknn.report.words import join, percent, shorten, shorten_all
 
 # Classes whose colours can be told apart among points, and in lines of a plot and parts of a bar.
 _MAX_COLOURED = 20
@@ -25,47 +31,105 @@ _MAX_PARTS = 8
 _MAX_CASES = 10
 
 
-def make_cards(analysis: Analysis, rare: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Give the headline numbers, and what they are."""
-    cards = []
-    if rare:
-        whose = rare["name"] if rare["n_classes"] == 1 else f"{rare['n_classes']} rare classes"
-        label = f"recall of the {rare['n']:,} rows of {whose}"
-        cards.append((percent(rare["n_right"] / rare["n"]), label))
-    for basis, found in analysis.scores().items():
-        if basis not in (LEAVE_ONE_OUT, "test"):
-            cards.append((percent(found.error, 1), f"error on {basis}, predicted from the others"))
-            continue
-        rows: Any = analysis.training if basis == LEAVE_ONE_OUT else analysis.test
-        which = f"{basis} error" if basis == LEAVE_ONE_OUT else f"error on {found.n:,} test rows"
-        majority = tell_majority(analysis, rows.actual[rows.judged])
-        cards.append((percent(found.error, 1), f"{which}; {majority}"))
-        cards.append((f"{found.log_loss:.3f}", f"{basis} log-loss"))
-    label = f"of the training rows are decided at the {analysis.level_name} level"
-    cards.append((percent(analysis.training.share_decided), label))
-    if analysis.comparison is not None:
-        others, n_folds, own, _ = analysis.comparison
-        other = analysis.comparison.best_other
-        label = (
-            f"log-loss of the best other classifier ({other}); this one has "
-            f"{others[own].scores.log_loss:.3f} in the same "
-            f"{count(n_folds, 'fold')}"
-        )
-        cards.append((f"{others[other].scores.log_loss:.3f}", label))
-    return cards + analysis.model.about.make_cards()
+def make_headline(analysis: Analysis, thresholds: dict[str, Any] | None) -> dict[str, Any]:
+    """Say how good the predictions are, beside the class frequencies and the best other model."""
+    test, training = analysis.test, analysis.training
+    tested = test is not None and len(test.judged) > 1
+    judged: Any = test if tested else training
+    labels = judged.actual[judged.judged]
+    probabilities = judged.probabilities[judged.judged]
+    shares = np.bincount(training.actual, minlength=len(training.classes)) / len(training.rows)
+    baseline = score(np.broadcast_to(shares, probabilities.shape), labels)
+    n_wrong = round(score(probabilities, labels).error * len(labels))
+    low, high = binomtest(n_wrong, len(labels)).proportion_ci(method="wilson")
+    losses = score_rows(probabilities, labels)[:, 1]
+    losses = losses[~np.isnan(losses)]
+    measures = [
+        (
+            "rows predicted wrong",
+            [_show_interval(n_wrong / len(labels), low, high), percent(baseline.error, 1)],
+        ),
+        (
+            f"typical probability of the true class (log-loss {show_score(losses.mean())})",
+            [_show_interval(*_typical(losses)), percent(np.exp(-baseline.log_loss), 1)],
+        ),
+    ]
+    if thresholds:
+        area, error = thresholds["area"], 1.96 * thresholds["area_error"]
+        shown = f"{area:.3f}"
+        if np.isfinite(error):
+            shown += f" ({max(area - error, 0.0):.3f} to {min(area + error, 1.0):.3f})"
+        measures.insert(1, ("AUC", [shown, "0.500"]))
+    groups = [{"rows": f"{len(labels):,} {judged.words}", "measures": measures}]
+    for rows, found in analysis.apart.items():
+        about = f"{found.n:,} {rows}, predicted from the others"
+        wrong = ("rows predicted wrong", [percent(found.error, 1), ""])
+        groups.append({"rows": about, "measures": [wrong]})
+    if analysis.comparison:
+        groups.append(_summarise_comparison(analysis.comparison))
+    doubts = []
+    if baseline.error <= high:
+        majority = tell_majority(analysis, labels)
+        doubts.append(f"the error is not clearly smaller than the baseline's: {majority}")
+    return {
+        "groups": groups,
+        "has_area": bool(thresholds),
+        "other": analysis.comparison.best_other if analysis.comparison else "",
+        "classes": join([shorten(name) for name in training.names], 5),
+        "decided": analysis.predictions.tell_decided(analysis.level),
+        "doubts": doubts,
+    }
 
 
-def make_zones(analysis: Analysis, view: View, colours: list[str]) -> dict[str, Any]:
-    """Show the rows in a plane, and which of them are decided."""
-    training = analysis.training
+def _summarise_comparison(comparison: Any) -> dict[str, Any]:
+    """Give error and typical probability of this model, the baseline and the best other one."""
+    names = (comparison.own, BASELINE, comparison.best_other)
+    scores = [comparison.found[name].scores if name in comparison.found else None for name in names]
+    errors = [percent(each.error, 1) if each else "" for each in scores]
+    typical = [percent(np.exp(-each.log_loss), 1) if each else "" for each in scores]
+    folds = f"in {comparison.n_folds}-fold cross-validation"
+    if comparison.n_folds == 1:
+        folds = "predicted from the rows before"
+    measures = [
+        ("rows predicted wrong", errors),
+        ("typical probability of the true class", typical),
+    ]
+    n = comparison.found[comparison.own].scores.n
+    return {"rows": f"{n:,} rows {folds}", "measures": measures}
+
+
+def _typical(losses: np.ndarray) -> tuple[float, float, float]:
+    """Return exp(-log-loss) with its 95 % interval, NaN where that is not known."""
+    with np.errstate(invalid="ignore"):
+        error = 1.96 * losses.std(ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else np.nan
+        mean = losses.mean() if len(losses) else np.nan
+        return np.exp(-mean), np.exp(-mean - error), np.exp(-mean + error)
+
+
+def _show_interval(value: float, low: float, high: float) -> str:
+    if not np.isfinite([value, low, high]).all():
+        return percent(value, 1) if np.isfinite(value) else ""
+    return f"{percent(value, 1)} ({100 * low:.1f} to {100 * min(high, 1.0):.1f})"
+
+
+def make_zones(analysis: Analysis, ranked: list[str], colours: list[str]) -> dict[str, Any]:
+    """Show which rows are decided, over two columns: those given or the most important numbers."""
+    training, plan = analysis.training, analysis.plan
+    names = analysis.axes or tuple(name for name in ranked if name in plan.numeric)[:2]
     labels, few = training.actual, len(colours) <= _MAX_COLOURED
     if not few:
         labels, colours = (training.winners == labels).astype(int), [COLOURS[1], COLOURS[0]]
+    figure = ""
+    if len(names) == 2:
+        measured = as_measured(analysis.frame, {name: plan.kinds[name] for name in names})
+        points = measured.to_numpy(dtype=np.float64, na_value=np.nan)
+        points = np.where(np.isnan(points), np.nanmedian(points, axis=0), points)
+        figure = figures.draw_zones(points, labels, colours, names, training.zones)
     return {
-        "view": view,
+        "names": names,
         "few": few,
-        "n_drawn": min(len(view.points), figures.MAX_POINTS),
-        "figure": figures.draw_zones(view.points, labels, colours, view.names, training.zones),
+        "n_drawn": min(len(labels), figures.MAX_POINTS),
+        "figure": figure,
     }
 
 
@@ -87,28 +151,37 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
 def make_cases(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, Any]:
     """List misclassified and undecided rows, and the most influential training rows of each."""
     found, frame = analysis.predictions, analysis.predicted_frame
-    columns = analysis.plan.used[:5]  # a wider table would leave the screen
     wrong, undecided = found.find_misclassified(), found.find_undecided()
-    at = np.r_[wrong[:_MAX_CASES], np.setdiff1d(undecided, wrong, assume_unique=True)[:_MAX_CASES]]
-    influential = find_influential(analysis, at, 3)
+    at = np.r_[wrong[:_MAX_CASES], undecided[:_MAX_CASES]]
+    why = ["misclassified"] * len(wrong[:_MAX_CASES]) + ["undecided"] * len(undecided[:_MAX_CASES])
+    influential, contributions = find_influential(analysis, at, 3), find_contributions(analysis, at)
+    # A wider table would leave the screen.
+    first, columns = analysis.plan.used[:3], [] if any(contributions) else analysis.plan.used[:5]
     rows = []
-    for i, sides in zip(at, influential, strict=True):
+    for i, reason, sides, each in zip(at, why, influential, contributions, strict=True):
         g, probabilities = found.winners[i], found.probabilities[i]
         parts = np.argsort(-probabilities, kind="stable")[:_MAX_PARTS]
         rows.append(
             {
                 "number": found.rows[i],
-                "why": "misclassified" if i in wrong else "undecided",
+                "why": reason,
+                "contributions": [
+                    (f"{shorten(name, 20)} = {shorten(_show(frame[name].iloc[i]), 12)}", value)
+                    for name, value in each
+                ],
                 "class": classes[g],
                 "parts": [(classes[c], probabilities[c]) for c in parts],
                 "interval": found.intervals[i, g],
                 "actual": "" if found.actual_names is None else shorten(found.actual_names[i]),
-                "values": [shorten(_show(frame[name].iloc[i])) for name in columns],
+                "values": _show_row(frame, i, columns),
                 "sides": [
                     {
                         "class": classes[side.label],
                         "share": probabilities[side.label],
-                        "rows": zip(analysis.training.rows[side.rows], side.influence, strict=True),
+                        "rows": [
+                            (analysis.training.rows[r], x, _show_row(analysis.frame, r, first))
+                            for r, x in zip(side.rows, side.influence, strict=True)
+                        ],
                     }
                     for side in sides
                 ],
@@ -122,7 +195,9 @@ def make_cases(analysis: Analysis, classes: list[dict[str, Any]]) -> dict[str, A
         "n_undecided": len(undecided),
         "rows": rows,
         "columns": shorten_all(columns),
+        "first": shorten_all(first),
         "known": found.actual_names is not None,
+        "explained": any(contributions),
     }
 
 
@@ -163,9 +238,19 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
         return None
     found, own = analysis.comparison.found, analysis.comparison.own
     losses = {name: each.scores.log_loss for name, each in found.items()}
+    other = analysis.comparison.best_other
+    excess, error = found[other].excess, found[other].excess_error
+    loses = excess < -2 * error
+    than = "larger" if excess > 0 else "smaller"
+    which = "is better here" if loses else "is as good within chance"
+    if excess > 2 * error:
+        which = "is worse here"
     return {
         "best": min((own, *losses), key=lambda name: losses[name]),
         "is_infinite": not np.isfinite([*losses.values()]).all(),
+        "loses": loses,
+        "verdict": f"{other}, the best other classifier, {which}: row by row, its log-loss is "
+        f"{abs(excess):.3f} ± {error:.3f} {than} than that of this one",
     }
 
 
@@ -214,7 +299,13 @@ def _sum_up(column: Any) -> str:
     return join(told, 3) + missing
 
 
+def _show_row(frame: Any, i: int, columns: list[str]) -> list[str]:
+    return [shorten(_show(frame[name].iloc[i])) for name in columns]
+
+
 def _show(value: Any) -> str:
+    if value != value or value is None:
+        return "–"
     if isinstance(value, float | np.floating):
-        return "" if np.isnan(value) else f"{value:.4g}"
+        return f"{value:.4g}"
     return str(value).removesuffix(" 00:00:00")  # a day

@@ -156,7 +156,8 @@ class BayesianKNeighborsClassifier(
         In ArviZ's layout: ``posterior`` with beta and k over (chain, draw), ``sample_stats``,
         ``observed_data``, and ``log_likelihood``, the log probability of each label given all
         others, which ``arviz_stats.loo`` and ``compare`` take: of every draw, or of evenly spaced
-        ones where all would be more than a million numbers.
+        ones where all would be more than a million numbers. ArviZ refuses them ("All tail values
+        are the same") where a label is as probable in many draws; ``loo_log_score_`` does not.
     k_values_, k_probabilities_ : ndarray of shape (K,)
         1..K, and their posterior probabilities.
     k_probabilities_error_ : ndarray of shape (K,)

@@ -210,3 +210,14 @@ def test_class_priors_are_given_by_name():
     ):
         with pytest.raises(ValueError, match=message):
             analyse(table, "y", settings={**QUICK, "class_prior": prior})
+
+
+def test_the_column_that_residuals_depend_on_is_called_by_its_name():
+    """Where a model's own columns are an array, with indicators among them."""
+    rng = np.random.default_rng(0)
+    noise = {f"noise{j}": rng.random(400) for j in range(7)}
+    step = rng.random(400)
+    y = (rng.random(400) < np.where(step > 0.5, 0.97, 0.03)).astype(int)
+    table = pd.DataFrame({**noise, "the step": step, "y": y})
+    analysis = analyse(table, "y", settings={**QUICK, "max_neighbors": 60})
+    assert any("depend on column 'the step'" in text for text in analysis.warnings)

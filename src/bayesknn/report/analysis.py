@@ -264,7 +264,7 @@ def analyse(
     return Analysis(
         frame, plan, fitted, training, test, test_frame, level, axes, seconds,
         comparison if compared else None, _score_apart(comparison, judged),
-        messages, [*problems, *_collect_warnings(classifier, caught)],
+        messages, [*problems, *_name_column(pipeline, _collect_warnings(classifier, caught))],
     )  # fmt: skip
 
 
@@ -483,6 +483,15 @@ def _tell_without_class(rows: list[int], target: str) -> list[str]:
         f"{count(len(rows), 'row has', 'rows have')} no value in {target!r} and "
         f"{'are' if many else 'is'} left out (row{'s' * many} {named})"
     ]
+
+
+def _name_column(pipeline: Any, sentences: list[str]) -> list[str]:
+    """Call the column on which residuals depend by its name, where the classifier saw an array."""
+    at = pipeline[-1].diagnostics_.get("misfit_column")
+    if not isinstance(at, int | np.integer):
+        return sentences
+    name = str(pipeline[:-1].get_feature_names_out()[at]).rpartition("__")[2]
+    return [text.replace(f"column '{at}'", f"column {name!r}") for text in sentences]
 
 
 def _collect_warnings(classifier: Any, caught: Sequence[warnings.WarningMessage]) -> list[str]:

@@ -53,7 +53,7 @@ class Copies(NamedTuple):
         >>> from bayesknn.predictive.copies import Copies
         >>> rows, labels = np.array([[1.0], [1.0], [2.0]]), np.array([0, 1, 1])
         >>> copies = Copies.from_rows(rows, labels, np.array([3.0, 1.0, 1.0]), 2)
-        >>> copies.count_new(np.array([[1.0], [2.0], [3.0]])).tolist()
+        >>> copies.count_new(np.array([[1.0], [2.0], [3.0]])).round(3).tolist()
         [[1.2, 0.4], [0.0, 1.0], [0.0, 0.0]]
         """
         places = {key: place for place, key in enumerate(_as_keys(self.values))}

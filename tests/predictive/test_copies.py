@@ -1,5 +1,7 @@
 """Intervals where training rows have the very same values as a point."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,6 +65,12 @@ def test_large_cells_say_what_p_is(fitted):
     if isinstance(fitted, PooledNeighborsClassifier):
         np.testing.assert_allclose([low[WOMEN], high[WOMEN]], [0.78, 0.96], atol=0.05)
         np.testing.assert_allclose([low[CREW], high[CREW]], [0.18, 0.24], atol=0.03)
+
+
+def test_saved_models_know_the_copies(fitted):
+    read = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(read.predict_interval(CELLS), fitted.predict_interval(CELLS))
+    np.testing.assert_array_equal(read.loo_interval(), fitted.loo_interval())
 
 
 def test_a_row_left_out_is_no_copy_of_itself(fitted):

@@ -401,13 +401,7 @@ class PooledNeighborsClassifier(
         return Summary(stated, intervals, self._sureness.scale.typicality(distances))
 
     def _find_intervals(
-        self,
-        inside: np.ndarray,
-        variances: Any,
-        distances: Any,
-        copies: Any,
-        level: float,
-        stated: np.ndarray,
+        self, inside: Any, variances: Any, distances: Any, copies: Any, level: float, stated: Any
     ) -> np.ndarray:
         """Return intervals about probabilities before ``class_prior``, that hold those after."""
         intervals = self._sureness.intervals(inside, variances, distances, copies, level)

@@ -58,8 +58,7 @@ class Copies(NamedTuple):
         """
         places = {key: place for place, key in enumerate(_as_keys(self.values))}
         at = np.array([places.get(key, -1) for key in _as_keys(values)])
-        is_new = at < 0
-        return _make_even(np.where(is_new[:, None], 0.0, self.totals[at]), self.squares[at])
+        return _make_even(self.totals[at] * (at >= 0)[:, None], self.squares[at])
 
     def count_others(self, labels: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Count the copies of each training row, (n, n_classes), itself left out."""

@@ -379,24 +379,24 @@ class ScikitLearnMetric(Metric):
     def distances(self, rows: np.ndarray, arranged: np.ndarray) -> np.ndarray:
         """Distances of shape (m, n) from new rows to training points."""
         if callable(self.metric):
-            found = np.array(
+            distances = np.array(
                 [[float(self.metric(a, b, **self.params)) for b in arranged] for a in rows]
             ).reshape(len(rows), len(arranged))
         elif self.metric in _names("ball_tree"):
-            found = self._compiled().pairwise(rows, arranged)
+            distances = self._compiled().pairwise(rows, arranged)
         else:
             from scipy.spatial.distance import cdist
 
             # Rounding can take these a hair below zero for parallel rows.
-            found = np.maximum(cdist(rows, arranged, self.metric, **self.params), 0.0)
-        is_distance = (found >= 0) & (found < np.inf)
+            distances = np.maximum(cdist(rows, arranged, self.metric, **self.params), 0.0)
+        is_distance = (distances >= 0) & (distances < np.inf)
         if not is_distance.all():
             a, b = np.argwhere(~is_distance)[0]
             raise ValueError(
-                f"metric {self.name!r} gives {found[a, b]} between the points "
+                f"metric {self.name!r} gives {distances[a, b]} between the points "
                 f"{rows[a].tolist()} and {arranged[b].tolist()}; distances must be finite and >= 0"
             )
-        return found
+        return distances
 
     def _compiled(self) -> Any:
         from sklearn.metrics import DistanceMetric
@@ -541,9 +541,9 @@ def _code_of(value: Any, codes: dict, row: int, label: str | int) -> int:
 def _euclidean(rows, columns):
     m, p = rows.shape
     n = columns.shape[1]
-    found = np.empty((m, n))
+    distances = np.empty((m, n))
     for q in range(m):
-        row = found[q]
+        row = distances[q]
         row[:] = 0.0
         for f in range(p):
             x, column = rows[q, f], columns[f]
@@ -551,11 +551,11 @@ def _euclidean(rows, columns):
                 row[i] += (x - column[i]) * (x - column[i])
         for i in range(n):
             row[i] = np.sqrt(row[i])
-    return found
+    return distances
 
 
 @kernel
-def measure_listed(rows, q, points, members, size, found):
+def measure_listed(rows, q, points, members, size, distances):
     """Distances from row q to some points, each summed over the features in their order.
 
     Four sums at a time, which do not wait for each other.
@@ -572,8 +572,8 @@ def measure_listed(rows, q, points, members, size, found):
             to_b += (x - points[b, f]) * (x - points[b, f])
             to_c += (x - points[c, f]) * (x - points[c, f])
             to_d += (x - points[d, f]) * (x - points[d, f])
-        found[r], found[min(r + 1, last)] = np.sqrt(to_a), np.sqrt(to_b)
-        found[min(r + 2, last)], found[min(r + 3, last)] = np.sqrt(to_c), np.sqrt(to_d)
+        distances[r], distances[min(r + 1, last)] = np.sqrt(to_a), np.sqrt(to_b)
+        distances[min(r + 2, last)], distances[min(r + 3, last)] = np.sqrt(to_c), np.sqrt(to_d)
 
 
 @kernel
@@ -599,9 +599,9 @@ def _gower(rows, columns, is_category, ranges, weights):
     m, p = rows.shape
     n = columns.shape[1]
     total = weights.sum()
-    found = np.empty((m, n))
+    distances = np.empty((m, n))
     for q in range(m):
-        row = found[q]
+        row = distances[q]
         row[:] = 0.0
         for f in range(p):
             x, column, weight, spread = rows[q, f], columns[f], weights[f], ranges[f]
@@ -613,4 +613,4 @@ def _gower(rows, columns, is_category, ranges, weights):
                     row[i] += weight * (abs(x - column[i]) / spread)
         for i in range(n):
             row[i] /= total
-    return found
+    return distances

@@ -177,8 +177,7 @@ class NeighborGraph:
         [[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [4.0, 4.0]]
         """
         fitted = make_metric(metric, metric_params)
-        found = find_neighbors(X, k_max, fitted, search, n_jobs, search_params, verbose)
-        return cls(*found)
+        return cls(*find_neighbors(X, k_max, fitted, search, n_jobs, search_params, verbose))
 
     @classmethod
     def from_neighbors(cls, neighbors: Any, distances: Any = None) -> NeighborGraph:
@@ -401,8 +400,8 @@ class NeighborGraph:
         """
         rows = np.asarray(rows)
         k_max = check_count(k_max, "k_max", 1, len(rows) - 1)
-        found = None if self.index is None else find_neighbors_among(self.index, rows, k_max)
-        return None if found is None else NeighborGraph(*found)
+        lists = None if self.index is None else find_neighbors_among(self.index, rows, k_max)
+        return None if lists is None else NeighborGraph(*lists)
 
     def counts(self, labels: Any, n_classes: int, k: int, direction: str = "both") -> np.ndarray:
         """Count each class around each training point, itself left out, in the graph of k.
@@ -476,12 +475,14 @@ class NeighborGraph:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         index = state["index"]
-        found = state["neighbors"], state["distances"], state["tied_beyond"]
-        if found[0] is None and index is not None:
+        lists = state["neighbors"], state["distances"], state["tied_beyond"]
+        if lists[0] is None and index is not None:
             k_max = check_count(state["k_max"], "k_max", 1, index.n_points - 1)
-            with progress("Finding neighbours, which the file leaves out", index.n_points) as done:
-                found = search_all(index, k_max, advance=done)
-        NeighborGraph.__init__(self, found[0], found[1], index, found[2])
+            with progress(
+                "Finding neighbours, which the file leaves out", index.n_points
+            ) as advance:
+                lists = search_all(index, k_max, advance=advance)
+        NeighborGraph.__init__(self, lists[0], lists[1], index, lists[2])
         if "checksum" in state and state["checksum"] != self._digest():
             raise ValueError(
                 "the neighbours found on loading are not those of the fit: the file was changed, "
@@ -533,9 +534,9 @@ def describe_search(*indices: SearchIndex | None) -> tuple[dict[str, Any], list[
     values, errors, n_queries = np.array(recalls).T
     shares = np.array(sizes) / sum(sizes)
     recall = float(shares @ values)
-    found: dict[str, Any] = {"name": index.name, "exact": False, "recall": recall}
-    found["recall_error"] = float(np.sqrt(shares**2 @ errors**2))
-    return found, [
+    facts: dict[str, Any] = {"name": index.name, "exact": False, "recall": recall}
+    facts["recall_error"] = float(np.sqrt(shares**2 @ errors**2))
+    return facts, [
         f"the search {index.name} is approximate: it found {100 * recall:.1f} % of the "
         f"neighbours of {n_queries.sum():.0f} points that were also searched for exactly"
     ]

@@ -208,9 +208,9 @@ def rank_sparse(graph: Any, k: int, ties: TieOrder, is_self: bool) -> tuple[np.n
     short = _rank_stored(starts, indices, graph.data, ties, is_self, neighbors, distances)
     if short >= 0:
         stored = indices[starts[short] : starts[short + 1]]
-        found = int(np.sum(stored != short)) if is_self else len(stored)
+        n_stored = int(np.sum(stored != short)) if is_self else len(stored)
         raise ValueError(
-            f"row {short} of the sparse graph stores {found} neighbours"
+            f"row {short} of the sparse graph stores {n_stored} neighbours"
             f"{' besides the point itself' if is_self else ''}, k_max={k} needs at least {k}"
         )
     return neighbors, distances
@@ -237,7 +237,7 @@ def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray) -> 
         lengths = distances[:, some] / radii[neighbors[:, some]]
     lengths = np.sort(np.nan_to_num(lengths, posinf=np.inf), axis=None)
     sorted_radii = np.sort(radii)
-    found, missing = 0.0, 0.0
+    counted, missing = 0.0, 0.0
     sample = range(0, rows.shape[0], -(-rows.shape[0] // 1000))
     for q in sample:
         stored = slice(rows.indptr[q], rows.indptr[q + 1])
@@ -250,13 +250,13 @@ def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray) -> 
         n_found = np.count_nonzero(row < members)
         at_most = n - np.searchsorted(sorted_radii, last, side="right") - np.sum(members > last)
         missing += min(n_found * beyond / (1 - beyond), at_most) if beyond < 1 else at_most
-        found += n_found
+        counted += n_found
     # As many as a 500th of k move a probability by less than a thousandth.
     if missing > 0.002 * k * len(sample):
-        missing, found = missing / len(sample), found / len(sample)
+        missing, counted = missing / len(sample), counted / len(sample)
         warnings.warn(
             f"sparse rows store {np.diff(rows.indptr).mean():.0f} distances of a new point: of "
-            f"about {found + missing:.1f} training points that would have it among their {k} "
+            f"about {counted + missing:.1f} training points that would have it among their {k} "
             f"nearest, {missing:.1f} are likely not stored, and are not counted; store every "
             f"distance below {sorted_radii[-1]:.4g}, or as many as fit, to count them",
             UserWarning,
@@ -284,15 +284,15 @@ def _rank_stored(starts, indices, data, ties, is_self, neighbors, distances):
     workspace = new_sort_workspace(k)
     for q in range(m):
         own = np.uint32(q) if is_self else NO_POINT
-        found = 0
+        n_stored = 0
         for e in range(starts[q], starts[q + 1]):
             if indices[e] != own:
-                keys[found], points[found] = data[e], ranks[indices[e]]
-                found += 1
-        if found < k:
+                keys[n_stored], points[n_stored] = data[e], ranks[indices[e]]
+                n_stored += 1
+        if n_stored < k:
             return q
-        if found > k:
-            select_nth(keys, points, 0, found, k - 1)
+        if n_stored > k:
+            select_nth(keys, points, 0, n_stored, k - 1)
         sort_pairs(keys, points, k, workspace)
         neighbors[:, q] = rows[points[:k]]
         distances[:, q] = keys[:k]

@@ -119,11 +119,11 @@ class NeighborQuery:
         wanted = check_k_values(k_values, self.k_max)
         check_choice(direction, "direction", DIRECTIONS)
         order = np.argsort(wanted, kind="stable")
-        found = np.empty((len(wanted), self.n_queries, n_classes), np.int32)
+        counts = np.empty((len(wanted), self.n_queries, n_classes), np.int32)
         reverse = self._require_reverse() if direction != "forward" else _no_reverse(self.n_queries)
         both = direction != "reverse", direction != "forward"
-        _count(self.neighbors, reverse, labels, wanted, order, both, found)
-        return found
+        _count(self.neighbors, reverse, labels, wanted, order, both, counts)
+        return counts
 
     def __repr__(self) -> str:
         return f"NeighborQuery(n_queries={self.n_queries}, k_max={self.k_max})"
@@ -192,11 +192,11 @@ def query_rows(
 
 
 @kernel
-def _count(neighbors, reverse, labels, wanted, order, both, found):
+def _count(neighbors, reverse, labels, wanted, order, both, counts):
     m = neighbors.shape[1]
     starts, points, ranks = reverse
     is_forward, is_reverse = both
-    n_classes = found.shape[2]
+    n_classes = counts.shape[2]
     current = np.empty(n_classes, np.int32)
     for q in range(m):
         current[:] = 0
@@ -213,4 +213,4 @@ def _count(neighbors, reverse, labels, wanted, order, both, found):
                     current[labels[points[e]]] += np.int32(1)
                     e += 1
             for g in range(n_classes):
-                found[order[t], q, g] = current[g]
+                counts[order[t], q, g] = current[g]

@@ -234,17 +234,17 @@ def rank_rows(distances, ties, own, start, neighbors, ranked):
     workspace = new_sort_workspace(capacity)
     for q in range(n_rows):
         row, skip = distances[q], own[q]
-        found = 0
+        n_found = 0
         limit, limit_point = np.inf, NO_POINT
         for i in range(np.uint32(n)):
             if row[i] > limit or (row[i] == limit and ranks[i] > limit_point) or i == skip:
                 continue
-            keys[found] = row[i]
-            points[found] = ranks[i]
-            found += 1
-            if found == capacity:
-                found, limit, limit_point = cut_back(keys, points, found, k)
-        sort_pairs(keys, points, found, workspace)
+            keys[n_found] = row[i]
+            points[n_found] = ranks[i]
+            n_found += 1
+            if n_found == capacity:
+                n_found, limit, limit_point = cut_back(keys, points, n_found, k)
+        sort_pairs(keys, points, n_found, workspace)
         for r in range(k):
             neighbors[r, start + q] = rows[points[r]]
             ranked[r, start + q] = keys[r]

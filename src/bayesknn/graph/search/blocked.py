@@ -190,7 +190,7 @@ def _find_candidates(products, q, i, k, bounds, keys, members):
     lowered, capacity = bounds.lowered, np.uint64(keys.size)
     limit = _find_first_limit(products, q, i, k, bounds)
     n, width = np.uint64(lowered.size), np.uint64(64)
-    found = np.uint64(0)
+    n_found = np.uint64(0)
     for first in range(np.uint64(0), n, width):
         last = min(first + width, n)
         n_hits = np.uint32(0)
@@ -202,15 +202,15 @@ def _find_candidates(products, q, i, k, bounds, keys, members):
             key = lowered[j] - products[q, j]
             if key > limit or j == i:
                 continue
-            keys[found], members[found] = key, np.uint32(j)
-            found += np.uint64(1)
-            if found == capacity:
-                found, limit = _cut_back(i, found, k, bounds, keys, members)
-                if found > capacity - capacity // np.uint64(8):
+            keys[n_found], members[n_found] = key, np.uint32(j)
+            n_found += np.uint64(1)
+            if n_found == capacity:
+                n_found, limit = _cut_back(i, n_found, k, bounds, keys, members)
+                if n_found > capacity - capacity // np.uint64(8):
                     return -1
-    if found > np.uint64(k):
-        found, _ = _cut_back(i, found, k, bounds, keys, members)
-    return np.int64(found)
+    if n_found > np.uint64(k):
+        n_found, _ = _cut_back(i, n_found, k, bounds, keys, members)
+    return np.int64(n_found)
 
 
 @kernel

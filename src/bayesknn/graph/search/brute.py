@@ -57,12 +57,12 @@ class BruteSearch(SearchIndex):
         parts: list[Any] = []
 
         def measure(start: int, stop: int) -> None:
-            found = self.metric.distances(rows[start:stop], arranged)
-            rank_rows(found, ties, own[start:stop], start, neighbors, distances)
+            measured = self.metric.distances(rows[start:stop], arranged)
+            rank_rows(measured, ties, own[start:stop], start, neighbors, distances)
             if radii is not None:
-                near = np.flatnonzero(found < ends)
+                near = np.flatnonzero(measured < ends)
                 queries, members = np.divmod(near, self.n_points)
-                lengths = found.ravel()[near]
+                lengths = measured.ravel()[near]
                 parts.append(rank_reverse(start + queries, members, lengths, radii, names))
 
         run_in_threads(measure, m, max(1, CHUNK // self.n_points), n_jobs, advance)
@@ -164,12 +164,12 @@ def measure_candidates(search: SearchIndex, rows: np.ndarray, candidates: list) 
 
     metric, points = search.metric, search.points
     assert points is not None
-    found = [
+    measured = [
         metric.distances(rows[q : q + 1], metric.arrange(points[some]))[0]
         for q, some in enumerate(candidates)
     ]
     starts = np.append(0, np.cumsum([len(some) for some in candidates]))
-    lengths, members = (np.concatenate([[], *each]) for each in (found, candidates))
+    lengths, members = (np.concatenate([[], *each]) for each in (measured, candidates))
     return csr_array((lengths, members.astype(np.int64), starts), (len(rows), search.n_points))
 
 
@@ -209,14 +209,17 @@ def rank_reverse(queries, members, distances, lists, names):
     """
     k_max = np.uint64(lists.shape[1])
     entered, entries = np.empty(members.size, np.int64), np.empty(members.size, np.uint64)
-    found = np.uint64(0)
+    n_entered = np.uint64(0)
     for h in range(np.uint64(members.size)):
         i = np.uint64(members[h])
         rank = _count_nearer(lists, i, distances[h]) + np.uint64(1)
         if rank <= k_max:
-            entered[found], entries[found] = queries[h], rank << _SHIFT | np.uint64(names[i])
-            found += np.uint64(1)
-    return entered[:found], entries[:found]
+            entered[n_entered], entries[n_entered] = (
+                queries[h],
+                rank << _SHIFT | np.uint64(names[i]),
+            )
+            n_entered += np.uint64(1)
+    return entered[:n_entered], entries[:n_entered]
 
 
 @kernel

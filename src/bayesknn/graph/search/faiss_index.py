@@ -95,9 +95,9 @@ class ApproximateSearch(BruteSearch):
         for start in range(0, m, _ROWS):
             part = slice(start, min(start + _ROWS, m))
             with _threads(faiss, n_jobs):
-                _, found = index.search(self._round(rows[part]), min(asked, n))
-            is_there = (found >= 0) & (found != own[part, None])
-            candidates = [some[here] for some, here in zip(found, is_there, strict=True)]
+                _, proposed = index.search(self._round(rows[part]), min(asked, n))
+            is_there = (proposed >= 0) & (proposed != own[part, None])
+            candidates = [some[here] for some, here in zip(proposed, is_there, strict=True)]
             graph = measure_candidates(self, rows[part], candidates)
             left[part] = is_there.sum(axis=1) < k
             some = np.flatnonzero(~left[part])

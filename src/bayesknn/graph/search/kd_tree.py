@@ -95,9 +95,9 @@ class KDTree(NamedTuple):
 
     def points(self) -> np.ndarray:
         """Return the points the tree was built from, in their own order, (n, p)."""
-        found = np.empty((len(self.order), self.blocks.shape[1]))
-        found[self.order] = self.in_order()
-        return found
+        points = np.empty((len(self.order), self.blocks.shape[1]))
+        points[self.order] = self.in_order()
+        return points
 
 
 class Queries(NamedTuple):
@@ -749,7 +749,7 @@ def _scan(tree, leaf, own, q, k, n_near, group, held, workspace):
             hits[n_hits] = j
             n_hits += np.uint64(squares[j] <= limit)
     first = np.uint64(leaf * _LEAF)
-    found = np.uint64(n_found[q])
+    n_held = np.uint64(n_found[q])
     for h in range(n_hits):
         i = ranks[first + hits[h]]
         if i == own:
@@ -757,14 +757,14 @@ def _scan(tree, leaf, own, q, k, n_near, group, held, workspace):
         key = np.sqrt(squares[hits[h]])
         if key > limit_key[q] or (key == limit_key[q] and i > limit_point[q]):
             continue
-        keys[q, found] = key
-        points[q, found] = i
-        found += np.uint64(1)
-        if found == np.uint64(keys.shape[1]):
-            n_found[q] = np.int64(found)
+        keys[q, n_held] = key
+        points[q, n_held] = i
+        n_held += np.uint64(1)
+        if n_held == np.uint64(keys.shape[1]):
+            n_found[q] = np.int64(n_held)
             _lower(tree, q, k, group, held)
-            found = np.uint64(n_found[q])
-    n_found[q] = np.int64(found)
+            n_held = np.uint64(n_found[q])
+    n_found[q] = np.int64(n_held)
 
 
 @kernel
@@ -788,7 +788,7 @@ def _find_reached(tree, radii, queries, start, stop):
         np.empty(_FULL, np.int64),
         np.empty(_FULL),
     )
-    found = np.uint64(0)
+    n_pairs = np.uint64(0)
     for b in range(start, stop, _GROUP):
         size = _load(tree, queries, b, stop, group)
         slacks[:] = 0.0
@@ -806,7 +806,7 @@ def _find_reached(tree, radii, queries, start, stop):
                 widest = (furthest + slacks[s]) * (furthest + slacks[s]) * stretch
                 if box_bounds[s, at] > widest:
                     continue
-                if found + np.uint64(_LEAF * _LEAF) > np.uint64(asked.size):
+                if n_pairs + np.uint64(_LEAF * _LEAF) > np.uint64(asked.size):
                     asked, members, distances = _grow(asked), _grow(members), _grow(distances)
                 _bound_points(of_queries, s, low, high, leaf, bounds)
                 n_near = np.uint64(0)
@@ -827,11 +827,11 @@ def _find_reached(tree, radii, queries, start, stop):
                     for j in range(width):
                         if singles[j] <= limits[j]:
                             square = _square_point(blocks, leaf, j, coordinates, q)
-                            asked[found] = order[np.uint64(b * _LEAF) + q]
-                            members[found] = at * np.uint64(_LEAF) + j
-                            distances[found] = np.sqrt(square)
-                            found += np.uint64(square <= kth_squares[at, j])
-    return asked[:found], members[:found], distances[:found]
+                            asked[n_pairs] = order[np.uint64(b * _LEAF) + q]
+                            members[n_pairs] = at * np.uint64(_LEAF) + j
+                            distances[n_pairs] = np.sqrt(square)
+                            n_pairs += np.uint64(square <= kth_squares[at, j])
+    return asked[:n_pairs], members[:n_pairs], distances[:n_pairs]
 
 
 @kernel

@@ -397,3 +397,15 @@ def test_long_posteriors_have_evenly_spaced_log_likelihoods(pseudo, monkeypatch)
     beta, k = (np.array([there[name].item()]) for name in ("beta", "k"))
     wanted = pseudo._predictive.log_likelihood(beta, k)[0]
     np.testing.assert_allclose(one, wanted, atol=1e-8)
+
+
+def test_few_neighbours_that_hardly_err_leave_intervals_narrow():
+    """Two or three votes alone would leave P anywhere; that they err once in 100 rows says more."""
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = rng.normal(size=(300, 2)) + 4.0 * y[:, None]
+    clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=3, beta_max=8.0, random_state=0)
+    clf.fit(X, y)
+    middle = np.array([[0.0, 0.0], [4.0, 4.0]])
+    low, high = clf.predict_interval(middle)[[0, 1], [0, 1]].T
+    assert np.all(low > 0.6) and np.all(high == 1.0)

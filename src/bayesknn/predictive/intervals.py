@@ -165,6 +165,10 @@ class Calibrator:
         ), inside
 
 
+# Levels of how near to 0 or 1 a probability is, each half as far as the one before.
+_N_LEVELS = 40
+
+
 class ResidualCorrelation(NamedTuple):
     """Correlation of the residuals of near neighbours.
 
@@ -178,6 +182,9 @@ class ResidualCorrelation(NamedTuple):
         How many votes a probability rests on.
     column : int or None
         That on which the residuals still depend.
+    error_rates : ndarray of shape (n_levels,)
+        How often leave-one-out probabilities at least so near to 0 or 1 are wrong: entry j is of
+        those within 2^-j.
     """
 
     value: float
@@ -185,6 +192,7 @@ class ResidualCorrelation(NamedTuple):
     bound: float
     n_votes: float = float("inf")
     column: int | None = None
+    error_rates: np.ndarray = np.ones(_N_LEVELS)
 
     def allow_for(self, misfit: ColumnMisfit | None) -> ResidualCorrelation:
         """Return it with a bound that allows for what one column shows."""
@@ -250,7 +258,32 @@ def correlate_residuals(
     votes = k_mean * effective_part(weight)
     # Products that cannot tell the error from 0 leave that of so many votes' mean.
     bound = min(max(1.5 / votes, value + error), MAX_BOUND)
-    return ResidualCorrelation(float(value), float(error), float(bound), votes)
+    rates = find_error_rates(labels, probabilities, weight)
+    return ResidualCorrelation(float(value), float(error), float(bound), votes, error_rates=rates)
+
+
+def find_error_rates(
+    labels: np.ndarray, probabilities: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """Return how often probabilities at each level or nearer to 0 or 1 are wrong.
+
+    One more error is added, which shows in two classes, so that few rows say little. Where they are
+    few, those that are less sure stand for them. See :class:`ResidualCorrelation`.
+    """
+    truth = np.eye(probabilities.shape[1])[labels]
+    wrong = weight[:, None] * np.where(probabilities > 0.5, 1.0 - truth, truth)
+    every = np.broadcast_to(weight[:, None], wrong.shape)
+    levels = _find_level(probabilities).ravel()
+    n_wrong, n = (
+        np.cumsum(np.bincount(levels, each.ravel(), _N_LEVELS)[::-1])[::-1]
+        for each in (wrong, every)
+    )
+    return np.minimum.accumulate((n_wrong + 2.0) / (n + 2.0))
+
+
+def _find_level(probabilities: np.ndarray) -> np.ndarray:
+    far = np.maximum(np.minimum(probabilities, 1.0 - probabilities), 2.0**-_N_LEVELS)
+    return np.clip(-np.log2(far), 0, _N_LEVELS - 1).astype(np.int64)
 
 
 def effective_part(weight: np.ndarray) -> float:
@@ -306,8 +339,14 @@ def find_probability_intervals(
         spread = p * (1.0 - p)
         size = np.maximum(spread / (stretch * spread + variances[:, g]) - 1.0, 1.0)
         # Near 0 and 1 that Beta distribution is a spike, while votes that all agree leave P open.
-        of_votes = _shrink(probabilities[:, g], votes, n_classes)
-        intervals[:, g] = _hull(*_cut(p, size, level), *_cut(of_votes, votes + 1.0, level))
+        of_votes = _cut(_shrink(probabilities[:, g], votes, n_classes), votes + 1.0, level)
+        # They leave it no wider open than errors among rows that are as sure: a part 1 - level of
+        # them at most can have a P that is 1 / (1 - level) times as far off as all on average.
+        most = correlation.error_rates[_find_level(probabilities[:, g])] / (1.0 - level)
+        is_high = probabilities[:, g] > 0.5
+        lowest, highest = np.where(is_high, 1.0 - most, 0.0), np.where(is_high, 1.0, most)
+        of_votes = [np.clip(end, lowest, highest) for end in of_votes]
+        intervals[:, g] = _hull(*_cut(p, size, level), *of_votes)
         intervals[is_far, g] = (0.0, 1.0)
         if copies is not None:
             n = copies.sum(axis=1)

@@ -78,7 +78,7 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_report(clf, ripley.X_train, ripley.y_train,
     ...                         out=pathlib.Path(folder) / "report.html", compare=False)
-    ...     "Confusion matrix" in path.read_text(encoding="utf-8")
+    ...     "confusion matrix" in path.read_text(encoding="utf-8")
     True
     """
     analysis = analyse_fitted(model, X, y, X_test, y_test, level, compare, groups, time)

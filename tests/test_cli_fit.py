@@ -636,10 +636,9 @@ def test_a_saved_pool_predicts_what_it_predicted(pooled):
 
 def test_the_report_of_a_pool_in_a_browser(pooled):
     found = check_page(pooled[0] / "out" / "report.html", 400)
-    if found is not None:
-        # Rows, three effects: the few test rows are one group for calibration.
-        assert len(found.figures) == 4
-        assert "There is no diagram: these rows are too few" in found.text
+    # Rows, three effects: the few test rows are one group for calibration.
+    assert len(found.figures) == 4
+    assert "There is no diagram: these rows are too few" in found.text
 
 
 @pytest.mark.usefixtures("blank_page")

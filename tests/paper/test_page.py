@@ -24,7 +24,6 @@ def test_every_item_and_verdict_is_on_the_page(tiny_run):
 @pytest.mark.parametrize("width", [400, 1400])
 def test_the_page_in_a_browser(tiny_run, width):
     found = check_page(tiny_run.page, width)
-    if found is not None:
-        assert len(found.figures) == sum(len(outcome.figures) for outcome in tiny_run.outcomes)
-        assert found.scripts == 0
-        assert "not tuned away" in found.text
+    assert len(found.figures) == sum(len(outcome.figures) for outcome in tiny_run.outcomes)
+    assert found.scripts == 0
+    assert "not tuned away" in found.text

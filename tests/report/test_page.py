@@ -41,13 +41,12 @@ def test_the_report_in_a_browser(page, tmp_path, width):
     path = tmp_path / "report.html"
     path.write_text(page, encoding="utf-8")
     found = check_page(path, width)
-    if found is not None:
-        # Rows, calibration, posterior of k and beta, three effects.
-        assert len(found.figures) == 7
-        assert found.scripts == 0
-        # Names are read as they were written.
-        for text in (SCRIPT, "<b>width</b>", "$\\frac{a", "a <i>b</i>.csv", "<img src=x onerror"):
-            assert text in found.text
+    # Rows, calibration, posterior of k and beta, three effects.
+    assert len(found.figures) == 7
+    assert found.scripts == 0
+    # Names are read as they were written.
+    for text in (SCRIPT, "<b>width</b>", "$\\frac{a", "a <i>b</i>.csv", "<img src=x onerror"):
+        assert text in found.text
 
 
 def test_nothing_of_the_data_becomes_markup(page):
@@ -128,11 +127,10 @@ def test_many_classes_many_columns_and_long_names_stay_readable(crowded, tmp_pat
     analysis, text = crowded
     path.write_text(text, encoding="utf-8")
     found = check_page(path, width)
-    if found is not None:
-        assert found.tallest < 190  # six influential rows, or a name in a few lines, not forty
-        assert found.height < 16_000
-        assert "The other 188 classes" in found.text
-        assert "The other 270 columns" in found.text
+    assert found.tallest < 190  # six influential rows, or a name in a few lines, not forty
+    assert found.height < 16_000
+    assert "The other 188 classes" in found.text
+    assert "The other 270 columns" in found.text
     assert "yyy (199)</summary>" in text and "yyy (200)</summary>" in text
     # Whole, for whoever unfolds it.
     for name in [*analysis.training.names, *analysis.plan.used]:
@@ -144,14 +142,13 @@ def test_a_table_that_is_too_wide_shows_on_which_side_it_goes_on(page, tmp_path,
     path = tmp_path / "report.html"
     path.write_text(page, encoding="utf-8")
     found = open_page(path, 400, shades=True, dark=dark)
-    if found is not None:
-        assert len(found.shades) >= 3
-        sign = -1 if dark else 1  # the shade is lighter than a dark page
-        for edges in found.shades:
-            assert sign * edges["right"] > 15 and sign * edges["left_at_end"] > 15, edges
-            assert abs(edges["left"]) < 5 and abs(edges["right_at_end"]) < 5, edges
-        if not dark:
-            assert open_page(path, 1400, shades=True).shades == []
+    assert len(found.shades) >= 3
+    sign = -1 if dark else 1  # the shade is lighter than a dark page
+    for edges in found.shades:
+        assert sign * edges["right"] > 15 and sign * edges["left_at_end"] > 15, edges
+        assert abs(edges["left"]) < 5 and abs(edges["right_at_end"]) < 5, edges
+    if not dark:
+        assert open_page(path, 1400, shades=True).shades == []
 
 
 def test_every_section_is_folded_and_says_what_to_do_with_it(page, pooled_page):
@@ -186,9 +183,8 @@ def test_the_first_page_is_what_a_manager_asks(page, pooled_page, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(pooled_page, encoding="utf-8")
     found = open_page(path, 1200, unfold=False)
-    if found is not None:
-        assert found.height < 2600
-        assert "AUC" in found.text and "Brier" not in found.text
+    assert found.height < 2600
+    assert "AUC" in found.text and "Brier" not in found.text
 
 
 def test_the_report_and_the_terminal_say_the_same_share_is_decided():
@@ -243,8 +239,7 @@ def test_names_in_chinese(tmp_path):
     # That matplotlib has no font for the names would be a warning, and an error here.
     path.write_text(render(analyse(table, "类别", settings=QUICK)), encoding="utf-8")
     found = check_page(path, 400)
-    if found is not None:
-        assert {"山鸢尾", "🐝蜜蜂", "宽度 🌸"} <= set(re.split(r"[\n\t]|\xa0", found.text))
+    assert {"山鸢尾", "🐝蜜蜂", "宽度 🌸"} <= set(re.split(r"[\n\t]|\xa0", found.text))
     label = re.search(r"<text[^>]*>(花瓣长度[^<]*)</text>", path.read_text(encoding="utf-8"))[1]
     assert 40 < 2 * len(label) <= 48  # each takes the room of two letters
 
@@ -263,15 +258,14 @@ def test_a_page_that_misbehaves_is_caught(tmp_path):
         "<script>console.error('oh'); fetch('https://example.invalid/'); nope()</script>"
     )
     found = open_page(path, 400)
-    if found is not None:
-        assert any("example.invalid" in url for url in found.requests)
-        assert any("oh" in text for text in found.errors)
-        assert any("nope" in text for text in found.errors)
-        assert found.overflow > 400
-        assert not found.figures[0]["painted"]
-        assert "<figure>" not in found.outside[0] and ">wide<" in found.outside[-1]
-        with pytest.raises(AssertionError):
-            check_page(path, 400)
+    assert any("example.invalid" in url for url in found.requests)
+    assert any("oh" in text for text in found.errors)
+    assert any("nope" in text for text in found.errors)
+    assert found.overflow > 400
+    assert not found.figures[0]["painted"]
+    assert "<figure>" not in found.outside[0] and ">wide<" in found.outside[-1]
+    with pytest.raises(AssertionError):
+        check_page(path, 400)
 
 
 def test_without_chromium_the_tests_are_skipped(monkeypatch, tmp_path):

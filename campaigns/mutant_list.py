@@ -136,7 +136,7 @@ MUTANTS = (
            "        keep = labels[i] == labels[j]\n", "        keep = i != j\n", _SW),
     Mutant("open probability to first order", "labels/swendsen_wang.py",
            "return -math.expm1(-strength)", "return strength / (1.0 + 0.5 * strength)",
-           _PERFECT),
+           _in("labels/test_swendsen_wang_invariance", "the_law_is_invariant")),
     Mutant("colours of clusters whatever their bonds", "labels/swendsen_wang.py",
            "probabilities[g] = bonds[i] * log_weights[g]", "probabilities[g] = 0.0", _SW),
     Mutant("Gibbs forgets one reverse neighbour", "labels/gibbs.py",

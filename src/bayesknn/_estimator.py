@@ -22,6 +22,7 @@ from bayesknn._utils.checks import (
 )
 from bayesknn._utils.jit import is_first_use
 from bayesknn._utils.progress import progress
+from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.model import Prior, as_prior, default_max_neighbors
 from bayesknn.predictive import Summary, decide, find_zones
 from bayesknn.predictive.contributions import occlude_columns
@@ -50,10 +51,6 @@ __all__ = [
     "follow_stages",
     "with_callbacks",
 ]
-
-# Holmes and Adams count k neighbours where the coherent model counts 2k on average, so that the
-# same strength of agreement is a beta twice as large.
-_HOLMES_ADAMS_SCALE = 2.0
 
 
 def check_training(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -259,7 +256,7 @@ def choose_prior(
     if isinstance(beta_max, str):
         if beta_max != "auto":
             raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
-        beta_max = find_beta_max() * (_HOLMES_ADAMS_SCALE if likelihood == "holmes-adams" else 1.0)
+        beta_max = find_beta_max() * LIKELIHOODS[likelihood].beta_scale
     return as_prior(prior, k_max, beta_max)
 
 

@@ -46,14 +46,8 @@ from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.sampling import draw_each
-from bayesknn.model import (
-    BoltzmannModel,
-    Prior,
-    as_prior,
-    class_weights,
-    log_evidence_of_frequencies,
-)
-from bayesknn.model.frequencies import frequencies_of_others
+from bayesknn.likelihood import LIKELIHOODS
+from bayesknn.model import BoltzmannModel, Prior, as_prior, class_weights
 from bayesknn.posterior.routes import (
     LABEL_SAMPLERS,
     FittedPosterior,
@@ -437,7 +431,7 @@ class BayesianKNeighborsClassifier(
         """
         check_is_fitted(self)
         likelihood, model = self.diagnostics_["likelihood"], self._make_model()
-        if likelihood != "coherent":
+        if not LIKELIHOODS[likelihood].coherent:
             raise ValueError(
                 f"the {likelihood} likelihood is a product over points and no distribution of all "
                 "labels together, so that there is nothing to draw from: fit with "
@@ -643,7 +637,7 @@ class BayesianKNeighborsClassifier(
         check_is_fitted(self)
         level = check_level(level)
         check_choice(prevalence, "prevalence", ("training", "free"))
-        if prevalence == "free" or self.diagnostics_["likelihood"] == "coherent":
+        if prevalence == "free" or LIKELIHOODS[self.diagnostics_["likelihood"]].coherent:
             draws = self._draw_jointly(X, _DRAWS_OF_COUNTS, random_state)
             return counts_of_draws(draws, len(self.classes_), level)
         weight = None if self.class_weight_ is None else self.class_weight_[self._labels]
@@ -759,10 +753,7 @@ class BayesianKNeighborsClassifier(
     def _compare_with_frequencies(self) -> list[str]:
         """Say so if the labels are as probable without any neighbours."""
         sizes = np.bincount(self._labels)
-        if self.likelihood == "coherent":
-            null = log_evidence_of_frequencies(sizes)
-        else:
-            null = float(sizes @ np.log(frequencies_of_others(sizes)))
+        null = LIKELIHOODS[self.likelihood].log_evidence_without_neighbors(sizes)
         if self.log_evidence_ + self.log_evidence_error_ >= null:
             return []
         return [
@@ -850,12 +841,12 @@ class BayesianKNeighborsClassifier(
     def _make_predictive(
         self, likelihood: str, model: BoltzmannModel, labels: np.ndarray, nodes: PosteriorNodes
     ) -> Predictive:
-        """Return what predicts under this likelihood: Holmes and Adams look forward only."""
+        """Return what predicts under this likelihood."""
         return Predictive(
             model,
             labels,
             nodes,
-            direction="forward" if likelihood == "holmes-adams" else "both",
+            direction=LIKELIHOODS[likelihood].direction,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )

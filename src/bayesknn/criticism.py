@@ -23,7 +23,8 @@ from bayesknn._utils.fingerprint import fingerprint
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn.classifier import BayesianKNeighborsClassifier
-from bayesknn.model import FunctionPrior, Prior, agreement, log_evidence_of_frequencies
+from bayesknn.likelihood import LIKELIHOODS
+from bayesknn.model import FunctionPrior, Prior, agreement
 from bayesknn.model.frequencies import frequencies_of_others
 
 if TYPE_CHECKING:
@@ -144,7 +145,12 @@ def compare_evidence(fits: Mapping[str, BayesianKNeighborsClassifier]) -> pandas
         if reason := _find_difference(first, clf):
             raise ValueError(f"{first_name!r} and {name!r} cannot be compared: {reason}")
         rows[name] = (clf.log_evidence_, clf.log_evidence_error_, clf.loo_log_score_)
-    rows[NULL] = _weigh_frequencies(_labels_of(first), first.diagnostics_["likelihood"])
+    sizes = np.bincount(_labels_of(first))
+    log_evidence = LIKELIHOODS[first.diagnostics_["likelihood"]].log_evidence_without_neighbors(
+        sizes
+    )
+    score = float(np.average(np.log(frequencies_of_others(sizes)), weights=sizes))
+    rows[NULL] = log_evidence, 0.0, score
     columns = ["log_evidence", "error", "loo_log_score"]
     table = pandas.DataFrame.from_dict(rows, orient="index", columns=columns)
     table.insert(2, "bayes_factor", np.exp(table["log_evidence"] - table["log_evidence"].max()))
@@ -266,7 +272,7 @@ def check_intervals(
         raise ValueError("X and y must be the table that the classifier was fitted to")
     truth = clf.loo_proba_
     other = clone(clf).set_params(verbose=0)
-    if isinstance(clf, BayesianKNeighborsClassifier) and clf.likelihood == "coherent":
+    if isinstance(clf, BayesianKNeighborsClassifier) and LIKELIHOODS[clf.likelihood].coherent:
         other.set_params(likelihood="pseudo", inference="grid")
     seeds, held = as_seed_sequence(random_state).spawn(n_repeats), []
     begin = time.perf_counter()
@@ -323,15 +329,6 @@ def _find_difference(
     if one.beta_max != other.beta_max:
         return f"beta goes up to {one.beta_max:g} and {other.beta_max:g}; give the same beta_max"
     return None if one == other else "their priors differ; give both the same prior"
-
-
-def _weigh_frequencies(labels: np.ndarray, likelihood: str) -> tuple[float, float, float]:
-    """Return log evidence, error and leave-one-out score of labels that ignore neighbours."""
-    sizes = np.bincount(labels)
-    left_out = np.log(frequencies_of_others(sizes))[labels]
-    if likelihood == "coherent":
-        return log_evidence_of_frequencies(sizes), 0.0, float(left_out.mean())
-    return float(left_out.sum()), 0.0, float(left_out.mean())
 
 
 def _change(prior: Prior) -> dict[str, Prior]:

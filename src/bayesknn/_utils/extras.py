@@ -6,8 +6,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-# How neighbours are found; those of faiss need the extra ann. Here, because the command line lists
-# them before it imports NumPy.
+# Here, because the command line lists them before it imports NumPy. Those of faiss need the extra
+# ann; the classes of the likelihoods are in ``bayesknn.likelihood.LIKELIHOODS``.
+LIKELIHOOD_NAMES = ("coherent", "pseudo", "holmes-adams")
 SEARCHES = ("auto", "brute", "kd_tree", "ball_tree", "blocked", "faiss-hnsw", "faiss-ivf")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bayesknn._utils.extras import SEARCHES
+from bayesknn._utils.extras import LIKELIHOOD_NAMES, SEARCHES
 from bayesknn.cli.errors import (
     FILE,
     debug_option,
@@ -129,14 +129,14 @@ def _read_proportion(value: str) -> tuple[str, float]:
 )
 @click.option(
     "--model",
-    type=click.Choice(["pooled", "coherent", "pseudo", "holmes-adams"]),
+    type=click.Choice(["pooled", *LIKELIHOOD_NAMES]),
     help="pooled (default): an ensemble of nearest neighbours, a logistic regression and boosted "
     "trees, as a rule the best probabilities. The others are the paper's models, with the "
     "posterior of beta and k.",
 )
 @click.option(
     "--likelihood",
-    type=click.Choice(["auto", "coherent", "pseudo", "holmes-adams"]),
+    type=click.Choice(["auto", *LIKELIHOOD_NAMES]),
     help="Another name for --model, without pooled; auto: coherent up to 5,000 rows, pseudo above.",
 )
 @click.option(

@@ -16,7 +16,14 @@ from bayesknn.likelihood.conditionals import (
 from bayesknn.log_z import PathTable, path_table
 from bayesknn.model import class_probabilities
 
+# Those that users choose by their names: the classifier and the report read what a class says of
+# itself.
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    each.name: each for each in (CoherentLikelihood, PseudoLikelihood, HolmesAdamsLikelihood)
+}
+
 __all__ = [
+    "LIKELIHOODS",
     "CoherentLikelihood",
     "ExactLikelihood",
     "HolmesAdamsLikelihood",

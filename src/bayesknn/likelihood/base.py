@@ -19,6 +19,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.model import BoltzmannModel, as_model
 from bayesknn.model.boltzmann import fingerprint
 from bayesknn.model.checks import check_betas
+from bayesknn.model.frequencies import frequencies_of_others
 
 
 class Likelihood:
@@ -45,8 +46,15 @@ class Likelihood:
         Largest k served.
     """
 
+    # What users call it, if they can choose it, and what the report says about it.
+    name = ""
+    description = ""
     # Whether it is the distribution of the model itself, or an approximation.
     coherent = False
+    # Whether the points that have i among their k nearest count at i ("both") or not ("forward").
+    direction = "both"
+    # What the largest beta of the coherent model is multiplied by.
+    beta_scale = 1.0
     # Where log Z comes from: a table, or it is simulated where the posterior is ("simulation"). A
     # product of conditionals has none, and is concave in beta.
     log_z_source: Literal["none", "table", "simulation"] = "table"
@@ -72,6 +80,11 @@ class Likelihood:
     def fingerprint(self) -> str:
         """A short text that stands for the model and the labels."""
         return fingerprint(self.model.fingerprint, self.labels)
+
+    @classmethod
+    def log_evidence_without_neighbors(cls, class_sizes: np.ndarray) -> float:
+        """Return what stands for the evidence of labels that know the class frequencies alone."""
+        return float(class_sizes @ np.log(frequencies_of_others(class_sizes)))
 
     def log_z_noise(self, betas: np.ndarray, k: int) -> np.ndarray:
         """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas).

@@ -18,7 +18,7 @@ from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.base import Likelihood
 from bayesknn.log_z import log_normalizer_path
-from bayesknn.model import BoltzmannModel, log_normalizer_exact
+from bayesknn.model import BoltzmannModel, log_evidence_of_frequencies, log_normalizer_exact
 
 
 class CoherentLikelihood(Likelihood):
@@ -47,6 +47,12 @@ class CoherentLikelihood(Likelihood):
     array([3.])
     """
 
+    name = "coherent"
+    description = (
+        "The labels of all rows are one Markov random field (the coherent likelihood). On some "
+        "data its probabilities are less sharp than those of the pseudo-likelihood: compare the "
+        "log-loss of --likelihood pseudo."
+    )
     coherent = True
 
     def __init__(
@@ -66,6 +72,11 @@ class CoherentLikelihood(Likelihood):
         self.log_z_source = "simulation" if table is None else "table"
         if table is not None:
             self.k_max = min(self.k_max, table.k_max)
+
+    @classmethod
+    def log_evidence_without_neighbors(cls, class_sizes: np.ndarray) -> float:
+        """Return the log evidence of labels that are drawn from the class frequencies alone."""
+        return log_evidence_of_frequencies(class_sizes)
 
     def log_z_noise(self, betas: np.ndarray, k: int) -> np.ndarray:
         """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas)."""

@@ -79,12 +79,9 @@ class Maxima(NamedTuple):
 class ConditionalProduct(Likelihood):
     """log prod_i P(y_i | the labels around i; beta, k).
 
-    Subclasses say in ``direction`` whether the labels around i include those of the points that
-    have i among their k nearest ("both") or not ("forward"). Everything about the labels is
-    counted once, on construction.
+    Everything about the labels is counted once, on construction.
     """
 
-    direction: str
     log_z_source = "none"
 
     def __init__(
@@ -226,6 +223,11 @@ class PseudoLikelihood(ConditionalProduct):
     -79.0863
     """
 
+    name = "pseudo"
+    description = (
+        "The product of each row's probability given all others stands for the likelihood (the "
+        "pseudo-likelihood), which is the leave-one-out log score of the rule."
+    )
     direction = "both"
 
 
@@ -282,7 +284,15 @@ class HolmesAdamsLikelihood(ConditionalProduct):
     -2.253
     """
 
+    name = "holmes-adams"
+    description = (
+        "The likelihood is Holmes and Adams' product, which is not the joint distribution of the "
+        "labels under any model."
+    )
     direction = "forward"
+    # It counts k neighbours where the coherent model counts 2k on average, so that the same
+    # strength of agreement is a beta twice as large.
+    beta_scale = 2.0
 
 
 class SummedProduct(ConditionalProduct):

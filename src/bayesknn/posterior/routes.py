@@ -17,17 +17,11 @@ import numpy as np
 from bayesknn._utils.checks import check_choice
 from bayesknn._utils.random import seeds_for
 from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
-from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.likelihood.conditionals import HolmesAdamsLikelihood, PseudoLikelihood
+from bayesknn.likelihood import LIKELIHOODS, path_table
 from bayesknn.model import BoltzmannModel, Prior
 from bayesknn.posterior.quadrature.grid import GridPosterior, choose_tolerance, grid_posterior
 from bayesknn.posterior.trees import flatten_tree, lay_out_draws
 
-LIKELIHOODS = {
-    "coherent": CoherentLikelihood,
-    "pseudo": PseudoLikelihood,
-    "holmes-adams": HolmesAdamsLikelihood,
-}
 INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
 # The tail of the prior's range that the posterior must stay out of.
 _EDGE, _EDGE_MASS = 0.98, 0.05
@@ -42,7 +36,7 @@ class Target(NamedTuple):
     Attributes
     ----------
     likelihood : str
-        One of ``LIKELIHOODS``.
+        One of :data:`bayesknn.likelihood.LIKELIHOODS`.
     model : BoltzmannModel
     labels : ndarray of shape (n,)
     prior : Prior
@@ -126,14 +120,15 @@ def choose_inference(likelihood: str, inference: str, n_points: int) -> tuple[st
     """
     check_choice(likelihood, "likelihood", LIKELIHOODS)
     check_choice(inference, "inference", INFERENCES)
-    if likelihood != "coherent" and inference in ("auxiliary", "exchange"):
+    is_coherent = LIKELIHOODS[likelihood].coherent
+    if not is_coherent and inference in ("auxiliary", "exchange"):
         raise ValueError(
             f"inference={inference!r} is for likelihood='coherent'; the {likelihood} likelihood "
             "has no unknown constant: use 'grid' or 'metropolis'"
         )
     if inference != "auto":
         return inference, "asked for"
-    if likelihood != "coherent":
+    if not is_coherent:
         return "grid", "the likelihood can be computed, so the posterior is a sum over a grid"
     return "grid", (
         f"{n_points} points: log Z where the posterior is takes seconds to a minute and its error "
@@ -257,7 +252,7 @@ def _by_chains(
     log_normalizer_error = 0.0
     if inference == "metropolis":
         options = {}
-        if target.likelihood == "coherent":
+        if LIKELIHOODS[target.likelihood].coherent:
             options["table"] = _make_table(target, how)
         likelihood = target.make_likelihood(**options)
         if options:
@@ -287,8 +282,6 @@ def _by_chains(
 
 
 def _make_table(target: Target, how: dict[str, Any]) -> Any:
-    from bayesknn.likelihood import path_table
-
     return path_table(
         target.model.graph,
         target.model.n_classes,

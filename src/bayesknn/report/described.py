@@ -12,19 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.report.columns import MAX_CATEGORIES
 from bayesknn.report.words import percent, shorten, shorten_all
-
-_LIKELIHOODS = {
-    "coherent": "The labels of all rows are one Markov random field (the coherent likelihood). On "
-    "some data its probabilities are less sharp than those of the pseudo-likelihood: compare the "
-    "log-loss of --likelihood pseudo.",
-    "pseudo": "The product of each row's probability given all others stands for the likelihood "
-    "(the pseudo-likelihood), which is the leave-one-out log score of the rule.",
-    "holmes-adams": "The likelihood is Holmes and Adams' product, which is not the "
-    "joint distribution of the labels under any model.",
-}
-
 
 # Labels drawn from the model, and refits to drawn labels: less time than the fit takes.
 _N_DRAWS, _N_REFITS = 100, 5
@@ -150,7 +140,7 @@ class DescribedPosterior(Described):
         if clf.grid_ is None:
             return None
         checks: dict[str, Any] = {}
-        if clf.diagnostics_["likelihood"] == "coherent":
+        if LIKELIHOODS[clf.diagnostics_["likelihood"]].coherent:
             checks = criticism.predictive_statistics(clf, _N_DRAWS, random_state=0)
         coverage = None
         with suppress(ValueError):  # class_prior, or a class that is hardly ever drawn
@@ -177,7 +167,7 @@ class DescribedPosterior(Described):
         """Say in sentences how the result was computed."""
         clf, report = self.classifier, self.classifier.diagnostics_
         sentences = [
-            _LIKELIHOODS[clf.likelihood],
+            LIKELIHOODS[clf.likelihood].description,
             f"The posterior of (β, k) was computed by {report['inference']}"
             + (", as asked for." if report["reason"] == "asked for" else f": {report['reason']}."),
             f"{self._tell_prior()} Distances are {clf.metric}.",

@@ -1,0 +1,60 @@
+"""What every likelihood that users can choose must keep, also one that is added later."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from skops import io
+
+from bayesknn import BayesianKNeighborsClassifier
+from bayesknn._utils.extras import LIKELIHOOD_NAMES
+from bayesknn.cli import main
+from bayesknn.criticism import NULL, compare_evidence
+from bayesknn.likelihood import LIKELIHOODS, PseudoLikelihood
+from bayesknn.report import write_report
+from tests.report.tables import two_columns
+
+
+class RegisteredLater(PseudoLikelihood):
+    """Has a name, a sentence and a scale of its own, and nothing else."""
+
+    name = "later"
+    description = "This likelihood was registered by a test."
+    beta_scale = 3.0
+
+
+@pytest.fixture(params=[*LIKELIHOODS, "later"])
+def name(request, monkeypatch):
+    monkeypatch.setitem(LIKELIHOODS, "later", RegisteredLater)
+    return request.param
+
+
+def test_fitted_saved_and_reported(name, tmp_path):
+    table = two_columns(60)
+    X, y = table[["x", "z"]], table["y"]
+    clf = BayesianKNeighborsClassifier(name, max_neighbors=6, n_draws=50, random_state=0).fit(X, y)
+    assert clf.diagnostics_["inference"] == "grid"
+    data = io.dumps(clf)
+    again = io.loads(data, trusted=io.get_untrusted_types(data=data))
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    assert np.isfinite(compare_evidence({"fit": clf}).loc[NULL, "log_evidence"])
+    page = write_report(clf, X, y, out=tmp_path / "r.html", compare=False).read_text("utf-8")
+    first = LIKELIHOODS[name].description.partition(". ")[0]
+    assert first.replace("'", "&#39;") in page
+
+
+def test_the_scale_of_beta_is_that_of_the_class(monkeypatch):
+    monkeypatch.setitem(LIKELIHOODS, "later", RegisteredLater)
+    table = two_columns(60)
+    largest = {
+        name: BayesianKNeighborsClassifier(name, max_neighbors=4, n_draws=50, random_state=0)
+        .fit(table[["x", "z"]], table["y"])
+        .beta_max_
+        for name in ("pseudo", "later")
+    }
+    assert largest["later"] == pytest.approx(3 * largest["pseudo"])
+
+
+def test_the_command_line_lists_them():
+    assert tuple(LIKELIHOODS) == LIKELIHOOD_NAMES, "enter the name in _utils/extras.py"
+    text = CliRunner().invoke(main, ["fit", "--help"], terminal_width=200).stdout
+    assert "|".join(("pooled", *LIKELIHOODS)) in text

@@ -136,7 +136,7 @@ def cut_back(keys, points, n, k):
         else:
             high = limit
             limit = low + (high - low) / 2
-    select_nth(keys, points, 0, n, k - 1)
+    select_nth(keys, points, np.int64(0), n, k - 1)
     return np.int64(k), keys[k - 1], points[k - 1]
 
 
@@ -146,7 +146,7 @@ def _split(keys, points, n):
     lows = np.empty(64, np.int64)
     highs = np.empty(64, np.int64)
     top = 0
-    low, high = 0, n - 1
+    low, high = np.int64(0), n - 1
     while True:
         while high - low > 12:
             i, j = _partition(keys, points, low, high)
@@ -234,7 +234,8 @@ def rank_rows(distances, ties, own, start, neighbors, ranked):
     workspace = new_sort_workspace(capacity)
     for q in range(n_rows):
         row, skip = distances[q], own[q]
-        n_found = 0
+        # Not a bare 0, for which numba would compile what it calls a second time.
+        n_found = np.int64(0)
         limit, limit_point = np.inf, NO_POINT
         for i in range(np.uint32(n)):
             if row[i] > limit or (row[i] == limit and ranks[i] > limit_point) or i == skip:

@@ -142,13 +142,12 @@ def _lose(theta, features, covariate, labels, weight):
     p, mean = np.empty(n_classes), np.empty(n_features)
     for i in range(n):
         y, w, c = labels[i], weight[i], covariate[i]
-        p[:] = 0.0
-        for g in range(n_alpha):
-            p[g] = c * theta[g]
+        top = -np.inf
         for g in range(n_classes):
+            p[g] = c * theta[g] if n_alpha > 0 else 0.0
             for f in range(n_features):
                 p[g] += features[i, g, f] * theta[n_alpha + f]
-        top = p.max()
+            top = max(top, p[g])
         value += w * (top - p[y])
         total = 0.0
         for g in range(n_classes):
@@ -178,6 +177,9 @@ def _lose(theta, features, covariate, labels, weight):
                 for h in range(g + 1):
                     hessian[g, h] -= c * term * p[h]
     for g in range(n_alpha):
-        hessian[:g, g] = hessian[g, :g]
-        hessian[n_alpha:, g] = hessian[g, n_alpha:]
+        # Not as slices, whose checks take long to compile.
+        for h in range(g):
+            hessian[h, g] = hessian[g, h]
+        for h in range(n_alpha, theta.shape[0]):
+            hessian[h, g] = hessian[g, h]
     return value, gradient, hessian

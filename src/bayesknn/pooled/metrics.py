@@ -248,13 +248,11 @@ def _read_shares(x, places, shares, unseen, is_category, coordinates):
             coordinates[i] = (1 - part) * shares[low] + part * shares[high]
 
 
-@kernel
-def _rank_columns(columns, points):
+def _rank_columns(columns: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Return the mid-rank of each value, (m, p), among sorted columns, (p, n)."""
     ranks = np.empty(points.shape)
-    for j in range(columns.shape[0]):
-        below = np.searchsorted(columns[j], points[:, j])
-        upto = np.searchsorted(columns[j], points[:, j], side="right")
+    for j, column in enumerate(columns):
+        below, upto = (np.searchsorted(column, points[:, j], side) for side in ("left", "right"))
         ranks[:, j] = (below + upto + 1) / 2
     return ranks
 

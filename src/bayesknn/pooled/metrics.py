@@ -182,9 +182,7 @@ def _trace_shares(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
     """Return places along a column, coordinates there, those of no value, and the kind."""
     prior = sample.class_shares
-    places, by_class = _count_along(
-        np.ascontiguousarray(column), sample.labels, sample.weights, len(prior), is_category
-    )
+    places, by_class = _count_along(column, sample.labels, sample.weights, len(prior), is_category)
     total = by_class.sum(axis=1, keepdims=True)
     shares = np.sqrt((by_class + _PRIOR_POINTS * prior) / (total + _PRIOR_POINTS))
     unseen = np.sqrt(prior)
@@ -196,39 +194,35 @@ def _trace_shares(
     return places, np.ascontiguousarray(shares), unseen, is_category
 
 
-@kernel
-def _count_along(column, labels, weights, n_classes, is_category):
+def _count_along(
+    column: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    n_classes: int,
+    is_category: bool,
+) -> tuple[np.ndarray, np.ndarray]:
     """Return places along a column and the class counts there, smoothed where they are many."""
-    n, order = len(column), np.argsort(column)
-    group = np.zeros(n, np.int64)
-    for r in range(1, n):
-        group[r] = group[r - 1] + (column[order[r]] != column[order[r - 1]])
+    order = np.argsort(column)
+    values, labels, weights = column[order], labels[order], weights[order]
+    is_new = np.append(False, values[1:] != values[:-1])
+    group = np.cumsum(is_new)
     is_smooth = not is_category and group[-1] >= _FEW_VALUES
     if is_smooth and group[-1] >= _MAX_GROUPS:
         # Equal shares of the rows, and never one value in two groups.
-        below = np.cumsum(weights[order])
-        merged, last, end = -1, -1.0, n
-        ends = np.empty(n)
-        for r in range(n - 1, -1, -1):
-            end = r if r == n - 1 or group[r] != group[r + 1] else end
-            ends[r] = (np.ceil(below[end]) - 1) * _MAX_GROUPS // below[-1]
-        for r in range(n):
-            merged += ends[r] != last
-            last = ends[r]
-            group[r] = merged
-    n_groups = group[-1] + 1
-    places, counts = np.zeros(n_groups), np.zeros(n_groups)
-    by_class = np.zeros((n_groups, n_classes))
-    for r in range(n):
-        i, g = order[r], group[r]
-        counts[g] += weights[i]
-        by_class[g, labels[i]] += weights[i]
-        # The weighted mean, and no other bits than those of a value that is alone.
-        places[g] += (column[i] - places[g]) * (weights[i] / counts[g])
+        below = np.cumsum(weights)
+        upto = np.append(below[np.flatnonzero(is_new) - 1], below[-1])
+        part = (np.ceil(upto) - 1) * _MAX_GROUPS // below[-1]
+        group = np.append(0, np.cumsum(np.diff(part) != 0))[group]
+    counts = np.bincount(group, weights)
+    by_class = np.bincount(group * n_classes + labels, weights, len(counts) * n_classes)
+    by_class = by_class.reshape(-1, n_classes)
+    # The weighted mean, from the first value on: one that is alone keeps its bits.
+    first = values[np.searchsorted(group, np.arange(len(counts)))]
+    places = first + np.bincount(group, weights * (values - first[group])) / counts
     if is_smooth:
         ranks = np.cumsum(counts) - (counts - 1) / 2
         sd = max(weights.sum() ** 0.8 / 4, 5.0)
-        by_class = np.exp(-0.5 * ((ranks.reshape(-1, 1) - ranks) / sd) ** 2) @ by_class
+        by_class = np.exp(-0.5 * ((ranks[:, None] - ranks) / sd) ** 2) @ by_class
     return places, by_class
 
 
@@ -238,14 +232,15 @@ def _read_shares(x, places, shares, unseen, is_category, coordinates):
     last = len(places) - 1
     for i in range(len(x)):
         at = np.searchsorted(places, x[i])
-        if is_category:
-            is_known = at <= last and places[at] == x[i]
-            coordinates[i] = shares[at] if is_known else unseen
-        else:
-            low, high = max(at - 1, 0), min(at, last)
-            width = places[high] - places[low]
-            part = (x[i] - places[low]) / width if width > 0 else 0.0
-            coordinates[i] = (1 - part) * shares[low] + part * shares[high]
+        low, high = max(at - 1, 0), min(at, last)
+        width = places[high] - places[low]
+        part = (x[i] - places[low]) / width if width > 0 else 0.0
+        # Not as rows, whose checks take long to compile.
+        for g in range(shares.shape[1]):
+            if not is_category:
+                coordinates[i, g] = (1 - part) * shares[low, g] + part * shares[high, g]
+            else:
+                coordinates[i, g] = shares[high, g] if places[high] == x[i] else unseen[g]
 
 
 def _rank_columns(columns: np.ndarray, points: np.ndarray) -> np.ndarray:

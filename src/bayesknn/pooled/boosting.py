@@ -318,7 +318,9 @@ def _add_up(points, start, trees, rounds, found):
     n_outputs = start.shape[0]
     raw = np.empty(n_outputs)
     for i in range(points.shape[0]):
-        raw[:] = start
+        # Not as slices, whose checks take long to compile.
+        for g in range(n_outputs):
+            raw[g] = start[g]
         t = 0
         for r in range(rounds.shape[0]):
             while t < rounds[r] * n_outputs:
@@ -328,4 +330,5 @@ def _add_up(points, start, trees, rounds, found):
                     node = trees.children[t, node] + is_above
                 raw[t % n_outputs] += trees.values[t, node]
                 t += 1
-            found[r, i] = raw
+            for g in range(n_outputs):
+                found[r, i, g] = raw[g]

@@ -233,8 +233,9 @@ def _merge(near, far, ends, k):
     merged, distances = np.empty((near.shape[0], k), np.uint32), np.empty((near.shape[0], k))
     heads = np.empty(ends.shape[0], np.int64)
     for q in range(near.shape[0]):
-        heads[0] = 0
-        heads[1:] = ends[:-1]
+        # Not as slices, whose checks take long to compile.
+        for g in range(ends.shape[0]):
+            heads[g] = ends[g - 1] if g > 0 else 0
         for r in range(k):
             best = -1
             for g in range(ends.shape[0]):

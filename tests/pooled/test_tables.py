@@ -87,6 +87,10 @@ def test_of_many_categories_the_rare_are_one():
     assert table.points[:, :31].var(axis=0).sum() == pytest.approx(1.0)
     code = columns.transform(pd.DataFrame({"row": ["farm 3", "elsewhere"], "x": [0, 0]})).values
     assert code[0, 0] == code[1, 0] == 30
+    # Rows that were chosen for being rare are no news: each of them was seen.
+    columns.transform(frame.assign(row=towns)[700:])
+    with pytest.warns(UserWarning, match="did not see in 100 of 100 rows, such as 'isle 0' and"):
+        columns.transform(frame[:100].assign(row=[f"isle {i}" for i in range(100)]))
 
 
 def test_class_prior_is_an_offset():

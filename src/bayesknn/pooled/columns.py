@@ -227,10 +227,12 @@ def _learn(column: Column) -> dict[str, Any] | None:
         if column.is_ordered:
             place = category_codes(column.declared)
             levels.sort(key=lambda level: place.get(level, len(place)))
+        rare: list[Any] = []
         is_capped = len(levels) > _MANY_LEVELS
         if is_capped:
             often = sorted(levels, key=lambda level: -counts[level])[:_MANY_LEVELS]
             often = [level for level in often if counts[level] >= _FEW_ROWS]
+            rare = [level for level in levels if level not in often]
             levels = [*often, _RARE]
         if len(levels) == 1:
             return None
@@ -238,7 +240,10 @@ def _learn(column: Column) -> dict[str, Any] | None:
         shares = np.bincount([code.get(key, len(levels) - 1) for key in keys]) / len(keys)
         spread = float(np.sqrt(1 - shares @ shares))
         is_ordered = column.is_ordered and not is_capped
-        return {"levels": levels, "shares": shares, "spread": spread, "is_ordered": is_ordered}
+        return {
+            "levels": levels, "rare": rare, "shares": shares, "spread": spread,
+            "is_ordered": is_ordered,
+        }  # fmt: skip
     numbers = _read_numbers(column)
     there = numbers[~np.isnan(numbers)]
     if len(there) == 0 or (there == there[0]).all():
@@ -257,7 +262,9 @@ def _encode(part: dict[str, Any] | None, column: Column) -> np.ndarray:
         codes = category_codes(part["levels"])
         keys, other = _read_levels(column), codes.get(_RARE, -1)
         values = np.array([codes.get(key, other) for key in keys], dtype=np.float64)
-        _warn_of_unseen(column, keys, values == other, part["shares"][other] if other >= 0 else 0)
+        rare = category_codes(part["rare"])
+        unseen = [str(key) for key in keys if key not in codes and key not in rare]
+        _warn_of_unseen(column, unseen, part["shares"][other] if other >= 0 else 0)
         return values
     with np.errstate(over="ignore"):
         scaled = (_read_numbers(column) / part["unit"] - part["mean"]) / part["spread"]
@@ -269,15 +276,15 @@ def _read_levels(column: Column) -> list[Any]:
     return [category_name(value) for value in column.values.tolist()]
 
 
-def _warn_of_unseen(column: Column, keys: list[Any], is_other: np.ndarray, usual: float) -> None:
+def _warn_of_unseen(column: Column, unseen: list[str], usual: float) -> None:
     """Warn if most levels are new, of a column where ``usual`` is the share of rare ones."""
-    others = [str(key) for key, other in zip(keys, is_other, strict=True) if other]
+    n, n_unseen = len(column.values), len(unseen)
     # One row says nothing of a column. By chance as many would be rare ones once in a thousand.
-    if 2 * len(others) > max(len(keys), 2) and binom.sf(len(others) - 1, len(keys), usual) < 0.001:
-        examples = " and ".join(map(show, list(dict.fromkeys(others))[:2]))
+    if 2 * n_unseen > max(n, 2) and binom.sf(n_unseen - 1, n, usual) < 0.001:
+        examples = " and ".join(map(show, list(dict.fromkeys(unseen))[:2]))
         warnings.warn(
             f"column {column.label!r} holds categories that training did not see in "
-            f"{len(others):,} of {len(keys):,} rows, such as {examples}: they count as none of the "
+            f"{n_unseen:,} of {n:,} rows, such as {examples}: they count as none of the "
             "known ones",
             UserWarning,
             stacklevel=2,

@@ -131,7 +131,7 @@ def test_messages_and_results_are_told(tmp_path):
     ]
     columns, classes, baseline, scores = result.stdout.splitlines()[:4]
     assert columns == "Columns: numbers: x, z; left out: unit"
-    assert classes == "Classes: 0 59, 1 59"
+    assert classes == "Classes: 0 (59), 1 (59)"
     assert baseline == "Baseline: always predicting 0 errs in 50.0 %"
     assert scores.startswith("Leave-one-out: 118 rows, error ")
     assert result.stdout.splitlines()[-1] == f"Report: {tmp_path / 'out' / 'report.html'}"

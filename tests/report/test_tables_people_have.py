@@ -279,9 +279,9 @@ def test_the_terminal_lists_the_classes_and_the_baseline(tmp_path):
     result = CliRunner().invoke(main, list(map(str, [*words, "--out", tmp_path / "out"])))
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert "Classes: ok 190, fraud 10" in lines
+    assert "Classes: ok (190), fraud (10)" in lines
     assert "Baseline: always predicting ok errs in 5.0 %" in lines
-    assert any(line.startswith("Recall: 0 of 10 fraud rows found") for line in lines)
+    assert any(line.startswith("Recall: 0 of 10 rows of fraud found") for line in lines)
 
 
 # Predictions ---------------------------------------------------------------------------------

@@ -142,13 +142,13 @@ def _tell_classes(analysis: Analysis) -> list[str]:
     training = analysis.training
     sizes = np.bincount(training.actual, minlength=len(training.classes))
     order = np.argsort(-sizes, kind="stable")
-    listed = join([f"{training.names[g]} {sizes[g]:,}" for g in order])
+    listed = join([f"{training.names[g]} ({sizes[g]:,})" for g in order])
     majority = tell_majority(analysis, training.actual).replace("\xa0", " ")
     lines = [f"Classes: {listed}", f"Baseline: {majority}"]
     rare = []
     for g in find_rare(training.actual, len(sizes))[:MAX_LISTED]:
         counts = count_rare(training, g)
-        rare.append(f"{counts['found']:,} of {counts['n']:,} {training.names[g]} rows found")
+        rare.append(f"{counts['found']:,} of {counts['n']:,} rows of {training.names[g]} found")
     return lines + [f"Recall: {', '.join(rare)}"] * bool(rare)
 
 

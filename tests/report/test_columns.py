@@ -221,10 +221,12 @@ def test_an_identifier_with_a_few_repeats_is_left_out(name):
 
 def test_what_is_called_an_identifier_and_used_is_told():
     frame = pd.DataFrame({"shop_id": np.arange(120) % 30, "acid": np.arange(120) % 40, "y": 1})
+    frame["Individual ID"] = [f"N{i % 50}" for i in range(120)]
     plan = plan_columns(frame, "y")
-    assert plan.used == ["shop_id", "acid"]
+    assert plan.used == ["shop_id", "acid", "Individual ID"]
     assert plan.messages == [
-        "column 'shop_id' is named like an identifier and is used: pass --drop if it is one"
+        "each of 2 columns ('shop_id', 'Individual ID') is named like an identifier and is used: "
+        "pass --drop to leave it out, or --group if rows of the same value belong together"
     ]
 
 

@@ -416,9 +416,12 @@ def _tell(column: pandas.Series, kind: str, max_categories: int | None, asked: b
     n_values = column.nunique()
     if kind == "date":
         return "holds dates: they are measured in days"
+    if _CALLED_IDENTIFIER.search(str(column.name)) and n_values > _MIN_ROWS_OF_IDENTIFIER:
+        return (
+            "is named like an identifier and is used: pass --drop to leave it out, or --group if "
+            "rows of the same value belong together"
+        )
     if kind == "number":
-        if _CALLED_IDENTIFIER.search(str(column.name)) and n_values > _MIN_ROWS_OF_IDENTIFIER:
-            return "is named like an identifier and is used: pass --drop if it is one"
         return ""
     told = ""
     if not asked and kind == "text" and not _find_words(column).any():

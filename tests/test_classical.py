@@ -257,7 +257,7 @@ def test_predicting_looks_for_no_reverse_neighbours():
 
 
 def test_a_bad_column_is_called_by_its_name():
-    X = pd.DataFrame(X_GOOD, columns=["height", "weight"])
+    X = pd.DataFrame(X_GOOD.copy(), columns=["height", "weight"])
     X.loc[2, "weight"] = np.nan
     with pytest.raises(ValueError, match="NaN in row 2, column 'weight'"):
         ClassicalKNeighborsClassifier().fit(X, Y_GOOD)

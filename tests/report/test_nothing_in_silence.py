@@ -147,12 +147,10 @@ def test_predict_says_what_it_knows(fit, tmp_path):
 
 
 def grouped(n=120, size=6):
-    """Return rows of patients, whose class is the patient's and of no other row."""
-    rng = np.random.default_rng(0)
+    """Return rows of patients, whose class is that of no patient beside them."""
     patient = np.arange(n) // size
-    place = rng.normal(size=(n // size, 2))[patient] + 0.01 * rng.normal(size=(n, 2))
-    y = rng.integers(0, 2, n // size)[patient]
-    return pd.DataFrame({"x": place[:, 0], "z": place[:, 1], "patient": patient, "y": y})
+    x, z = np.random.default_rng(0).normal(0.0, 0.01, (2, n))
+    return pd.DataFrame({"x": patient + x, "z": patient + z, "patient": patient, "y": patient % 2})
 
 
 def test_whole_groups_are_judged(fit):

@@ -31,7 +31,7 @@ _EVENTS = ("open", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.link", 
 _NEED_ROOM = ("open", "os.rename", "os.mkdir", "os.link")
 FULL = "No space left"
 TOO_LARGE = "File too large"
-_OPTIONS = ("--likelihood", "pseudo", "--max-neighbors", "6", "--draws", "100", "--no-compare")
+_OPTIONS = ("--model", "pseudo", "--max-neighbors", "6", "--draws", "100", "--no-compare")
 # Bytes that no file may exceed: from nothing to more than the largest of them.
 _SIZES = (0, 1, 3_000, 4_097, 30_000, 60_000, 120_000, 200_000, 10_000_000)
 
@@ -149,6 +149,7 @@ class FitFaults:
     def read(self) -> dict[str, bytes]:
         """Return what is in the folder of the result, and what its model says."""
         from bayesknn.report import load_model, read_table
+        from bayesknn.report.columns import accept_rows
         from bayesknn.report.predictions import predict_new, write_csv
 
         if not self.out.exists():
@@ -157,7 +158,7 @@ class FitFaults:
         # Members of a saved model are named by addresses in memory: it is judged by what it says.
         if found.pop("model.skops", None) is not None:
             model = load_model(self.out)
-            frame = read_table(self.table, kinds=model.kinds)
+            frame = accept_rows(read_table(self.table, kinds=model.kinds), model.kinds)
             found["model"] = write_csv(predict_new(model, frame, 0.95)).encode()
         return found
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from bayesknn import __version__
 from bayesknn.cli import COMMANDS, main
-from bayesknn.cli.errors import one_line_errors, repeat_command
+from bayesknn.cli.errors import RepeatableCommand, one_line_errors, repeat_command
 
 DEMO_FILES = {
     "model.skops", "posterior.nc", "predictions.csv", "report.html", "ripley.png", "ripley.svg",
@@ -127,19 +127,20 @@ def test_errors_are_one_line(error, code, message):
 def test_a_command_is_repeated_word_for_word():
     found = []
 
-    @click.command
+    @click.command(cls=RepeatableCommand)
     @click.argument("path")
     @click.option("--drop", multiple=True)
     @click.option("--scale/--no-scale", default=True)
     @click.option("--columns", nargs=2)
     @click.option("--seed", default=0)
     @click.option("--quiet", is_flag=True)
+    @click.option("--jobs")
     @click.pass_context
     def act(ctx, **options):
-        found.append(repeat_command(ctx, ("quiet",)))
+        found.append(repeat_command(ctx))
 
     words = ["a b.csv", "--drop", "x'y", "--drop", "z", "--no-scale", "--columns", "p", "q"]
-    CliRunner().invoke(act, [*words, "--quiet"])
+    CliRunner().invoke(act, ["--jobs", "2", *words, "--quiet", "--jobs=3"])
     assert found == [
         """bayesknn act 'a b.csv' --drop 'x'"'"'y' --drop z --no-scale --columns p q"""
     ]

@@ -123,10 +123,10 @@ def test_messages_and_results_are_told(tmp_path):
     table = two_columns(120)
     table.loc[[1, 2], "y"] = np.nan
     table.assign(unit="cm").to_csv(tmp_path / "t.csv", index=False)
-    result = fit(tmp_path / "t.csv", tmp_path / "out", "--no-scale", "--columns", "z", "x")
+    result = fit(tmp_path / "t.csv", tmp_path / "out", "--no-scale")
     assert result.exit_code == 0, result.output
     assert result.stderr.splitlines() == [
-        "note: 2 rows have no value in 'y' and are left out (rows 2, 3)",
+        "note: 2 rows without a value in 'y' left out: 2, 3",
         "note: column 'unit' is left out: it has the same value in every row",
     ]
     columns, classes, baseline, scores = result.stdout.splitlines()[:4]
@@ -196,7 +196,7 @@ def test_predict_refuses_losses_of_other_classes(folder, tmp_path):
     predict = ("predict", folder / "out", folder / "test.parquet", "--out", out)
     path = write_losses(tmp_path / "loss.csv", ["plain", "fancy"], ["plain", "fancy"], np.eye(2))
     line = refused(run(*predict, "--loss", path), out)
-    assert "column 'fancy' is not a class of the model; the classes are" in line
+    assert "its header holds 'fancy', and has to name each class of the model once" in line
     assert "none.csv cannot be read" in refused(run(*predict, "--loss", tmp_path / "none.csv"), out)
 
 
@@ -244,7 +244,7 @@ def test_categories_that_look_like_numbers_stay_categories(tmp_path):
         (b"x,z,y\n", "has a header but no rows"),
         (b"", "is empty"),
         (b"x,z,y\n1,caf\xe9,0\n", "is not UTF-8: byte 0xe9 in line 2"),
-        (b"x,x,y\n1,2,0\n", "has two columns called 'x', the 1st and the 2nd"),
+        (b"x,x,y\n1,2,0\n", "has two columns called 'x', columns 1 and 2"),
         (b"x,z,why\n1,2,0\n", "there is no column 'y'"),
         (b"x,z,y\n1,2,\n3,4,\n", "the target 'y' has no value in any row"),
         (b"x,z,y\n1,2,0\n3,4,0\n5,6,0\n", "y holds only one class, 0"),
@@ -268,7 +268,6 @@ def test_other_options_that_are_refused(tmp_path):
         (("--metric", "precomputed"), "takes distances, not a table"),
         (("--max-neighbors", "0"), "max_neighbors must be an integer"),
         (("--level", "2"), "level must lie between 0 and 1"),
-        (("--columns", "x", "y"), "'y' is not a numeric column of the model"),
         (("--inference", "exchange"), "inference='exchange' is for likelihood='coherent'"),
         (("--class-prior", "0=0.5"), "class_prior has no entry for class 1"),
         (("--drop", "w"), "there is no column 'w'"),
@@ -305,12 +304,11 @@ def test_large_tables_with_a_thousand_categories(tmp_path, n):
     table["town"] = [f"town {i % 1000}" for i in range(n)]
     table.to_csv(tmp_path / "t.csv", index=False)
     # The defaults of the paper's model but for the length of lists where time is short.
-    options = ("--likelihood", "auto", "--no-compare")
+    options = ("--model", "pseudo", "--no-compare")
     options += ("--max-neighbors", "8") if n < 10_000 else ()
     result = run("fit", tmp_path / "t.csv", "--target", "kind", "--out", tmp_path / "out", *options)
     assert result.exit_code == 0, result.output
     assert "has 1,000 categories" in result.stderr
-    assert "the pseudo-likelihood stands in" in result.stderr
     frame = pd.read_csv(tmp_path / "out" / "predictions.csv")
     assert len(frame) == n
     assert (frame["actual"] != frame["class"]).mean() < 0.35
@@ -322,7 +320,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path, monkeypatch, stage):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    home = "bayesknn.cli.fit" if stage == "_analyse" else "bayesknn.report.results"
+    home = "bayesknn.cli.fit" if stage == "_analyse" else "bayesknn.report.folder"
     monkeypatch.setattr(f"{home}.{stage}", interrupt)
     two_columns().to_csv(tmp_path / "train.csv", index=False)
     result = fit(tmp_path / "train.csv", tmp_path / "out")
@@ -426,12 +424,12 @@ def test_a_footer_changes_nothing_but_a_note(tmp_path):
     result = fit(tmp_path / "t.csv", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert result.stderr == (
-        "note: line 62 of t.csv is a footer and left out: 'Source: survey 2024'\n"
+        "note: row 61 of t.csv is a footer and left out: 'Source: survey 2024'\n"
     )
     assert result.stdout.startswith("Columns: numbers: x, z\n")
     result = run("predict", tmp_path / "out", tmp_path / "t.csv")
     assert len(result.stdout.splitlines()) == 61
-    assert "line 62 of t.csv is a footer" in result.stderr
+    assert "row 61 of t.csv is a footer" in result.stderr
 
 
 def limit_files(size):
@@ -442,7 +440,7 @@ def limit_files(size):
 
 @pytest.mark.parametrize("size", [1_000, 20_000])
 def test_a_full_disk_leaves_nothing_but_a_sentence(tmp_path, monkeypatch, size):
-    from bayesknn.report import results as output
+    from bayesknn.report import folder as output
 
     write = output.write_results
 
@@ -453,7 +451,7 @@ def test_a_full_disk_leaves_nothing_but_a_sentence(tmp_path, monkeypatch, size):
         finally:
             limit_files(resource.RLIM_INFINITY)
 
-    monkeypatch.setattr("bayesknn.report.results.write_results", fill)
+    monkeypatch.setattr("bayesknn.report.folder.write_results", fill)
     two_columns(60).to_csv(tmp_path / "t.csv", index=False)
     result = fit(tmp_path / "t.csv", tmp_path / "deep" / "out")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -495,7 +493,7 @@ def test_all_work_is_done_under_a_progress_bar(tmp_path, monkeypatch):
     follow("bayesknn.report.reading", "read_table")
     follow("bayesknn.report.analysis", "analyse")
     follow("bayesknn.report.page", "render_report")
-    follow("bayesknn.report.results", "write_results")
+    follow("bayesknn.report.folder", "write_results")
     two_columns(60).to_csv(tmp_path / "t.csv", index=False)
     assert fit(tmp_path / "t.csv", tmp_path / "out").exit_code == 0
     assert len(under) == 4
@@ -653,14 +651,13 @@ def test_no_option_changes_the_model_in_silence(tmp_path):
         (("--metric", "gower"), f"--metric {refusal}"),
         (("--inference", "grid"), f"--inference {refusal}"),
         (("--chains", "2"), f"--chains {refusal}"),
-        (("--model", "pseudo", "--likelihood", "coherent"), "contradict"),
     ):
         result = run(*words, *options)
         assert result.exit_code == 2 and message in result.stderr
     quick = ("--max-neighbors", "8", "--draws", "200", "--no-compare", "--json")
     result = run(*words, "--model", "pseudo", *quick)
     assert json.loads(result.stdout)["model"] == "pseudo"
-    result = run(*words, "--likelihood", "auto", "--metric", "gower", *quick, "--force")
+    result = run(*words, "--model", "coherent", "--metric", "gower", *quick, "--force")
     assert json.loads(result.stdout)["model"] == "coherent"
 
 

@@ -74,7 +74,7 @@ def test_the_judge_sees_faults(tmp_path, monkeypatch):
         faults = judge(sound, tmp_path)
         assert any(fault.startswith("internal error") for fault in faults)
     with monkeypatch.context() as patched:
-        patched.setattr("bayesknn.report.results.write_results", lambda *_: None)
+        patched.setattr("bayesknn.report.folder.write_results", lambda *_: None)
         assert any(fault.startswith("partial result") for fault in judge(sound, tmp_path))
     with monkeypatch.context() as patched:
         patched.setattr("bayesknn.report.folder._remove", lambda entry: None)

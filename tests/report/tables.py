@@ -9,7 +9,7 @@ QUICK = {
     "likelihood": "pseudo", "max_neighbors": 25, "beta_max": 4.0, "n_draws": 200, "random_state": 0,
 }  # fmt: skip
 QUICK_OPTIONS = (
-    "--likelihood", "pseudo", "--max-neighbors", "25", "--beta-max", "4", "--draws", "200",
+    "--model", "pseudo", "--max-neighbors", "25", "--beta-max", "4", "--draws", "200",
     "--no-compare",
 )  # fmt: skip
 

@@ -8,10 +8,9 @@ import pytest
 
 from bayesknn.model import UniformPrior
 from bayesknn.report import analyse
-from bayesknn.report.analysis import MAX_COHERENT_ROWS
+from bayesknn.report.analysis import summarise
 from bayesknn.report.page import render_report
 from bayesknn.report.predictions import Predictions, name_undecided
-from bayesknn.report.results import summarise
 from tests.report.tables import QUICK, mixed_table, two_columns
 
 
@@ -46,7 +45,7 @@ def test_the_table_of_predictions(found):
     assert 0 < sure.sum() < 80
     assert (frame["zone"][sure] == frame["class"][sure]).all()
     clf = found.classifier
-    points = found.model.prepare(found.test_frame)
+    points = found.model.transform(found.test_frame)
     zones = [str(zone) for zone in clf.predict_zone(points)]
     assert zones == frame["zone"].tolist()
 
@@ -74,7 +73,7 @@ def test_rows_without_a_class_are_left_out_and_told():
     table = mixed_table()
     table.loc[[3, 7], "kind"] = None
     analysis = analyse(table, "kind", settings=QUICK)
-    assert analysis.messages == ["2 rows have no value in 'kind' and are left out (rows 4, 8)"]
+    assert analysis.messages == ["2 rows without a value in 'kind' left out: 4, 8"]
     assert len(analysis.training.rows) == 88
     assert not {4, 8} & set(analysis.training.rows.tolist())
 
@@ -109,7 +108,7 @@ def test_test_rows_of_unknown_class_or_category_are_told():
 def test_a_test_table_without_the_target_has_no_scores():
     table = two_columns()
     analysis = analyse(table, "y", table[["z", "x"]], settings=QUICK)
-    assert set(analysis.scores()) == {"leave-one-out"}
+    assert set(analysis.scores) == {"leave-one-out"}
     assert "actual" not in analysis.predictions.to_frame()
     # Columns are known by name.
     same = analyse(table, "y", table, settings=QUICK)
@@ -127,20 +126,20 @@ def test_test_rows_without_a_class_do_not_take_the_score_from_the_others(kind):
     test["y"] = test["y"].astype("float64" if kind == "numbers" else object)
     analysis = analyse(table, "y", test, settings=QUICK)
     whole = analyse(table, "y", table.drop([0, 5]), settings=QUICK)
-    assert analysis.scores()["test"] == whole.scores()["test"]
-    assert analysis.scores()["test"].n == 78
-    assert analysis.messages == [
-        "2 of 80 test rows have no value in 'y': they are predicted, and the test score is of the "
-        "other 78"
-    ]
+    assert analysis.scores["test"] == whole.scores["test"]
+    assert analysis.scores["test"].n == 78
+    message = "2 of 80 test rows without a value in 'y': predicted and not scored"
+    assert analysis.messages == [message]
     frame = analysis.predictions.to_frame()
     assert len(frame) == 80 and frame["actual"][0] == ""
-    assert "2 of 80 test rows have no value" in render_report(
+    assert message.replace("'", "&#39;") in render_report(
         analysis, source="t", command="", files={}
     )
     analysis = analyse(table, "y", test.assign(y=np.nan), settings=QUICK)
-    assert set(analysis.scores()) == {"leave-one-out"}
-    assert analysis.messages == ["no test row has a value in 'y': there is no test score"]
+    assert set(analysis.scores) == {"leave-one-out"}
+    assert analysis.messages == [
+        "80 of 80 test rows without a value in 'y': predicted and not scored"
+    ]
 
 
 def test_dates_are_measured_and_may_be_axes():
@@ -167,7 +166,7 @@ def test_dates_are_measured_and_may_be_axes():
 )
 def test_the_report_says_what_the_prior_is(prior, words):
     analysis = analyse(two_columns(), "y", settings={**QUICK, "max_neighbors": 8, "prior": prior})
-    assert any(words in sentence for sentence in analysis.model.about.explain())
+    assert words in render_report(analysis, source="t", command="", files={})
 
 
 def test_the_relevance_is_that_of_the_column_it_stands_beside(monkeypatch):
@@ -190,13 +189,6 @@ def test_a_test_table_that_lacks_a_column_is_found_out_first(monkeypatch):
     monkeypatch.setattr("sklearn.pipeline.Pipeline.fit", lambda *_: pytest.fail("too late"))
     with pytest.raises(ValueError, match="there is no column 'z'"):
         analyse(two_columns(), "y", two_columns()[["x"]], settings=QUICK)
-
-
-def test_large_tables_take_the_pseudo_likelihood():
-    table = two_columns(MAX_COHERENT_ROWS + 2)
-    analysis = analyse(table, "y", settings={**QUICK, "likelihood": "auto", "max_neighbors": 4})
-    assert analysis.classifier.likelihood == "pseudo"
-    assert "the pseudo-likelihood stands in for the coherent one" in analysis.messages[0]
 
 
 def test_class_priors_are_given_by_name():

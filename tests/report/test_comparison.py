@@ -13,12 +13,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.report import analyse, comparison, plan_columns
 from bayesknn.report.comparison import compare
-from bayesknn.report.described import DescribedPool
+from bayesknn.report.model import PoolAdapter, build_pipeline
 from bayesknn.report.page import render_report
-from bayesknn.report.pipeline import build_pipeline
 from tests.report.tables import QUICK
 
-POOL = DescribedPool.name
+POOL = PoolAdapter.name
 N = 120
 RNG = np.random.default_rng(0)
 Y = np.arange(N) % 2
@@ -54,9 +53,9 @@ def only_one_other(monkeypatch):
 @pytest.mark.usefixtures("only_one_other")
 def test_on_large_tables_some_rows_are_enough(monkeypatch):
     rows = np.random.default_rng(0).choice(N, 60, replace=False)
-    wanted = compared(rows=rows).found[POOL]
+    wanted = compared(rows=rows).results[POOL]
     monkeypatch.setattr(comparison, "MAX_ROWS", 60)
-    some = compared().found[POOL]
+    some = compared().results[POOL]
     assert some.scores.n == 60
     assert some.scores.error < 0.2
     # The same rows without a limit give the same scores.
@@ -74,13 +73,13 @@ def test_classes_of_few_rows_are_not_compared(monkeypatch, limit):
 
 
 def test_the_best_has_the_smallest_log_loss_and_errors_are_those_of_the_rows(found):
-    losses = {name: each.scores.log_loss for name, each in found.found.items()}
-    own = found.found[POOL]
+    losses = {name: each.scores.log_loss for name, each in found.results.items()}
+    own = found.results[POOL]
     assert len(losses) == 4
     others = {name: loss for name, loss in losses.items() if name != POOL}
     assert losses[found.best_other] == min(others.values())
     # Class frequencies: every row has probability 1/2, so its loss does not vary.
-    baseline = found.found["baseline: class frequencies"]
+    baseline = found.results["baseline: class frequencies"]
     assert baseline.scores.log_loss == pytest.approx(np.log(2))
     assert baseline.standard_errors.log_loss == pytest.approx(0.0, abs=1e-12)
     p = own.scores.error
@@ -131,7 +130,7 @@ def test_of_many_columns_fewer_rows_are_compared(monkeypatch):
     for limit, n_rows, n_folds in ((2000, 250, 5), (800, 200, 2)):
         monkeypatch.setattr(comparison, "MAX_CELLS", limit)
         found = compare(frame, y, plan, build_pipeline(plan, OWN))
-        assert (found.found[POOL].scores.n, found.n_folds) == (n_rows, n_folds)
+        assert (found.results[POOL].scores.n, found.n_folds) == (n_rows, n_folds)
         assert (found.growth is None) == (n_folds == 2)
 
 
@@ -157,7 +156,7 @@ def test_the_classifier_of_the_report_is_compared_with_its_own_settings():
     for own in (plain, given):
         found = compare(FRAME[["x", "z"]], classes, PLAN, build_pipeline(PLAN, own))
         assert found.own == "Bayesian kNN of the paper, pseudo likelihood"
-        losses.append(found.found[found.own].scores.log_loss)
+        losses.append(found.results[found.own].scores.log_loss)
         assert np.isfinite(found.growth.gain)
     # Half of the rows are of either class, so the prior costs.
     assert losses[1] > losses[0]

@@ -15,6 +15,7 @@ from bayesknn.cli import main
 from bayesknn.report import analyse, read_table, reading, write_report
 from bayesknn.report.analysis import analyse_fitted
 from bayesknn.report.columns import find_leaking_columns
+from bayesknn.report.comparison import Folds
 from tests.report.tables import QUICK, QUICK_OPTIONS, two_columns
 
 PSEUDO = BayesianKNeighborsClassifier("pseudo", max_neighbors=8, beta_max=4.0, random_state=0)
@@ -70,7 +71,7 @@ def test_an_error_of_almost_nothing_is_doubted(tmp_path):
     analysis = analyse(table, "y", settings=QUICK)
     assert [text for text in analysis.warnings if expected in text]
     X = table[["a", "b"]].to_numpy(dtype=float)
-    fitted = analyse_fitted(PSEUDO.fit(X, y), X, y, None, None, 0.95, False)
+    fitted = analyse_fitted(PSEUDO.fit(X, y), X, y)
     assert [text for text in fitted.warnings if expected in text]
     plain = analyse(two_columns(), "y", settings=QUICK)
     assert not [text for text in plain.warnings if "almost nothing" in text]
@@ -99,14 +100,14 @@ def test_rows_that_the_classifier_was_not_fitted_to_are_refused(classifier, tmp_
     with pytest.raises(ValueError, match="y is not what the model was fitted to"):
         write_report(clf, X[:60], y[:60] + 1, out=out, compare=False)
     # The same numbers of another type are the same rows.
-    analyse_fitted(clf, X[:60].astype(np.float32), y[:60].to_numpy(), None, None, 0.95, False)
+    analyse_fitted(clf, X[:60].astype(np.float32), y[:60].to_numpy())
 
 
 def test_rows_before_a_pipeline_are_compared_by_their_classes(tmp_path):
     table = two_columns(60)
     X, y = table[["x", "z"]], table["y"]
     model = make_pipeline(StandardScaler(), PSEUDO).fit(X, y)
-    analyse_fitted(model, X, y, None, None, 0.95, False)
+    analyse_fitted(model, X, y)
     with pytest.raises(ValueError, match="y is not what the model was fitted to"):
         write_report(model, X[::-1], y[::-1], out=tmp_path / "r.html", compare=False)
 
@@ -161,9 +162,7 @@ def test_whole_groups_are_judged(fit):
     assert summary["dropped"]["patient"] == "it names groups of rows, as you said"
     assert scores["leave-one-out"]["error"] < 0.1 < 0.3 < scores["whole groups of patient"]["error"]
     X, y = table[["x", "z"]], table["y"]
-    found = analyse_fitted(
-        PSEUDO.fit(X, y), X, y, None, None, 0.95, False, groups=table["patient"]
-    )  # fmt: skip
+    found = analyse_fitted(PSEUDO.fit(X, y), X, y, folds=Folds(table["patient"]))
     assert found.apart["whole groups"].error > 0.3
 
 
@@ -264,10 +263,10 @@ def test_a_missing_header_is_asked_about(fit, tmp_path):
         "('5.1', '5.1')", "('5.1', '3.5')"
     )
     (tmp_path / "t.csv").write_text(IRIS)
-    assert read_table(tmp_path / "t.csv").attrs["notes"] == [f"t.csv: {question}"]
+    assert read_table(tmp_path / "t.csv").notes == [f"t.csv: {question}"]
     for names in ("town,2019,2020,2021", "0,1,2,3", "x1,x2,2.5 km,y"):
         (tmp_path / "t.csv").write_text(f"{names}\n1,2,3,4\n")
-        assert read_table(tmp_path / "t.csv").attrs["notes"] == []
+        assert read_table(tmp_path / "t.csv").notes == []
 
 
 def test_other_words_for_missing(fit, tmp_path):
@@ -285,7 +284,7 @@ def test_other_words_for_missing(fit, tmp_path):
     words = ("predict", tmp_path / "out", tmp_path / "train.csv", "--na", "?", "--na=-999")
     assert "each of 2 columns ('x' in 2 rows, 'z' in 1 row) has no value" in run(*words).stderr
     table.to_excel(tmp_path / "t.xlsx", index=False)
-    read = read_table(tmp_path / "t.xlsx", missing=["?", "-999"])
+    read = read_table(tmp_path / "t.xlsx", missing=["?", "-999"]).frame
     assert read.isna().sum().tolist() == [2, 1, 0]
 
 

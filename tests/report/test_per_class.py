@@ -1,18 +1,10 @@
 """Recall and confusions of each class, counted by hand."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from bayesknn.report.per_class import (
-    find_rare,
-    make_classes,
-    make_confusion,
-    make_rare,
-    name_classes,
-    tell_majority,
-)
+from bayesknn.report.analysis import Analysis, Choices
+from bayesknn.report.page import make_classes, make_confusion, make_rare, name_classes
 from bayesknn.report.predictions import LEAVE_ONE_OUT, NO_CLASS, Predictions
 
 
@@ -28,19 +20,15 @@ def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
         np.full(len(actual), -1) if zones is None else zones, LEAVE_ONE_OUT,
         actual, names[actual],
     )  # fmt: skip
-    analysis = SimpleNamespace(training=training, test=None, comparison=None, level_name="95 %")
-    analysis.scores = lambda: {LEAVE_ONE_OUT: training.scores}
-    return analysis
+    return Analysis(None, None, None, training, None, None, Choices())
 
 
-def named(analysis):
-    return name_classes(analysis, ["#000000"] * len(analysis.training.classes))
-
-
-def test_what_is_rare_depends_on_the_number_of_classes():
-    assert find_rare(np.repeat([0, 1], [88, 12]), 2).tolist() == [1]
-    assert find_rare(np.repeat([0, 1], [87, 13]), 2).tolist() == []
-    assert find_rare(np.repeat([0, 1, 2, 3], [90, 5, 2, 3]), 4).tolist() == [2, 3, 1]
+@pytest.mark.parametrize(
+    ("sizes", "rare"), [([88, 12], [1]), ([87, 13], []), ([90, 5, 2, 3], [2, 3, 1])]
+)
+def test_what_is_rare_depends_on_the_number_of_classes(sizes, rare):
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    assert left_out(labels, labels, len(sizes)).rare_classes.tolist() == rare
 
 
 def test_one_rare_class():
@@ -48,47 +36,43 @@ def test_one_rare_class():
     actual = np.repeat([1, 0], [10, 90])
     winners = np.repeat([1, 0, 1, 0], [4, 6, 2, 88])
     analysis = left_out(actual, winners, 2)
-    told = make_rare(analysis, named(analysis))
+    told = make_rare(analysis, name_classes(analysis))
     assert (told["n_classes"], told["n"], told["n_right"], told["n_called"]) == (1, 10, 4, 6)
     assert told["majority"] == "always predicting class 0 errs in 10.0\xa0%"
-    [row] = told["rows"]
-    assert (row["name"], row["n"], row["found"], row["called"]) == ("class 1", 10, 4, 6)
-    # The 6 likeliest rows hold 4; the fifth of ten is the next, the ninth four further down.
-    assert (row["half"], row["most"]) == (7, 11)
 
 
 def test_several_rare_classes_and_none_called_so():
     actual = np.repeat([0, 1, 2], [95, 2, 3])
     analysis = left_out(actual, np.zeros(100, dtype=int), 3)
-    told = make_rare(analysis, named(analysis))
+    told = make_rare(analysis, name_classes(analysis))
     assert (told["n_classes"], told["n"], told["n_right"], told["n_called"]) == (2, 5, 0, 0)
-    assert [row["name"] for row in told["rows"]] == ["class 1", "class 2"]
+    assert told["name"] == "class 1"
 
 
 def test_nothing_is_rare_where_classes_are_alike():
     analysis = left_out([0, 1, 0, 1], [0, 1, 1, 1], 2)
-    assert make_rare(analysis, named(analysis)) is None
-    assert tell_majority(analysis, np.array([0, 1, 1, 1])).endswith("errs in 75.0\xa0%")
+    assert make_rare(analysis, name_classes(analysis)) is None
+    assert analysis.describe_majority(np.array([0, 1, 1, 1])).endswith("errs in 75.0\xa0%")
 
 
 def test_the_majority_is_that_of_the_training_rows():
     analysis = left_out([0, 0, 1], [0, 0, 1], 2)
     assert (
-        tell_majority(analysis, np.array([1, 1, -1, 0]))
+        analysis.describe_majority(np.array([1, 1, -1, 0]))
         == "always predicting class 0 errs in 75.0\xa0%"
     )
 
 
 def test_few_classes_have_a_matrix():
     analysis = left_out([0, 0, 1, 2, 2], [0, 1, 1, 2, 0], 3)
-    [found] = make_confusion(analysis, named(analysis))
+    [found] = make_confusion(analysis, name_classes(analysis))
     assert found["matrix"].tolist() == [[1, 1, 0], [0, 1, 0], [1, 0, 1]]
     assert found["about"] == "5 training rows, each left out in turn"
     # Test rows come first; those of no known class or of one that training did not see are out.
     test = left_out([0, 0, 1, 2, 2], [1, 1, 1, 2, 0], 3).training
     test.actual, test.basis = np.array([0, NO_CLASS, 1, -1, 2]), "new row"
     analysis.test = test
-    on_test, again = make_confusion(analysis, named(analysis))
+    on_test, again = make_confusion(analysis, name_classes(analysis))
     assert on_test["matrix"].tolist() == [[0, 1, 0], [0, 1, 0], [1, 0, 0]]
     assert on_test["about"] == "3 test rows"
     assert again["matrix"].tolist() == found["matrix"].tolist()
@@ -102,7 +86,7 @@ def test_many_classes_have_their_largest_confusions(n_classes):
     winners[15] = winners[16] = 2  # two of class 3 for class 2
     winners[20:23] = 5, 6, 6
     analysis = left_out(actual, winners, n_classes)
-    [found] = make_confusion(analysis, named(analysis))
+    [found] = make_confusion(analysis, name_classes(analysis))
     assert found["matrix"] is None
     pairs = [(g["name"], h["name"], n, share) for g, h, n, share in found["pairs"]]
     assert pairs == [
@@ -113,7 +97,7 @@ def test_many_classes_have_their_largest_confusions(n_classes):
     ]
     assert (found["n_listed"], found["n_wrong"]) == (9, 9)
     right = left_out(actual, actual, n_classes)
-    assert make_confusion(right, named(right))[0]["pairs"] == []
+    assert make_confusion(right, name_classes(right))[0]["pairs"] == []
 
 
 def test_of_many_classes_those_come_first_of_which_least_is_found():
@@ -121,9 +105,9 @@ def test_of_many_classes_those_come_first_of_which_least_is_found():
     winners = actual.copy()
     winners[4 * 17 : 4 * 18] = 0
     analysis = left_out(actual, winners, 30)
-    found = make_classes(analysis, named(analysis))
-    assert found["rows"][0]["name"] == "class 17" and found["rows"][0]["recall"] == 0
-    assert len(found["rows"]) == 12 and len(found["more"]) == 18
+    rows = make_classes(analysis, name_classes(analysis))
+    assert rows[0]["name"] == "class 17" and rows[0]["recall"] == 0
+    assert len(rows) == 30
     few = left_out([0, 1, 2], [1, 1, 2], 3, zones=np.array([-1, 1, 2]))
-    rows = make_classes(few, named(few))["rows"]
+    rows = make_classes(few, name_classes(few))
     assert [row["decided"] for row in rows] == [0, 1, 1]

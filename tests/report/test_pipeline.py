@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from bayesknn.report import analyse, build_pipeline, load_model, plan_columns, save_model
-from bayesknn.report.pipeline import TRUSTED
+from bayesknn.report.model import TRUSTED
 from bayesknn.report.predictions import predict_new
 from tests.report.tables import QUICK, mixed_table
 
@@ -26,7 +26,7 @@ def prepare(frame, **options):
 
 def test_independent_rows_are_as_far_apart_in_numbers_as_in_categories():
     frame = mixed_table(300)
-    points = prepare(frame).transform(frame)
+    points = prepare(frame).transform(frame).to_numpy()
     assert points.shape == (300, 5)
     first, second = points[:, :1], points[:, 2:]
     assert np.mean((first - first.T) ** 2) == pytest.approx(2.0)
@@ -37,7 +37,7 @@ def test_independent_rows_are_as_far_apart_in_numbers_as_in_categories():
 
 def test_numbers_as_they_are():
     frame = mixed_table()
-    points = prepare(frame, scale=False).transform(frame)
+    points = prepare(frame, scale=False).transform(frame).to_numpy()
     np.testing.assert_array_equal(points[:, 0], frame["length"])
 
 
@@ -47,7 +47,7 @@ def test_rare_and_unseen_categories_share_an_indicator():
     assert pipeline.transform(frame).shape == (2000, 2 + 20)
     rare = frame["town"].value_counts().index[-1]
     new = frame.iloc[[0, 0]].assign(town=[rare, "town of no one"])
-    points = pipeline.transform(new)
+    points = pipeline.transform(new).to_numpy()
     np.testing.assert_array_equal(points[0], points[1])
 
 
@@ -55,7 +55,7 @@ def test_missing_values_are_filled():
     frame = mixed_table()
     frame.loc[0, "length"] = np.nan
     frame.loc[1, "town"] = None
-    points = prepare(frame, scale=False, impute=True).transform(frame)
+    points = prepare(frame, scale=False, impute=True).transform(frame).to_numpy()
     assert points[0, 0] == np.nanmedian(frame["length"])
     assert points.shape[1] == 2 + 4
     assert points[1, 2:].sum() == 1
@@ -68,7 +68,7 @@ def found(request):
 
 def test_a_model_comes_back_as_it_was(found, tmp_path):
     path = tmp_path / "model.skops"
-    save_model(found.model.pipeline, path)
+    save_model(found.model, path)
     types = set(skops.io.get_untrusted_types(file=path))
     assert {TRUSTED[0]} <= types <= set(TRUSTED)
     for place in (path, tmp_path):
@@ -85,7 +85,7 @@ def test_a_model_comes_back_as_it_was(found, tmp_path):
 def test_saving_leaves_the_settings_of_the_model_alone(found, tmp_path):
     pipeline = found.model.pipeline
     pipeline.set_params(classifier__n_jobs=2, classifier__verbose=1)
-    save_model(pipeline, tmp_path / "model.skops")
+    save_model(found.model, tmp_path / "model.skops")
     assert (pipeline[-1].n_jobs, pipeline[-1].verbose) == (2, 1)
     saved = load_model(tmp_path).classifier
     assert (saved.n_jobs, saved.verbose) == (None, 0)
@@ -98,7 +98,7 @@ def test_unseen_categories_are_counted_or_refused(found):
             predict_new(found.model, new, 0.95)
     else:
         predict_new(found.model, new, 0.95)
-        assert found.model.tell_gaps(new) == [
+        assert found.model.describe_gaps(new) == [
             "column 'town' holds categories that training did not see in 2 rows, such as "
             "'nowhere': they count as rare ones"
         ]
@@ -150,7 +150,7 @@ def test_harmless_things_that_are_not_models(tmp_path, thing):
 @pytest.mark.parametrize("member", ["schema.json", "array"])
 def test_a_padded_member_is_refused_unread(found, tmp_path, monkeypatch, member, compression):
     path = tmp_path / "model.skops"
-    save_model(found.model.pipeline, path)
+    save_model(found.model, path)
     with zipfile.ZipFile(path) as archive:
         contents = {name: archive.read(name) for name in archive.namelist()}
     name = next(name for name in contents if (name == member) == (member == "schema.json"))
@@ -181,7 +181,7 @@ def test_damaged_files(found, tmp_path):
 def test_a_model_that_was_changed_is_refused(found, tmp_path, monkeypatch):
     """Compiled code trusts the arrays: an empty one in a tree once read beyond its end."""
     path = tmp_path / "model.skops"
-    save_model(found.model.pipeline, path)
+    save_model(found.model, path)
     with zipfile.ZipFile(path) as archive:
         contents = {name: archive.read(name) for name in archive.namelist()}
         seal = archive.comment
@@ -201,7 +201,7 @@ def test_a_model_that_fills_in_values_comes_back(tmp_path):
     frame = mixed_table()
     frame.loc[3, "length"], frame.loc[5, "town"] = np.nan, None
     path = tmp_path / "model.skops"
-    save_model(analyse(frame, "kind", impute=True, settings=QUICK).model.pipeline, path)
+    save_model(analyse(frame, "kind", impute=True, settings=QUICK).model, path)
     assert load_model(path).fills == "median"
 
 
@@ -215,5 +215,5 @@ def test_a_model_that_cannot_be_sealed_is_not_emptied(found, tmp_path, monkeypat
         return openly(file, mode, *args, **options)
 
     monkeypatch.setattr("io.open", refuse)
-    save_model(found.model.pipeline, tmp_path / "model.skops")
+    save_model(found.model, tmp_path / "model.skops")
     load_model(tmp_path / "model.skops")

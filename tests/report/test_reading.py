@@ -4,8 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesknn.report import read_table
-from bayesknn.report.columns import find_kinds
+from bayesknn.report import reading
+
+
+def read_table(*arguments, **options):
+    """Return the frame, its rows counted from 0."""
+    return reading.read_table(*arguments, **options).frame.reset_index(drop=True)
 
 
 @pytest.fixture
@@ -35,20 +39,19 @@ def test_what_is_missing_and_what_is_a_word(write):
 def test_truth_values_are_words(write, words):
     yes, no = words.split()
     path = write(f"a,b\n{yes},{yes}\n{no},\n")
-    frame = read_table(path)
+    frame, kinds = read_table(path), reading.read_table(path).kinds
     assert frame["a"].tolist() == ["True", "False"]
     assert frame["b"][0] == "True" and pd.isna(frame["b"][1])
     # The same whether the kinds are found out or known, however a later file spells them.
-    again = read_table(path, kinds=find_kinds(frame))
+    again = read_table(path, kinds=kinds)
     pd.testing.assert_frame_equal(again, frame)
-    later = read_table(write("a,b\nTRUE,\ntrue,maybe\n"), kinds=find_kinds(frame))
+    later = read_table(write("a,b\nTRUE,\ntrue,maybe\n"), kinds=kinds)
     assert later["a"].tolist() == ["True", "True"]
     assert later["b"].tolist()[1] == "maybe"
 
 
 def test_a_later_file_has_the_kinds_of_the_first(write):
-    first = read_table(write("town,x,code\n1,1,01\nb,2,10\n"))
-    kinds = find_kinds(first)
+    kinds = reading.read_table(write("town,x,code\n1,1,01\nb,2,10\n")).kinds
     assert kinds == {"town": "text", "x": "number", "code": "text"}
     later = read_table(write("town,x,code\n1,1.5,10\n2,2,11\n"), kinds=kinds)
     assert later.to_dict("list") == {"town": ["1", "2"], "x": [1.5, 2.0], "code": ["10", "11"]}
@@ -80,14 +83,14 @@ def test_leading_zeros_make_codes(write, content, expected):
 
 
 def test_dates_with_the_year_first_are_dates(write):
-    frame = read_table(
+    table = reading.read_table(
         write("a,b,c,d\n2024-03-01,2024/3/1,2024-03-01 12:30,03/01/2024\n,2024.03.02,,1\n")
     )
+    frame, kinds = table.frame.reset_index(drop=True), table.kinds
     assert frame["a"][0] == pd.Timestamp("2024-03-01") and pd.isna(frame["a"][1])
     assert frame["b"].tolist() == [pd.Timestamp("2024-03-01"), pd.Timestamp("2024-03-02")]
     assert frame["c"][0] == pd.Timestamp("2024-03-01 12:30")
     assert frame["d"].tolist() == ["03/01/2024", "1"]
-    kinds = find_kinds(frame)
     assert kinds == {"a": "date", "b": "date", "c": "date", "d": "text"}
     later = read_table(write("a,b\nsoon,2024-01-01T00:00:00+02:00\n"), kinds=kinds)
     assert later["a"].tolist() == ["soon"]
@@ -100,22 +103,20 @@ def test_dates_with_the_year_first_are_dates(write):
     "footer", ["Source: survey 2024,,", "Source: survey 2024", '"Source: survey 2024",NA,\n\n']
 )
 def test_a_footer_is_no_row(write, footer):
-    frame = read_table(write(f"x,z,y\n1,2,a\n3,4,b\n{footer}\n"))
-    assert frame.to_dict("list") == {"x": [1, 3], "z": [2, 4], "y": ["a", "b"]}
-    assert frame.attrs["notes"] == [
-        "line 4 of table.csv is a footer and left out: 'Source: survey 2024'"
-    ]
+    table = reading.read_table(write(f"x,z,y\n1,2,a\n3,4,b\n{footer}\n"))
+    assert table.frame.to_dict("list") == {"x": [1, 3], "z": [2, 4], "y": ["a", "b"]}
+    assert table.notes == ["row 3 of table.csv is a footer and left out: 'Source: survey 2024'"]
 
 
 def test_two_lines_of_footer_below_words(write):
     frame = read_table(write("name,y\nann,1\nbob,2\n\nNote: none\nSource: survey, 2024\n"))
     # Of the second line the comma makes two cells; it is no footer that stands alone.
     assert len(frame) == 4
-    frame = read_table(write("name,y\nann,1\nbob,2\n\nNote: none\nSource: survey\n"))
-    assert frame["name"].tolist() == ["ann", "bob"]
-    assert [note.split(":")[0] for note in frame.attrs["notes"]] == [
-        "line 5 of table.csv is a footer and left out",
-        "line 6 of table.csv is a footer and left out",
+    table = reading.read_table(write("name,y\nann,1\nbob,2\n\nNote: none\nSource: survey\n"))
+    assert table.frame["name"].tolist() == ["ann", "bob"]
+    assert [note.split(":")[0] for note in table.notes] == [
+        "row 3 of table.csv is a footer and left out",
+        "row 4 of table.csv is a footer and left out",
     ]
 
 
@@ -124,9 +125,9 @@ def test_two_lines_of_footer_below_words(write):
     ["name,y\nann,1\nbob,\n", "x,y\n1,1\n3,\n", "x\n1\nend\n", "x,y\n1,2\nend,3\n"],
 )
 def test_rows_with_missing_cells_are_no_footer(write, content):
-    frame = read_table(write(content))
-    assert len(frame) == 2
-    assert frame.attrs["notes"] == []
+    table = reading.read_table(write(content))
+    assert len(table.frame) == 2
+    assert table.notes == []
 
 
 def test_columns_can_be_read_as_text(write):
@@ -168,7 +169,7 @@ def test_the_separator_can_be_given(write):
         (b"a,y\n", "has a header but no rows"),
         (b"a,y\n1,caf\xe9\n", r"is not UTF-8: byte 0xe9 in line 2; .*--encoding latin-1"),
         (b"\xff\xfea\x00,\x00", "is UTF-16, not UTF-8: pass --encoding utf-16"),
-        (b"a,b,a\n1,2,3\n", "has two columns called 'a', the 1st and the 3rd; rename one"),
+        (b"a,b,a\n1,2,3\n", "has two columns called 'a', columns 1 and 3; rename one"),
         (b"a,y\n1,2\n1,2,3\n", "is not a CSV file: Expected 2 fields in line 3, saw 3"),
         (b"a,y\n1,2,3\n4,5,6\n", "has rows of more fields than the 2 names in its header"),
         (b"a,y\n1,\x00\n", "is not a CSV file: it holds a zero byte in line 2"),

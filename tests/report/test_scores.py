@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss, roc_auc_score
 
-from bayesknn.report.scores import measure_area, score
+from bayesknn.report.predictions import measure_area, score
 
 
 def random_case(seed, n=50, n_classes=3):

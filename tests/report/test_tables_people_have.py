@@ -25,7 +25,8 @@ def iris():
 def read(tmp_path, content, name="table.csv", **options):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_table(path, **options)
+    table = read_table(path, **options)
+    return table.frame.reset_index(drop=True), table.notes
 
 
 # A row index ---------------------------------------------------------------------------------
@@ -38,7 +39,7 @@ def test_the_index_of_a_split_frame_does_not_leak(tmp_path):
     assert found.plan.identifiers == ["column 1"]
     assert "column 1" not in found.plan.used
     assert any("'column 1' is left out" in note for note in found.messages)
-    assert found.scores()["leave-one-out"].log_loss > 0.03
+    assert found.scores["leave-one-out"].log_loss > 0.03
 
 
 @pytest.mark.parametrize("name", ["", "Unnamed: 0", "index", "row_number", "id", "Id"])
@@ -97,12 +98,12 @@ PRICES = """price,share,euros,plain,y
 
 
 def test_numbers_as_people_write_them(tmp_path):
-    frame = read(tmp_path, PRICES)
+    frame, notes = read(tmp_path, PRICES)
     assert frame["price"].tolist() == [12345.67, 1000.0, -3.5]
     assert frame["share"].tolist() == [12.5, 7.0, 0.1]
     assert frame["euros"].tolist() == [1065.2, 3.1, -2000000.5]
     assert frame["plain"].tolist() == [1.5, 2.0, 30.0]
-    assert frame.attrs["notes"] == [
+    assert notes == [
         "numbers were read in the columns 'price' ('12,345.67' as 12345.67), 'share' ('12.5%' as "
         "12.5), 'euros' ('1.065,20' as 1065.2)"
     ]
@@ -121,16 +122,16 @@ def test_numbers_as_people_write_them(tmp_path):
     ],
 )
 def test_what_could_be_read_in_two_ways_is_told(tmp_path, content, expected, note):
-    frame = read(tmp_path, content)
+    frame, notes = read(tmp_path, content)
     assert frame["x"][0] == expected
-    notes = [each for each in frame.attrs["notes"] if "'x'" in each]
+    notes = [each for each in notes if "'x'" in each]
     assert len(notes) == (note is not None) and all(note in each for each in notes)
 
 
 def test_numbers_written_in_two_ways_and_words_among_them(tmp_path):
-    mixed = read(tmp_path, 'x,y\n"1,234.5",a\n"1.234,5",b\n')
+    mixed, _ = read(tmp_path, 'x,y\n"1,234.5",a\n"1.234,5",b\n')
     assert mixed["x"].tolist() == ["1,234.5", "1.234,5"]
-    frame = read(tmp_path, "x,y\n" + '"1,234.5",a\n$7,b\n' * 5 + "many,a\n")
+    frame, notes = read(tmp_path, "x,y\n" + '"1,234.5",a\n$7,b\n' * 5 + "many,a\n")
     with pytest.raises(ValueError, match="column 'x' holds numbers and, in 1 row, words such as"):
         plan_columns(frame, "y")
 
@@ -144,20 +145,19 @@ def test_numbers_written_in_two_ways_and_words_among_them(tmp_path):
     ],
 )
 def test_dates_whose_order_is_clear(tmp_path, first, second, day):
-    frame = read(tmp_path, f"when,y\n{first},a\n{second},b\n,a\n")
+    frame, notes = read(tmp_path, f"when,y\n{first},a\n{second},b\n,a\n")
     assert frame["when"][0] == pd.Timestamp(day) and frame["when"][1].month == 2
     which = "month" if first.startswith("1/") else "day"
-    assert frame.attrs["notes"] == [
-        f"column 'when' holds dates such as {first!r}: the {which} is first"
-    ]
+    assert notes == [f"column 'when' holds dates such as {first!r}: the {which} is first"]
     # Where it is not, the training's order is not guessed.
-    later = read(tmp_path, "when\n03/04/2023\n", kinds={"when": "date"})
+    later, _ = read(tmp_path, "when\n03/04/2023\n", kinds={"when": "date"})
     assert later["when"].tolist() == ["03/04/2023"]
 
 
 def test_dates_whose_order_is_not_clear_are_words(tmp_path):
     for dates in (("03/04/2023", "05/06/2023"), ("13/04/2023", "04/13/2023")):
-        assert read(tmp_path, "when\n{}\n{}\n".format(*dates))["when"].tolist() == list(dates)
+        frame, _ = read(tmp_path, "when\n{}\n{}\n".format(*dates))
+        assert frame["when"].tolist() == list(dates)
 
 
 # Dirty labels and copies ---------------------------------------------------------------------
@@ -207,7 +207,8 @@ def test_excel_and_compressed_files_are_read(tmp_path):
     frame.to_csv(tmp_path / "t.csv.gz", index=False)
     excel, text = read_table(tmp_path / "t.xlsx"), read_table(tmp_path / "t.csv.gz")
     note = "the sheet 'one' of t.xlsx is read, not 'two' (--sheet reads another)"
-    assert excel.attrs["notes"] == [note, *text.attrs["notes"]]
+    assert excel.notes == [note, *text.notes]
+    excel, text = (table.frame.reset_index(drop=True) for table in (excel, text))
     assert text["price"].tolist()[:2] == [1234.5, 7.0]
     assert text["when"][0] == pd.Timestamp("2024-01-31")
     pd.testing.assert_frame_equal(excel, text, check_dtype=False)
@@ -262,7 +263,7 @@ def test_excel_without_its_package_names_the_extra(tmp_path, monkeypatch):
 
 
 def test_a_price_is_regression(tmp_path):
-    frame = read(tmp_path, 'x,price\n1,"522,727.67"\n2,"1,000.50"\n')
+    frame, notes = read(tmp_path, 'x,price\n1,"522,727.67"\n2,"1,000.50"\n')
     with pytest.raises(ValueError, match="holds 522727.67, a decimal number: this looks like reg"):
         analyse(frame, "price")
 
@@ -275,7 +276,7 @@ def test_the_terminal_lists_the_classes_and_the_baseline(tmp_path):
     fraud = np.arange(200) < 10
     frame = pd.DataFrame({"x": rng.normal(size=200), "z": rng.normal(size=200)})
     frame.assign(y=np.where(fraud, "fraud", "ok")).to_csv(tmp_path / "t.csv", index=False)
-    words = ["fit", tmp_path / "t.csv", "--target", "y", "--likelihood", "pseudo", "--no-compare"]
+    words = ["fit", tmp_path / "t.csv", "--target", "y", "--model", "pseudo", "--no-compare"]
     result = CliRunner().invoke(main, list(map(str, [*words, "--out", tmp_path / "out"])))
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()

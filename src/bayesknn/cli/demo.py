@@ -44,16 +44,16 @@ def demo(out: Path | None, force: bool, quiet: bool, debug: bool) -> None:
 
 
 def _run(folder: Path, force: bool, quiet: bool) -> None:
-    from bayesknn.report import results
-    from bayesknn.report.folder import write_folder
+    from bayesknn.report.analysis import describe
+    from bayesknn.report.folder import FILES, PACKAGES, require_packages, write_folder
 
-    results.require_packages(*results.PACKAGES)
+    require_packages(*PACKAGES)
     # demo-output is the demo's own; a folder that was named may hold someone's work.
-    own = (*results.FILES, *PICTURES, *TABLES)
+    own = (*FILES, *PICTURES, *TABLES)
     with write_folder(folder, force=force, own=own) as target:
         lines, analysis = _compute(folder, target, quiet)
     if not quiet:
-        lines += [f"  {line}" for line in results.tell(analysis)]
+        lines += [f"  {line}" for line in describe(analysis)]
         lines.append(f"\nPicture: {' and '.join(str(folder / name) for name in PICTURES)}")
         lines.append(f"Report:  {folder / 'report.html'}")
         click.echo("\n".join(lines))
@@ -72,8 +72,8 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
     from bayesknn._utils.progress import progress
     from bayesknn.paper.item import read_published
     from bayesknn.report import analyse
+    from bayesknn.report.folder import digest, write_results
     from bayesknn.report.page import render_report
-    from bayesknn.report.results import digest, write_results
 
     with progress("Fitting Ripley's and the Pima data", total=5, verbose=not quiet) as advance:
         lines = ["Classical k-nearest neighbours, ties resolved by decreasing k"]
@@ -85,18 +85,20 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
         train, test = _tables()
         for likelihood, id in BAYESIAN.items():
             # Raw coordinates, as in the paper.
-            settings = {"likelihood": likelihood, "random_state": 0}
-            analysis = analyse(train, "class", test, scale=False, settings=settings)
-            found = analysis.scores()["test"]
+            settings = {"random_state": 0}
+            analysis = analyse(
+                train, "class", test, model=likelihood, scale=False, settings=settings
+            )
+            errors = analysis.scores["test"]
             published = read_published()[id]["numbers"]["error"]
-            scores = f"{published['paper']:.3f}   {found.error:.3f}      {found.log_loss:.3f}"
+            scores = f"{published['paper']:.3f}   {errors.error:.3f}      {errors.log_loss:.3f}"
             lines.append(f"    {likelihood:10s}       {scores}")
             advance(1)
         why = f"{likelihood}: {published['why'].strip()} (docs/checks.md)"
         lines += textwrap.wrap(why, 92, initial_indent="    ", subsequent_indent="    ")
         command = (
             f"bayesknn fit {folder / TABLES[0]} --target class --test {folder / TABLES[1]} "
-            "--no-scale --likelihood coherent --out ripley-report"
+            "--no-scale --model coherent --out ripley-report"
         )
         for name, table in zip(TABLES, (train, test), strict=True):
             table.to_csv(target / name, index=False, lineterminator="\n")

@@ -98,23 +98,23 @@ def _watch_interrupts() -> Iterator[Callable[[], None]]:
         seen.append(number)
         raise KeyboardInterrupt
 
-    tell = sys.unraisablehook
+    report = sys.unraisablehook
 
-    def tell_but_interrupts(ignored: Any) -> None:
+    def report_but_interrupts(ignored: Any) -> None:
         # Raised in the middle of a callback it stops nothing; Python would say so at length.
         if not issubclass(ignored.exc_type, KeyboardInterrupt):
-            tell(ignored)
+            report(ignored)
 
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:
         yield stop_if_interrupted
         return
     signal.signal(signal.SIGINT, remember)
-    sys.unraisablehook = tell_but_interrupts
+    sys.unraisablehook = report_but_interrupts
     try:
         yield stop_if_interrupted
     finally:
-        sys.unraisablehook = tell
+        sys.unraisablehook = report
         signal.signal(signal.SIGINT, before or signal.default_int_handler)
 
 
@@ -134,31 +134,47 @@ def read_jobs(value: str) -> int:
 
 def read_separator(value: str) -> str:
     """Read one character, or ``tab``."""
-    found = {"tab": "\t", "\\t": "\t"}.get(value, value)
-    if len(found) != 1 or found.isalnum() or found in '"\n\r.+-':
+    character = {"tab": "\t", "\\t": "\t"}.get(value, value)
+    if len(character) != 1 or character.isalnum() or character in '"\n\r.+-':
         raise click.BadParameter(f"{value!r} separates no fields: pass one character, or tab")
-    return found
+    return character
 
 
 # Options that several commands have.
 FILE = click.Path(path_type=Path)
-encoding_option = click.option("--encoding", help="Encoding of the CSV files (default UTF-8).")
-separator_option = click.option(
-    "--sep",
-    type=read_separator,
-    metavar="CHARACTER",
-    help="Field separator; detected automatically by default.",
-)
-sheet_option = click.option(
-    "--sheet", metavar="NAME", help="Sheet of the Excel files (default: the first)."
-)
-missing_option = click.option(
-    "--na",
-    "missing",
-    multiple=True,
-    metavar="TEXT",
-    help='What else stands for a missing value, such as "?"; may be repeated.',
-)
+
+
+def table_options(command: Any) -> Any:
+    """Add the options that say how files are to be read, named as in ``read_table``."""
+    for option in (
+        click.option("--encoding", help="Encoding of the CSV files (default UTF-8)."),
+        click.option(
+            "--sep",
+            "separator",
+            type=read_separator,
+            metavar="CHARACTER",
+            help="Field separator; detected automatically by default.",
+        ),
+        click.option(
+            "--sheet", metavar="NAME", help="Sheet of the Excel files (default: the first)."
+        ),
+        click.option(
+            "--na",
+            "missing",
+            multiple=True,
+            metavar="TEXT",
+            help='What else stands for a missing value, such as "?"; may be repeated.',
+        ),
+    )[::-1]:
+        command = option(command)
+    return command
+
+
+def take_form(options: dict[str, Any]) -> dict[str, Any]:
+    """Return those of a command's options that say how files are to be read."""
+    return {name: options[name] for name in ("encoding", "separator", "sheet", "missing")}
+
+
 level_option = click.option(
     "--level", type=float, default=0.95, help="Level of the intervals (default 0.95)."
 )
@@ -174,39 +190,21 @@ json_option = click.option(
 )
 
 
-def repeat_command(ctx: click.Context, leave_out: tuple[str, ...]) -> str:
-    """Return the command that does the same again, each option that was given in full.
+class RepeatableCommand(click.Command):
+    """A command that keeps the words it was called with."""
 
-    Parameters
-    ----------
-    ctx : click.Context
-        Of the command under way.
-    leave_out : tuple of str
-        Parameters that change what is printed, not what is done.
-    """
-    words = ["bayesknn", str(ctx.info_name)]
-    for parameter in ctx.command.params:
-        name = str(parameter.name)
-        value = ctx.params.get(name)
-        source = ctx.get_parameter_source(name)
-        if name in leave_out or value is None or source is click.core.ParameterSource.DEFAULT:
-            continue
-        words += _as_words(parameter, value)
-    return shlex.join(words)
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words, which are kept in ``ctx.meta``."""
+        ctx.meta["words"] = list(args)
+        return super().parse_args(ctx, args)
 
 
-def _as_words(parameter: click.Parameter, value: Any) -> list[str]:
-    if isinstance(parameter, click.Argument):
-        return [_text(value)]
-    option = parameter.opts[0]
-    if isinstance(value, bool):
-        return [option if value else parameter.secondary_opts[0]]
-    if parameter.nargs > 1:
-        return [option, *map(_text, value)]
-    if getattr(parameter, "multiple", False):
-        return [word for part in value for word in (option, _text(part))]
-    return [option, _text(value)]
-
-
-def _text(value: Any) -> str:
-    return value.as_posix() if isinstance(value, Path) else str(value)
+def repeat_command(ctx: click.Context) -> str:
+    """Return the command that does the same again, without what changes only what is printed."""
+    words, kept = iter(ctx.meta["words"]), ["bayesknn", str(ctx.info_name)]
+    for word in words:
+        if word == "--jobs":
+            next(words)
+        elif word.partition("=")[0] not in ("--force", "--quiet", "--json", "--debug", "--jobs"):
+            kept.append(word)
+    return shlex.join(kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +14,22 @@ import click
 from bayesknn._utils.extras import LIKELIHOOD_NAMES, SEARCHES
 from bayesknn.cli.errors import (
     FILE,
+    RepeatableCommand,
     debug_option,
-    encoding_option,
     jobs_option,
     json_option,
     level_option,
-    missing_option,
     one_line_errors,
     repeat_command,
-    separator_option,
-    sheet_option,
+    table_options,
+    take_form,
 )
 
-_DEFAULT = click.core.ParameterSource.DEFAULT
-# Options by whose parameters they are: of the analysis, of either classifier, of the paper's.
-_OF_TABLE = (
-    "categorical", "drop", "keep", "identifiers", "scale", "impute", "level", "axes", "compared",
-    "group", "time", "rare",
-)  # fmt: skip
+# Options by whose parameters they are: of either classifier, of the paper's.
 _OF_BOTH = ("max_neighbors", "search", "random_state", "n_jobs")
 _OF_POSTERIOR = (
     "inference", "label_sampler", "metric", "beta_max", "n_chains", "n_draws", "n_warmup",
 )  # fmt: skip
-# What a reader of the report need not type again.
-_PASSING = ("force", "quiet", "as_json", "n_jobs", "debug")
 
 
 def _read_beta_max(value: str) -> float | str:
@@ -56,7 +49,7 @@ def _read_proportion(value: str) -> tuple[str, float]:
         raise click.BadParameter(f"{value!r} is not of the form CLASS=PROPORTION") from None
 
 
-@click.command
+@click.command(cls=RepeatableCommand)
 @click.argument("train", type=FILE)
 @click.option("--target", required=True, metavar="COLUMN", help="The column of the classes.")
 @click.option("--out", required=True, type=FILE, help="Folder to write; made if missing.")
@@ -109,13 +102,7 @@ def _read_proportion(value: str) -> tuple[str, float]:
     help="For the paper's models: fill missing numbers with the median, and make missing "
     "categories a category. The default model always fills missing numbers, with the mean.",
 )
-@click.option(
-    "--columns", "axes", nargs=2, metavar="A B", help="Plot the rows over these two columns."
-)
-@encoding_option
-@separator_option
-@sheet_option
-@missing_option
+@table_options
 @click.option(
     "--search",
     type=click.Choice(SEARCHES),
@@ -130,14 +117,10 @@ def _read_proportion(value: str) -> tuple[str, float]:
 @click.option(
     "--model",
     type=click.Choice(["pooled", *LIKELIHOOD_NAMES]),
+    default="pooled",
     help="pooled (default): an ensemble of nearest neighbours, a logistic regression and boosted "
     "trees, as a rule the best probabilities. The others are the paper's models, with the "
     "posterior of beta and k.",
-)
-@click.option(
-    "--likelihood",
-    type=click.Choice(["auto", *LIKELIHOOD_NAMES]),
-    help="Another name for --model, without pooled; auto: coherent up to 5,000 rows, pseudo above.",
 )
 @click.option(
     "--compare/--no-compare",
@@ -213,29 +196,17 @@ def fit(ctx: click.Context, /, **options: Any) -> None:
     --impute is given. They also standardise numbers and one-hot encode categories; beyond 20
     categories, the rarest are merged.
     """
-    command = repeat_command(ctx, _PASSING)
-    options["model"] = _choose_model(ctx, **options)
-    with one_line_errors(options.pop("debug")) as stop_if_interrupted:
-        run_fit(command, stop_if_interrupted, **options)
-
-
-def _choose_model(ctx: click.Context, model: str | None, likelihood: str | None, **_: Any) -> str:
-    """Return pooled, a likelihood, or bayesian for whichever fits the number of rows."""
-    if likelihood is not None:
-        named = "bayesian" if likelihood == "auto" else likelihood
-        if model not in (None, named):
-            raise click.UsageError(f"--model {model} and --likelihood {likelihood} contradict")
-        return named
-    if model not in (None, "pooled"):
-        return model
-    for option in ctx.command.params:
+    command = repeat_command(ctx)
+    for option in ctx.command.params if options["model"] == "pooled" else ():
         source = ctx.get_parameter_source(str(option.name))
-        if option.name in (*_OF_POSTERIOR, "scale") and source is not _DEFAULT:
+        is_given = source is not click.core.ParameterSource.DEFAULT
+        if option.name in (*_OF_POSTERIOR, "scale") and is_given:
             raise click.UsageError(
                 f"{option.opts[0]} is an option of the paper's models, not of the pool: pass "
                 "--model coherent with it, or leave it out"
             )
-    return "pooled"
+    with one_line_errors(options.pop("debug")) as stop_if_interrupted:
+        run_fit(command, stop_if_interrupted, **options)
 
 
 def run_fit(
@@ -249,18 +220,17 @@ def run_fit(
 ) -> None:
     """Claim the place, read, fit, render and write; what cannot work is refused first."""
     from bayesknn._utils.progress import progress
-    from bayesknn.report import results
-    from bayesknn.report.folder import write_folder
+    from bayesknn.report import folder as output
     from bayesknn.report.reading import check_readable
 
     train, test = options["train"], options["test"]
     for path in (train, test):
         if path is not None:
             check_readable(path)
-    results.require_packages(*results.PACKAGES)
+    output.require_packages(*output.PACKAGES)
     verbose = not (quiet or as_json)
     with (
-        write_folder(out, force=force, own=results.FILES) as folder,
+        output.write_folder(out, force=force, own=output.FILES) as folder,
         # Python itself has taken a moment by now.
         progress(
             "Fitting, predicting and writing the report", 2, verbose=verbose, delay=1.0
@@ -274,6 +244,7 @@ def run_fit(
                 click.echo(f"note: {text}", err=True)
             for text in analysis.warnings:
                 click.echo(f"warning: {text}", err=True)
+        from bayesknn.report.analysis import describe, summarise
         from bayesknn.report.page import render_report
 
         model, where = (out / "model.skops").as_posix(), ["--out", "predictions.csv"]
@@ -281,49 +252,39 @@ def run_fit(
             analysis,
             source=train.name,
             command=command,
-            files={path.name: results.digest(path) for path in (train, test) if path},
+            files={path.name: output.digest(path) for path in (train, test) if path},
             predict_command=shlex.join(["bayesknn", "predict", model, "NEW.csv", *where]),
         )
-        results.write_results(folder, analysis, page)
+        output.write_results(folder, analysis, page)
         stop_if_interrupted()
     if as_json:
-        files = {name: (out / name).as_posix() for name in results.FILES if (out / name).exists()}
-        summary = {"command": command, **results.summarise(analysis), "files": files}
+        files = {name: (out / name).as_posix() for name in output.FILES if (out / name).exists()}
+        summary = {"command": command, **summarise(analysis), "files": files}
         click.echo(json.dumps(summary, indent=2, allow_nan=False))
     elif not quiet:
-        click.echo("\n".join([*results.tell(analysis), f"Report: {out / 'report.html'}"]))
+        click.echo("\n".join([*describe(analysis), f"Report: {out / 'report.html'}"]))
 
 
 def _analyse(verbose: bool, **options: Any) -> Any:
     from bayesknn._utils.checks import check_level
-    from bayesknn.report.analysis import analyse
-    from bayesknn.report.columns import find_kinds, naming_file, settle_rare, split_target
+    from bayesknn.report.analysis import Choices, analyse
+    from bayesknn.report.columns import naming_file, settle_rare, split_target
     from bayesknn.report.reading import read_table
 
     check_level(options["level"])
-    form = {name: options[name] for name in ("encoding", "sheet", "missing")}
-    form["separator"] = options["sep"]
-    text = [*options["categorical"], *options["identifiers"]]
-    target = options["target"]
+    target, form = options["target"], take_form(options)
 
     def check_classes(table: Any) -> None:
         with naming_file(options["train"].name):
             settle_rare(*split_target(table, target)[:2], target, options["rare"])
 
+    text = [*options["categorical"], *options["identifiers"]]
     train = read_table(options["train"], **form, text=text, first=(target, check_classes))
     test = None
     if options["test"] is not None:
-        test = read_table(options["test"], **form, kinds=find_kinds(train))
-    pooled = options["model"] == "pooled"
-    settings = {name: options[name] for name in (*_OF_BOTH, *(() if pooled else _OF_POSTERIOR))}
-    if not pooled:
-        settings["likelihood"] = "auto" if options["model"] == "bayesian" else options["model"]
+        test = read_table(options["test"], **form, kinds=train.kinds)
+    of_model = () if options["model"] == "pooled" else _OF_POSTERIOR
+    settings = {name: options[name] for name in (*_OF_BOTH, *of_model)}
     settings |= {"class_prior": dict(options["class_prior"]), "verbose": int(verbose)}
-    return analyse(
-        train,
-        target,
-        test,
-        model="pooled" if pooled else "bayesian",
-        settings=settings,
-        **{name: options[name] for name in _OF_TABLE},
-    )
+    choices = {each.name: options[each.name] for each in fields(Choices)}
+    return analyse(train, target, test, model=options["model"], settings=settings, **choices)

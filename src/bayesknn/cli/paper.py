@@ -56,7 +56,7 @@ def paper(
         items = find_items(ids or None)
         if not quiet:
             click.echo(f"{len(items)} items of the paper, {budget} budget, seed {seed}")
-        found = run_paper(
+        outcome = run_paper(
             out, budget, only=ids or None, seed=seed, n_jobs=jobs, verbose=not quiet, force=force,
             report=None if quiet else _print_outcome,
         )  # fmt: skip
@@ -65,7 +65,7 @@ def paper(
     except ModuleNotFoundError as error:
         raise click.ClickException(str(error)) from None
     if not quiet:
-        _print_summary(found)
+        _print_summary(outcome)
 
 
 def _print_list(budget: str) -> None:
@@ -84,13 +84,13 @@ def _print_outcome(outcome: Outcome) -> None:
     click.echo(f"{time}  {outcome.item.id:22s} {counts or 'nothing published'}")
 
 
-def _print_summary(found: Any) -> None:
+def _print_summary(outcome: Any) -> None:
     from bayesknn.paper.comparison import VERDICTS
 
-    verdicts = [row.verdict for row in found.rows]
+    verdicts = [row.verdict for row in outcome.rows]
     for verdict in VERDICTS:
         click.echo(f"{verdicts.count(verdict):4d} {verdict}")
-    for row in found.rows:
+    for row in outcome.rows:
         if row.verdict == "differs":
             click.echo(f"  differs: {row.id}, {row.what}: {row.explanation}")
-    click.echo(f"Page: {found.page}")
+    click.echo(f"Page: {outcome.page}")

@@ -13,14 +13,12 @@ import click
 from bayesknn.cli.errors import (
     FILE,
     debug_option,
-    encoding_option,
     jobs_option,
     json_option,
     level_option,
-    missing_option,
     one_line_errors,
-    separator_option,
-    sheet_option,
+    table_options,
+    take_form,
 )
 
 if TYPE_CHECKING:
@@ -36,10 +34,7 @@ if TYPE_CHECKING:
     help="A file ending in .csv, or a folder for predictions.csv; standard output by default.",
 )
 @click.option("--force", is_flag=True, help="Replace what is at --out.")
-@encoding_option
-@separator_option
-@sheet_option
-@missing_option
+@table_options
 @click.option(
     "--id",
     "identifiers",
@@ -82,9 +77,8 @@ def _run(
     model: Path, data: Path, out: Path | None, force: bool, quiet: bool, as_json: bool, **given: Any
 ) -> None:
     """Claim the place, load, predict and write; what cannot work is refused first."""
-    from bayesknn.report.folder import write_file, write_folder
+    from bayesknn.report.folder import require_packages, write_file, write_folder
     from bayesknn.report.reading import check_readable, find_model
-    from bayesknn.report.results import require_packages
 
     find_model(model)
     require_packages("pandas", "skops")
@@ -101,96 +95,71 @@ def _run(
         from bayesknn.report.predictions import write_csv
 
         with progress("Predicting", verbose=not (quiet or as_json)):
-            found, notes, doubts = _predict(model, data, **given)
-            text = write_csv(found)
+            predictions, notes, doubts = _predict(model, data, given)
+            text = write_csv(predictions)
         if target is not None:
             file = target / "predictions.csv" if target.is_dir() else target
             file.write_text(text, encoding="utf-8", newline="")
         elif not as_json:
             click.echo(text, nl=False)
+    scores = predictions.scores
     if as_json:
-        click.echo(json.dumps(_summarise(found, notes, doubts, out), indent=2, allow_nan=False))
+        from bayesknn.report.analysis import finite_scores
+
+        summary = {
+            "rows": len(predictions.rows),
+            "classes": predictions.count(predictions.winners),
+            "decided": predictions.share_decided,
+            "scores": finite_scores(scores) if scores else None,
+            "unlike_training": predictions.n_unlike,
+            "messages": notes,
+            "warnings": doubts,
+            "out": None if out is None else out.as_posix(),
+        }
+        if predictions.loss is not None:
+            summary["decisions"] = predictions.count(predictions.decide()[0])
+        click.echo(json.dumps(summary, indent=2, allow_nan=False))
     elif not quiet:
-        _tell(found, notes, doubts, out, given["level"])
+        from bayesknn.report.analysis import format_scores
+
+        if scores is not None:
+            notes.append(f"rows of known class: {format_scores(scores)}")
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
+        for doubt in doubts:
+            click.echo(f"warning: {doubt}", err=True)
+        if out is not None:
+            click.echo(f"{predictions.describe_decided(given['level'])}: {out}")
 
 
 def _predict(
-    model: Path,
-    data: Path,
-    encoding: str | None,
-    sep: str | None,
-    sheet: str | None,
-    missing: tuple[str, ...],
-    identifiers: tuple[str, ...],
-    level: float,
-    loss: Path | None,
-    n_jobs: int | None,
+    model: Path, data: Path, options: dict[str, Any]
 ) -> tuple[Predictions, list[str], list[str]]:
     """Return the predictions, and what there is to say and to doubt of the table."""
     from bayesknn._utils.checks import check_level
-    from bayesknn.report.columns import find_column, name_categories, naming_file, number_rows
-    from bayesknn.report.losses import read_losses
-    from bayesknn.report.pipeline import load_model
-    from bayesknn.report.predictions import predict_new
+    from bayesknn.report.columns import accept_rows, find_column, naming_file
+    from bayesknn.report.model import load_model
+    from bayesknn.report.predictions import predict_new, read_losses
     from bayesknn.report.reading import read_table, split_names
 
-    check_level(level)
+    check_level(options["level"])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)  # another version wrote it
         fitted = load_model(model)
-    fitted.classifier.set_params(n_jobs=n_jobs)
-    classes = [str(name) for name in fitted.classifier.classes_.tolist()]
-    losses = None if loss is None else read_losses(loss, classes, encoding)
-    frame = read_table(
-        data, encoding, separator=sep, text=identifiers, kinds=fitted.kinds, sheet=sheet,
-        missing=missing,
-    )  # fmt: skip
-    # Each once: every part of a model may say the same.
-    notes = list(dict.fromkeys(" ".join(str(each.message).split()) for each in caught))
-    notes += frame.attrs["notes"]
-    frame = name_categories(number_rows(frame), fitted.kinds)
+    fitted.classifier.set_params(n_jobs=options["n_jobs"])
+    losses = None
+    if options["loss"] is not None:
+        classes = [str(name) for name in fitted.classifier.classes_.tolist()]
+        losses = read_losses(options["loss"], classes, options["encoding"])
+    identifiers = options["identifiers"]
+    table = read_table(data, **take_form(options), text=identifiers, kinds=fitted.kinds)
     with naming_file(data.name):
+        frame = accept_rows(table, fitted.kinds, impute=bool(fitted.fills))
         named = split_names(identifiers, frame.columns)
         for name in named:
             find_column(frame, name)
-        found = predict_new(fitted, frame, level, losses, named)
-    doubts = fitted.find_shifts(frame) + found.find_doubts(fitted.target)
-    return found, notes + fitted.tell_gaps(frame), doubts
-
-
-def _summarise(
-    found: Predictions, notes: list[str], doubts: list[str], out: Path | None
-) -> dict[str, Any]:
-    """Sum the predictions up for a machine to read."""
-    from bayesknn.report.results import finite_scores
-
-    def count(numbers: Any) -> dict[str, int]:
-        return {name: n for g, name in enumerate(found.names) if (n := int((numbers == g).sum()))}
-
-    summary = {
-        "rows": len(found.rows),
-        "classes": count(found.winners),
-        "decided": found.share_decided,
-        "scores": finite_scores(found.scores) if found.scores else None,
-        "unlike_training": found.n_unlike,
-        "messages": notes,
-        "warnings": doubts,
-        "out": None if out is None else out.as_posix(),
-    }
-    return summary | ({} if found.loss is None else {"decisions": count(found.decide()[0])})
-
-
-def _tell(
-    found: Predictions, notes: list[str], doubts: list[str], out: Path | None, level: float
-) -> None:
-    """Sum the predictions up for a person to read."""
-    from bayesknn.report.results import tell_scores
-
-    if found.scores is not None:
-        notes = [*notes, f"rows of known class: {tell_scores(found.scores)}"]
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
-    for doubt in doubts:
-        click.echo(f"warning: {doubt}", err=True)
-    if out is not None:
-        click.echo(f"{found.tell_decided(level)}: {out}")
+        predictions = predict_new(fitted, frame, options["level"], losses, named)
+    # Each once: every part of a model may say the same.
+    notes = list(dict.fromkeys(" ".join(str(each.message).split()) for each in caught))
+    doubts = fitted.describe_shifts(frame) + predictions.describe_doubts(fitted.target)
+    return predictions, [*notes, *table.notes, *fitted.describe_gaps(frame)], doubts

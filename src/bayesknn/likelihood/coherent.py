@@ -51,7 +51,7 @@ class CoherentLikelihood(Likelihood):
     description = (
         "The labels of all rows are one Markov random field (the coherent likelihood). On some "
         "data its probabilities are less sharp than those of the pseudo-likelihood: compare the "
-        "log-loss of --likelihood pseudo."
+        "log-loss of --model pseudo."
     )
     coherent = True
 

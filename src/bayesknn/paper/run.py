@@ -27,7 +27,7 @@ from bayesknn.paper.item import Estimate, Item, Result, read_published
 from bayesknn.paper.page import DPI, make_page
 from bayesknn.paper.setting import BUDGETS, WORK, Setting, Store
 from bayesknn.plots.style import render
-from bayesknn.report.results import require_packages
+from bayesknn.report.folder import require_packages
 
 _FOUND = {
     item.id: item

@@ -1,9 +1,9 @@
 """One's own data, end to end: a table is read, fitted, and told about in one page.
 
-``reading`` takes CSV, Excel and Parquet files, ``columns`` decides what each column is,
-``pipeline`` prepares them and keeps the model, ``described`` answers for either classifier,
-``analysis`` fits and predicts, ``scores`` judges, ``comparison`` sets others beside it, ``figures``
-and ``page`` show it, ``results`` sums it up, ``folder`` puts it in its place whole or not at all.
+``reading`` takes CSV, Excel and Parquet files, ``columns`` decides which columns are used,
+``model`` prepares them for a classifier and keeps it, ``predictions`` says what it predicts and
+how good that was, ``analysis`` does all of it, ``comparison`` sets others beside it,
+``explanation`` asks why, ``figures`` and ``page`` show it, ``folder`` puts it in its place.
 
 Names are imported when they are first used, so that the command line finds out what is wrong with
 its arguments before anything heavy is loaded.
@@ -18,13 +18,13 @@ from bayesknn._utils.extras import require
 _HOMES = {
     "Analysis": "analysis",
     "ColumnPlan": "columns",
-    "Model": "pipeline",
+    "Model": "model",
     "analyse": "analysis",
-    "build_pipeline": "pipeline",
-    "load_model": "pipeline",
+    "build_pipeline": "model",
+    "load_model": "model",
     "plan_columns": "columns",
     "read_table": "reading",
-    "save_model": "pipeline",
+    "save_model": "model",
     "write_report": "page",
 }
 __all__ = list(_HOMES)

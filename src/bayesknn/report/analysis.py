@@ -2,74 +2,77 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesknn._utils.checks import column_names, read_columns
 from bayesknn._utils.fingerprint import fingerprint
+from bayesknn._version import __version__
 from bayesknn.report.columns import (
     MAX_CATEGORIES,
     NUMERIC,
     ColumnPlan,
+    accept_rows,
     as_measured,
-    check_new_rows,
     find_column,
-    find_kinds,
     find_problems,
     name_categories,
     naming_file,
-    number_rows,
     plan_columns,
     settle_rare,
     split_target,
 )
-from bayesknn.report.comparison import Comparison, compare
-from bayesknn.report.described import describe
-from bayesknn.report.pipeline import Model, build_pipeline, find_ranges, keep_table
-from bayesknn.report.predictions import (
-    Predictions,
-    predict_left_out,
-    predict_new,
-)
-from bayesknn.report.reading import kind_of
-from bayesknn.report.scores import Scores
-from bayesknn.report.words import count
+from bayesknn.report.comparison import Comparison, Folds, compare
+from bayesknn.report.model import Model, adapt, build_pipeline
+from bayesknn.report.predictions import Predictions, Scores, predict_left_out, predict_new
+from bayesknn.report.reading import KINDS, Table, as_table
+from bayesknn.report.words import MAX_LISTED, count, join, percent, shorten
 
 if TYPE_CHECKING:
     import pandas
 
-# Above this many rows the pseudo-likelihood stands in for the coherent one, unless it is asked
-# for by name.
-MAX_COHERENT_ROWS = 5000
-_TOO_FEW = "the smallest class has too few rows to compare other classifiers on"
 
-
-class Evaluated(NamedTuple):
-    """Rows of a known class, to judge probabilities on.
+@dataclass
+class Choices:
+    """What a user decides about an analysis, beside the classifier's own parameters.
 
     Attributes
     ----------
-    frame : pandas.DataFrame
-    probabilities : ndarray of shape (m, n_classes)
-        Predicted without the row's own class.
-    labels : ndarray of shape (m,)
-        Class numbers.
-    on_test : bool
-        Whether they are test rows.
-    words : str
-        What they are.
+    level : float
+        Of the credible intervals.
+    scale, impute : bool
+        See :func:`build_pipeline`.
+    compared : bool
+        Whether to compare it with other classifiers (:func:`compare`).
+    group : str
+        A column that says which rows belong together, such as the patient: the classifier is also
+        judged by whole groups that it has not seen, and the column is left out.
+    time : str
+        A column of dates or numbers: the classifier is also judged by the last fifth of the rows,
+        fitted to those before.
+    rare : {"drop", "merge", "error"}
+        What becomes of classes with one row (:func:`settle_rare`).
+    categorical, drop, keep, identifiers : sequence of str
+        Columns, see :func:`plan_columns`.
     """
 
-    frame: pandas.DataFrame
-    probabilities: np.ndarray
-    labels: np.ndarray
-    on_test: bool
-    words: str
+    level: float = 0.95
+    scale: bool = True
+    impute: bool = False
+    compared: bool = False
+    group: str = ""
+    time: str = ""
+    rare: str = "drop"
+    categorical: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    identifiers: Sequence[str] = ()
 
 
 @dataclass
@@ -87,12 +90,7 @@ class Analysis:
     test : Predictions or None
         Of the test rows.
     test_frame : pandas.DataFrame or None
-    level : float
-        Of the credible intervals.
-    axes : tuple of two str or None
-        Columns to draw the rows over.
-    seconds : float
-        How long the fit took.
+    choices : Choices
     comparison : Comparison or None
         Other classifiers on the same rows.
     apart : dict of str to Scores
@@ -101,6 +99,8 @@ class Analysis:
         What was done to the table and what was chosen, in sentences.
     warnings : list of str
         What a reader must know before trusting the result.
+    seconds : float
+        How long the fit took.
     """
 
     frame: pandas.DataFrame
@@ -109,18 +109,12 @@ class Analysis:
     training: Predictions
     test: Predictions | None
     test_frame: Any
-    level: float
-    axes: tuple[str, str] | None
-    seconds: float
+    choices: Choices
     comparison: Comparison | None = None
     apart: dict[str, Scores] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-
-    @property
-    def predictions(self) -> Predictions:
-        """What goes into ``predictions.csv``: the test rows if there are any."""
-        return self.training if self.test is None else self.test
+    seconds: float = 0.0
 
     @property
     def classifier(self) -> Any:
@@ -128,239 +122,153 @@ class Analysis:
         return self.model.classifier
 
     @property
+    def predictions(self) -> Predictions:
+        """What goes into ``predictions.csv``: the test rows if there are any."""
+        return self.training if self.test is None else self.test
+
+    @property
     def predicted_frame(self) -> pandas.DataFrame:
         """The rows of ``predictions``."""
         return self.frame if self.test is None else self.test_frame
 
     @property
-    def level_name(self) -> str:
-        """The level in per cent."""
-        return f"{100 * self.level:g}\xa0%"
+    def judged(self) -> Predictions:
+        """What the model is judged by: test rows of a known class, if there are several."""
+        return self.test if self.test is not None and len(self.test.known) > 1 else self.training
+
+    @property
+    def judged_frame(self) -> pandas.DataFrame:
+        """The rows of ``judged``."""
+        return self.test_frame if self.judged is self.test else self.frame
+
+    @property
+    def class_sizes(self) -> np.ndarray:
+        """How many training rows each class has."""
+        return np.bincount(self.training.actual, minlength=len(self.training.classes))
 
     @property
     def rarer_class(self) -> int:
         """Number of the rarer of two classes, of the second if they are equally common."""
-        return int(2 * np.sum(self.training.actual == 1) <= len(self.training.rows))
+        return int(self.class_sizes[1] <= self.class_sizes[0])
 
-    def evaluated(self) -> Evaluated:
-        """Return the rows to judge the probabilities on.
+    @property
+    def rare_classes(self) -> np.ndarray:
+        """Numbers of the rare classes, the rarest first.
 
-        These are the test rows of a known class if there are several, else the training rows,
-        each left out in turn.
+        They have less than a quarter of an even share: the error hardly depends on them.
         """
-        found, frame = self.training, self.frame
-        if self.test is not None and len(self.test.known) > 1:
-            found, frame = self.test, self.test_frame
-        rows = found.known
-        return Evaluated(
-            frame.iloc[rows],
-            found.probabilities[rows],
-            found.actual[rows],
-            found is self.test,
-            f"the {len(rows):,} {found.words}",
-        )
+        sizes = self.class_sizes
+        rare = np.flatnonzero(sizes < 0.25 * sizes.mean())
+        return rare[np.argsort(sizes[rare], kind="stable")]
 
+    @property
     def scores(self) -> dict[str, Scores]:
-        """Score the leave-one-out probabilities, the test's if classes are known, and groups."""
+        """Of the leave-one-out probabilities, the test's if classes are known, and groups."""
         both = {"leave-one-out": self.training, "test": self.test}
-        found = {basis: each.scores for basis, each in both.items() if each and each.scores}
-        return found | self.apart
+        scores = {basis: each.scores for basis, each in both.items() if each and each.scores}
+        return scores | self.apart
+
+    def describe_majority(self, labels: np.ndarray) -> str:
+        """Say how often the most common class of the training rows would be wrong."""
+        most = int(self.class_sizes.argmax())
+        wrong = percent(np.mean(labels != most), 1)
+        return f"always predicting {shorten(self.training.names[most], 20)} errs in {wrong}"
 
 
 def analyse(
-    frame: pandas.DataFrame,
+    train: Table | pandas.DataFrame,
     target: str,
-    test_frame: pandas.DataFrame | None = None,
+    test: Table | pandas.DataFrame | None = None,
     *,
-    scale: bool = True,
-    impute: bool = False,
-    level: float = 0.95,
-    axes: tuple[str, str] | None = None,
-    model: str = "bayesian",
-    compared: bool = False,
-    group: str = "",
-    time: str = "",
-    rare: str = "drop",
+    model: str = "coherent",
     settings: Mapping[str, Any] | None = None,
-    **columns: Sequence[str],
+    **choices: Any,
 ) -> Analysis:
     """Fit the classifier to a table and predict.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
+    train : Table or pandas.DataFrame
         The training table, as :func:`read_table` gives it.
     target : str
         The column that holds the classes.
-    test_frame : pandas.DataFrame, optional
+    test : Table or pandas.DataFrame, optional
         Rows to predict, with or without the target.
-    scale, impute : bool
-        See :func:`build_pipeline`.
-    level : float, default=0.95
-        Of the credible intervals.
-    axes : tuple of two str, optional
-        Numeric columns to draw the rows over.
-    model : {"bayesian", "pooled"}, default="bayesian"
-        :class:`BayesianKNeighborsClassifier` or :class:`PooledNeighborsClassifier`.
-    compared : bool, default=False
-        Whether to compare it with other classifiers (:func:`compare`).
-    group : str
-        A column that says which rows belong together, such as the patient: the classifier is also
-        judged by whole groups that it has not seen, and the column is left out.
-    time : str
-        A column of dates or numbers: the classifier is also judged by the last fifth of the rows,
-        fitted to those before.
-    rare : {"drop", "merge", "error"}, default="drop"
-        What becomes of classes with one row (:func:`settle_rare`).
+    model : {"pooled", "coherent", "pseudo", "holmes-adams"}, default="coherent"
+        :class:`PooledNeighborsClassifier`, or the likelihood of
+        :class:`BayesianKNeighborsClassifier`.
     settings : mapping, optional
-        Parameters of the classifier; of the Bayesian one ``likelihood="auto"`` is the coherent
-        likelihood up to ``MAX_COHERENT_ROWS`` rows and the pseudo-likelihood above.
-    **columns : sequence of str
-        ``categorical``, ``drop``, ``keep`` and ``identifiers``, see :func:`plan_columns`.
+        Parameters of the classifier.
+    **choices
+        See :class:`Choices`.
 
     Returns
     -------
     Analysis
     """
-    numbered = number_rows(frame)
-    with naming_file(numbered.attrs.get("file", "")):
-        frame, classes, without = split_target(numbered, target)
-        frame, classes, dropped = settle_rare(frame, classes, target, rare)
-        classifier, chosen = _make_classifier(model, classes, **(settings or {}))
-        about = describe(classifier)
-        filled = impute or bool(about.filled)
+    options = Choices(**choices)
+    train, order = as_table(train), None
+    with naming_file(train.file):
+        frame, classes, without = split_target(train, target)
+        frame, classes, messages = settle_rare(frame, classes, target, options.rare)
+        adapter = adapt(_make_classifier(model, classes, **(settings or {})))
+        fills = adapter.fills or "median" * options.impute
         plan = plan_columns(
-            numbered, target, impute=filled, group=group, **columns,
-            max_categories=None if about.takes_categories else MAX_CATEGORIES,
+            train, target, impute=bool(fills), group=options.group, drop=options.drop,
+            keep=options.keep, categorical=options.categorical, identifiers=options.identifiers,
+            max_categories=None if adapter.takes_categories else MAX_CATEGORIES,
         )  # fmt: skip
-        order = _find_order(frame, time) if time else None
-    if axes is not None:
-        plan.check_axes(axes)
-    messages = [*numbered.attrs.get("notes", ()), *_tell_without_class(without, target)]
-    messages += [*dropped, *plan.messages, *chosen]
+        if options.time:
+            order = find_column(frame, options.time)
+            if train.kinds[options.time] not in NUMERIC:
+                raise ValueError(f"--time: column {options.time!r} holds neither dates nor numbers")
+    if without:
+        left_out = f"{count(len(without), 'row')} without a value in {target!r} left out"
+        messages.insert(0, f"{left_out}: {join(without, 5)}")
+    messages = [*train.notes, *messages, *plan.messages]
     frame = name_categories(frame, plan.kinds)
     measured = as_measured(frame, plan.kinds)
-    problems = find_problems(measured, plan, classes, ordered=bool(group or time))
-    if test_frame is not None:
+    test_frame = None
+    if test is not None:
         # Before the fit: a test table that cannot be read is detected at once.
-        test_frame = _check_test(test_frame, plan, filled, messages)
-    pipeline = build_pipeline(plan, classifier, scale=scale, impute=impute)
-    seconds, caught = _fit(pipeline, measured, classes)
-    fitted = keep_table(pipeline, plan, measured)
-    messages += fitted.tell_gaps(measured)
-    labels, test = np.searchsorted(classifier.classes_, classes), None
-    training = predict_left_out(fitted, frame, labels, level)
-    problems += _doubt_success(training, problems)
-    if test_frame is not None:
-        test = _predict_test(fitted, test_frame, level, messages, problems)
-    judged = f"whole groups of {group}" if group else f"last rows by {time}" * bool(time)
-    comparison = None
-    if compared or judged:
-        comparison = compare(
-            measured, classes, plan, pipeline, scale=scale, others=compared,
-            groups=frame[group] if group else None, order=order,
-        )  # fmt: skip
-        messages += [_TOO_FEW] * (comparison is None)
-    return Analysis(
-        frame, plan, fitted, training, test, test_frame, level, axes, seconds,
-        comparison if compared else None, _score_apart(comparison, judged),
-        messages, [*problems, *_name_column(pipeline, _collect_warnings(classifier, caught))],
+        test = as_table(test)
+        messages += [f"{note} (test table)" for note in test.notes]
+        with naming_file(test.file):
+            test_frame = accept_rows(test, plan.kinds, impute=bool(fills))
+    pipeline = build_pipeline(
+        plan, adapter.classifier, scale=options.scale, impute=options.impute
     )  # fmt: skip
-
-
-def _check_test(
-    frame: pandas.DataFrame, plan: ColumnPlan, filled: bool, messages: list[str]
-) -> pandas.DataFrame:
-    """Return the test table with its rows numbered, or say what is wrong with it."""
-    messages += [f"{note} (test table)" for note in frame.attrs.get("notes", ())]
-    frame = name_categories(number_rows(frame), plan.kinds)
-    with naming_file(frame.attrs.get("file", "")):
-        check_new_rows(frame, plan.kinds, impute=filled)
-    return frame
-
-
-def _fit(pipeline: Any, X: Any, classes: np.ndarray) -> tuple[float, list[Any]]:
-    """Fit; return the seconds it took, and what was warned of."""
     begin = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        pipeline.fit(X, classes)
-    return perf_counter() - begin, caught
-
-
-def _predict_test(
-    model: Model, frame: pandas.DataFrame, level: float, messages: list[str], problems: list[str]
-) -> Predictions:
-    """Predict the test rows, and add what there is to say of them."""
-    with naming_file(frame.attrs.get("file", "")):
-        test = predict_new(model, frame, level)
-    messages += model.tell_gaps(frame, " of the test table")
-    problems += model.find_shifts(frame, " of the test table")
-    problems += test.find_doubts(model.target, "test row")
-    if test.actual is not None:
-        messages += _tell_no_class(test, model.target)
-    return test
-
-
-def _score_apart(comparison: Comparison | None, judged: str) -> dict[str, Scores]:
-    """Return the classifier's scores on rows that were judged together, by what they are."""
-    if comparison is None or not judged:
-        return {}
-    return {judged: comparison.found[comparison.own].scores}
-
-
-def _find_order(frame: pandas.DataFrame, time: str) -> pandas.Series:
-    """Return the column that orders the rows."""
-    column = find_column(frame, time)
-    if kind_of(column) not in NUMERIC:
-        raise ValueError(f"--time: column {time!r} holds neither dates nor numbers")
-    return column
-
-
-def _doubt_success(training: Predictions, known: Sequence[str]) -> list[str]:
-    """Warn of results that are too good for most tables, unless the reason was found."""
-    scores: Any = training.scores
-    easy = np.bincount(training.actual).max() > 0.95 * len(training.rows)
-    if easy or scores.error > 0.005 or scores.log_loss > 0.02 or any("alone" in k for k in known):
-        return []
-    return [
-        f"the leave-one-out error is {100 * scores.error:.1f} %, almost nothing: check for a "
-        "column that is known only after the class is"
-    ]
-
-
-def _make_classifier(model: str, classes: np.ndarray, **options: Any) -> tuple[Any, list[str]]:
-    """Return the classifier with its parameters, and what was chosen for the user."""
-    from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-
-    options["class_prior"] = _by_class(options.get("class_prior"), classes)
-    if model == "pooled":
-        return PooledNeighborsClassifier(**options), []
-    if options.get("metric") == "precomputed":
-        raise ValueError("metric 'precomputed' takes distances, not a table of columns")
-    chosen = []
-    if options.setdefault("likelihood", "auto") == "auto":
-        options["likelihood"] = "coherent"
-        is_chain = options.get("inference") in ("auxiliary", "exchange")
-        if len(classes) > MAX_COHERENT_ROWS and not is_chain:
-            options["likelihood"] = "pseudo"
-            chosen.append(
-                f"{len(classes):,} rows: the pseudo-likelihood stands in for the coherent one, "
-                f"which takes long above {MAX_COHERENT_ROWS:,} (--likelihood coherent insists)"
-            )
-    return BayesianKNeighborsClassifier(**options), chosen
+        pipeline.fit(measured, classes)
+    seconds = perf_counter() - begin
+    fitted = Model.of_table(pipeline, plan, measured, fills)
+    messages += fitted.describe_gaps(frame)
+    training = predict_left_out(
+        fitted, frame, np.searchsorted(pipeline.classes_, classes), options.level
+    )
+    analysis = Analysis(
+        frame, plan, fitted, training, None, test_frame, options, messages=messages,
+        seconds=seconds,
+    )  # fmt: skip
+    with naming_file("" if test is None else test.file):
+        _predict_test(analysis)
+    groups = frame[options.group] if options.group else None
+    by = f" of {options.group}" if options.group else f" by {options.time}"
+    _judge(analysis, measured, classes, Folds(groups, order, by))
+    analysis.warnings += _collect_warnings(adapter.classifier, caught)
+    return analysis
 
 
 def analyse_fitted(
     classifier: Any,
     X: Any,
     y: Any,
-    X_test: Any,
-    y_test: Any,
-    level: float,
-    compared: bool,
-    groups: Any = None,
-    time: Any = None,
+    X_test: Any = None,
+    y_test: Any = None,
+    folds: Folds | None = None,
+    choices: Choices | None = None,
 ) -> Analysis:
     """Describe a classifier that was fitted from Python; arguments as of :func:`write_report`."""
     from sklearn.pipeline import Pipeline
@@ -376,44 +284,98 @@ def analyse_fitted(
             f"a pipeline that ends with one; got a {type(last).__name__}"
         )
     check_is_fitted(last)
-    classes = np.asarray(y)
+    choices, folds, classes = choices or Choices(), folds or Folds(), np.asarray(y)
     target = str(getattr(y, "name", None) or "class")
-    frame = _as_frame(X, "X", len(classes))
-    while target in frame.columns:
+    table = _as_table(X, "X", len(classes))
+    while target in table.kinds:
         target = f"{target}_"
-    plan = ColumnPlan(target, find_kinds(frame))
-    pipeline = classifier
+    # Whatever is neither a number nor a date is a category here.
+    kinds = {name: "text" if kind == "other" else kind for name, kind in table.kinds.items()}
+    plan, pipeline = ColumnPlan(target, kinds), classifier
     if not isinstance(classifier, Pipeline):
         given = hasattr(classifier, "feature_names_in_")
         as_given = FunctionTransformer(None if given else np.asarray)
         pipeline = Pipeline([("columns", as_given), ("classifier", classifier)])
     labels = _check_same_rows(last, None if pipeline is classifier else X, classes)
-    measured = as_measured(frame, plan.kinds)
-    ranges = find_ranges(measured, plan.kinds)
-    model = Model(pipeline, target, plan.kinds, {}, [], fills="mean", ranges=ranges)
-    training = predict_left_out(model, frame, labels, level)
-    judged = "whole groups" * (groups is not None) or "last rows" * (time is not None)
-    problems = find_problems(measured, plan, classes, ordered=bool(judged))
-    problems += _doubt_success(training, problems)
-    test = test_frame = None
+    measured = as_measured(table.frame, kinds)
+    model = Model.of_table(pipeline, plan, measured, fills="mean")
+    # Its own warnings name categories that it has not seen.
+    model.categories = {}
+    training = predict_left_out(model, table.frame, labels, choices.level)
+    test_frame = None
     if X_test is not None:
-        test_frame = _as_frame(X_test, "X_test", None if y_test is None else len(y_test))
+        test_frame = _as_table(X_test, "X_test", None if y_test is None else len(y_test)).frame
+        for name in kinds:
+            find_column(test_frame, name)
         if y_test is not None:
             test_frame[target] = np.asarray(y_test)
-        test = predict_new(model, test_frame, level)
-        problems += model.find_shifts(test_frame, " of X_test")
-        problems += test.find_doubts(target, "test row")
-    comparison = None
-    # Distances cannot be cut into folds as the columns of a table can.
-    if (compared or judged) and getattr(last, "metric", None) != "precomputed":
-        comparison = compare(
-            measured, classes, plan, pipeline, groups=groups, order=time, others=compared
+    frame = table.frame.assign(**{target: classes})
+    analysis = Analysis(frame, plan, model, training, None, test_frame, choices)
+    _predict_test(analysis)
+    _judge(analysis, measured, classes, folds)
+    analysis.warnings += _collect_warnings(last, ())
+    return analysis
+
+
+def _predict_test(analysis: Analysis) -> None:
+    """Predict the test rows, if there are any, and add what there is to say of them."""
+    frame, model = analysis.test_frame, analysis.model
+    if frame is None:
+        return
+    test = analysis.test = predict_new(model, frame, analysis.choices.level)
+    where, n = " of the test table", len(frame)
+    analysis.messages += model.describe_gaps(frame, where)
+    analysis.warnings += model.describe_shifts(frame, where)
+    analysis.warnings += test.describe_doubts(model.target, "test row")
+    if test.actual is not None and len(test.judged) < n:
+        without = f"{n - len(test.judged):,} of {count(n, 'test row')} without a value"
+        analysis.messages.append(f"{without} in {model.target!r}: predicted and not scored")
+
+
+def _judge(
+    analysis: Analysis, measured: pandas.DataFrame, classes: np.ndarray, folds: Folds
+) -> None:
+    """Look for what is wrong with a table, and compare with others what was fitted to it."""
+    plan, training, compared = analysis.plan, analysis.training, analysis.choices.compared
+    problems = find_problems(measured, plan, classes, ordered=bool(folds.name))
+    scores: Any = training.scores
+    easy = analysis.class_sizes.max() > 0.95 * len(training.rows)
+    known = any("alone" in problem for problem in problems)
+    if not (easy or known) and scores.error <= 0.005 and scores.log_loss <= 0.02:
+        problems.append(
+            f"the leave-one-out error is {100 * scores.error:.1f} %, almost nothing: check for a "
+            "column that is known only after the class is"
         )
-    return Analysis(
-        frame.assign(**{target: classes}), plan, model, training, test, test_frame, level, None,
-        0.0, comparison if compared else None, _score_apart(comparison, judged), [],
-        [*problems, *_collect_warnings(last, ())],
+    analysis.warnings[:0] = problems
+    # Distances cannot be cut into folds as the columns of a table can.
+    is_distance = getattr(analysis.classifier, "metric", None) == "precomputed"
+    if not (compared or folds.name) or is_distance:
+        return
+    comparison = compare(
+        measured, classes, plan, analysis.model.pipeline, folds, scale=analysis.choices.scale,
+        others=compared,
     )  # fmt: skip
+    if comparison is None:
+        few = "the smallest class has too few rows to compare other classifiers on"
+        analysis.messages.append(few)
+        return
+    if folds.name:
+        analysis.apart = {folds.name: comparison.results[comparison.own].scores}
+    analysis.comparison = comparison if compared else None
+
+
+def _make_classifier(model: str, classes: np.ndarray, **settings: Any) -> Any:
+    """Return the classifier with its parameters; frequencies of classes are given by name."""
+    from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+
+    if prior := settings.pop("class_prior", None):
+        names = {str(value): value for value in np.unique(classes).tolist()}
+        settings["class_prior"] = {names.get(name, name): p for name, p in prior.items()}
+    if model == "pooled":
+        return PooledNeighborsClassifier(**settings)
+    if settings.get("metric") == "precomputed":
+        raise ValueError("metric 'precomputed' takes distances, not a table of columns")
+    return BayesianKNeighborsClassifier(**{"likelihood": model, **settings})
 
 
 def _check_same_rows(classifier: Any, X: Any, classes: np.ndarray) -> np.ndarray:
@@ -436,8 +398,8 @@ def _check_same_rows(classifier: Any, X: Any, classes: np.ndarray) -> np.ndarray
     raise ValueError(f"{problem}: pass the training rows as X and y, others as X_test and y_test")
 
 
-def _as_frame(X: Any, name: str, n: int | None) -> pandas.DataFrame:
-    """Return a table of one's own as a frame whose index counts the rows from 1."""
+def _as_table(X: Any, name: str, n: int | None) -> Table:
+    """Return rows from Python as a table."""
     import pandas
 
     columns = column_names(X)
@@ -445,61 +407,93 @@ def _as_frame(X: Any, name: str, n: int | None) -> pandas.DataFrame:
         frame = pandas.DataFrame({f"x{c.label}": c.values for c in read_columns(X)})
     else:
         frame = pandas.DataFrame({each: np.asarray(X[each]) for each in columns})
-    # Columns of a mixed array are all objects, of which some hold numbers alone.
-    frame = frame.infer_objects()
     if n is not None and n != len(frame):
         raise ValueError(f"{name} has {len(frame):,} rows and its classes are {n:,}")
-    return number_rows(frame)
+    # Columns of a mixed array are all objects, of which some hold numbers alone.
+    return as_table(frame.infer_objects())
 
 
-def _by_class(given: Mapping[str, float] | None, classes: np.ndarray) -> dict[Any, float] | None:
-    """Return frequencies by class, which were given by name."""
-    if not given:
-        return None
-    found = {str(value): value for value in np.unique(classes).tolist()}
-    return {found.get(name, name): p for name, p in given.items()}
-
-
-def _tell_no_class(test: Predictions, target: str) -> list[str]:
-    n, judged = len(test.rows), len(test.judged)
-    told = []
-    if not judged:
-        told.append(f"no test row has a value in {target!r}: there is no test score")
-    elif without := n - judged:
-        told.append(
-            f"{without:,} of {n:,} test rows {'has' if without == 1 else 'have'} no value in "
-            f"{target!r}: {'it is' if without == 1 else 'they are'} predicted, and the test score "
-            f"is of the other {judged:,}"
-        )
-    return told
-
-
-def _tell_without_class(rows: list[int], target: str) -> list[str]:
-    if not rows:
-        return []
-    named = ", ".join(map(str, rows[:5])) + ", ..." * (len(rows) > 5)
-    many = len(rows) > 1
-    return [
-        f"{count(len(rows), 'row has', 'rows have')} no value in {target!r} and "
-        f"{'are' if many else 'is'} left out (row{'s' * many} {named})"
-    ]
-
-
-def _name_column(pipeline: Any, sentences: list[str]) -> list[str]:
-    """Call the column on which residuals depend by its name, where the classifier saw an array."""
-    at = pipeline[-1].diagnostics_.get("misfit_column")
-    if not isinstance(at, int | np.integer):
-        return sentences
-    name = str(pipeline[:-1].get_feature_names_out()[at]).rpartition("__")[2]
-    return [text.replace(f"column '{at}'", f"column {name!r}") for text in sentences]
-
-
-def _collect_warnings(classifier: Any, caught: Sequence[warnings.WarningMessage]) -> list[str]:
+def _collect_warnings(classifier: Any, caught: Iterable[warnings.WarningMessage]) -> list[str]:
     """Merge what the classifier knows about itself with what was warned about, each once."""
-    found = list(getattr(classifier, "diagnostics_", {}).get("warnings", []))
+    texts = list(classifier.diagnostics_.get("warnings", []))
     for warning in caught:
         if not issubclass(warning.category, DeprecationWarning | PendingDeprecationWarning):
             text = " ".join(str(warning.message).split())
-            if not any(text in known or known in text for known in found):
-                found.append(text)
-    return found
+            if not any(text in known or known in text for known in texts):
+                texts.append(text)
+    return texts
+
+
+def summarise(analysis: Analysis) -> dict[str, Any]:
+    """Sum a fit up for a machine to read: numbers, text, lists and dictionaries, as JSON has."""
+    plan, training, adapter = analysis.plan, analysis.training, analysis.model.adapter
+    results = analysis.comparison.results if analysis.comparison else {}
+    return {
+        "version": __version__,
+        "target": plan.target,
+        "rows": len(training.rows),
+        "numeric": plan.numeric,
+        "categorical": plan.categorical,
+        "kinds": plan.kinds,
+        "dropped": plan.dropped,
+        "classes": dict(zip(training.names, analysis.class_sizes.tolist(), strict=True)),
+        "model": adapter.model,
+        "search": analysis.classifier.diagnostics_["search"],
+        **adapter.summarise(),
+        "scores": {basis: finite_scores(each) for basis, each in analysis.scores.items()},
+        "comparison": {name: finite_scores(each.scores) for name, each in results.items()},
+        "decided": analysis.predictions.share_decided,
+        "messages": analysis.messages,
+        "warnings": analysis.warnings,
+        "seconds": round(analysis.seconds, 3),
+    }
+
+
+def describe(analysis: Analysis) -> list[str]:
+    """Sum a fit up in a few lines for a person to read."""
+    plan, training, sizes = analysis.plan, analysis.training, analysis.class_sizes
+    by_kind = {
+        word: [name for name, each in plan.kinds.items() if each == kind]
+        for kind, word in KINDS.items()
+    }
+    by_kind["left out"] = list(plan.dropped)
+    columns = [f"{word}: {join(names)}" for word, names in by_kind.items() if names]
+    listed = [f"{training.names[g]} ({sizes[g]:,})" for g in np.argsort(-sizes, kind="stable")]
+    majority = analysis.describe_majority(training.actual).replace("\xa0", " ")
+    lines = [
+        f"Columns: {'; '.join(columns)}",
+        f"Classes: {join(listed)}",
+        f"Baseline: {majority}",
+    ]
+    is_right = training.winners == training.actual
+    if rare := [
+        f"{np.sum(is_right & (training.actual == g)):,} of {sizes[g]:,} rows of "
+        f"{training.names[g]} found"
+        for g in analysis.rare_classes[:MAX_LISTED]
+    ]:
+        lines.append(f"Recall: {', '.join(rare)}")
+    lines += [
+        f"{basis[:1].upper()}{basis[1:]}: {format_scores(scores)}"
+        for basis, scores in analysis.scores.items()
+    ]
+    return [
+        *lines,
+        analysis.predictions.describe_decided(analysis.choices.level),
+        "predictions.csv: class is the most probable one; probability, low and high give the "
+        "probability of each class and its interval; zone is the class of a decided row",
+        analysis.model.adapter.format_line(),
+    ]
+
+
+def format_scores(scores: Scores) -> str:
+    """Give scores in one line."""
+    return (
+        f"{scores.n:,} rows, error {100 * scores.error:.1f} %, log-loss {scores.log_loss:.3f}, "
+        f"Brier score {scores.brier:.3f}"
+    )
+
+
+def finite_scores(scores: Scores) -> dict[str, float | None]:
+    """Return scores by name as JSON has them, None for what is not finite."""
+    values = scores._asdict().items()
+    return {name: value if math.isfinite(value) else None for name, value in values}

@@ -36,8 +36,9 @@ from bayesknn.report.reading import (
     DATE_OF_ANY_KIND,
     NUMBER,
     PADDED,
+    Table,
+    as_table,
     as_text,
-    kind_of,
     question_header,
     split_names,
 )
@@ -50,9 +51,6 @@ if TYPE_CHECKING:
 NUMERIC = ("number", "date")
 # One-hot indicators a categorical column may have; rarer categories share the last one.
 MAX_CATEGORIES = 20
-_REGRESSION = (
-    "this looks like regression, and bayesknn classifies; cut the target into classes first"
-)
 # A shorter column of distinct values may be distinct by chance.
 _MIN_ROWS_OF_IDENTIFIER = 20
 _CALLED_IDENTIFIER = re.compile(r"(?:^|[_ .-])(?i:id)$|^(?i:id)[_ .-]|[a-z](?:Id|ID)$")
@@ -60,8 +58,6 @@ _CALLED_IDENTIFIER = re.compile(r"(?:^|[_ .-])(?i:id)$|^(?i:id)[_ .-]|[a-z](?:Id
 _CALLED_INDEX = re.compile(
     r"(?i)column \d+'*|unnamed: \d+|level_0|index|row[_ ]?(?:names?|num(?:ber)?)?"
 )
-
-
 # Options that leave columns out, and what is then said of them.
 _LEFT_OUT = {
     "--drop": "as you asked",
@@ -110,20 +106,9 @@ class ColumnPlan:
         """The columns that the classifier sees."""
         return [*self.numeric, *self.categorical]
 
-    def check_axes(self, axes: tuple[str, str]) -> None:
-        """Refuse two columns that cannot be the axes of a picture."""
-        if axes[0] == axes[1]:
-            raise ValueError(f"--columns takes two different columns, got {axes[0]!r} twice")
-        for name in axes:
-            if name not in self.numeric:
-                known = join(list(map(repr, self.numeric))) or "none"
-                raise ValueError(
-                    f"--columns: {name!r} is not a numeric column of the model; those are {known}"
-                )
-
 
 def plan_columns(
-    frame: pandas.DataFrame,
+    table: Table | pandas.DataFrame,
     target: str,
     *,
     categorical: Sequence[str] = (),
@@ -138,7 +123,7 @@ def plan_columns(
 
     Parameters
     ----------
-    frame : pandas.DataFrame
+    table : Table or pandas.DataFrame
         The training table. Rows without a class count only where identifiers are looked for.
     target : str
         The column that holds the classes.
@@ -162,6 +147,8 @@ def plan_columns(
     -------
     ColumnPlan
     """
+    table = as_table(table)
+    frame = table.frame
     asked = {
         option: split_names(names, frame.columns)
         for option, names in {
@@ -181,7 +168,7 @@ def plan_columns(
             plan.identifiers += [name] * (name in asked["--id"])
             continue
         column = rows[name]
-        kind = "text" if name in asked["--categorical"] else kind_of(column)
+        kind = "text" if name in asked["--categorical"] else table.kinds[name]
         if kind == "text" and name not in asked["--categorical"]:
             _refuse_dates(column)
             _refuse_words(column)
@@ -196,7 +183,7 @@ def plan_columns(
         if kind == "number":
             _check_finite(column)
         plan.kinds[name] = kind
-        message = _tell(column, kind, max_categories, name in asked["--categorical"])
+        message = _describe_use(column, kind, max_categories, name in asked["--categorical"])
         if message and not (name in asked["--keep"] and kind == "number"):
             notes.append((name, message))
     plan.messages += merge_notes(notes)
@@ -219,32 +206,24 @@ def _check_asked(frame: pandas.DataFrame, target: str, asked: dict[str, list[str
             raise ValueError(f"{both[0]!r} is named by {out} and by {used}; take one away")
 
 
-def number_rows(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """Return a table whose index counts the rows from 1."""
-    return frame.set_axis(np.arange(1, len(frame) + 1), axis=0)
-
-
-def split_target(
-    frame: pandas.DataFrame, target: str
-) -> tuple[pandas.DataFrame, np.ndarray, list[int]]:
+def split_target(table: Table, target: str) -> tuple[pandas.DataFrame, np.ndarray, list[int]]:
     """Take the rows that have a class, and their classes.
 
     Returns
     -------
     frame : pandas.DataFrame
-        The rows with a class, the target column included; its index counts the rows of the file
-        from 1.
+        The rows with a class, the target column included.
     classes : ndarray of shape (n,)
         int64 where all of them are whole numbers, str otherwise.
     without : list of int
         Numbers of the rows without a class.
     """
-    column, frame = find_column(frame, target), number_rows(frame)
-    missing = column.isna().to_numpy()
-    if missing.all():
+    column = find_column(table.frame, target)
+    there = column.notna()
+    if not there.any():
         raise ValueError(f"the target {target!r} has no value in any row")
-    without = (np.flatnonzero(missing) + 1).tolist()
-    return frame[~missing], as_classes(column[~missing], target), without
+    classes = _as_classes(column[there], table.kinds[target])
+    return table.frame[there], classes, column.index[~there].tolist()
 
 
 def settle_rare(
@@ -286,47 +265,40 @@ def settle_rare(
             other = f"({other})"
         merged = np.where(is_alone, other, classes.astype(str))
         return frame, merged, [f"{what} are one class, {other!r}"]
-    are = (
-        "is left out (--rare error refuses it)"
-        if len(alone) == 1
-        else ("are left out (--rare merge makes them one class)")
-    )
-    return frame[~is_alone], classes[~is_alone], [f"{what} {are}{''.join(hints)}"]
+    done = "is left out (--rare error refuses it)"
+    if len(alone) > 1:
+        done = "are left out (--rare merge makes them one class)"
+    return frame[~is_alone], classes[~is_alone], [f"{what} {done}{''.join(hints)}"]
 
 
-def as_classes(column: pandas.Series, target: str) -> np.ndarray:
+def _as_classes(column: pandas.Series, kind: str) -> np.ndarray:
     """Return classes as whole numbers or as text; refuse what measures rather than names."""
-    kind = kind_of(column)
+    target, n = f"the target {str(column.name)!r}", len(column)
+    regression = (
+        "this looks like regression, and bayesknn classifies; cut the target into classes first"
+    )
     if kind in ("date", "other"):
         held = "dates" if kind == "date" else str(column.dtype)
-        raise ValueError(f"the target {target!r} holds {held}, which names no classes")
+        raise ValueError(f"{target} holds {held}, which names no classes")
+    if kind != "number":
+        if column.nunique() == n:
+            raise ValueError(f"{target} is different in every row: it names no classes")
+        return column.to_numpy(dtype=object).astype(str)
     values = column.to_numpy()
-    if kind == "number":
-        if values.dtype.kind not in "iu":  # whole numbers beyond 2**53 would lose digits
-            values = values.astype(np.float64)
-        whole = np.isfinite(values) & (values == np.floor(values))
-        if not whole.all():
-            example = values[~whole][0]
-            raise ValueError(
-                f"the target {target!r} holds {example:.10g}, a decimal number: {_REGRESSION}"
-            )
-        too_large = np.abs(values.astype(np.float64)) >= 2.0**63
-        if too_large.any():
-            raise ValueError(
-                f"the target {target!r} holds {values[too_large][0]:g}: a whole number that names "
-                "a class has at most 18 digits"
-            )
-        n_classes = len(np.unique(values))
-        if n_classes > max(50, len(values) ** 0.5):
-            raise ValueError(
-                f"the target {target!r} has {n_classes:,} different values in {len(values):,} "
-                f"rows: {_REGRESSION}"
-            )
-        return values.astype(np.int64)
-    texts = column.to_numpy(dtype=object)
-    if len(np.unique(texts)) == len(texts):
-        raise ValueError(f"the target {target!r} is different in every row: it names no classes")
-    return texts.astype(str)
+    if values.dtype.kind not in "iu":  # whole numbers beyond 2**53 would lose digits
+        values = values.astype(np.float64)
+    whole = np.isfinite(values) & (values == np.floor(values))
+    if not whole.all():
+        raise ValueError(f"{target} holds {values[~whole][0]:.10g}, a decimal number: {regression}")
+    too_large = np.abs(values.astype(np.float64)) >= 2.0**63
+    if too_large.any():
+        raise ValueError(
+            f"{target} holds {values[too_large][0]:g}: a whole number that names a class has at "
+            "most 18 digits"
+        )
+    if (n_classes := len(np.unique(values))) > max(50, n**0.5):
+        raise ValueError(f"{target} has {n_classes:,} different values in {n:,} rows: {regression}")
+    return values.astype(np.int64)
 
 
 def find_column(frame: pandas.DataFrame, name: str) -> pandas.Series:
@@ -335,7 +307,7 @@ def find_column(frame: pandas.DataFrame, name: str) -> pandas.Series:
         return frame[name]
     # Whatever the case: the most common error of all.
     lower = {str(column).lower(): column for column in frame.columns}
-    close = [lower[found] for found in get_close_matches(name.lower(), list(lower), 1)]
+    close = [lower[each] for each in get_close_matches(name.lower(), list(lower), 1)]
     hint = f"; did you mean {close[0]!r}?" if close else "."
     shown = join(list(map(repr, frame.columns)))
     raise ValueError(
@@ -352,24 +324,31 @@ def naming_file(file: str) -> Iterator[None]:
         raise ValueError(f"{file}: {error}" if file else str(error)) from None
 
 
-def check_new_rows(
-    frame: pandas.DataFrame, kinds: Mapping[str, str], *, impute: bool = False
-) -> None:
-    """Refuse a new table that lacks a column, or whose values are not of the training's kind.
+def accept_rows(
+    table: Table | pandas.DataFrame, kinds: Mapping[str, str], *, impute: bool = False
+) -> pandas.DataFrame:
+    """Return a new table's rows, or refuse what lacks a column or is not of the training's kind.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
+    table : Table or pandas.DataFrame
         Read with these kinds (:func:`read_table`).
     kinds : mapping of str to str
         The columns of training and their kinds.
     impute : bool, default=False
         Whether missing values will be filled in; they are refused otherwise.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the further columns of the table, and categories called as in training.
     """
+    table = as_table(table)
+    frame = table.frame
     for name, kind in kinds.items():
         column = find_column(frame, name)
-        if kind in NUMERIC and kind_of(column) != kind and column.notna().any():
-            odd = column[_find_words(column)] if kind_of(column) == "text" else column.dropna()
+        if kind in NUMERIC and table.kinds[name] != kind and column.notna().any():
+            odd = column[_find_words(column)] if table.kinds[name] == "text" else column.dropna()
             example = odd if len(odd) else column.dropna()
             raise ValueError(
                 f"column {name!r} held {kind}s in training; here it holds "
@@ -378,6 +357,7 @@ def check_new_rows(
         if kind == "number":
             _check_finite(column)
     _check_missing(frame[list(kinds)], impute)
+    return name_categories(frame, kinds)
 
 
 def as_measured(frame: pandas.DataFrame, kinds: Mapping[str, str]) -> pandas.DataFrame:
@@ -399,19 +379,13 @@ def name_categories(frame: pandas.DataFrame, kinds: Mapping[str, str]) -> pandas
     )
 
 
-def find_kinds(frame: pandas.DataFrame) -> dict[str, str]:
-    """Return the kind of each column; what is neither a number nor a date is a category."""
-    kinds = {str(name): kind_of(frame[name]) for name in frame.columns}
-    return {name: "text" if kind == "other" else kind for name, kind in kinds.items()}
-
-
 def as_words(columns: pandas.DataFrame) -> pandas.DataFrame:
     """Return measured columns with categories of any type as text, which encoders take."""
     mixed = columns[[name for name in columns if columns[name].dtype == object]]
     return columns.assign(**mixed.map(str).where(mixed.notna(), np.nan))
 
 
-def _tell(column: pandas.Series, kind: str, max_categories: int | None, asked: bool) -> str:
+def _describe_use(column: pandas.Series, kind: str, max_categories: int | None, asked: bool) -> str:
     """Say what a user may not expect of a column in use, or nothing."""
     n_values = column.nunique()
     if kind == "date":
@@ -423,16 +397,16 @@ def _tell(column: pandas.Series, kind: str, max_categories: int | None, asked: b
         )
     if kind == "number":
         return ""
-    told = ""
+    text = ""
     if not asked and kind == "text" and not _find_words(column).any():
         zeros = "with leading zeros" if column.str.match(PADDED).any() else "as text"
-        told = f"holds numbers {zeros}: they are taken as categories"
+        text = f"holds numbers {zeros}: they are taken as categories"
     if max_categories is not None and n_values > max_categories:
-        told += "; it " * bool(told) + (
+        text += "; it " * bool(text) + (
             f"has {n_values:,} categories: the {max_categories - 1} most common ones keep an "
             "indicator of their own, the others share one"
         )
-    return told
+    return text
 
 
 def _reason_to_drop(column: pandas.Series, kind: str) -> str:
@@ -497,7 +471,7 @@ def find_leaking_columns(
     # Errors of one row in a hundred, or where a class ends and the next begins, if always saying
     # the most common class errs ten times as often.
     allowed = min(max(0.01 * n, len(sizes) - 1), 0.1 * (n - sizes.max()))
-    found = []
+    leaking = []
     for name in kinds if n >= _MIN_ROWS_OF_IDENTIFIER else ():
         # What is missing is a value like others: the cause of death of those who live.
         at, values = pandas.factorize(frame[name], sort=True, use_na_sentinel=False)
@@ -519,8 +493,8 @@ def find_leaking_columns(
             there = frame[name].notna().to_numpy()
             guess[alone] = np.bincount(labels[there], minlength=1).argmax()
         if n - np.sum(guess == labels) <= allowed:
-            found.append(name)
-    return found
+            leaking.append(name)
+    return leaking
 
 
 def _find_trends(
@@ -533,7 +507,7 @@ def _find_trends(
     import pandas
     from scipy.stats import chi2_contingency
 
-    found = []
+    trends = []
     for name, kind in kinds.items():
         column = frame[name]
         grows = kind == "number" and column.is_monotonic_increasing and column.nunique() >= 5
@@ -543,8 +517,8 @@ def _find_trends(
             if min(counts.shape) > 1:
                 test = chi2_contingency(counts)
                 size = test.statistic / (counts.sum() * (min(counts.shape) - 1))
-                found += [name] * bool(test.pvalue < 0.001 and size > 0.01)
-    return found
+                trends += [name] * bool(test.pvalue < 0.001 and size > 0.01)
+    return trends
 
 
 def find_problems(

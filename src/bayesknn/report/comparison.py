@@ -15,9 +15,8 @@ import numpy as np
 
 from bayesknn._utils.progress import progress
 from bayesknn.report.columns import ColumnPlan, as_words
-from bayesknn.report.described import describe
-from bayesknn.report.pipeline import build_pipeline
-from bayesknn.report.scores import Scores, score, score_rows, standard_errors
+from bayesknn.report.model import adapt, build_pipeline
+from bayesknn.report.predictions import Scores, score, score_rows, standard_errors
 
 # More rows than this are compared on a random sample of this size: the paper's model takes
 # seconds a fold.
@@ -70,7 +69,7 @@ class Comparison(NamedTuple):
 
     Attributes
     ----------
-    found : dict of str to Compared
+    results : dict of str to Compared
         By the name of the classifier.
     n_folds : int
     own : str
@@ -79,7 +78,7 @@ class Comparison(NamedTuple):
         None where the rows compared have more than ``MAX_CELLS`` values.
     """
 
-    found: dict[str, Compared]
+    results: dict[str, Compared]
     n_folds: int
     own: str
     growth: Growth | None
@@ -87,8 +86,76 @@ class Comparison(NamedTuple):
     @property
     def best_other(self) -> str:
         """The classifier of the smallest log-loss, without the report's own."""
-        others = [name for name in self.found if name != self.own]
-        return min(others, key=lambda name: self.found[name].scores.log_loss)
+        others = [name for name in self.results if name != self.own]
+        return min(others, key=lambda name: self.results[name].scores.log_loss)
+
+
+class Folds(NamedTuple):
+    """Which rows are judged together, if any are.
+
+    Attributes
+    ----------
+    groups : array-like of shape (n,) or None
+        Which rows belong together: folds are of whole groups.
+    order : array-like of shape (n,) or None
+        Dates or numbers: the last fifth of the rows is predicted from those before.
+    by : str
+        The column that says so, as in ``" of patient"``.
+    """
+
+    groups: Any = None
+    order: Any = None
+    by: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the rows are, if they are judged together."""
+        if self.groups is not None and self.order is not None:
+            raise ValueError("rows are judged by whole groups or by time: give one of them")
+        if self.groups is not None:
+            return f"whole groups{self.by}"
+        return "" if self.order is None else f"last rows{self.by}"
+
+    def cut(
+        self, labels: np.ndarray, rows: np.ndarray, n_folds: int
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the rows to fit and the rows to predict of each fold.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (m,)
+            Class numbers of the rows to cut.
+        rows : ndarray of shape (m,)
+            Their numbers among all rows.
+        n_folds : int
+        """
+        from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+        nothing = np.empty(len(labels))
+        if self.order is not None:
+            order = np.asarray(self.order)[rows]
+            known = np.flatnonzero(order == order)  # what is missing has no place
+            start = np.sort(order[known])[4 * len(known) // 5]
+            folds = [(known[order[known] < start], known[order[known] >= start])]
+        elif self.groups is None:
+            splitter = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+            folds = splitter.split(nothing, labels)
+        else:
+            names = np.asarray(self.groups)[rows].astype(str)
+            n_folds = min(n_folds, len(np.unique(names)))
+            if n_folds < 2:
+                raise ValueError("all rows are of one group: there is no other to be judged by")
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+                splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
+                folds = list(splitter.split(nothing, labels, names))
+        # A class of which one row is left is not learned.
+        folds = [(fit[np.bincount(labels[fit])[labels[fit]] > 1], test) for fit, test in folds]
+        if any(len(np.unique(labels[fit])) < 2 for fit, _ in folds):
+            raise ValueError(
+                "without the rows to be predicted there are not two classes of two rows"
+            )
+        return folds
 
 
 def compare(
@@ -96,10 +163,9 @@ def compare(
     classes: np.ndarray,
     plan: ColumnPlan,
     own: Any,
+    folds: Folds | None = None,
     *,
     scale: bool = True,
-    groups: Any = None,
-    order: Any = None,
     others: bool = True,
 ) -> Comparison | None:
     """Compare the pool and the paper's model with what users would pick instead.
@@ -112,12 +178,10 @@ def compare(
     plan : ColumnPlan
     own : sklearn.pipeline.Pipeline
         The report's model, fitted or not; the others have its seed and number of threads.
+    folds : Folds, optional
+        Which rows are judged together.
     scale : bool
         Whether numbers are standardised, for those others that do not do it themselves.
-    groups : array-like of shape (n,), optional
-        Which rows belong together: folds are of whole groups.
-    order : array-like of shape (n,), optional
-        Dates or numbers: the last fifth of the rows is predicted from those before.
     others : bool
         Whether to compare other classifiers as well.
 
@@ -131,7 +195,7 @@ def compare(
     verbose = own[-1].verbose
     own = clone(own)
     own[-1].set_params(verbose=0)
-    own_name = describe(own[-1]).name_compared
+    own_name = adapt(own[-1]).name
     labels = np.unique(classes, return_inverse=True)[1]
     rows = np.arange(len(labels))
     # Of many columns fewer rows, but enough to tell classifiers apart.
@@ -144,8 +208,7 @@ def compare(
     # If these are still too many values there are as few fits as can be.
     is_large = frame.size > MAX_CELLS
     n_folds = min(2 if is_large else 5, int(np.bincount(labels).min()))
-    groups, order = (None if each is None else np.asarray(each)[rows] for each in (groups, order))
-    folds = _cut_folds(labels, n_folds, groups, order)
+    cut = (folds or Folds()).cut(labels, rows, n_folds)
     candidates = {own_name: own}
     if others:
         candidates = {
@@ -157,27 +220,29 @@ def compare(
         with progress(doing, len(folds), verbose=verbose, delay=0.5) as advance:
             return _cross_validate(model, frame, classes[rows], labels, folds, advance)
 
-    found = {
-        name: predict(f"Comparing with {name}", each, folds) for name, each in candidates.items()
+    probabilities = {
+        name: predict(f"Comparing with {name}", each, cut) for name, each in candidates.items()
     }
-    tested = labels[np.concatenate([test for _, test in folds])]
-    own_losses = score_rows(found[own_name], tested)[:, 1]
+    tested = labels[np.concatenate([test for _, test in cut])]
+    own_losses = score_rows(probabilities[own_name], tested)[:, 1]
+
+    def exceed(p: np.ndarray) -> tuple[float, float]:
+        """Return by how much the log-loss exceeds that of one's own, and the error of that."""
+        excess = score_rows(p, tested)[:, 1] - own_losses
+        with np.errstate(invalid="ignore"):
+            return float(excess.mean()), float(excess.std(ddof=1) / np.sqrt(len(excess)))
+
     growth = None
     if others and not is_large:
-        halves = [(_halve(labels, fitted), test) for fitted, test in folds]
-        fewer = predict("Fitting to half of the rows", own, halves)
-        n_half, n_all = (round(np.mean([len(fit) for fit, _ in each])) for each in (halves, folds))
-        gain = _mean_and_error(score_rows(fewer, tested)[:, 1] - own_losses)
+        halves = [(_halve(labels, fitted), test) for fitted, test in cut]
+        gain = exceed(predict("Fitting to half of the rows", own, halves))
+        n_half, n_all = (round(np.mean([len(fit) for fit, _ in each])) for each in (halves, cut))
         growth = Growth(n_half, n_all, *gain)
-
-    def judge(probabilities: np.ndarray) -> Compared:
-        excess = _mean_and_error(score_rows(probabilities, tested)[:, 1] - own_losses)
-        return Compared(
-            score(probabilities, tested), standard_errors(probabilities, tested), *excess
-        )
-
-    compared = {name: judge(probabilities) for name, probabilities in found.items()}
-    return Comparison(compared, len(folds), own_name, growth)
+    results = {
+        name: Compared(score(p, tested), standard_errors(p, tested), *exceed(p))
+        for name, p in probabilities.items()
+    }
+    return Comparison(results, len(cut), own_name, growth)
 
 
 def _cross_validate(
@@ -203,37 +268,6 @@ def _cross_validate(
     return np.concatenate(parts)
 
 
-def _cut_folds(
-    labels: np.ndarray, n_folds: int, groups: Any, order: Any
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the rows to fit and the rows to predict of each fold."""
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-
-    if order is not None and groups is not None:
-        raise ValueError("rows are judged by whole groups or by time: give one of them")
-    if order is not None:
-        known = np.flatnonzero(order == order)  # what is missing has no place
-        start = np.sort(order[known])[4 * len(known) // 5]
-        cut = [(known[order[known] < start], known[order[known] >= start])]
-    elif groups is None:
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-        cut = folds.split(np.empty(len(labels)), labels)
-    else:
-        numbers = np.unique(groups.astype(str), return_inverse=True)[1]
-        n_folds = min(n_folds, int(numbers.max()) + 1)
-        if n_folds < 2:
-            raise ValueError("all rows are of one group: there is no other to be judged by")
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
-            cut = list(folds.split(np.empty(len(labels)), labels, numbers))
-    # A class of which one row is left is not learned.
-    cut = [(fit[np.bincount(labels[fit])[labels[fit]] > 1], test) for fit, test in cut]
-    if any(len(np.unique(labels[fit])) < 2 for fit, _ in cut):
-        raise ValueError("without the rows to be predicted there are not two classes of two rows")
-    return cut
-
-
 def _halve(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return half of the rows, half of each class and at least two of it."""
     rows = np.random.default_rng(0).permutation(rows)
@@ -242,11 +276,6 @@ def _halve(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
         for mine in (rows[labels[rows] == g] for g in np.unique(labels))
     ]
     return np.sort(np.concatenate(kept))
-
-
-def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
-    with np.errstate(invalid="ignore"):
-        return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def _list_candidates(own: Any) -> dict[str, Any]:
@@ -271,5 +300,5 @@ def _list_candidates(own: Any) -> dict[str, Any]:
         "logistic regression": LogisticRegression(max_iter=1000),
         "random forest (100 trees)": RandomForestClassifier(100, **shared),
         "gradient boosting": HistGradientBoostingClassifier(early_stopping=True, random_state=seed),
-        **{describe(each).name_compared: each for each in ours},
+        **{adapt(each).name: each for each in ours},
     }

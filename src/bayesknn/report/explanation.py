@@ -10,43 +10,18 @@ import numpy as np
 from bayesknn.predictive.contributions import occlude_columns
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import NUMERIC, as_measured
-from bayesknn.report.scores import score
+from bayesknn.report.predictions import score
 
 if TYPE_CHECKING:
     import pandas
 
-# Rows to judge columns on: fewer where there are many columns to permute and training rows to
-# compare with.
-_FEWEST_ROWS = 50
-# Of pairs of rows, a second or two.
-_MAX_COMPARED = 24_000_000
 # Above this many columns each permutation says next to nothing, and all of them take long.
 MAX_IMPORTANCE_COLUMNS = 60
-# Points of a line: values of a column at which its effect is looked at.
-_MAX_NUMBERS = 15
-
-
-class InfluentialRows(NamedTuple):
-    """The training rows that add most to the log odds of a class at a row.
-
-    Attributes
-    ----------
-    label : int
-        The number of the class.
-    rows : ndarray of shape (s,)
-        Positions among the training rows, the most influential first.
-    influence : ndarray of shape (s,)
-        What each adds to the log odds of the class against every other.
-    """
-
-    label: int
-    rows: np.ndarray
-    influence: np.ndarray
 
 
 def find_influential(
     analysis: Analysis, at: np.ndarray, n_rows: int
-) -> list[list[InfluentialRows]]:
+) -> list[list[tuple[int, np.ndarray, np.ndarray]]]:
     """Find the most influential rows of the two likeliest classes, for some predicted rows.
 
     Parameters
@@ -59,25 +34,25 @@ def find_influential(
 
     Returns
     -------
-    list of m lists of two InfluentialRows
-        The likelier class first.
+    list of m lists of two tuples
+        The likelier class first: its number; positions among the training rows, the most
+        influential first; and what each adds to the log odds of the class against every other.
     """
     if not len(at):
         return []
     left_out = analysis.test is None
     labels = analysis.training.actual
-    frame = analysis.predicted_frame.iloc[at]
-    points = analysis.model.transform(as_measured(frame, analysis.plan.kinds))
+    points = analysis.model.transform(analysis.predicted_frame.iloc[at])
     # Among this number of the most influential rows each class has some, unless it is very rare.
     n_neighbors = min(len(labels), 1000 + left_out)
-    found = analysis.classifier.predict_influence(points, n_neighbors)
+    influence_of = analysis.classifier.predict_influence(points, n_neighbors)
     influential = []
-    for i, rows, influence in zip(at, *found, strict=True):
+    for i, rows, influence in zip(at, *influence_of, strict=True):
         others = (rows >= 0) & ~(left_out & (rows == i))
         rows, influence = rows[others], influence[others]
         likeliest = np.argsort(-analysis.predictions.probabilities[i], kind="stable")[:2]
         mine = [(int(g), np.flatnonzero(labels[rows] == g)[:n_rows]) for g in likeliest]
-        influential.append([InfluentialRows(g, rows[at], influence[at]) for g, at in mine])
+        influential.append([(g, rows[first], influence[first]) for g, first in mine])
     return influential
 
 
@@ -146,11 +121,11 @@ def rank_columns(analysis: Analysis) -> Importance | None:
     kinds = analysis.plan.kinds
     if len(kinds) > MAX_IMPORTANCE_COLUMNS:
         return None
-    judged = analysis.evaluated()
+    judged = analysis.judged
     affordable = _count_affordable(analysis, 5 * len(kinds))
-    n_repeats = 5 if affordable >= _FEWEST_ROWS else 3
-    n_rows = min(len(judged.labels), max(_FEWEST_ROWS, min(affordable, 300)))
-    rows = np.sort(np.random.default_rng(0).choice(len(judged.labels), n_rows, replace=False))
+    n_repeats = 5 if affordable >= 50 else 3
+    n_rows = min(len(judged.known), max(50, min(affordable, 300)))
+    rows = np.sort(np.random.default_rng(0).choice(judged.known, n_rows, replace=False))
 
     def judge(pipeline: Any, X: pandas.DataFrame, labels: np.ndarray) -> float:
         # A probability of 0 would hide every other row.
@@ -159,24 +134,25 @@ def rank_columns(analysis: Analysis) -> Importance | None:
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
-        found = permutation_importance(
+        importance = permutation_importance(
             analysis.model.pipeline,
-            as_measured(judged.frame.iloc[rows], kinds),
-            judged.labels[rows],
+            as_measured(analysis.judged_frame.iloc[rows], kinds),
+            judged.actual[rows],
             scoring=judge,
             n_repeats=n_repeats,
             random_state=0,
         )
-    error = found.importances.std(axis=1, ddof=1) / np.sqrt(n_repeats)
-    order = np.argsort(-found.importances_mean, kind="stable")
+    error = importance.importances.std(axis=1, ddof=1) / np.sqrt(n_repeats)
+    mean = importance.importances_mean
+    order = np.argsort(-mean, kind="stable")
     names = [list(kinds)[j] for j in order]
-    return Importance(names, found.importances_mean[order], error[order], n_rows, judged.on_test)
+    return Importance(names, mean[order], error[order], n_rows, judged is analysis.test)
 
 
 def _count_affordable(analysis: Analysis, n_each: int) -> int:
     """Return how many rows may each be predicted ``n_each`` times in a few seconds."""
-    compared = _MAX_COMPARED // (10 if analysis.model.about.is_slow else 1)
-    return compared // (n_each * len(analysis.frame))
+    n_pairs = 2_400_000 if analysis.model.adapter.is_slow else 24_000_000
+    return n_pairs // (n_each * len(analysis.frame))
 
 
 class Effect(NamedTuple):
@@ -208,27 +184,24 @@ def find_effects(analysis: Analysis, names: list[str]) -> list[Effect]:
 
     kinds = analysis.plan.kinds
     measured = as_measured(analysis.frame, kinds)
-    n, affordable = len(measured), _count_affordable(analysis, _MAX_NUMBERS * len(names))
-    n_rows = min(n, max(affordable, _FEWEST_ROWS), 100)
+    n, affordable = len(measured), _count_affordable(analysis, 15 * len(names))
+    n_rows = min(n, max(affordable, 50), 100)
     rows = measured.iloc[np.random.default_rng(0).choice(n, n_rows, replace=False)]
     effects = []
     for name in names:
         is_number = kinds[name] in NUMERIC
-        values = _find_values(measured[name], is_number)
+        there = measured[name].dropna()
+        # An axis has room for eight names, and a line needs few points.
+        values = there.value_counts().index[:8].tolist()
+        if is_number:
+            parts = np.linspace(0.02, 0.98, 15)
+            values = np.unique(np.quantile(there.to_numpy(dtype=np.float64), parts)).tolist()
         table = pandas.concat([rows.assign(**{name: value}) for value in values])
         if not is_number:
             table = table.astype({name: rows[name].dtype})
-        found = analysis.model.pipeline.predict_proba(table)
-        means = found.reshape(len(values), n_rows, -1).mean(axis=1)
+        probabilities = analysis.model.pipeline.predict_proba(table)
+        means = probabilities.reshape(len(values), n_rows, -1).mean(axis=1)
         if kinds[name] == "date":
             values = list(np.datetime64(0, "D") + np.round(values).astype("timedelta64[D]"))
         effects.append(Effect(name, values, is_number, means, n_rows))
     return effects
-
-
-def _find_values(column: pandas.Series, is_number: bool) -> list:
-    there = column.dropna()
-    if not is_number:
-        return there.value_counts().index[:8].tolist()  # an axis has room for eight names
-    inner = np.linspace(0.02, 0.98, _MAX_NUMBERS)
-    return np.unique(np.quantile(there.to_numpy(dtype=np.float64), inner)).tolist()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import io
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,16 +21,6 @@ from bayesknn.report.words import shorten
 MAX_POINTS = 2000
 # The same shapes as text, for legends.
 GLYPHS = ("●", "▲", "■", "◆", "▼", "✚", "✖", "★")
-# Of a name along an axis, as many letters as there is room for.
-_LABEL = 46
-# Text of the data is never mathematics; a fixed salt keeps the bytes the same.
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "bayesknn",
-    "text.parse_math": False,
-    "font.size": 10,
-    "savefig.dpi": 150,
-}
 
 
 def _styled(draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,7 +33,10 @@ def _styled(draw: Callable[..., Any]) -> Callable[..., Any]:
 
         with mpl.rc_context():
             mpl.rcdefaults()
-            mpl.rcParams.update(_STYLE)
+            # Text is text, in the page's font, and text of the data is never mathematics.
+            mpl.rcParams.update(
+                {"svg.fonttype": "none", "text.parse_math": False, "savefig.dpi": 150}
+            )
             return draw(*arguments, **options)
 
     return styled
@@ -119,7 +111,7 @@ def draw_zones(
                 alpha=0.9,
                 rasterized=len(shown) > 600,
             )
-    ax.set(xlabel=shorten(names[0], _LABEL), ylabel=shorten(names[1], _LABEL))
+    ax.set(xlabel=shorten(names[0], 46), ylabel=shorten(names[1], 46))
     return _as_svg(figure, "zones", f"Rows by class over {names[0]} and {names[1]}")
 
 
@@ -201,7 +193,7 @@ def draw_effect(effect: Any, classes: Sequence[int], colours: Sequence[str], num
         names = [shorten(str(value), 12) for value in effect.values]
         ax.set_xticks(at, names, rotation=30 if len(names) > 4 else 0)
         ax.set_xlim(-0.5, len(names) - 0.5)
-    ax.set(xlabel=shorten(effect.name, _LABEL), ylabel="mean probability", ylim=(-0.02, 1.02))
+    ax.set(xlabel=shorten(effect.name, 46), ylabel="mean probability", ylim=(-0.02, 1.02))
     return _as_svg(figure, f"effect{number}", f"Mean class probabilities over {effect.name}")
 
 
@@ -244,21 +236,21 @@ def _new(size: Any = (4.6, 3.3), n_rows: int = 1, **options: Any) -> tuple[Any, 
 def _as_svg(figure: Any, name: str, description: str) -> str:
     """Return the figure as an SVG element to stand in a page.
 
-    Its text is text, in the page's font; its ink is the page's, light or dark; and its ids carry
-    the figure's name, since an id must be unique in the page.
+    The page's style sheet gives it its width and, for INK, its colour; its ids carry the figure's
+    name, since an id must be unique in the page.
     """
-    from markupsafe import Markup, escape
+    import matplotlib as mpl
+    from markupsafe import Markup
 
     target = io.StringIO()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), mpl.rc_context({"svg.hashsalt": name}):
         # The reader's browser has fonts of its own.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
-        figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
+        figure.draw_without_rendering()
+        for number, artist in enumerate(figure.findobj()):
+            artist.set_gid(f"{name}-{number}")
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(target, format="svg", transparent=True, metadata=nothing)
     svg = target.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = svg.replace(INK, "currentColor")
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", svg)
-    head = f'<svg role="img" aria-label="{escape(description)}" '
-    return Markup(re.sub(r'^<svg (?:width="[^"]*" |height="[^"]*" )*', lambda match: head, svg))
+    picture = Markup('<div role="img" aria-label="{}">{}</div>')
+    return picture.format(description, Markup(svg[svg.index("<svg") :]))

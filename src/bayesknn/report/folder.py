@@ -1,4 +1,4 @@
-"""Output that is there whole or not at all, and that one process at a time writes.
+"""What a fit leaves behind: output that is there whole or not at all.
 
 Whoever will write to a place claims it before the work: a folder ``.NAME.partial`` beside it holds
 a file that is locked as long as the process lives. What is finished in there is renamed into its
@@ -10,6 +10,7 @@ when the process died between the two renames.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import signal
@@ -17,11 +18,58 @@ import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bayesknn._utils.extras import is_installed, require
+
+if TYPE_CHECKING:
+    from bayesknn.report.analysis import Analysis
 
 try:
     import fcntl
 except ImportError:  # where there are no such locks two processes are not told apart
     fcntl = None  # type: ignore[assignment]
+
+FILES = ("predictions.csv", "posterior.nc", "model.skops", "report.html")
+# What makes them.
+PACKAGES = ("pandas", "matplotlib", "jinja2", "skops", "xarray", "h5netcdf")
+
+
+def require_packages(*names: str) -> None:
+    """Say what to install, before any work is done, if some of it could not be done."""
+    for name in names:
+        if not is_installed(name):
+            require(name, "this command needs", "plot" if name == "matplotlib" else "report")
+
+
+def write_results(folder: Path, analysis: Analysis, page: str) -> None:
+    """Write the files of a fit to a folder; a pool has no posterior.
+
+    Parameters
+    ----------
+    folder : Path
+        It exists.
+    analysis : Analysis
+    page : str
+        The report.
+    """
+    from bayesknn.posterior.trees import save_posterior
+    from bayesknn.report.model import save_model
+    from bayesknn.report.predictions import write_csv
+
+    csv, posterior, model, report = (folder / name for name in FILES)
+    csv.write_text(write_csv(analysis.predictions), encoding="utf-8", newline="")
+    if hasattr(analysis.classifier, "posterior_"):
+        # Without the log-likelihood of each label under each draw: large, and quick to find.
+        save_posterior(analysis.classifier.posterior_.drop_nodes("log_likelihood"), posterior)
+    save_model(analysis.model, model)
+    report.write_text(page, encoding="utf-8", newline="")
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_output(path: Path, force: bool, own: Collection[str] = ()) -> None:

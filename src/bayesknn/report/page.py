@@ -1,8 +1,9 @@
 """The report: one HTML page that needs nothing beside itself.
 
-Names of classes and columns come from the data, so everything that enters the page is escaped but
-the figures, whose text matplotlib escapes. The page has no script, and its content policy forbids
-one, as well as any request.
+Functions here make the numbers and figures of each section; the template has its sentences. Names
+of classes and columns come from the data, so everything that enters the page is escaped but the
+figures, whose text matplotlib escapes. The page has no script, and its content policy forbids one,
+as well as any request.
 """
 
 from __future__ import annotations
@@ -11,16 +12,41 @@ import platform
 import re
 from collections.abc import Mapping
 from importlib.metadata import version
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from bayesknn._version import __version__
-from bayesknn.report import per_class, sections
-from bayesknn.report.analysis import Analysis, analyse_fitted
-from bayesknn.report.figures import class_colours
-from bayesknn.report.words import MAX_LISTED, count, percent, shorten
+import numpy as np
+from scipy.stats import binomtest
 
-_TEMPLATES = Path(__file__).parent / "templates"
+from bayesknn._version import __version__
+from bayesknn.model import UniformPrior
+from bayesknn.plots.style import COLOURS
+from bayesknn.report import figures
+from bayesknn.report.analysis import Analysis, Choices, analyse_fitted
+from bayesknn.report.columns import MAX_CATEGORIES, as_measured
+from bayesknn.report.comparison import BASELINE, Folds
+from bayesknn.report.explanation import (
+    find_contributions,
+    find_effects,
+    find_influential,
+    rank_columns,
+)
+from bayesknn.report.predictions import (
+    LEAVE_ONE_OUT,
+    Predictions,
+    measure_area,
+    score,
+    score_rows,
+)
+from bayesknn.report.reading import KINDS
+from bayesknn.report.words import MAX_LISTED, count, join, percent, shorten, shorten_all
+
+# Classes whose colours can be told apart among lines of a plot and parts of a bar.
+_MAX_PARTS = 8
+# Of each class what the page shows: its name, cut where it is not short, its whole one, its mark
+# and its colour.
+Classes = list[dict[str, Any]]
 
 
 def write_report(
@@ -81,11 +107,11 @@ def write_report(
     ...     "confusion matrix" in path.read_text(encoding="utf-8")
     True
     """
-    analysis = analyse_fitted(model, X, y, X_test, y_test, level, compare, groups, time)
-    source = f"{len(analysis.frame):,} rows of {type(X).__name__}"
+    choices = Choices(level=level, compared=compare)
+    analysis = analyse_fitted(model, X, y, X_test, y_test, Folds(groups, time), choices)
     page = render_report(
         analysis,
-        source=source,
+        source=f"{len(analysis.frame):,} rows of {type(X).__name__}",
         command=f"model = {model!r}.fit(X, y)\nwrite_report(model, X, y)",
         predict_command="model.predict_summary(X_new)",
         files={},
@@ -122,46 +148,371 @@ def render_report(
     str
         The page. The same analysis gives the same bytes.
     """
-    colours = class_colours(len(analysis.training.classes))
-    classes = per_class.name_classes(analysis, colours)
-    rare = per_class.make_rare(analysis, classes)
-    thresholds = per_class.make_thresholds(analysis, classes)
-    importance = sections.make_importance(analysis, classes)
-    ranked = importance["found"].names if importance else analysis.plan.used
-    packages = ("numpy", "scikit-learn", "numba")
+    classes = name_classes(analysis)
+    importance = make_importance(analysis, classes)
+    ranked = importance["ranked"].names if importance else analysis.plan.used
+    thresholds = make_thresholds(analysis, classes)
+    model, training = analysis.model, analysis.training
+    packages = (f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "numba"))
+    pool = posterior = None
+    if model.adapter.model == "pooled":
+        pool = sorted(model.adapter.relevance.items(), key=lambda pair: -pair[1])
+    else:
+        draws = np.asarray(analysis.classifier.posterior_["posterior"]["beta"].values)
+        interval = np.quantile(draws, [0.025, 0.975])
+        drawn = figures.draw_posterior(analysis.classifier)
+        prior = analysis.classifier.prior
+        posterior = {
+            "figures": drawn,
+            "beta_interval": interval,
+            "n_draws": draws.size,
+            "is_uniform": prior is None or isinstance(prior, UniformPrior),
+        }
+    X, y = model.transform(analysis.frame), analysis.classifier.classes_[training.actual]
     return _open_template().render(
         version=__version__,
-        versions=", ".join(
-            [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
-        ),
-        css=(_TEMPLATES / "style.css").read_text(encoding="utf-8"),
+        versions=", ".join([f"Python {platform.python_version()}", *packages]),
         source=source,
         max_listed=MAX_LISTED,
+        max_categories=MAX_CATEGORIES,
         count=count,
+        exp=np.exp,
         analysis=analysis,
-        about=analysis.model.about,
-        headline=sections.make_headline(analysis, thresholds),
         names=classes,
-        classes=per_class.make_classes(analysis, classes),
-        # The sections in their order; those of other models and those without content are None.
-        parts={
-            "rare": rare,
-            "zones": sections.make_zones(analysis, ranked, colours),
-            "confusion": per_class.make_confusion(analysis, classes),
-            "thresholds": thresholds,
-            "scores": sections.make_scores(analysis),
-            "comparison": sections.make_comparison(analysis),
-            "pool": None,
-            "uncertain": sections.make_cases(analysis, classes),
-            "importance": importance,
-            "posterior": None,
-            "criticism": sections.make_criticism(analysis),
-            "data": sections.describe_columns(analysis),
-            "diagnostics": analysis.model.about.explain(),
-            "repeat": {"command": command, "predict": predict_command, "files": files},
-            **analysis.model.about.make_sections(),
-        },
+        headline=make_headline(analysis),
+        lead_classes=join([shorten(name) for name in training.names], 5),
+        rare=make_rare(analysis, classes),
+        class_rows=make_classes(analysis, classes),
+        zones=make_zones(analysis, ranked, classes),
+        confusion=make_confusion(analysis, classes),
+        thresholds=thresholds,
+        scores=make_scores(analysis),
+        comparison=make_comparison(analysis),
+        pool=pool,
+        uncertain=make_cases(analysis, classes),
+        importance=importance,
+        posterior=posterior,
+        criticism=model.adapter.criticise(X, y),
+        columns=describe_columns(analysis),
+        command=command,
+        predict_command=predict_command,
+        files=files,
     )
+
+
+def name_classes(analysis: Analysis) -> Classes:
+    """Give each class a short name, a colour and a mark."""
+    names = analysis.training.names
+    # Colours, of which there are as many as classes, end it.
+    colours = figures.class_colours(len(names))
+    each = zip(shorten_all(names), names, cycle(figures.GLYPHS), colours, strict=False)
+    return [dict(zip(("name", "whole", "mark", "colour"), part, strict=True)) for part in each]
+
+
+def make_headline(analysis: Analysis) -> dict[str, Any]:
+    """Say how good the predictions are, beside the class frequencies."""
+    judged = analysis.judged
+    labels = judged.actual[judged.judged]
+    probabilities, n = judged.probabilities[judged.judged], len(labels)
+    shares = analysis.class_sizes / len(analysis.training.rows)
+    baseline = score(np.broadcast_to(shares, probabilities.shape), labels)
+    error = score(probabilities, labels).error
+    low, high = binomtest(round(error * n), n).proportion_ci(method="wilson")
+    losses = score_rows(probabilities, labels)[:, 1]
+    losses = losses[~np.isnan(losses)]
+    with np.errstate(invalid="ignore"):
+        spread = 1.96 * losses.std(ddof=1) / np.sqrt(len(losses))
+        typical = np.exp(-losses.mean() + spread * np.array([0, -1, 1]))
+    doubts = []
+    if baseline.error <= high:
+        majority = analysis.describe_majority(labels)
+        doubts.append(f"the error is not clearly smaller than the baseline's: {majority}")
+    return {
+        "rows": f"{n:,} {judged.words}",
+        "error": (error, low, high),
+        "typical": typical,
+        "log_loss": losses.mean(),
+        "baseline": baseline,
+        "doubts": doubts,
+    }
+
+
+def make_rare(analysis: Analysis, classes: Classes) -> dict[str, Any] | None:
+    """Count how many rows of the rare classes are found, if there are such classes."""
+    training, rare = analysis.training, analysis.rare_classes
+    if not len(rare):
+        return None
+    mine, called = np.isin(training.actual, rare), np.isin(training.winners, rare)
+    return {
+        "n_classes": len(rare),
+        "n": int(mine.sum()),
+        "n_right": int(np.sum(mine & (training.winners == training.actual))),
+        "n_called": int(called.sum()),
+        "name": classes[rare[0]]["name"],
+        "majority": analysis.describe_majority(training.actual),
+    }
+
+
+def make_classes(analysis: Analysis, classes: Classes) -> Classes:
+    """Count the rows of each class, and how many of them are found; of many the worst first."""
+    training = analysis.training
+    rows = []
+    for g, about in enumerate(classes):
+        mine, called = training.actual == g, training.winners == g
+        precision = np.mean(mine[called]) if called.any() else None
+        counts = {"n": mine.sum(), "recall": np.mean(called[mine]), "precision": precision}
+        rows.append(about | counts | {"decided": np.mean(training.zones[mine] >= 0)})
+    return sorted(rows, key=lambda row: row["recall"]) if len(rows) > MAX_LISTED else rows
+
+
+def make_confusion(analysis: Analysis, classes: Classes) -> list[dict[str, Any]]:
+    """Count actual against predicted classes, of the test rows if there are any, and left out."""
+    both = (analysis.test, analysis.training)
+    return [_count_pairs(each, classes) for each in both if each is not None and len(each.known)]
+
+
+def _count_pairs(predictions: Predictions, classes: Classes) -> dict[str, Any]:
+    """Return the whole matrix or, of many classes, the largest confusions."""
+    from sklearn.metrics import confusion_matrix
+
+    n, known = len(classes), predictions.known
+    actual, winners = predictions.actual[known], predictions.winners[known]
+    counts = confusion_matrix(actual, winners, labels=range(n))
+    wrong = counts * (1 - np.eye(n, dtype=np.int64))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:MAX_LISTED]
+    pairs = [(*divmod(int(at), n), wrong.flat[at]) for at in order if wrong.flat[at]]
+    return {
+        "about": f"{len(known):,} {predictions.words}",
+        "matrix": counts if n <= MAX_LISTED else None,
+        "n_listed": sum(pair[2] for pair in pairs),
+        "n_wrong": wrong.sum(),
+        "pairs": [(classes[g], classes[h], n, n / counts[g].sum()) for g, h, n in pairs],
+    }
+
+
+def make_thresholds(analysis: Analysis, classes: Classes) -> dict[str, Any] | None:
+    """Show the curves and a table of thresholds; None unless there are two classes."""
+    from sklearn.metrics import average_precision_score
+
+    judged, positive = analysis.judged, analysis.rarer_class
+    truth = judged.actual[judged.known] == positive
+    if len(classes) != 2 or truth.all() or not truth.any():
+        return None
+    probabilities = judged.probabilities[judged.known, positive]
+    area, error = measure_area(truth, probabilities)
+    rows = []
+    for threshold in (0.05, *np.arange(1, 10) / 10):
+        called = probabilities >= threshold
+        hits = np.sum(called & truth)
+        rows.append(
+            {
+                "threshold": threshold,
+                "called": called.sum(),
+                "recall": hits / truth.sum(),
+                "precision": hits / called.sum() if called.any() else None,
+                "false": np.mean(called[~truth]),
+                "error": np.mean(called != truth),
+            }
+        )
+    return {
+        "name": classes[positive]["name"],
+        "is_rarer": np.ptp(analysis.class_sizes) > 0,
+        "basis": f"the {len(truth):,} {judged.words}",
+        "figures": figures.draw_curves(truth, probabilities),
+        "area": (area, max(area - 1.96 * error, 0.0), min(area + 1.96 * error, 1.0)),
+        "precision": average_precision_score(truth, probabilities),
+        "share": truth.mean(),
+        "rows": rows,
+    }
+
+
+def make_zones(analysis: Analysis, ranked: list[str], classes: Classes) -> dict[str, Any]:
+    """Show which rows are decided, over the two most important columns of numbers."""
+    training, plan = analysis.training, analysis.plan
+    names = tuple(name for name in ranked if name in plan.numeric)[:2]
+    labels, colours = training.actual, [each["colour"] for each in classes]
+    few = len(colours) <= 20  # that can be told apart
+    if not few:
+        labels, colours = (training.winners == labels).astype(int), [COLOURS[1], COLOURS[0]]
+    figure = ""
+    if len(names) == 2:
+        measured = as_measured(analysis.frame, {name: plan.kinds[name] for name in names})
+        points = measured.to_numpy(dtype=np.float64, na_value=np.nan)
+        points = np.where(np.isnan(points), np.nanmedian(points, axis=0), points)
+        figure = figures.draw_zones(points, labels, colours, names, training.zones)
+    n_drawn = min(len(labels), figures.MAX_POINTS)
+    return {"names": names, "few": few, "n_drawn": n_drawn, "figure": figure}
+
+
+def make_scores(analysis: Analysis) -> dict[str, Any]:
+    """Judge the probabilities, beside the class frequencies."""
+    training, judged = analysis.training, analysis.judged
+    shares = analysis.class_sizes / len(training.rows)
+    baseline = score(np.broadcast_to(shares, training.probabilities.shape), training.actual)
+    name, known = analysis.model.adapter.name, judged.known
+    table = [(name, basis, each) for basis, each in analysis.scores.items()]
+    return {
+        "table": [*table, (BASELINE, "training rows", baseline)],
+        "basis": f"The {len(known):,} {judged.words}",
+        "reliability": figures.draw_reliability(judged.probabilities[known], judged.actual[known]),
+    }
+
+
+def make_cases(analysis: Analysis, classes: Classes) -> dict[str, Any]:
+    """List misclassified and undecided rows, and the most influential training rows of each."""
+    predictions, frame = analysis.predictions, analysis.predicted_frame
+    by_reason = {
+        "misclassified": predictions.find_misclassified(),
+        "undecided": predictions.find_undecided(),
+    }
+    listed = [(i, why) for why, rows in by_reason.items() for i in rows[:10]]
+    at = np.array([i for i, _ in listed], dtype=np.intp)
+    influential, contributions = find_influential(analysis, at, 3), find_contributions(analysis, at)
+    first = analysis.plan.used[:3]
+
+    def show_row(r: int) -> list[str]:
+        return [shorten(_show(analysis.frame[name].iloc[r])) for name in first]
+
+    rows = []
+    for (i, why), sides, contributed in zip(listed, influential, contributions, strict=True):
+        g, probabilities = predictions.winners[i], predictions.probabilities[i]
+        names = predictions.actual_names
+        rows.append(
+            {
+                "number": predictions.rows[i],
+                "why": why,
+                "contributions": [
+                    (f"{shorten(name, 20)} = {shorten(_show(frame[name].iloc[i]), 12)}", value)
+                    for name, value in contributed
+                ],
+                "class": classes[g],
+                "parts": [
+                    (classes[c], probabilities[c])
+                    for c in np.argsort(-probabilities, kind="stable")[:_MAX_PARTS]
+                ],
+                "interval": predictions.intervals[i, g],
+                "actual": "" if names is None else shorten(names[i]),
+                "sides": [
+                    {
+                        "class": classes[label],
+                        "share": probabilities[label],
+                        "rows": [
+                            (analysis.training.rows[r], x, show_row(r))
+                            for r, x in zip(near, influence, strict=True)
+                        ],
+                    }
+                    for label, near, influence in sides
+                ],
+            }
+        )
+    return {
+        "left_out": predictions.basis == LEAVE_ONE_OUT,
+        "many": len(classes) > _MAX_PARTS,
+        "n_wrong": len(by_reason["misclassified"]),
+        "n_undecided": len(by_reason["undecided"]),
+        "rows": rows,
+        "first": shorten_all(first),
+        "known": predictions.actual_names is not None,
+        "explained": any(contributions),
+    }
+
+
+def make_importance(analysis: Analysis, classes: Classes) -> dict[str, Any] | None:
+    """Show how much the log-loss grows when a column is permuted, and effects of the first ones."""
+    ranked = rank_columns(analysis)
+    if ranked is None:
+        return None
+    effects = find_effects(analysis, ranked.names[:3])
+    shown = [analysis.rarer_class]
+    if len(classes) > 2:
+        # Those that the columns change most.
+        ranges = sum(np.ptp(effect.probabilities, axis=0) for effect in effects)
+        shown = np.sort(np.argsort(-ranges, kind="stable")[:_MAX_PARTS]).tolist()
+    colours = [each["colour"] for each in classes]
+    return {
+        "ranked": ranked,
+        "columns": list(zip(shorten_all(ranked.names), ranked.mean, ranked.error, strict=True)),
+        "effects": [
+            (effect, figures.draw_effect(effect, shown, colours, i))
+            for i, effect in enumerate(effects)
+        ],
+        "effect_classes": [classes[g] for g in shown],
+    }
+
+
+def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
+    """Show how the classifier fares beside others on the same rows."""
+    comparison = analysis.comparison
+    if comparison is None:
+        return None
+    results, own, other = comparison.results, comparison.own, comparison.best_other
+    losses = {name: each.scores.log_loss for name, each in results.items()}
+    excess, error = results[other].excess, results[other].excess_error
+    verdict = "worse here" if excess > 2 * error else "as good within chance"
+    return {
+        "headline": [results[n].scores if n in results else None for n in (own, BASELINE, other)],
+        "best": min((own, *losses), key=lambda name: losses[name]),
+        "is_infinite": not np.isfinite([*losses.values()]).all(),
+        "verdict": "better here" if excess < -2 * error else verdict,
+    }
+
+
+def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
+    """Say what each column holds and what became of it."""
+    plan, frame = analysis.plan, analysis.frame
+    others = [name for name in frame.columns if name != plan.target]
+    return [
+        {
+            "name": short,
+            "whole": name,
+            "kind": KINDS[plan.kinds[name]] if name in plan.kinds else "left out",
+            "is_date": plan.kinds.get(name) == "date",
+            "n_categories": frame[name].nunique() if name in plan.categorical else 0,
+            "dropped": plan.dropped.get(name),
+            "values": _sum_up(frame[name]),
+        }
+        for name, short in zip(others, shorten_all(others), strict=True)
+    ]
+
+
+def _sum_up(column: Any) -> str:
+    there = column.dropna()
+    missing = f"; {len(column) - len(there):,} missing" if len(there) < len(column) else ""
+    if len(there) == 0:
+        return "none"
+    if column.dtype.kind == "M":
+        return f"{there.min():%Y-%m-%d} to {there.max():%Y-%m-%d}{missing}"
+    if column.dtype.kind in "iuf":
+        # Of halves, since the sum of two large values may be too large.
+        middle = 2 * (there / 2).median()
+        low, middle, high = map(_show, (there.min(), middle, there.max()))
+        return (f"{low} to {high}, median {middle}" if low != high else low) + missing
+    counts = there.astype(str).value_counts()
+    common = [f"{shorten(name)} ({percent(n / len(there))})" for name, n in counts.items()]
+    return join(common, 3) + missing
+
+
+def _show(value: Any) -> str:
+    if value != value or value is None:
+        return "–"
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}"
+    return str(value).removesuffix(" 00:00:00")  # a day
+
+
+def show_score(value: float, spread: float | None = None) -> str:
+    """Return a score with its standard error, if it is known; nothing for one that is not."""
+    if not np.isfinite(value):
+        return "" if np.isnan(value) else "∞"
+    return f"{value:.3f}" + ("" if spread is None else f" ± {spread:.3f}")
+
+
+def _show_interval(ends: tuple[float, float, float]) -> str:
+    """Return a share and its interval in per cent, without what is not known."""
+    value, low, high = ends
+    shown = percent(value, 1) if np.isfinite(value) else ""
+    both = np.isfinite([value, low, high]).all()
+    return shown + (f" ({100 * low:.1f} to {100 * min(high, 1.0):.1f})" if both else "")
 
 
 def _open_template() -> Any:
@@ -170,13 +521,20 @@ def _open_template() -> Any:
     from markupsafe import Markup, escape
 
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
     )
-    environment.filters["sentence"] = lambda text: f"{text[:1].upper()}{text[1:]}."
-    environment.filters |= {"shorten": shorten, "percent": percent, "score": sections.show_score}
-    environment.filters["commas"] = "{:,}".format
-    # An option is not broken in two.
-    environment.filters["options"] = lambda text: Markup(
-        re.sub(r"--[\w-]+", r'<span class="nowrap">\g<0></span>', escape(text))
-    )
+    environment.filters |= {
+        "sentence": lambda text: f"{text[:1].upper()}{text[1:]}.",
+        "shorten": shorten,
+        "percent": percent,
+        "interval": _show_interval,
+        "score": show_score,
+        "commas": "{:,}".format,
+        # An option is not broken in two.
+        "options": lambda text: Markup(
+            re.sub(r"--[\w-]+", r'<span class="nowrap">\g<0></span>', escape(text))
+        ),
+    }
     return environment.get_template("report.html.jinja")

@@ -1,26 +1,120 @@
-"""What is said about each row: its class, how probable each class is, and whether that is sure."""
+"""What is said about each row: its class, how probable each class is, and whether that is sure.
+
+And how good that was, by error, log-loss and Brier score: leave-one-out probabilities of the
+training rows, or the probabilities of test rows whose class is known, are compared with what
+happened. The pseudo-likelihood is the leave-one-out log score, so these numbers are the ones that
+the model itself is judged by.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bayesknn._utils.checks import category_codes, category_name
-from bayesknn.report.scores import Scores, score
+from bayesknn.report.reading import as_text, read_table
 from bayesknn.report.words import count, join, percent, shorten
 
 if TYPE_CHECKING:
     import pandas
 
-    from bayesknn.report.pipeline import Model
+    from bayesknn.report.model import Model
 
 LEAVE_ONE_OUT = "leave-one-out"
 # Stands in ``Predictions.actual`` where a table does not say the class of a row.
 NO_CLASS = -2
+
+
+class Scores(NamedTuple):
+    """Scores of class probabilities against the classes that came true.
+
+    Attributes
+    ----------
+    n : int
+        Rows scored.
+    error : float
+        Share of rows whose most probable class is not theirs.
+    log_loss : float
+        Mean of minus the log probability of the row's class.
+    brier : float
+        Mean squared distance between the probabilities and the class's indicator.
+    """
+
+    n: int
+    error: float
+    log_loss: float
+    brier: float
+
+
+def score(probabilities: np.ndarray, labels: np.ndarray) -> Scores:
+    """Score class probabilities.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, n_classes)
+    labels : ndarray of shape (n,)
+        Class numbers; rows with -1, a class that training did not see, count as errors and are
+        left out of the other two scores.
+
+    Returns
+    -------
+    Scores
+    """
+    each = score_rows(probabilities, labels)
+    known = labels >= 0
+    log_loss, brier = each[known, 1:].mean(axis=0) if known.any() else (np.nan, np.nan)
+    return Scores(len(labels), float(each[:, 0].mean()), float(log_loss), float(brier))
+
+
+def standard_errors(probabilities: np.ndarray, labels: np.ndarray) -> Scores:
+    """Return the standard errors of :func:`score` over the rows; NaN where a loss is infinite."""
+    with np.errstate(invalid="ignore"):
+        spread = score_rows(probabilities, labels).std(axis=0, ddof=1) / np.sqrt(len(labels))
+    return Scores(len(labels), *map(float, spread))
+
+
+def score_rows(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Score each row: whether it is wrong, its log-loss and its Brier score.
+
+    Returns
+    -------
+    ndarray of shape (n, 3)
+        The last two are NaN for rows with -1, a class that training did not see.
+    """
+    scores = np.full((len(labels), 3), np.nan)
+    scores[:, 0] = probabilities.argmax(axis=1) != labels
+    rows = np.flatnonzero(labels >= 0)
+    with np.errstate(divide="ignore"):
+        scores[rows, 1] = -np.log(probabilities[rows, labels[rows]])
+    indicator = np.eye(probabilities.shape[1])[labels[rows]]
+    scores[rows, 2] = ((probabilities[rows] - indicator) ** 2).sum(axis=1)
+    return scores
+
+
+def measure_area(truth: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
+    """Return the area under the ROC curve and its standard error (DeLong).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.report.predictions import measure_area
+    >>> area, error = measure_area(np.array([0, 0, 1, 1]) == 1, np.array([0.1, 0.4, 0.35, 0.8]))
+    >>> area, round(error, 3)
+    (0.75, 0.354)
+    """
+    from scipy.stats import rankdata
+
+    ranks, n = rankdata(scores), len(scores)
+    # Of each row, the share of the rows of the other class that it is ranked right against.
+    above = [(ranks[mine] - rankdata(scores[mine])) / (n - mine.sum()) for mine in (truth, ~truth)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.sqrt(sum(each.var() / (len(each) - 1) for each in above))
+    return float(above[0].mean()), float(error)
 
 
 @dataclass
@@ -102,11 +196,11 @@ class Predictions:
         """How many rows are farther from their neighbours than any training row from its own."""
         return 0 if self.typicality is None else int(np.sum(self.typicality == 0))
 
-    def find_doubts(self, target: str, which: str = "row") -> list[str]:
+    def describe_doubts(self, target: str, which: str = "row") -> list[str]:
         """Say how many rows are unlike any in training, and of a class that it did not have."""
-        told, n = [], len(self.rows)
+        doubts, n = [], len(self.rows)
         if unlike := self.n_unlike:
-            told.append(
+            doubts.append(
                 f"{unlike:,} of {count(n, which)} {'is' if unlike == 1 else 'are'} unlike any in "
                 "training, farther from the nearest ones than those are from each other"
                 + ": check units and columns"
@@ -114,16 +208,21 @@ class Predictions:
             )
         if self.actual is not None and len(strange := self.actual_names[self.actual == -1]):
             names = join([repr(shorten(name)) for name in dict.fromkeys(strange)])
-            told.append(
+            doubts.append(
                 f"{count(len(strange), which)} of a class that training did not see ({names} in "
                 f"{target!r}) cannot be predicted right"
             )
-        return told
+        return doubts
 
     @property
     def expected_loss(self) -> np.ndarray:
         """Probability that the most probable class is wrong: the expected 0-1 loss."""
         return 1.0 - self.probabilities.max(axis=1)
+
+    def count(self, numbers: np.ndarray) -> dict[str, int]:
+        """Return by name how often class numbers occur, those that do."""
+        sizes = np.bincount(numbers, minlength=len(self.names)).tolist()
+        return {name: n for name, n in zip(self.names, sizes, strict=True) if n}
 
     def find_misclassified(self) -> np.ndarray:
         """Return the positions of the rows of another class than predicted, the surest first."""
@@ -152,12 +251,12 @@ class Predictions:
         """Proportion of the rows that are decided: one class is known to be the likeliest."""
         return float(np.mean(self.zones >= 0))
 
-    def tell_decided(self, level: float) -> str:
+    def describe_decided(self, level: float) -> str:
         """Say how many rows are decided, and what that is."""
-        told = percent(self.share_decided).replace("\xa0", " ")
+        share = percent(self.share_decided).replace("\xa0", " ")
         which = "training" if self.basis == LEAVE_ONE_OUT else "new"
         return (
-            f"{told} of the {len(self.rows):,} {which} rows are decided: the {100 * level:g} % "
+            f"{share} of the {len(self.rows):,} {which} rows are decided: the {100 * level:g} % "
             "interval of one class lies above all others"
         )
 
@@ -171,8 +270,8 @@ class Predictions:
         >>> p = np.array([[0.75, 0.25]])
         >>> intervals = np.stack([p - 0.05, p + 0.05], axis=2)
         >>> rows, classes, zones = np.array([1]), np.array(["a", "b"]), np.array([0])
-        >>> found = Predictions(rows, classes, p, intervals, zones, "new row")
-        >>> list(found.to_frame())[2:6]
+        >>> predictions = Predictions(rows, classes, p, intervals, zones, "new row")
+        >>> list(predictions.to_frame())[2:6]
         ['class', 'probability a', 'low a', 'high a']
         """
         import pandas
@@ -229,7 +328,7 @@ def predict_new(
     ----------
     model : Model
     frame : pandas.DataFrame
-        Its index counts the rows from 1. Where it has the model's target, the classes are kept
+        Accepted (:func:`accept_rows`). Where it has the model's target, the classes are kept
         beside the predictions.
     level : float
         Of the intervals.
@@ -247,11 +346,11 @@ def predict_new(
     with warnings.catch_warnings():
         if model.categories:  # of which the table's notes tell
             warnings.filterwarnings("ignore", "column .* holds categories that", UserWarning)
-        summary = model.classifier.predict_summary(model.prepare(frame), level)
+        summary = model.classifier.predict_summary(model.transform(frame), level)
     probabilities, intervals = summary.probabilities, summary.intervals
     if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
         raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")
-    found = Predictions(
+    predictions = Predictions(
         frame.index.to_numpy(),
         model.classifier.classes_,
         probabilities,
@@ -263,8 +362,9 @@ def predict_new(
         typicality=summary.typicality,
     )
     if model.target in frame.columns:
-        found.actual, found.actual_names = _match(frame[model.target], found.classes)
-    return found
+        column, classes = frame[model.target], predictions.classes
+        predictions.actual, predictions.actual_names = _match(column, classes)
+    return predictions
 
 
 def predict_left_out(
@@ -324,3 +424,54 @@ def _match(column: pandas.Series, classes: np.ndarray) -> tuple[np.ndarray, np.n
     numbers = category_codes(names) | {name: g for g, name in enumerate(names)}
     actual = np.array([numbers.get(text, numbers.get(category_name(text), -1)) for text in texts])
     return np.where(there, actual, NO_CLASS), texts
+
+
+def read_losses(path: str | Path, names: list[str], encoding: str | None = None) -> np.ndarray:
+    r"""Read what each wrong decision costs: a small table with a row for each truth.
+
+    The header names the decisions, the first column the true classes, in any order::
+
+        truth,no relapse,relapse
+        no relapse,0,1
+        relapse,10,0
+
+    Here it costs 10 to decide "no relapse" where there is a relapse.
+
+    Parameters
+    ----------
+    path : str or Path
+        A CSV, Excel or Parquet file.
+    names : list of str
+        The classes.
+    encoding : str, optional
+        Of a CSV file; UTF-8 by default.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_classes)
+        ``loss[a, g]`` is the loss of decision a where the truth is g, in the order of ``names``:
+        turned, since ``predictive.decide`` has the decisions as rows.
+    """
+    import pandas
+
+    frame = read_table(path, encoding).frame
+    first, *decisions = frame.columns
+    truths = as_text(frame[first]).fillna("").tolist()
+    for where, given in (("header", decisions), (f"column {first!r}", truths)):
+        for name in [*given, *names]:
+            if given.count(name) != 1 or name not in names:
+                times = {0: "lacks", 1: "holds"}.get(given.count(name), "holds twice or more")
+                raise ValueError(
+                    f"{path}: its {where} {times} {name!r}, and has to name each class of the "
+                    f"model once; the classes are {', '.join(names)}"
+                )
+    cells = frame.set_axis(truths).loc[names, names]
+    losses = cells.apply(pandas.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    for g, a in np.argwhere(~np.isfinite(losses)):
+        cell = cells[names[a]].tolist()[g]
+        cell = "nothing" if pandas.isna(cell) else repr(cell)
+        raise ValueError(
+            f"{path}: column {names[a]!r} holds {cell} where the truth is {names[g]!r}; a loss is "
+            "a finite number"
+        )
+    return losses.T

@@ -35,6 +35,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,6 @@ KINDS = {"number": "numbers", "date": "dates", "text": "categories", "truth": "t
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 # In order of preference where two of them cut the lines equally well.
 _SEPARATORS = (";", "\t", "|", ",")
-_LINES_TRIED = 100
 # A code with leading zeros.
 PADDED = r"\s*[+-]?0\d"
 _CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF)"
@@ -83,20 +83,44 @@ _FOOTER = re.compile(r"\s*(?:sources?|notes?|footnotes?|copyright|generated|\*|#
 _OTHER_FILES = {
     b"\xd0\xcf\x11\xe0": "an old Excel file (.xls)",
     b"%PDF": "a PDF document",
-    b"\x89PNG": "a picture",
-    b"\xff\xd8\xff": "a picture",
-    b"SQLite format 3": "an SQLite database",
-    b"\x89HDF": "an HDF5 file",
-    b"ARROW1": "a Feather file",
-    b"RDX": "a file of R's (.RData)",
-    b"\x80\x04": "a Python pickle",
-    b"\x80\x05": "a Python pickle",
     b"<!doctype html": "a web page (HTML)",
     b"<html": "a web page (HTML)",
     b"<?xml": "an XML document",
     b"{": "JSON",
     b"[": "JSON",
 }
+
+
+@dataclass
+class Table:
+    """A table as it was read.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        Its index counts the rows of the file from 1; the names of columns are distinct strings.
+    kinds : dict of str to str
+        ``"number"``, ``"date"``, ``"truth"`` or ``"text"`` for each column, ``"other"`` for what
+        is none of them.
+    notes : list of str
+        What of the file is not in the table, and how numbers and dates were read that could be
+        read otherwise, in sentences.
+    file : str
+        Its name, empty where there is none.
+    """
+
+    frame: pandas.DataFrame
+    kinds: dict[str, str]
+    notes: list[str] = field(default_factory=list)
+    file: str = ""
+
+
+def as_table(frame: pandas.DataFrame | Table) -> Table:
+    """Return a frame as a table, which it may be already."""
+    if isinstance(frame, Table):
+        return frame
+    frame = frame.set_axis(range(1, len(frame) + 1), axis=0)
+    return Table(frame, {str(name): kind_of(column) for name, column in frame.items()})
 
 
 def check_readable(path: Path) -> None:
@@ -128,8 +152,8 @@ def read_table(
     kinds: Mapping[str, str] | None = None,
     sheet: str | None = None,
     missing: Sequence[str] = (),
-    first: tuple[str, Callable[[pandas.DataFrame], Any]] | None = None,
-) -> pandas.DataFrame:
+    first: tuple[str, Callable[[Table], Any]] | None = None,
+) -> Table:
     r"""Read a CSV, Excel or Parquet file.
 
     Parameters
@@ -156,10 +180,8 @@ def read_table(
 
     Returns
     -------
-    pandas.DataFrame
-        At least one row; the names of the columns are distinct strings. Its
-        ``attrs["notes"]`` says in sentences what of the file is not in it, and how numbers and
-        dates were read that could be read otherwise, and ``attrs["file"]`` is the file's name.
+    Table
+        At least one row.
     """
     import pandas
 
@@ -173,43 +195,61 @@ def read_table(
             raise ValueError(f"{path} cannot be decompressed: {error}") from None
     _refuse_other_files(path, content)
     notes: list[str] = []
-    typed = content.startswith(b"PAR1")
-    if typed:
-        frame = _parse_parquet(path, content)
+    has_commas: bool | None = False
+    if content.startswith(b"PAR1"):
+        frame, has_commas = _parse_parquet(path, content), None
     elif content.startswith(b"PK\x03\x04"):
         frame = _parse_excel(path, content, notes, sheet)
     else:
         decoded = _decode(path, content, encoding)
-        separator = separator or _find_separator(decoded)
-        frame = _parse_csv(path, decoded, separator, notes)
+        records = {each: _first_records(decoded, each) for each in (*_SEPARATORS, separator or ",")}
+        separator = separator or _find_separator(records)
+        has_commas = separator == ";"
+        for each in records.values():
+            _refuse_title(path, each)
+        frame = _parse_csv(path, decoded, separator, records[separator], notes)
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows")
     if missing:
         numbers = pandas.to_numeric(pandas.Series(missing), errors="coerce").dropna()
         frame = frame.mask(frame.isin([*missing, *numbers]))
     known = {**(kinds or {}), **dict.fromkeys(split_names(text, frame.columns), "text")}
-    has_commas = None if typed else separator == ";"
     if first is not None and first[0] in frame:
-        first[1](_read_columns(frame[[first[0]]], known, has_commas, []))
-    frame = _read_columns(frame, known, has_commas, notes)
-    frame.attrs |= {"notes": notes, "file": path.name}
-    return frame
+        first[1](_read_columns(frame[[first[0]]], known, has_commas))
+    table = _read_columns(frame, known, has_commas)
+    table.notes[:0], table.file = notes, path.name
+    return table
 
 
 def _read_columns(
-    frame: pandas.DataFrame, known: Mapping[str, str], has_commas: bool | None, notes: list[str]
-) -> pandas.DataFrame:
+    frame: pandas.DataFrame, known: Mapping[str, str], has_commas: bool | None
+) -> Table:
     """Read cells as what they are; ``has_commas`` is None where a file has types."""
-    columns = {
-        name: as_text(column) if _is_category(column) else column for name, column in frame.items()
-    }
-    if has_commas is not None:
-        columns |= _read_numbers(columns, known, has_commas, notes)
+    columns = {n: as_text(each) if _is_category(each) else each for n, each in frame.items()}
+    table = as_table(type(frame)(columns))
     dates: list[tuple[str, str]] = []
+    columns, kinds = dict(table.frame.items()), table.kinds
+    if has_commas is not None:
+        words = {n: columns[n] for n in columns if known.get(n, "number") == "number"}
+        words = {name: column for name, column in words.items() if kinds[name] in ("text", "truth")}
+        numbers = _read_numbers(words, has_commas, table.notes)
+        columns |= numbers
+        kinds |= dict.fromkeys(numbers, "number")
     for name, column in columns.items():
-        columns[name] = _read_as(column, known.get(name), dates)
-    notes += merge_notes(dates)
-    return type(frame)(columns)
+        kind = known.get(name)
+        if kind in ("text", "truth"):
+            column, kinds[name] = as_text(column), kind
+        if kinds[name] in ("text", "truth") and kind in (None, "truth"):
+            truths = column.str.lower().map({"true": "True", "false": "False"})
+            if kind == "truth" or truths.count() == column.count() > 0:
+                column, kinds[name] = truths.fillna(column).astype(text_dtype()), "truth"
+        if kinds[name] == "text" and kind in (None, "date"):
+            column = _as_dates(column, dates)
+            kinds[name] = "date" if column.dtype.kind == "M" else "text"
+        columns[name] = column
+    table.notes += merge_notes(dates)
+    table.frame = type(frame)(columns)
+    return table
 
 
 def split_names(given: Iterable[str], columns: Collection[Any]) -> list[str]:
@@ -240,21 +280,6 @@ def kind_of(column: pandas.Series) -> str:
     if types.is_numeric_dtype(column) and not types.is_complex_dtype(column):
         return "number"
     return "other"
-
-
-def _read_as(
-    column: pandas.Series, kind: str | None, notes: list[tuple[str, str]]
-) -> pandas.Series:
-    """Return a column whose numbers have been read as what it is, or is known to be."""
-    if kind in ("text", "truth"):
-        column = as_text(column)
-    if kind_of(column) not in ("text", "truth"):
-        return column
-    if kind in (None, "truth"):
-        truths = column.str.lower().map({"true": "True", "false": "False"})
-        if kind == "truth" or truths.count() == column.count():
-            return truths.fillna(column).astype(text_dtype())
-    return _as_dates(column, notes) if kind in (None, "date") else column
 
 
 def _is_category(column: pandas.Series) -> bool:
@@ -289,10 +314,7 @@ def as_text(column: pandas.Series) -> pandas.Series:
 
 
 def _read_numbers(
-    columns: Mapping[str, pandas.Series],
-    kinds: Mapping[str, str],
-    semicolons: bool,
-    notes: list[str],
+    columns: Mapping[str, pandas.Series], semicolons: bool, notes: list[str]
 ) -> dict[str, pandas.Series]:
     """Return the columns of words that are all numbers as numbers, and note how they were read."""
     import pandas
@@ -300,16 +322,15 @@ def _read_numbers(
     # By name: what is not plain, and whether all are numbers if decimals follow a point or a comma.
     styles: dict[str, tuple[pandas.Series, bool, bool]] = {}
     for name, column in columns.items():
-        if kinds.get(name, "number") == "number" and kind_of(column) in ("text", "truth"):
-            words = column.dropna()
-            odd = words[_not_plain(words)]
-            point = not len(odd) or _all_match(words, _POINT)
-            comma = _all_match(words, _COMMA)
-            if (point or comma) and not words.str.match(PADDED).any():
-                styles[name] = (odd, point, comma)
+        words = column.dropna()
+        odd = words[_not_plain(words)]
+        point = not len(odd) or _all_match(words, _POINT)
+        comma = _all_match(words, _COMMA)
+        if (point or comma) and not words.str.match(PADDED).any():
+            styles[name] = (odd, point, comma)
     # Columns that can be read in one way say how the others of the file are meant.
     clear = {comma for _, point, comma in styles.values() if point != comma}
-    found, told = {}, []
+    numbers, odd_ones = {}, []
     for name, (odd, point, comma) in styles.items():
         words = columns[name]
         marked = words[words.str.contains("[.,]", na=False)]
@@ -317,7 +338,8 @@ def _read_numbers(
         if in_doubt:
             comma = clear == {True} if len(clear) == 1 else semicolons and "," in marked.iloc[0]
         comma &= not point or in_doubt
-        found[name] = _to_numbers(words, comma) if comma or len(odd) else pandas.to_numeric(words)
+        plain = not (comma or len(odd))
+        numbers[name] = pandas.to_numeric(words) if plain else _to_numbers(words, comma)
         if in_doubt and (comma or len(odd)):
             one, other = (_to_numbers(marked[:1], way).iloc[0] for way in (comma, not comma))
             notes.append(
@@ -327,11 +349,11 @@ def _read_numbers(
         elif len(odd) and not (
             comma and semicolons and not _not_plain(odd.str.replace(",", ".")).any()
         ):
-            told.append(f"{name!r} ({odd.iloc[0]!r} as {found[name][odd.index[0]]:.10g})")
-    if told:
-        many = "s" * (len(told) > 1)
-        notes.append(f"numbers were read in the column{many} {join(told, 5)}")
-    return found
+            odd_ones.append(f"{name!r} ({odd.iloc[0]!r} as {numbers[name][odd.index[0]]:.10g})")
+    if odd_ones:
+        many = "s" * (len(odd_ones) > 1)
+        notes.append(f"numbers were read in the column{many} {join(odd_ones, 5)}")
+    return numbers
 
 
 def _all_match(words: pandas.Series, pattern: str) -> bool:
@@ -416,23 +438,20 @@ def _decode(path: Path, content: bytes, encoding: str | None) -> str:
     return text
 
 
-def _parse_csv(path: Path, content: str, separator: str, notes: list[str]) -> pandas.DataFrame:
+def _parse_csv(
+    path: Path, content: str, separator: str, records: list[list[str]], notes: list[str]
+) -> pandas.DataFrame:
     """Read a CSV file as words; what is left out joins the notes."""
     import pandas
 
-    for each in _SEPARATORS:
-        _refuse_title(path, _first_records(content, each))
-    try:
-        header = next(csv.reader(io.StringIO(content), delimiter=separator))
-    except csv.Error as error:
-        raise ValueError(f"the header of {path} cannot be read: {error}") from None
-    names = _check_names(path, header, notes)
-    content = _cut_footer(path, content, separator, notes)
+    if not records:
+        raise ValueError(f"the header of {path} cannot be read: it has a field without end")
+    names = _check_names(path, records[0], notes)
     with warnings.catch_warnings():
         # pandas drops the fields that exceed the header with no more than this warning.
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         try:
-            return pandas.read_csv(
+            frame = pandas.read_csv(
                 io.StringIO(content),
                 sep=separator,
                 header=0,
@@ -449,6 +468,7 @@ def _parse_csv(path: Path, content: str, separator: str, notes: list[str]) -> pa
         except pandas.errors.ParserError as error:
             reason = str(error).replace("Error tokenizing data. C error:", "")
             raise ValueError(f"{path} is not a CSV file: {' '.join(reason.split())}") from None
+    return _cut_footer(frame, path.name, notes)
 
 
 def _refuse_title(path: Path, records: Sequence[Sequence[str]]) -> None:
@@ -466,54 +486,44 @@ def _refuse_title(path: Path, records: Sequence[Sequence[str]]) -> None:
         )
 
 
-def _find_separator(content: str) -> str:
+def _find_separator(records: Mapping[str, list[list[str]]]) -> str:
     """Return what cuts most of the first lines into as many fields as the header, and into most."""
-    best, found = (0.0, 1), ","
-    for separator in _SEPARATORS:
-        records = _first_records(content, separator)
-        n_fields = len(records[0]) if records else 1
-        if n_fields > 1:
-            share = sum(len(record) == n_fields for record in records) / len(records)
-            if (share, n_fields) > best:
-                best, found = (share, n_fields), separator
-    return found
+
+    def judge(separator: str) -> tuple[float, int]:
+        lengths = [len(record) for record in records[separator]] or [1]
+        return (lengths.count(lengths[0]) / len(lengths), lengths[0]) if lengths[0] > 1 else (0, 1)
+
+    best = max(_SEPARATORS, key=judge)
+    return best if judge(best)[1] > 1 else ","
 
 
 def _first_records(content: str, separator: str) -> list[list[str]]:
+    """Cut the first hundred lines into fields."""
     records: list[list[str]] = []
     reader = csv.reader(io.StringIO(content), delimiter=separator)
     with suppress(csv.Error):  # what was read until there has to do; pandas will say what is wrong
-        for record in islice(filter(None, reader), _LINES_TRIED + 1):
+        for record in islice(filter(None, reader), 101):
             records.append(record)
     return records
 
 
-def _cut_footer(path: Path, content: str, separator: str, notes: list[str]) -> str:
-    """Take words off that stand alone below the table, and note them with their line."""
-    header, *records = _first_records(content, separator)
-    rows = [record for record in records if any(cell not in MISSING for cell in record[1:])]
-    above = [row[0] for row in rows if row[0] not in MISSING]
+def _cut_footer(frame: pandas.DataFrame, file: str, notes: list[str]) -> pandas.DataFrame:
+    """Take words off that stand alone below the table, and note them with their row."""
+    first, others = frame.iloc[:, 0], frame.iloc[:, 1:].notna().any(axis=1)
+    above = first[others].dropna()[:100]
     measured = f"{NUMBER}|{_DATE}|{_YEAR_LAST}"
-    no_words = bool(above) and all(re.fullmatch(measured, cell) for cell in above)
-    lines = content.rstrip("\n").split("\n")
-    footers: list[str] = []
-    while len(header) > 1 and len(lines) > 2 and lines[-1].count('"') % 2 == 0:
-        word, *others = next(csv.reader([lines[-1]], delimiter=separator), [""])
-        if word in MISSING or any(cell not in MISSING for cell in others):
-            break
+    no_words = len(above) > 0 and above.str.fullmatch(measured).all()
+    n = len(frame)
+    while n > 1 and frame.shape[1] > 1 and not others[n - 1] and isinstance(first[n - 1], str):
         # Below words it may be a row whose other cells are missing, unless it says what it is.
-        if re.fullmatch(measured, word) or not (no_words or _FOOTER.match(word)):
+        if re.fullmatch(measured, first[n - 1]) or not (no_words or _FOOTER.match(first[n - 1])):
             break
-        footers.append(
-            f"line {len(lines):,} of {path.name} is a footer and left out: {shorten(word, 60)!r}"
-        )
-        lines.pop()
-        while lines and not lines[-1].strip():
-            lines.pop()
-    if not footers:
-        return content
-    notes += footers[::-1]
-    return "\n".join([*lines, ""])
+        n -= 1
+    notes += [
+        f"row {i + 1:,} of {file} is a footer and left out: {shorten(first[i], 60)!r}"
+        for i in range(n, len(frame))
+    ]
+    return frame[:n]
 
 
 def _parse_excel(
@@ -552,7 +562,7 @@ def _parse_excel(
     sheet = sheet.dropna(how="all").dropna(how="all", axis=1)
     if not len(sheet):
         raise ValueError(f"{path} is empty")
-    cells = sheet.iloc[:_LINES_TRIED].astype(object).where(sheet.notna(), "")
+    cells = sheet.iloc[:100].astype(object).where(sheet.notna(), "")
     _refuse_title(path, cells.map(str).to_numpy().tolist())
     header = ["" if value != value else str(value) for value in sheet.iloc[0]]
     names = _check_names(path, header, notes)
@@ -602,26 +612,17 @@ def _check_names(path: Path, names: list[str], notes: list[str]) -> list[str]:
     """Refuse a name that stands twice; a column without one is called after its position."""
     question = question_header(names)
     notes += [f"{path.name}{question}".replace("; the", ": the", 1)] * bool(question)
-    seen: dict[str, int] = {}
-    for position, name in enumerate(names, 1):
-        if name.strip() and name in seen:
+    for position, name in enumerate(names):
+        if name.strip() and name in names[:position]:
             raise ValueError(
-                f"{path} has two columns called {name!r}, the {_ordinal(seen[name])} and the "
-                f"{_ordinal(position)}; rename one of them{question}"
+                f"{path} has two columns called {name!r}, columns {names.index(name) + 1} and "
+                f"{position + 1}; rename one of them{question}"
             )
-        seen[name] = position
-    given = {name for name in names if name.strip()}
     made: list[str] = []
     for position, name in enumerate(names, 1):
         if not name.strip():
             name = f"column {position}"
-            while name in given:
+            while name in names:
                 name += "'"
         made.append(name)
     return made
-
-
-def _ordinal(number: int) -> str:
-    endings = {1: "st", 2: "nd", 3: "rd"}
-    ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
-    return f"{number}{ending}"

@@ -1,0 +1,481 @@
+"""A fitted classifier, how columns become points for it, and what it expects of a table.
+
+By default every numeric column is standardised and every category becomes indicators of 0 and 1.
+The two scales agree: two independent rows differ by 2 on average in the square of a standardised
+column, and two different categories differ by 2 in the square of their indicators. Above
+``MAX_CATEGORIES`` the rarer categories share one indicator, as do categories that training did
+not see. With Gower's distance columns are compared as they are.
+
+The rest of this folder asks an adapter, not the classifier, where the two that we have differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import warnings
+import zipfile
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesknn._utils.extras import require
+from bayesknn.likelihood import LIKELIHOODS
+from bayesknn.report.columns import (
+    MAX_CATEGORIES,
+    NUMERIC,
+    ColumnPlan,
+    as_measured,
+)
+from bayesknn.report.reading import find_model
+from bayesknn.report.words import count, say_of_columns, shorten
+
+if TYPE_CHECKING:
+    import pandas
+    from sklearn.pipeline import Pipeline
+
+# What a saved model may hold beside the types that skops knows by itself.
+TRUSTED = (
+    "bayesknn.report.model.Model",
+    "bayesknn.classifier.BayesianKNeighborsClassifier",
+    "bayesknn.pooled.classifier.PooledNeighborsClassifier",
+    # What SimpleImputer keeps of the columns it was fitted to: read as an empty array's.
+    "numpy.dtype",
+    "sklearn.compose._column_transformer.ColumnTransformer",
+    "sklearn.impute._base.SimpleImputer",
+    "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing._data.StandardScaler",
+    "sklearn.preprocessing._encoders.OneHotEncoder",
+    # For columns that pass as they are. A function in it would be a type to refuse by itself.
+    "sklearn.preprocessing._function_transformer.FunctionTransformer",
+)
+
+
+class ReportAdapter:
+    """What the report asks of any classifier, which need not be fitted.
+
+    Attributes
+    ----------
+    name : str
+        What tables of scores call it.
+    is_slow : bool
+        Whether a prediction takes about ten times as long as one of the paper's model.
+    fills : str
+        What takes the place of a missing number by itself, empty if a missing value is an error.
+    unseen : str
+        What becomes of a category that training did not see.
+    takes_categories : bool
+        Whether it compares numbers and categories as they are.
+    """
+
+    name = "classifier"
+    is_slow = False
+    fills = ""
+    unseen = "they count as rare ones"
+
+    def __init__(self, classifier: Any):
+        self.classifier = classifier
+        self.is_gower = getattr(classifier, "metric", None) == "gower"
+        self.takes_categories = self.is_gower
+
+
+class PosteriorAdapter(ReportAdapter):
+    """The paper's model: a posterior of beta and k."""
+
+    def __init__(self, classifier: Any):
+        super().__init__(classifier)
+        self.model = classifier.likelihood
+        self.likelihood = LIKELIHOODS[self.model]
+        self.name = f"Bayesian kNN of the paper, {self.model} likelihood"
+
+    @property
+    def k_mean(self) -> float:
+        """Posterior mean of k."""
+        clf = self.classifier
+        return float(clf.k_values_ @ clf.k_probabilities_ / clf.k_probabilities_.sum())
+
+    @property
+    def k_interval(self) -> tuple[int, int]:
+        """Central 95 % interval of k."""
+        clf = self.classifier
+        total = np.cumsum(clf.k_probabilities_) / clf.k_probabilities_.sum()
+        low, high = np.searchsorted(total, [0.025, 0.975])
+        return int(clf.k_values_[low]), int(clf.k_values_[min(high, len(total) - 1)])
+
+    def summarise(self) -> dict[str, Any]:
+        """Give likelihood, inference, k and beta."""
+        clf = self.classifier
+        interval, k_max = list(self.k_interval), int(clf.k_values_[-1])
+        return {
+            "likelihood": clf.likelihood,
+            "inference": clf.diagnostics_["inference"],
+            "k": {"mean": self.k_mean, "interval": interval, "max": k_max},
+            "beta": {"mean": clf.beta_mean_, "sd": clf.beta_sd_, "max": clf.beta_max_},
+        }
+
+    def format_line(self) -> str:
+        """Give k, beta and the likelihood in a line."""
+        clf = self.classifier
+        low, high = self.k_interval
+        return (
+            f"k = {self.k_mean:.1f} (95 % credible interval {low} to {high}), beta = "
+            f"{clf.beta_mean_:.2f} ± {clf.beta_sd_:.2f}; {clf.likelihood} likelihood"
+        )
+
+    def criticise(self, X: Any, y: np.ndarray) -> dict[str, Any] | None:
+        """Check the model and its prior, where the posterior is known on a grid.
+
+        By 100 labellings drawn from the model, and 5 refits to drawn labels: less time than the
+        fit takes.
+        """
+        from bayesknn import criticism
+
+        clf = self.classifier
+        if clf.grid_ is None:
+            return None
+        checks: dict[str, Any] = {}
+        if self.likelihood.coherent:
+            checks = criticism.predictive_statistics(clf, 100, random_state=0)
+        coverage = None
+        with suppress(ValueError):  # class_prior, or a class that is hardly ever drawn
+            coverage = criticism.check_intervals(
+                clf, X, y, n_repeats=5, random_state=0, verbose=0
+            )  # fmt: skip
+        return {
+            "checks": checks,
+            "evidence": criticism.compare_evidence({"Bayesian kNN": clf}).to_dict("index"),
+            "priors": criticism.sensitivity(clf).to_dict("index"),
+            "coverage": coverage,
+        }
+
+
+class PoolAdapter(ReportAdapter):
+    """The pool of neighbours in several metrics."""
+
+    name = "pooled neighbours"
+    model = "pooled"
+    is_slow = True
+    fills = "mean"
+    unseen = "they count as none of the known ones"
+
+    def __init__(self, classifier: Any):
+        super().__init__(classifier)
+        self.takes_categories = True
+
+    @property
+    def relevance(self) -> dict[str, float]:
+        """Relevance of each column, in the order in which the pool was given them."""
+        relevance = getattr(self.classifier, "feature_relevance_", ())
+        default = [f"x{j}" for j in range(len(relevance))]
+        names = getattr(self.classifier, "feature_names_in_", default)
+        return {str(name): float(each) for name, each in zip(names, relevance, strict=False)}
+
+    def summarise(self) -> dict[str, Any]:
+        """Give the weights of the members and the relevance of the columns."""
+        return {"pool_weights": self.classifier.pool_weights_, "relevance": self.relevance}
+
+    def format_line(self) -> str:
+        """Give the weights of the members in a line."""
+        weights = sorted(self.classifier.pool_weights_.items(), key=lambda item: -item[1])
+        listed = ", ".join(f"{name} {weight:.2f}" for name, weight in weights if weight > 0)
+        return f"Exponents of the pool's members (they need not add up to 1): {listed}"
+
+    def criticise(self, X: Any, y: np.ndarray) -> None:
+        """Give nothing: there is no model of the labels to check."""
+
+
+def adapt(classifier: Any) -> Any:
+    """Return the adapter of a classifier."""
+    from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+
+    if isinstance(classifier, PooledNeighborsClassifier):
+        return PoolAdapter(classifier)
+    if isinstance(classifier, BayesianKNeighborsClassifier):
+        return PosteriorAdapter(classifier)
+    return ReportAdapter(classifier)
+
+
+def build_pipeline(
+    plan: ColumnPlan, classifier: Any, *, scale: bool = True, impute: bool = False
+) -> Pipeline:
+    """Put the preparation of the columns before a classifier.
+
+    Parameters
+    ----------
+    plan : ColumnPlan
+        Which columns are numeric and which are categorical.
+    classifier : estimator
+        Its ``metric`` decides how categories are compared; a pool takes the columns as they are.
+    scale : bool, default=True
+        Whether numeric columns are standardised.
+    impute : bool, default=False
+        Whether a missing number becomes the column's median and a missing category one of its
+        own.
+
+    Returns
+    -------
+    sklearn.pipeline.Pipeline
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    adapter = adapt(classifier)
+    numbers: list[tuple[str, Any]] = []
+    words: list[tuple[str, Any]] = []
+    if impute and not adapter.fills:
+        numbers.append(("fill", SimpleImputer(strategy="median")))
+        words.append(("fill", SimpleImputer(strategy="constant", fill_value="(missing)")))
+    if not adapter.takes_categories:
+        numbers += [("standardise", StandardScaler())] * scale
+        encoder = OneHotEncoder(
+            max_categories=MAX_CATEGORIES,
+            handle_unknown="infrequent_if_exist",
+            sparse_output=False,
+        )
+        words.append(("indicate", encoder))
+    parts = [
+        (part, Pipeline(steps) if steps else "passthrough", columns)
+        for part, steps, columns in (
+            ("numbers", numbers, plan.numeric),
+            ("categories", words, plan.categorical),
+        )
+        if columns
+    ]
+    # An indicator may be called as another column is: "town_a" of "town".
+    alike = any(name.startswith(f"{each}_") for each in plan.categorical for name in plan.used)
+    transformer = ColumnTransformer(parts, verbose_feature_names_out=alike)
+    # A frame, by which classifiers know categories from numbers and call columns by their names.
+    transformer.set_output(transform="pandas")
+    return Pipeline([("columns", transformer), ("classifier", classifier)])
+
+
+@dataclass
+class Model:
+    """A pipeline and what it expects of a table.
+
+    Attributes
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+    target : str
+        The column that held the classes.
+    kinds : dict of str to str
+        The columns it reads, and the kind of each in training; :func:`read_table` takes it.
+    categories : dict of str to list of str
+        Of each column that has some, those of training.
+    identifiers : list of str
+        Columns that told the rows of the training table apart.
+    fills : str
+        What takes the place of missing numbers, ``"mean"`` or ``"median"``; empty if a missing
+        value is an error.
+    ranges : dict of str to list of two floats
+        The least and the largest number of each numeric column in training, dates in days.
+    """
+
+    pipeline: Pipeline
+    target: str
+    kinds: dict[str, str]
+    categories: dict[str, list[str]]
+    identifiers: list[str]
+    fills: str
+    ranges: dict[str, list[float]]
+
+    @classmethod
+    def of_table(
+        cls, pipeline: Pipeline, plan: ColumnPlan, frame: pandas.DataFrame, fills: str
+    ) -> Model:
+        """Keep of a training table what is expected of others.
+
+        Parameters
+        ----------
+        pipeline : sklearn.pipeline.Pipeline
+            Fitted or not.
+        plan : ColumnPlan
+        frame : pandas.DataFrame
+            The training rows, measured.
+        fills : str
+        """
+        categories = {
+            name: sorted(map(str, frame[name].dropna().unique())) for name in plan.categorical
+        }
+        ranges = {n: [float(frame[n].min()), float(frame[n].max())] for n in plan.numeric}
+        return cls(
+            pipeline, plan.target, plan.kinds, categories, plan.identifiers, fills, ranges
+        )  # fmt: skip
+
+    @property
+    def classifier(self) -> Any:
+        """The last step."""
+        return self.pipeline[-1]
+
+    @property
+    def adapter(self) -> Any:
+        """What the report asks instead of the classifier."""
+        return adapt(self.classifier)
+
+    def transform(self, frame: pandas.DataFrame) -> Any:
+        """Return accepted rows (:func:`accept_rows`) as points, as the classifier takes them."""
+        columns = as_measured(frame, self.kinds)
+        for name in self.categories if self.adapter.is_gower else ():
+            if (unseen := self._find_unseen(columns, name)).any():
+                raise ValueError(
+                    f"column {name!r} holds the category {columns[name][unseen].iloc[0]!r}, which "
+                    "training did not see and Gower's distance cannot compare"
+                )
+        with warnings.catch_warnings():
+            # Unseen categories are counted and told by column.
+            warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
+            return self.pipeline[:-1].transform(columns)
+
+    def describe_gaps(self, frame: pandas.DataFrame, table: str = "") -> list[str]:
+        """Say how many values of accepted rows are filled in, and how many categories are new.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        table : str
+            What the table is called, as in ``" of the test table"``.
+        """
+        gaps = {name: int(frame[name].isna().sum()) for name in self.kinds}
+        sentences = []
+        for is_number, filled in ((True, f"its {self.fills}"), (False, "a category of its own")):
+            where = {
+                name: f"in {count(n, 'row')}"
+                for name, n in gaps.items()
+                if n and (self.kinds[name] in NUMERIC) == is_number
+            }
+            sentences += say_of_columns(where, f"{table} has no value", f": filled with {filled}")
+        return sentences + self._describe_unseen(frame, table, mostly=False)
+
+    def describe_shifts(self, frame: pandas.DataFrame, table: str = "") -> list[str]:
+        """Say which columns of accepted rows mostly hold other values than those of training."""
+        import pandas
+
+        def show(value: float, kind: str) -> str:
+            day = pandas.Timestamp(0) + pandas.Timedelta(days=value if kind == "date" else 0)
+            return str(day.date()) if kind == "date" else f"{value:.5g}"
+
+        measured = as_measured(frame, self.kinds)
+        where = {}
+        for name, ends in self.ranges.items():
+            values = measured[name].dropna()
+            outside = values[~values.between(*ends)]
+            # A few new rows lie beyond those of training by chance.
+            if len(outside) > 0.1 * len(values):
+                shown = [show(each, self.kinds[name]) for each in (outside.iloc[0], *ends)]
+                where[name] = (
+                    f"in {len(outside):,} of {count(len(values), 'row')}, such as {shown[0]} "
+                    f"(training: {shown[1]} to {shown[2]})"
+                )
+        beyond = say_of_columns(where, f"{table} holds values outside the range of training")
+        return beyond + self._describe_unseen(frame, table, mostly=True)
+
+    def _describe_unseen(self, frame: pandas.DataFrame, table: str, mostly: bool) -> list[str]:
+        """Name the columns most of whose categories are new, or the others with some."""
+        where = {}
+        for name in self.categories:
+            new = frame[name][self._find_unseen(frame, name)]
+            if len(new) and (2 * len(new) > frame[name].count()) == mostly:
+                examples = " and ".join(repr(shorten(each)) for each in new.unique()[:2])
+                where[name] = f"in {count(len(new), 'row')}, such as {examples}"
+        what = f"{table} holds categories that training did not see"
+        return say_of_columns(where, what, f": {self.adapter.unseen}")
+
+    def _find_unseen(self, frame: pandas.DataFrame, name: str) -> Any:
+        return frame[name].notna() & ~frame[name].isin(self.categories[name])
+
+
+def save_model(model: Model, path: Path) -> None:
+    """Write a fitted model to a file that no reader has to unpickle (skops).
+
+    How many threads fitted it and whether it talked meanwhile is not kept. A digest of the parts
+    is kept with them: it shows that a file was damaged, not that someone has forged it.
+    """
+    skops = _require_skops()
+    pipeline = copy(model.pipeline)
+    classifier = copy(model.classifier).set_params(n_jobs=None, verbose=0)
+    pipeline.steps = [*pipeline.steps[:-1], ("classifier", classifier)]
+    skops.dump(replace(model, pipeline=pipeline), path)
+    # Opened here: where it cannot be, zipfile would begin an empty one in its place.
+    with open(path, "r+b") as file, zipfile.ZipFile(file, "a") as archive:
+        archive.comment = _seal(archive)
+
+
+def load_model(path: Path) -> Model:
+    """Read a model that ``bayesknn fit`` wrote.
+
+    It may hold arrays, numbers, text, and the estimators of scikit-learn and of ours that are
+    listed here; any other type is refused by name, before it is loaded. A damaged file is found
+    out by its digest. Whoever writes a file on purpose can write a digest too, so a model is still
+    to be taken only from people whose software one would install.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or the folder that ``bayesknn fit`` wrote.
+
+    Returns
+    -------
+    Model
+    """
+    skops = _require_skops()
+    path = find_model(path)
+    try:
+        _check_members(path)
+        strange = sorted(set(skops.get_untrusted_types(file=path)) - set(TRUSTED))
+        if strange:
+            raise ValueError(f"it holds {strange[0]}, a type that no model of ours has")
+        with zipfile.ZipFile(path) as archive:
+            is_sealed = archive.comment == _seal(archive)
+        model = skops.load(path, trusted=list(TRUSTED)) if is_sealed else None
+        if not isinstance(model, Model):
+            raise ValueError(
+                "it does not hold a model that bayesknn fit wrote, or was damaged since"
+            )
+        return model
+    except ValueError as error:
+        raise ValueError(f"{path} is refused: {error}") from None
+    except Exception as error:
+        # A damaged or hostile file fails in as many ways as there are; none of them is ours.
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ValueError(f"{path} is not a model of bayesknn fit: {reason}") from None
+
+
+def _seal(archive: zipfile.ZipFile) -> bytes:
+    """Digest of the members by name, length and checksum: it shows damage, not malice."""
+    members = sorted((each.filename, each.file_size, each.CRC) for each in archive.infolist())
+    return hashlib.sha256(repr(members).encode()).hexdigest().encode()
+
+
+def _check_members(path: Path) -> None:
+    """Refuse a file that holds more than a model, before any of it is read into memory.
+
+    The schema is text that grows with the number of parts, not of rows; every other member is an
+    array, whose header says how long it is.
+    """
+    from numpy.lib import format
+
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > 100 * path.stat().st_size:
+            raise ValueError("it unpacks to far more than it holds")
+        for member in members:
+            if member.filename == "schema.json":
+                # Ten times that of a model of 20,000 categories and classes.
+                fits = member.file_size <= 50_000_000
+            else:
+                with archive.open(member) as file:
+                    format.read_magic(file)
+                    shape, _, dtype = format.read_array_header_1_0(file)
+                    fits = member.file_size == file.tell() + math.prod(shape) * dtype.itemsize
+            if not fits:
+                raise ValueError(f"its member {member.filename!r} is longer than it should be")
+
+
+def _require_skops() -> Any:
+    return require("skops.io", "saved models need", "persist")

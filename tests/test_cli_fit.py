@@ -213,7 +213,7 @@ def test_predict_refuses_models_and_tables_that_do_not_fit(folder, tmp_path):
     assert "there is no column 'length'" in line
     mixed_table(3).assign(length=[1, None, 2]).to_csv(tmp_path / "gap.csv", index=False)
     line = refused(run("predict", folder / "out", tmp_path / "gap.csv", "--out", out), out)
-    assert "column 'length' has no value in 1 of 3 rows (first in row 2)" in line
+    assert "1 column has missing values: 'length' in 1 of 3 rows (first in row 2)" in line
 
 
 def test_predict_tells_of_unseen_categories(folder, tmp_path):
@@ -249,7 +249,7 @@ def test_categories_that_look_like_numbers_stay_categories(tmp_path):
         (b"x,z,y\n1,2,\n3,4,\n", "the target 'y' has no value in any row"),
         (b"x,z,y\n1,2,0\n3,4,0\n5,6,0\n", "y holds only one class, 0"),
         (b"x,z,y\n1,1,0\n1,1,0\n1,1,1\n1,1,1\n", "no column is left to classify by"),
-        (b"x,z,y\n1,,0\n2,3,0\n3,4,1\n5,6,1\n", "column 'z' has no value in 1 of 4 rows"),
+        (b"x,z,y\n1,,0\n2,3,0\n3,4,1\n5,6,1\n", "1 column has missing values: 'z' in 1 of 4 rows"),
         (b"x,z,y\n1,2,0.5\n2,3,0\n", "the target 'y' holds 0.5, a decimal number"),
     ],
 )
@@ -634,8 +634,8 @@ def test_a_saved_pool_predicts_what_it_predicted(pooled):
 
 def test_the_report_of_a_pool_in_a_browser(pooled):
     found = check_page(pooled[0] / "out" / "report.html", 400)
-    # Rows, three effects: the few test rows are one group for calibration.
-    assert len(found.figures) == 4
+    # Three effects: the few test rows are one group for calibration.
+    assert len(found.figures) == 3
     assert "There is no diagram: these rows are too few" in found.text
 
 

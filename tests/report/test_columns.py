@@ -34,8 +34,8 @@ def test_numbers_words_and_what_says_nothing():
         "unit": "it has the same value in every row",
         "empty": "it has no value in any row",
         "counter": "it is a row number",
-        "patient_id": "it is named like an identifier and is different in every row",
-        "name": "its values are all different, so it looks like an identifier",
+        "patient_id": "it is named like an identifier, and most of its values differ",
+        "name": "nearly all of its values differ, as those of an identifier do",
     }
     assert len(plan.messages) == 5
     assert plan.messages[0] == "column 'unit' is left out: it has the same value in every row"
@@ -65,7 +65,7 @@ def test_a_thousand_categories_are_told():
     [
         (
             np.where(np.arange(N) == 3, np.nan, X),
-            r"has no value in 1 of 40 rows \(first in row 4\)",
+            r"has missing values: 'a' in 1 of 40 rows \(first in row 4\)",
         ),
         (np.where(np.arange(N) == 3, np.inf, X), "holds inf in row 4, too large to measure"),
         (np.where(np.arange(N) == 3, -1e200, X), "holds -1e[+]200 in row 4, too large"),
@@ -83,7 +83,7 @@ def test_a_thousand_categories_are_told():
 def test_columns_that_are_refused(column, message):
     with pytest.raises(ValueError, match=message) as error:
         plan_columns(table(a=column, x=X), "y")
-    assert "column 'a'" in str(error.value)
+    assert "'a'" in str(error.value)
     assert "\n" not in str(error.value)
     assert plan_columns(table(a=column, x=X), "y", drop=["a"]).used == ["x"]
 
@@ -162,8 +162,8 @@ def test_targets_that_name_no_classes(target, message):
         ({"x": [1.0, 2.0]}, "there is no column 'town'"),
         ({"x": ["a", "b"], "town": ["u", "v"]}, "held numbers in training; here it holds 'a'"),
         ({"x": ["1", "?"], "town": ["u", "v"]}, r"here it holds '\?' in row 2"),
-        ({"x": [1.0, None], "town": ["u", "v"]}, "'x' has no value in 1 of 2 rows"),
-        ({"x": [1.0, 2.0], "town": ["u", None]}, "'town' has no value in 1 of 2 rows"),
+        ({"x": [1.0, None], "town": ["u", "v"]}, "1 column has missing values: 'x' in 1 of 2 rows"),
+        ({"x": [1.0, 2.0], "town": ["u", None]}, "'town' in 1 of 2 rows"),
         ({"x": [1.0, np.inf], "town": ["u", "v"]}, "'x' holds inf in row 2"),
     ],
 )
@@ -205,10 +205,7 @@ def test_an_identifier_with_a_few_repeats_is_left_out(name):
     numbers[5:8] = numbers[0]
     plan = plan_columns(table(x=X, **{name: numbers}), "y")
     assert plan.used == ["x"]
-    assert plan.dropped[name] == (
-        f"it is named like an identifier and has {N - 3} different values in {N} rows "
-        "(--keep uses it nevertheless)"
-    )
+    assert plan.dropped[name].startswith("it is named like an identifier, and most of its values")
     plan = plan_columns(table(x=X, **{name: numbers}), "y", keep=[name])
     assert (plan.used, plan.messages) == (["x", name], [])
 

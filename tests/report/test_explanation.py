@@ -106,7 +106,7 @@ def test_as_many_rows_are_listed_as_are_misclassified_and_undecided(fitted, test
         ("misclassified", wrong, found.expected_loss),
         ("undecided", undecided, -found.expected_loss),
     ):
-        listed = [row["number"] - 1 for row in told["rows"] if row["why"] == why]
+        listed = [row["at"] for row in told["rows"] if row["why"] == why]
         wanted = np.flatnonzero(mine)
         assert listed == wanted[np.argsort(order[wanted], kind="stable")][:10].tolist()
 
@@ -120,8 +120,8 @@ def test_rows_are_numbered_as_in_their_file():
     shifted = analyse(lacking, "y", settings=QUICK)
     classes = [{"name": "a", "colour": "red"}, {"name": "b", "colour": "blue"}]
     numbers = [
-        [number for row in make_cases(a, classes)["rows"]
-         for side in row["sides"] for number, *_ in side["rows"]]
+        [a.training.rows[r] for row in make_cases(a, classes)["rows"]
+         for _, near, _ in row["sides"] for r in near]
         for a in (plain, shifted)
     ]  # fmt: skip
     assert numbers[0]

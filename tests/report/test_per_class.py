@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesknn.report.analysis import Analysis, Choices
-from bayesknn.report.page import make_classes, make_confusion, make_rare, name_classes
+from bayesknn.report.page import make_classes, make_confusion, name_classes
 from bayesknn.report.predictions import LEAVE_ONE_OUT, NO_CLASS, Predictions
 
 
@@ -24,34 +24,28 @@ def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "rare"), [([88, 12], [1]), ([87, 13], []), ([90, 5, 2, 3], [2, 3, 1])]
+    ("sizes", "told"),
+    [
+        ([88, 12], "recall: 12 of 12 class 1 rows found"),
+        ([87, 13], ""),
+        ([90, 5, 2, 3], "recall: 5 of 5 class 1, 2 of 2 class 2, 3 of 3 class 3 rows found"),
+    ],
 )
-def test_what_is_rare_depends_on_the_number_of_classes(sizes, rare):
+def test_what_is_rare_depends_on_the_number_of_classes(sizes, told):
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    assert left_out(labels, labels, len(sizes)).rare_classes.tolist() == rare
+    assert left_out(labels, labels, len(sizes)).describe_rare() == told
 
 
 def test_one_rare_class():
     # 10 of 100 are of class 1: 4 of them are found, and 2 others are taken for it.
     actual = np.repeat([1, 0], [10, 90])
     winners = np.repeat([1, 0, 1, 0], [4, 6, 2, 88])
-    analysis = left_out(actual, winners, 2)
-    told = make_rare(analysis, name_classes(analysis))
-    assert (told["n_classes"], told["n"], told["n_right"], told["n_called"]) == (1, 10, 4, 6)
-    assert told["majority"] == "always predicting class 0 errs in 10.0\xa0%"
-
-
-def test_several_rare_classes_and_none_called_so():
-    actual = np.repeat([0, 1, 2], [95, 2, 3])
-    analysis = left_out(actual, np.zeros(100, dtype=int), 3)
-    told = make_rare(analysis, name_classes(analysis))
-    assert (told["n_classes"], told["n"], told["n_right"], told["n_called"]) == (2, 5, 0, 0)
-    assert told["name"] == "class 1"
+    assert left_out(actual, winners, 2).describe_rare() == "recall: 4 of 10 class 1 rows found"
 
 
 def test_nothing_is_rare_where_classes_are_alike():
     analysis = left_out([0, 1, 0, 1], [0, 1, 1, 1], 2)
-    assert make_rare(analysis, name_classes(analysis)) is None
+    assert analysis.describe_rare() == ""
     assert analysis.describe_majority(np.array([0, 1, 1, 1])).endswith("errs in 75.0\xa0%")
 
 

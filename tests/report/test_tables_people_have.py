@@ -112,10 +112,10 @@ def test_numbers_as_people_write_them(tmp_path):
 @pytest.mark.parametrize(
     ("content", "expected", "note"),
     [
-        ('x,z,y\n"1,234",a,1\n"2,500",b,2\n', 1234, "read as 1234, not as 1.234"),
-        ("x;z;y\n1,234;a;1\n2,500;b;2\n", 1.234, "read as 1.234, not as 1234"),
-        ("x;z;y\n1,234;a;1.5\n2,500;b;2.5\n", 1234, "read as 1234, not as 1.234"),
-        ('x,z,y\n1.065,"0,5",1\n2.500,"1,5",2\n', 1065, "read as 1065, not as 1.065"),
+        ('x,z,y\n"1,234",a,1\n"2,500",b,2\n', 1234, "as 1234, not as 1.234"),
+        ("x;z;y\n1,234;a;1\n2,500;b;2\n", 1.234, "as 1.234, not as 1234"),
+        ("x;z;y\n1,234;a;1.5\n2,500;b;2.5\n", 1234, "as 1234, not as 1.234"),
+        ('x,z,y\n1.065,"0,5",1\n2.500,"1,5",2\n', 1065, "as 1065, not as 1.065"),
         ("x,z,y\n1.065,0.5,1\n2.500,1.5,2\n", 1.065, None),
         ("x;z;y\n12,5;a;1\n2,50;b;2\n", 12.5, None),
         ("x,z,y\n1 234,a,1\n12 500,b,2\n", 1234, "('1 234' as 1234)"),
@@ -231,7 +231,7 @@ TITLED = "Survey 2024\n\nlength,width,y\n1,2,a\n3,4,b\n"
         (b"%PDF-1.7 ...", "is a PDF document"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", r"is an old Excel file \(.xls\), which is not read"),
         (b"<!DOCTYPE html><html>", "is a web page"),
-        (b"PK\x03\x04 and no more", "is a damaged Excel file or archive"),
+        (b"PK\x03\x04 and no more", "is an archive, and no readable Excel file"),
         (b"\x1f\x8b and no more", "cannot be decompressed"),
         (gzip.compress(b"x,y\n"), "has a header but no rows"),
         (TITLED, "begins with a title, 'Survey 2024', where the names of its 3 columns are"),

@@ -32,7 +32,7 @@ from bayesknn.report.comparison import Comparison, Folds, compare
 from bayesknn.report.model import Model, adapt, build_pipeline
 from bayesknn.report.predictions import Predictions, Scores, predict_left_out, predict_new
 from bayesknn.report.reading import KINDS, Table, as_table
-from bayesknn.report.words import MAX_LISTED, count, join, percent, shorten
+from bayesknn.report.words import count, join, percent, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -152,16 +152,6 @@ class Analysis:
         return int(self.class_sizes[1] <= self.class_sizes[0])
 
     @property
-    def rare_classes(self) -> np.ndarray:
-        """Numbers of the rare classes, the rarest first.
-
-        They have less than a quarter of an even share: the error hardly depends on them.
-        """
-        sizes = self.class_sizes
-        rare = np.flatnonzero(sizes < 0.25 * sizes.mean())
-        return rare[np.argsort(sizes[rare], kind="stable")]
-
-    @property
     def scores(self) -> dict[str, Scores]:
         """Of the leave-one-out probabilities, the test's if classes are known, and groups."""
         both = {"leave-one-out": self.training, "test": self.test}
@@ -173,6 +163,18 @@ class Analysis:
         most = int(self.class_sizes.argmax())
         wrong = percent(np.mean(labels != most), 1)
         return f"always predicting {shorten(self.training.names[most], 20)} errs in {wrong}"
+
+    def describe_rare(self) -> str:
+        """Say how many rows of the classes with less than a quarter of an even share are found."""
+        training, sizes = self.training, self.class_sizes
+        is_right = training.winners == training.actual
+        rare = np.flatnonzero(sizes < 0.25 * sizes.mean())
+        counts = [
+            f"{np.sum(is_right[training.actual == g]):,} of {sizes[g]:,} {shorten(name)}"
+            for g, name in enumerate(training.names)
+            if g in rare
+        ]
+        return f"recall: {join(counts)} rows found" if counts else ""
 
 
 def analyse(
@@ -465,13 +467,8 @@ def describe(analysis: Analysis) -> list[str]:
         f"Classes: {join(listed)}",
         f"Baseline: {majority}",
     ]
-    is_right = training.winners == training.actual
-    if rare := [
-        f"{np.sum(is_right & (training.actual == g)):,} of {sizes[g]:,} rows of "
-        f"{training.names[g]} found"
-        for g in analysis.rare_classes[:MAX_LISTED]
-    ]:
-        lines.append(f"Recall: {', '.join(rare)}")
+    if recall := analysis.describe_rare():
+        lines.append(f"{recall[:1].upper()}{recall[1:]}")
     lines += [
         f"{basis[:1].upper()}{basis[1:]}: {format_scores(scores)}"
         for basis, scores in analysis.scores.items()

@@ -42,7 +42,7 @@ from bayesknn.report.reading import (
     question_header,
     split_names,
 )
-from bayesknn.report.words import MAX_LISTED, count, join, merge_notes, shorten
+from bayesknn.report.words import MAX_LISTED, count, join, merge_notes, say_of_columns, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -252,12 +252,12 @@ def settle_rare(
     if not alone:
         return frame, classes, []
     similar = find_similar_names(map(str, names.tolist()))
-    hints = [f"; {_list(group)} differ only in case or spaces" for group in similar]
+    hints = "".join(f"; {_list(group)} differ only in case or spaces" for group in similar)
     what = f"{count(len(alone), 'class', 'classes')} of {target!r} with one row, {_list(alone)},"
     if rare == "error":
         raise ValueError(
             f"there {'is' if len(alone) == 1 else 'are'} {what} and every class needs two: --rare "
-            f"drop leaves such rows out, --rare merge makes them one class{''.join(hints)}"
+            f"drop leaves such rows out, --rare merge makes them one class{hints}"
         )
     if rare == "merge" and len(alone) > 1:
         other = "other"
@@ -268,7 +268,7 @@ def settle_rare(
     done = "is left out (--rare error refuses it)"
     if len(alone) > 1:
         done = "are left out (--rare merge makes them one class)"
-    return frame[~is_alone], classes[~is_alone], [f"{what} {done}{''.join(hints)}"]
+    return frame[~is_alone], classes[~is_alone], [f"{what} {done}{hints}"]
 
 
 def _as_classes(column: pandas.Series, kind: str) -> np.ndarray:
@@ -426,10 +426,7 @@ def _find_identifier(column: pandas.Series, kind: str) -> str:
     n, n_values = len(column), column.nunique()
     many = n >= _MIN_ROWS_OF_IDENTIFIER
     if kind == "text" and many and n_values > 0.9 * n:
-        almost = "" if n_values == n else "almost "
-        return (
-            f"its values are {almost}all different, so it looks like an identifier {nevertheless}"
-        )
+        return f"nearly all of its values differ, as those of an identifier do {nevertheless}"
     if kind != "number":
         return ""
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -440,12 +437,8 @@ def _find_identifier(column: pandas.Series, kind: str) -> str:
         in_order = np.all(np.diff(values) > 0) and np.ptp(values) < 2 * n
         if _CALLED_INDEX.fullmatch(str(column.name)) or (many and in_order):
             return f"it is a row number {nevertheless}"
-    called = _CALLED_IDENTIFIER.search(str(column.name))
-    if called and many and n_values > 0.5 * n:  # some repeat
-        repeats = "is different in every row"
-        if n_values < n:
-            repeats = f"has {n_values:,} different values in {n:,} rows"
-        return f"it is named like an identifier and {repeats} {nevertheless}"
+    if _CALLED_IDENTIFIER.search(str(column.name)) and many and n_values > 0.5 * n:  # some repeat
+        return f"it is named like an identifier, and most of its values differ {nevertheless}"
     return ""
 
 
@@ -543,14 +536,12 @@ def find_problems(
             f"the classes {_list(alike)} of {plan.target!r} differ only in case or spaces: "
             f"they are taken as {len(alike)} classes; as one it would have {n:,} rows"
         )
-    if leaking := find_leaking_columns(frame, plan.kinds, labels):
-        one = len(leaking) == 1
-        problems.append(
-            f"column{'' if one else 's'} {_list(leaking)} {'' if one else 'each '}alone "
-            f"predict{'s' * one} {plan.target!r} all but perfectly: make sure that "
-            f"{'it is' if one else 'they are'} known before the class is, or pass "
-            f"{_drop(leaking[:MAX_LISTED])}"
-        )
+    leaking = find_leaking_columns(frame, plan.kinds, labels)
+    problems += say_of_columns(
+        dict.fromkeys(leaking, ""),
+        f" alone predicts {plan.target!r} all but perfectly",
+        ": make sure that it is known before the class is, or pass " + _drop(leaking[:MAX_LISTED]),
+    )
     for name in _find_trends(frame, plan.kinds, labels):
         if name not in leaking and not ordered:
             problems.append(
@@ -615,11 +606,11 @@ def _check_missing(frame: pandas.DataFrame, impute: bool) -> None:
 
     apart = any("," in name for name in columns)
     drop = _drop(columns if apart else [",".join(columns)])
-    todo = f"fill them in, pass {drop}, or pass --impute when fitting"
-    if len(columns) == 1:
-        raise ValueError(f"column {columns[0]!r} has no value {describe(columns[0])}: {todo}")
     listing = "; ".join(f"{name!r} {describe(name)}" for name in columns)
-    raise ValueError(f"{len(columns)} columns have missing values: {listing}: {todo}")
+    raise ValueError(
+        f"{count(len(columns), 'column has', 'columns have')} missing values: {listing}: fill them "
+        f"in, pass {drop}, or pass --impute when fitting"
+    )
 
 
 def _drop(names: Iterable[str]) -> str:

@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn.plots.style import COLOURS, INK, MARKERS, require_matplotlib, tidy
+from bayesknn.plots.style import COLOURS, INK, MARKERS, new_figure, require_matplotlib, tidy
 from bayesknn.report.words import shorten
 
-# Points drawn at most: a file of 1e5 circles is slow to open and shows no more.
-MAX_POINTS = 2000
 # The same shapes as text, for legends.
 GLYPHS = ("●", "▲", "■", "◆", "▼", "✚", "✖", "★")
 
@@ -33,10 +31,10 @@ def _styled(draw: Callable[..., Any]) -> Callable[..., Any]:
 
         with mpl.rc_context():
             mpl.rcdefaults()
+            inked = ("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+            mpl.rcParams.update(dict.fromkeys(inked, INK))
             # Text is text, in the page's font, and text of the data is never mathematics.
-            mpl.rcParams.update(
-                {"svg.fonttype": "none", "text.parse_math": False, "savefig.dpi": 150}
-            )
+            mpl.rcParams.update({"svg.fonttype": "none", "text.parse_math": False})
             return draw(*arguments, **options)
 
     return styled
@@ -73,49 +71,6 @@ def draw_posterior(classifier: Any) -> tuple[str, str]:
 
 
 @_styled
-def draw_zones(
-    points: np.ndarray,
-    labels: np.ndarray,
-    colours: Sequence[str],
-    names: tuple[str, str],
-    zones: np.ndarray,
-) -> str:
-    """Draw rows in a plane, those filled that are decided.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, 2)
-    labels : ndarray of shape (n,)
-        Class numbers.
-    colours : sequence of str
-        One for each class.
-    names : tuple of two str
-        Of the axes.
-    zones : ndarray of shape (n,)
-        Class number of each row's zone, -1 for an undecided row.
-    """
-    figure, ax = _new((4.6, 3.8))
-    # All rows, or a random sample that is always the same.
-    shown = np.random.default_rng(0).permutation(len(points))[:MAX_POINTS]
-    for decided in (False, True):
-        for g, colour in enumerate(colours):
-            mine = shown[(labels[shown] == g) & ((zones[shown] >= 0) == decided)]
-            ax.plot(
-                *points[mine].T,
-                MARKERS[g % len(MARKERS)],
-                color=colour,
-                markerfacecolor=colour if decided else "none",
-                markeredgecolor=INK if decided else colour,
-                markeredgewidth=0.4 if decided else 1.0,
-                markersize=5.0 if len(shown) < 400 else 3.5,
-                alpha=0.9,
-                rasterized=len(shown) > 600,
-            )
-    ax.set(xlabel=shorten(names[0], 46), ylabel=shorten(names[1], 46))
-    return _as_svg(figure, "zones", f"Rows by class over {names[0]} and {names[1]}")
-
-
-@_styled
 def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
     """Draw how often the likeliest class came true against its probability, and of how many rows.
 
@@ -125,19 +80,19 @@ def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
     ----------
     probabilities : ndarray of shape (n, n_classes)
     labels : ndarray of shape (n,)
-        Class numbers; rows of a class that has none, -1, are left out.
+        Class numbers.
     """
     from bayesknn.plots import ReliabilityDisplay
 
-    known, classes = labels >= 0, np.arange(probabilities.shape[1])
+    classes = np.arange(probabilities.shape[1])
     # No class of G is the likeliest with a probability below 1/G.
     edges = np.linspace(np.floor(10 / len(classes)) / 10, 1.0, 11)
-    edges = merge_bins(probabilities[known].max(axis=1), edges)
+    edges = merge_bins(probabilities.max(axis=1), edges)
     if len(edges) < 3:
         return ""
     figure, axes = _new(n_rows=2, sharex=True, height_ratios=(3, 1))
     ReliabilityDisplay.from_predictions(
-        labels[known], probabilities[known], classes, kind="top", edges=edges, axes=axes
+        labels, probabilities, classes, kind="top", edges=edges, axes=axes
     )
     axes[0].get_legend().remove()
     axes[0].set(ylabel="observed accuracy")
@@ -216,21 +171,12 @@ def merge_bins(values: np.ndarray, edges: np.ndarray, fewest: int = 10) -> np.nd
     return np.array([*kept, edges[-1]])
 
 
-def _new(size: Any = (4.6, 3.3), n_rows: int = 1, **options: Any) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(n_rows, squeeze=False, **options)[:, 0]
-    for ax in axes:
-        for label in (ax.xaxis.label, ax.yaxis.label):
-            label.set_color(INK)
-        ax.tick_params(color=INK, labelcolor=INK, length=3)
-        for spine in ax.spines.values():
-            spine.set_color(INK)
-            spine.set_alpha(0.6)
+def _new(n_rows: int = 1, **options: Any) -> tuple[Any, Any]:
+    figure, axes = new_figure(n_rows, 1, 4.6, 3.3, **options)
+    for ax in axes[:, 0]:
         tidy(ax)
         ax.set_axisbelow(True)
-    return figure, axes if n_rows > 1 else axes[0]
+    return figure, axes[:, 0] if n_rows > 1 else axes[0, 0]
 
 
 def _as_svg(figure: Any, name: str, description: str) -> str:

@@ -21,10 +21,9 @@ from scipy.stats import binomtest
 
 from bayesknn._version import __version__
 from bayesknn.model import UniformPrior
-from bayesknn.plots.style import COLOURS
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis, Choices, analyse_fitted
-from bayesknn.report.columns import MAX_CATEGORIES, as_measured
+from bayesknn.report.columns import MAX_CATEGORIES
 from bayesknn.report.comparison import BASELINE, Folds
 from bayesknn.report.explanation import (
     find_contributions,
@@ -149,26 +148,9 @@ def render_report(
         The page. The same analysis gives the same bytes.
     """
     classes = name_classes(analysis)
-    importance = make_importance(analysis, classes)
-    ranked = importance["ranked"].names if importance else analysis.plan.used
-    thresholds = make_thresholds(analysis, classes)
-    model, training = analysis.model, analysis.training
+    clf, training = analysis.classifier, analysis.training
     packages = (f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "numba"))
-    pool = posterior = None
-    if model.adapter.model == "pooled":
-        pool = sorted(model.adapter.relevance.items(), key=lambda pair: -pair[1])
-    else:
-        draws = np.asarray(analysis.classifier.posterior_["posterior"]["beta"].values)
-        interval = np.quantile(draws, [0.025, 0.975])
-        drawn = figures.draw_posterior(analysis.classifier)
-        prior = analysis.classifier.prior
-        posterior = {
-            "figures": drawn,
-            "beta_interval": interval,
-            "n_draws": draws.size,
-            "is_uniform": prior is None or isinstance(prior, UniformPrior),
-        }
-    X, y = model.transform(analysis.frame), analysis.classifier.classes_[training.actual]
+    X, y = analysis.model.transform(analysis.frame), clf.classes_[training.actual]
     return _open_template().render(
         version=__version__,
         versions=", ".join([f"Python {platform.python_version()}", *packages]),
@@ -181,18 +163,16 @@ def render_report(
         names=classes,
         headline=make_headline(analysis),
         lead_classes=join([shorten(name) for name in training.names], 5),
-        rare=make_rare(analysis, classes),
         class_rows=make_classes(analysis, classes),
-        zones=make_zones(analysis, ranked, classes),
         confusion=make_confusion(analysis, classes),
-        thresholds=thresholds,
+        thresholds=make_thresholds(analysis, classes),
         scores=make_scores(analysis),
         comparison=make_comparison(analysis),
-        pool=pool,
         uncertain=make_cases(analysis, classes),
-        importance=importance,
-        posterior=posterior,
-        criticism=model.adapter.criticise(X, y),
+        importance=make_importance(analysis, classes),
+        posterior=figures.draw_posterior(clf) if hasattr(clf, "posterior_") else None,
+        is_uniform=isinstance(getattr(clf, "prior", None), UniformPrior | None),
+        criticism=analysis.model.adapter.criticise(X, y),
         columns=describe_columns(analysis),
         command=command,
         predict_command=predict_command,
@@ -227,6 +207,8 @@ def make_headline(analysis: Analysis) -> dict[str, Any]:
     if baseline.error <= high:
         majority = analysis.describe_majority(labels)
         doubts.append(f"the error is not clearly smaller than the baseline's: {majority}")
+    if recall := analysis.describe_rare():
+        doubts.append(f"the error hardly depends on rare classes; {recall} when left out")
     return {
         "rows": f"{n:,} {judged.words}",
         "error": (error, low, high),
@@ -234,22 +216,6 @@ def make_headline(analysis: Analysis) -> dict[str, Any]:
         "log_loss": losses.mean(),
         "baseline": baseline,
         "doubts": doubts,
-    }
-
-
-def make_rare(analysis: Analysis, classes: Classes) -> dict[str, Any] | None:
-    """Count how many rows of the rare classes are found, if there are such classes."""
-    training, rare = analysis.training, analysis.rare_classes
-    if not len(rare):
-        return None
-    mine, called = np.isin(training.actual, rare), np.isin(training.winners, rare)
-    return {
-        "n_classes": len(rare),
-        "n": int(mine.sum()),
-        "n_right": int(np.sum(mine & (training.winners == training.actual))),
-        "n_called": int(called.sum()),
-        "name": classes[rare[0]]["name"],
-        "majority": analysis.describe_majority(training.actual),
     }
 
 
@@ -326,24 +292,6 @@ def make_thresholds(analysis: Analysis, classes: Classes) -> dict[str, Any] | No
     }
 
 
-def make_zones(analysis: Analysis, ranked: list[str], classes: Classes) -> dict[str, Any]:
-    """Show which rows are decided, over the two most important columns of numbers."""
-    training, plan = analysis.training, analysis.plan
-    names = tuple(name for name in ranked if name in plan.numeric)[:2]
-    labels, colours = training.actual, [each["colour"] for each in classes]
-    few = len(colours) <= 20  # that can be told apart
-    if not few:
-        labels, colours = (training.winners == labels).astype(int), [COLOURS[1], COLOURS[0]]
-    figure = ""
-    if len(names) == 2:
-        measured = as_measured(analysis.frame, {name: plan.kinds[name] for name in names})
-        points = measured.to_numpy(dtype=np.float64, na_value=np.nan)
-        points = np.where(np.isnan(points), np.nanmedian(points, axis=0), points)
-        figure = figures.draw_zones(points, labels, colours, names, training.zones)
-    n_drawn = min(len(labels), figures.MAX_POINTS)
-    return {"names": names, "few": few, "n_drawn": n_drawn, "figure": figure}
-
-
 def make_scores(analysis: Analysis) -> dict[str, Any]:
     """Judge the probabilities, beside the class frequencies."""
     training, judged = analysis.training, analysis.judged
@@ -360,7 +308,7 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
 
 def make_cases(analysis: Analysis, classes: Classes) -> dict[str, Any]:
     """List misclassified and undecided rows, and the most influential training rows of each."""
-    predictions, frame = analysis.predictions, analysis.predicted_frame
+    predictions = analysis.predictions
     by_reason = {
         "misclassified": predictions.find_misclassified(),
         "undecided": predictions.find_undecided(),
@@ -368,50 +316,29 @@ def make_cases(analysis: Analysis, classes: Classes) -> dict[str, Any]:
     listed = [(i, why) for why, rows in by_reason.items() for i in rows[:10]]
     at = np.array([i for i, _ in listed], dtype=np.intp)
     influential, contributions = find_influential(analysis, at, 3), find_contributions(analysis, at)
-    first = analysis.plan.used[:3]
-
-    def show_row(r: int) -> list[str]:
-        return [shorten(_show(analysis.frame[name].iloc[r])) for name in first]
-
-    rows = []
-    for (i, why), sides, contributed in zip(listed, influential, contributions, strict=True):
-        g, probabilities = predictions.winners[i], predictions.probabilities[i]
-        names = predictions.actual_names
-        rows.append(
-            {
-                "number": predictions.rows[i],
-                "why": why,
-                "contributions": [
-                    (f"{shorten(name, 20)} = {shorten(_show(frame[name].iloc[i]), 12)}", value)
-                    for name, value in contributed
-                ],
-                "class": classes[g],
-                "parts": [
-                    (classes[c], probabilities[c])
-                    for c in np.argsort(-probabilities, kind="stable")[:_MAX_PARTS]
-                ],
-                "interval": predictions.intervals[i, g],
-                "actual": "" if names is None else shorten(names[i]),
-                "sides": [
-                    {
-                        "class": classes[label],
-                        "share": probabilities[label],
-                        "rows": [
-                            (analysis.training.rows[r], x, show_row(r))
-                            for r, x in zip(near, influence, strict=True)
-                        ],
-                    }
-                    for label, near, influence in sides
-                ],
-            }
-        )
+    reasons = (
+        (i, why, *rest) for (i, why), *rest in zip(listed, influential, contributions, strict=True)
+    )
+    rows = [
+        {
+            "at": i,
+            "why": why,
+            "class": classes[predictions.winners[i]],
+            "parts": [
+                (classes[c], predictions.probabilities[i, c])
+                for c in np.argsort(-predictions.probabilities[i], kind="stable")[:_MAX_PARTS]
+            ],
+            "sides": sides,
+            "contributions": contributed,
+        }
+        for i, why, sides, contributed in reasons
+    ]
     return {
         "left_out": predictions.basis == LEAVE_ONE_OUT,
         "many": len(classes) > _MAX_PARTS,
         "n_wrong": len(by_reason["misclassified"]),
         "n_undecided": len(by_reason["undecided"]),
         "rows": rows,
-        "first": shorten_all(first),
         "known": predictions.actual_names is not None,
         "explained": any(contributions),
     }
@@ -528,6 +455,7 @@ def _open_template() -> Any:
     environment.filters |= {
         "sentence": lambda text: f"{text[:1].upper()}{text[1:]}.",
         "shorten": shorten,
+        "show": _show,
         "percent": percent,
         "interval": _show_interval,
         "score": show_score,

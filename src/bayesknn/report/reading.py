@@ -30,7 +30,6 @@ import io
 import math
 import re
 import warnings
-import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -72,11 +71,11 @@ NUMBER = rf"(?:{_POINT})|(?:{_COMMA})|\s*[+-]?[iI]nf(?:inity)?\s*"
 _TIME = r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?\s?(?:Z|[+-]\d{2}:?\d{2})?)?"
 _DATE = rf"[12]\d{{3}}(?:[-/.]\d{{1,2}}){{1,2}}{_TIME}"
 _YEAR_LAST = rf"(\d{{1,2}})[-/.](\d{{1,2}})[-/.]([12]\d{{3}})({_TIME})"
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 # What a person would call a date, whether or not the order of its parts is known.
 DATE_OF_ANY_KIND = (
     rf"(?i)(?:{_DATE}|\d{{1,2}}([-/.])\d{{1,2}}\1\d{{4}}|\d{{1,2}}/\d{{1,2}}/\d{{2}}"
-    rf"|\d{{1,2}}[- .]{{0,2}}{_MONTH}[- ,]{{0,2}}\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})\b.*"
+    r"|(?:\d{1,2}[- .]{0,2})?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+    r"[- ,]{0,2}(?:\d{1,2},? )?\d{2,4})\b.*"
 )
 _FOOTER = re.compile(r"\s*(?:sources?|notes?|footnotes?|copyright|generated|\*|#|©)\b", re.I)
 # Files of other kinds that people try, by how they begin.
@@ -225,28 +224,26 @@ def _read_columns(
     frame: pandas.DataFrame, known: Mapping[str, str], has_commas: bool | None
 ) -> Table:
     """Read cells as what they are; ``has_commas`` is None where a file has types."""
-    columns = {n: as_text(each) if _is_category(each) else each for n, each in frame.items()}
-    table = as_table(type(frame)(columns))
-    dates: list[tuple[str, str]] = []
+    as_words = {name: as_text(each) for name, each in frame.items() if _is_category(each)}
+    table = as_table(frame.assign(**as_words))
     columns, kinds = dict(table.frame.items()), table.kinds
+    words = {name: columns[name] for name, kind in kinds.items() if kind in ("text", "truth")}
     if has_commas is not None:
-        words = {n: columns[n] for n in columns if known.get(n, "number") == "number"}
-        words = {name: column for name, column in words.items() if kinds[name] in ("text", "truth")}
-        numbers = _read_numbers(words, has_commas, table.notes)
-        columns |= numbers
+        unread = {n: each for n, each in words.items() if known.get(n, "number") == "number"}
+        columns |= (numbers := _read_numbers(unread, has_commas, table.notes))
         kinds |= dict.fromkeys(numbers, "number")
-    for name, column in columns.items():
-        kind = known.get(name)
+    dates: list[tuple[str, str]] = []
+    for name, kind in ((name, known.get(name)) for name in columns):
         if kind in ("text", "truth"):
-            column, kinds[name] = as_text(column), kind
+            columns[name], kinds[name] = as_text(columns[name]), kind
         if kinds[name] in ("text", "truth") and kind in (None, "truth"):
-            truths = column.str.lower().map({"true": "True", "false": "False"})
-            if kind == "truth" or truths.count() == column.count() > 0:
-                column, kinds[name] = truths.fillna(column).astype(text_dtype()), "truth"
+            truths = columns[name].str.lower().map({"true": "True", "false": "False"})
+            if kind == "truth" or truths.count() == columns[name].count() > 0:
+                columns[name] = truths.fillna(columns[name]).astype(text_dtype())
+                kinds[name] = "truth"
         if kinds[name] == "text" and kind in (None, "date"):
-            column = _as_dates(column, dates)
-            kinds[name] = "date" if column.dtype.kind == "M" else "text"
-        columns[name] = column
+            columns[name] = _as_dates(columns[name], dates)
+            kinds[name] = "date" if columns[name].dtype.kind == "M" else "text"
     table.notes += merge_notes(dates)
     table.frame = type(frame)(columns)
     return table
@@ -330,7 +327,7 @@ def _read_numbers(
             styles[name] = (odd, point, comma)
     # Columns that can be read in one way say how the others of the file are meant.
     clear = {comma for _, point, comma in styles.values() if point != comma}
-    numbers, odd_ones = {}, []
+    numbers, examples = {}, []
     for name, (odd, point, comma) in styles.items():
         words = columns[name]
         marked = words[words.str.contains("[.,]", na=False)]
@@ -338,21 +335,19 @@ def _read_numbers(
         if in_doubt:
             comma = clear == {True} if len(clear) == 1 else semicolons and "," in marked.iloc[0]
         comma &= not point or in_doubt
-        plain = not (comma or len(odd))
-        numbers[name] = pandas.to_numeric(words) if plain else _to_numbers(words, comma)
-        if in_doubt and (comma or len(odd)):
-            one, other = (_to_numbers(marked[:1], way).iloc[0] for way in (comma, not comma))
-            notes.append(
-                f"column {name!r} holds numbers such as {marked.iloc[0]!r}: read as {one:.10g}, "
-                f"not as {other:.10g}"
-            )
-        elif len(odd) and not (
-            comma and semicolons and not _not_plain(odd.str.replace(",", ".")).any()
-        ):
-            odd_ones.append(f"{name!r} ({odd.iloc[0]!r} as {numbers[name][odd.index[0]]:.10g})")
-    if odd_ones:
-        many = "s" * (len(odd_ones) > 1)
-        notes.append(f"numbers were read in the column{many} {join(odd_ones, 5)}")
+        if not (comma or len(odd)):
+            numbers[name] = pandas.to_numeric(words)
+            continue
+        numbers[name] = _to_numbers(words, comma)
+        expected = comma and semicolons and not _not_plain(odd.str.replace(",", ".")).any()
+        if in_doubt or not expected:
+            one = (marked if in_doubt else odd)[:1]
+            other = f", not as {_to_numbers(one, not comma).iloc[0]:.10g}" if in_doubt else ""
+            value = numbers[name][one.index[0]]
+            examples.append(f"{name!r} ({one.iloc[0]!r} as {value:.10g}{other})")
+    if examples:
+        many = "s" * (len(examples) > 1)
+        notes.append(f"numbers were read in the column{many} {join(examples, 5)}")
     return numbers
 
 
@@ -532,13 +527,6 @@ def _parse_excel(
     """Read a sheet of an Excel file; cells of several kinds in a column become words."""
     import pandas
 
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            is_excel = "xl/workbook.xml" in archive.namelist()
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"{path} is a damaged Excel file or archive: {error}") from None
-    if not is_excel:
-        raise ValueError(f"{path} is an archive, not a table: unpack it and name the file in it")
     require("openpyxl", "Excel files need", "excel")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about styles and other things that are not read
@@ -551,7 +539,9 @@ def _parse_excel(
             )
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise ValueError(f"{path} is not a readable Excel file: {reason}") from None
+            raise ValueError(
+                f"{path} is an archive, and no readable Excel file: {reason}"
+            ) from None
     if wanted not in (None, *names):
         raise ValueError(f"{path} has no sheet {wanted!r}; it has {join(list(map(repr, names)))}")
     if wanted is None and len(names) > 1:

@@ -79,7 +79,7 @@ def test_past_slow_chains_log_z_comes_from_both_ends(monkeypatch):
     for seed in range(3):
         with Simulation(model, np.random.SeedSequence(seed)) as simulation:
             pair = simulation.pair(setting, [3], (1,), length=8)
-            simulation.advance([(pair, 256)])
+            simulation.add_records([(pair, 256)])
             assert log_z_from_zero(simulation, pair, 0.1, 1e4, (2,), may_be_slow=False) is None
             found = log_z_at(simulation, pair, 4.0, 0.2, 5e3)
         assert standard_error(found) < 0.5

@@ -23,7 +23,7 @@ class Chains:
         return self.time
 
     @property
-    def n_sweeps(self):
+    def sweeps_per_chain(self):
         return self.n_records
 
     def run(self, chain, n_records):

@@ -22,7 +22,6 @@ from bayesknn.labels.swendsen_wang import (
     colour_points,
     estimate_agreement,
     new_workspace,
-    sweep_clusters,
     sweep_layers,
 )
 from bayesknn.log_z.resampling import N_REPLICATES, join, resample
@@ -34,8 +33,6 @@ N_CHAINS = 2
 WARMUP = 40
 # A record reads k edges a point and a sweep about 16: sweeps between records share the time.
 RANKS_PER_SWEEP = 16
-# Chains disagree where their means differ by so many errors, and by so much of the largest S.
-_SPLIT_ERRORS, _SPLIT_SHARE = 5.0, 0.1
 
 
 class Setting(NamedTuple):
@@ -67,11 +64,11 @@ class Window(NamedTuple):
 
 
 class ModelAt(NamedTuple):
-    """What sweeps leave as it is, for compiled code: the model at (beta, k)."""
+    """What sweeps leave as it is, for compiled code: the model at a setting."""
 
     neighbors: np.ndarray
-    k: int
-    beta: float
+    ks: np.ndarray
+    rates: np.ndarray
     n_classes: int
 
 
@@ -93,12 +90,12 @@ class Records(NamedTuple):
     monochrome: np.ndarray
 
 
-def find_inflation(time: float, n_sweeps: float) -> float:
+def find_inflation(time: float, batch_sweeps: float) -> float:
     """Return by how much errors are larger than batches of so many sweeps show.
 
     ``time`` is the autocorrelation time in sweeps.
     """
-    return float(np.sqrt(max(1.0, time / n_sweeps)))
+    return float(np.sqrt(max(1.0, time / batch_sweeps)))
 
 
 class ChainPair:
@@ -169,8 +166,8 @@ class ChainPair:
         self.keys = seeds.generate_state(N_CHAINS + 1, np.uint64)
         self.labels = self._start(initial)
         self.n_warmup = n_warmup + self.thin
-        # Those that each chain has made, with those before the first record.
-        self.n_sweeps = 0
+        # Those that each of the two has made, with those before the first record.
+        self.sweeps_per_chain = 0
         shape = (N_CHAINS, 0, len(self.columns))
         self.of_labels, self.of_clusters = np.empty(shape), np.empty(shape)
         self.monochrome = np.empty((N_CHAINS, 0, 2))
@@ -234,22 +231,19 @@ class ChainPair:
         # more takes them in parts.
         rate = setting.beta * unit * (1.0 if weight is None else weight.max())
         capacity = int(min(1.1 * rate, sum(setting.ks)) * labels.size) + 1024
-        scratch = new_workspace(labels, model.n_classes, weight is not None, capacity)
-        layers = None
-        if len(setting.ks) > 1:
-            layers = (np.array(setting.ks), unit * np.array(setting.rates))
-        at = ModelAt(model.graph.neighbors, self.k, setting.beta * unit, model.n_classes)
+        workspace = new_workspace(labels, model.n_classes, weight is not None, capacity)
+        ks, rates = np.array(setting.ks), unit * np.array(setting.rates)
+        at = ModelAt(model.graph.neighbors, ks, rates, model.n_classes)
         window = Window(self.window.rank, self.window.low / unit, self.window.high / unit)
-        sweeps = Sweeps(np.uint64(self.n_sweeps), self._n_before, self.thin)
-        key = self.keys[chain]
+        sweeps = Sweeps(np.uint64(self.sweeps_per_chain), self._n_before, self.thin)
         with hold_interrupts():
-            _advance(at, layers, weight, key, sweeps, window, labels, scratch, records)
+            _advance(at, weight, self.keys[chain], sweeps, window, labels, workspace, records)
         return unit * noted, monochrome
 
     def add(self, chains: list[tuple[np.ndarray, np.ndarray]]) -> None:
         """Append what :meth:`run` returned for each chain to the records."""
         of_labels, of_clusters = np.stack([records for records, _ in chains], axis=1)
-        self.n_sweeps += self._n_before + of_labels.shape[1] * self.thin
+        self.sweeps_per_chain += self._n_before + of_labels.shape[1] * self.thin
         self.of_labels = np.concatenate([self.of_labels, of_labels], axis=1)
         self.of_clusters = np.concatenate([self.of_clusters, of_clusters], axis=1)
         monochrome = np.stack([monochrome for _, monochrome in chains])
@@ -284,10 +278,13 @@ class ChainPair:
         A chain that saw no point disagree does not show how rarely one would: the error is that
         of a single event. All k see about the same events.
         """
-        rng = np.random.default_rng([int(self.keys[-1]), salt])
-        noise = rng.normal(size=N_REPLICATES) / (N_CHAINS * self.n_records)
+        return self.noise(salt) / (N_CHAINS * self.n_records) * self.model.weights.max()
+
+    def noise(self, salt: int) -> np.ndarray:
+        """Return a standard normal number for every replicate but the estimate."""
+        noise = np.random.default_rng([int(self.keys[-1]), salt]).normal(size=N_REPLICATES)
         noise[0] = 0.0
-        return noise * self.model.weights.max()
+        return noise
 
     def distance(self, k: int) -> float:
         """Return the variance of D from the k of the chains to another at the same beta."""
@@ -319,8 +316,7 @@ class ChainPair:
         joined = join(self.batch(series)).reshape(N_CHAINS, -1)
         error = np.sqrt(np.sum(joined.var(axis=1, ddof=1) / joined.shape[1]))
         error *= self.find_inflation(self.find_time())
-        apart = abs(first - second)
-        return bool(apart > _SPLIT_ERRORS * error and apart > _SPLIT_SHARE * most)
+        return bool(abs(first - second) > max(5 * error, 0.1 * most))
 
     def find_inflation(self, time: float) -> float:
         """Return by how much errors are larger than shown by batches as long as they are now."""
@@ -359,9 +355,9 @@ class ChainPair:
 
 
 @kernel
-def _advance(model_at, layers, class_weight, key, sweeps, window, labels, scratch, records):
-    """Make sweeps and note what they leave; layers and weights are None or not when compiled."""
-    neighbors, k, beta, n_classes = model_at
+def _advance(model_at, class_weight, key, sweeps, window, labels, workspace, records):
+    """Make sweeps and note what they leave; ``class_weight`` is None or not when compiled."""
+    neighbors, ks, rates, n_classes = model_at
     columns = records.columns
     n_ranks = columns[-1]
     agreement, cluster_agreement = np.empty(n_ranks), np.empty(n_ranks)
@@ -371,19 +367,13 @@ def _advance(model_at, layers, class_weight, key, sweeps, window, labels, scratc
     # The warm-up, then one more round of sweeps for each record.
     for t in range(-1, records.of_labels.shape[0]):
         for _ in range(n_sweeps):
-            if layers is None:
-                sweep_clusters(
-                    neighbors, k, beta, n_classes, class_weight, key, sweep, labels, scratch
-                )
-            else:
-                sweep_layers(
-                    neighbors, layers[0], layers[1], n_classes, class_weight, key, sweep,
-                    labels, scratch,
-                )  # fmt: skip
+            sweep_layers(
+                neighbors, ks, rates, n_classes, class_weight, key, sweep, labels, workspace
+            )
             sweep += np.uint64(1)
             if window.rank > 0:
                 estimate_agreement(
-                    neighbors, window.rank, n_classes, class_weight, labels, scratch,
+                    neighbors, window.rank, n_classes, class_weight, labels, workspace,
                     of_window, of_window_clusters,
                 )  # fmt: skip
                 is_inside = window.low <= of_window[0] < window.high
@@ -397,7 +387,7 @@ def _advance(model_at, layers, class_weight, key, sweeps, window, labels, scratc
         if t < 0:
             continue
         estimate_agreement(
-            neighbors, n_ranks, n_classes, class_weight, labels, scratch,
+            neighbors, n_ranks, n_classes, class_weight, labels, workspace,
             agreement, cluster_agreement,
         )  # fmt: skip
         # Given the clusters and the window colours are not independent.
@@ -407,12 +397,17 @@ def _advance(model_at, layers, class_weight, key, sweeps, window, labels, scratc
             records.of_clusters[t, c] = source[columns[c] - 1]
         if records.components.size > 0:
             _note_monochrome(
-                n_classes, class_weight, records.components, labels, scratch, records.monochrome[t]
+                n_classes,
+                class_weight,
+                records.components,
+                labels,
+                workspace,
+                records.monochrome[t],
             )
 
 
 @kernel
-def _note_monochrome(n_classes, class_weight, components, labels, scratch, noted):
+def _note_monochrome(n_classes, class_weight, components, labels, workspace, noted):
     """Note the probability that every component has one class, given the clusters.
 
     And the number of clusters beyond that of components.
@@ -423,11 +418,11 @@ def _note_monochrome(n_classes, class_weight, components, labels, scratch, noted
     log_chance = np.zeros((n_components, n_classes))
     n_roots = 0
     for i in range(labels.size):
-        if scratch.roots[i] == i:
+        if workspace.roots[i] == i:
             n_roots += 1
             if class_weight is not None:
                 for g in range(n_classes):
-                    log_chance[components[i], g] += np.log(scratch.colour_law[i, g])
+                    log_chance[components[i], g] += np.log(workspace.colour_law[i, g])
     noted[1] = n_roots - n_components
     noted[0] = np.float64(n_classes) ** (n_components - n_roots)
     if class_weight is not None:

@@ -23,11 +23,13 @@ shifts.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 
 from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.log_z.resampling import N_REPLICATES
@@ -53,14 +55,11 @@ class Combined(NamedTuple):
     of_targets : ndarray of shape (n_replicates, n_targets)
     n_effective : ndarray of shape (n_targets,)
         Independent draws at each target that its estimate is worth.
-    is_settled : bool
-        Newton's method converged.
     """
 
     of_pairs: np.ndarray
     of_targets: np.ndarray
     n_effective: np.ndarray
-    is_settled: bool
 
 
 def combine(
@@ -108,7 +107,7 @@ def combine(
         log_m = logsumexp(known[:, : len(f)] - f, axis=1, b=n_effective[: len(f)])
         log_terms = known[:, len(f) :] - log_m[:, None]
         f = np.append(f, logsumexp(log_terms, axis=0, b=weights[: len(known), None]))
-    f, is_settled = solve(np.concatenate(own), weights, n_effective, f)
+    f = solve(np.concatenate(own), weights, n_effective, f)
     log_mixture = [logsumexp(u - f, axis=1, b=n_effective) for u in own]
     # Terms of the targets' sums are taken beside the largest, so that none overflows.
     tops = [
@@ -142,7 +141,7 @@ def combine(
         hessian = np.diag(n_effective) - n_effective[:, None] * second[:n] * n_effective
         follows[:, 1:] = np.linalg.lstsq(hessian[1:, 1:], (change[:, 1:n] * n_effective[1:]).T)[0].T
     of_all = f + change + follows * n_effective @ second.T
-    return Combined(f[:n] + follows, of_all[:, n:], (totals**2 / squares)[n:], is_settled)
+    return Combined(f[:n] + follows, of_all[:, n:], (totals**2 / squares)[n:])
 
 
 def read_rates(settings: Sequence[Setting], ks: np.ndarray) -> np.ndarray:
@@ -155,13 +154,12 @@ def read_rates(settings: Sequence[Setting], ks: np.ndarray) -> np.ndarray:
 
 def solve(
     log_weights: np.ndarray, weights: np.ndarray, n_effective: np.ndarray, start: np.ndarray
-) -> tuple[np.ndarray, bool]:
-    """Find log Z at the settings that were sampled, and say whether it settled.
-
-    That of the first is left at its start.
+) -> np.ndarray:
+    """Find log Z at the settings that were sampled; that of the first is left at its start.
 
     Newton's method on ``sum over d of w_d log m(d) + sum over j of a_j f_j``, which is convex. Far
     away, and where a step of it leads up, the formula is put into itself once, which leads down.
+    A ``ConvergenceWarning`` says that it did not settle.
     """
     f = np.array(start, dtype=np.float64)
     following, lowest = f, np.array(np.inf)
@@ -187,8 +185,13 @@ def solve(
         step[1:] = np.linalg.lstsq(hessian[1:, 1:], (counts - n_effective)[1:])[0]
         f = f + step
         if np.abs(step).max() < _CLOSE:
-            return f, True
-    return f, False
+            return f
+    warnings.warn(
+        "log Z from all draws together did not settle: it and its error may be wrong",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return f
 
 
 def guess(log_weights: list[np.ndarray], n_effective: np.ndarray) -> np.ndarray:
@@ -204,8 +207,6 @@ def guess(log_weights: list[np.ndarray], n_effective: np.ndarray) -> np.ndarray:
         step = (np.diff(before.mean(axis=0)) + np.diff(after.mean(axis=0))) / 2
         sizes = [len(before), len(after)]
         weights = np.repeat(n_effective[both] / sizes, sizes)
-        both_f, _ = solve(
-            np.vstack([before, after]), weights, n_effective[both], np.append(0.0, step)
-        )
-        f.append(f[-1] + both_f[1])
+        start = np.append(0.0, step)
+        f.append(f[-1] + solve(np.vstack([before, after]), weights, n_effective[both], start)[1])
     return np.array(f)

@@ -30,16 +30,14 @@ pilots, which are then forgotten.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
-from typing import Any
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator, make_interp_spline
 from scipy.special import logsumexp
-from sklearn.exceptions import ConvergenceWarning
 
 from bayesknn._utils.random import Purpose
 from bayesknn.graph import find_components
@@ -51,27 +49,11 @@ from bayesknn.log_z.resampling import N_REPLICATES, join, standard_error
 from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, SWEEPS, Pilot, Simulation
 from bayesknn.model import BoltzmannModel
 
-# Intervals of beta that pilots begin with: fewer may step over a transition.
-_COARSE = 8
-# How noisy a record of P(monochrome) may be, as log(1 + relative variance): more is a shorter path
-# with a noisier end.
-_MAX_LOG_SPREAD = 0.7
-# Phases are told apart by the agreement with so many nearest neighbours: fewer tell them apart
-# less well, more are slow to count after every sweep.
-_WINDOW_RANK = 16
-# Phases are divided halfway between these quantiles of S of the pilots there: further out they are
-# noisier, further in they may lie in one phase.
-_PHASES = (0.02, 0.98)
-# A phase whose share of Z is exp(-14) is nothing: chains go on to there.
-_DEPTH = 14.0
 # By how much records grow from one round to the next, and rounds at most: less growth costs rounds,
 # more overshoots, and where errors do not fall as they should there is an end.
 GROWTH, MAX_ROUNDS = (0.25, 3.0), 12
-# Part of the sweeps left that the next pilots of a path may make: more leave nothing to later ones.
-_PILOT_SHARE = 1 / 4
-# The path from beta = 0 to a given pair: its first steps, and sweeps of each chain at least.
-# Shorter steps cost sweeps, longer ones may pass over a bend.
-_FIRST_STEP, _PATH_SWEEPS = 0.25, 64
+# Sweeps of each chain of a path at least: fewer leave its error unknown.
+_PATH_SWEEPS = 64
 
 
 class Path:
@@ -95,6 +77,10 @@ class Path:
         One phase, or disordered and ordered labels; in each the chains by increasing beta.
     windows : tuple of Window
         The two phases, if there are two.
+    curves : dict of int to Curve
+        log Z at each column's k.
+    missing : ndarray of shape (n_replicates,)
+        What is missing at the far end.
     """
 
     def __init__(
@@ -107,111 +93,70 @@ class Path:
     ):
         self.simulation, self.columns = simulation, np.asarray(columns)
         self.k = pilots[0].pair.k
-        self._max_sweeps = max_sweeps
-        self._work: list[tuple[ChainPair, int]] = []
-        # What :meth:`_estimate` returned, and after how many sweeps.
-        self._known: tuple[int, Any] = (0, None)
         self.windows: tuple[Window, ...] = ()
+        self.curves: dict[int, Curve] = {}
         pairs = [pilot.pair for pilot in pilots]
         apart = [p.pair for p in pilots if p.is_split or (divide and p.is_slow)]
-        if apart:
-            self.phases = self._divide(pairs, apart)
-        else:
-            self._share_out(len(pairs))
-            self.phases = [list(map(self._place_at, pairs))]
-        simulation.advance(self._work)
+        phases = self._divide(pairs, apart) if apart else [list(map(_place_at, pairs))]
+        # Of each chain in the first run.
+        most = max(max_sweeps / (2 * N_CHAINS * sum(map(len, phases))), _PATH_SWEEPS)
+        work = [[self._make(place, most) for place in places] for places in phases]
+        self.phases = [[pair for pair, _ in phase] for phase in work]
+        simulation.add_records(chain.from_iterable(work))
+        self.update()
 
-    def _share_out(self, n_pairs: int) -> None:
-        """Set how many sweeps each chain of so many pairs may make in the first run."""
-        self._most = max(self._max_sweeps / (2 * N_CHAINS * n_pairs), _PATH_SWEEPS)
-
-    def _place_at(self, pilot: ChainPair) -> ChainPair:
-        """Make the chains that are recorded where a pilot stood."""
-        return self._make(
-            pilot.beta, pilot.time, 1, initial=pilot.labels,
-            components=pilot.components if pilot.components.size else None,
+    def _make(self, place: _Place, most: float) -> tuple[ChainPair, int]:
+        key = (self.k, _name(place.beta), place.stream)
+        return self.simulation.new_chain_pair(
+            Setting.at(place.beta, self.k), self.columns, key, place.time,
+            min(SWEEPS, most), most, **place.options,
         )  # fmt: skip
 
-    def _make(self, beta: float, time: float, stream: int, **options: Any) -> ChainPair:
-        task = self.simulation.new_chain_pair(
-            Setting.at(beta, self.k), self.columns, (self.k, _name(beta), stream), time,
-            min(SWEEPS, self._most), self._most, **options,
-        )  # fmt: skip
-        self._work.append(task)
-        return task[0]
-
-    def _divide(self, pilots: list[ChainPair], apart: list[ChainPair]) -> list[list[ChainPair]]:
+    def _divide(self, pilots: list[ChainPair], apart: list[ChainPair]) -> list[list[_Place]]:
         """Divide the labels in two: disordered and ordered ones, where pilots stay apart."""
         rank = int(apart[0].columns[0])
         order = np.concatenate([pilot.series(rank).ravel() for pilot in apart])
-        middle = float(np.mean(np.quantile(order, _PHASES)))
+        # Quantiles further out are noisier, further in they may lie in one phase.
+        middle = float(np.mean(np.quantile(order, (0.02, 0.98))))
         self.windows = (Window(rank, -np.inf, middle), Window(rank, middle, np.inf))
         s = np.concatenate([pilot.series(self.k).ravel() / self.k for pilot in apart])
         parts = [s[order < middle], s[order >= middle]]
-        width = _DEPTH / abs(parts[1].mean() - parts[0].mean())
+        # A phase whose share of Z is exp(-14) is nothing: chains go on to there.
+        width = 14 / abs(parts[1].mean() - parts[0].mean())
         betas = [pilot.beta for pilot in pilots]
         first = max((b for b in betas if b <= apart[0].beta - width), default=0.0)
         last = min((b for b in betas if b >= apart[-1].beta + width), default=betas[-1])
-        n_steps = [
-            max(int(np.ceil((last - first) * part.std() / np.sqrt(MAX_VARIANCE))), 4)
-            for part in parts
-        ]
-        outside = [beta for beta in betas if beta <= first or beta >= last]
-        self._share_out(sum(n_steps) + len(outside))
-        # Beyond, where the other phase is nothing, chains have all labels.
-        below = [self._place_at(pilot) for pilot in pilots if pilot.beta <= first]
-        above = [self._place_at(pilot) for pilot in pilots if pilot.beta >= last]
-        phases = []
-        for at, window in enumerate(self.windows):
-            inner = np.linspace(first, last, n_steps[at] + 1)
+        inside = []
+        for at, (window, part) in enumerate(zip(self.windows, parts, strict=True)):
+            n_steps = max(int(np.ceil((last - first) * part.std() / np.sqrt(MAX_VARIANCE))), 4)
             time = max(_time_within(pilot, window) for pilot in apart)
-            made = [
-                self._make(beta, time, 2 + at, window=window)
-                for beta in (inner[:-1] if at else inner[1:])
-            ]
-            phases.append(made + above if at else below + made)
-        return phases
+            betas = np.linspace(first, last, n_steps + 1)[1 - at :][:n_steps].tolist()
+            inside.append([_Place(beta, time, 2 + at, {"window": window}) for beta in betas])
+        # Beyond, where the other phase is nothing, chains have all labels.
+        below = [_place_at(pilot) for pilot in pilots if pilot.beta <= first]
+        above = [_place_at(pilot) for pilot in pilots if pilot.beta >= last]
+        return [below + inside[0], inside[1] + above]
 
-    @property
-    def n_sweeps(self) -> int:
-        """Sweeps of all its chains."""
-        return sum(pair.n_sweeps for phase in self.phases for pair in phase)
-
-    def curves(self) -> dict[int, Curve]:
-        """Return log Z at each column's k."""
-        return self._estimate()[0]
-
-    def _estimate(self) -> tuple[dict[int, Curve], np.ndarray]:
-        """Return the curves, and what was missing at the far end, once for all records so far."""
-        if self._known[0] != self.n_sweeps:
-            model = self.simulation.model
-            nodes, log_z = zip(*map(self._add_up, self.phases), strict=True)
-            log_z = [log_z[0] + model.n_points * np.log(model.n_classes), *log_z[1:]]
-            missing = log_z_from_monochrome(self.phases[-1][-1]) - log_z[-1][:, -1]
-            if self.windows:
-                log_z[1] = log_z[1] + missing[:, None]
-            else:
-                noise, of_missing = log_z[0][1:] - log_z[0][0], missing[1:] - missing[0]
-                share = -(of_missing @ noise) / (of_missing @ of_missing)
-                log_z[0] = log_z[0] + np.outer(missing, np.clip(share, 0.0, 1.0))
-            # Of other k it differs by what is smooth in beta.
-            ratios = [
-                make_interp_spline(
-                    [pair.beta for pair in pairs], np.array([pair.log_ratios() for pair in pairs])
-                )(at)
-                for at, pairs in zip(nodes, self.phases, strict=True)
-            ]
-            curves = {
-                k: Curve(
-                    [
-                        (x, own + r[:, :, at].T)
-                        for x, own, r in zip(nodes, log_z, ratios, strict=True)
-                    ]
-                )
-                for at, k in enumerate(self.columns.tolist())
-            }
-            self._known = self.n_sweeps, (curves, missing)
-        return self._known[1]
+    def update(self) -> None:
+        """Compute the curves, and what is missing at the far end, from all records so far."""
+        model = self.simulation.model
+        nodes, log_z = zip(*map(self._add_up, self.phases), strict=True)
+        log_z = [log_z[0] + model.n_points * np.log(model.n_classes), *log_z[1:]]
+        missing = self.missing = log_z_from_monochrome(self.phases[-1][-1]) - log_z[-1][:, -1]
+        if self.windows:
+            log_z[1] = log_z[1] + missing[:, None]
+        else:
+            noise, of_missing = log_z[0][1:] - log_z[0][0], missing[1:] - missing[0]
+            share = -(of_missing @ noise) / (of_missing @ of_missing)
+            log_z[0] = log_z[0] + np.outer(missing, np.clip(share, 0.0, 1.0))
+        # Of other k it differs by what is smooth in beta.
+        ratios = [
+            make_interp_spline([pair.beta for pair in pairs], [p.log_ratios() for p in pairs])(at)
+            for at, pairs in zip(nodes, self.phases, strict=True)
+        ]
+        for at, k in enumerate(self.columns.tolist()):
+            phases = zip(nodes, log_z, ratios, strict=True)
+            self.curves[k] = Curve([(x, own + r[:, :, at].T) for x, own, r in phases])
 
     def _add_up(self, pairs: list[ChainPair]) -> tuple[np.ndarray, np.ndarray]:
         """Return nodes along a phase, and log Z there less that at the first, (n_replicates, n)."""
@@ -219,15 +164,7 @@ class Path:
         for before, after in pairwise(pairs):
             middle = (before.beta + after.beta) / 2
             targets = [before.setting, Setting.at(middle, self.k), after.setting]
-            both = combine([before, after], targets)
-            if not both.is_settled:
-                warnings.warn(
-                    f"log Z between beta = {before.beta:.3g} and {after.beta:.3g} did not settle: "
-                    "it and its error may be wrong",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
-            values = both.of_targets
+            values = combine([before, after], targets).of_targets
             log_z.append(values[:, 1:] - values[:, :1] + log_z[-1][:, -1:])
             betas += [middle, after.beta]
         return np.array(betas), np.concatenate(log_z, axis=1)
@@ -236,8 +173,7 @@ class Path:
         """Return what is missing at the far end in standard errors; NaN at a transition."""
         if self.windows:
             return float("nan")
-        missing = self._estimate()[1]
-        return float(missing[0] / max(standard_error(missing), 1e-12))
+        return float(self.missing[0] / max(standard_error(self.missing), 1e-12))
 
     def plan(self, allowed: Callable[[np.ndarray], np.ndarray]) -> list[tuple[ChainPair, int]]:
         """Plan what brings the errors down to what is allowed.
@@ -252,7 +188,7 @@ class Path:
         list of (ChainPair, int)
             Which pair is to have how many more records; empty if all is well.
         """
-        curves = self.curves().values()
+        curves = self.curves.values()
         knots = [spline.t for curve in curves for spline in curve.phases]
         betas = np.unique(np.concatenate(knots))
         limits = allowed(betas)
@@ -262,27 +198,10 @@ class Path:
         excess = float(np.max(errors / limits)) ** 2
         if excess <= 1.0:
             return []
-        low, high = betas[np.isfinite(limits)][[0, -1]]
         growth = np.clip(excess - 1, *GROWTH)
         return [
-            (pair, int(np.ceil(growth * pair.n_records))) for pair in self._pairs_towards(low, high)
+            (pair, int(np.ceil(growth * pair.n_records))) for pairs in self.phases for pair in pairs
         ]
-
-    def _pairs_towards(self, low: float, high: float) -> list[ChainPair]:
-        """Return the chains on the way to where log Z matters.
-
-        From both ends, but from one only where that is less than half of the way.
-        """
-        below = [pair for pair in self.phases[0] if pair.beta <= high]
-        above = [pair for pair in self.phases[-1] if pair.beta >= low]
-        below += self.phases[0][len(below) : len(below) + 1]
-        n_skipped = len(self.phases[-1]) - len(above)
-        above += self.phases[-1][max(n_skipped - 1, 0) : n_skipped]
-        if self.windows:
-            return below + above
-        nearer = min(below, above, key=lambda pairs: sum(pair.n_sweeps for pair in pairs))
-        is_short = sum(pair.n_sweeps for pair in nearer) < self.n_sweeps / 2
-        return nearer if is_short else self.phases[0]
 
 
 def place_pilots(
@@ -300,24 +219,22 @@ def place_pilots(
     more between slow ones, where the labels will be divided.
     """
     components = find_components(simulation.model.graph.neighbors[:k])
-    columns = np.unique([min(k, _WINDOW_RANK), *range(k, k_last + 1)])
+    # Phases are told apart by the agreement with the nearest neighbours: fewer than 16 tell them
+    # apart less well, more are slow to count after every sweep.
+    columns = np.unique([min(k, 16), *range(k, k_last + 1)])
     last = simulation.n_sweeps + max_sweeps
 
     def run_each(betas: list[float]) -> list[Pilot]:
-        most = _PILOT_SHARE * (last - simulation.n_sweeps) / (N_CHAINS * len(betas))
+        # More than a part of the sweeps left would leave nothing to later ones.
+        most = (last - simulation.n_sweeps) / (4 * N_CHAINS * len(betas))
         most = max(most, FEWEST_PILOT_SWEEPS)
+        return _run_pilots(simulation, k, betas, columns, (k,), most, components=components)
 
-        def run(beta: float) -> Pilot:
-            return simulation.pilot(
-                Setting.at(beta, k), columns, (k, _name(beta)), most,
-                components=components if beta >= beta_max else None,
-            )  # fmt: skip
-
-        return simulation.map(run, betas)
-
-    pilots = run_each(np.linspace(0.0, beta_max, _COARSE + 1).tolist())
-    step = beta_max / _COARSE
-    while excess_clusters(pilots[-1].pair) > _MAX_LOG_SPREAD:
+    # With fewer intervals they may step over a transition.
+    pilots = run_each(np.linspace(0.0, beta_max, 9).tolist())
+    step = beta_max / 8
+    # A noisier end of the path would be a shorter one.
+    while excess_clusters(pilots[-1].pair) > 0.7:
         pilots += run_each([pilots[-1].pair.beta + step])
         step *= 1.4
     while True:
@@ -366,26 +283,19 @@ def log_z_from_zero(
     rarely that their means are off by more than their errors say.
     """
     model, k = simulation.model, last.k
-    # Two classes without weights have a continuous transition: slow chains cross all the same.
-    may_be_slow |= model.n_classes == 2 and model.class_weight is None
+    may_be_slow |= simulation.is_continuous
     start = model.n_points * np.log(model.n_classes)
     if last.beta == 0.0:
         return np.full(N_REPLICATES, start)
 
-    before = simulation.n_sweeps
+    end = simulation.n_sweeps + max_sweeps
 
     def run_each(betas: list[float]) -> list[Pilot]:
-        left = max_sweeps - (simulation.n_sweeps - before)
+        most = (end - simulation.n_sweeps) / (N_CHAINS * len(betas))
+        return _run_pilots(simulation, k, betas, [k], (*key, k), most, length=4)
 
-        def run(beta: float) -> Pilot:
-            return simulation.pilot(
-                Setting.at(beta, k), [k], (*key, k, _name(beta)), left / (N_CHAINS * len(betas)),
-                length=4,
-            )  # fmt: skip
-
-        return simulation.map(run, betas)
-
-    n_steps = max(2, int(np.ceil(last.beta / _FIRST_STEP)))
+    # Shorter steps cost sweeps, longer ones may pass over a bend.
+    n_steps = max(2, int(np.ceil(4 * last.beta)))
     path = run_each(np.linspace(0.0, last.beta, n_steps + 1)[:-1].tolist())
     while True:
         if any(pilot.is_split or (pilot.is_slow and not may_be_slow) for pilot in path):
@@ -393,13 +303,13 @@ def log_z_from_zero(
         pairs = [*(pilot.pair for pilot in path), last]
         total, discretisation = _integrate(pairs)
         is_smooth = discretisation.sum() < max(tolerance, float(standard_error(total))) / 2
-        if is_smooth or simulation.n_sweeps - before > max_sweeps:
+        if is_smooth or simulation.n_sweeps > end:
             break
         # The worst first.
         bent = np.flatnonzero(discretisation > discretisation.max() / 4)
         new = run_each([(pairs[at].beta + pairs[at + 1].beta) / 2 for at in bent])
         path = sorted([*path, *new], key=lambda pilot: pilot.pair.beta)
-    left = max_sweeps - (simulation.n_sweeps - before)
+    left = end - simulation.n_sweeps
     if standard_error(total) > tolerance / 2 and left > 0:
         most = max(left / (2 * len(path)), _PATH_SWEEPS)
         pairs = [
@@ -410,18 +320,15 @@ def log_z_from_zero(
             for pair in pairs[:-1]
         ]  # fmt: skip
         n_records = [max(int(most / 2 / pair.thin), pair.length) for pair in pairs]
-        before = simulation.n_sweeps
         while True:
-            simulation.advance(zip(pairs, n_records, strict=True))
+            simulation.add_records(zip(pairs, n_records, strict=True))
             total, discretisation = _integrate([*pairs, last])
             excess = (standard_error(total) / tolerance) ** 2
-            if excess <= 1.0 or 2 * (simulation.n_sweeps - before) > left:
+            if excess <= 1.0 or simulation.n_sweeps > end - left / 2:
                 break
             growth = float(np.clip(excess - 1, 0.25, 1.0))
             n_records = [int(np.ceil(growth * pair.n_records)) for pair in pairs]
-    noise = np.random.default_rng([int(last.keys[-1]), 3]).normal(size=N_REPLICATES)
-    noise[0] = 0.0
-    return start + total + discretisation.sum() * noise
+    return start + total + discretisation.sum() * last.noise(3)
 
 
 def _integrate(pairs: list[ChainPair]) -> tuple[np.ndarray, np.ndarray]:
@@ -482,11 +389,44 @@ def follow_path(
     before = simulation.n_sweeps
     path = Path(simulation, pilots, [k], max_sweeps, divide=True)
     while True:
-        curve = path.curves()[k]
+        curve = path.curves[k]
         work = path.plan(partial(allow, curve))
         if not work or simulation.n_sweeps - before > max_sweeps:
             return path, curve
-        simulation.advance(work)
+        simulation.add_records(work)
+        path.update()
+
+
+class _Place(NamedTuple):
+    """Where chains are to stand, and the key of their random numbers beside k and beta."""
+
+    beta: float
+    time: float
+    stream: int
+    options: dict[str, Any]
+
+
+def _place_at(pilot: ChainPair) -> _Place:
+    """Return where a pilot stood, for the chains that are recorded there."""
+    options = {"initial": pilot.labels, "components": pilot.components}
+    return _Place(pilot.beta, pilot.time, 1, options)
+
+
+def _run_pilots(
+    simulation: Simulation,
+    k: int,
+    betas: list[float],
+    columns: Sequence[int] | np.ndarray,
+    key: tuple[int, ...],
+    most: float,
+    **options: Any,
+) -> list[Pilot]:
+    """Run pilots at k, each chain of which makes about so many sweeps at most."""
+
+    def run(beta: float) -> Pilot:
+        return simulation.pilot(Setting.at(beta, k), columns, (*key, _name(beta)), most, **options)
+
+    return simulation.map(run, betas)
 
 
 def _name(beta: float) -> int:

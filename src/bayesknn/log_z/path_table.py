@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -40,18 +41,10 @@ from bayesknn.model.checks import check_betas
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
 from bayesknn.model.prior import find_prior_mass
 
-# Terms that elimination may add up for each point at one beta.
-_MAX_ENTRIES_PER_POINT = 2000
 # Steps of the grid of a table, at least, and where there is a transition. They are even up to a
-# beta at which most labels are frozen; beyond, each is as long as before for its beta.
+# beta at which most labels are frozen; beyond, each is as long as before for its beta. More steps
+# are a larger table, fewer an error between them.
 _N_STEPS, _N_FINE_STEPS, _EVEN = 64, 512, 4.0
-# Variance of D between paths, and how far apart they are at most.
-_MAX_DISTANCE, _MAX_RATIO = 0.8, 1.3
-# How far beyond the tolerance the error may be, because it is itself only estimated.
-_SLACK = 1.2
-# A value of beta this far below the best of its k in log posterior does not matter; a k whose log
-# deficit is larger than this may have larger errors.
-_DEPTH, _LOG_DEFICIT = 8.0, 5.0
 
 
 def path_table(
@@ -123,15 +116,16 @@ def path_table(
     observed = None if labels is None else model.agreement(model.check_labels(labels))
     seeds = seeds_for(random_state, "log Z table", model.fingerprint)
     with (
-        progress("Following the path", verbose=verbose) as report,
-        Simulation(model, seeds, n_jobs, report) as simulation,
+        progress("Following the path", verbose=verbose) as advance,
+        Simulation(model, seeds, n_jobs, advance) as simulation,
     ):
-        sampler = PathSampler(simulation, beta_max, check_positive(tolerance, "tolerance"))
+        prior = prior or UniformPrior(k_max, beta_max)
+        tolerance = check_positive(tolerance, "tolerance")
+        sampler = PathSampler(simulation, beta_max, tolerance, observed, prior)
         n_exact = sampler.eliminate(k_max) if exact else 0
         if n_exact < k_max:
             sampler.build(n_exact + 1, k_max)
-        prior = prior or UniformPrior(k_max, beta_max)
-        words = sampler.refine(observed, prior)
+        words = sampler.refine()
     for sentence in words:
         warnings.warn(sentence, MixingWarning, stacklevel=2)
     return PathTable(
@@ -142,7 +136,7 @@ def path_table(
         fingerprint=take_fingerprint(model.graph, k_max, model.n_classes, model.class_weight),
         n_sweeps=simulation.n_sweeps,
         warnings=tuple(words),
-        **sampler.tabulate(observed, prior),
+        **sampler.tabulate(),
     )
 
 
@@ -198,7 +192,7 @@ def log_normalizer_path(
         with Simulation(model, seeds, n_jobs) as simulation:
             sampler = PathSampler(simulation, beta_max, tolerance)
             sampler.build(k, k)
-            for sentence in sampler.refine(None, None):
+            for sentence in sampler.refine():
                 warnings.warn(sentence, MixingWarning, stacklevel=2)
         replicates = sampler.log_z(k, betas.ravel())
         values = replicates[0].reshape(betas.shape)
@@ -213,6 +207,11 @@ class PathSampler:
     ----------
     simulation : Simulation
     beta_max, tolerance : float
+    observed : ndarray of shape (k_max,), optional
+        S_k of the labels for whose posterior log Z is wanted; without it log Z is wanted
+        everywhere.
+    prior : Prior, optional
+        Of that posterior.
 
     Attributes
     ----------
@@ -222,8 +221,16 @@ class PathSampler:
         What was simulated, by k.
     """
 
-    def __init__(self, simulation: Simulation, beta_max: float, tolerance: float):
+    def __init__(
+        self,
+        simulation: Simulation,
+        beta_max: float,
+        tolerance: float,
+        observed: Any = None,
+        prior: Any = None,
+    ):
         self.simulation, self.beta_max, self.tolerance = simulation, beta_max, tolerance
+        self.observed, self.prior = observed, prior
         self.known: dict[int, Curve] = {}
         self.paths: dict[int, Path] = {}
 
@@ -240,7 +247,7 @@ class PathSampler:
         """Put up paths from k to k_max and let their chains make a first run."""
         pilots = {}
         while True:
-            last = min(k_max, max(k + 1, int(_MAX_RATIO * k)))
+            last = min(k_max, max(k + 1, int(1.3 * k)))
             pilots[k] = place_pilots(self.simulation, k, last, self.beta_max)
             if k == k_max:
                 break
@@ -251,87 +258,90 @@ class PathSampler:
             self.paths[k] = Path(self.simulation, pilots[k], columns)
 
     def _find_next(self, pilots: list[Pilot], k: int) -> int:
-        """Return the next k that needs a path: near enough for importance sampling."""
+        """Return the next k that needs a path: near enough for importance sampling.
+
+        That is where the variance of D is .8 at most: more is fewer paths, and noise between them.
+        """
         pairs = [pilot.pair for pilot in pilots if pilot.pair.beta <= self.beta_max]
         ks = pairs[0].columns[pairs[0].columns >= k].tolist()
         distances = [max(pair.distance(other) for pair in pairs) for other in ks]
-        is_near = np.minimum.accumulate(np.array(distances) <= _MAX_DISTANCE)
+        is_near = np.minimum.accumulate(np.array(distances) <= 0.8)
         return k + max(1, int(np.count_nonzero(is_near)) - 1)
 
-    def refine(self, observed: np.ndarray | None, prior: Prior | None) -> list[str]:
+    @property
+    def k_max(self) -> int:
+        """The largest k."""
+        return max([*self.known, *self.paths])
+
+    def refine(self) -> list[str]:
         """Run on until the error is small enough; return in words where it is not."""
         for _ in range(MAX_ROUNDS):
-            allow = self._allow(observed, prior)
-            work = [task for k, path in self.paths.items() for task in path.plan(allow[k])]
-            if not work:
+            allow = self._allow()
+            work = {path: path.plan(allow[k]) for k, path in self.paths.items()}
+            if not any(work.values()):
                 break
-            self.simulation.advance(work)
-        return self._find_faults(self._allow(observed, prior))
+            self.simulation.add_records(chain.from_iterable(work.values()))
+            for path, tasks in work.items():
+                if tasks:
+                    path.update()
+        return self._find_faults(self._allow())
 
-    def _allow(self, observed: np.ndarray | None, prior: Prior | None) -> dict[int, Any]:
+    def _allow(self) -> dict[int, Callable[[np.ndarray], np.ndarray]]:
         """Return the error allowed along each path, as a function of beta."""
-        tolerance = self.tolerance
-        if observed is None or prior is None:
-            return dict.fromkeys(
-                self.paths, lambda beta: np.where(beta <= self.beta_max, tolerance, np.inf)
-            )
-        scores, low, high = self.weigh(observed, prior)
-        log_deficits = scores[0].max() - scores[0]
-        limits = tolerance * np.exp(np.clip((log_deficits - _LOG_DEFICIT) / 2, 0, 50))
-        allowed = {}
-        for k, path in self.paths.items():
-            served = path.columns - 1
+        low, high = np.zeros(self.k_max), np.full(self.k_max, self.beta_max)
+        limits = np.full(self.k_max, self.tolerance)
+        if self.observed is not None:
+            scores, low, high = self.weigh()
+            # A k that is far below the best may have larger errors.
+            log_deficits = scores[0].max() - scores[0]
+            limits *= np.exp(np.clip((log_deficits - 5.0) / 2, 0, 50))
 
-            def allow(beta: np.ndarray, at: np.ndarray = served) -> np.ndarray:
-                inside = (beta[:, None] >= low[at]) & (beta[:, None] <= high[at])
-                return np.where(inside, limits[at], np.inf).min(axis=1)
+        def allow(at: np.ndarray, beta: np.ndarray) -> np.ndarray:
+            inside = (beta[:, None] >= low[at]) & (beta[:, None] <= high[at])
+            return np.where(inside, limits[at], np.inf).min(axis=1)
 
-            allowed[k] = allow
-        return allowed
+        return {k: partial(allow, path.columns - 1) for k, path in self.paths.items()}
 
-    def tabulate(self, observed: np.ndarray | None, prior: Prior) -> dict[str, np.ndarray]:
+    def tabulate(self) -> dict[str, np.ndarray]:
         """Return the arrays of a table, by the names of its fields."""
-        ks = range(1, max([*self.known, *self.paths]) + 1)
+        ks = range(1, self.k_max + 1)
         rows = [self._mix(k, lambda curve: np.array(curve.derivatives(self.betas))) for k in ks]
         values, means, slopes = (np.stack(part, axis=1) for part in zip(*rows, strict=True))
+        closure = [self.paths[k].closure() if k in self.paths else np.nan for k in ks]
         arrays = {
             "betas": self.betas,
             "log_normalizers": values,
             "means": means,
             "slopes": slopes,
-            "closure": np.array(
-                [self.paths[k].closure() if k in self.paths else np.nan for k in ks]
-            ),
+            "closure": np.array(closure),
             "is_exact": np.isin(ks, list(self.known)),
         }
-        if observed is not None:
-            probabilities = softmax(self.weigh(observed, prior)[0], axis=1)
+        if self.observed is not None:
+            probabilities = softmax(self.weigh()[0], axis=1)
             arrays["k_probabilities"] = probabilities[0]
             arrays["k_probabilities_error"] = standard_error(probabilities)
         return arrays
 
-    def weigh(self, observed: np.ndarray, prior: Prior) -> tuple[np.ndarray, ...]:
+    def weigh(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return log P(k | y) up to a constant, (n_replicates, n_k), and where its beta lies."""
-        n_k = max([*self.known, *self.paths])
-        scores = np.full((N_REPLICATES, n_k), -np.inf)
-        low, high = np.zeros(n_k), np.full(n_k, self.beta_max)
-        for k, mass in find_prior_mass(prior).items():
-            log_posterior = partial(self._log_posterior, observed[k - 1] / k, prior, k)
-            panels = find_panels(partial(log_posterior, rows=0), mass.panels(N_PANELS))
-            nodes, log_masses = integrate(log_posterior, panels)
+        scores = np.full((N_REPLICATES, self.k_max), -np.inf)
+        low, high = np.zeros(self.k_max), np.full(self.k_max, self.beta_max)
+        for k, mass in find_prior_mass(self.prior).items():
+            log_posterior = partial(self._log_posterior, k)
+            estimate = partial(log_posterior, rows=0)
+            nodes, log_masses = integrate(
+                log_posterior, find_panels(estimate, mass.panels(N_PANELS))
+            )
             scores[:, k - 1] = logsumexp(log_masses, axis=1)
-            values = log_posterior(nodes, rows=0)
-            heavy = np.flatnonzero(values >= values.max() - _DEPTH)
-            low[k - 1], high[k - 1] = nodes[heavy[0]], nodes[heavy[-1]]
+            values = estimate(nodes)
+            heavy = nodes[values >= values.max() - 8.0]
+            low[k - 1], high[k - 1] = heavy[0], heavy[-1]
         return scores, low, high
 
-    def _log_posterior(
-        self, slope: float, prior: Prior, k: int, beta: np.ndarray, rows: Any = slice(None)
-    ) -> np.ndarray:
+    def _log_posterior(self, k: int, beta: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
         """Return the log posterior at k, not normalised, in some replicates."""
-        log_z = self.log_z(k, beta, slice(0, 1) if rows == 0 else rows)
-        log_posterior = slope * beta + prior.log_density(beta, k) - log_z
-        return log_posterior[0] if rows == 0 else log_posterior
+        log_weight = self.observed[k - 1] / k * beta + self.prior.log_density(beta, k)
+        return log_weight - self.log_z(k, beta)[rows]
 
     @property
     def betas(self) -> np.ndarray:
@@ -344,9 +354,9 @@ class PathSampler:
             n_steps = max(n_steps, _N_FINE_STEPS * bool(path.windows))
         return _place_betas(self.beta_max, n_steps)
 
-    def log_z(self, k: int, betas: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
-        """Return log Z at one k in some replicates, of shape (n_rows, n_betas)."""
-        return self._mix(k, lambda curve: curve(betas, rows))
+    def log_z(self, k: int, betas: np.ndarray) -> np.ndarray:
+        """Return log Z at one k in every replicate, of shape (n_replicates, n_betas)."""
+        return self._mix(k, lambda curve: curve(betas))
 
     def _mix(self, k: int, read: Callable[[Curve], np.ndarray]) -> np.ndarray:
         """Read the curve of k; between two paths each counts by how near it is."""
@@ -354,15 +364,16 @@ class PathSampler:
             return read(self.known[k])
         ks = np.array(list(self.paths))
         after = int(ks[np.searchsorted(ks, k)])
-        values = read(self.paths[after].curves()[k])
+        values = read(self.paths[after].curves[k])
         if after == k:
             return values
         before = int(ks[np.searchsorted(ks, k) - 1])
         share = (k - before) / (after - before)
-        return share * values + (1 - share) * read(self.paths[before].curves()[k])
+        return share * values + (1 - share) * read(self.paths[before].curves[k])
 
     def _find_faults(self, allowed: dict[int, Any]) -> list[str]:
-        worst, words = _SLACK, []
+        # The error is itself only estimated: a little beyond the tolerance is not worth a word.
+        worst, words = 1.2, []
         betas = self.betas
         for k in self.paths:
             excess = standard_error(self.log_z(k, betas)) / allowed[k](betas)
@@ -383,7 +394,7 @@ def is_cheap(model: BoltzmannModel, k: int) -> bool:
         plan = plan_elimination(model.graph, k, model.n_classes)
     except ValueError:
         return False
-    return plan.n_entries <= _MAX_ENTRIES_PER_POINT * model.n_points
+    return plan.n_entries <= 2000 * model.n_points
 
 
 def eliminate(model: BoltzmannModel, k: int, beta_max: float) -> Curve:

@@ -14,9 +14,6 @@ import numpy as np
 
 # The estimate itself, and resampled versions of it.
 N_REPLICATES = 1 + 64
-# Batches of each chain that are resampled: so many that their spread is known to an eighth, and so
-# few that they are long.
-_BATCHES_PER_CHAIN = 16
 
 
 def join(batches: np.ndarray) -> np.ndarray:
@@ -33,7 +30,8 @@ def join(batches: np.ndarray) -> np.ndarray:
     (40,)
     """
     n_batches = batches.shape[1]
-    length = max(1, n_batches // _BATCHES_PER_CHAIN)
+    # So many that their spread is known to an eighth, and so few that they are long.
+    length = max(1, n_batches // 16)
     used = batches[:, n_batches % length :]
     return used.reshape(-1, length, *batches.shape[2:]).mean(axis=1)
 

@@ -20,21 +20,18 @@ from bayesknn.log_z.chains import (
 )
 from bayesknn.model import BoltzmannModel
 
-# A pilot goes on until it has made so many times the autocorrelation time of its chains, within
-# bounds: a few hundredths of a second on small data, a second on large.
-_PILOT_SWEEPS, _PILOT_TIMES = 64, 20.0
-_MAX_PILOT_SWEEPS, _MIN_PILOT_SWEEPS, _MAX_PILOT_WORK = 16_384, 512, 1.5e6
+# A pilot goes on until it has made so many times the autocorrelation time of its chains: longer
+# costs sweeps, shorter leaves that time unknown.
+_PILOT_TIMES = 20.0
 # Each chain of a pilot may make so many, however few are left: shorter ones do not tell slow chains
 # from others.
 FEWEST_PILOT_SWEEPS = 1024
 # Sweeps of chains before the first judgement: more make first rounds that were not needed, fewer
 # make errors that are not known.
 SWEEPS = 192
-# Sweeps of a batch, at least, and in autocorrelation times; batches of each chain, at least. Short
-# batches show too little error, few of them show it badly.
-_MIN_BATCH_SWEEPS, _TIMES_PER_BATCH, _FEWEST_BATCHES = 12, 6.0, 8
-# Errors are inflated by 5 % because chains stop when they look small (optional stopping).
-_STOPPING = 1.05
+# Batches of each chain, at least, and autocorrelation times in a batch: few batches show the error
+# badly, short ones too little of it.
+_FEWEST_BATCHES, _TIMES_PER_BATCH = 8, 6.0
 
 
 class Pilot(NamedTuple):
@@ -63,8 +60,8 @@ class Simulation:
     seeds : numpy.random.SeedSequence
     n_jobs : int, optional
         Threads. No result depends on them.
-    report : callable, optional
-        Told after every piece of work, for a progress bar.
+    advance : callable, optional
+        ``advance(1)`` is called after every piece of work, for a progress bar.
     """
 
     def __init__(
@@ -72,9 +69,11 @@ class Simulation:
         model: BoltzmannModel,
         seeds: np.random.SeedSequence,
         n_jobs: int | None = None,
-        report: Callable[[float], Any] = lambda steps: None,
+        advance: Callable[[float], Any] = lambda steps: None,
     ):
-        self.model, self.seeds, self.report = model, seeds, report
+        self.model, self.seeds, self.advance = model, seeds, advance
+        # Two classes without weights have a continuous transition: slow chains cross all the same.
+        self.is_continuous = model.n_classes == 2 and model.class_weight is None
         # Sweeps of all chains, whatever they were for.
         self.n_sweeps = 0
         self._count_lock = Lock()
@@ -94,7 +93,7 @@ class Simulation:
 
         def call(argument: Any) -> Any:
             result = function(argument)
-            self.report(1)
+            self.advance(1)
             return result
 
         arguments = list(arguments)
@@ -131,16 +130,15 @@ class Simulation:
         ``max_sweeps`` is about how many each chain may make; a first run is made in any case.
         """
         pair = self.pair(setting, columns, key, **options)
-        most = np.clip(_MAX_PILOT_WORK / self.model.n_points, _MIN_PILOT_SWEEPS, _MAX_PILOT_SWEEPS)
-        if self.model.n_classes == 2 and self.model.class_weight is None:
-            # The transition is continuous: near it chains on many points are slow, but they cross.
-            most = max(most, 2 * _MIN_PILOT_SWEEPS)
+        # Hundredths of a second on small data, a second on large.
+        fewest = 1024 if self.is_continuous else 512
+        most = np.clip(1.5e6 / self.model.n_points, fewest, 16_384)
         # One that had to end sooner is called slow only if it is slower than that.
         times = _PILOT_TIMES if most <= max_sweeps else _PILOT_TIMES / 4
         most = min(most, max_sweeps)
-        n_records = max(int(np.ceil(_PILOT_SWEEPS / pair.thin)), 16)
+        n_records = max(int(np.ceil(64 / pair.thin)), 16)
         while True:
-            self.advance([(pair, n_records)])
+            self.add_records([(pair, n_records)])
             pair.time, n_sweeps = pair.find_time(), pair.n_records * pair.thin
             is_split = pair.is_split
             is_long = n_sweeps >= _PILOT_TIMES * pair.time and not is_split
@@ -170,22 +168,23 @@ class Simulation:
         """
         most = max(n_sweeps, max_sweeps)
         thin = max(1 + int(columns[-1]) // RANKS_PER_SWEEP, int(time / 2))
-        length = min(max(_MIN_BATCH_SWEEPS, _TIMES_PER_BATCH * time), most / _FEWEST_BATCHES)
+        length = min(max(12, _TIMES_PER_BATCH * time), most / _FEWEST_BATCHES)
         length = int(np.ceil(length / thin))
+        # By 5 % more because chains stop when errors look small (optional stopping).
+        inflation = 1.05 * find_inflation(time, length * thin)
         pair = self.pair(
-            setting, columns, key, thin=thin, length=length, time=time,
-            inflation=_STOPPING * find_inflation(time, length * thin),
+            setting, columns, key, thin=thin, length=length, time=time, inflation=inflation,
             n_warmup=int(np.clip(4 * time, WARMUP, max(WARMUP, most / 4))), **options,
         )  # fmt: skip
         return pair, max(int(np.ceil(n_sweeps / thin)), _FEWEST_BATCHES * length)
 
-    def advance(self, work: Iterable[tuple[ChainPair, int]]) -> None:
+    def add_records(self, work: Iterable[tuple[ChainPair, int]]) -> None:
         """Add so many records to each pair; every chain is a piece of work for the threads."""
         work = [(pair, n_records) for pair, n_records in work if n_records > 0]
         tasks = [(pair, n, chain) for pair, n in work for chain in range(N_CHAINS)]
-        done = self.map(lambda task: task[0].run(task[2], task[1]), tasks)
+        records = self.map(lambda task: task[0].run(task[2], task[1]), tasks)
         for at, (pair, _) in enumerate(work):
-            before = pair.n_sweeps
-            pair.add(done[N_CHAINS * at : N_CHAINS * (at + 1)])
+            before = pair.sweeps_per_chain
+            pair.add(records[N_CHAINS * at : N_CHAINS * (at + 1)])
             with self._count_lock:
-                self.n_sweeps += N_CHAINS * (pair.n_sweeps - before)
+                self.n_sweeps += N_CHAINS * (pair.sweeps_per_chain - before)

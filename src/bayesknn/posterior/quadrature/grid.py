@@ -371,9 +371,9 @@ def grid_posterior(
         if tolerance is None:
             tolerance = choose_tolerance(likelihood.n_points)
             max_sweeps = min(_MAX_SWEEPS, _MAX_WORK / likelihood.n_points)
-        with progress("Simulating log Z", verbose=verbose) as report:
+        with progress("Simulating log Z", verbose=verbose) as advance:
             return _from_simulation(
-                likelihood, prior, tolerance, max_sweeps, evidence, random_state, n_jobs, report
+                likelihood, prior, tolerance, max_sweeps, evidence, random_state, n_jobs, advance
             )
     return _from_values(likelihood, prior)
 
@@ -404,12 +404,12 @@ def _from_simulation(
     evidence: bool,
     random_state: Any,
     n_jobs: int | None,
-    report: Callable[[float], None],
+    advance: Callable[[float], None],
 ) -> GridPosterior:
     # The name of the random numbers: another would change every result.
     seeds = seeds_for(random_state, "ridge", likelihood.fingerprint)
     target = LogPosterior(likelihood, prior)
-    with Simulation(likelihood.model, seeds, n_jobs, report) as simulation:
+    with Simulation(likelihood.model, seeds, n_jobs, advance) as simulation:
         search = CandidateSearch(simulation, target, max_sweeps)
         candidates = search.run()
         # The search has a part of the sweeps, but never all; another is for the evidence.
@@ -462,10 +462,6 @@ def _describe_limits(
             "the search for the k that matter ended before it was sure, with its share of the "
             f"{max_sweeps:.0f} sweeps that are made by default, so that P(k) and the evidence may "
             "be off by more than their errors: a tolerance has no such end"
-        )
-    if not mesh.is_settled:
-        words.append(
-            "log Z from all draws together did not settle: P(k) and its error may be wrong"
         )
     if mesh.reached < np.inf:
         words.append(

@@ -70,8 +70,6 @@ class Estimate(NamedTuple):
         Independent draws at the nodes.
     of_pairs : ndarray of shape (n_replicates, n_pairs)
         log Z at the chains of the first phase, up to the same constant.
-    is_settled : bool
-        Newton's method converged in every phase.
     """
 
     profiles: list[Profile]
@@ -80,7 +78,6 @@ class Estimate(NamedTuple):
     values: list[np.ndarray]
     n_effective: list[np.ndarray]
     of_pairs: np.ndarray
-    is_settled: bool
 
 
 class MeshPosterior(NamedTuple):
@@ -100,8 +97,6 @@ class MeshPosterior(NamedTuple):
         There are two phases; then the constant is 0: log Z itself is known.
     reached : float
         Up to which beta the posterior was followed at the best k, if it goes on beyond.
-    is_settled : bool
-        As of :class:`Estimate`.
     """
 
     profiles: list[Profile]
@@ -110,7 +105,6 @@ class MeshPosterior(NamedTuple):
     reference_log_z: np.ndarray
     is_divided: bool
     reached: float
-    is_settled: bool
 
 
 class Place(NamedTuple):
@@ -182,7 +176,7 @@ class Mesh:
         # Of each chain in its first run, even if batches are then shorter than they should be.
         left = _FIRST_SHARE * (max_sweeps - simulation.n_sweeps)
         self._max_first = max(left / (N_CHAINS * len(places)), _FEW_SWEEPS)
-        simulation.advance([self._make(*place) for place in places])
+        simulation.add_records([self._make(*place) for place in places])
 
     def _place_beside_mode(self, phase: int, candidate: Candidate) -> list[Place]:
         """Return where chains are to stand on both sides of a mode."""
@@ -248,7 +242,9 @@ class Mesh:
             made = N_CHAINS * sum(pair.n_records * pair.thin for pair in pairs)
             left = (self.max_sweeps - self.simulation.n_sweeps) / made
             growth = float(np.clip(min(excess**2 - 1.0, left), *GROWTH))
-            self.simulation.advance((pair, int(np.ceil(growth * pair.n_records))) for pair in pairs)
+            self.simulation.add_records(
+                (pair, int(np.ceil(growth * pair.n_records))) for pair in pairs
+            )
             rounds += 1
         at_best = int(np.argmax(state.score[0]))
         best = int(self.ks[at_best])
@@ -259,7 +255,7 @@ class Mesh:
         at = int(np.argmin(away))
         return MeshPosterior(
             state.profiles, excess, self.phases[0][at], state.of_pairs[:, at],
-            self.division is not None, reached, state.is_settled,
+            self.division is not None, reached,
         )  # fmt: skip
 
     def _weigh(self) -> Estimate:
@@ -271,7 +267,7 @@ class Mesh:
         if self.division is not None:
             ties = [Setting.at(beta, self.division.k) for beta in self.division.betas.tolist()]
             known = self.division.log_z(self.division.betas)
-        values, n_effective, of_pairs, is_settled = [], [], [], True
+        values, n_effective, of_pairs = [], [], []
         for at, phase in enumerate(self.phases):
             combined = combine(phase, [*targets, ties[at]], self._starts[at])
             self._starts[at] = combined.of_pairs[0]
@@ -279,7 +275,6 @@ class Mesh:
             values.append(np.split(combined.of_targets + constant, ends, axis=1))
             n_effective.append(np.split(combined.n_effective, ends))
             of_pairs.append(combined.of_pairs + constant)
-            is_settled &= combined.is_settled
         profiles, panels, scores = [], [], []
         for at, (k, nodes) in enumerate(self.nodes.items()):
             edges = np.clip(self.target.masses[k].panels(2), nodes[0], nodes[-1])
@@ -294,7 +289,6 @@ class Mesh:
             [np.array([part[at][0] for part in values]) for at in range(len(self.ks))],
             [np.array([part[at] for part in n_effective]) for at in range(len(self.ks))],
             of_pairs[0],
-            is_settled,
         )
 
     def _grow(self, state: Estimate, may_run: bool) -> bool:
@@ -331,7 +325,7 @@ class Mesh:
                 self.tops[k],
             )
             is_longer |= len(self.nodes[k]) > len(nodes)
-        self.simulation.advance(work)
+        self.simulation.add_records(work)
         return is_longer or bool(work)
 
     def _goes_on(self, at: int, state: Estimate) -> np.ndarray:

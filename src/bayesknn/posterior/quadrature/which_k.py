@@ -296,7 +296,7 @@ class CandidateSearch:
             pilot = self.simulation.pilot(
                 Setting.at(beta, k), columns, (self._stage, k, Purpose.PILOT + turn), n_left
             )
-            n_left -= pilot.pair.n_sweeps
+            n_left -= pilot.pair.sweeps_per_chain
             mean, variance = pilot.pair.moments()
             sd = float(1 / np.sqrt(max(variance[0], 1e-12)))
             step = target.newton_step(k, beta, mean[0], 1 / sd**2)
@@ -461,7 +461,7 @@ def find_mode(
         pair = simulation.pair(
             Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SEARCH_WARMUP
         )
-        simulation.advance([(pair, _SEARCH_RECORDS)])
+        simulation.add_records([(pair, _SEARCH_RECORDS)])
         mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
         margin = 0.5 / np.sqrt(variance)
         step = target.newton_step(k, beta, mean, variance)

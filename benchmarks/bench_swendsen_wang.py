@@ -14,13 +14,7 @@ from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.clamped import clamped_labels, free_edges
 from bayesknn.labels.sampling import sample_labels
-from bayesknn.labels.swendsen_wang import (
-    _Chain,
-    _Records,
-    _run,
-    new_scratch,
-    swendsen_wang_labels,
-)
+from bayesknn.labels.swendsen_wang import _Chain, _run, new_workspace, swendsen_wang_labels
 from bayesknn.model import BoltzmannModel
 from benchmarks.harness import Report, interleave
 
@@ -54,15 +48,14 @@ def sweeps(
     model = BoltzmannModel(graph, n_classes, class_weight)
     start, _ = swendsen_wang_labels(model, beta, k, key=key)
     labels = start[0]
-    scratch = new_scratch(labels, n_classes, class_weight is not None)
+    workspace = new_workspace(labels, n_classes, class_weight is not None)
     chain = _Chain(graph.neighbors, k, beta, n_classes, class_weight, k)
-    nothing = np.empty((0, 1))
-    records = _Records(np.empty((0, labels.size), labels.dtype), nothing, nothing)
+    nothing = np.empty((0, labels.size), labels.dtype), np.empty((0, 2))
     # Never the same numbers twice, or the branch predictor learns them.
     counter = itertools.count(1000, n_sweeps)
 
     def more() -> None:
-        _run(chain, key, np.uint64(next(counter)), n_sweeps, 1, labels, scratch, records)
+        _run(chain, key, np.uint64(next(counter)), n_sweeps, 1, labels, workspace, *nothing)
 
     return more
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesknn import reference
-from bayesknn.labels.connectivity import (
+from bayesknn.labels.perfect import (
     are_connected,
     connect,
     disconnect_all,

@@ -14,15 +14,18 @@ from bayesknn import reference
 from bayesknn._utils.random import key_of_sweep
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.connectivity import are_connected, connect, find_root, new_forest
 from bayesknn.labels.perfect import (
     _colour_clusters,
     _run_bonds,
     _sure_fraction,
     _sweep_bonds,
     _update_bond,
+    are_connected,
+    connect,
     draw_perfectly,
+    find_root,
     new_bond_workspace,
+    new_forest,
     random_cluster,
 )
 from bayesknn.model import BoltzmannModel

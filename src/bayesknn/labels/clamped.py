@@ -39,9 +39,6 @@ from bayesknn.labels.swendsen_wang import (
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_betas
 
-# Events of one compiled call, about a fifth of a second, so that Ctrl-C is heard between calls.
-_EVENTS_PER_CALL = 1e7
-
 
 class FreeEdges(NamedTuple):
     """The edges that touch a free point, between nodes; the graph of every k is a prefix.
@@ -132,7 +129,6 @@ def clamped_labels(
     key: np.uint64,
     initial: Any,
     field: np.ndarray | None = None,
-    first_sweep: int = 0,
     advance: Callable[[float], None] = lambda sweeps: None,
 ) -> np.ndarray:
     """Run one chain along a sequence of (beta, k), and keep the free labels at each.
@@ -148,8 +144,6 @@ def clamped_labels(
         Labels of the free points to start from.
     field : ndarray of shape (m, n_classes), optional
         Added to the log weight of each class at each free point.
-    first_sweep : int
-        Number of the first sweep: a chain that is continued counts on.
     advance : callable, optional
         Called with the number of sweeps done since the last call.
 
@@ -167,30 +161,19 @@ def clamped_labels(
     k_max = len(edges.neighbors)
     if k.size and not (1 <= k.min() and k.max() <= k_max):
         raise ValueError(f"k must lie in 1..{k_max}, got {k.min()}..{k.max()}")
-    weights = edges.class_weight
     nodes = np.arange(edges.n_nodes).astype(label_dtype(n_classes))
     nodes[n_classes:] = check_label_vector(initial, m, n_classes)
-    n = edges.n_nodes
+    n, weights = edges.n_nodes, edges.class_weight
     workspace = Workspace(np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros((n, n_classes)))
     draws = np.empty((len(beta), m), nodes.dtype)
-    heaviest = 1.0 if weights is None else float(weights.max())
-    work = n_sweeps * m * (1.0 + 2.0 * heaviest * beta)
-    sweeps = first_sweep + np.append(0, np.cumsum(n_sweeps))
-    for start, stop in _cut(work):
-        path = (beta[start:stop], k[start:stop], n_sweeps[start:stop])
-        _run(
-            tuple(edges[:-1]), path, weights, field, np.uint64(key), np.uint64(sweeps[start]),
-            nodes, workspace, draws[start:stop],
-        )  # fmt: skip
-        advance(int(n_sweeps[start:stop].sum()))
+    sweep, key = 0, np.uint64(key)
+    # A call for each draw, so that Ctrl-C is heard in between.
+    for draw, *place, n_more in zip(draws, beta, k, n_sweeps, strict=True):
+        _run(edges, tuple(place), n_more, weights, field, key, np.uint64(sweep), nodes, workspace)
+        draw[:] = nodes[n_classes:]
+        sweep += int(n_more)
+        advance(int(n_more))
     return draws
-
-
-def _cut(work: np.ndarray) -> Any:
-    """Cut the draws into calls of bounded work."""
-    call = np.cumsum(work) // _EVENTS_PER_CALL
-    firsts = np.flatnonzero(np.diff(call, prepend=-1.0))
-    return zip(firsts, np.append(firsts[1:], len(work)), strict=True)
 
 
 class Workspace(NamedTuple):
@@ -212,29 +195,25 @@ class Workspace(NamedTuple):
 
 
 @kernel
-def _run(edges, path, class_weight, field, key, sweep, nodes, workspace, draws):
-    n_classes = edges[1]
-    beta, k, n_sweeps = path
-    for t in range(len(beta)):
-        for _ in range(n_sweeps[t]):
-            stream = key_of_sweep(key, sweep)
-            _bind(edges, beta[t], k[t], class_weight, stream, nodes, workspace)
-            _colour(n_classes, class_weight, field, stream, nodes, workspace)
-            sweep += np.uint64(1)
-        for i in range(np.uint64(draws.shape[1])):
-            draws[t, i] = nodes[np.uint64(n_classes) + i]
+def _run(edges, place, n_sweeps, class_weight, field, key, sweep, nodes, workspace):
+    """Make sweeps at ``place``, (beta, k), of the labels in ``nodes``."""
+    beta, k = place
+    for _ in range(n_sweeps):
+        stream = key_of_sweep(key, sweep)
+        _bind(edges, beta, k, class_weight, stream, nodes, workspace)
+        _colour(edges.n_classes, class_weight, field, stream, nodes, workspace)
+        sweep += np.uint64(1)
 
 
 @kernel
 def _bind(edges, beta, k, class_weight, stream, nodes, workspace):
     """Draw the events given the labels and join the ends they bind."""
-    free, n_classes, neighbors, starts, sources, targets, free_edge_weight = edges
     roots, bonds = workspace.roots, workspace.bonds
     isolate(roots)
     bonds[:] = np.uint32(0)
-    m, first = np.uint64(len(free)), np.uint32(n_classes)
+    m, first = np.uint64(len(edges.free)), np.uint32(edges.n_classes)
     n_forward = m * np.uint64(k)
-    n_edges = np.float64(n_forward + np.uint64(starts[k]))
+    n_edges = np.float64(n_forward + np.uint64(edges.starts[k]))
     heaviest = 1.0 if class_weight is None else class_weight.max()
     n_events = draw_poisson(beta / k * heaviest * n_edges, stream, 0)
     for e in range(np.uint64(n_events)):
@@ -243,11 +222,11 @@ def _bind(edges, beta, k, class_weight, stream, nodes, workspace):
         if edge < n_forward:
             rank = edge // m
             place = edge - rank * m
-            i, j = np.uint32(place) + first, neighbors[rank, place]
+            i, j = np.uint32(place) + first, edges.neighbors[rank, place]
             if j >= first:
-                keep = free_edge_weight
+                keep = edges.free_edge_weight
         else:
-            i, j = sources[edge - n_forward], targets[edge - n_forward]
+            i, j = edges.sources[edge - n_forward], edges.targets[edge - n_forward]
         if nodes[i] != nodes[j]:
             continue
         if class_weight is not None:

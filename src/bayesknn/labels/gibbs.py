@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
-from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits
+from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.mixing import PER_POINT, DrawInfo, split_run
+from bayesknn.labels.mixing import PER_POINT, DrawInfo, check_schedule, split_run
+from bayesknn.labels.swendsen_wang import start_labels
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
 
@@ -80,29 +80,21 @@ def gibbs_labels(
     """
     model.refuse_fixed("Gibbs sampling")
     beta, k = check_beta(beta), model.graph.check_k(k)
-    n_draws, thin = check_count(n_draws, "n_draws"), check_count(thin, "thin")
-    n_warmup, n = check_count(n_warmup, "n_warmup", low=0), model.n_points
-    key, labels = np.uint64(key), np.empty(n, model.label_dtype)
-    if initial is None:
-        draw_start(labels, np.uint64(model.n_classes), key)
-    else:
-        labels[:] = model.check_labels(initial)
+    n_draws, n_warmup, thin = check_schedule(n_draws, n_warmup, thin)
+    n, key = model.n_points, np.uint64(key)
+    labels = start_labels(model, initial, key)
     sites = SiteConditionals(
         list_edges(model.graph, k), beta * model.common_weight / k,
         model.weights / model.common_weight, model.unequal_weight is not None,
     )  # fmt: skip
     draws = np.empty((n_draws, n), labels.dtype)
     edge_ends = np.zeros((n_draws, model.n_classes), np.int64)
-    sweep, per_sweep = 0, n * (PER_POINT * model.n_classes + 2 * k)
-    for warmup, first, last in split_run(n_warmup, n_draws, thin, per_sweep, n):
-        part = slice(first, last)
-        run_gibbs(sites, labels, key, np.uint64(sweep), warmup, thin, draws[part], edge_ends[part])
-        n_more = warmup + (last - first) * thin
-        sweep += n_more
-        advance(n_more)
+    costs = n * (PER_POINT * model.n_classes + 2 * k), n
+    for sweep, warmup, part in split_run(n_warmup, n_draws, thin, *costs, advance):
+        run_gibbs(sites, labels, key, sweep, warmup, thin, draws[part], edge_ends[part])
     # An edge within a class was counted at both its ends.
     agreement = edge_ends @ model.weights / 2.0
-    return draws, DrawInfo(sweep, agreement)
+    return draws, DrawInfo(n_warmup + n_draws * thin, agreement)
 
 
 class Edges(NamedTuple):
@@ -176,14 +168,6 @@ def _run_two_classes(sites, labels, key, sweep, n_warmup, thin, draws, edge_ends
                 ones = np.int64(slots[i]) - bases[i]
                 edge_ends[draw, label] += ones if label == 1 else np.int64(degrees[i]) - ones
             draws[draw] = labels
-
-
-@kernel
-def draw_start(labels, n_classes, key):
-    """Uniform labels, from a stream that no sweep uses."""
-    stream = key_of_sweep(key, START_SWEEP)
-    for i in range(np.uint64(len(labels))):
-        labels[i] = ((random_bits(stream, i) >> np.uint64(32)) * n_classes) >> np.uint64(32)
 
 
 @kernel

@@ -19,8 +19,9 @@ import numpy as np
 
 from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import START_SWEEP, key_of_sweep
 from bayesknn.graph import Incidence
-from bayesknn.labels.gibbs import Edges, SiteConditionals, draw_start, run_gibbs
+from bayesknn.labels.gibbs import Edges, SiteConditionals, run_gibbs
 from bayesknn.labels.mixing import TOO_FAR_APART, difference_in_errors
 from bayesknn.labels.perfect import (
     BondWorkspace,
@@ -30,7 +31,13 @@ from bayesknn.labels.perfect import (
     weigh_bonds,
 )
 from bayesknn.labels.sampling import METHODS
-from bayesknn.labels.swendsen_wang import Workspace, bond_rate, new_workspace, sweep_clusters
+from bayesknn.labels.swendsen_wang import (
+    Workspace,
+    bond_rate,
+    colour_points,
+    new_workspace,
+    sweep_clusters,
+)
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.statistics import sum_agreement
 
@@ -251,7 +258,7 @@ def _start(initial, sampler, key):
         for i in range(np.uint64(initial.size)):
             sampler.labels[i] = initial[i]
     else:
-        draw_start(sampler.labels, np.uint64(sampler.n_classes), key)
+        colour_points(key_of_sweep(key, START_SWEEP), sampler.n_classes, sampler.labels)
 
 
 @kernel

@@ -8,10 +8,12 @@ different starts are compared by their means.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from bayesknn._utils.checks import check_count
 
 # Elementary operations of one call, about a fifth of a second.
 _OPERATIONS_PER_CALL = 2e8
@@ -42,30 +44,50 @@ class DrawInfo(NamedTuple):
     cluster_agreement: Any = None
 
 
+def check_schedule(n_draws: Any, n_warmup: Any, thin: Any) -> tuple[int, int, int]:
+    """Return how many draws a chain keeps, its warm-up sweeps and the sweeps for each draw."""
+    return (
+        check_count(n_draws, "n_draws"),
+        check_count(n_warmup, "n_warmup", low=0),
+        check_count(thin, "thin"),
+    )
+
+
 def split_run(
-    n_warmup: int, n_draws: int, thin: int, per_sweep: float, per_record: float
-) -> Iterator[tuple[int, int, int]]:
-    """Yield (warm-up sweeps, first draw, last draw + 1) of each call.
+    n_warmup: int,
+    n_draws: int,
+    thin: int,
+    per_sweep: float,
+    per_draw: float,
+    advance: Callable[[float], None] = lambda sweeps: None,
+) -> Iterator[tuple[np.uint64, int, slice]]:
+    """Yield the number of the first sweep, the warm-up sweeps and the draws of each call.
 
     Parameters
     ----------
     n_warmup, n_draws, thin : int
-        ``n_warmup`` sweeps, then a record after every ``thin`` sweeps.
-    per_sweep, per_record : float
-        Operations of a sweep and of a record.
+        ``n_warmup`` sweeps, then a draw after every ``thin`` sweeps.
+    per_sweep, per_draw : float
+        Operations of a sweep, and of a draw beside its sweeps.
+    advance : callable, optional
+        Called after each call with the number of its sweeps.
 
     Examples
     --------
     >>> from bayesknn.labels.mixing import split_run
-    >>> list(split_run(5, 3, 1, per_sweep=1e8, per_record=0.0))
-    [(2, 0, 0), (2, 0, 0), (1, 0, 0), (0, 0, 2), (0, 2, 3)]
+    >>> [(int(sweep), n, part.stop) for sweep, n, part in split_run(3, 3, 1, 1e8, 0.0)]
+    [(0, 2, 0), (2, 1, 0), (3, 0, 2), (5, 0, 3)]
     """
     step = max(1, int(_OPERATIONS_PER_CALL / per_sweep))
-    for done in range(0, n_warmup, step):
-        yield min(step, n_warmup - done), 0, 0
-    step = max(1, int(_OPERATIONS_PER_CALL / (thin * per_sweep + per_record)))
-    for start in range(0, n_draws, step):
-        yield 0, start, min(start + step, n_draws)
+    calls = [(min(step, n_warmup - n), slice(0, 0)) for n in range(0, n_warmup, step)]
+    step = max(1, int(_OPERATIONS_PER_CALL / (thin * per_sweep + per_draw)))
+    calls += [(0, slice(n, min(n + step, n_draws))) for n in range(0, n_draws, step)]
+    sweep = 0
+    for warmup, part in calls:
+        yield np.uint64(sweep), warmup, part
+        n_sweeps = warmup + (part.stop - part.start) * thin
+        sweep += n_sweeps
+        advance(n_sweeps)
 
 
 def autocorrelation_time(series: Any) -> float:

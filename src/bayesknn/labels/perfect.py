@@ -14,7 +14,7 @@ The clusters need to be the same at time zero, not the bonds.
 
 A sweep costs about n * beta whatever k: only bonds whose number falls below p can open, and the
 gaps between them are geometric. All the others close when their turn comes, which is when they
-leave the window of ``connectivity.py``. Nothing is stored of the past: the numbers of a sweep are
+leave the window below. Nothing is stored of the past: the numbers of a sweep are
 a function of (key, draw, sweep), and going further back replays them.
 
 Two classes with weights a_0 and a_1 are the same model with the mean weight and a pull on every
@@ -27,6 +27,18 @@ Draw d is a function of the key and of d, so asking for more draws, or for more 
 none of them, and neither does interrupting and asking again. What would bias perfect sampling,
 giving up on slow draws and starting others in their place, therefore cannot happen by accident:
 the same key gives the same draw or the same :class:`~bayesknn.exceptions.CoalescenceError`.
+
+**Which points are connected.** Every bond is refreshed once a sweep, in the same order, so the
+bonds that are open at any moment form a window of time: those opened since the moment one sweep
+ago. Two points are connected in the window if and only if the spanning forest that prefers recent
+bonds joins them by bonds that are all in the window. That forest is kept, and nothing is ever
+searched or deleted: a bond that leaves the window simply stops counting. Every point carries a link
+to another point and the time of that link. Links lead to points of higher priority, and along a
+path of links times go down. At any threshold, following the links that are as recent as the
+threshold ends at the point of highest priority in the cluster. Priorities are a fixed scramble of
+the point's number, which keeps paths about log n long whatever the data. A forest is one array of
+uint64: entry ``2 i`` is the time of i's link (0: none), entry ``2 i + 1`` the priority of i in its
+high half and the point linked to in its low half.
 """
 
 from __future__ import annotations
@@ -43,13 +55,6 @@ from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn._utils.threads import run_in_threads
 from bayesknn.exceptions import CoalescenceError
-from bayesknn.labels.connectivity import (
-    are_connected,
-    connect,
-    disconnect_all,
-    find_root,
-    new_forest,
-)
 from bayesknn.labels.mixing import DrawInfo
 from bayesknn.labels.swendsen_wang import bond_rate, open_probability
 from bayesknn.model import BoltzmannModel
@@ -59,6 +64,7 @@ from bayesknn.model.checks import check_beta
 _MOST = 2**31
 # Updates of a point per call of a kernel, about half a second, so that Ctrl-C is heard in between.
 _WORK_PER_CALL = 2**22
+_LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
 class RandomCluster(NamedTuple):
@@ -388,3 +394,79 @@ def _draw_batch(bonds, key, first, n_start, max_sweeps, workspace, labels, n_swe
         )
         if n_apart[d] > 0:
             return
+
+
+@kernel
+def new_forest(n_points):
+    """Allocate the forest of ``n_points`` points, all apart."""
+    forest = np.empty(2 * n_points, np.uint64)
+    for i in range(np.uint64(n_points)):
+        # A bijection of 32 bits (multiplications by odd numbers, shifts), so priorities differ.
+        h = i ^ (i >> np.uint64(16))
+        h = (h * np.uint64(0x7FEB352D)) & _LOW_HALF
+        h ^= h >> np.uint64(15)
+        h = (h * np.uint64(0x846CA68B)) & _LOW_HALF
+        h ^= h >> np.uint64(16)
+        forest[i + i] = np.uint64(0)
+        forest[i + i + np.uint64(1)] = (h << np.uint64(32)) | i
+    return forest
+
+
+@kernel
+def disconnect_all(forest):
+    """Forget every bond."""
+    for i in range(np.uint64(forest.size // 2)):
+        forest[i + i] = np.uint64(0)
+
+
+@kernel
+def find_root(forest, i, since):
+    """Point of highest priority among those connected to i by bonds not older than ``since``."""
+    while forest[i + i] >= since:
+        i = forest[i + i + np.uint64(1)] & _LOW_HALF
+    return i
+
+
+@kernel
+def are_connected(forest, i, j, since):
+    """Whether bonds not older than ``since`` connect i and j."""
+    link_i, link_j = forest[i + i + np.uint64(1)], forest[j + j + np.uint64(1)]
+    # The one of lower priority moves up, so that paths are followed only to where they meet.
+    while i != j:
+        if link_i < link_j:
+            if forest[i + i] < since:
+                return False
+            i = link_i & _LOW_HALF
+            link_i = forest[i + i + np.uint64(1)]
+        else:
+            if forest[j + j] < since:
+                return False
+            j = link_j & _LOW_HALF
+            link_j = forest[j + j + np.uint64(1)]
+    return True
+
+
+@kernel
+def connect(forest, i, j, now, since):
+    """Add a bond at time ``now``, later than all others; those older than ``since`` may be lost."""
+    time = now
+    while True:
+        # Connect what i and j belong to at this time.
+        while forest[i + i] >= time:
+            i = forest[i + i + np.uint64(1)] & _LOW_HALF
+        while forest[j + j] >= time:
+            j = forest[j + j + np.uint64(1)] & _LOW_HALF
+        if i == j:
+            return
+        link_i, link_j = forest[i + i + np.uint64(1)], forest[j + j + np.uint64(1)]
+        if link_i > link_j:
+            i, j = j, i
+            link_i = link_j
+        older = forest[i + i]
+        forest[i + i] = time
+        forest[i + i + np.uint64(1)] = (link_i & ~_LOW_HALF) | j
+        if older < since:
+            return
+        # The link that was replaced still connects, at its own time, what it led to.
+        time = older
+        i, j = j, link_i & _LOW_HALF

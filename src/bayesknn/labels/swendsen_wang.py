@@ -48,7 +48,7 @@ import numpy as np
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits
-from bayesknn.labels.mixing import PER_POINT, DrawInfo, split_run
+from bayesknn.labels.mixing import PER_POINT, DrawInfo, check_schedule, split_run
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.checks import check_beta
 
@@ -130,23 +130,6 @@ class _Chain(NamedTuple):
     recorded_k: int
 
 
-class _Records(NamedTuple):
-    """What is kept of each draw."""
-
-    labels: np.ndarray
-    agreement: np.ndarray
-    cluster_agreement: np.ndarray
-
-
-class _Candidates(NamedTuple):
-    """Room for a stretch of candidates, and the random numbers that belong to them."""
-
-    sources: np.ndarray
-    targets: np.ndarray
-    stream: np.uint64
-    first: np.uint64
-
-
 def swendsen_wang_labels(
     model: BoltzmannModel,
     beta: float,
@@ -212,37 +195,34 @@ def swendsen_wang_labels(
     model.refuse_fixed("this sampler")
     beta, k = check_beta(beta), model.graph.check_k(k)
     recorded_k = k if recorded_k is None else check_count(recorded_k, "recorded_k", 1, k)
-    n_draws = check_count(n_draws, "n_draws")
-    n_warmup = check_count(n_warmup, "n_warmup", low=0)
-    thin = check_count(thin, "thin")
+    n_draws, n_warmup, thin = check_schedule(n_draws, n_warmup, thin)
     weight, unit = model.unequal_weight, model.common_weight
-    n, n_classes = model.n_points, model.n_classes
-    labels = np.empty(n, model.label_dtype)
-    key = np.uint64(key)
+    n, n_classes, key = model.n_points, model.n_classes, np.uint64(key)
+    labels = start_labels(model, initial, key)
+    chain = _Chain(model.graph.neighbors, k, beta * unit, n_classes, weight, recorded_k)
+    draws, agreement = np.empty((n_draws, n), labels.dtype), np.empty((n_draws, 2))
+    workspace = new_workspace(labels, n_classes, weight is not None)
+    costs = PER_POINT * n * (1 + beta * unit), n * recorded_k
+    for sweep, warmup, part in split_run(n_warmup, n_draws, thin, *costs, advance):
+        _run(chain, key, sweep, warmup, thin, labels, workspace, draws[part], agreement[part])
+    return draws, DrawInfo(n_warmup + n_draws * thin, *(unit * agreement.T))
+
+
+def start_labels(model: BoltzmannModel, initial: Any, key: np.uint64) -> np.ndarray:
+    """Return the labels that a chain starts from, uniform ones if none are given."""
+    labels = np.empty(model.n_points, model.label_dtype)
     if initial is None:
         # numba hands uint64 back as a plain int, which it would then take for an int64.
-        colour_points(np.uint64(key_of_sweep(key, START_SWEEP)), n_classes, labels)
+        colour_points(np.uint64(key_of_sweep(key, START_SWEEP)), model.n_classes, labels)
     else:
         labels[:] = model.check_labels(initial)
-
-    chain = _Chain(model.graph.neighbors, k, beta * unit, n_classes, weight, recorded_k)
-    records = _Records(np.empty((n_draws, n), labels.dtype), *np.empty((2, n_draws, 1)))
-    workspace = new_workspace(labels, n_classes, weight is not None)
-    sweep, per_sweep = 0, PER_POINT * n * (1 + beta * unit)
-    for warmup, start, stop in split_run(n_warmup, n_draws, thin, per_sweep, n * recorded_k):
-        part = _Records(*(record[start:stop] for record in records))
-        _run(chain, key, np.uint64(sweep), warmup, thin, labels, workspace, part)
-        n_more = warmup + (stop - start) * thin
-        sweep += n_more
-        advance(n_more)
-    series, clusters = (unit * record[:, 0] for record in records[1:])
-    return records.labels, DrawInfo(sweep, series, clusters)
+    return labels
 
 
 @kernel
-def _run(chain, key, sweep, n_warmup, thin, labels, workspace, records):
-    """Make ``n_warmup`` sweeps, then ``thin`` sweeps for each record."""
-    for d in range(-1, records.labels.shape[0]):
+def _run(chain, key, sweep, n_warmup, thin, labels, workspace, draws, agreement):
+    """Make ``n_warmup`` sweeps, then ``thin`` sweeps for each draw."""
+    for d in range(-1, draws.shape[0]):
         for _ in range(n_warmup if d < 0 else thin):
             sweep_clusters(
                 chain.neighbors, chain.k, chain.beta, chain.n_classes, chain.class_weight,
@@ -253,11 +233,9 @@ def _run(chain, key, sweep, n_warmup, thin, labels, workspace, records):
             continue
         estimate_agreement(
             chain.neighbors, chain.recorded_k, chain.n_classes, chain.class_weight, labels,
-            workspace, records.agreement[d], records.cluster_agreement[d],
+            workspace, agreement[d, :1], agreement[d, 1:],
         )  # fmt: skip
-        draw = records.labels[d]
-        for i in range(np.uint64(labels.size)):
-            draw[i] = labels[i]
+        draws[d] = labels
 
 
 @kernel
@@ -316,39 +294,37 @@ def _bind(neighbors, ks, rates, class_weight, stream, labels, workspace):
                 _join_pending(workspace, n_pending, is_first)
                 n_pending, is_first = 0, False
             count = min(n_candidates, capacity - n_pending)
-            room = _Candidates(
-                workspace.sources[n_pending : n_pending + count],
-                workspace.targets[n_pending : n_pending + count],
-                stream,
-                candidate,
-            )
-            _place_events(start, size, k, room)
-            n_pending += _keep_agreeing(neighbors, class_weight, heaviest, labels, workspace, room)
+            sources = workspace.sources[n_pending : n_pending + count]
+            targets = workspace.targets[n_pending : n_pending + count]
+            _place_events(start, size, k, stream, candidate, sources, targets)
+            n_pending += _keep_agreeing(
+                neighbors, class_weight, labels, workspace.bonds, stream, candidate, sources,
+                targets,
+            )  # fmt: skip
             n_candidates -= count
             candidate += np.uint64(count)
     _join_pending(workspace, n_pending, is_first)
 
 
 @kernel
-def _place_events(start, size, k, room):
+def _place_events(start, size, k, stream, candidate, sources, targets):
     """Put candidates on uniform edges of a block: the source, and the rank as target.
 
     The whole part of ``u * size`` is the point and the fraction, times k, the rank. Rounding moves
     the probability of an edge by a relative ``size * k / 2**53`` at most.
     """
     n_sources, n_ranks, first = np.float64(size), np.float64(k), np.uint32(start)
-    sources, targets = room.sources, room.targets
     for e in range(np.uint64(sources.size)):
-        x = as_uniform(random_bits(room.stream, room.first + e)) * n_sources
+        x = as_uniform(random_bits(stream, candidate + e)) * n_sources
         i = np.uint32(x)
         sources[e] = first + i
         targets[e] = np.uint32((x - np.float64(i)) * n_ranks)
 
 
 @kernel
-def _keep_agreeing(neighbors, class_weight, heaviest, labels, workspace, room):
+def _keep_agreeing(neighbors, class_weight, labels, bonds, stream, candidate, sources, targets):
     """Move the events whose ends agree to the front, without branches, which mispredict."""
-    sources, targets = room.sources, room.targets
+    heaviest = 1.0 if class_weight is None else class_weight.max()
     # A loop of nothing but reads, so that many of them are under way at once.
     for e in range(np.uint64(sources.size)):
         targets[e] = neighbors[targets[e], sources[e]]
@@ -358,9 +334,9 @@ def _keep_agreeing(neighbors, class_weight, heaviest, labels, workspace, room):
         sources[kept], targets[kept] = i, j
         keep = labels[i] == labels[j]
         if class_weight is not None:
-            u = as_uniform(random_bits(room.stream, THINNING + room.first + e))
+            u = as_uniform(random_bits(stream, THINNING + candidate + e))
             keep &= u < class_weight[labels[i]] / heaviest
-            workspace.bonds[i] += np.uint32(keep)
+            bonds[i] += np.uint32(keep)
         kept += np.uint64(keep)
     return np.int64(kept)
 

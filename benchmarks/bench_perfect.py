@@ -12,7 +12,7 @@ from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import perfect_labels
 from bayesknn.model import BoltzmannModel
-from bayesknn.paper.single_site_sampling import perfect_labels_by_sites
+from bayesknn.paper.perfect_sampling import perfect_labels_by_sites
 from benchmarks.harness import Report, interleave
 
 # (k, beta) and milliseconds a draw on another machine: single-site, bonds with two and with four

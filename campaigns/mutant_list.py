@@ -53,7 +53,7 @@ _GIBBS_MANY = _in(
 _SW = _in("labels/test_swendsen_wang", "same_labels_as_the_twin")
 _PERFECT = _in("labels/test_perfect_bonds", "same_labels_as_the_reference")
 _SITES = _in(
-    "paper/test_single_site_sampling",
+    "paper/test_perfect_sampling",
     "further_back_is_the_same_draw",
     "same_labels_as_the_reference",
 )
@@ -147,10 +147,10 @@ MUTANTS = (
     Mutant("Gibbs uses the numbers of one sweep for all", "labels/gibbs.py",
            "edges, sums, stream)\n            sweep += _ONE\n", "edges, sums, stream)\n",
            _GIBBS_MANY),
-    Mutant("fresh numbers in coupling from the past", "paper/single_site_sampling.py",
+    Mutant("fresh numbers in coupling from the past", "paper/perfect_sampling.py",
            "(draw << np.uint64(32)) | np.uint64(back)",
            "(draw << np.uint64(32)) | np.uint64(n_sweeps - back + 1)", _SITES),
-    Mutant("the first past that is tried is taken", "paper/single_site_sampling.py",
+    Mutant("the first past that is tried is taken", "paper/perfect_sampling.py",
            "if n_apart == 0 or n_sweeps == max_sweeps:",
            "if n_apart >= 0 or n_sweeps == max_sweeps:", _SITES),
     Mutant("a bond that is sure with one class too few", "labels/perfect.py",

@@ -5,7 +5,7 @@ from pathlib import Path
 from bayesknn.datasets import load_ripley
 from bayesknn.paper import REGISTRY
 from bayesknn.paper.samples import error_at
-from bayesknn.paper.setting import make_study
+from bayesknn.paper.setting import Study
 
 
 def run(out: Path) -> dict[str, str]:
@@ -32,7 +32,7 @@ def run(out: Path) -> dict[str, str]:
 
 def _tabulate_errors() -> str:
     """Return the test error of the coherent rule at the k of the paper's page, as a table."""
-    ripley = make_study(load_ripley())
+    ripley = Study(load_ripley())
     names = REGISTRY["num:error-by-k"].quantities
     ks = [name.removeprefix("k=") for name in names if name.startswith("k=")]
     errors = [f"{error_at(ripley, int(k)):.3f}" for k in ks]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesknn.paper.comparison import VERDICTS, Row, as_csv, as_json, compare, judge
-from bayesknn.paper.item import Estimate, Item, Quantity, Result
+from bayesknn.paper.comparison import VERDICTS, Estimate, Item, Quantity, Row, compare, judge
+from bayesknn.paper.run import as_csv, as_json
 
 
 @pytest.mark.parametrize(
@@ -44,20 +44,20 @@ def test_a_rounded_number_is_always_exact(value, decimals):
 
 def test_every_quantity_needs_an_estimate():
     item = Item("num:x", "", "", lambda setting: None, {"x": Quantity("x")})
-    with pytest.raises(ValueError, match="y found or asked for"):
-        compare(item, Result({"x": Estimate(1.0), "y": Estimate(1.0)}))
+    with pytest.raises(ValueError, match="y computed or asked for"):
+        compare(item, {"x": Estimate(1.0), "y": Estimate(1.0)})
 
 
 def test_a_difference_is_explained_by_the_reason_given():
     item = Item("num:x", "", "", lambda setting: None, {"x": Quantity("x", 1.0, why="Because.")})
-    row = compare(item, Result({"x": Estimate(2.0)}))[0]
+    row = compare(item, {"x": Estimate(2.0)})[0]
     assert (row.verdict, row.explanation) == ("differs", "Because.")
 
 
 def test_files_hold_the_same_rows():
     row = Row("num:x", "x", "a, b", "paper", [1, 2], [1, 2], 0.0, 0.0, "", "exact", "The same.")
-    found = list(csv.DictReader(io.StringIO(as_csv([row]))))
-    assert found[0]["published"] == "1; 2" and found[0]["what"] == "a, b"
+    (line,) = csv.DictReader(io.StringIO(as_csv([row])))
+    assert line["published"] == "1; 2" and line["what"] == "a, b"
     assert json.loads(as_json([row], {"seed": 3}))["rows"][0]["published"] == [1, 2]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bayesknn.paper import REGISTRY, find_items
-from bayesknn.paper.item import make_item, published_rates, read_published
+from bayesknn.paper.comparison import item, published_rates, read_published
 from bayesknn.paper.setting import BUDGETS
 
 FIGURES = """ripley leave1 levelset pseudoo constappro1 constappro2 psycho imperfecto perfecto
@@ -16,17 +16,17 @@ def test_thirteen_figures_and_two_tables():
 
 
 def test_every_item_is_described():
-    for item in REGISTRY.values():
-        assert item.title and item.where and item.caption and item.quantities
-        assert all(quantity.what for quantity in item.quantities.values())
-        assert set(item.budget) <= set(vars(BUDGETS["quick"]))
+    for each in REGISTRY.values():
+        assert each.title and each.where and each.caption and each.quantities
+        assert all(quantity.what for quantity in each.quantities.values())
+        assert set(each.budget) <= set(vars(BUDGETS["quick"]))
 
 
 def test_sentences_have_a_condition_and_values_have_none():
-    for item in REGISTRY.values():
-        for name, quantity in item.quantities.items():
+    for each in REGISTRY.values():
+        for name, quantity in each.quantities.items():
             is_sentence = isinstance(quantity.published, str)
-            assert (quantity.holds is not None) == is_sentence, (item.id, name)
+            assert (quantity.holds is not None) == is_sentence, (each.id, name)
 
 
 def test_the_file_has_no_words_that_nobody_reads():
@@ -42,11 +42,13 @@ def test_published_tables():
         1: 0.150, 3: 0.134, 15: 0.095, 17: 0.087, 31: 0.084, 54: 0.081,
     }  # fmt: skip
     assert published_rates("tab:knn-indian")[57] == 0.205
+    # Of an item with other numbers, those by k.
+    assert list(published_rates("num:error-by-k")) == [13, 14, 15, 17, 20, 25, 30]
 
 
 def test_a_condition_on_no_number_is_refused():
     with pytest.raises(ValueError, match="num:glass: there is no number smalller"):
-        make_item("num:glass", lambda setting: None, smalller=lambda rate: True)
+        item("num:glass", smalller=lambda rate: True)
 
 
 def test_the_full_budget_has_the_papers_numbers():
@@ -60,7 +62,7 @@ def test_the_full_budget_has_the_papers_numbers():
 
 
 def test_labels_of_the_paper_are_understood():
-    assert [item.id for item in find_items(["psycho", "fig:ripley"])] == [
+    assert [each.id for each in find_items(["psycho", "fig:ripley"])] == [
         "fig:ripley",
         "fig:psycho",
     ]

@@ -7,16 +7,18 @@ from scipy import stats
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import spawn_keys
 from bayesknn.likelihood import log_normalizer
-from bayesknn.model import expected_agreement_exact
-from bayesknn.paper.gibbs_table import BilinearTable, gibbs_means, gibbs_table
+from bayesknn.model import BoltzmannModel, expected_agreement_exact
 from bayesknn.paper.path_sampling import true_expectation
 from bayesknn.paper.samples import (
+    BilinearTable,
     Draws,
     FixedK,
     catch_mixing_warnings,
+    exact_posterior,
+    gibbs_means,
+    gibbs_table,
     moller,
-    pseudo_draws,
-    ripley_posterior,
+    ripley_draws,
     score_rule,
 )
 from bayesknn.paper.setting import Setting
@@ -29,11 +31,10 @@ def setting():
 
 
 def test_the_papers_chain_starts_at_its_plug_in(setting):
-    study = setting.ripley
     for plug_in in ((1.45, 13), (2.28, 53)):
         tree, _ = catch_mixing_warnings(
             lambda plug_in=plug_in: moller(
-                study.coherent, study.prior, "perfect", plug_in,
+                setting.ripley, "perfect", plug_in,
                 n_chains=3, n_warmup=0, n_draws=2, random_state=0,
             )
         )  # fmt: skip
@@ -61,9 +62,19 @@ def p_value_of_gibbs_means(n_classes, divide_twice=False):
     if divide_twice:
         exact /= ks[:, None]
 
+    model = BoltzmannModel(graph, n_classes)
+
     def p_value(n_runs, seed):
-        seeds = np.random.SeedSequence(seed).spawn(n_runs)
-        runs = np.array([gibbs_means(graph, n_classes, betas, ks, (100, 300), s) for s in seeds])
+        keys = spawn_keys(seed, n_runs * len(ks)).reshape(n_runs, len(ks))
+        runs = np.array(
+            [
+                [
+                    gibbs_means(model, betas, k, (100, 300), key)
+                    for k, key in zip(ks, row, strict=True)
+                ]
+                for row in keys
+            ]
+        )
         assert np.all(runs[:, :, 0] == 30 / n_classes)
         errors = runs[..., 1:].std(axis=0, ddof=1) / n_runs**0.5
         scores = (runs.mean(axis=0) - exact)[:, 1:] / errors
@@ -85,10 +96,11 @@ def test_dividing_by_k_twice_is_rejected():
 def test_expectations_are_the_slope_of_exact_log_z(setting, k):
     graph, beta, step = setting.ripley.graph, 1.5, 1e-4
     low, high = (log_normalizer(graph, b, k, 2).value for b in (beta - step, beta + step))
+    model = setting.ripley.model
 
     def p_value(n_draws, seed, off=0.0):
-        found = [true_expectation(graph, beta, k, 2, key, n_draws) for key in spawn_keys(seed, 4)]
-        means, errors = np.array(found).T
+        runs = [true_expectation(model, beta, k, key, n_draws) for key in spawn_keys(seed, 4)]
+        means, errors = np.array(runs).T
         score = np.sum(means + off - (high - low) / (2 * step)) / np.sqrt(np.sum(errors**2))
         # Each error comes from 20 batches.
         return 2 * stats.t.sf(abs(score), 4 * 19)
@@ -100,16 +112,16 @@ def test_expectations_are_the_slope_of_exact_log_z(setting, k):
 
 def test_the_spread_of_chains_is_seen():
     beta = np.array([[0.5] * 3 + [1.0] * 50, [0.5] * 3 + [3.0] * 50])
-    draws = Draws(beta, np.full(beta.shape, 5), 3, 0.5, [])
+    draws = Draws(beta, np.full(beta.shape, 5), 3)
     mean = draws.mean("beta")
     assert mean.value == 2.0 and np.isclose(mean.spread, 2**0.5) and np.isclose(mean.error, 1.0)
     assert draws.mean("k") == (5.0, 0.0, 0.0)
-    assert draws.kept[0].shape == (2, 50)
+    assert draws.kept["beta"].shape == (2, 50)
 
 
 def test_scores_of_chains_and_of_grids(setting):
     study = setting.ripley
-    for posterior in (pseudo_draws(setting), ripley_posterior(setting)):
+    for posterior in (ripley_draws(setting, "pseudo"), exact_posterior(setting)):
         error = score_rule(study, posterior, study.error_rate)
         loss = score_rule(study, posterior, study.log_loss)
         assert 0.07 < error.value < 0.11 and 0.2 < loss.value < 0.3

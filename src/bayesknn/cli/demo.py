@@ -70,7 +70,7 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
         The last of them, by the coherent likelihood.
     """
     from bayesknn._utils.progress import progress
-    from bayesknn.paper.item import read_published
+    from bayesknn.paper.comparison import read_published
     from bayesknn.report import analyse
     from bayesknn.report.folder import digest, write_results
     from bayesknn.report.page import render_report
@@ -117,7 +117,7 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
 def _classify(name: str, pictures: list[Path]) -> list[str]:
     """Classify one data set by the classical rule; draw Ripley's."""
     from bayesknn import ClassicalKNeighborsClassifier, datasets
-    from bayesknn.paper.item import published_rates, read_published
+    from bayesknn.paper.comparison import published_rates, read_published
     from bayesknn.plots import LeaveOneOutDisplay
 
     data, id = getattr(datasets, f"load_{name}")(), CLASSICAL[name]

@@ -2,7 +2,7 @@
 
 A graph and the number of classes go in, a :class:`~bayesknn.log_z.table.PathTable` comes out. The
 paper estimates E[S] by Gibbs sampling on a 50 x 12 grid and integrates by the trapezium rule
-(:mod:`bayesknn.paper.gibbs_table`). Here chains are Swendsen-Wang, which do not get stuck at large
+(:mod:`bayesknn.paper.samples`). Here chains are Swendsen-Wang, which do not get stuck at large
 beta, both ends of the path are used (:mod:`bayesknn.log_z.path`), small k are computed exactly, and
 there are paths at some k, near enough to each other that the k between follow from both neighbours
 by importance sampling. They run on until the error is small enough where it matters.

@@ -1,17 +1,10 @@
 """The paper by one command: every figure, table and number, beside what was published.
 
-``published.toml`` holds what was published; each family of experiments has a file; ``run`` computes
-what is not there yet and writes the comparison and the page. Names are imported when they are asked
-for, so that ``bayesknn paper --help`` answers at once.
+``published.toml`` holds what was published; each family of experiments has a file, ``samples`` has
+what they share, ``comparison`` the verdicts; ``run`` computes what is not there yet and writes the
+page.
 """
 
-from importlib import import_module
-from typing import Any
+from bayesknn.paper.run import REGISTRY, find_items, run_paper
 
 __all__ = ["REGISTRY", "find_items", "run_paper"]
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(import_module("bayesknn.paper.run"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,8 @@
-"""Published and ours side by side: the verdict, in one word and one sentence.
+"""What was published and what we computed, side by side: the verdict, in one word and one sentence.
+
+An :class:`Item` holds what ``published.toml`` says of it and a function; the function sees only the
+:class:`~bayesknn.paper.setting.Setting` and returns a :class:`Result`, so that no published value
+can find its way into ours.
 
 Three verdicts: "exact" (nothing random in ours, the same to the decimals published), "within
 error" (random, and no further away than chance explains; for a sentence: our number bears it out)
@@ -7,16 +11,191 @@ and "differs". What has no published value has the verdict "not published".
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
-from typing import Any, NamedTuple
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bayesknn.paper.item import Estimate, Item, Quantity, Result
+import numpy as np
+
+if TYPE_CHECKING:
+    from bayesknn.paper.setting import Setting
 
 NOTHING = "Nothing was published to compare it with."
 VERDICTS = ("exact", "within error", "differs", "not published")
+# Standard errors that a random number may be away from the published one.
+ALLOWED = 3
+# Every item by its id, as ``item`` declares them.
+ITEMS: dict[str, Item] = {}
+
+
+class Estimate(NamedTuple):
+    """A number of ours.
+
+    Attributes
+    ----------
+    value : float, int, str or list
+    error : float
+        Its Monte Carlo standard error; 0 where nothing was drawn.
+    spread : float
+        Standard deviation of what one run of the paper's kind would have found: of one of our
+        chains, or of one random partition. It is the error of the published value, which came
+        from one run.
+    """
+
+    value: Any
+    error: float = 0.0
+    spread: float = 0.0
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        """Return the difference from an independent estimate."""
+        return Estimate(self.value - other.value, math.hypot(self.error, other.error))
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that is compared.
+
+    Attributes
+    ----------
+    what : str
+        What it is, in words.
+    published : float, int, str, list or None
+        The published value; a sentence where ``holds`` is given; ``None`` where there is none.
+    decimals : int
+        How many were published; both values are shown with as many.
+    holds : callable, optional
+        Whether our estimate bears the published sentence out.
+    why : str
+        The reason for a difference, if there is one; one sentence.
+    remark : str
+        One sentence for when there is no difference, or nothing was published.
+    source : {"paper", "independent"}
+        Where the published value stands; "independent" ones are those that were computed
+        independently of the paper and of this package.
+    unit : str
+    """
+
+    what: str
+    published: Any = None
+    decimals: int = 3
+    holds: Callable[[Estimate], bool] | None = None
+    why: str = ""
+    remark: str = ""
+    source: str = "paper"
+    unit: str = ""
+
+
+@dataclass
+class Result:
+    """What the function of an item returns.
+
+    Attributes
+    ----------
+    estimates : dict of str to Estimate
+        By the names of the item's quantities. A plain value is one without an error.
+    figures : sequence of matplotlib Figure
+    notes : list of str
+        Sentences for the page: what the samplers warned of, what to look at.
+    """
+
+    estimates: dict[str, Any]
+    figures: Sequence[Any] = ()
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for name, given in self.estimates.items():
+            parts = given if isinstance(given, Estimate) else (given,)
+            # As Python's own numbers and lists, for JSON.
+            self.estimates[name] = Estimate(*(np.asarray(part).tolist() for part in parts))
+
+
+@dataclass(frozen=True)
+class Item:
+    """A figure, table or number of the paper, or something added to it.
+
+    Attributes
+    ----------
+    id : str
+        See ``published.toml``.
+    title : str
+    where : str
+        The place in the paper.
+    function : callable
+        Takes a :class:`~bayesknn.paper.setting.Setting`, returns a :class:`Result`.
+    quantities : dict of str to Quantity
+    caption : str
+        What the published figure or passage shows.
+    budget : sequence of str
+        The numbers of the budget (``setting.BUDGETS``) that decide how long it takes.
+    """
+
+    id: str
+    title: str
+    where: str
+    function: Callable[[Setting], Result]
+    quantities: dict[str, Quantity]
+    caption: str = ""
+    budget: tuple[str, ...] = ()
+
+    @property
+    def slug(self) -> str:
+        """Its id as a file name."""
+        return self.id.replace(":", "-")
+
+
+@cache
+def read_published() -> dict[str, dict[str, Any]]:
+    """Return the entries of ``published.toml`` by id, in the order of the paper."""
+    with open(Path(__file__).with_name("published.toml"), "rb") as file:
+        return {entry["id"]: entry for entry in tomllib.load(file)["item"]}
+
+
+def published_rates(id: str) -> dict[int, float]:
+    """Return published error rates by k: those of an item's numbers that are called k=..."""
+    numbers = read_published()[id]["numbers"].items()
+    return {int(name[2:]): number.get("paper") for name, number in numbers if name[:2] == "k="}
+
+
+def item(id: str, **holds: Callable[[Estimate], bool]) -> Callable[[Any], Any]:
+    """Declare, as a decorator, that a function computes an item.
+
+    Parameters
+    ----------
+    id : str
+    **holds : callable
+        For each published sentence, by its name: whether an estimate bears it out.
+    """
+    entry = read_published()[id]
+    quantities = {}
+    for name, number in entry["numbers"].items():
+        words = {key: number[key] for key in number if key not in ("paper", "independent")}
+        source = "independent" if "independent" in number else "paper"
+        quantities[name] = Quantity(
+            published=number.get(source), source=source, holds=holds.pop(name, None), **words
+        )
+    if holds:
+        raise ValueError(f"{id}: there is no number {', '.join(holds)} in published.toml")
+
+    def declare(function: Callable[[Setting], Result]) -> Callable[[Setting], Result]:
+        words = {key: entry[key] for key in entry if key != "numbers"}
+        ITEMS[id] = Item(function=function, quantities=quantities, **words)
+        return function
+
+    return declare
+
+
+def is_positive(estimate: Estimate) -> bool:
+    """Whether an estimate is above 0 by more than its error explains."""
+    return estimate.value > ALLOWED * estimate.error
+
+
+def is_zero(estimate: Estimate) -> bool:
+    """Whether an estimate is no further from 0 than its error explains."""
+    return abs(estimate.value) <= ALLOWED * estimate.error
 
 
 class Row(NamedTuple):
@@ -35,41 +214,22 @@ class Row(NamedTuple):
     explanation: str
 
 
-def compare(item: Item, result: Result) -> list[Row]:
-    """Compare every quantity of an item with what was found.
-
-    Parameters
-    ----------
-    item : Item
-    result : Result
-        With an estimate for each of the quantities.
-
-    Returns
-    -------
-    list of Row
-    """
-    if set(result.estimates) != set(item.quantities):
-        odd = sorted(set(result.estimates) ^ set(item.quantities))
-        raise ValueError(f"{item.id}: {', '.join(odd)} found or asked for, but not both")
+def compare(item: Item, estimates: dict[str, Estimate]) -> list[Row]:
+    """Compare every quantity of an item with our estimates, one for each of them."""
+    if set(estimates) != set(item.quantities):
+        odd = sorted(set(estimates) ^ set(item.quantities))
+        raise ValueError(f"{item.id}: {', '.join(odd)} computed or asked for, but not both")
     rows = []
     for name, quantity in item.quantities.items():
-        estimate = result.estimates[name]
-        verdict = judge(quantity, estimate)
+        verdict = judge(quantity, estimates[name])
+        source = "" if quantity.published is None else quantity.source
+        explanation = explain(quantity, estimates[name], verdict)
         rows.append(
             Row(
-                id=item.id,
-                quantity=name,
-                what=quantity.what,
-                source=quantity.source if quantity.published is not None else "",
-                published=quantity.published,
-                ours=estimate.value,
-                error=estimate.error,
-                spread=estimate.spread,
-                unit=quantity.unit,
-                verdict=verdict,
-                explanation=explain(quantity, estimate, verdict),
+                item.id, name, quantity.what, source, quantity.published, *estimates[name],
+                quantity.unit, verdict, explanation,
             )
-        )
+        )  # fmt: skip
     return rows
 
 
@@ -84,7 +244,7 @@ def judge(quantity: Quantity, estimate: Estimate) -> str:
     gap, noise = _gap(quantity, estimate), _noise(quantity, estimate)
     if noise == 0.0:
         return "exact" if gap <= 0.0 else "differs"
-    return "within error" if gap <= quantity.tolerance * noise else "differs"
+    return "within error" if gap <= ALLOWED * noise else "differs"
 
 
 def _gap(quantity: Quantity, estimate: Estimate) -> float:
@@ -106,41 +266,13 @@ def explain(quantity: Quantity, estimate: Estimate, verdict: str) -> str:
     if quantity.remark:
         return quantity.remark
     if verdict == "exact":
-        if isinstance(quantity.published, int) or not isinstance(quantity.published, float):
+        if not isinstance(quantity.published, float):
             return "The same."
         return f"The same to {quantity.decimals} decimal{'s' * (quantity.decimals > 1)}."
     if quantity.holds is not None:
         return "Our number bears the sentence out."
     if verdict == "within error":
         gap = _gap(quantity, estimate) / _noise(quantity, estimate)
-        allowed = f"{gap:.1f} standard errors apart, where {quantity.tolerance:g} are allowed"
+        allowed = f"{gap:.1f} standard errors apart, where {ALLOWED} are allowed"
         return f"{allowed}, besides the rounding of the published value."
     return NOTHING
-
-
-def show_number(value: Any, decimals: int) -> str:
-    """Write a value for people."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.{decimals}f}" if math.isfinite(value) else str(value)
-    if isinstance(value, list):
-        return ", ".join(show_number(each, decimals) for each in value)
-    return str(value)
-
-
-def as_csv(rows: list[Row]) -> str:
-    """Write the rows as CSV; lists are joined by semicolons."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Row._fields)
-    for row in rows:
-        writer.writerow(
-            "; ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in row
-        )
-    return text.getvalue()
-
-
-def as_json(rows: list[Row], stamp: dict[str, Any]) -> str:
-    """Write the rows as JSON, with what they were computed with."""
-    return json.dumps({**stamp, "rows": [row._asdict() for row in rows]}, indent=1) + "\n"

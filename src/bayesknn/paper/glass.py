@@ -8,16 +8,10 @@ import numpy as np
 
 from bayesknn.classical import ClassicalKNeighborsClassifier
 from bayesknn.datasets import load_glass
-from bayesknn.paper.item import Estimate, Result, make_item, read_published
-from bayesknn.paper.samples import (
-    Draws,
-    catch_mixing_warnings,
-    mean_over_runs,
-    moller,
-    predictive,
-)
-from bayesknn.paper.setting import Setting, make_study
-from bayesknn.plots.style import COLOURS, INK, LINES, new_figure, tidy
+from bayesknn.paper.comparison import Estimate, Result, item, read_published
+from bayesknn.paper.samples import Draws, catch_mixing_warnings, mean_over_runs, moller, predict
+from bayesknn.paper.setting import Setting, Study
+from bayesknn.plots.style import COLOURS, INK, LINES, new_figure
 from bayesknn.posterior import grid_posterior
 
 
@@ -36,18 +30,15 @@ def partition_errors(seeds: Any) -> dict[str, float]:
         the k that leave-one-out chose, ``loo_k``; the posterior mean of k, ``k``.
     """
     split, draw = seeds.spawn(2)
-    study = make_study(load_glass(np.random.default_rng(split)))
+    study = Study(load_glass(np.random.default_rng(split)))
     posterior = grid_posterior(
         study.coherent, study.prior, tolerance=0.1, evidence=False, random_state=draw, n_jobs=1
     )
-    bayes = study.error_rate(predictive(study, posterior).probabilities(study.X_test))
-    found = {"bayes": bayes, "k": posterior.k_mean, "beta": posterior.beta_mean}
+    errors = {"bayes": study.error_rate(predict(study, posterior)), "k": posterior.k_mean}
     chosen = ClassicalKNeighborsClassifier("loo", max_neighbors=40)
     for name, rule in (("knn", ClassicalKNeighborsClassifier(17)), ("loo", chosen)):
-        predicted = rule.fit(study.X_train, study.labels).predict(study.X_test)
-        found[name] = float(np.mean(predicted != study.test_labels))
-    found["loo_k"] = float(chosen.n_neighbors_)
-    return found
+        errors[name] = study.classical_error(rule)
+    return errors | {"loo_k": chosen.n_neighbors_}
 
 
 def chain_error(seeds: Any, chain: tuple[int, int]) -> float:
@@ -62,55 +53,46 @@ def chain_error(seeds: Any, chain: tuple[int, int]) -> float:
         come first.
     """
     split, draw = seeds.spawn(2)
-    study = make_study(load_glass(np.random.default_rng(split)))
+    study = Study(load_glass(np.random.default_rng(split)))
     tree, _ = catch_mixing_warnings(
         lambda: moller(
-            study.coherent, study.prior, "gibbs", n_first_stage=chain[0], n_warmup=chain[0],
-            n_draws=chain[1], n_chains=1, random_state=draw, n_jobs=1,
+            study, "gibbs", n_first_stage=chain[0], n_warmup=chain[0], n_draws=chain[1],
+            n_chains=1, random_state=draw, n_jobs=1,
         )
     )  # fmt: skip
-    draws = Draws(tree["posterior"]["beta"].values, tree["posterior"]["k"].values, 0, 0.0, [])
-    return study.error_rate(predictive(study, draws).probabilities(study.X_test))
+    draws = Draws(tree["posterior"]["beta"].values, tree["posterior"]["k"].values)
+    return study.error_rate(predict(study, draws))
 
 
-def partitions(setting: Setting) -> dict[str, np.ndarray]:
-    """Return what :func:`partition_errors` finds on many partitions, as arrays."""
-
-    def make() -> dict[str, Any]:
-        seeds = setting.seeds("glass").spawn(setting.budget.n_partitions)
-        rows = setting.map(partition_errors, seeds)
-        found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-        # Spawned anew: a sequence remembers what it has spawned.
-        some = setting.seeds("glass").spawn(setting.budget.n_glass_chains)
-        chains = setting.map(lambda own: chain_error(own, setting.budget.glass_chain), some)
-        return found | {"chain": np.array(chains)}
-
-    return setting.keep("glass", make)
-
-
+@item("num:glass", smaller=lambda rate: rate.value > 0.95)
 def glass_errors(setting: Setting) -> Result:
     """Compare the methods over partitions."""
-    found = partitions(setting)
-    n = len(found["knn"])
-    counts = np.bincount(found["loo_k"].astype(int), minlength=18)
+    n = setting.budget.n_partitions
+    rows = setting.map(partition_errors, setting.seeds("glass").spawn(n))
+    errors = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    # Spawned anew: a sequence remembers what it has spawned.
+    some = setting.seeds("glass").spawn(setting.budget.n_glass_chains)
+    chain = np.array(setting.map(lambda own: chain_error(own, setting.budget.glass_chain), some))
+    counts = np.bincount(errors["loo_k"].astype(int), minlength=18)
     at_17 = counts[17] / n
-    estimates = {name: mean_over_runs(found[name]) for name in ("knn", "bayes", "loo", "k")}
-    chain = found["chain"]
-    estimates["chain"] = mean_over_runs(chain)
-    gap = mean_over_runs(chain - found["bayes"][: len(chain)])
-    estimates["chain_gap"] = gap._replace(spread=0.0)
-    estimates["gain"] = mean_over_runs(found["knn"] - found["bayes"])
-    estimates["loo_k"] = Estimate(int(counts.argmax()))
-    estimates["at_17"] = Estimate(float(at_17), float(np.sqrt(at_17 * (1 - at_17) / n)))
-    estimates["smaller"] = Estimate(float(np.mean(found["k"] < 17)))
+    gap = mean_over_runs(chain - errors["bayes"][: len(chain)])
+    estimates = {
+        **{name: mean_over_runs(errors[name]) for name in ("knn", "bayes", "loo", "k")},
+        "chain": mean_over_runs(chain),
+        "chain_gap": gap._replace(spread=0.0),
+        "gain": mean_over_runs(errors["knn"] - errors["bayes"]),
+        "loo_k": counts.argmax(),
+        "at_17": Estimate(at_17, np.sqrt(at_17 * (1 - at_17) / n)),
+        "smaller": np.mean(errors["k"] < 17),
+    }
     notes = [
         f"{n} random partitions of 89 and 96 rows; the paper's chain, with 500 Gibbs sweeps a "
         f"move, on the first {len(chain)}."
     ]
-    return Result(estimates, {"": _draw(found)}, notes)
+    return Result(estimates, (_draw(errors),), notes)
 
 
-def _draw(found: dict[str, np.ndarray]) -> Any:
+def _draw(errors: dict[str, np.ndarray]) -> Any:
     """Draw the error rates, and two of them against each other."""
     numbers = read_published()["num:glass"]["numbers"]
     published = {name: numbers[name]["paper"] for name in ("knn", "bayes")}
@@ -119,21 +101,17 @@ def _draw(found: dict[str, np.ndarray]) -> Any:
     names = {"knn": "17 neighbours", "loo": "k by leave-one-out", "bayes": "Bayesian"}
     for at, (name, label) in enumerate(names.items()):
         style = {"color": COLOURS[at], "linestyle": LINES[at]}
-        left.hist(found[name], edges, histtype="stepfilled", alpha=0.3, color=COLOURS[at])
-        left.hist(found[name], edges, histtype="step", linewidth=1.4, label=label, **style)
+        left.hist(errors[name], edges, histtype="stepfilled", alpha=0.3, color=COLOURS[at])
+        left.hist(errors[name], edges, histtype="step", linewidth=1.4, label=label, **style)
         if name in published:
             left.axvline(published[name], linewidth=1.0, **style)
     left.set(xlabel="test error rate (vertical lines: published)", ylabel="partitions")
-    both = (found["knn"], found["bayes"])
+    left.legend(loc="upper right")
+    both = (errors["knn"], errors["bayes"])
     right.plot(*both, "o", color=COLOURS[0], alpha=0.5, markersize=4)
     ends = [min(map(np.min, both)) - 0.02, max(map(np.max, both)) + 0.02]
     right.plot(ends, ends, color=INK, linewidth=0.8)
     right.plot(*published.values(), "*", color=COLOURS[5], markersize=13, label="published")
     right.set(xlabel="error rate of 17 neighbours", ylabel="error rate, Bayesian")
-    for ax, place in ((left, "upper right"), (right, "upper left")):
-        ax.legend(frameon=False, fontsize="small", loc=place)
-        tidy(ax)
+    right.legend(loc="upper left")
     return figure
-
-
-ITEMS = [make_item("num:glass", glass_errors, smaller=lambda rate: rate.value > 0.95)]

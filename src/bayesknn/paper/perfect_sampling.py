@@ -1,67 +1,181 @@
-"""Perfect draws of four classes, the paper's open question, and at large beta (Section 3.4)."""
+"""Perfect draws: the paper's, of two classes, and those of four, its open question (Section 3.4).
+
+The Gibbs sampler of two classes is monotone: the more neighbours of class 1, the likelier class 1,
+with any positive class weights. Chains started from all 0 and all 1, "the saturated situations",
+and driven by the same numbers stay in order; started further and further back until they have
+coalesced at time zero, they return a draw from the model itself. Nothing is stored of the past: the
+number of a site is a function of (key, draw, sweep, site).
+
+The number of sweeps explodes where the two phases are far apart. Coupling the bonds of the
+random-cluster form (:func:`bayesknn.labels.perfect_labels`) does not have this problem and works
+for any number of classes.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
+from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import key_of_sweep
 from bayesknn.datasets import load_glass
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels import perfect_labels, spawn_keys
+from bayesknn.labels.gibbs import Edges, list_edges, sweep_two, threshold_table
 from bayesknn.model import BoltzmannModel, expected_agreement_exact, log_normalizer_exact
-from bayesknn.paper.item import Estimate, Result, make_item
-from bayesknn.paper.setting import Setting, make_study
-from bayesknn.paper.single_site_sampling import perfect_labels_by_sites
-from bayesknn.plots.style import COLOURS, INK, new_figure, tidy
+from bayesknn.paper.comparison import Result, item
+from bayesknn.paper.setting import Setting, Study
+from bayesknn.plots.style import COLOURS, INK, new_figure
 
 _K = 3
 _BETAS = np.arange(0.5, 4.1, 0.5)
 _MOST_SWEEPS = 2**12
 
 
+def perfect_labels_by_sites(
+    model: BoltzmannModel,
+    beta: float,
+    k: int,
+    *,
+    key: np.uint64,
+    n_draws: int = 1,
+    max_sweeps: int = 2**16,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw labels of two classes exactly by coupling the labels of single sites.
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+        Of two classes; class weights may differ.
+    beta : float
+    k : int
+    key : numpy.uint64
+        Draw d is a function of the key and d alone.
+    n_draws : int
+    max_sweeps : int
+        How far into the past to go before giving up.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_draws, n), dtype uint8
+    n_sweeps : ndarray of shape (n_draws,), dtype int64
+        How many sweeps back the chains that met were started, a power of 2.
+
+    Raises
+    ------
+    CoalescenceError
+        If the chains of a draw had not met after ``max_sweeps`` sweeps; no draw is returned then.
+    """
+    assert model.n_classes == 2
+    tables = site_tables(model, beta, k)
+    labels = np.empty((n_draws, model.n_points), np.uint8)
+    n_sweeps = np.empty(n_draws, np.int64)
+    for d in range(n_draws):
+        labels[d], n_sweeps[d], n_apart = draw_by_sites(tables, key, d, 1, max_sweeps)
+        if n_apart:
+            message = f"{n_apart} points were still apart after a past of {max_sweeps} sweeps"
+            raise CoalescenceError(message, max_sweeps, n_apart)
+    return labels, n_sweeps
+
+
+class SiteTables(NamedTuple):
+    """The conditionals of every site, given the neighbours of class 1.
+
+    Attributes
+    ----------
+    edges : Edges
+    table : ndarray, dtype uint64
+        For each slot, the number below which 64 random bits choose class 1.
+    bases : ndarray of shape (n,), dtype int64
+        The slot of a site none of whose neighbours has class 1; every neighbour that has it moves
+        the slot by its weight.
+    """
+
+    edges: Edges
+    table: np.ndarray
+    bases: np.ndarray
+
+
+def site_tables(model: BoltzmannModel, beta: float, k: int) -> SiteTables:
+    """Tabulate the conditionals of two classes at one (beta, k)."""
+    edges = list_edges(model.graph, k)
+    is_weighted = model.class_weight is not None
+    return SiteTables(edges, *threshold_table(beta / k, model.weights, edges.degrees, is_weighted))
+
+
+def draw_by_sites(
+    tables: SiteTables, key: np.uint64, draw: int, n_start: int, max_sweeps: int
+) -> tuple[np.ndarray, int, int]:
+    """Return the labels of one draw, how far back it began, and how many sites were apart.
+
+    The labels of a draw depend on ``key`` and ``draw`` alone, not on ``n_start``, the past that is
+    tried first and then doubled. They are no draw if sites are still apart at ``max_sweeps``.
+    """
+    lower, upper = np.empty((2, len(tables.bases)), np.uint8)
+    n_sweeps = min(n_start, max_sweeps)
+    while True:
+        run_both(tables, np.uint64(key), np.uint64(draw), n_sweeps, lower, upper)
+        n_apart = int(np.count_nonzero(lower != upper))
+        if n_apart == 0 or n_sweeps == max_sweeps:
+            return lower, n_sweeps, n_apart
+        n_sweeps = min(2 * n_sweeps, max_sweeps)
+
+
+@kernel
+def run_both(tables, key, draw, n_sweeps, lower, upper):
+    """Run the chains from all 0 and from all 1 to time zero, with the same numbers."""
+    edges, table, bases = tables
+    lower[:], upper[:] = 0, 1
+    lower_slots = bases.astype(np.uint32)
+    upper_slots = (bases + edges.degrees).astype(np.uint32)
+    for back in range(n_sweeps, 0, -1):
+        stream = key_of_sweep(key, (draw << np.uint64(32)) | np.uint64(back))
+        sweep_two(lower, lower_slots, table, edges, stream)
+        sweep_two(upper, upper_slots, table, edges, stream)
+
+
+@item("extra:perfect-four", classes=lambda n: n.value <= 2)
 def perfect_four(setting: Setting) -> Result:
     """Draw labels of four classes perfectly and compare them with exact expectations."""
-    graph = make_study(load_glass(0)).graph
-    n_draws = setting.budget.n_perfect
-
-    def make() -> dict[str, Any]:
-        keys = spawn_keys(setting.seeds("perfect-four"), 2 * len(_BETAS))
-        means, errors, four, two = [], [], [], []
-        for beta, key, other in zip(_BETAS.tolist(), keys[::2], keys[1::2], strict=True):
-            model = BoltzmannModel(graph, 4)
-            _, info = perfect_labels(
-                model, beta, _K, key=key, n_draws=n_draws, n_jobs=setting.n_jobs
-            )
-            means.append(info.agreement.mean() / _K)
-            errors.append(info.agreement.std(ddof=1) / _K / n_draws**0.5)
-            four.append(np.median(info.n_sweeps))
-            two.append(_sweeps_of_labels(BoltzmannModel(graph, 2), beta, other, min(n_draws, 20)))
-        return {"mean": means, "error": errors, "four": four, "two": two}
-
-    found = setting.keep("perfect-four", make)
+    graph, n_draws = Study(load_glass(0)).graph, setting.budget.n_perfect
+    keys = spawn_keys(setting.seeds("perfect-four"), 2 * len(_BETAS))
     truth = np.asarray(expected_agreement_exact(graph, _BETAS, _K, 4)) / _K
-    last = found["two"][-1]
-    return Result(
-        {
-            "classes": Estimate(4),
-            "score": Estimate(float(np.abs((found["mean"] - truth) / found["error"]).max())),
-            "sweeps": Estimate(float(found["four"].max())),
-            "labels": Estimate(f"more than {_MOST_SWEEPS}" if np.isnan(last) else float(last)),
-        },
-        {"": _draw(found, truth)},
-    )
-
-
-def accept_from_below(setting: Setting) -> Result:
-    """Compute what rejection would accept of labels drawn at a smaller beta.
-
-    Labels z drawn at b are accepted at beta with probability ``exp((beta - b) (S(z) / k - n))``, n
-    being the largest S / k; on average that is ``Z(beta) / Z(b) exp(-(beta - b) n)``.
-    """
-    graph, betas = setting.ripley.graph, np.array([2.0, 4.0])
-    log_z = np.asarray(log_normalizer_exact(graph, betas, _K, 2))
-    return Result({"accepted": Estimate(float(np.diff(log_z - betas * graph.n_points)[0]))})
+    rows = []
+    for beta, key, other in zip(_BETAS.tolist(), keys[::2], keys[1::2], strict=True):
+        _, info = perfect_labels(
+            BoltzmannModel(graph, 4), beta, _K, key=key, n_draws=n_draws, n_jobs=setting.n_jobs
+        )
+        error = info.agreement.std(ddof=1) / _K / n_draws**0.5
+        n_sweeps = _sweeps_of_labels(BoltzmannModel(graph, 2), beta, other, min(n_draws, 20))
+        rows.append((info.agreement.mean() / _K, error, np.median(info.n_sweeps), n_sweeps))
+    means, errors, four, two = np.transpose(rows)
+    estimates = {
+        "classes": 4,
+        "score": np.abs((means - truth) / errors).max(),
+        "sweeps": four.max(),
+        "labels": f"more than {_MOST_SWEEPS}" if np.isnan(two[-1]) else two[-1],
+    }
+    figure, ((left, right),) = new_figure(1, 2, 9.0, 3.6)
+    left.plot(_BETAS, truth, color=INK, linewidth=1, label="exact, by elimination")
+    left.errorbar(
+        _BETAS, means, 3 * errors, fmt="o", color=COLOURS[0], markersize=4, capsize=2,
+        label="perfect draws, 3 errors",
+    )  # fmt: skip
+    left.set(xlabel="β", ylabel="E[S]  (S divided by k)")
+    left.set_title(f"four classes, glass graph, k = {_K}")
+    left.legend(loc="lower right")
+    right.semilogy(_BETAS, four, "o-", color=COLOURS[0], label="bonds, G = 4")
+    right.semilogy(_BETAS, two, "^--", color=COLOURS[1], label="labels, G = 2 (the paper's)")
+    right.set(xlabel="β", ylabel="sweeps until the chains meet, median", title="cost of a draw")
+    right.legend(loc="center right")
+    met = np.flatnonzero(np.isfinite(two))
+    if 0 < len(met) < len(_BETAS):
+        right.annotate(
+            f"then more than {_MOST_SWEEPS}", (_BETAS[met[-1]], two[met[-1]]), (8, -3),
+            textcoords="offset points", fontsize="small",
+        )  # fmt: skip
+    return Result(estimates, (figure,))
 
 
 def _sweeps_of_labels(model: BoltzmannModel, beta: float, key: np.uint64, n_draws: int) -> float:
@@ -75,35 +189,13 @@ def _sweeps_of_labels(model: BoltzmannModel, beta: float, key: np.uint64, n_draw
     return float(np.median(n_sweeps))
 
 
-def _draw(found: dict[str, np.ndarray], truth: np.ndarray) -> Any:
-    figure, ((left, right),) = new_figure(1, 2, 9.0, 3.6)
-    left.plot(_BETAS, truth, color=INK, linewidth=1, label="exact, by elimination")
-    left.errorbar(
-        _BETAS, found["mean"], 3 * found["error"], fmt="o", color=COLOURS[0], markersize=4,
-        capsize=2, label="perfect draws, 3 errors",
-    )  # fmt: skip
-    left.set(xlabel="β", ylabel="E[S]  (S divided by k)")
-    left.set_title(f"four classes, glass graph, k = {_K}")
-    left.legend(frameon=False, fontsize="small", loc="lower right")
-    right.semilogy(_BETAS, found["four"], "o-", color=COLOURS[0], label="bonds, G = 4")
-    label = "labels, G = 2 (the paper's)"
-    right.semilogy(_BETAS, found["two"], "^--", color=COLOURS[1], label=label)
-    right.set(xlabel="β", ylabel="sweeps until the chains meet, median", title="cost of a draw")
-    right.legend(frameon=False, fontsize="small", loc="center right")
-    met = np.flatnonzero(np.isfinite(found["two"]))
-    if 0 < len(met) < len(_BETAS):
-        right.annotate(
-            f"then more than {_MOST_SWEEPS}", (_BETAS[met[-1]], found["two"][met[-1]]), (8, -3),
-            textcoords="offset points", fontsize="small",
-        )  # fmt: skip
-    for ax in (left, right):
-        tidy(ax)
-    return figure
+@item("num:accept-reject", accepted=lambda log_p: log_p.value > np.log(0.01))
+def accept_from_below(setting: Setting) -> Result:
+    """Compute what rejection would accept of labels drawn at a smaller beta.
 
-
-ITEMS = [
-    make_item("extra:perfect-four", perfect_four, classes=lambda n: n.value <= 2),
-    make_item(
-        "num:accept-reject", accept_from_below, accepted=lambda log_p: log_p.value > np.log(0.01)
-    ),
-]
+    Labels z drawn at b are accepted at beta with probability ``exp((beta - b) (S(z) / k - n))``, n
+    being the largest S / k; on average that is ``Z(beta) / Z(b) exp(-(beta - b) n)``.
+    """
+    graph, betas = setting.ripley.graph, np.array([2.0, 4.0])
+    log_z = np.asarray(log_normalizer_exact(graph, betas, _K, 2))
+    return Result({"accepted": np.diff(log_z - betas * graph.n_points)[0]})

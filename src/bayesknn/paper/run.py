@@ -1,20 +1,29 @@
 """Every figure, table and number of the paper by its id: compute what is not there yet.
 
-Experiments of one family share a file; the order is that of ``published.toml``, the paper's.
+Experiments of one family share a file; the order is that of ``published.toml``, the paper's. A
+finished item is kept in the folder of the run, stamped with the version, the budget and the seed;
+what bears another stamp counts as not there.
 """
 
 from __future__ import annotations
 
+import base64
+import csv
+import io
+import json
 import os
 import time
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.progress import progress
-from bayesknn.paper import (
+from bayesknn._version import __version__
+from bayesknn.paper import (  # noqa: F401  Each declares its items.
     approximations,
     chain_figures,
     classical_tables,
@@ -22,21 +31,24 @@ from bayesknn.paper import (
     path_sampling,
     perfect_sampling,
 )
-from bayesknn.paper.comparison import Row, as_csv, as_json, compare
-from bayesknn.paper.item import Estimate, Item, Result, read_published
-from bayesknn.paper.page import DPI, make_page
-from bayesknn.paper.setting import BUDGETS, WORK, Setting, Store
+from bayesknn.paper.comparison import (
+    ITEMS,
+    NOTHING,
+    VERDICTS,
+    Estimate,
+    Item,
+    Row,
+    compare,
+    read_published,
+)
+from bayesknn.paper.setting import BUDGETS, Setting
 from bayesknn.plots.style import render
-from bayesknn.report.folder import require_packages
+from bayesknn.report.folder import require_packages, write_file
 
-_FOUND = {
-    item.id: item
-    for family in (
-        classical_tables, chain_figures, path_sampling, perfect_sampling, approximations, glass,
-    )
-    for item in family.ITEMS
-}  # fmt: skip
-REGISTRY = {id: _FOUND[id] for id in read_published()}
+REGISTRY = {id: ITEMS[id] for id in read_published()}
+WORK = "paper-work"
+# Dots per inch of the figures.
+DPI = 150
 
 
 def find_items(ids: Iterable[str] | None = None) -> list[Item]:
@@ -89,7 +101,7 @@ class Outcome:
     figures: list[str]
     notes: list[str]
     seconds: float
-    is_new: bool
+    is_new: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,8 +171,8 @@ def run_paper(
     >>> import tempfile
     >>> from bayesknn.paper import run_paper
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = run_paper(folder, "tiny", only=["tab:knn-ripley"], verbose=0)
-    ...     found.rows[0].published, found.rows[0].ours, found.rows[0].verdict
+    ...     run = run_paper(folder, "tiny", only=["tab:knn-ripley"], verbose=0)
+    ...     run.rows[0].published, run.rows[0].ours, run.rows[0].verdict
     (0.15, 0.15, 'exact')
     """
     require_packages("matplotlib", "jinja2")
@@ -170,81 +182,182 @@ def run_paper(
     seed = check_count(seed, "seed", low=0)
     items = find_items(only)
     _check_folder(folder, force)
-    setting = Setting(budget, seed, n_jobs, folder)
-    store = setting.store
-    if force:
-        store.forget([item.slug for item in items])
-    new: set[str] = set()
+    setting = Setting(budget, seed, n_jobs)
+    # What the name of a budget stands for may change between versions under development.
+    numbers = f"{zlib.crc32(repr(setting.budget).encode()):08x}"
+    stamp = {"version": __version__, "budget": budget, "numbers": numbers, "seed": seed}
+    new: dict[str, Outcome] = {}
     with progress("Reproducing the paper", total=len(items), verbose=verbose) as advance:
         try:
             for item in items:
-                outcome = _recall(item, store, new)
+                outcome = None if force else _recall(item, folder, stamp)
                 if outcome is None:
-                    outcome = _compute(item, setting)
-                    new.add(item.id)
+                    outcome = new[item.id] = _compute(item, setting, folder, stamp)
                 advance(1)
                 if report is not None:
                     report(outcome)
         finally:
             # Also after Ctrl-C or an error: the page then shows what is finished.
-            recalled = [_recall(item, store, new) for item in REGISTRY.values()]
-            outcomes = [outcome for outcome in recalled if outcome is not None]
-            if outcomes:
-                _write(store, outcomes)
-    return PaperRun(folder, outcomes)
+            every = [new.get(id) or _recall(REGISTRY[id], folder, stamp) for id in REGISTRY]
+            run = PaperRun(folder, [outcome for outcome in every if outcome is not None])
+            if run.outcomes:
+                _write(folder / "comparison.csv", as_csv(run.rows))
+                _write(folder / "comparison.json", as_json(run.rows, stamp))
+                _write(run.page, make_page(folder, run.outcomes, stamp))
+    return run
 
 
 def _check_folder(folder: Path, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder")
-    if folder.is_dir() and not force and any(folder.iterdir()):
-        if not (folder / WORK).is_dir():
-            raise ValueError(
-                f"{folder} holds other things than an earlier run of the paper; name another "
-                "folder, or pass force=True (--force) to write into it"
-            )
+    if folder.is_dir() and not force and any(folder.iterdir()) and not (folder / WORK).is_dir():
+        raise ValueError(
+            f"{folder} holds other things than an earlier run of the paper; name another "
+            "folder, or pass force=True (--force) to write into it"
+        )
 
 
-def _compute(item: Item, setting: Setting) -> Outcome:
+def _compute(item: Item, setting: Setting, folder: Path, stamp: dict[str, Any]) -> Outcome:
+    import matplotlib as mpl
+
     start = time.perf_counter()
-    result = item.function(setting)
-    rows = compare(item, result)
-    figures = _save_figures(item, result, setting.store)
+    style: dict[Any, Any] = {
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "legend.frameon": False,
+        "legend.fontsize": "small",
+    }
+    with mpl.rc_context(style):
+        result = item.function(setting)
+        rows, figures = compare(item, result.estimates), []
+        for at, figure in enumerate(result.figures):
+            stem = folder / "figures" / f"{item.slug}{f'-{at + 1}' * bool(at)}"
+            for kind in ("svg", "png"):
+                _write(stem.with_suffix(f".{kind}"), render(figure, kind, DPI))
+            figures.append(f"figures/{stem.name}.png")
     seconds = time.perf_counter() - start
-    setting.store.save_result(
-        item.slug,
-        {
-            "estimates": result.estimates,
-            "figures": figures,
-            "notes": result.notes,
-            "seconds": seconds,
-        },
-    )
-    return Outcome(item, rows, figures, result.notes, seconds, True)
+    kept = {
+        "estimates": result.estimates, "figures": figures, "notes": result.notes,
+        "seconds": seconds,
+    }  # fmt: skip
+    _write(folder / WORK / f"{item.slug}.json", json.dumps({"stamp": stamp, **kept}, indent=1))
+    return Outcome(item, rows, figures, result.notes, seconds, is_new=True)
 
 
-def _save_figures(item: Item, result: Result, store: Store) -> list[str]:
-    names = []
-    for suffix, figure in result.figures.items():
-        stem = f"figures/{item.slug}{'-' * bool(suffix)}{suffix}"
-        for kind in ("svg", "png"):
-            store.write(f"{stem}.{kind}", render(figure, kind, DPI))
-        names.append(f"{stem}.png")
-    return names
-
-
-def _recall(item: Item, store: Store, new: set[str]) -> Outcome | None:
+def _recall(item: Item, folder: Path, stamp: dict[str, Any]) -> Outcome | None:
     """Return an item as it was kept, or None; the comparison is always made anew."""
-    kept = store.load_result(item.slug)
-    if kept is None or set(kept["estimates"]) != set(item.quantities):
+    try:
+        kept = json.loads((folder / WORK / f"{item.slug}.json").read_text("utf-8"))
+    except (OSError, ValueError):
         return None
-    estimates = {name: Estimate(*values) for name, values in kept["estimates"].items()}
-    rows = compare(item, Result(estimates))
-    return Outcome(item, rows, kept["figures"], kept["notes"], kept["seconds"], item.id in new)
+    if kept.pop("stamp", None) != stamp or set(kept["estimates"]) != set(item.quantities):
+        return None
+    if not all((folder / name).is_file() for name in kept["figures"]):
+        return None
+    estimates = {name: Estimate(*values) for name, values in kept.pop("estimates").items()}
+    return Outcome(item, compare(item, estimates), **kept)
 
 
-def _write(store: Store, outcomes: list[Outcome]) -> None:
-    rows = [row for outcome in outcomes for row in outcome.rows]
-    store.write("comparison.csv", as_csv(rows).encode())
-    store.write("comparison.json", as_json(rows, store.stamp).encode())
-    store.write("index.html", make_page(store.folder, outcomes, store.stamp).encode())
+def _write(path: Path, content: bytes | str) -> None:
+    """Write a file whole or not at all."""
+    with write_file(path, force=True) as place:
+        place.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def as_csv(rows: list[Row]) -> str:
+    """Write the rows as CSV; lists are joined by semicolons."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Row._fields)
+    for row in rows:
+        writer.writerow(
+            "; ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in row
+        )
+    return text.getvalue()
+
+
+def as_json(rows: list[Row], stamp: dict[str, Any]) -> str:
+    """Write the rows as JSON, with what they were computed with."""
+    return json.dumps({**stamp, "rows": [row._asdict() for row in rows]}, indent=1) + "\n"
+
+
+def make_page(folder: Path, outcomes: list[Outcome], stamp: dict[str, Any]) -> str:
+    """Write the page about finished items.
+
+    Parameters
+    ----------
+    folder : Path
+        Where their figures are.
+    outcomes : list of Outcome
+    stamp : dict
+        ``version``, ``budget`` and ``seed``.
+
+    Returns
+    -------
+    str
+        HTML with the figures inside; it has no script and its content policy forbids requests.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(Path(__file__).parent / "templates")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    verdicts = [row.verdict for outcome in outcomes for row in outcome.rows]
+    budget = "" if stamp["budget"] == "quick" else f" --{stamp['budget']}"
+    return environment.get_template("paper.html").render(
+        outcomes=outcomes,
+        stamp=stamp,
+        n_items=len(REGISTRY),
+        counts={verdict: verdicts.count(verdict) for verdict in VERDICTS},
+        seconds=sum(outcome.seconds for outcome in outcomes),
+        pictures={name: _embed(folder / name) for each in outcomes for name in each.figures},
+        show=show_values,
+        nothing=NOTHING,
+        command=f"bayesknn paper{budget} --seed {stamp['seed']}",
+    )
+
+
+def show_values(item: Item, row: Row) -> dict[str, str]:
+    """Write the published value and ours, with its errors, for people.
+
+    Examples
+    --------
+    >>> from bayesknn.paper.comparison import Estimate, Item, Quantity, compare
+    >>> from bayesknn.paper.run import show_values
+    >>> item = Item("num:x", "", "", lambda setting: None, {"x": Quantity("", 0.087)})
+    >>> row = compare(item, {"x": Estimate(0.0853, 0.0012, 0.0024)})[0]
+    >>> show_values(item, row)
+    {'published': '0.087', 'ours': '0.0853 ± 0.0012 (one run: 0.0024)'}
+    """
+    decimals = item.quantities[row.quantity].decimals
+    unit = f" {row.unit}" * bool(row.unit)
+    published, ours = (_show(value, decimals) for value in (row.published, row.ours))
+    if row.error or row.spread:
+        # One decimal more where there is an error to be seen in it.
+        ours = f"{_show(row.ours, decimals + 1)} ± {row.error:.{decimals + 1}f}"
+    ours += unit
+    if row.spread:
+        ours += f" (one run: {row.spread:.{decimals + 1}f})"
+    if isinstance(row.published, str):
+        published = f"“{published}”"
+    elif published:
+        published += unit
+    if row.source == "independent":
+        published += " (computed independently)"
+    return {"published": published, "ours": ours}
+
+
+def _show(value: Any, decimals: int) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(_show(each, decimals) for each in value)
+    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
+
+
+def _embed(path: Path) -> dict[str, Any]:
+    """Return a PNG as an address, and the width at which its text is as large as the page's."""
+    # 10 points are 15 pixels of a page.
+    content = path.read_bytes()
+    n_pixels = int.from_bytes(content[16:20], "big")
+    address = "data:image/png;base64," + base64.b64encode(content).decode("ascii")
+    return {"address": address, "width": round(n_pixels * 107 / DPI)}

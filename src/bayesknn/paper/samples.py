@@ -8,6 +8,12 @@ drawn there, "using this very value for the plug-in". The package's chains start
 points, so that R-hat can tell whether they mix; they refresh the auxiliary labels, which the
 paper's do not, and without that a chain that starts away from its plug-in does not move for tens
 of thousands of iterations.
+
+Its path sampling estimates E[S_k] / k at equally spaced beta in [0, 4] for k = 1, 10, 20, ..., 110,
+125 by systematic-scan Gibbs sampling from random labels, 10,000 sweeps after 500. At beta = 0 it is
+known, n / G. log Z = n log G + the integral, by the trapezium rule; between grid points it is
+bilinear. The text calls the grid 50 x 12, the caption of Figure constappro2 names these 13 values
+of k. The chains do not converge at large beta, which is one of the things to see.
 """
 
 from __future__ import annotations
@@ -15,18 +21,19 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.integrate import cumulative_trapezoid
 
 from bayesknn.exceptions import MixingWarning
-from bayesknn.labels import spawn_keys
+from bayesknn.labels import gibbs_labels, spawn_keys
 from bayesknn.labels.label_sampler import draw_labels, make_label_sampler
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import ArrayPrior, BoltzmannModel, Prior, UniformPrior
-from bayesknn.paper.gibbs_table import gibbs_table
-from bayesknn.paper.item import Estimate
+from bayesknn.paper.comparison import Estimate
 from bayesknn.paper.setting import BETA_MAX, Setting, Study
 from bayesknn.posterior import GridPosterior, exchange, grid_posterior, metropolis
 from bayesknn.posterior.mcmc.auxiliary import AuxiliarySampler, first_plug_in
@@ -37,10 +44,13 @@ from bayesknn.posterior.mcmc.runner import sample_posterior
 from bayesknn.posterior.trees import make_tree
 from bayesknn.predictive import PosteriorNodes, Predictive
 
-BAD_PLUG_IN = (2.28, 53)
-"""The paper's first plug-in for Ripley's data, (beta, k): the maximum of the pseudo-likelihood."""
-GOOD_PLUG_IN = (1.45, 13)
-"""The paper's second one, found by the chain with the first."""
+# The paper's first plug-in for Ripley's data, (beta, k), is the maximum of the pseudo-likelihood;
+# its second one was found by the chain with the first.
+BAD_PLUG_IN, GOOD_PLUG_IN = (2.28, 53), (1.45, 13)
+# Its standard deviation of moves of theta.
+TAU = 0.05**0.5
+# The values of k of its path sampling.
+PAPER_K = (1, *range(10, 111, 10), 125)
 
 
 @dataclass(frozen=True)
@@ -59,20 +69,19 @@ class Draws:
 
     beta: np.ndarray
     k: np.ndarray
-    n_warmup: int
-    acceptance: float
-    messages: list[str]
+    n_warmup: int = 0
+    acceptance: float = 0.0
+    messages: list[str] = field(default_factory=list)
 
     @property
-    def kept(self) -> tuple[np.ndarray, np.ndarray]:
+    def kept(self) -> dict[str, np.ndarray]:
         """Beta and k of shape (n_chains, n_draws) after burn-in."""
-        return self.beta[:, self.n_warmup :], self.k[:, self.n_warmup :]
+        return {"beta": self.beta[:, self.n_warmup :], "k": self.k[:, self.n_warmup :]}
 
     @property
     def tree(self) -> Any:
         """The draws after burn-in in ArviZ's layout."""
-        beta, k = self.kept
-        return make_tree({"beta": beta, "k": k})
+        return make_tree(self.kept)
 
     def mean(self, name: str) -> Estimate:
         """Return the posterior mean of "beta" or "k".
@@ -80,7 +89,7 @@ class Draws:
         The spread is that of one chain, measured by its own Monte Carlo error or by how far the
         chains are apart, whichever is larger: stuck chains do not know their error.
         """
-        values = self.kept[0 if name == "beta" else 1]
+        values = self.kept[name]
         one = float(np.mean([mean_error(chain[None]) for chain in values]))
         apart = float(values.mean(axis=1).std(ddof=1)) if len(values) > 1 else 0.0
         spread = max(one, apart)
@@ -88,92 +97,83 @@ class Draws:
 
     def effective(self, name: str) -> float:
         """Return the effective number of draws of one chain, as a proportion."""
-        values = self.kept[0 if name == "beta" else 1]
-        return effective_sample_size(values) / values.size
+        return effective_sample_size(self.kept[name]) / self.kept[name].size
 
 
-def pseudo_draws(setting: Setting) -> Draws:
-    """Return the chains on Ripley's pseudo-likelihood (Figure pseudoo)."""
-    study = setting.ripley
-    return _run_random_walk(setting, "ripley-pseudo", lambda: study.pseudo)
-
-
-def hybrid_draws(setting: Setting) -> Draws:
-    """Return hybrid Gibbs chains on Ripley's pseudo-likelihood (Section 3.1)."""
-    study, name = setting.ripley, "ripley-hybrid"
-    options = _plan(setting, name, setting.budget.perfect_chain)
-    options |= {"n_jobs": None, "scheme": "hybrid-gibbs", "tau": 0.05**0.5}
-    return keep_draws(setting, name, lambda: metropolis(study.pseudo, study.prior, **options))
-
-
-def path_draws(setting: Setting) -> Draws:
-    """Return the chains on the likelihood with the path-sampling table (Figure psycho)."""
-    return _run_random_walk(setting, "ripley-path", lambda: table_likelihood(setting))
-
-
-def table_likelihood(setting: Setting) -> CoherentLikelihood:
-    """Return Ripley's likelihood with log Z from the paper's path sampling."""
-    study = setting.ripley
-    table = gibbs_table(setting)
-    return CoherentLikelihood(study.graph, study.labels, study.n_classes, table=table)
-
-
-def auxiliary_draws(
-    setting: Setting, label_sampler: str, plug_in: tuple[float, int] = GOOD_PLUG_IN
+def run_chains(
+    setting: Setting, name: str, sample: Callable[..., Any], length: tuple[int, int], **options: Any
 ) -> Draws:
-    """Return the auxiliary-variable chains on Ripley's data (Figures imperfecto and perfecto)."""
-    study, name = setting.ripley, f"ripley-{label_sampler}-{plug_in[1]}"
-    options = _plan(setting, name, setting.budget.perfect_chain)
-    return keep_draws(
-        setting,
-        name,
-        lambda: moller(study.coherent, study.prior, label_sampler, plug_in, **options),
-    )
+    """Run chains once, from the seeds that belong to their name.
+
+    Parameters
+    ----------
+    setting : Setting
+    name : str
+    sample : callable
+        A sampler of :mod:`bayesknn.posterior` with its likelihood and its prior.
+    length : (int, int)
+        Iterations of burn-in, and those that are kept.
+    **options
+        For the sampler.
+    """
+
+    def make() -> Draws:
+        tree, messages = catch_mixing_warnings(
+            lambda: sample(
+                n_chains=setting.budget.n_chains, n_warmup=length[0], n_draws=length[1],
+                random_state=setting.seeds(name), **options,
+            )
+        )  # fmt: skip
+        parts = [tree[group] for group in ("warmup_posterior", "posterior")]
+        beta, k = (np.hstack([part[each].values for part in parts]) for each in ("beta", "k"))
+        acceptance = float(tree["sample_stats"]["accepted"].mean())
+        return Draws(beta, k, parts[0].sizes["draw"], acceptance, messages)
+
+    return setting.once(name, make)
+
+
+def catch_mixing_warnings(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
+    """Call a sampler; return its result and what it warned of, which belongs on the page."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = sample()
+    return result, [str(w.message) for w in caught if issubclass(w.category, MixingWarning)]
+
+
+def ripley_draws(setting: Setting, method: str, plug_in: tuple[float, int] = GOOD_PLUG_IN) -> Draws:
+    """Return chains on Ripley's data.
+
+    Parameters
+    ----------
+    setting : Setting
+    method : {"pseudo", "path", "hybrid", "perfect", "gibbs"}
+        A random walk on the pseudo-likelihood (Figure pseudoo) or on the path-sampling table
+        (Figure psycho); hybrid Gibbs on the pseudo-likelihood (Section 3.1); auxiliary variables
+        with perfect or Gibbs draws (Figures imperfecto and perfecto).
+    plug_in : (float, int)
+        Of the auxiliary variables.
+    """
+    study, name, length = setting.ripley, f"ripley-{method}", setting.budget.perfect_chain
+    sample: Callable[..., Any]
+    if method in ("perfect", "gibbs"):
+        sample = partial(moller, study, method, plug_in, n_jobs=setting.n_jobs)
+        name += f"-{plug_in[1]}"
+    elif method == "hybrid":
+        sample = partial(metropolis, study.pseudo, study.prior, scheme="hybrid-gibbs", tau=TAU)
+    else:
+        likelihood = study.pseudo if method == "pseudo" else table_likelihood(setting)
+        sample = partial(metropolis, likelihood, study.prior, scheme="joint", tau=TAU, r=3)
+        length = setting.budget.long_chain
+    return run_chains(setting, name, sample, length)
 
 
 def pima_draws(setting: Setting) -> Draws:
     """Return the Gibbs chains on the Pima data; burn-in includes the first stage (Section 4)."""
-    study, budget = setting.pima, setting.budget
-    options = _plan(setting, "pima-gibbs", budget.pima_chain)
-    options["n_first_stage"] = budget.pima_first_stage
-    return keep_draws(
-        setting, "pima-gibbs", lambda: moller(study.coherent, study.prior, "gibbs", **options)
-    )
-
-
-def _plan(setting: Setting, name: str, chain: tuple[int, int]) -> dict[str, Any]:
-    """Return how many chains of which length are run, and from which seeds."""
-    return {
-        "n_chains": setting.budget.n_chains,
-        "n_warmup": chain[0],
-        "n_draws": chain[1],
-        "random_state": setting.seeds(name),
-        "n_jobs": setting.n_jobs,
-    }
-
-
-def exact_posterior(setting: Setting, study: Study, name: str, prior: Any = None) -> GridPosterior:
-    """Return the posterior by quadrature: what the chains should find."""
-
-    def make() -> dict[str, Any]:
-        found = grid_posterior(
-            study.coherent,
-            study.prior if prior is None else prior,
-            tolerance=setting.budget.tolerance,
-            evidence=False,
-            random_state=setting.seeds(name),
-            n_jobs=setting.n_jobs,
-        )
-        fields = ("k_values", "betas", "weights", "replicates", "k_max", "cells")
-        return {field: getattr(found, field) for field in fields}
-
-    kept: dict[str, Any] = {**setting.keep(name, make)}
-    return GridPosterior(**{**kept, "k_max": int(kept["k_max"])})
-
-
-def ripley_posterior(setting: Setting) -> GridPosterior:
-    """Return the exact posterior of Ripley's data."""
-    return exact_posterior(setting, setting.ripley, "ripley-exact")
+    budget = setting.budget
+    return run_chains(
+        setting, "pima-gibbs", partial(moller, setting.pima, "gibbs"), budget.pima_chain,
+        n_first_stage=budget.pima_first_stage, n_jobs=setting.n_jobs,
+    )  # fmt: skip
 
 
 def draws_at(setting: Setting, method: str, k: int) -> Draws:
@@ -185,22 +185,20 @@ def draws_at(setting: Setting, method: str, k: int) -> Draws:
     method : {"pseudo", "path", "perfect"}
     k : int
     """
-    study, name = setting.ripley, f"ripley-{method}-at-{k}"
-    options = _plan(setting, name, setting.budget.fixed_k_chain) | {"tau": 0.05**0.5, "r": 1}
-    prior = prior_at(study, k)
-
-    def sample() -> Any:
-        if method == "perfect":
-            # Moves of beta and of k by turns: those of k have no prior, and cost nothing.
-            return exchange(study.coherent, prior, label_sampler="perfect", thin=2, **options)
-        likelihood: Any = study.pseudo
-        if method == "path":
-            likelihood = table_likelihood(setting)
+    study = setting.ripley
+    sample: Callable[..., Any]
+    if method == "perfect":
+        # Moves of beta and of k by turns: those of k have no prior, and cost nothing.
+        sample = partial(
+            exchange, study.coherent, _prior_at(study, k), label_sampler="perfect", thin=2,
+            n_jobs=setting.n_jobs,
+        )  # fmt: skip
+    else:
+        likelihood = study.pseudo if method == "pseudo" else table_likelihood(setting)
         # One process: the moves are cheap, and starting others is not.
-        options["n_jobs"] = None
-        return metropolis(FixedK(likelihood, k), UniformPrior(1, BETA_MAX), **options)
-
-    return keep_draws(setting, name, sample)
+        sample = partial(metropolis, FixedK(likelihood, k), UniformPrior(1, BETA_MAX))
+    name, length = f"ripley-{method}-at-{k}", setting.budget.fixed_k_chain
+    return run_chains(setting, name, sample, length, tau=TAU, r=1)
 
 
 @dataclass(frozen=True)
@@ -216,48 +214,24 @@ class FixedK:
         return self.likelihood.log_density(beta, self.k)
 
 
-def prior_at(study: Study, k: int) -> ArrayPrior:
-    """Return the prior that knows k."""
-    return ArrayPrior(np.eye(study.k_max)[k - 1], BETA_MAX)
+def _prior_at(study: Study, k: int | None) -> Prior:
+    """Return the paper's prior, or that which knows k."""
+    return study.prior if k is None else ArrayPrior(np.eye(study.k_max)[k - 1], BETA_MAX)
 
 
-def keep_draws(setting: Setting, name: str, sample: Callable[[], Any]) -> Draws:
-    """Return chains kept under a name, sampled now if they are not there."""
-
-    def make() -> dict[str, Any]:
-        tree, messages = catch_mixing_warnings(sample)
-        parts = [tree[group] for group in ("warmup_posterior", "posterior")]
-        return {
-            "beta": np.concatenate([part["beta"].values for part in parts], axis=1),
-            "k": np.concatenate([part["k"].values for part in parts], axis=1),
-            "n_warmup": parts[0].sizes["draw"],
-            "acceptance": float(tree["sample_stats"]["accepted"].mean()),
-            "messages": np.array(messages, dtype=str),
-        }
-
-    kept = setting.keep(name, make)
-    return Draws(
-        kept["beta"],
-        kept["k"],
-        int(kept["n_warmup"]),
-        float(kept["acceptance"]),
-        [str(message) for message in kept["messages"]],
-    )
-
-
-def catch_mixing_warnings(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
-    """Call a sampler; return its result and what it warned of, which belongs on the page."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = sample()
-    return result, [str(w.message) for w in caught if issubclass(w.category, MixingWarning)]
-
-
-def _run_random_walk(setting: Setting, name: str, likelihood: Callable[[], Any]) -> Draws:
-    options = _plan(setting, name, setting.budget.long_chain)
-    options |= {"n_jobs": None, "scheme": "joint", "tau": 0.05**0.5, "r": 3}
-    return keep_draws(
-        setting, name, lambda: metropolis(likelihood(), setting.ripley.prior, **options)
+def exact_posterior(setting: Setting, data: str = "ripley", k: int | None = None) -> GridPosterior:
+    """Return the posterior by quadrature, at a fixed k if one is given: what chains should find."""
+    study, name = getattr(setting, data), f"{data}-exact" + (f"-at-{k}" if k else "")
+    return setting.once(
+        name,
+        lambda: grid_posterior(
+            study.coherent,
+            _prior_at(study, k),
+            tolerance=setting.budget.tolerance,
+            evidence=False,
+            random_state=setting.seeds(name),
+            n_jobs=setting.n_jobs,
+        ),
     )
 
 
@@ -277,8 +251,7 @@ class PaperSampler(AuxiliarySampler):
 
 
 def moller(
-    likelihood: CoherentLikelihood,
-    prior: Prior,
+    study: Study,
     label_sampler: str,
     plug_in: tuple[float, int] | None = None,
     *,
@@ -290,8 +263,7 @@ def moller(
 
     Parameters
     ----------
-    likelihood : CoherentLikelihood
-    prior : Prior
+    study : Study
     label_sampler : {"perfect", "gibbs"}
         Gibbs draws take 500 sweeps.
     plug_in : tuple of (beta, k), optional
@@ -308,6 +280,7 @@ def moller(
     xarray.DataTree
         Warm-up includes the first stage.
     """
+    likelihood, prior = study.coherent, study.prior
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, "joint", n_first_stage + n_warmup)
     sampler = PaperSampler(
         prior,
@@ -323,11 +296,99 @@ def moller(
     return sample_posterior(sampler, **options)
 
 
+@dataclass(frozen=True)
+class BilinearTable:
+    """log Z on a grid, linear in between.
+
+    Attributes
+    ----------
+    betas : ndarray of shape (n_betas,)
+    log_normalizers : ndarray of shape (k_max, n_betas)
+        At every k, those between the paper's already interpolated.
+    """
+
+    betas: np.ndarray
+    log_normalizers: np.ndarray
+
+    @property
+    def k_max(self) -> int:
+        """Largest k served."""
+        return len(self.log_normalizers)
+
+    @property
+    def beta_max(self) -> float:
+        """Largest beta served."""
+        return float(self.betas[-1])
+
+    def log_normalizer(self, beta: Any, k: int) -> Any:
+        """Return log Z(beta, k)."""
+        return np.interp(beta, self.betas, self.log_normalizers[k - 1])
+
+
+def gibbs_expectations(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
+    """Return the paper's values of beta, and E[S_k] / k there, of shape (n_k, n_betas)."""
+    betas = np.linspace(0.0, BETA_MAX, setting.budget.n_path_betas)
+
+    def estimate(k: int, key: np.uint64) -> list[float]:
+        return gibbs_means(setting.ripley.model, betas, k, setting.budget.path_sweeps, key)
+
+    keys = spawn_keys(setting.seeds("gibbs-path"), len(PAPER_K))
+    means = setting.once("gibbs-path", lambda: np.array(setting.map(estimate, PAPER_K, keys)))
+    return betas, means
+
+
+def gibbs_means(
+    model: BoltzmannModel,
+    betas: np.ndarray,
+    k: int,
+    n_sweeps: tuple[int, int],
+    key: np.uint64,
+) -> list[float]:
+    """Estimate E[S_k] / k by one Gibbs chain for each beta.
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+    betas : ndarray of shape (n_betas,)
+        The first is 0, where the expectation is known.
+    k : int
+    n_sweeps : (int, int)
+        Before counting, and counted.
+    key : numpy.uint64
+
+    Returns
+    -------
+    list of float
+    """
+    means, (n_warmup, n_counted) = [model.n_points / model.n_classes], n_sweeps
+    for beta, own in zip(betas[1:], spawn_keys(int(key), len(betas) - 1), strict=True):
+        _, info = gibbs_labels(model, beta, k, n_draws=n_counted, n_warmup=n_warmup, key=own)
+        means.append(info.agreement.mean() / k)
+    return means
+
+
+def gibbs_table(setting: Setting) -> BilinearTable:
+    """Return the paper's table of log Z on Ripley's graph."""
+    betas, means = gibbs_expectations(setting)
+    model = setting.ripley.model
+    rows = model.n_points * np.log(model.n_classes) + cumulative_trapezoid(
+        means, betas, initial=0.0
+    )
+    every_k = np.arange(1, setting.ripley.k_max + 1)
+    columns = [np.interp(every_k, PAPER_K, column) for column in rows.T]
+    return BilinearTable(betas, np.array(columns).T)
+
+
+def table_likelihood(setting: Setting) -> CoherentLikelihood:
+    """Return Ripley's likelihood with log Z from the paper's path sampling."""
+    study = setting.ripley
+    return CoherentLikelihood(study.model, study.labels, table=gibbs_table(setting))
+
+
 def error_at(study: Study, k: int) -> float:
     """Return the error rate of the rule at one k; of two classes it does not depend on beta."""
-    nodes = PosteriorNodes.from_draws(np.ones((1, 1)), np.full((1, 1), k))
-    rule = Predictive(BoltzmannModel(study.graph, study.n_classes), study.labels, nodes)
-    return study.error_rate(rule.probabilities(study.X_test))
+    one = Draws(np.ones((1, 1)), np.full((1, 1), k))
+    return study.error_rate(predict(study, one))
 
 
 def predictive(
@@ -345,9 +406,13 @@ def predictive(
     if isinstance(posterior, GridPosterior):
         nodes = PosteriorNodes.from_grid(posterior)
     else:
-        nodes = PosteriorNodes.from_draws(*posterior.kept)
-    model = BoltzmannModel(study.graph, study.n_classes)
-    return Predictive(model, study.labels, nodes, direction=direction)
+        nodes = PosteriorNodes.from_draws(*posterior.kept.values())
+    return Predictive(study.model, study.labels, nodes, direction=direction)
+
+
+def predict(study: Study, posterior: Draws | GridPosterior, direction: str = "both") -> np.ndarray:
+    """Return the class probabilities of the test points."""
+    return predictive(study, posterior, direction).probabilities(study.X_test)
 
 
 def score_rule(
@@ -358,19 +423,18 @@ def score_rule(
     With chains, the spread is that of the rules of single chains; with a grid, the error is the
     spread of the rules of replicates of log Z.
     """
-
-    def score_one(posterior: Draws | GridPosterior) -> float:
-        return score(predictive(study, posterior).probabilities(study.X_test))
-
+    parts: list[Any]
     if isinstance(posterior, GridPosterior):
         none = posterior.replicates[:0]
         # Sixteen of them tell the spread well enough.
-        some = [replace(posterior, weights=w, replicates=none) for w in posterior.replicates[1:17]]
-        found = mean_over_runs(map(score_one, some), score_one(posterior))
-        return Estimate(found.value, found.spread)
-    pairs = zip(posterior.beta[:, None], posterior.k[:, None], strict=True)
-    chains = [replace(posterior, beta=beta, k=k) for beta, k in pairs]
-    return mean_over_runs(map(score_one, chains), score_one(posterior))
+        parts = [replace(posterior, weights=w, replicates=none) for w in posterior.replicates[1:17]]
+    else:
+        pairs = zip(posterior.beta[:, None], posterior.k[:, None], strict=True)
+        parts = [replace(posterior, beta=beta, k=k) for beta, k in pairs]
+    value = score(predict(study, posterior))
+    estimate = mean_over_runs((score(predict(study, part)) for part in parts), value)
+    is_grid = isinstance(posterior, GridPosterior)
+    return Estimate(value, estimate.spread) if is_grid else estimate
 
 
 def mean_over_runs(values: Iterable[float], value: float | None = None) -> Estimate:
@@ -388,8 +452,3 @@ def mean_over_runs(values: Iterable[float], value: float | None = None) -> Estim
         return Estimate(value)
     spread = float(runs.std(ddof=1))
     return Estimate(value, spread / len(runs) ** 0.5, spread)
-
-
-def difference(first: Estimate, second: Estimate) -> Estimate:
-    """Return first less second, which are independent."""
-    return Estimate(first.value - second.value, math.hypot(first.error, second.error))

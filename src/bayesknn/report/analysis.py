@@ -170,11 +170,11 @@ class Analysis:
         is_right = training.winners == training.actual
         rare = np.flatnonzero(sizes < 0.25 * sizes.mean())
         counts = [
-            f"{np.sum(is_right[training.actual == g]):,} of {sizes[g]:,} {shorten(name)}"
+            f"{np.sum(is_right[training.actual == g]):,} of {sizes[g]:,} rows of {shorten(name)}"
             for g, name in enumerate(training.names)
             if g in rare
         ]
-        return f"recall: {join(counts)} rows found" if counts else ""
+        return f"recall: {join(counts)} found" if counts else ""
 
 
 def analyse(

@@ -19,7 +19,6 @@ from bayesknn.plots.style import (
     FONTS,
     LINES,
     MARKERS,
-    check_classes,
     new_axes,
     new_grid,
     tint,
@@ -56,11 +55,6 @@ def test_a_grid_takes_the_axes_it_is_given():
     assert axes.tolist() == given.tolist()
     with pytest.raises(ValueError, match=r"takes 1 x 2 axes, got 4: pass figure.subplots\(1, 2\)"):
         new_grid(given, 1, 2)
-
-
-def test_more_classes_than_colours_are_refused():
-    with pytest.raises(ValueError, match="9 classes, but only 8 colours"):
-        check_classes(np.arange(9))
 
 
 def test_matplotlib_waits_until_something_is_drawn():

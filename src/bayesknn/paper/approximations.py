@@ -25,7 +25,7 @@ from bayesknn.paper.samples import (
 )
 from bayesknn.paper.setting import Setting
 from bayesknn.plots import ZoneMapDisplay
-from bayesknn.plots.marginals import beta_range, find_marginals
+from bayesknn.plots.posterior import beta_range, compute_marginals
 from bayesknn.plots.style import COLOURS, GREY, INK, LINES, new_figure
 from bayesknn.posterior import GridPosterior, grid_posterior
 from bayesknn.predictive import find_zones
@@ -54,7 +54,7 @@ def draw_marginals(posteriors: Mapping[str, Any], *axes: Any) -> None:
     low, high = np.transpose([beta_range(posterior) for posterior in shown.values()])
     edges = np.linspace(low.min(), high.max(), 81)
     for at, (name, posterior) in enumerate(shown.items()):
-        each = find_marginals(posterior, edges)
+        each = compute_marginals(posterior, edges)
         style = {"color": COLOURS[at], "linestyle": LINES[at], "linewidth": 1.3, "label": name}
         curves = ((each.beta_middles, each.beta_density), (each.k_values, each.k_probabilities))
         for ax, (x, row) in zip(axes, curves, strict=False):

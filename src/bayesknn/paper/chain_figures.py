@@ -39,8 +39,7 @@ from bayesknn.paper.samples import (
     score_rule,
 )
 from bayesknn.paper.setting import BETA_MAX, Setting
-from bayesknn.plots import PosteriorDisplay
-from bayesknn.plots.marginals import find_marginals
+from bayesknn.plots.posterior import compute_marginals
 from bayesknn.plots.style import COLOURS, INK, new_figure
 from bayesknn.posterior import GridPosterior, grid_posterior
 
@@ -250,9 +249,9 @@ def _draw_chain(draws: Draws, exact: GridPosterior, label: str = "exact posterio
     figure, axes : matplotlib Figure, ndarray of shape (2, 2)
     """
     figure, axes = new_figure(2, 2, 8.5, 5.0, sharey="row", width_ratios=(2, 1))
-    drawn, truth = find_marginals(draws.tree), find_marginals(exact)
-    display = PosteriorDisplay(**drawn._asdict(), beta_trace=draws.beta[:1], k_trace=draws.k[:1])
-    display.plot(axes=axes)
+    drawn, truth = compute_marginals(draws.tree), compute_marginals(exact)
+    drawn.beta_trace, drawn.k_trace = draws.beta[:1], draws.k[:1]
+    drawn.plot(axes=axes)
     for ax in axes[:, 0]:
         ax.axvspan(0, draws.n_warmup, color="0.93", linewidth=0, zorder=0)
     axes[1, 0].set(xlabel="iteration (burn-in shaded)", ylim=(0, None))

@@ -14,7 +14,7 @@ from bayesknn.datasets import load_glass
 from bayesknn.paper.comparison import Estimate, Result, item, published_rates
 from bayesknn.paper.setting import Setting, Study
 from bayesknn.plots import LeaveOneOutDisplay
-from bayesknn.plots.plane import draw_points
+from bayesknn.plots.maps import draw_points
 from bayesknn.plots.style import COLOURS, INK, new_figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,18 +40,18 @@ class ColumnPathDisplay:
 
     def __init__(
         self,
-        names: Any,
+        names: Sequence[str],
         scores: Any,
         errors: Any,
-        null_score: Any,
-        refused: Any,
-        label: Any = "score",
+        null_score: float,
+        refused: Mapping[str, tuple[float, float]],
+        label: str = "score",
     ) -> None:
         self.names = list(names)
         self.scores = np.asarray(scores, dtype=float)
         self.errors = np.asarray(errors, dtype=float)
-        self.null_score = float(null_score)
-        self.refused = dict(refused)
+        self.null_score = null_score
+        self.refused = refused
         self.label = label
 
     @classmethod
@@ -96,35 +97,21 @@ class ColumnPathDisplay:
         ColumnPathDisplay
             Itself.
         """
-        self.figure_, self.ax_ = new_axes(ax)
-        ax = self.ax_
-        steps = np.arange(len(self.names) + 1)
-        heights = np.r_[self.null_score, self.scores]
-        ax.plot(steps, heights, color=INK, linewidth=1.2)
-        ax.errorbar(
-            steps[1:],
-            self.scores,
-            _bars(self.errors),
-            fmt="o",
-            color=COLOURS[0],
-            capsize=3,
-            label="chosen",
-        )
+        self.figure_, ax = new_axes(ax)
+        self.ax_, at = ax, np.arange(len(self.names) + 2)
+        ax.plot(at[:-1], np.r_[self.null_score, self.scores], color=INK, linewidth=1.2)
+        style = {"fmt": "o", "color": COLOURS[0], "label": "chosen", "capsize": 3}
+        ax.errorbar(at[1:-1], self.scores, _bars(self.errors), **style)
         labels = ["none", *(f"+ {name}" for name in self.names)]
         if self.refused:
-            at = len(self.names) + 1
             values, errors = np.array(list(self.refused.values())).T
-            ax.errorbar(
-                np.full(len(values), at), values, _bars(errors),
-                fmt="x", color=GREY, capsize=3, label="refused",
-            )  # fmt: skip
-            best = max(self.refused, key=lambda name: self.refused[name][0])
-            ax.annotate(
-                best, (at, self.refused[best][0]), xytext=(6, 0), textcoords="offset points",
-                va="center",
-            )  # fmt: skip
+            style |= {"fmt": "x", "color": GREY, "label": "refused"}
+            ax.errorbar(np.full(len(values), at[-1]), values, _bars(errors), **style)
+            best = list(self.refused)[values.argmax()]
+            place = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+            ax.annotate(best, (at[-1], values.max()), **place)
             labels.append("+ any other")
-        ax.set_xticks(range(len(labels)), labels)
+        ax.set_xticks(at[: len(labels)], labels)
         ax.set_ylabel(self.label)
         ax.margins(x=0.1)
         ax.legend(frameon=False, loc="lower right")

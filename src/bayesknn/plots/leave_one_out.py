@@ -36,8 +36,6 @@ class LeaveOneOutDisplay:
 
     def __init__(self, errors: Any) -> None:
         self.errors = np.asarray(errors, dtype=float)
-        if self.errors.ndim != 1 or len(self.errors) == 0:
-            raise ValueError(f"errors must hold one rate for each k, got shape {self.errors.shape}")
 
     @property
     def best_k(self) -> np.ndarray:
@@ -79,14 +77,8 @@ class LeaveOneOutDisplay:
         k = np.arange(1, len(self.errors) + 1)
         best, lowest = self.best_k, self.errors.min()
         self.ax_.plot(k, self.errors, color=INK, linewidth=1.2, drawstyle="steps-mid")
-        self.ax_.plot(
-            best,
-            np.full(len(best), lowest),
-            "o",
-            color=COLOURS[5],
-            markersize=5,
-            label=f"minimum {lowest:.3f}, at {len(best)} value{'s' * (len(best) > 1)} of k",
-        )
+        name = f"minimum {lowest:.3f}, at {len(best)} value{'s' * (len(best) > 1)} of k"
+        self.ax_.plot(best, self.errors[best - 1], "o", color=COLOURS[5], markersize=5, label=name)
         self.ax_.set(xlabel="number of neighbours k", ylabel="leave-one-out error rate")
         self.ax_.margins(x=0.02)
         tidy(self.ax_)

@@ -13,8 +13,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesknn.plots.plane import draw_borders, draw_points, draw_shades, plane_around
-from bayesknn.plots.style import COLOURS, GREY, INK, check_classes, new_axes, tidy, tint
+from bayesknn._utils.checks import check_choice, check_count
+from bayesknn.plots.style import (
+    COLOURS,
+    GREY,
+    INK,
+    MARKERS,
+    check_known,
+    new_axes,
+    tidy,
+    tint,
+)
 from bayesknn.predictive import find_zones
 
 
@@ -24,7 +33,9 @@ class _MapDisplay:
     def __init__(self, x: Any, y: Any, classes: Any, feature_names: Any) -> None:
         self.x = np.asarray(x, dtype=float)
         self.y = np.asarray(y, dtype=float)
-        self.classes = check_classes(classes)
+        self.classes = np.asarray(classes)
+        if len(self.classes) > len(COLOURS):
+            raise ValueError(f"{len(self.classes)} classes, but only {len(COLOURS)} colours")
         self.feature_names = feature_names
 
     def _make_axes(self, ax: Any) -> None:
@@ -103,11 +114,10 @@ class DecisionRegionDisplay(_MapDisplay):
         DecisionRegionDisplay
         """
         check_is_fitted(estimator)
-        plane = plane_around(estimator, X, resolution, "a decision region")
-        predicted = estimator.predict(plane.grid)
-        winners = np.searchsorted(estimator.classes_, predicted).reshape(resolution, resolution)
-        display = cls(plane.x, plane.y, winners, estimator.classes_, plane.names)
-        return display.plot(plane.points, y, ax=ax)
+        x1, x2, grid, points, names = plane_around(estimator, X, resolution, "a decision region")
+        predicted = np.searchsorted(estimator.classes_, estimator.predict(grid))
+        winners = predicted.reshape(resolution, resolution)
+        return cls(x1, x2, winners, estimator.classes_, names).plot(points, y, ax=ax)
 
     def plot(
         self, points: Any = None, labels: Any = None, *, ax: Any = None
@@ -180,12 +190,6 @@ class ZoneMapDisplay(_MapDisplay):
         super().__init__(x, y, classes, feature_names)
         self.probabilities = np.asarray(probabilities, dtype=float)
         self.zones = np.asarray(zones).astype(int)
-        shape = (len(self.y), len(self.x))
-        if self.probabilities.shape != (*shape, len(self.classes)) or self.zones.shape != shape:
-            raise ValueError(
-                f"a grid of {shape} and {len(self.classes)} classes does not fit probabilities of "
-                f"shape {self.probabilities.shape} and zones of shape {self.zones.shape}"
-            )
 
     @property
     def uncertain_share(self) -> float:
@@ -231,14 +235,12 @@ class ZoneMapDisplay(_MapDisplay):
         ZoneMapDisplay
         """
         check_is_fitted(estimator)
-        plane = plane_around(estimator, X, resolution, "a zone map")
+        x1, x2, grid, points, names = plane_around(estimator, X, resolution, "a zone map")
         shape = (resolution, resolution)
-        probabilities = estimator.predict_proba(plane.grid).reshape(*shape, -1)
-        zones = find_zones(estimator.predict_interval(plane.grid, level, of))
-        display = cls(
-            plane.x, plane.y, probabilities, zones.reshape(shape), estimator.classes_, plane.names
-        )
-        return display.plot(plane.points, y, kind=kind, ax=ax)
+        probabilities = estimator.predict_proba(grid).reshape(*shape, -1)
+        zones = find_zones(estimator.predict_interval(grid, level, of)).reshape(shape)
+        display = cls(x1, x2, probabilities, zones, estimator.classes_, names)
+        return display.plot(points, y, kind=kind, ax=ax)
 
     def plot(
         self,
@@ -272,16 +274,11 @@ class ZoneMapDisplay(_MapDisplay):
         ZoneMapDisplay
             Itself.
         """
-        kinds = ("both", "levels", "zones")
-        if kind not in kinds:
-            raise ValueError(f"kind must be one of {kinds}, got {kind!r}")
+        check_choice(kind, "kind", ("both", "levels", "zones"))
         self._make_axes(ax)
-        handles: list[Any] = []
         self._shade(kind)
-        if kind != "levels":
-            handles += self._hatch()
-        if kind != "zones":
-            handles += self._draw_levels(levels)
+        handles = [] if kind == "levels" else [self._hatch()]
+        handles += [] if kind == "zones" else [self._draw_levels(levels)]
         self._draw_points(points, labels, handles, self._patches())
         return self
 
@@ -293,26 +290,23 @@ class ZoneMapDisplay(_MapDisplay):
             # From white, where all classes are equally likely, to the full tint at certainty.
             floor = 1 / len(self.classes)
             sureness = (self.probabilities.max(axis=2) - floor) / (1 - floor)
-            shades = np.take_along_axis(tint(0.6 * sureness), winners[..., None, None], axis=2)[
-                :, :, 0
-            ]
+            i, j = np.indices(winners.shape)
+            shades = tint(0.6 * sureness)[i, j, winners]
         draw_shades(self.ax_, self.x, self.y, shades)
         if len(self.classes) > 2 and kind != "zones":
             draw_borders(self.ax_, self.x, self.y, winners, len(self.classes))
 
-    def _hatch(self) -> list[Any]:
+    def _hatch(self) -> Any:
         from matplotlib.patches import Patch
 
-        pale, hatch = "#E4E4E4", "////"
-        uncertain = (self.zones < 0).astype(float)
+        pale, uncertain = "#E4E4E4", (self.zones < 0).astype(float)
         if uncertain.any():
-            areas = self.ax_.contourf(
-                self.x, self.y, uncertain, [0.5, 1.5], colors=[pale], hatches=[hatch]
-            )
+            style = {"levels": [0.5, 1.5], "colors": [pale], "hatches": ["////"]}
+            areas = self.ax_.contourf(self.x, self.y, uncertain, **style)
             areas.set(edgecolor=GREY, linewidth=0.0)
-        return [Patch(facecolor=pale, edgecolor=GREY, hatch=hatch, lw=0.0, label="uncertain")]
+        return Patch(facecolor=pale, edgecolor=GREY, hatch="////", lw=0.0, label="uncertain")
 
-    def _draw_levels(self, levels: Sequence[float] | None) -> list[Any]:
+    def _draw_levels(self, levels: Sequence[float] | None) -> Any:
         from matplotlib.lines import Line2D
 
         if len(self.classes) == 2:
@@ -329,7 +323,7 @@ class ZoneMapDisplay(_MapDisplay):
                 # Of the upright ones all run up the page, or 0.6 is read as 9.0.
                 if 260 < text.get_rotation() < 280:
                     text.set_rotation(text.get_rotation() - 180)
-        return [Line2D([], [], color=INK, linewidth=0.7, label=what)]
+        return Line2D([], [], color=INK, linewidth=0.7, label=what)
 
     def _patches(self) -> list[Any]:
         from matplotlib.patches import Patch
@@ -338,3 +332,74 @@ class ZoneMapDisplay(_MapDisplay):
             Patch(facecolor=tint(0.4)[g], edgecolor=COLOURS[g], label=f"class {label}")
             for g, label in enumerate(self.classes)
         ]
+
+
+def plane_around(estimator: Any, X: Any, resolution: int, what: str) -> tuple[Any, ...]:
+    """Lay a grid around points, a margin of 5 % included.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Fitted; if it knows its columns by name, X must be a frame, and so is the grid.
+    X : array-like or frame of shape (n, 2)
+    resolution : int
+        Grid points a side.
+    what : str
+        The picture, for the errors.
+
+    Returns
+    -------
+    x, y : ndarray of shape (resolution,)
+        Coordinates of the grid.
+    grid : ndarray or frame of shape (resolution ** 2, 2)
+        Its points, row by row, in the form in which the estimator takes them.
+    points : ndarray of shape (n, 2)
+        The points it was laid around.
+    names : tuple of two str
+        Of the features.
+    """
+    points = np.asarray(X, dtype=float)
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise ValueError(f"{what} needs two features, X has shape {points.shape}")
+    if len(points) == 0 or not np.isfinite(points).all():
+        raise ValueError(f"{what} needs points to lay the grid around: X is empty or not finite")
+    check_count(resolution, "resolution", low=2)
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = 0.05 * np.where(high > low, high - low, 1.0)
+    x, y = np.linspace(low - margin, high + margin, resolution).T
+    grid = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return x, y, grid, points, ("x1", "x2")
+    if not hasattr(X, "columns"):
+        raise ValueError(f"the classifier knows its columns as {list(names)}; pass X as a frame")
+    frame = type(X)(dict(zip(names, grid.T, strict=True)))
+    return x, y, frame, points, (str(names[0]), str(names[1]))
+
+
+def draw_shades(ax: Any, x: np.ndarray, y: np.ndarray, shades: np.ndarray) -> None:
+    """Fill the cells around the points of a grid with colours."""
+    half_x, half_y = 0.5 * (x[1] - x[0]), 0.5 * (y[1] - y[0])
+    extent = (x[0] - half_x, x[-1] + half_x, y[0] - half_y, y[-1] + half_y)
+    ax.imshow(shades, extent=extent, origin="lower", aspect="auto", interpolation="nearest")
+
+
+def draw_points(ax: Any, points: Any, labels: Any, classes: np.ndarray) -> None:
+    """Draw points with the marker and the colour of their class."""
+    points, labels = np.asarray(points, dtype=float), check_known(labels, classes)
+    if len(points) != len(labels):
+        raise ValueError(f"there are {len(points)} points but {len(labels)} labels")
+    for g, label in enumerate(classes):
+        style = {"color": COLOURS[g], "markersize": 4.0, "label": f"class {label}"}
+        edge = {"markeredgecolor": INK, "markeredgewidth": 0.5}
+        ax.plot(*points[labels == label].T, MARKERS[g], **style, **edge)
+
+
+def draw_borders(
+    ax: Any, x: np.ndarray, y: np.ndarray, winners: np.ndarray, n_classes: int
+) -> None:
+    """Draw the lines between the regions; those of all classes but one are all there are."""
+    for g in range(n_classes - 1):
+        inside = (winners == g).astype(float)
+        if 0 < inside.mean() < 1:
+            ax.contour(x, y, inside, [0.5], colors=INK, linewidths=0.9)

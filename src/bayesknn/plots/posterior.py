@@ -1,13 +1,17 @@
-"""The posterior of beta and k: traces and marginals (the paper's Figures of the chains)."""
+"""The posterior of beta and k: traces and marginals (the paper's Figures of the chains).
+
+A posterior is a :class:`~bayesknn.posterior.GridPosterior`, or a DataTree with ``posterior/beta``
+and ``posterior/k`` over (chain, draw), or a classifier that has the latter as ``posterior_``.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 from sklearn.utils.validation import check_is_fitted
 
-from bayesknn.plots.marginals import find_draws, find_marginals, is_grid
 from bayesknn.plots.style import COLOURS, INK, new_grid, tidy, tint
 
 
@@ -56,20 +60,13 @@ class PosteriorDisplay:
         self.k_values = np.asarray(k_values)
         self.k_probabilities = np.asarray(k_probabilities, dtype=float)
         self.k_errors = None if k_errors is None else np.asarray(k_errors, dtype=float)
-        if (beta_trace is None) != (k_trace is None):
-            raise ValueError("pass both beta_trace and k_trace, or neither")
         self.beta_trace = None if beta_trace is None else np.atleast_2d(beta_trace)
         self.k_trace = None if k_trace is None else np.atleast_2d(k_trace)
-        if len(self.beta_edges) != len(self.beta_density) + 1:
-            raise ValueError(
-                f"beta_edges must be one longer than beta_density, got {len(self.beta_edges)} "
-                f"and {len(self.beta_density)}"
-            )
-        if self.k_values.shape != self.k_probabilities.shape:
-            raise ValueError(
-                f"k_values and k_probabilities must be equally long, got shapes "
-                f"{self.k_values.shape} and {self.k_probabilities.shape}"
-            )
+
+    @property
+    def beta_middles(self) -> np.ndarray:
+        """Middles of the bins of beta."""
+        return (self.beta_edges[1:] + self.beta_edges[:-1]) / 2
 
     @classmethod
     def from_posterior(
@@ -90,13 +87,13 @@ class PosteriorDisplay:
         -------
         PosteriorDisplay
         """
-        beta_trace = k_trace = None
+        display = compute_marginals(posterior)
         if traces is None:
-            traces = not is_grid(posterior) and not _is_independent(posterior)
+            tree = getattr(posterior, "posterior_", posterior)
+            traces = not _is_grid(posterior) and tree.attrs.get("algorithm") != "grid"
         if traces:
-            beta_trace, k_trace = find_draws(posterior)
-        marginals = find_marginals(posterior)._asdict()
-        return cls(**marginals, beta_trace=beta_trace, k_trace=k_trace).plot(axes=axes)
+            display.beta_trace, display.k_trace = get_draws(posterior)
+        return display.plot(axes=axes)
 
     @classmethod
     def from_estimator(
@@ -145,38 +142,27 @@ class PosteriorDisplay:
         return self
 
     def _draw_marginals(self, axes: Any, orientation: str) -> None:
-        beta_ax, k_ax = axes
-        upright = orientation == "vertical"
+        (beta_ax, k_ax), upright = axes, orientation == "vertical"
         fill = {"color": tuple(tint(0.45)[0]), "orientation": orientation}
         beta_ax.stairs(self.beta_density, self.beta_edges, fill=True, **fill)
         outline = {"color": COLOURS[0], "linewidth": 1.0, "orientation": orientation}
         beta_ax.stairs(self.beta_density, self.beta_edges, **outline)
         bars, errors = (k_ax.bar, "yerr") if upright else (k_ax.barh, "xerr")
-        bars(
-            self.k_values,
-            self.k_probabilities,
-            0.8,
-            color=tint(0.45)[0],
-            edgecolor=COLOURS[0],
-            linewidth=0.5,
-            error_kw={"elinewidth": 0.9, "ecolor": INK, "capsize": 0},
-            **{errors: self.k_errors},
-        )
+        style = {"color": tint(0.45)[0], "edgecolor": COLOURS[0], "linewidth": 0.5}
+        style |= {"error_kw": {"elinewidth": 0.9, "ecolor": INK}, errors: self.k_errors}
+        bars(self.k_values, self.k_probabilities, 0.8, **style)
         # Bars that would hardly be seen are beyond the edge of the picture.
         drawn = self.k_values[self.k_probabilities > 2e-3 * self.k_probabilities.max()]
         limits = (drawn[0] - 1.0, drawn[-1] + 1.0)
-        for ax, highest in ((beta_ax, self.beta_density.max()), (k_ax, self._highest_bar())):
-            (ax.set_ylim if upright else ax.set_xlim)(0.0, 1.05 * highest)
+        ends = self.k_probabilities + (0.0 if self.k_errors is None else self.k_errors)
+        density_range = (0.0, 1.05 * self.beta_density.max())
+        k_range = (0.0, 1.05 * np.max(ends))
         if upright:
-            k_ax.set(xlabel="k", ylabel="P(k | y)", xlim=limits)
-            beta_ax.set(xlabel=r"$\beta$", ylabel="density")
+            k_ax.set(xlabel="k", ylabel="P(k | y)", xlim=limits, ylim=k_range)
+            beta_ax.set(xlabel=r"$\beta$", ylabel="density", ylim=density_range)
         else:
-            k_ax.set(xlabel="P(k | y)", ylim=limits)
-            beta_ax.set(xlabel="density")
-
-    def _highest_bar(self) -> float:
-        errors = 0.0 if self.k_errors is None else self.k_errors
-        return float(np.max(self.k_probabilities + errors))
+            k_ax.set(xlabel="P(k | y)", ylim=limits, xlim=k_range)
+            beta_ax.set(xlabel="density", xlim=density_range)
 
     @staticmethod
     def _draw_traces(axes: Any, *traces: Any) -> None:
@@ -191,7 +177,88 @@ class PosteriorDisplay:
         k_ax.set(xlabel="draw", ylabel="k")
 
 
-def _is_independent(posterior: Any) -> bool:
-    """Whether the draws were made from a grid, without a chain."""
+def compute_marginals(posterior: Any, beta_edges: Any = None) -> PosteriorDisplay:
+    """Return the marginals of a posterior, not drawn yet.
+
+    Parameters
+    ----------
+    posterior : GridPosterior, DataTree or fitted classifier
+    beta_edges : array-like of shape (n_bins + 1,), optional
+        Chosen from the posterior by default.
+
+    Returns
+    -------
+    PosteriorDisplay
+    """
+    edges = _choose_edges(posterior) if beta_edges is None else np.asarray(beta_edges, dtype=float)
+    density = _beta_mass(posterior, edges) / np.diff(edges)
+    ks, probabilities, errors = _k_marginal(posterior)
+    return PosteriorDisplay(edges, density, ks, probabilities, k_errors=errors)
+
+
+def beta_range(posterior: Any) -> tuple[float, float]:
+    """Return the range of beta that holds all but 1e-4 of the posterior on either side."""
+    if _is_grid(posterior):
+        order = np.argsort(posterior.betas, axis=None)
+        betas, below = posterior.betas.ravel()[order], np.cumsum(posterior.weights.ravel()[order])
+        low, high = np.searchsorted(below, [1e-4, 1 - 1e-4])
+        return float(betas[max(low - 1, 0)]), float(betas[min(high + 1, len(betas) - 1)])
+    beta, _ = get_draws(posterior)
+    return float(beta.min()), float(beta.max())
+
+
+def get_draws(posterior: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the draws of beta and k, each of shape (n_chains, n_draws)."""
     tree = getattr(posterior, "posterior_", posterior)
-    return getattr(tree, "attrs", {}).get("algorithm") == "grid"
+    try:
+        group = tree["posterior"]
+        beta, k = np.asarray(group["beta"], dtype=float), np.asarray(group["k"])
+    except (KeyError, TypeError, IndexError):
+        raise ValueError(
+            "a posterior is a GridPosterior, a DataTree with posterior/beta and posterior/k, or a "
+            f"fitted classifier with posterior_; got a {type(posterior).__name__}"
+        ) from None
+    return beta, k
+
+
+def _is_grid(posterior: Any) -> bool:
+    """Whether the posterior is given by weights on a grid."""
+    return hasattr(posterior, "weights")
+
+
+def _choose_edges(posterior: Any) -> np.ndarray:
+    low, high = beta_range(posterior)
+    if _is_grid(posterior):
+        # There is no noise to smooth: enough bins that the steps are not seen.
+        return np.linspace(low, high, 301)
+    beta, _ = get_draws(posterior)
+    if low == high:
+        return np.array([low - 0.05, low + 0.05])
+    edges = np.histogram_bin_edges(beta, bins="fd")
+    return edges if len(edges) <= 61 else np.linspace(low, high, 61)
+
+
+def _beta_mass(posterior: Any, edges: np.ndarray) -> np.ndarray:
+    if not _is_grid(posterior):
+        beta, _ = get_draws(posterior)
+        return np.histogram(beta, bins=edges)[0] / beta.size
+    # The weights are the masses of cells. In a cell the density is not taken as constant: bins
+    # that are narrower would show its steps.
+    mass = np.zeros(len(edges) - 1)
+    for cells, weights in zip(posterior.cells, posterior.weights, strict=True):
+        below = PchipInterpolator(cells, np.append(0.0, np.cumsum(weights)))
+        mass += np.diff(below(np.clip(edges, cells[0], cells[-1])))
+    return mass
+
+
+def _k_marginal(posterior: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    if _is_grid(posterior):
+        ks = np.arange(1, posterior.k_max + 1)
+        errors = posterior.k_probabilities_error if len(posterior.replicates) else None
+        return ks, posterior.k_probabilities, errors
+    if hasattr(posterior, "k_probabilities_"):
+        errors = getattr(posterior, "k_probabilities_error_", None)
+        return np.asarray(posterior.k_values_), np.asarray(posterior.k_probabilities_), errors
+    _, k = get_draws(posterior)
+    ks = np.arange(k.min(), k.max() + 1)
+    return ks, np.bincount((k - k.min()).ravel().astype(int)) / k.size, None

@@ -10,9 +10,6 @@ import numpy as np
 from bayesknn.criticism import Statistic, predictive_statistics
 from bayesknn.plots.style import COLOURS, new_grid, tidy, tint
 
-# Panels that fit on one picture; those of the first classes.
-_MOST = 16
-
 
 class PredictiveCheckDisplay:
     """Statistics of the labels, each in the histogram of its values in draws of the model.
@@ -74,7 +71,8 @@ class PredictiveCheckDisplay:
         PredictiveCheckDisplay
             Itself.
         """
-        shown = list(self.statistics.items())[:_MOST]
+        # As many panels as fit on one picture: those of the first classes.
+        shown = list(self.statistics.items())[:16]
         n_columns = min(len(shown), 3) if axes is None else len(shown)
         n_rows = -(-len(shown) // n_columns)
         size = (3.2 * n_columns, 2.1 * n_rows)

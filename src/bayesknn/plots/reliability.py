@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaincinv
 from sklearn.utils.validation import check_is_fitted
 
-from bayesknn._utils.checks import check_choice, check_level
+from bayesknn._utils.checks import check_choice, check_count, check_level
 from bayesknn.plots.style import COLOURS, INK, check_known, new_grid, tidy, tint
 
 
@@ -63,12 +63,6 @@ class ReliabilityDisplay:
         self.counts = np.asarray(counts)
         self.name = name
         self.level = check_level(level)
-        shapes = [array.shape for array in (self.predicted, self.observed, self.counts)]
-        if shapes != [(len(self.edges) - 1,)] * 3:
-            raise ValueError(
-                f"{len(self.edges)} edges do not fit predicted, observed and counts of shapes "
-                f"{', '.join(map(str, shapes))}"
-            )
         self.lower, self.upper = _binomial_intervals(self.observed, self.counts, level)
 
     @classmethod
@@ -109,9 +103,18 @@ class ReliabilityDisplay:
         """
         classes = np.unique(y) if classes is None else np.asarray(classes)
         probabilities = np.asarray(probabilities, dtype=float)
-        edges = _check_edges(edges)
+        if np.ndim(edges) == 0:
+            edges = np.linspace(0.0, 1.0, check_count(edges, "edges") + 1)
         stated, came_true, name = _events(np.asarray(y), probabilities, classes, kind)
-        predicted, observed, counts = _bin(stated, came_true, edges)
+        if stated.min() < edges[0] or stated.max() > edges[-1]:
+            raise ValueError(
+                f"probabilities from {stated.min():g} to {stated.max():g} do not lie in bins from "
+                f"{edges[0]:g} to {edges[-1]:g}"
+            )
+        counts, _ = np.histogram(stated, edges)
+        sums = (np.histogram(stated, edges, weights=each)[0] for each in (stated, 1.0 * came_true))
+        with np.errstate(invalid="ignore"):
+            predicted, observed = (each / counts for each in sums)
         return cls(edges, predicted, observed, counts, name, level=level).plot(axes=axes)
 
     @classmethod
@@ -208,33 +211,6 @@ def _events(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, kind:
         top = probabilities.argmax(axis=1)
         return probabilities.max(axis=1), classes[top] == y, "likeliest class"
     return probabilities[:, 1], y == classes[1], f"class {classes[1]}"
-
-
-def _check_edges(edges: Any) -> np.ndarray:
-    if np.ndim(edges) == 0:
-        if edges < 1:
-            raise ValueError(f"there must be at least one bin, got {edges}")
-        return np.linspace(0.0, 1.0, int(edges) + 1)
-    edges = np.asarray(edges, dtype=float)
-    if len(edges) < 2 or np.any(np.diff(edges) <= 0):
-        raise ValueError("the edges of the bins must increase")
-    return edges
-
-
-def _bin(values: np.ndarray, hits: np.ndarray, edges: np.ndarray) -> Any:
-    """Return mean value, frequency of hits and count for each bin; the last holds its end."""
-    outside = (values < edges[0]) | (values > edges[-1])
-    if outside.any():
-        raise ValueError(
-            f"a probability of {values[outside][0]:g} lies in none of the bins from "
-            f"{edges[0]:g} to {edges[-1]:g}"
-        )
-    bins = np.minimum(np.searchsorted(edges, values, side="right") - 1, len(edges) - 2)
-    counts = np.bincount(bins, minlength=len(edges) - 1)
-    with np.errstate(invalid="ignore"):
-        predicted = np.bincount(bins, values, len(edges) - 1) / counts
-        observed = np.bincount(bins, hits, len(edges) - 1) / counts
-    return predicted, observed, counts
 
 
 def _binomial_intervals(observed: np.ndarray, counts: np.ndarray, level: float) -> Any:

@@ -118,17 +118,6 @@ def tint(strength: Any) -> np.ndarray:
     return 1 - np.asarray(strength)[..., None, None] * (1 - palette)
 
 
-def check_classes(classes: Any) -> np.ndarray:
-    """Return the classes as an array, if there are colours enough for them."""
-    classes = np.asarray(classes)
-    if len(classes) > len(COLOURS):
-        raise ValueError(
-            f"there are {len(classes)} classes, but only {len(COLOURS)} colours that can be "
-            "told apart"
-        )
-    return classes
-
-
 def check_known(labels: Any, classes: np.ndarray) -> np.ndarray:
     """Return the labels as an array, if every one of them is a class."""
     labels = np.asarray(labels)

@@ -214,8 +214,8 @@ def _count_along(
         part = (np.ceil(upto) - 1) * _MAX_GROUPS // below[-1]
         group = np.append(0, np.cumsum(np.diff(part) != 0))[group]
     counts = np.bincount(group, weights)
-    by_class = np.bincount(group * n_classes + labels, weights, len(counts) * n_classes)
-    by_class = by_class.reshape(-1, n_classes)
+    cells = np.bincount(group * n_classes + labels, weights, len(counts) * n_classes)
+    by_class = cells.reshape(-1, n_classes)
     # The weighted mean, from the first value on: one that is alone keeps its bits.
     first = values[np.searchsorted(group, np.arange(len(counts)))]
     places = first + np.bincount(group, weights * (values - first[group])) / counts

@@ -20,8 +20,7 @@ from bayesknn._utils.checks import (
     refuse_lazy,
     show,
 )
-from bayesknn._utils.jit import is_first_use
-from bayesknn._utils.progress import progress
+from bayesknn._utils.jit import announce_compiling
 from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.model import Prior, as_prior, default_max_neighbors
 from bayesknn.predictive import Summary, decide, find_zones
@@ -278,7 +277,7 @@ def follow_stages(estimator: Any, X: Any, y: Any, n_stages: int) -> Iterator[Cal
     stage : callable
         ``with stage("neighbours"):`` around each of them.
     """
-    with progress("Compiling, once after installation", verbose=is_first_use()):
+    with announce_compiling():
         yield from _follow(estimator, X, y, n_stages)
 
 

@@ -7,15 +7,14 @@ numba's cache looks at the file of a kernel and not at the modules it imports: w
 deletes the cache (``make clean``). An installation writes every file anew.
 """
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numba
+from numba.core import event
 
-# Folders that hold the machine code of the kernels imported so far.
-_CACHES: set[str] = set()
-
+from bayesknn._utils.progress import progress
 
 if TYPE_CHECKING:
     # Kernels are typed by numba; this is the one decorator that mypy leaves functions alone for.
@@ -49,21 +48,35 @@ else:
             return lambda function: kernel(function, **options)
         options.setdefault("nogil", True)
         try:
-            compiled = numba.njit(cache=True, **options)(function)
+            return numba.njit(cache=True, **options)(function)
         except RuntimeError as error:
             if "cannot cache function" not in str(error):
                 raise
             return numba.njit(**options)(function)
-        # With NUMBA_DISABLE_JIT, numba returns the function itself.
-        if hasattr(compiled, "stats"):
-            _CACHES.add(compiled.stats.cache_path)
-        return compiled
 
     def inline_kernel(function: Callable) -> Any:
         """Compile a function that is put into its callers before numba types them."""
         return kernel(function, inline="always")
 
 
-def is_first_use() -> bool:
-    """Whether no kernel has been compiled for this installation yet."""
-    return not any(any(Path(folder).glob("*.nbi")) for folder in _CACHES)
+@contextmanager
+def announce_compiling() -> Iterator[None]:
+    """Show a bar from the first kernel that has to be compiled to the end of this work."""
+    with ExitStack() as bar, event.install_listener("numba:compile", _Announcer(bar)):
+        yield
+
+
+class _Announcer(event.Listener):
+    """Hears of every kernel that numba compiles, and of none that it reads from its cache."""
+
+    def __init__(self, bar: ExitStack):
+        self.bar = bar
+        self.is_open = False
+
+    def on_start(self, event: Any) -> None:
+        if not self.is_open:
+            self.is_open = True
+            self.bar.enter_context(progress("Compiling, once after installation"))
+
+    def on_end(self, event: Any) -> None:
+        pass

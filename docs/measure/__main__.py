@@ -1,9 +1,9 @@
 """Measure what the pages say: ``python docs/measure`` fills ``docs/_generated``.
 
 A page's numbers are in ``numbers.json``, by name; its tables and figures are files beside it.
-``python docs/measure scaling`` measures the times again, ``python docs/measure interval_coverage``
-what intervals cover, and ``python docs/measure readme`` draws the README's picture: they write
-files that are kept in the repository.
+``python docs/measure benchmarks``, ``interval_coverage``, ``prediction`` or ``scaling`` make
+measurements that are kept in the repository again, and ``python docs/measure readme`` draws the
+README's picture.
 """
 
 import json
@@ -19,6 +19,7 @@ OUT = Path(__file__).parent.parent / "_generated"
 def main(names: list[str]) -> None:
     """Run what was asked for, or all that a build needs."""
     import command_line
+    import comparison
     import engine
     import interval_coverage
     import intervals
@@ -29,10 +30,13 @@ def main(names: list[str]) -> None:
     import prediction
     import readme
     import scaling
+    import speeds
     import start
 
     once = {
+        "benchmarks": speeds.write,
         "interval_coverage": interval_coverage.write,
+        "prediction": comparison.write,
         "scaling": scaling.write,
         "readme": readme.write,
     }

@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+from kept import HERE, describe_measurement
 from mixtures import FLAT, FRESH, QUADRATIC, RING, RIPLEY, SINE, TEN_COLUMNS, UNSEEN, board
 
-FILE = Path(__file__).with_name("interval_coverage.json")
+FILE = HERE / "interval_coverage.json"
 # Those that constants were chosen on.
 SEEN = {
     "Ripley's": RIPLEY,
@@ -43,7 +44,9 @@ LEVEL, MISS = 0.95, 0.05
 
 def write(key: str = "now") -> None:
     """Measure every distribution, size and classifier."""
-    stored = json.loads(FILE.read_text()) if FILE.exists() else {}
+    stored = json.loads(FILE.read_text())
+    if key == "now":
+        stored["measured"] = describe_measurement()
     stored[key] = {
         name: {f"{model}, {n}": _measure(law, model, n) for n in SIZES for model in MODELS}
         for name, law in (SEEN | UNSEEN | FRESH).items()
@@ -83,6 +86,8 @@ def run(out: Path) -> dict[str, str]:
     ]
     worst = min(stored["now"][law][each][0] for law in UNSEEN | FRESH for each in columns)
     return {
+        "interval_coverage_commit": stored["measured"]["commit"][:12],
+        "interval_coverage_date": stored["measured"]["date"],
         "missed_unseen": str(missed["now", False]),
         "missed_unseen_before": str(missed["before", False]),
         "missed_unseen_of": str(len(columns) * len(UNSEEN)),

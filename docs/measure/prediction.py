@@ -1,4 +1,4 @@
-"""The pool against others, as ``python -m benchmarks prediction`` left it in prediction.json."""
+"""The pool against others, as ``python docs/measure prediction`` left it in prediction.json."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-FILE = Path(__file__).with_name("prediction.json")
+from comparison import FILE
+
 OURS, NEIGHBORS = "the pool", "the pool, neighbours only"
 FREQUENCIES = "class frequencies"
 
@@ -46,6 +47,8 @@ def run(out: Path) -> dict[str, str]:
     gains = np.argsort(alone - ours)[::-1]
     excess = ours[nothing] - losses[nothing, methods.index(FREQUENCIES)]
     return {
+        "prediction_commit": found["measured"]["commit"][:12],
+        "prediction_date": found["measured"]["date"],
         "prediction_sets": str(len(sets)),
         "prediction_wins": str(int(np.sum(gaps < 0))),
         "prediction_worst": f"{sets[worst]} ({winner}, by {gaps[worst]:.3f})",

@@ -1,4 +1,4 @@
-"""How time and memory grow with n: ``python docs/measure scaling``, some minutes.
+"""How time and memory grow with n: ``python docs/measure scaling``, an hour.
 
 Writes ``scaling.json``, which is kept in the repository: the pages show it without measuring
 again. Each line is measured in an interpreter of its own, with one thread and compiled kernels in
@@ -7,12 +7,13 @@ the cache. Time is the process's CPU time, which other work on the machine does 
 
 import itertools
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-FILE = Path(__file__).with_name("scaling.json")
+from kept import HERE, describe_measurement
+
+FILE = HERE / "scaling.json"
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LIKELIHOODS = ("pseudo", "holmes-adams", "coherent")
 MAX_NEIGHBORS = 50
@@ -70,42 +71,32 @@ def measure(likelihood: str, n: int, p: int) -> dict:
 
 
 def write() -> None:
-    """Measure what is not in the file yet; delete the file to measure all of it again."""
-    rows = json.loads(FILE.read_text())["rows"] if FILE.exists() else []
-    known = {_case(row) for row in rows}
-    cases = list(itertools.product(LIKELIHOODS, SIZES, DIMENSIONS))
-    for case in cases:
-        if case not in known:
-            rows.append(measure(*case))
-            print(rows[-1], flush=True)
-            rows.sort(key=lambda row: cases.index(_case(row)))
-            found = {"machine": f"{os.cpu_count()} cores, {_processor()}", "rows": rows}
-            FILE.write_text(json.dumps(found, indent=1) + "\n")
-
-
-def _case(row: dict) -> tuple:
-    return row["likelihood"], row["n"], row["p"]
+    """Measure every likelihood, size and number of columns."""
+    about = describe_measurement()
+    rows = []
+    for case in itertools.product(LIKELIHOODS, SIZES, DIMENSIONS):
+        rows.append(measure(*case))
+        print(rows[-1], flush=True)
+    FILE.write_text(json.dumps({"measured": about, "rows": rows}, indent=1) + "\n")
 
 
 def run(out: Path) -> dict[str, str]:
     """Write the table of what was kept."""
-    found = json.loads(FILE.read_text())
+    kept = json.loads(FILE.read_text())
     lines = [
         "| likelihood | n | p | E k | fit, CPU s | 10,000 predictions, CPU s | peak memory, MB |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for row in found["rows"]:
+    for row in kept["rows"]:
         lines.append(
             f"| {row['likelihood']} | {row['n']:,} | {row['p']} | {row['k_mean']:,.0f} "
             f"| {row['fit_seconds']:.3g} | {row['predict_seconds']:.2g} "
             f"| {row['peak_megabytes']:,.0f} |"
         )
     (out / "scaling.md").write_text("\n".join(lines) + "\n")
-    return {"scaling_machine": found["machine"], "scaling_k": str(MAX_NEIGHBORS)}
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return "unknown processor"
+    return {
+        "scaling_machine": kept["measured"]["machine"],
+        "scaling_commit": kept["measured"]["commit"][:12],
+        "scaling_date": kept["measured"]["date"],
+        "scaling_k": str(MAX_NEIGHBORS),
+    }

@@ -85,6 +85,8 @@ def test_the_tables_of_the_comparison_can_be_written(measure, tmp_path):
     sets = (tmp_path / "prediction_sets.md").read_text().splitlines()[2:]
     assert len(sets) == int(numbers["prediction_sets"]) >= 12
     assert len(methods) >= 9
+    # The smallest mean log-loss comes first.
+    assert methods[0].startswith("| the pool |")
 
 
 def test_the_tables_of_coverage_can_be_written(measure, tmp_path):
@@ -95,6 +97,29 @@ def test_the_tables_of_coverage_can_be_written(measure, tmp_path):
     assert int(numbers["missed_fresh"]) <= int(numbers["missed_fresh_before"])
     assert int(numbers["missed_unseen"]) < int(numbers["missed_unseen_before"])
     assert float(numbers["seen_wider"]) < 0.03
+
+
+def test_what_is_kept_says_what_it_measures(measure):
+    kept = measure("kept")
+    names = {path.name for path in kept.HERE.iterdir() if path.suffix in (".json", ".txt")}
+    assert names == set(kept.CODE)
+    for path in {path for paths in kept.CODE.values() for path in paths}:
+        assert (kept.ROOT / path).is_dir(), path
+
+
+@pytest.mark.parametrize(
+    "name", ["benchmarks.txt", "interval_coverage.json", "prediction.json", "scaling.json"]
+)
+def test_what_is_kept_is_of_this_code(name, measure):
+    """An unknown commit fails, as git does."""
+    kept = measure("kept")
+    if (
+        not (kept.ROOT / ".git").exists()
+        or kept.git("rev-parse", "--is-shallow-repository") == "true"
+    ):
+        pytest.skip("without the history commits cannot be counted")
+    stem = name.partition(".")[0]
+    assert kept.count_younger_commits(name) <= kept.MAX_AGE, f"python docs/measure {stem}"
 
 
 def test_every_picture_kept_in_the_repository_is_used():

@@ -1,7 +1,7 @@
 """The pool against what users would pick instead: test log-loss on data that need no download.
 
-``python -m benchmarks prediction`` writes ``docs/measure/prediction.json``, from which the
-documentation makes its tables. Data are cut or drawn by seeds that are fixed beforehand, and every
+``python docs/measure prediction`` writes ``prediction.json``, from which the documentation makes
+its tables, in some ten minutes. Data are cut or drawn by seeds that are fixed beforehand, and every
 method is tuned on the training rows alone, as a user would.
 """
 
@@ -11,11 +11,9 @@ import warnings
 from collections import defaultdict
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import rankdata
 from sklearn import datasets as toy
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
@@ -30,15 +28,16 @@ from threadpoolctl import threadpool_limits
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.datasets import load_glass, load_pima, load_ripley
-from benchmarks.harness import Report
+from kept import HERE, describe_measurement
 
-FILE = Path(__file__).parents[1] / "docs" / "measure" / "prediction.json"
+FILE = HERE / "prediction.json"
 N_SPLITS, N_TEST = 1, 1000
 NEIGHBORS = ("robust", "within", "discriminant", "relevance", "evidence")
 
 
-def run(report: Report) -> None:
-    report.section("Test log-loss: the pool and others")
+def write() -> None:
+    """Fit every method to every data set."""
+    about = describe_measurement()
     losses: dict[str, dict[str, list[float]]] = {}
     seconds: dict[str, float] = defaultdict(float)
     sizes = {}
@@ -50,25 +49,15 @@ def run(report: Report) -> None:
                 start = time.process_time()
                 with warnings.catch_warnings(), threadpool_limits(1):
                     warnings.simplefilter("ignore")
-                    chances = clf.fit(X, y).predict_proba(X_test)
+                    probabilities = clf.fit(X, y).predict_proba(X_test)
                 seconds[method] += time.process_time() - start
                 # A method that holds the truth impossible would lose by infinity.
-                true = np.maximum(chances[np.arange(len(y_test)), y_test], 1e-5)
+                true = np.maximum(probabilities[np.arange(len(y_test)), y_test], 1e-5)
                 scores[method].append(float(-np.log(true).mean()))
             text = ", ".join(f"{method} {loss[-1]:.3f}" for method, loss in scores.items())
-            report.console.print(f"{name}, split {split}: {text}")
-            # After each data set, so that a run that is broken off is not lost.
-            found = {"n_splits": N_SPLITS, "sizes": sizes, "losses": losses, "seconds": seconds}
-            FILE.write_text(json.dumps(found, indent=1) + "\n")
-    methods = list(seconds)
-    table = np.array(
-        [[np.mean(scores[method]) for method in methods] for scores in losses.values()]
-    )
-    ranks = np.array([rankdata(row) for row in table]).mean(axis=0)
-    for method, loss, rank in zip(methods, table.mean(axis=0), ranks, strict=True):
-        report.line(f"{method}, mean log-loss (mean rank {rank:.2f})", loss, "nats")
-    best_other = table[:, 2:].mean(axis=0).min()
-    report.line("the pool against the best other", table[:, 0].mean() / best_other, at_most=1.0)
+            print(f"{name}, split {split}: {text}", flush=True)
+    kept = {"n_splits": N_SPLITS, "sizes": sizes, "losses": losses, "seconds": seconds}
+    FILE.write_text(json.dumps({"measured": about, **kept}, indent=1) + "\n")
 
 
 def make_methods() -> dict:

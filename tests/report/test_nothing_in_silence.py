@@ -241,18 +241,6 @@ def test_the_classes_are_checked_before_other_columns_are_read(fit, monkeypatch)
 # Files ---------------------------------------------------------------------------------------
 
 
-def test_sheets_are_chosen_by_name(fit, tmp_path):
-    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
-        pd.DataFrame({"a": [1]}).to_excel(book, sheet_name="notes", index=False)
-        two_columns(60).to_excel(book, sheet_name="data", index=False)
-    assert fit(tmp_path / "t.xlsx", "--sheet", "data").exit_code == 0
-    result = fit(tmp_path / "t.xlsx", "--sheet", "Data", "--force")
-    assert "t.xlsx has no sheet 'Data'; it has 'notes', 'data'" in result.stderr
-    assert run(
-        "predict", tmp_path / "out", tmp_path / "t.xlsx", "--sheet", "data"
-    ).exit_code == 0  # fmt: skip
-
-
 IRIS = "5.1,3.5,1.4,0.2,setosa\n4.9,3.0,1.4,0.2,setosa\n7.0,3.2,4.7,1.4,versicolor\n"
 
 

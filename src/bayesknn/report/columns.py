@@ -546,7 +546,7 @@ def find_problems(
         if name not in leaking and not ordered:
             problems.append(
                 f"the classes of {plan.target!r} change along {name!r}, which gives the rows an "
-                "order: leave-one-out results are too good for later rows; pass "
+                "order: leave-one-out results may be too good for later rows; pass "
                 f"{shlex.join([f'--time={name}'])} (time=... in write_report) to be judged by the "
                 "last ones"
             )

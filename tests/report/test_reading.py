@@ -172,7 +172,7 @@ def test_the_separator_can_be_given(write):
         (b"a,b,a\n1,2,3\n", "has two columns called 'a', columns 1 and 3; rename one"),
         (b"a,y\n1,2\n1,2,3\n", "is not a CSV file: Expected 2 fields in line 3, saw 3"),
         (b"a,y\n1,2,3\n4,5,6\n", "has rows of more fields than the 2 names in its header"),
-        (b"a,y\n1,\x00\n", "is not a CSV file: it holds a zero byte in line 2"),
+        (b"a,y\n1,\x00\n", "holds a zero byte in line 2, so it is not a CSV file"),
         (b"PAR1 but no more", "is not a readable Parquet file"),
     ],
 )

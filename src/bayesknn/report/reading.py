@@ -82,6 +82,9 @@ _FOOTER = re.compile(r"\s*(?:sources?|notes?|footnotes?|copyright|generated|\*|#
 _OTHER_FILES = {
     b"\xd0\xcf\x11\xe0": "an old Excel file (.xls)",
     b"%PDF": "a PDF document",
+    b"<stata_dta>": "a Stata file (.dta)",
+    b"$FL2": "an SPSS file (.sav)",
+    b"@relation": "an ARFF file (of Weka)",
     b"<!doctype html": "a web page (HTML)",
     b"<html": "a web page (HTML)",
     b"<?xml": "an XML document",
@@ -410,6 +413,12 @@ def _refuse_other_files(path: Path, content: bytes) -> None:
 def _decode(path: Path, content: bytes, encoding: str | None) -> str:
     if encoding is None and content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ValueError(f"{path} is UTF-16, not UTF-8: pass --encoding utf-16")
+    if encoding is None and b"\0" in content:
+        line = content.count(b"\n", 0, content.index(b"\0")) + 1
+        raise ValueError(
+            f"{path} holds a zero byte in line {line}, so it is not a CSV file: save the table as "
+            ".csv, .xlsx or .parquet"
+        )
     try:
         text = content.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
@@ -428,8 +437,7 @@ def _decode(path: Path, content: bytes, encoding: str | None) -> str:
     if not text.strip():
         raise ValueError(f"{path} is empty")
     if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise ValueError(f"{path} is not a CSV file: it holds a zero byte in line {line}")
+        raise ValueError(f"{path} holds a zero byte, so it is not {str(encoding).upper()}")
     return text
 
 

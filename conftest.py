@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 # Every core has a worker of pytest: more threads in each only wait for one another.
@@ -55,3 +56,11 @@ def ctrl_c_is_heard():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_browser():
+    """Close what tests/browser.py opened."""
+    yield
+    if browser := sys.modules.get("tests.browser"):
+        browser.close_browser()

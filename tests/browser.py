@@ -1,11 +1,11 @@
 """A page opened in headless Chromium: what it asks for, what goes wrong, what is seen.
 
-Debian's Chromium is driven through playwright. Where it is missing the test is skipped, which CI
-takes for a failure (conftest.py), so that nothing is left untested by accident.
+Debian's Chromium is driven through playwright, one for all pages. Where it is missing the test is
+skipped, which CI takes for a failure (conftest.py), so that nothing is left untested by accident.
 """
 
 import io
-import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -118,42 +118,69 @@ def open_page(path, width, *, screenshot=None, dark=False, shades=False, unfold=
     """
     if not CHROMIUM.exists():
         pytest.skip(f"no page was opened: {CHROMIUM} is missing (apt-get install chromium)")
+    return _in_thread(_look, Path(path).resolve().as_uri(), width, screenshot, dark, shades, unfold)
+
+
+# Playwright leaves an event loop behind in the thread that starts it, which would disturb others.
+_thread = ThreadPoolExecutor(1)
+_opened = {}
+
+
+def _in_thread(function, *args):
+    return _thread.submit(function, *args).result()
+
+
+def _start():
     from playwright.sync_api import sync_playwright
 
-    address = Path(path).resolve().as_uri()
+    _opened["playwright"] = sync_playwright().start()
+    _opened["chromium"] = _opened["playwright"].chromium.launch(
+        executable_path=str(CHROMIUM), headless=True, args=list(FLAGS)
+    )
+
+
+def _stop():
+    for name, end in (("chromium", "close"), ("playwright", "stop")):
+        if name in _opened:
+            getattr(_opened.pop(name), end)()
+
+
+def close_browser():
+    """End the Chromium of all pages, if there is one."""
+    _in_thread(_stop)
+
+
+def _look(address, width, screenshot, dark, shades, unfold):
+    """Open a page in a window that knows nothing of others, and look at it."""
+    if not ("chromium" in _opened and _opened["chromium"].is_connected()):
+        _stop()
+        _start()
     found = Findings()
-    with tempfile.TemporaryDirectory() as profile, sync_playwright() as playwright:
-        browser = playwright.chromium.launch_persistent_context(
-            profile,
-            executable_path=str(CHROMIUM),
-            headless=True,
-            args=list(FLAGS),
-            viewport={"width": width, "height": 900},
-            color_scheme="dark" if dark else "light",
-        )
-        try:
-            page = browser.new_page()
-            page.set_default_timeout(_PATIENCE)
-            page.route("**/*", lambda route: _note_request(found, address, route))
-            page.on("console", lambda message: _note_console(found, message))
-            page.on("pageerror", lambda error: found.errors.append(str(error)))
-            page.on("dialog", lambda dialog: _note_dialog(found, dialog))
-            page.goto(address, wait_until="load")
-            if unfold:
-                page.evaluate(_UNFOLD)
-            for name, value in page.evaluate(_MEASURE).items():
-                setattr(found, name, value)
-            if screenshot is not None:
-                page.screenshot(path=str(screenshot), full_page=True)
-            if shades:
-                boxes = page.query_selector_all(".scroll")
-                found.shades = [
-                    _look_at_edges(box)
-                    for box in boxes
-                    if box.is_visible() and box.evaluate("e => e.scrollWidth > e.clientWidth")
-                ]
-        finally:
-            browser.close()
+    window = _opened["chromium"].new_context(
+        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
+    )
+    try:
+        page = window.new_page()
+        page.set_default_timeout(_PATIENCE)
+        page.route("**/*", lambda route: _note_request(found, address, route))
+        page.on("console", lambda message: _note_console(found, message))
+        page.on("pageerror", lambda error: found.errors.append(str(error)))
+        page.on("dialog", lambda dialog: _note_dialog(found, dialog))
+        page.goto(address, wait_until="load")
+        if unfold:
+            page.evaluate(_UNFOLD)
+        for name, value in page.evaluate(_MEASURE).items():
+            setattr(found, name, value)
+        if screenshot is not None:
+            page.screenshot(path=str(screenshot), full_page=True)
+        if shades:
+            found.shades = [
+                _look_at_edges(box)
+                for box in page.query_selector_all(".scroll")
+                if box.is_visible() and box.evaluate("e => e.scrollWidth > e.clientWidth")
+            ]
+    finally:
+        window.close()
     return found
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 # Bayesian rule on Ripley's data by likelihood.
 CLASSICAL = {"ripley": "tab:knn-ripley", "pima": "tab:knn-indian"}
 BAYESIAN = {"pseudo": "num:error-pseudo", "coherent": "num:error-perfect"}
-DEMO_FOLDER = Path("demo-output")
 PICTURES = ("ripley.png", "ripley.svg")
 TABLES = ("train.csv", "test.csv")
 
@@ -27,7 +26,7 @@ TABLES = ("train.csv", "test.csv")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help=f"Folder for what it writes, made if missing; {DEMO_FOLDER} by default.",
+    help="Folder for what it writes, made if missing; demo-output by default.",
 )
 @click.option("--force", is_flag=True, help="Replace an earlier demo in --out.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
@@ -40,7 +39,7 @@ def demo(out: Path | None, force: bool, quiet: bool, debug: bool) -> None:
     classical rule at the k chosen by leave-one-out.
     """
     with one_line_errors(debug):
-        _run(DEMO_FOLDER if out is None else out, force or out is None, quiet)
+        _run(out or Path("demo-output"), force or out is None, quiet)
 
 
 def _run(folder: Path, force: bool, quiet: bool) -> None:

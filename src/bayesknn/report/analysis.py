@@ -237,9 +237,8 @@ def analyse(
         messages += [f"{note} (test table)" for note in test.notes]
         with naming_file(test.file):
             test_frame = accept_rows(test, plan.kinds, impute=bool(fills))
-    pipeline = build_pipeline(
-        plan, adapter.classifier, scale=options.scale, impute=options.impute
-    )  # fmt: skip
+    classifier = adapter.classifier
+    pipeline = build_pipeline(plan, classifier, scale=options.scale, impute=options.impute)
     begin = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -247,19 +246,13 @@ def analyse(
     seconds = perf_counter() - begin
     fitted = Model.of_table(pipeline, plan, measured, fills)
     messages += fitted.describe_gaps(frame)
-    training = predict_left_out(
-        fitted, frame, np.searchsorted(pipeline.classes_, classes), options.level
-    )
-    analysis = Analysis(
-        frame, plan, fitted, training, None, test_frame, options, messages=messages,
-        seconds=seconds,
-    )  # fmt: skip
-    with naming_file("" if test is None else test.file):
-        _predict_test(analysis)
+    labels = np.searchsorted(classifier.classes_, classes)
     groups = frame[options.group] if options.group else None
     by = f" of {options.group}" if options.group else f" by {options.time}"
-    _judge(analysis, measured, classes, Folds(groups, order, by))
-    analysis.warnings += _collect_warnings(adapter.classifier, caught)
+    with naming_file("" if test is None else test.file):
+        analysis = _predict(fitted, plan, frame, labels, test_frame, options)
+    analysis.messages[:0], analysis.seconds = messages, seconds
+    _judge(analysis, Folds(groups, order, by), caught)
     return analysis
 
 
@@ -299,12 +292,9 @@ def analyse_fitted(
         as_given = FunctionTransformer(None if given else np.asarray)
         pipeline = Pipeline([("columns", as_given), ("classifier", classifier)])
     labels = _check_same_rows(last, None if pipeline is classifier else X, classes)
-    measured = as_measured(table.frame, kinds)
-    model = Model.of_table(pipeline, plan, measured, fills="mean")
+    model = Model.of_table(pipeline, plan, as_measured(table.frame, kinds), fills="mean")
     # Its own warnings name categories that it has not seen.
-    model.categories = {}
-    training = predict_left_out(model, table.frame, labels, choices.level)
-    test_frame = None
+    model.categories, test_frame = {}, None
     if X_test is not None:
         test_frame = _as_table(X_test, "X_test", None if y_test is None else len(y_test)).frame
         for name in kinds:
@@ -312,33 +302,38 @@ def analyse_fitted(
         if y_test is not None:
             test_frame[target] = np.asarray(y_test)
     frame = table.frame.assign(**{target: classes})
-    analysis = Analysis(frame, plan, model, training, None, test_frame, choices)
-    _predict_test(analysis)
-    _judge(analysis, measured, classes, folds)
-    analysis.warnings += _collect_warnings(last, ())
+    analysis = _predict(model, plan, frame, labels, test_frame, choices)
+    _judge(analysis, folds)
     return analysis
 
 
-def _predict_test(analysis: Analysis) -> None:
-    """Predict the test rows, if there are any, and add what there is to say of them."""
-    frame, model = analysis.test_frame, analysis.model
-    if frame is None:
-        return
-    test = analysis.test = predict_new(model, frame, analysis.choices.level)
-    where, n = " of the test table", len(frame)
-    analysis.messages += model.describe_gaps(frame, where)
-    analysis.warnings += model.describe_shifts(frame, where)
+def _predict(
+    model: Model, plan: ColumnPlan, frame: pandas.DataFrame, labels: np.ndarray, test_frame: Any,
+    choices: Choices,
+) -> Analysis:  # fmt: skip
+    """Predict the training rows and the test rows, and say what there is to say of these."""
+    training, test = predict_left_out(model, frame, labels, choices.level), None
+    analysis = Analysis(frame, plan, model, training, test, test_frame, choices)
+    if test_frame is None:
+        return analysis
+    test = analysis.test = predict_new(model, test_frame, choices.level)
+    where, n = " of the test table", len(test_frame)
+    analysis.messages += model.describe_gaps(test_frame, where)
+    analysis.warnings += model.describe_shifts(test_frame, where)
     analysis.warnings += test.describe_doubts(model.target, "test row")
     if test.actual is not None and len(test.judged) < n:
         without = f"{n - len(test.judged):,} of {count(n, 'test row')} without a value"
         analysis.messages.append(f"{without} in {model.target!r}: predicted and not scored")
+    return analysis
 
 
 def _judge(
-    analysis: Analysis, measured: pandas.DataFrame, classes: np.ndarray, folds: Folds
+    analysis: Analysis, folds: Folds, caught: Iterable[warnings.WarningMessage] = ()
 ) -> None:
     """Look for what is wrong with a table, and compare with others what was fitted to it."""
     plan, training, compared = analysis.plan, analysis.training, analysis.choices.compared
+    measured = as_measured(analysis.frame, plan.kinds)
+    classes = analysis.classifier.classes_[training.actual]
     problems = find_problems(measured, plan, classes, ordered=bool(folds.name))
     scores: Any = training.scores
     easy = analysis.class_sizes.max() > 0.95 * len(training.rows)
@@ -349,6 +344,7 @@ def _judge(
             "column that is known only after the class is"
         )
     analysis.warnings[:0] = problems
+    analysis.warnings += _collect_warnings(analysis.classifier, caught)
     # Distances cannot be cut into folds as the columns of a table can.
     is_distance = getattr(analysis.classifier, "metric", None) == "precomputed"
     if not (compared or folds.name) or is_distance:

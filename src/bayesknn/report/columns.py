@@ -54,10 +54,6 @@ MAX_CATEGORIES = 20
 # A shorter column of distinct values may be distinct by chance.
 _MIN_ROWS_OF_IDENTIFIER = 20
 _CALLED_IDENTIFIER = re.compile(r"(?:^|[_ .-])(?i:id)$|^(?i:id)[_ .-]|[a-z](?:Id|ID)$")
-# What a column of row numbers is called: nothing, by the writer of a table or by us.
-_CALLED_INDEX = re.compile(
-    r"(?i)column \d+'*|unnamed: \d+|level_0|index|row[_ ]?(?:names?|num(?:ber)?)?"
-)
 # Options that leave columns out, and what is then said of them.
 _LEFT_OUT = {
     "--drop": "as you asked",
@@ -435,7 +431,9 @@ def _find_identifier(column: pandas.Series, kind: str) -> str:
     if n_values == n:
         # In order, perhaps with gaps where rows were taken out.
         in_order = np.all(np.diff(values) > 0) and np.ptp(values) < 2 * n
-        if _CALLED_INDEX.fullmatch(str(column.name)) or (many and in_order):
+        # What it is called: nothing, by the writer of a table or by us.
+        nameless = r"(?i)column \d+'*|unnamed: \d+|level_0|index|row[_ ]?(?:names?|num(?:ber)?)?"
+        if re.fullmatch(nameless, str(column.name)) or (many and in_order):
             return f"it is a row number {nevertheless}"
     if _CALLED_IDENTIFIER.search(str(column.name)) and many and n_values > 0.5 * n:  # some repeat
         return f"it is named like an identifier, and most of its values differ {nevertheless}"

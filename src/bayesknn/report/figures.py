@@ -31,8 +31,8 @@ def _styled(draw: Callable[..., Any]) -> Callable[..., Any]:
 
         with mpl.rc_context():
             mpl.rcdefaults()
-            inked = ("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-            mpl.rcParams.update(dict.fromkeys(inked, INK))
+            for inked in ("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"):
+                mpl.rcParams[inked] = INK
             # Text is text, in the page's font, and text of the data is never mathematics.
             mpl.rcParams.update({"svg.fonttype": "none", "text.parse_math": False})
             return draw(*arguments, **options)
@@ -144,6 +144,9 @@ def draw_effect(effect: Any, classes: Sequence[int], colours: Sequence[str], num
         ax.plot(at, effect.probabilities[:, g], f"{marker}{line}", color=colours[g], markersize=4.5)
     if np.asarray(effect.values).dtype.kind == "M":
         ax.tick_params(axis="x", rotation=30)
+    elif effect.is_number:
+        whole = np.all(np.mod(effect.values, 1) == 0)
+        ax.xaxis.get_major_locator().set_params(integer=bool(whole))
     if not effect.is_number:
         names = [shorten(str(value), 12) for value in effect.values]
         ax.set_xticks(at, names, rotation=30 if len(names) > 4 else 0)

@@ -31,7 +31,6 @@ import math
 import re
 import warnings
 import zlib
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -52,16 +51,14 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 _SEPARATORS = (";", "\t", "|", ",")
 # A code with leading zeros.
 PADDED = r"\s*[+-]?0\d"
-_CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF)"
-# What may stand between thousands in any style.
-_GAPS = "'’ \xa0\u2009\u202f"
 
 
 def _number(point: str, thousands: str) -> str:
     """Return the pattern of a number whose decimals and thousands are set off by these."""
-    before = rf"\s*[+−-]?\s*(?:{_CURRENCY}\s*)?[+−-]?"
-    whole = rf"\d{{1,3}}(?:[{thousands}{_GAPS}]\d{{3}})+|\d+"
-    after = rf"(?:[eE][+-]?\d+)?\s*(?:%|{_CURRENCY})?\s*"
+    currency = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF)"
+    before = rf"\s*[+−-]?\s*(?:{currency}\s*)?[+−-]?"
+    whole = rf"\d{{1,3}}(?:[{thousands}'’ \xa0\u2009\u202f]\d{{3}})+|\d+"
+    after = rf"(?:[eE][+-]?\d+)?\s*(?:%|{currency})?\s*"
     return rf"{before}(?:(?:{whole})(?:{point}\d*)?|{point}\d+){after}"
 
 
@@ -77,20 +74,6 @@ DATE_OF_ANY_KIND = (
     r"|(?:\d{1,2}[- .]{0,2})?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
     r"[- ,]{0,2}(?:\d{1,2},? )?\d{2,4})\b.*"
 )
-_FOOTER = re.compile(r"\s*(?:sources?|notes?|footnotes?|copyright|generated|\*|#|©)\b", re.I)
-# Files of other kinds that people try, by how they begin.
-_OTHER_FILES = {
-    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls)",
-    b"%PDF": "a PDF document",
-    b"<stata_dta>": "a Stata file (.dta)",
-    b"$FL2": "an SPSS file (.sav)",
-    b"@relation": "an ARFF file (of Weka)",
-    b"<!doctype html": "a web page (HTML)",
-    b"<html": "a web page (HTML)",
-    b"<?xml": "an XML document",
-    b"{": "JSON",
-    b"[": "JSON",
-}
 
 
 @dataclass
@@ -207,8 +190,6 @@ def read_table(
         records = {each: _first_records(decoded, each) for each in (*_SEPARATORS, separator or ",")}
         separator = separator or _find_separator(records)
         has_commas = separator == ";"
-        for each in records.values():
-            _refuse_title(path, each)
         frame = _parse_csv(path, decoded, separator, records[separator], notes)
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows")
@@ -371,7 +352,8 @@ def _to_numbers(words: pandas.Series, comma: bool) -> pandas.Series:
     """Return words that are numbers as such; decimals follow a comma, or a point."""
     import pandas
 
-    bare = words.str.replace(rf"{_CURRENCY}|[{_GAPS}%{'.' if comma else ','}]", "", regex=True)
+    # Currencies, per cent and what sets thousands off go; an exponent stays.
+    bare = words.str.replace(rf"EUR|[^-+−\d{',' if comma else '.'}eE]", "", regex=True)
     return pandas.to_numeric(bare.str.replace("−", "-").str.replace(",", "."))
 
 
@@ -403,8 +385,19 @@ def _as_dates(column: pandas.Series, notes: list[tuple[str, str]]) -> pandas.Ser
 def _refuse_other_files(path: Path, content: bytes) -> None:
     """Refuse a file that is no table of ours by saying what it is."""
     start = content[:64].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    for magic, called in _OTHER_FILES.items():
-        if start.startswith(magic.lower()):
+    for magic, called in (
+        (b"\xd0\xcf\x11\xe0", "an old Excel file (.xls)"),
+        (b"%pdf", "a PDF document"),
+        (b"<stata_dta>", "a Stata file (.dta)"),
+        (b"$fl2", "an SPSS file (.sav)"),
+        (b"@relation", "an ARFF file (of Weka)"),
+        (b"<!doctype html", "a web page (HTML)"),
+        (b"<html", "a web page (HTML)"),
+        (b"<?xml", "an XML document"),
+        (b"{", "JSON"),
+        (b"[", "JSON"),
+    ):
+        if start.startswith(magic):
             raise ValueError(
                 f"{path} is {called}, which is not read: save the table as .csv, .xlsx or .parquet"
             )
@@ -474,21 +467,6 @@ def _parse_csv(
     return _cut_footer(frame, path.name, notes)
 
 
-def _refuse_title(path: Path, records: Sequence[Sequence[str]]) -> None:
-    """Refuse a table with a title above the names of its columns."""
-    header, *rest = records or [[]]
-    widths = Counter(map(len, rest))
-    width = max(widths, key=lambda each: widths[each], default=0)
-    rows = [[bool(re.fullmatch(NUMBER, cell)) for cell in row] for row in rest if len(row) == width]
-    words = [cell for cell in header if cell.strip()]
-    lone = len(header) < width or (width > 2 and len(words) == 1 and words[0] == header[0])
-    if width > 1 and words and lone and not any(rows[0]) and any(map(any, rows[1:])):
-        raise ValueError(
-            f"{path} begins with a title, {shorten(words[0], 60)!r}, where the names of its "
-            f"{width} columns are expected: delete the lines above them"
-        )
-
-
 def _find_separator(records: Mapping[str, list[list[str]]]) -> str:
     """Return what cuts most of the first lines into as many fields as the header, and into most."""
 
@@ -516,10 +494,11 @@ def _cut_footer(frame: pandas.DataFrame, file: str, notes: list[str]) -> pandas.
     above = first[others].dropna()[:100]
     measured = f"{NUMBER}|{_DATE}|{_YEAR_LAST}"
     no_words = len(above) > 0 and above.str.fullmatch(measured).all()
+    is_footer = re.compile(r"(?i)\s*(?:sources?|notes?|footnotes?|copyright|generated|\*|#|©)\b")
     n = len(frame)
     while n > 1 and frame.shape[1] > 1 and not others[n - 1] and isinstance(first[n - 1], str):
         # Below words it may be a row whose other cells are missing, unless it says what it is.
-        if re.fullmatch(measured, first[n - 1]) or not (no_words or _FOOTER.match(first[n - 1])):
+        if re.fullmatch(measured, first[n - 1]) or not (no_words or is_footer.match(first[n - 1])):
             break
         n -= 1
     notes += [
@@ -560,8 +539,6 @@ def _parse_excel(
     sheet = sheet.dropna(how="all").dropna(how="all", axis=1)
     if not len(sheet):
         raise ValueError(f"{path} is empty")
-    cells = sheet.iloc[:100].astype(object).where(sheet.notna(), "")
-    _refuse_title(path, cells.map(str).to_numpy().tolist())
     header = ["" if value != value else str(value) for value in sheet.iloc[0]]
     names = _check_names(path, header, notes)
     frame = sheet.iloc[1:].set_axis(names, axis=1).reset_index(drop=True).infer_objects()

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-# Columns of a telephone's screen, about: a Chinese letter takes two of them.
-LENGTH = 32
 # Of anything that a table or a sentence lists: what a reader takes in at a glance.
 MAX_LISTED = 12
 
 
-def shorten(name: str, length: int = LENGTH) -> str:
+def shorten(name: str, length: int = 32) -> str:
     """Cut a name in its middle to at most ``length`` columns: long names differ at their ends.
+
+    32 columns are about a telephone's screen; a Chinese letter takes two of them.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def shorten(name: str, length: int = LENGTH) -> str:
     return f"{_cut(name, length - 1 - _width(tail))}…{tail}"
 
 
-def shorten_all(names: Sequence[str], length: int = LENGTH) -> list[str]:
+def shorten_all(names: Sequence[str], length: int = 32) -> list[str]:
     """Return short names that are as different as the names: those that are not carry a number.
 
     Examples

@@ -555,25 +555,29 @@ def _euclidean(rows, columns):
 
 
 @kernel
-def measure_listed(rows, q, points, members, size, distances):
-    """Distances from row q to some points, each summed over the features in their order.
+def measure_pairs(rows, points, starts, members):
+    """Distances from row q to the points ``members[starts[q] : starts[q + 1]]``, for every row.
 
-    Four sums at a time, which do not wait for each other.
+    Each is summed over the features in their order, four sums at a time, which do not wait for
+    each other.
     """
-    p = np.uint64(points.shape[1])
-    last = size - 1
-    for r in range(0, size, 4):
-        a, b = np.uint64(members[r]), np.uint64(members[min(r + 1, last)])
-        c, d = np.uint64(members[min(r + 2, last)]), np.uint64(members[min(r + 3, last)])
-        to_a, to_b, to_c, to_d = 0.0, 0.0, 0.0, 0.0
-        for f in range(p):
-            x = rows[q, f]
-            to_a += (x - points[a, f]) * (x - points[a, f])
-            to_b += (x - points[b, f]) * (x - points[b, f])
-            to_c += (x - points[c, f]) * (x - points[c, f])
-            to_d += (x - points[d, f]) * (x - points[d, f])
-        distances[r], distances[min(r + 1, last)] = np.sqrt(to_a), np.sqrt(to_b)
-        distances[min(r + 2, last)], distances[min(r + 3, last)] = np.sqrt(to_c), np.sqrt(to_d)
+    distances = np.empty(members.size)
+    for q in range(np.uint64(rows.shape[0])):
+        last = starts[q + np.uint64(1)] - 1
+        for e in range(starts[q], last + 1, 4):
+            ends = e, min(e + 1, last), min(e + 2, last), min(e + 3, last)
+            a, b = np.uint64(members[ends[0]]), np.uint64(members[ends[1]])
+            c, d = np.uint64(members[ends[2]]), np.uint64(members[ends[3]])
+            to_a, to_b, to_c, to_d = 0.0, 0.0, 0.0, 0.0
+            for f in range(np.uint64(rows.shape[1])):
+                x = rows[q, f]
+                to_a += (x - points[a, f]) * (x - points[a, f])
+                to_b += (x - points[b, f]) * (x - points[b, f])
+                to_c += (x - points[c, f]) * (x - points[c, f])
+                to_d += (x - points[d, f]) * (x - points[d, f])
+            distances[ends[0]], distances[ends[1]] = np.sqrt(to_a), np.sqrt(to_b)
+            distances[ends[2]], distances[ends[3]] = np.sqrt(to_c), np.sqrt(to_d)
+    return distances
 
 
 @kernel

@@ -95,15 +95,16 @@ def test_newton_finds_what_the_formula_gives_back():
     weights = np.repeat(n_effective / 80, 80)
     expected = solve_slowly(log_weights, weights, n_effective)
     for start in (np.zeros(4), 30 * rng.normal(size=4)):
-        log_z = solve(log_weights, weights, n_effective, start)
+        log_z, is_settled = solve(log_weights, weights, n_effective, start)
+        assert is_settled
         assert np.allclose(log_z - log_z[0], expected, atol=1e-5)
 
 
 def test_log_z_that_does_not_settle_is_told(monkeypatch):
-    monkeypatch.setattr("bayesknn.log_z.mbar._MAX_STEPS", 2)
-    x = np.random.default_rng(0).normal(size=(80, 1)) * [0.0, 1.0]
+    pairs = make_chains(small_model(0), SETTINGS, 0, n_records=20)
+    monkeypatch.setattr("bayesknn.log_z.mbar._MAX_STEPS", 0)
     with pytest.warns(ConvergenceWarning, match="did not settle"):
-        solve(x, np.full(80, 0.5), np.array([20.0, 20.0]), np.array([0.0, 50.0]))
+        combine(pairs, [])
 
 
 @pytest.mark.parametrize("at", range(3))
@@ -114,7 +115,7 @@ def test_log_z_is_that_of_pymbar_from_the_same_draws(at):
     counts = np.array([len(part) for part in records])
     theirs = -pymbar.MBAR(-log_weights.T, counts, solver_protocol="robust").f_k
     start = theirs + [0, 1, 2, 3]
-    ours = solve(log_weights, np.ones(len(log_weights)), counts.astype(float), start)
+    ours, _ = solve(log_weights, np.ones(len(log_weights)), counts.astype(float), start)
     assert np.allclose(ours - ours[0], theirs - theirs[0], atol=1e-6)
 
 
@@ -124,7 +125,8 @@ def test_many_settings_that_overlap_little_are_solved_from_the_first_guess():
     x = means[:, None] + np.random.default_rng(0).normal(size=(40, 60))
     log_weights = [np.outer(part, means) for part in x]
     start = guess(log_weights, n_effective)
-    log_z = solve(np.concatenate(log_weights), np.ones(x.size), n_effective, start)
+    log_z, is_settled = solve(np.concatenate(log_weights), np.ones(x.size), n_effective, start)
+    assert is_settled
     terms = np.concatenate(log_weights) - log_z
     shares = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
     assert np.allclose(shares.sum(axis=0), n_effective, rtol=1e-6)

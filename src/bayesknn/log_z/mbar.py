@@ -107,7 +107,9 @@ def combine(
         log_m = logsumexp(known[:, : len(f)] - f, axis=1, b=n_effective[: len(f)])
         log_terms = known[:, len(f) :] - log_m[:, None]
         f = np.append(f, logsumexp(log_terms, axis=0, b=weights[: len(known), None]))
-    f = solve(np.concatenate(own), weights, n_effective, f)
+    f, is_settled = solve(np.concatenate(own), weights, n_effective, f)
+    if not is_settled:
+        warnings.warn("log Z did not settle and may be wrong", ConvergenceWarning, stacklevel=2)
     log_mixture = [logsumexp(u - f, axis=1, b=n_effective) for u in own]
     # Terms of the targets' sums are taken beside the largest, so that none overflows.
     tops = [
@@ -154,12 +156,13 @@ def read_rates(settings: Sequence[Setting], ks: np.ndarray) -> np.ndarray:
 
 def solve(
     log_weights: np.ndarray, weights: np.ndarray, n_effective: np.ndarray, start: np.ndarray
-) -> np.ndarray:
-    """Find log Z at the settings that were sampled; that of the first is left at its start.
+) -> tuple[np.ndarray, bool]:
+    """Find log Z at the settings that were sampled, and say whether it settled.
+
+    That of the first is left at its start.
 
     Newton's method on ``sum over d of w_d log m(d) + sum over j of a_j f_j``, which is convex. Far
     away, and where a step of it leads up, the formula is put into itself once, which leads down.
-    A ``ConvergenceWarning`` says that it did not settle.
     """
     f = np.array(start, dtype=np.float64)
     following, lowest = f, np.array(np.inf)
@@ -185,13 +188,8 @@ def solve(
         step[1:] = np.linalg.lstsq(hessian[1:, 1:], (counts - n_effective)[1:])[0]
         f = f + step
         if np.abs(step).max() < _CLOSE:
-            return f
-    warnings.warn(
-        "log Z from all draws together did not settle: it and its error may be wrong",
-        ConvergenceWarning,
-        stacklevel=2,
-    )
-    return f
+            return f, True
+    return f, False
 
 
 def guess(log_weights: list[np.ndarray], n_effective: np.ndarray) -> np.ndarray:
@@ -208,5 +206,6 @@ def guess(log_weights: list[np.ndarray], n_effective: np.ndarray) -> np.ndarray:
         sizes = [len(before), len(after)]
         weights = np.repeat(n_effective[both] / sizes, sizes)
         start = np.append(0.0, step)
-        f.append(f[-1] + solve(np.vstack([before, after]), weights, n_effective[both], start)[1])
+        both_f, _ = solve(np.vstack([before, after]), weights, n_effective[both], start)
+        f.append(f[-1] + both_f[1])
     return np.array(f)

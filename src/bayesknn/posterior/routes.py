@@ -17,17 +17,15 @@ import numpy as np
 from bayesknn._utils.checks import check_choice
 from bayesknn._utils.random import seeds_for
 from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
-from bayesknn.likelihood import LIKELIHOODS, path_table
+from bayesknn.likelihood import LIKELIHOODS, PathTable, path_table
 from bayesknn.model import BoltzmannModel, Prior
 from bayesknn.posterior.quadrature.grid import GridPosterior, choose_tolerance, grid_posterior
 from bayesknn.posterior.trees import flatten_tree, lay_out_draws
 
 INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
-# The tail of the prior's range that the posterior must stay out of.
-_EDGE, _EDGE_MASS = 0.98, 0.05
-# The posterior leans on the largest k where the last of them have so much of the mass that the
-# prior gives to the others.
-_K_EDGE_MASS = 0.3
+# The tail of the prior's range that the posterior must stay out of: further in, it is warned of
+# priors that change nothing; further out, not of some that do.
+_EDGE = 0.98
 
 
 class Target(NamedTuple):
@@ -169,12 +167,15 @@ def find_posterior(
     schedule = schedule or Schedule()
     how = {"random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
     if inference == "grid":
-        route = _on_grid(target, schedule, how)
+        likelihood = target.make_likelihood()
+        grid = grid_posterior(likelihood, target.prior, **how)
+        seeds = seeds_for(random_state, "draws from the grid", likelihood.fingerprint)
+        route = draw_from_grid(grid, target, schedule, seeds)
     else:
         route = _by_chains(target, inference, label_sampler, schedule, how)
     route.report["inference"] = inference
     edge = float(np.mean(route.beta > _EDGE * target.prior.beta_max))
-    if edge > _EDGE_MASS:
+    if edge > 0.05:
         route.report["warnings"].append(
             f"{100 * edge:.0f} % of the posterior lies within 2 % of beta_max="
             f"{target.prior.beta_max:.3g}: the labels agree with their neighbours as well as the "
@@ -191,7 +192,8 @@ def find_posterior(
     n_last = max(k_max // 10, min(3, (k_max + 1) // 2))
     edge = float(np.mean(route.k > k_max - n_last))
     part = n_last / k_max
-    if k_max < target.model.n_points - 1 and edge >= part + _K_EDGE_MASS * (1 - part):
+    # So much of the mass that the prior gives to the others leans on the largest k.
+    if k_max < target.model.n_points - 1 and edge >= part + 0.3 * (1 - part):
         last = f"the last {n_last} k, {k_max - n_last + 1} to" if n_last > 1 else "the largest k,"
         route.report["warnings"].append(
             f"{100 * edge:.0f} % of the posterior lies in {last} {k_max}: more neighbours would "
@@ -200,34 +202,21 @@ def find_posterior(
     return route
 
 
-def _on_grid(target: Target, schedule: Schedule, how: dict[str, Any]) -> FittedPosterior:
-    likelihood = target.make_likelihood()
-    grid = grid_posterior(likelihood, target.prior, **how)
-    seeds = seeds_for(how["random_state"], "draws from the grid", likelihood.fingerprint)
-    return draw_from_grid(grid, target, schedule, seeds)
-
-
 def draw_from_grid(
     grid: GridPosterior, target: Target, schedule: Schedule, random_state: Any
 ) -> FittedPosterior:
     """Return a posterior that is known on a grid, with draws from it."""
-    shape = (schedule.n_chains, schedule.n_draws)
-    beta, k = grid.sample(schedule.n_chains * schedule.n_draws, random_state)
+    draws = grid.draw(schedule.n_chains, schedule.n_draws, random_state)
+    n_draws = float(draws["k"].size)
     attrs = {"algorithm": "grid", "beta_max": target.prior.beta_max, "k_max": target.prior.k_max}
     report = {
         # The draws are independent; a sum has no R-hat and accepts nothing.
-        "ess": {"beta": float(beta.size), "k": float(beta.size)},
+        "ess": {"beta": n_draws, "k": n_draws},
         "mcse": {"beta": grid.beta_mean_error, "k": grid.k_mean_error},
         "log_normalizer_error": _largest_error(grid),
         "warnings": [str(sentence) for sentence in grid.info.get("warnings", [])],
     }
-    log_posterior = grid.log_density(beta, k)
-    draws = {
-        name: values.reshape(shape)
-        for name, values in {"beta": beta, "k": k, "log_posterior": log_posterior}.items()
-    }
-    laid_out = lay_out_draws(draws, labels=target.labels, attrs=attrs)
-    return FittedPosterior(laid_out, grid, report)
+    return FittedPosterior(lay_out_draws(draws, labels=target.labels, attrs=attrs), grid, report)
 
 
 def _largest_error(grid: GridPosterior) -> float:
@@ -249,24 +238,21 @@ def _by_chains(
     from bayesknn.posterior.mcmc.exchange import exchange
     from bayesknn.posterior.mcmc.metropolis import metropolis
 
-    log_normalizer_error = 0.0
-    if inference == "metropolis":
-        options = {}
-        if LIKELIHOODS[target.likelihood].coherent:
-            options["table"] = _make_table(target, how)
-        likelihood = target.make_likelihood(**options)
-        if options:
-            log_normalizer_error = _error_of(options["table"], likelihood, target.prior)
-        tree = metropolis(likelihood, target.prior, **schedule._asdict(), **how)
+    lengths, log_normalizer_error = schedule._asdict(), 0.0
+    if inference == "metropolis" and LIKELIHOODS[target.likelihood].coherent:
+        prior, labels = target.prior, target.labels
+        table = path_table(
+            target.model, k_max=prior.k_max, beta_max=prior.beta_max, labels=labels, prior=prior,
+            **how,
+        )  # fmt: skip
+        tree = metropolis(target.make_likelihood(table=table), prior, **lengths, **how)
+        log_normalizer_error = _error_at_best(table, tree)
+    elif inference == "metropolis":
+        tree = metropolis(target.make_likelihood(), target.prior, **lengths, **how)
     else:
         run = exchange if inference == "exchange" else auxiliary
-        tree = run(
-            target.make_likelihood(),
-            target.prior,
-            label_sampler=label_sampler,
-            **schedule._asdict(),
-            **how,
-        )
+        how["label_sampler"] = label_sampler
+        tree = run(target.make_likelihood(), target.prior, **lengths, **how)
     diagnostics = diagnose(tree)
     report = {
         "ess": diagnostics.ess,
@@ -281,22 +267,8 @@ def _by_chains(
     return FittedPosterior(flatten_tree(tree), None, report)
 
 
-def _make_table(target: Target, how: dict[str, Any]) -> Any:
-    return path_table(
-        target.model.graph,
-        target.model.n_classes,
-        k_max=target.prior.k_max,
-        beta_max=target.prior.beta_max,
-        labels=target.labels,
-        prior=target.prior,
-        class_weight=target.model.class_weight,
-        **how,
-    )
-
-
-def _error_of(table: Any, likelihood: Any, prior: Prior) -> float:
-    """Return the standard error of log Z where the posterior has its mode."""
-    grid = grid_posterior(likelihood, prior)
-    density = grid.weights / np.diff(grid.cells, axis=1)
-    row, column = np.unravel_index(np.argmax(density), density.shape)
-    return float(table.error(grid.betas[row, column], int(grid.k_values[row])))
+def _error_at_best(table: PathTable, tree: Any) -> float:
+    """Return the standard error of log Z at the draw with the largest posterior."""
+    best = int(np.argmax(tree["sample_stats"]["log_posterior"].values))
+    beta, k = (tree["posterior"][name].values.flat[best] for name in ("beta", "k"))
+    return float(table.error(float(beta), int(k)))

@@ -33,14 +33,11 @@ from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.conditionals import PseudoLikelihood
 from bayesknn.model import Prior
 from bayesknn.model.checks import check_beta
-from bayesknn.posterior.mcmc.label_chains import LabelChain, PlugIn, plan_label_chain
+from bayesknn.posterior.mcmc.label_chains import LabelChain, PlugIn, plan_labels, plan_moves
 from bayesknn.posterior.mcmc.runner import State, sample_posterior
 
 if TYPE_CHECKING:
     import xarray
-
-# A chain that stands still for more than this proportion of its draws, and this number, is stuck.
-_LONGEST_STAND, _SHORTEST_STAND = 0.02, 20
 
 
 @dataclass(frozen=True)
@@ -168,22 +165,14 @@ def auxiliary(
         n_plug_ins = check_count(n_plug_ins, "n_plug_ins")
         updates = plan_updates(n_first_stage * check_count(thin, "thin"), n_plug_ins)
         n_warmup += n_first_stage
-    parts = plan_label_chain(
-        likelihood, prior, beta_max, label_sampler, n_sweeps, scheme, n_warmup, thin, tau, r
-    )
-    estimate = (
-        first_plug_in(likelihood, parts["prior"])
-        if plug_in is None
-        else check_plug_in(plug_in, likelihood)
-    )
-    return sample_posterior(
-        AuxiliarySampler(**parts, plug_in=estimate, updates=updates, n_refresh=n_refresh),
-        n_chains=n_chains,
-        n_draws=n_draws,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
+    prior, labels = plan_labels(likelihood, prior, beta_max, label_sampler, n_sweeps)
+    moves = plan_moves(prior, scheme, n_warmup, thin, tau, r)
+    if plug_in is None:
+        estimate = first_plug_in(likelihood, prior)
+    else:
+        estimate = check_plug_in(plug_in, likelihood)
+    sampler = AuxiliarySampler(prior, *moves, likelihood, labels, estimate, updates, n_refresh)
+    return sample_posterior(sampler, n_chains, n_draws, random_state, n_jobs, verbose)
 
 
 def first_plug_in(likelihood: CoherentLikelihood, prior: Prior) -> tuple[float, int]:
@@ -218,7 +207,7 @@ def _find_stuck_chains(tree: xarray.DataTree) -> list[str]:
     for chain, (beta, k) in enumerate(zip(betas, ks, strict=True)):
         moved = np.flatnonzero((np.diff(beta) != 0) | (np.diff(k) != 0))
         longest = int(np.diff(np.concatenate([[-1], moved, [len(k) - 1]])).max())
-        if longest > max(_LONGEST_STAND * len(k), _SHORTEST_STAND):
+        if longest > max(0.02 * len(k), 20):
             beta_hat, k_hat = (
                 np.asarray(tree["sample_stats"][name].values)[chain, -1]
                 for name in ("plug_in_beta", "plug_in_k")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.posterior.mcmc.label_chains import LabelChain, plan_label_chain
+from bayesknn.posterior.mcmc.label_chains import LabelChain, plan_labels, plan_moves
 from bayesknn.posterior.mcmc.runner import sample_posterior
 
 if TYPE_CHECKING:
@@ -102,14 +102,7 @@ def exchange(
     >>> dict(tree["posterior"].sizes)
     {'chain': 4, 'draw': 1000}
     """
-    parts = plan_label_chain(
-        likelihood, prior, beta_max, label_sampler, n_sweeps, scheme, n_warmup, thin, tau, r
-    )
-    return sample_posterior(
-        ExchangeSampler(**parts),
-        n_chains=n_chains,
-        n_draws=n_draws,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
+    prior, labels = plan_labels(likelihood, prior, beta_max, label_sampler, n_sweeps)
+    moves = plan_moves(prior, scheme, n_warmup, thin, tau, r)
+    sampler = ExchangeSampler(prior, *moves, likelihood, labels)
+    return sample_posterior(sampler, n_chains, n_draws, random_state, n_jobs, verbose)

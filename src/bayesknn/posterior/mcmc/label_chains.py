@@ -33,6 +33,7 @@ from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.model import ArrayPrior, Prior, UniformPrior, as_prior
 from bayesknn.posterior.mcmc.proposals import (
     FREE_SLOT,
+    Tuning,
     Walk,
     accept_and_adapt,
     acceptance_probability,
@@ -46,10 +47,7 @@ from bayesknn.posterior.mcmc.runner import Sampler, State
 if TYPE_CHECKING:
     import xarray
 
-SCHEMES = ("alternating", "joint")
 DRAW_SLOT, REFRESH_SLOT = FREE_SLOT, FREE_SLOT + 1
-# How many draws look for a bias of the labels: this fraction of those of the run, within limits.
-_PROBE_SHARE, _N_DOUBTS = 0.01, (64, 1024)
 
 
 class PlugIn(NamedTuple):
@@ -187,45 +185,35 @@ class LabelChain(Sampler):
     def find_problems(self, tree: xarray.DataTree) -> list[str]:
         """Say whether the labels were drawn well enough where the posterior is."""
         beta, k = (np.asarray(tree["posterior"][name].values) for name in ("beta", "k"))
-        n_probes = int(np.clip(_PROBE_SHARE * beta.size * self.thin, *_N_DOUBTS))
+        # A hundredth of the draws of the run look for a bias, within limits.
+        n_probes = int(np.clip(0.01 * beta.size * self.thin, 64, 1024))
         seeds = np.random.SeedSequence([int(key, 16) for key in tree.attrs["keys"].split()])
         mode = int(np.bincount(k.ravel()).argmax())
         centre = float(beta[k == mode].mean())
         return self.label_sampler.find_bias(centre, mode, seeds.generate_state(n_probes, np.uint64))
 
 
-def plan_label_chain(
-    likelihood: CoherentLikelihood,
-    prior: Any,
-    beta_max: float | None,
-    label_sampler: str,
-    n_sweeps: int | None,
-    scheme: str,
-    n_warmup: int,
-    thin: int,
-    tau: float | None,
-    r: int | None,
-) -> dict[str, Any]:
-    """Check what the two algorithms are given alike, and return the parts of a sampler."""
-    check_choice(scheme, "scheme", SCHEMES)
+def plan_labels(
+    likelihood: CoherentLikelihood, prior: Any, beta_max: Any, method: str, n_sweeps: Any
+) -> tuple[Prior, LabelSampler]:
+    """Check what the two algorithms are given alike, and return the prior and what draws labels."""
     if not likelihood.coherent:
         raise ValueError(
             "drawing labels needs the coherent model: pass a CoherentLikelihood, not "
             f"{type(likelihood).__name__}, or use metropolis"
         )
-    thin = check_count(thin, "thin")
-    prior = as_prior(prior, likelihood.model.k_max, beta_max)
-    walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
-    return {
-        "prior": prior,
-        "walk": walk._replace(n_warmup=walk.n_warmup * thin),
-        "tuning": tuning,
-        "thin": thin,
-        "likelihood": likelihood,
-        "label_sampler": make_label_sampler(
-            likelihood.model, likelihood.labels, label_sampler, n_sweeps
-        ),
-    }
+    sampler = make_label_sampler(likelihood.model, likelihood.labels, method, n_sweeps)
+    return as_prior(prior, likelihood.model.k_max, beta_max), sampler
+
+
+def plan_moves(
+    prior: Prior, scheme: str, n_warmup: int, thin: int, tau: Any, r: Any
+) -> tuple[Walk, Tuning, int]:
+    """Return the settings and the tuning of moves, ``thin`` of which make an iteration."""
+    check_choice(scheme, "scheme", ("alternating", "joint"))
+    n_warmup, thin = check_count(n_warmup, "n_warmup", low=0), check_count(thin, "thin")
+    walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup * thin, tau, r)
+    return walk, tuning, thin
 
 
 def tabulate_prior(prior: Prior) -> np.ndarray | None:

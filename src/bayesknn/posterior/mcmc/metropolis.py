@@ -37,9 +37,6 @@ from bayesknn.posterior.mcmc.runner import Sampler, State, sample_posterior
 if TYPE_CHECKING:
     import xarray
 
-# Values of the likelihood that tell one data set from another.
-_N_PROBES = 64
-
 
 class LogDensity(Protocol):
     """What the chains ask of a likelihood; every one of :mod:`bayesknn.likelihood` has it."""
@@ -146,8 +143,8 @@ class MetropolisSampler(Sampler):
         because machines differ in the last ones.
         """
         rng = np.random.default_rng(0)
-        betas = rng.uniform(0, self.walk.beta_max, _N_PROBES).tolist()
-        ks = rng.integers(1, self.walk.k_max, _N_PROBES, endpoint=True).tolist()
+        betas = rng.uniform(0, self.walk.beta_max, 64).tolist()
+        ks = rng.integers(1, self.walk.k_max, 64, endpoint=True).tolist()
         values = [self.likelihood.log_density(*at) for at in zip(betas, ks, strict=True)]
         return fingerprint([f"{float(value):.9g}" for value in values])
 
@@ -231,14 +228,8 @@ def metropolis(
     if scheme == "hybrid-gibbs" and r is not None:
         raise ValueError("r has no use in scheme='hybrid-gibbs', which tries every k; leave it out")
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
-    return sample_posterior(
-        MetropolisSampler(prior, walk, tuning, 1, likelihood),
-        n_chains=n_chains,
-        n_draws=n_draws,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
+    sampler = MetropolisSampler(prior, walk, tuning, 1, likelihood)
+    return sample_posterior(sampler, n_chains, n_draws, random_state, n_jobs, verbose)
 
 
 def _draw_k(log_densities: np.ndarray, u: float) -> tuple[int, float]:

@@ -173,10 +173,22 @@ class Chains(NamedTuple):
     states: list[Any]
     keys: np.ndarray
 
+    @property
+    def n_done(self) -> int:
+        """Iterations of each chain."""
+        return self.draws["k"].shape[1] if self.draws else 0
+
+    def extend(self, results: list[tuple[Any, dict[str, np.ndarray]]]) -> Chains:
+        """Return these and one more round, as the new state and the block of each chain."""
+        states, blocks = zip(*results, strict=True)
+        parts = [self.draws] if self.draws else []
+        parts.append({name: np.stack([block[name] for block in blocks]) for name in blocks[0]})
+        draws = {name: np.concatenate([part[name] for part in parts], axis=1) for name in blocks[0]}
+        return Chains(draws, list(states), self.keys)
+
 
 def sample_posterior(
     sampler: Sampler,
-    *,
     n_chains: int = 4,
     n_draws: int = 5000,
     random_state: Any = None,
@@ -279,55 +291,34 @@ def run_chains(
     """
     seeds = seeds_for(random_state, sampler.name, sampler.describe_data())
     keys = spawn_keys(seeds, n_chains)
-    finished = _Finished(0, [sampler.init(key) for key in keys], [])
+    chains = Chains({}, [sampler.init(key) for key in keys], keys)
     size = round_size or 1
     try:
         with (
             progress("Sampling", total=n_chains * n_iterations, verbose=verbose) as advance,
             Parallel(n_jobs=n_jobs, prefer=sampler.prefer) as pool,
         ):
-            while finished.n_done < n_iterations:
+            while chains.n_done < n_iterations:
                 began = time.monotonic()
-                first, last = finished.n_done, min(finished.n_done + size, n_iterations)
+                first, last = chains.n_done, min(chains.n_done + size, n_iterations)
                 results = pool(
                     delayed(_advance)(sampler, state, key, first, last)
-                    for state, key in zip(finished.states, keys, strict=True)
+                    for state, key in zip(chains.states, keys, strict=True)
                 )
                 # One assignment: Ctrl-C finds either the round before or this one, whole.
-                finished = _Finished(
-                    n_done=last,
-                    states=[state for state, _ in results],
-                    parts=[*finished.parts, _stack([block for _, block in results])],
-                )
+                chains = chains.extend(results)
                 advance((last - first) * n_chains)
                 if round_size is None:
                     size = _next_size(size, time.monotonic() - began)
     except KeyboardInterrupt:
-        n_kept = finished.n_done - sampler.n_warmup
+        n_kept = chains.n_done - sampler.n_warmup
         if n_kept < 1:
             raise
         raise SamplingInterrupted(
-            f"interrupted: each chain has {n_kept} of {n_kept + n_iterations - finished.n_done} "
-            "draws",
-            lay_out_chains(sampler, finished.chains(keys)),
+            f"interrupted: each chain has {n_kept} of {n_iterations - sampler.n_warmup} draws",
+            lay_out_chains(sampler, chains),
         ) from None
-    return finished.chains(keys)
-
-
-class _Finished(NamedTuple):
-    """Whole rounds, as they stood at one moment."""
-
-    n_done: int
-    states: list[Any]
-    parts: list[dict[str, np.ndarray]]
-
-    def chains(self, keys: np.ndarray) -> Chains:
-        """Return them as one run."""
-        draws = {
-            name: np.concatenate([part[name] for part in self.parts], axis=1)
-            for name in self.parts[0]
-        }
-        return Chains(draws, self.states, keys)
+    return chains
 
 
 def _advance(sampler: Sampler, state: Any, key: np.uint64, first: int, last: int) -> Any:
@@ -338,7 +329,3 @@ def _advance(sampler: Sampler, state: Any, key: np.uint64, first: int, last: int
 def _next_size(size: int, seconds: float) -> int:
     growth = min(_ROUND_SECONDS / max(seconds, 1e-3), _MAX_GROWTH)
     return max(int(size * growth), 1)
-
-
-def _stack(blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    return {name: np.stack([block[name] for block in blocks]) for name in blocks[0]}

@@ -52,14 +52,8 @@ _TOLERANCE, _LARGE_TOLERANCE, _MANY = 0.05, 0.1, 5_000
 # hundreds of points, about a minute on thousands. Many classes need them: with 3e5 the mean of beta
 # of 20 classes was off by several of its errors.
 _MAX_SWEEPS, _MAX_WORK = 1e6, 4e9
-# Share of them after which the posterior is not worked on any more: the rest is for the evidence.
-_MESH_END = 0.85
-# The evidence is not a ratio of near things: it is asked for this much less precisely.
-_EVIDENCE = 4.0
 # Errors are themselves estimated: a little above what was asked for is not worth a word.
 _SLACK = 1.5
-# What may be unknown of a posterior that is reweighted to another prior.
-_UNKNOWN = 0.01
 
 
 @dataclass(frozen=True)
@@ -185,6 +179,20 @@ class GridPosterior:
         low, high = self.cells[row, column], self.cells[row, column + 1]
         return low + (high - low) * rng.random(n_draws), self.k_values[row]
 
+    def draw(self, n_chains: int, n_draws: int, random_state: Any = None) -> dict[str, np.ndarray]:
+        """Draw as :meth:`sample` does, for :func:`bayesknn.posterior.make_tree`.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (n_chains, n_draws)
+            ``beta``, ``k`` and ``log_posterior``.
+        """
+        if n_chains < 1:
+            raise ValueError(f"n_chains must be at least 1, got {n_chains}")
+        beta, k = self.sample(n_chains * n_draws, random_state)
+        draws = {"beta": beta, "k": k, "log_posterior": self.log_density(beta, k)}
+        return {name: values.reshape(n_chains, n_draws) for name, values in draws.items()}
+
     def log_density(self, beta: np.ndarray, k: np.ndarray) -> np.ndarray:
         """Return the log of the posterior's density at some (beta, k): that of their cells.
 
@@ -241,7 +249,7 @@ class GridPosterior:
         unknown = _prior_ratio(prior, new, min(self.beta_mean, end), left_out).sum()
         unknown *= np.exp(-MAX_LOG_DEFICIT) * self.weights.sum(axis=1).max()
         unknown += self._bound_beyond(prior.beta_max, new.beta_max - prior.beta_max)
-        if not unknown < _UNKNOWN * total:
+        if not unknown < 0.01 * total:
             raise ValueError(
                 "the grid does not reach: under this prior much of the posterior may lie at k or "
                 f"beta of which the fit (k_max={prior.k_max}, beta_max={prior.beta_max:g}) has "
@@ -287,16 +295,9 @@ class GridPosterior:
         xarray.DataTree
             ``posterior/beta`` and ``posterior/k`` over (chain, draw).
         """
-        if n_chains < 1:
-            raise ValueError(f"n_chains must be at least 1, got {n_chains}")
-        beta, k = self.sample(n_chains * n_draws, random_state)
-        draws = {"beta": beta.reshape(n_chains, -1), "k": k.reshape(n_chains, -1)}
-        attrs = {
-            "log_evidence": self.log_evidence,
-            "log_evidence_error": self.log_evidence_error,
-            **self.info,
-        }
-        return make_tree(draws, labels=labels, attrs=attrs)
+        evidence = {name: getattr(self, name) for name in ("log_evidence", "log_evidence_error")}
+        draws = self.draw(n_chains, n_draws, random_state)
+        return make_tree(draws, labels=labels, attrs={**evidence, **self.info})
 
 
 def grid_posterior(
@@ -413,7 +414,7 @@ def _from_simulation(
         search = CandidateSearch(simulation, target, max_sweeps)
         candidates = search.run()
         # The search has a part of the sweeps, but never all; another is for the evidence.
-        most = max(_MESH_END * max_sweeps, simulation.n_sweeps + max_sweeps / 5)
+        most = max(0.85 * max_sweeps, simulation.n_sweeps + max_sweeps / 5)
         mesh = Mesh(simulation, target, candidates, most, search.division).measure(tolerance)
         edges = make_equal([profile.find_panels(N_PANELS) for profile in mesh.profiles])
         log_posterior = [
@@ -422,8 +423,9 @@ def _from_simulation(
         weights, totals = _normalize(np.stack(log_posterior, axis=1))
         log_evidence, error = float("nan"), float("nan")
         if evidence and not mesh.is_divided:
+            # It is not a ratio of near things: less precisely than those.
             log_z = log_z_at(
-                simulation, mesh.reference, prior.beta_max, _EVIDENCE * tolerance,
+                simulation, mesh.reference, prior.beta_max, 4 * tolerance,
                 min(simulation.n_sweeps, max_sweeps) / 4,
             )  # fmt: skip
             totals -= log_z - mesh.reference_log_z

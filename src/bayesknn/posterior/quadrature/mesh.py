@@ -31,15 +31,10 @@ from bayesknn.posterior.quadrature.which_k import MAX_LOG_DEFICIT, Candidate, Di
 
 # Sweeps of a first run where k hardly matters: more are wasted, fewer leave its error unknown.
 _FEW_SWEEPS = 64
-# Share of all sweeps that first runs may take, where batches as long as slow chains need would take
-# more: errors that are known badly against rounds that cannot be made.
-_FIRST_SHARE = 1 / 3
 # In posterior standard deviations of beta: how far from the mode chains stand, how far apart the
 # nodes of a curve of log Z are, and how far out they go. Wider is less work and rests on fewer
 # draws in between.
 _ASIDE, _STEP, _OUT = 1.3, 0.7, 4.2
-# Chains between two k, at most: fewer chains against draws that do not overlap.
-_MAX_PARTS = 16
 # Posterior mass rests on few independent draws if there are fewer than this, and so much may: fewer
 # chains against an error that is itself not known.
 _FEW_DRAWS, _LITTLE = 20.0, 2e-3
@@ -173,8 +168,9 @@ class Mesh:
                 places += self._place_beside_mode(phase, candidate)
                 if at:
                     places += self._place_between(phase, candidates[at - 1], candidate)
-        # Of each chain in its first run, even if batches are then shorter than they should be.
-        left = _FIRST_SHARE * (max_sweeps - simulation.n_sweeps)
+        # Of each chain in its first run, even if batches are then shorter than they should be:
+        # errors that are known badly against rounds that cannot be made.
+        left = (max_sweeps - simulation.n_sweeps) / 3
         self._max_first = max(left / (N_CHAINS * len(places)), _FEW_SWEEPS)
         simulation.add_records([self._make(*place) for place in places])
 
@@ -198,7 +194,7 @@ class Mesh:
         variances = [
             (rates[1] * pair.series(ks[1]) - rates[0] * pair.series(ks[0])).var() for pair in pilots
         ]
-        n_parts = min(int(np.ceil(np.sqrt(max(variances) / MAX_VARIANCE))), _MAX_PARTS)
+        n_parts = min(int(np.ceil(np.sqrt(max(variances) / MAX_VARIANCE))), 16)
         slower = max(pilots, key=lambda pilot: pilot.time)
         return [
             Place(phase, Setting(ks, (rates[0] * (1 - share), rates[1] * share)), slower)

@@ -38,26 +38,15 @@ from bayesknn.posterior.quadrature.log_posterior import LogPosterior, Profile
 
 # Values of k whose log posterior is this much lower are dropped: fewer k against what they hold.
 MAX_LOG_DEFICIT = 12.0
-# From one k to the next at first: fewer pilots against a best k that hides between two.
-_COARSE_RATIO = 1.35
-# Variance of D from one k to the next up to which their draws speak for those between: fewer chains
-# against fewer draws in between.
-_MAX_APART = 2.0
-# Steps of the search for a mode: records taken at each after so many sweeps, steps at most and
-# how long. A search that ends too early costs a pilot, which is some ten times as long as a step.
-_SEARCH_RECORDS, _SEARCH_WARMUP, _MAX_SEARCH_STEPS, _MAX_STEP = 8, 10, 16, 0.5
-# A pilot further from the mode than this, in posterior standard deviations and in beta, is made
-# anew, so often at most: pilots against parabolas of log Z that reach too far.
-_NEAR, _CLOSE, _MAX_TURNS = 2.0, 0.03, 8
-# Of log Z at the k that the others are compared with, the error that will do, and the sweeps that
-# may be made for it: sweeps against k that are kept because nothing excludes them.
-_ROUGH, _MAX_SWEEPS = 1.0, 4e4
+# A pilot further from the mode than this in beta is made anew: pilots against parabolas of log Z
+# that reach too far.
+_CLOSE = 0.03
+# Of log Z at the k that the others are compared with, the error that will do: sweeps against k that
+# are kept because nothing excludes them.
+_ROUGH = 1.0
 # Share of all sweeps that a path may take, which has some dozens of pairs, and its pilots: what one
 # phase weighs beside the other against all else.
 _PATH_SHARE = 1 / 8
-# Share of all sweeps that the search may take, and part of what is left of it that the next pilots
-# may make: more leave nothing to later ones.
-_SEARCH_SHARE, _STAGE_SHARE = 2 / 3, 1 / 2
 
 
 class Candidate(NamedTuple):
@@ -217,7 +206,7 @@ class CandidateSearch:
 
     def __init__(self, simulation: Simulation, target: LogPosterior, max_sweeps: float = np.inf):
         self.simulation, self.target, self.max_sweeps = simulation, target, max_sweeps
-        self.ks = self.new = _thin_out(target.ks, _COARSE_RATIO)
+        self.ks = self.new = _thin_out(target.ks)
         self.guesses = np.ones(len(self.ks))
         self.candidates: dict[int, Candidate] = {}
         self.division: Division | None = None
@@ -248,14 +237,15 @@ class CandidateSearch:
 
     @property
     def _n_left(self) -> float:
-        """Sweeps that the search may still make."""
-        return _SEARCH_SHARE * self.max_sweeps - self.simulation.n_sweeps
+        """Sweeps that the search may still make: two thirds of all are for it."""
+        return 2 / 3 * self.max_sweeps - self.simulation.n_sweeps
 
     def _run_pilots(self) -> None:
         """Run pilots at the k that are new, near their modes."""
         places = list(zip(self.new.tolist(), self.guesses.tolist(), strict=True))
         n_phases = 1 if self.division is None else len(self.division.windows)
-        share = _STAGE_SHARE * self._n_left / (N_CHAINS * n_phases * len(places))
+        # Half of what is left: more leave nothing to later ones.
+        share = self._n_left / (2 * N_CHAINS * n_phases * len(places))
         # Of each chain, decided before any of them runs: nothing may depend on threads.
         self._max_pilot = max(share, FEWEST_PILOT_SWEEPS)
         pilot: Callable[[tuple[int, float]], Candidate] = self._pilot_at_mode
@@ -292,7 +282,7 @@ class CandidateSearch:
         beta = find_mode(self.simulation, target, self._stage, place)
         low, high = target.limits[k]
         n_left = self._max_pilot
-        for turn in range(_MAX_TURNS):
+        for turn in range(8):
             pilot = self.simulation.pilot(
                 Setting.at(beta, k), columns, (self._stage, k, Purpose.PILOT + turn), n_left
             )
@@ -302,7 +292,7 @@ class CandidateSearch:
             step = target.newton_step(k, beta, mean[0], 1 / sd**2)
             reach = min(max(3 * sd, _CLOSE), BETA_SCALE)
             top = float(np.clip(beta + np.clip(step, -reach, reach), *target.limits[k]))
-            is_near = abs(step) < max(_NEAR * sd, _CLOSE)
+            is_near = abs(step) < max(2 * sd, _CLOSE)
             if pilot.is_split or is_near or abs(top - beta) < sd / 4 or n_left <= 0:
                 break
             # The search was too short to tell, as it is next to a transition.
@@ -372,7 +362,8 @@ class CandidateSearch:
             self.new, self.guesses = self.ks, tops
             return
         apart = [_distance(*ends) for ends in pairwise(candidates)]
-        max_apart = _MAX_APART if self.target.is_product() else 0.0
+        # Fewer chains against fewer draws in between.
+        max_apart = 2.0 if self.target.is_product() else 0.0
         wanted = _fill_in(self.ks, apart, self.target.ks, max_apart)
         self.new = wanted[~np.isin(wanted, self.ks)]
         self.guesses = _interpolate(self.ks, tops, self.new)
@@ -427,7 +418,7 @@ class CandidateSearch:
         """Return log Z at a pair, roughly; None if a transition lies on the way."""
         k = pair.k
         if k not in self._log_z:
-            most = min(_MAX_SWEEPS, _PATH_SHARE * self.max_sweeps)
+            most = min(4e4, _PATH_SHARE * self.max_sweeps)
             self._log_z[k] = log_z_from_zero(
                 self.simulation, pair, _ROUGH, most, (k, Purpose.LOG_Z_ROUGHLY)
             )
@@ -457,11 +448,12 @@ def find_mode(
     k, beta = place
     low, high = target.limits[k]
     beta, initial = float(np.clip(beta, low, high)), target.labels
-    for turn in range(_MAX_SEARCH_STEPS if low < high else 0):
+    # A search that ends too early costs a pilot, which is some ten times as long as a step.
+    for turn in range(16 if low < high else 0):
         pair = simulation.pair(
-            Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=_SEARCH_WARMUP
+            Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=10
         )
-        simulation.add_records([(pair, _SEARCH_RECORDS)])
+        simulation.add_records([(pair, 8)])
         mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
         margin = 0.5 / np.sqrt(variance)
         step = target.newton_step(k, beta, mean, variance)
@@ -469,7 +461,7 @@ def find_mode(
             low = max(low, beta - margin)
         else:
             high = min(high, beta + margin)
-        proposal = beta + float(np.clip(step, -_MAX_STEP, _MAX_STEP))
+        proposal = beta + float(np.clip(step, -0.5, 0.5))
         beta = proposal if low <= proposal <= high else (low + high) / 2
         initial = pair.labels
         # The pilot that comes next need not be nearer than a share of what is close.
@@ -601,8 +593,11 @@ def _distance(before: Candidate, after: Candidate) -> float:
     )
 
 
-def _thin_out(ks: np.ndarray, ratio: float) -> np.ndarray:
-    """Choose values of which each is about ``ratio`` times the one before, first and last too."""
+def _thin_out(ks: np.ndarray, ratio: float = 1.35) -> np.ndarray:
+    """Choose values of which each is about ``ratio`` times the one before, first and last too.
+
+    A larger ratio is fewer pilots against a best k that hides between two.
+    """
     n_steps = int(np.ceil(np.log(ks[-1] / ks[0]) / np.log(ratio))) + 1
     places = np.searchsorted(ks, np.geomspace(ks[0], ks[-1], n_steps) - 1e-9)
     return ks[np.unique(np.minimum(places, len(ks) - 1))]

@@ -8,7 +8,7 @@ import numpy as np
 from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.label_sampler import make_label_sampler
+from bayesknn.labels.label_sampler import LabelSampler
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior.mcmc.auxiliary import AuxiliarySampler
@@ -34,7 +34,7 @@ def ripley() -> CoherentLikelihood:
 def make_sampler(likelihood, label_sampler, scheme, n_warmup, tau=None, r=None, **auxiliary):
     prior = UniformPrior(K_MAX, BETA_MAX)
     walk, tuning = plan_walk(BETA_MAX, K_MAX, scheme, n_warmup, tau, r)
-    sampler = make_label_sampler(likelihood.model, likelihood.labels, label_sampler)
+    sampler = LabelSampler(likelihood.model, likelihood.labels, label_sampler)
     cls = AuxiliarySampler if auxiliary else ExchangeSampler
     return cls(prior, walk, tuning, 1, likelihood, sampler, **auxiliary)
 

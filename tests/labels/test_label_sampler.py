@@ -5,7 +5,7 @@ import pytest
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import spawn_keys
-from bayesknn.labels.label_sampler import agreement_at, draw_labels, make_label_sampler
+from bayesknn.labels.label_sampler import LabelSampler, agreement_at, draw_labels
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import agreement
 from tests.labels.samplers import gibbs_labels, perfect_labels, swendsen_wang_labels
@@ -52,7 +52,7 @@ def draw_as_public(likelihood, method, beta, k, key, n_sweeps):
 def test_draws_are_those_of_the_public_samplers(method, n_points, n_classes, class_weight):
     likelihood = make_likelihood(n_points, n_classes, class_weight)
     n_sweeps = None if method == "perfect" else 7
-    drawer = make_label_sampler(likelihood.model, likelihood.labels, method, n_sweeps).compiled()
+    drawer = LabelSampler(likelihood.model, likelihood.labels, method, n_sweeps).compiled()
     # One drawer for all, so that what it keeps between draws would show.
     for key, (beta, k) in zip(KEYS, SETTINGS, strict=True):
         assert draw_labels(drawer, beta, k, key) == 0
@@ -69,7 +69,7 @@ def test_draws_are_those_of_the_public_samplers(method, n_points, n_classes, cla
 
 def test_very_strong_gibbs_draws_do_not_overflow():
     likelihood = make_likelihood(60, 3)
-    draws = make_label_sampler(likelihood.model, likelihood.labels, "gibbs", 20)
+    draws = LabelSampler(likelihood.model, likelihood.labels, "gibbs", 20)
     drawer = draws.compiled()
     assert draw_labels(drawer, 2000.0, 2, KEYS[0]) == 0
     expected = draw_as_public(likelihood, "gibbs", 2000.0, 2, KEYS[0], 20)

@@ -84,7 +84,7 @@ def test_a_jump_is_found():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_noise_is_borne_and_reported(seed):
+def test_noise_is_borne(seed):
     """The crossing has a standard error of about .02 here, so .2 is far outside chance."""
     rng = np.random.default_rng(seed)
     error = 3e-4
@@ -96,7 +96,6 @@ def test_noise_is_borne_and_reported(seed):
     curve = locate_beta_max(simulate, [1], 2)
     crossing = ring_crossing(2, 0.98)
     assert curve.crossings[0] == pytest.approx(crossing, abs=0.2)
-    assert 0.01 < curve.crossing_errors[0] < 0.1
 
 
 def test_choose_k_values():
@@ -106,17 +105,9 @@ def test_choose_k_values():
     assert choose_k_values(68).tolist() == [1, 2, 3, 14, 68]
 
 
-@pytest.mark.parametrize(
-    ("result", "message"),
-    [
-        ((np.nan, 0.0), r"in \[0, 1\], got nan"),
-        ((250.0, 0.0), r"in \[0, 1\], got 250"),
-        ((0.5, 0.0), "do not become equal"),
-    ],
-)
-def test_bad_simulations(result, message):
-    with pytest.raises(ValueError, match=message):
-        locate_beta_max(lambda beta, k: result, [1], 2)
+def test_labels_that_never_agree():
+    with pytest.raises(ValueError, match="do not become equal"):
+        locate_beta_max(lambda beta, k: (0.5, 0.0), [1], 2)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from scipy import stats
 
 from bayesknn._utils.random import seeds_for, spawn_keys
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.label_sampler import make_label_sampler
+from bayesknn.labels.label_sampler import LabelSampler
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior.mcmc.auxiliary import AuxiliarySampler
@@ -59,7 +59,7 @@ def make_sampler(
     likelihood = likelihood or make_likelihood()
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
     walk = walk._replace(n_warmup=n_warmup * thin)
-    sampler = make_label_sampler(likelihood.model, likelihood.labels, label_sampler, n_sweeps)
+    sampler = LabelSampler(likelihood.model, likelihood.labels, label_sampler, n_sweeps)
     parts = (prior, walk, tuning, thin, likelihood, sampler)
     if not auxiliary:
         return ExchangeSampler(*parts)

@@ -56,15 +56,13 @@ class PhaseTransition(NamedTuple):
         The largest crossing, rounded up to two digits.
     k_values : ndarray of int
         The k that were simulated.
-    crossings, crossing_errors : ndarray of the shape of ``k_values``
-        The beta at which each k reaches the threshold, and its Monte Carlo error; but for the
-        slowest k, a guess.
+    crossings : ndarray of the shape of ``k_values``
+        The beta at which each k reaches the threshold; but for the slowest k, a guess.
     """
 
     beta_max: float
     k_values: np.ndarray
     crossings: np.ndarray
-    crossing_errors: np.ndarray
 
 
 def find_beta_max(
@@ -203,17 +201,17 @@ def locate_beta_max(
     _bracket(curves)
     # Between far points a crossing is a guess: those that may be the slowest get a point there. A
     # k that has crossed where another has not is none of them.
-    guesses = [curve.find_crossing()[0] for curve in curves]
+    guesses = [curve.find_crossing() for curve in curves]
     latest = max(curve.last_below() for curve in curves)
     for curve, guess in zip(curves, guesses, strict=True):
         if guess > 0.7 * max(guesses) and curve.first_above() > latest:
             curve.add(guess)
     for _ in range(4):
-        slowest = max(curves, key=lambda curve: curve.find_crossing()[0])
-        slowest.add(slowest.find_crossing()[0])
-    crossings, errors = np.array([curve.find_crossing() for curve in curves]).T
+        slowest = max(curves, key=_Curve.find_crossing)
+        slowest.add(slowest.find_crossing())
+    crossings = np.array([curve.find_crossing() for curve in curves])
     ks = np.array([curve.k for curve in curves])
-    return PhaseTransition(_round_up(float(crossings.max())), ks, crossings, errors)
+    return PhaseTransition(_round_up(float(crossings.max())), ks, crossings)
 
 
 class _Curve:
@@ -228,9 +226,6 @@ class _Curve:
     def add(self, beta: float) -> bool:
         """Simulate one beta more; return whether it is below the threshold."""
         mean, error = self.simulate(beta, self.k)
-        for value in (mean, error):
-            if not 0 <= value <= 1 + 1e-9:
-                raise ValueError(f"simulate must give values and errors in [0, 1], got {value}")
         left = (1 - mean) * self.scale
         self.points.append((beta, left, error * self.scale))
         return left > self.level
@@ -243,8 +238,8 @@ class _Curve:
         """Return the smallest beta that was seen above the threshold."""
         return min(beta for beta, left, _ in self.points if left <= self.level)
 
-    def find_crossing(self) -> tuple[float, float]:
-        """Return where the threshold is crossed, and the Monte Carlo error of that beta."""
+    def find_crossing(self) -> float:
+        """Return the beta at which the threshold is crossed."""
         # Imported here because it takes longer to import than all of this package.
         from scipy.optimize import isotonic_regression
 
@@ -253,23 +248,7 @@ class _Curve:
         # what shows in so few draws are not told apart.
         weights = np.maximum(error, 1e-4) ** -2.0
         fitted = isotonic_regression(left, weights=weights, increasing=False).x
-        log_fitted = np.log(np.maximum(fitted, 1e-6))
-
-        def find_beta(log_left: float) -> float:
-            return float(np.interp(-log_left, -log_fitted, beta))
-
-        level = np.log(self.level)
-        crossing = find_beta(level)
-        # The noise near the crossing, and the steepness over a range that is wide beside it.
-        after = int(np.clip(np.count_nonzero(log_fitted > level), 1, len(beta) - 1))
-        gap = beta[after] - beta[after - 1]
-        # A beta that was simulated twice may stand on both sides.
-        fraction = (crossing - beta[after - 1]) / gap if gap > 0 else 0.5
-        noise = np.hypot((1 - fraction) * error[after - 1], fraction * error[after])
-        high = min(level + np.log(4), level / 2)
-        low = max(level - np.log(4), log_fitted[-1])
-        steepness = (high - low) / (find_beta(low) - find_beta(high))
-        return crossing, float(noise / self.level / steepness)
+        return float(np.interp(-np.log(self.level), -np.log(np.maximum(fitted, 1e-6)), beta))
 
 
 def _bracket(curves: list[_Curve]) -> None:

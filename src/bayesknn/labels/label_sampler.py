@@ -12,7 +12,6 @@ started first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,8 +40,6 @@ from bayesknn.labels.swendsen_wang import (
 from bayesknn.model import BoltzmannModel
 from bayesknn.model.statistics import sum_agreement
 
-# Swendsen-Wang forgets its start within a few sweeps for two classes; the paper's Gibbs sweeps.
-_N_SWEEPS = {"swendsen-wang": 20, "gibbs": 500, "perfect": 0}
 MAX_PAST = 2**16
 
 
@@ -89,43 +86,50 @@ class CompiledSampler(NamedTuple):
     gibbs: GibbsTools | None
 
 
-@dataclass(frozen=True)
 class LabelSampler:
     """A sampler of labels for chains on (beta, k).
 
-    Build one with :func:`make_label_sampler`.
-
-    Attributes
+    Parameters
     ----------
-    method : {"swendsen-wang", "perfect", "gibbs"}
-    n_sweeps : int
-        Of each draw; 0 for perfect draws.
     model : BoltzmannModel
-    observed : ndarray of shape (n,)
-        The data.
-    initial : ndarray of shape (n,) or (0,)
-        Where sweeps start; empty for random labels.
+    observed : array-like of shape (n,)
+        The data, where Swendsen-Wang starts; Gibbs starts from random labels.
+    method : {"swendsen-wang", "perfect", "gibbs"}
+    n_sweeps : int, optional
+        Of each draw, by default 20 for Swendsen-Wang, which forgets its start within a few sweeps
+        for two classes, and the paper's 500 for Gibbs; perfect draws have none.
     """
 
-    method: str
-    n_sweeps: int
-    model: BoltzmannModel
-    observed: np.ndarray
-    initial: np.ndarray
+    def __init__(
+        self, model: BoltzmannModel, observed: Any, method: str, n_sweeps: int | None = None
+    ):
+        self.method = check_choice(str(method).replace("_", "-"), "label_sampler", METHODS)
+        model.refuse_fixed("a chain on (beta, k)")
+        if self.method == "perfect":
+            check_perfect(model)
+            if n_sweeps is not None:
+                raise ValueError("n_sweeps has no use with perfect draws, which know when to stop")
+        elif n_sweeps is None:
+            n_sweeps = 500 if self.method == "gibbs" else 20
+        self.n_sweeps = 0 if n_sweeps is None else check_count(n_sweeps, "n_sweeps")
+        self.model = model
+        self.observed = model.check_labels(observed).astype(model.label_dtype)
 
-    def compiled(self) -> CompiledSampler:
-        """Allocate what one thread needs."""
+    def compiled(self, initial: np.ndarray | None = None) -> CompiledSampler:
+        """Allocate what one thread needs; sweeps may start elsewhere, random where empty."""
         model = self.model
+        if initial is None:
+            initial = self.observed[:0] if self.method == "gibbs" else self.observed
         swendsen_wang = perfect = gibbs = None
         if self.method == "swendsen-wang":
-            swendsen_wang = self.swendsen_wang(self.n_sweeps)
+            swendsen_wang = self.swendsen_wang(self.n_sweeps)._replace(initial=initial)
         elif self.method == "perfect":
             in_degree = model.graph.incidence.in_degree
             workspace = new_bond_workspace(model.n_points)
             perfect = PerfectTools(in_degree, MAX_PAST, np.full(1, 8.0), workspace)
         else:
             weights = model.weights / model.common_weight
-            gibbs = GibbsTools(self.initial, self.n_sweeps, model.graph.incidence, weights)
+            gibbs = GibbsTools(initial, self.n_sweeps, model.graph.incidence, weights)
         return CompiledSampler(
             model.graph.neighbors, model.n_classes, model.unequal_weight, model.common_weight,
             self.observed.copy(), swendsen_wang, perfect, gibbs,
@@ -135,13 +139,7 @@ class LabelSampler:
         """Allocate what Swendsen-Wang sweeps need, whatever the sampler."""
         weighted = self.model.unequal_weight is not None
         workspace = new_workspace(self.observed, self.model.n_classes, weighted)
-        return SwendsenWangTools(self.initial, n_sweeps, workspace)
-
-    def sample_agreement(self, beta: float, k: int, keys: np.ndarray) -> np.ndarray:
-        """Draw labels at (beta, k) with each of the keys and return their S_k."""
-        sampler, values = self.compiled(), np.empty(len(keys))
-        _fill_agreement(sampler, float(beta), int(k), np.asarray(keys, np.uint64), values)
-        return values
+        return SwendsenWangTools(self.observed, n_sweeps, workspace)
 
     def find_bias(self, beta: float, k: int, keys: np.ndarray) -> list[str]:
         """Say whether draws at (beta, k) still know where their sweeps started.
@@ -159,55 +157,25 @@ class LabelSampler:
         """
         if self.method == "perfect":
             return []
-        parts = np.array_split(keys, 4)
         starts = {
+            "where they start": None,
             "the observed labels": self.observed,
             "random labels": self.observed[:0],
             "a single class": np.zeros_like(self.observed),
         }
-        own = self.sample_agreement(beta, k, parts[0])
-        for (name, start), part in zip(starts.items(), parts[1:], strict=True):
-            other = replace(self, initial=start).sample_agreement(beta, k, part)
-            if difference_in_errors(own, other) > TOO_FAR_APART:
+        parts = np.array_split(np.asarray(keys, np.uint64), len(starts))
+        series = []
+        for start, part in zip(starts.values(), parts, strict=True):
+            series.append(np.empty(len(part)))
+            _fill_agreement(self.compiled(start), float(beta), int(k), part, series[-1])
+        for name, other in zip(starts, series, strict=True):
+            if difference_in_errors(series[0], other) > TOO_FAR_APART:
                 return [
                     f"{self.n_sweeps} {self.method} sweeps are too few at beta={beta:.3g}, k={k}: "
-                    f"the labels drawn agree on {own.mean():.5g} edges, those started from {name} "
-                    f"on {other.mean():.5g}; raise n_sweeps or use label_sampler='perfect'"
+                    f"the labels drawn agree on {series[0].mean():.5g} edges, those started from "
+                    f"{name} on {other.mean():.5g}; raise n_sweeps or use label_sampler='perfect'"
                 ]
         return []
-
-
-def make_label_sampler(
-    model: BoltzmannModel, observed: np.ndarray, method: str, n_sweeps: Any = None
-) -> LabelSampler:
-    """Choose and prepare the sampler of the labels.
-
-    Parameters
-    ----------
-    model : BoltzmannModel
-    observed : ndarray of shape (n,)
-        The data, where Swendsen-Wang starts.
-    method : {"swendsen-wang", "perfect", "gibbs"}
-    n_sweeps : int, optional
-        By default 20 for Swendsen-Wang and the paper's 500 for Gibbs; perfect draws have none.
-
-    Returns
-    -------
-    LabelSampler
-    """
-    method = str(method).replace("_", "-")
-    check_choice(method, "label_sampler", METHODS)
-    model.refuse_fixed("a chain on (beta, k)")
-    if n_sweeps is None:
-        n_sweeps = _N_SWEEPS[method]
-    elif method == "perfect":
-        raise ValueError("n_sweeps has no use with perfect draws, which know when to stop")
-    n_sweeps = check_count(n_sweeps, "n_sweeps", low=0 if method == "perfect" else 1)
-    if method == "perfect":
-        check_perfect(model)
-    observed = model.check_labels(observed).astype(model.label_dtype)
-    initial = observed if method == "swendsen-wang" else observed[:0]
-    return LabelSampler(method, n_sweeps, model, observed, initial)
 
 
 @kernel

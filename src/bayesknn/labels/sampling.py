@@ -27,11 +27,6 @@ from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 from bayesknn.model import BoltzmannModel, agreement, as_model
 from bayesknn.model.checks import check_beta
 
-_CHAINS: dict[str, Callable[..., Any]] = {
-    "gibbs": gibbs_labels,
-    "swendsen-wang": swendsen_wang_labels,
-}
-_WARMUP = {"gibbs": 500, "swendsen-wang": 200}
 METHODS = ("swendsen-wang", "perfect", "gibbs")
 
 
@@ -153,7 +148,10 @@ def sample_labels(
         pasts = drawn.n_sweeps
         info = SampleInfo(method, int(pasts.sum()), drawn.agreement, 1.0, pasts, np.nan)
         return (labels, info) if return_info else labels
-    n_warmup = check_count(_WARMUP[method] if n_warmup is None else n_warmup, "n_warmup", low=0)
+    run: Callable[..., Any] = gibbs_labels if method == "gibbs" else swendsen_wang_labels
+    if n_warmup is None:
+        n_warmup = 500 if method == "gibbs" else 200
+    n_warmup = check_count(n_warmup, "n_warmup", low=0)
     starts = [initial]
     if initial is None and n_draws > 1:
         starts = [None, np.zeros(model.n_points, np.int64)]
@@ -165,9 +163,7 @@ def sample_labels(
     n_sweeps = len(starts) * n_warmup + n_draws * thin
     with progress("Drawing labels", total=n_sweeps, verbose=verbose) as advance:
         runs = [
-            _CHAINS[method](
-                model, beta, k, n_draws=n, initial=start, key=key, advance=advance, **options
-            )
+            run(model, beta, k, n_draws=n, initial=start, key=key, advance=advance, **options)
             for start, n, key in zip(starts, n_each, keys, strict=False)
         ]
     labels = np.concatenate([draws for draws, _ in runs])
@@ -210,7 +206,7 @@ def draw_each(
     def draw(method: str, seeds: list, *starts: Any) -> np.ndarray:
         with progress("Drawing labels", total=n, verbose=verbose) as advance:
             for d, start in zip(range(n), cycle(starts), strict=False):
-                options = {"random_state": seeds[d], "initial": start, "thin": 1}
+                options = {"random_state": seeds[d], "initial": start, "n_warmup": 200, "thin": 1}
                 labels[d] = sample_labels(model, beta[d], int(k[d]), method=method, **options)
                 advance(1)
         return labels
@@ -229,8 +225,8 @@ def draw_each(
             f"equal labels ({apart:.0f} standard errors); trust them little"
         )
         warnings.warn(words, MixingWarning, stacklevel=3)
-    how = {"label_sampler": "swendsen-wang", "n_sweeps": _WARMUP["swendsen-wang"] + 1}
-    return labels, {**how, "disagreement": float(apart)}
+    how = {"label_sampler": "swendsen-wang", "n_sweeps": 201, "disagreement": float(apart)}
+    return labels, how
 
 
 def _describe_chains(method: str, n_sweeps: int, series: list[np.ndarray]) -> SampleInfo:

@@ -30,7 +30,7 @@ from scipy.integrate import cumulative_trapezoid
 
 from bayesknn.exceptions import MixingWarning
 from bayesknn.labels import gibbs_labels, spawn_keys
-from bayesknn.labels.label_sampler import draw_labels, make_label_sampler
+from bayesknn.labels.label_sampler import LabelSampler, draw_labels
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import ArrayPrior, BoltzmannModel, Prior, UniformPrior
 from bayesknn.paper.comparison import Estimate
@@ -288,7 +288,7 @@ def moller(
         tuning,
         thin=1,
         likelihood=likelihood,
-        label_sampler=make_label_sampler(likelihood.model, likelihood.labels, label_sampler),
+        label_sampler=LabelSampler(likelihood.model, likelihood.labels, label_sampler),
         plug_in=first_plug_in(likelihood, prior) if plug_in is None else plug_in,
         updates=(n_first_stage,) if n_first_stage else (),
         n_refresh=0,

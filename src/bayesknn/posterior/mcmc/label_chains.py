@@ -25,7 +25,6 @@ from bayesknn.labels.label_sampler import (
     LabelSampler,
     agreement_at,
     draw_labels,
-    make_label_sampler,
     sweep_labels,
 )
 from bayesknn.labels.swendsen_wang import bond_rate
@@ -202,7 +201,7 @@ def plan_labels(
             "drawing labels needs the coherent model: pass a CoherentLikelihood, not "
             f"{type(likelihood).__name__}, or use metropolis"
         )
-    sampler = make_label_sampler(likelihood.model, likelihood.labels, method, n_sweeps)
+    sampler = LabelSampler(likelihood.model, likelihood.labels, method, n_sweeps)
     return as_prior(prior, likelihood.model.k_max, beta_max), sampler
 
 

@@ -101,12 +101,13 @@ def test_gains_that_rounding_hides_are_not_waited_for():
     assert len(passes) < 5 and found[0] == pytest.approx(1, abs=1e-6)
 
 
-def test_a_maximum_that_was_not_found_is_told(monkeypatch):
-    features, labels, _, _ = problem(2)
-    fit_conditional_logit(features, labels, **PRIOR)
-    monkeypatch.setattr(conditional_logit, "_MAX_STEPS", 1)
+def test_a_maximum_that_was_not_found_is_told():
+    def objective(x):
+        return x[0] ** 4, 4 * x**3, np.array([12 * x**2])
+
+    start = np.array([100.0])
     with pytest.warns(ConvergenceWarning, match="conditional logit"):
-        fit_conditional_logit(features, labels, **PRIOR)
+        conditional_logit._minimize(objective, start, np.array([False]), max_steps=3)
 
 
 def test_many_intercepts_need_no_features_of_their_own():

@@ -7,21 +7,11 @@ log posterior is concave, and Newton's method with bounds (Bertsekas 1982) finds
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-
-from bayesknn._utils.jit import kernel
-
-# Part of the log posterior, or of that of a hundred labels, that rounding hides: steps that promise
-# less cannot be judged. It is far below what a single label moves it by.
-_TOLERANCE = 1e-12
-# Where more than this part is still promised in the end, the maximum was not found. A dozen steps
-# are the rule.
-_LARGE, _MAX_STEPS = 1e-6, 100
 
 
 class ConditionalLogit(NamedTuple):
@@ -98,16 +88,21 @@ def fit_conditional_logit(
     return ConditionalLogit(theta[:n_alpha], theta[n_alpha:], -value, hessian)
 
 
-def _minimize(objective: Any, start: np.ndarray, is_bounded: np.ndarray) -> Any:
+def _minimize(
+    objective: Any, start: np.ndarray, is_bounded: np.ndarray, max_steps: int = 100
+) -> Any:
     """Minimise a strictly convex function; return where, its value and its Hessian there."""
     x = start
     value, gradient, hessian = objective(x)
-    for _ in range(_MAX_STEPS):
+    # A dozen steps are the rule.
+    for _ in range(max_steps):
         free = ~is_bounded | (x > 0) | (gradient < 0)
         step = np.zeros_like(x)
         step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
         promised = step @ gradient / max(abs(value), 100.0)
-        if promised < _TOLERANCE:
+        # Rounding hides such a part of the log posterior, or of that of a hundred labels: steps
+        # that promise less cannot be judged. It is far below what a single label moves it by.
+        if promised < 1e-12:
             break
         for halving in range(40):
             moved = x - step * 0.5**halving
@@ -118,7 +113,7 @@ def _minimize(objective: Any, start: np.ndarray, is_bounded: np.ndarray) -> Any:
         else:
             break
         x, (value, gradient, hessian) = moved, tried
-    if not promised < _LARGE:
+    if not promised < 1e-6:
         warnings.warn(
             "Newton's method did not find the maximum of a conditional logit: probabilities or "
             "intervals may be off",
@@ -128,58 +123,35 @@ def _minimize(objective: Any, start: np.ndarray, is_bounded: np.ndarray) -> Any:
     return x, value, hessian
 
 
-@kernel
-def _lose(theta, features, covariate, labels, weight):
-    """Minus the log likelihood, its gradient and its Hessian; theta may be without alpha.
-
-    The Hessian of alpha is a diagonal less products of probabilities, the only part whose cost
-    grows with the square of the number of classes.
-    """
-    n, n_classes, n_features = features.shape
-    n_alpha = theta.shape[0] - n_features
-    value = 0.0
-    gradient, hessian = np.zeros(theta.shape[0]), np.zeros((theta.shape[0], theta.shape[0]))
-    p, mean = np.empty(n_classes), np.empty(n_features)
-    for i in range(n):
-        y, w, c = labels[i], weight[i], covariate[i]
-        top = -np.inf
-        for g in range(n_classes):
-            p[g] = c * theta[g] if n_alpha > 0 else 0.0
-            for f in range(n_features):
-                p[g] += features[i, g, f] * theta[n_alpha + f]
-            top = max(top, p[g])
-        value += w * (top - p[y])
-        total = 0.0
-        for g in range(n_classes):
-            p[g] = math.exp(p[g] - top)
-            total += p[g]
-        value += w * math.log(total)
-        mean[:] = 0.0
-        for g in range(n_classes):
-            p[g] /= total
-            for f in range(n_features):
-                mean[f] += p[g] * features[i, g, f]
-        for f in range(n_features):
-            gradient[n_alpha + f] += w * (mean[f] - features[i, y, f])
-        for g in range(n_classes):
-            for f in range(n_features):
-                around = w * p[g] * (features[i, g, f] - mean[f])
-                if n_alpha > 0:
-                    hessian[g, n_alpha + f] += c * around
-                for e in range(n_features):
-                    hessian[n_alpha + f, n_alpha + e] += around * (features[i, g, e] - mean[e])
-        if n_alpha > 0:
-            gradient[y] -= w * c
-            for g in range(n_classes):
-                term = w * c * p[g]
-                gradient[g] += term
-                hessian[g, g] += c * term
-                for h in range(g + 1):
-                    hessian[g, h] -= c * term * p[h]
-    for g in range(n_alpha):
-        # Not as slices, whose checks take long to compile.
-        for h in range(g):
-            hessian[h, g] = hessian[g, h]
-        for h in range(n_alpha, theta.shape[0]):
-            hessian[h, g] = hessian[g, h]
+def _lose(
+    theta: np.ndarray,
+    features: np.ndarray,
+    covariate: np.ndarray,
+    labels: np.ndarray,
+    weight: np.ndarray,
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return minus the log likelihood, its gradient and its Hessian; theta may be without alpha."""
+    n_features, rows = features.shape[2], np.arange(len(labels))
+    n_alpha = len(theta) - n_features
+    logits = features @ theta[n_alpha:]
+    if n_alpha > 0:
+        logits += covariate[:, None] * theta[:n_alpha]
+    logits -= logits.max(axis=1, keepdims=True)
+    p = np.exp(logits)
+    total = p.sum(axis=1)
+    value = float(weight @ (np.log(total) - logits[rows, labels]))
+    p /= total[:, None]
+    mass = weight[:, None] * p
+    residuals = mass.copy()
+    residuals[rows, labels] -= weight
+    gradient = residuals.ravel() @ features.reshape(-1, n_features)
+    away = features - p[:, None] @ features
+    pulled = mass[..., None] * away
+    hessian = pulled.reshape(-1, n_features).T @ away.reshape(-1, n_features)
+    if n_alpha > 0:
+        across = (covariate @ pulled.reshape(len(rows), -1)).reshape(n_alpha, n_features)
+        around = (covariate**2)[:, None] * mass
+        among = np.diag(around.sum(axis=0)) - around.T @ p
+        gradient = np.append(covariate @ residuals, gradient)
+        hessian = np.block([[among, across], [across.T, hessian]])
     return value, gradient, hessian

@@ -28,8 +28,8 @@ NOTHING = "Nothing was published to compare it with."
 VERDICTS = ("exact", "within error", "differs", "not published")
 # Standard errors that a random number may be away from the published one.
 ALLOWED = 3
-# Every item by its id, as ``item`` declares them.
-ITEMS: dict[str, Item] = {}
+# What ``item`` declares, by id.
+_DECLARED: dict[str, Item] = {}
 
 
 class Estimate(NamedTuple):
@@ -182,10 +182,15 @@ def item(id: str, **holds: Callable[[Estimate], bool]) -> Callable[[Any], Any]:
 
     def declare(function: Callable[[Setting], Result]) -> Callable[[Setting], Result]:
         words = {key: entry[key] for key in entry if key != "numbers"}
-        ITEMS[id] = Item(function=function, quantities=quantities, **words)
+        _DECLARED[id] = Item(function=function, quantities=quantities, **words)
         return function
 
     return declare
+
+
+def all_items() -> dict[str, Item]:
+    """Return every item by its id, in the order of the paper."""
+    return {id: _DECLARED[id] for id in read_published()}
 
 
 def is_positive(estimate: Estimate) -> bool:

@@ -25,6 +25,8 @@ from bayesknn.plots.style import COLOURS, GREY, INK, LINES, new_figure
 
 _BREAKDOWN_K = (10, 50)
 _BREAKDOWN_BETAS = np.arange(0.5, 4.1, 0.5)
+# A line at what is to be compared with.
+_LEVEL: dict[str, Any] = {"color": GREY, "linewidth": 0.8, "linestyle": "--"}
 
 
 def true_expectation(
@@ -79,7 +81,7 @@ def draw_expectations(setting: Setting) -> Result:
                 label="Gibbs, linear")  # fmt: skip
         ax.plot(betas, truth, color=COLOURS[0], linewidth=2, alpha=0.6,
                 label="Swendsen-Wang, converged")  # fmt: skip
-        _mark_line(ax, setting.ripley.graph.n_points, "n")
+        ax.axhline(setting.ripley.graph.n_points, **_LEVEL, label="n")
         ax.set(title=f"k = {k}", xlabel="β")
     axes[0, 0].set_ylabel("E[S]  (S divided by k)")
     axes[0, 0].legend(loc="lower right")
@@ -97,10 +99,8 @@ def draw_expectations(setting: Setting) -> Result:
 
 def bias_of_path(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
     """Return by how much Gibbs path sampling misses log Z, (n_k, n_betas), and the last's error."""
-    (betas, means), (true, errors) = (
-        gibbs_expectations(setting),
-        true_expectations(setting, PAPER_K),
-    )
+    betas, means = gibbs_expectations(setting)
+    true, errors = true_expectations(setting, PAPER_K)
     bias = cumulative_trapezoid(means - true, betas, initial=0.0)
     return bias, betas[1] * np.sqrt(np.sum(errors**2, axis=1))
 
@@ -194,10 +194,8 @@ def breakdown(setting: Setting) -> Result:
     betas, values = _BREAKDOWN_BETAS, replicate(setting)
     means, sds = values.mean(axis=3), values.std(axis=3, ddof=1)
     errors = sds / values.shape[3] ** 0.5
-    path_betas, (true, true_errors) = (
-        gibbs_expectations(setting)[0],
-        true_expectations(setting, PAPER_K),
-    )
+    path_betas, _ = gibbs_expectations(setting)
+    true, true_errors = true_expectations(setting, PAPER_K)
     bias, bias_errors = bias_of_path(setting)
     figure, axes = new_figure(2, 2, 9.0, 6.6)
     estimates: dict[str, Estimate] = {}
@@ -230,15 +228,6 @@ def breakdown(setting: Setting) -> Result:
     axes[0, 0].set(xlabel="β", ylabel="E[S] less the truth", title="500 Gibbs sweeps")
     axes[0, 1].set(xlabel="β", ylabel="log Z less the truth", title="Gibbs path sampling")
     for ax in axes.flat:
-        _mark_line(ax, 0.0, "truth")
+        ax.axhline(0.0, **_LEVEL, label="truth")
         ax.legend(loc="lower left")
     return Result(estimates, (figure,))
-
-
-def _mark_line(ax: Any, value: float, text: str) -> None:
-    """Draw a level line with its name at the right end."""
-    ax.axhline(value, color=GREY, linewidth=0.8, linestyle="--")
-    ax.annotate(
-        text, (1, value), (-2, 2), ("axes fraction", "data"), "offset points",
-        ha="right", fontsize="small", color="0.35",
-    )  # fmt: skip

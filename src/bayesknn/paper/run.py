@@ -31,21 +31,12 @@ from bayesknn.paper import (  # noqa: F401  Each declares its items.
     path_sampling,
     perfect_sampling,
 )
-from bayesknn.paper.comparison import (
-    ITEMS,
-    NOTHING,
-    VERDICTS,
-    Estimate,
-    Item,
-    Row,
-    compare,
-    read_published,
-)
+from bayesknn.paper.comparison import NOTHING, VERDICTS, Estimate, Item, Row, all_items, compare
 from bayesknn.paper.setting import BUDGETS, Setting
 from bayesknn.plots.style import render
 from bayesknn.report.folder import require_packages, write_file
 
-REGISTRY = {id: ITEMS[id] for id in read_published()}
+REGISTRY = all_items()
 WORK = "paper-work"
 # Dots per inch of the figures.
 DPI = 150
@@ -236,12 +227,10 @@ def _compute(item: Item, setting: Setting, folder: Path, stamp: dict[str, Any]) 
                 _write(stem.with_suffix(f".{kind}"), render(figure, kind, DPI))
             figures.append(f"figures/{stem.name}.png")
     seconds = time.perf_counter() - start
-    kept = {
-        "estimates": result.estimates, "figures": figures, "notes": result.notes,
-        "seconds": seconds,
-    }  # fmt: skip
-    _write(folder / WORK / f"{item.slug}.json", json.dumps({"stamp": stamp, **kept}, indent=1))
-    return Outcome(item, rows, figures, result.notes, seconds, is_new=True)
+    kept: dict[str, Any] = {"figures": figures, "notes": result.notes, "seconds": seconds}
+    text = json.dumps({"stamp": stamp, "estimates": result.estimates, **kept}, indent=1)
+    _write(folder / WORK / f"{item.slug}.json", text)
+    return Outcome(item, rows, **kept, is_new=True)
 
 
 def _recall(item: Item, folder: Path, stamp: dict[str, Any]) -> Outcome | None:
@@ -250,9 +239,9 @@ def _recall(item: Item, folder: Path, stamp: dict[str, Any]) -> Outcome | None:
         kept = json.loads((folder / WORK / f"{item.slug}.json").read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    if kept.pop("stamp", None) != stamp or set(kept["estimates"]) != set(item.quantities):
-        return None
-    if not all((folder / name).is_file() for name in kept["figures"]):
+    is_drawn = all((folder / name).is_file() for name in kept["figures"])
+    is_same = kept.pop("stamp") == stamp and set(kept["estimates"]) == set(item.quantities)
+    if not (is_drawn and is_same):
         return None
     estimates = {name: Estimate(*values) for name, values in kept.pop("estimates").items()}
     return Outcome(item, compare(item, estimates), **kept)

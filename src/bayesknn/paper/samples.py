@@ -338,11 +338,7 @@ def gibbs_expectations(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
 
 
 def gibbs_means(
-    model: BoltzmannModel,
-    betas: np.ndarray,
-    k: int,
-    n_sweeps: tuple[int, int],
-    key: np.uint64,
+    model: BoltzmannModel, betas: np.ndarray, k: int, n_sweeps: tuple[int, int], key: np.uint64
 ) -> list[float]:
     """Estimate E[S_k] / k by one Gibbs chain for each beta.
 

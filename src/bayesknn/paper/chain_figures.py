@@ -176,9 +176,9 @@ def pima_chain(setting: Setting) -> Result:
     exact = exact_posterior(setting, "pima")
     figure, axes = _draw_chain(draws, exact)
     axes[1, 0].set_ylim(0, setting.pima.k_max + 1)
-    style = {"color": COLOURS[1], "alpha": 0.35, "linewidth": 0, "zorder": 0.5}
-    axes[1, 0].axhspan(57, 66, label="chosen by leave-one-out", **style)
-    axes[1, 0].legend(loc="upper left", bbox_to_anchor=(0.0, 0.9))
+    axes[1, 0].axhspan(57, 66, color=COLOURS[1], alpha=0.35, linewidth=0, zorder=0.5)
+    place = {"transform": axes[1, 0].get_yaxis_transform(), "va": "center", "fontsize": "small"}
+    axes[1, 0].text(0.01, 61.5, "chosen by leave-one-out", **place)
     k = draws.kept["k"]
     estimates = _describe_chain(draws) | {
         "avoided": mean_over_runs(np.mean((k >= 57) & (k <= 66), axis=1)),

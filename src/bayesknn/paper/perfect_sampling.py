@@ -166,7 +166,7 @@ def perfect_four(setting: Setting) -> Result:
     left.set_title(f"four classes, glass graph, k = {_K}")
     left.legend(loc="lower right")
     right.semilogy(_BETAS, four, "o-", color=COLOURS[0], label="bonds, G = 4")
-    name = f"labels, G = 2 (the paper's),\nas far as {_MOST_SWEEPS} suffice"
+    name = f"labels, G = 2 (the paper's),\nwhere {_MOST_SWEEPS} sweeps suffice"
     right.semilogy(_BETAS, two, "^--", color=COLOURS[1], label=name)
     right.set(xlabel="β", ylabel="sweeps until the chains meet, median", title="cost of a draw")
     right.legend(loc="center right")

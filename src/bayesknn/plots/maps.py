@@ -49,8 +49,8 @@ class _MapDisplay:
             others = self.ax_.get_legend_handles_labels()[0]
         if others:
             self.ax_.legend(
-                handles=others + handles, framealpha=0.85, edgecolor="none", fontsize="small",
-                borderpad=0.3, loc="lower right",
+                handles=others + handles, frameon=True, framealpha=0.85, edgecolor="none",
+                fontsize="small", borderpad=0.3, loc="lower right",
             )  # fmt: skip
         tidy(self.ax_)
 

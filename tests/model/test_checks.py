@@ -1,20 +1,14 @@
-"""Checks on arguments: what is accepted, and what the errors say."""
+"""What the functions of the model accept, and what their errors say."""
 
 import numpy as np
 import pytest
 
-from bayesknn._utils.checks import (
-    check_count,
-    check_label_draws,
-    check_label_vector,
-    label_dtype,
-)
-from bayesknn.model.checks import (
-    check_beta,
-    check_betas,
-    check_class_weight,
-    check_n_classes,
-)
+from bayesknn.labels import sample_labels
+from bayesknn.likelihood import log_pseudo_likelihood
+from bayesknn.model import agreement, log_normalizer_exact
+from tests.model.graphs import ring
+
+RING = ring(3)
 
 
 @pytest.mark.parametrize(
@@ -29,32 +23,30 @@ from bayesknn.model.checks import (
 )
 def test_bad_beta(beta, message):
     with pytest.raises(ValueError, match=message):
-        check_beta(beta)
+        sample_labels(RING, beta, 1, 2)
 
 
 def test_betas_keep_their_shape_and_name_the_bad_one():
-    assert check_betas([[0, 1], [2, 3]]).shape == (2, 2)
-    with pytest.raises(ValueError, match=r"beta_max must be at least 0, got -2\.0"):
-        check_betas([1, -2], name="beta_max")
+    assert log_normalizer_exact(RING, [[0, 1], [2, 3]], 1, 2).shape == (2, 2)
+    with pytest.raises(ValueError, match=r"beta must be at least 0, got -2\.0"):
+        log_normalizer_exact(RING, [1, -2], 1, 2)
 
 
 @pytest.mark.parametrize("n_classes", [1, 0, -3, 2.0, "two", None, True])
 def test_bad_n_classes(n_classes):
     with pytest.raises(ValueError, match="n_classes must be"):
-        check_n_classes(n_classes)
+        log_normalizer_exact(RING, 1.0, 1, n_classes)
 
 
 @pytest.mark.parametrize("three", [np.uint8(3), np.array(3)])
 def test_numpy_integers_are_integers(three):
-    count = check_count(three, "n")
-    assert count == 3
-    assert type(count) is int
+    assert sample_labels(RING, 1.0, 1, 2, n_draws=three, random_state=0).shape == (3, 3)
 
 
 @pytest.mark.parametrize("value", [True, np.True_, 2.0, np.float64(2), "2", None, [2], np.ones(2)])
 def test_what_only_looks_like_a_count_is_refused(value):
-    with pytest.raises(ValueError, match="n must be an integer in 0..9, got "):
-        check_count(value, "n", 0, 9)
+    with pytest.raises(ValueError, match="n_draws must be an integer >= 1, got "):
+        sample_labels(RING, 1.0, 1, 2, n_draws=value)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +63,7 @@ def test_what_only_looks_like_a_count_is_refused(value):
 )
 def test_bad_class_weight(weights, message):
     with pytest.raises(ValueError, match=message):
-        check_class_weight(weights, n_classes=2)
-
-
-def test_no_class_weight():
-    assert check_class_weight(None, n_classes=2) is None
+        log_normalizer_exact(RING, 1.0, 1, 2, weights)
 
 
 @pytest.mark.parametrize(
@@ -93,29 +81,31 @@ def test_no_class_weight():
 )
 def test_bad_label_vector(labels, message):
     with pytest.raises(ValueError, match=message):
-        check_label_vector(labels, n_points=3, n_classes=2)
+        log_pseudo_likelihood(RING, labels, 1.0, 1, 2)
 
 
 def test_bad_label_in_a_batch_is_located():
     with pytest.raises(ValueError, match="got 7 at position 0 of draw 1"):
-        check_label_draws([[0, 1], [7, 0]], n_points=2, n_classes=2)
-    with pytest.raises(ValueError, match=r"labels must have shape \(2,\) or \(n_draws, 2\)"):
-        check_label_draws(np.zeros((1, 1, 2), int), n_points=2, n_classes=2)
+        agreement(RING, [[0, 1, 0], [7, 0, 0]], 1, [1.0, 1.0])
+    with pytest.raises(ValueError, match=r"labels must have shape \(3,\) or \(n_draws, 3\)"):
+        agreement(RING, np.zeros((1, 1, 3), int), 1)
     with pytest.raises(ValueError, match="be 0 or more, got -1 at position 1"):
-        check_label_draws([0, -1], n_points=2)
+        agreement(RING, [0, -1, 0], 1)
 
 
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.uint32, np.float32])
-def test_labels_of_any_number_type_become_unsigned(dtype):
-    labels = check_label_vector(np.array([0, 1, 1], dtype=dtype), n_points=3, n_classes=2)
-    assert labels.dtype == np.uint8
-    assert labels.tolist() == [0, 1, 1]
+def test_labels_may_be_of_any_number_type(dtype):
+    labels = [0, 1, 1]
+    found = log_pseudo_likelihood(RING, np.array(labels, dtype=dtype), 1.0, 1, 2)
+    assert found == pytest.approx(log_pseudo_likelihood(RING, labels, 1.0, 1, 2))
 
 
 def test_more_than_256_classes():
-    assert label_dtype(256) is np.uint8
-    assert check_label_draws([0, 300], n_points=2).dtype == np.uint32
+    alike, apart = (agreement(RING, labels, 1) for labels in ([300, 300, 300], [44, 300, 0]))
+    assert (alike, apart) == (3, 0)
+    assert sample_labels(RING, 0.0, 1, 256, random_state=0).dtype == np.uint8
+    assert sample_labels(RING, 0.0, 1, 257, random_state=0).max() < 257
 
 
 def test_an_empty_batch_is_a_batch():
-    assert check_label_draws(np.zeros((0, 3), int), n_points=3, n_classes=2).shape == (0, 3)
+    assert agreement(RING, np.zeros((0, 3), int), 1).shape == (0,)

@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from bayesknn import CoalescenceError
 from bayesknn.cli import fit as cli_fit
 from bayesknn.cli import main
-from bayesknn.posterior.trees import load_posterior
+from bayesknn.exceptions import CoalescenceError
+from bayesknn.posterior import load_posterior
 from bayesknn.report.folder import write_folder
 from tests.browser import check_page
 from tests.report.tables import QUICK_OPTIONS, SCRIPT, mixed_table, two_columns

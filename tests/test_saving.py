@@ -16,8 +16,7 @@ from bayesknn import (
 from bayesknn._utils import saving
 from bayesknn.cli import main
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood import path_table
-from bayesknn.log_z.table import PathTable
+from bayesknn.likelihood import PathTable, path_table
 from bayesknn.posterior import load_posterior, save_posterior
 
 NEWER = "999.0.1"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bayesknn import BayesianKNeighborsClassifier
-from bayesknn.posterior.trees import load_posterior, make_tree, save_posterior
+from bayesknn.posterior import load_posterior, make_tree, save_posterior
 
 RNG = np.random.default_rng(0)
 LABELS = np.arange(60) % 2

@@ -5,7 +5,8 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
-from bayesknn import BayesianKNeighborsClassifier, MixingWarning
+from bayesknn import BayesianKNeighborsClassifier
+from bayesknn.exceptions import MixingWarning
 from bayesknn.plots import PosteriorDisplay
 from bayesknn.plots.posterior import beta_range, compute_marginals
 from bayesknn.posterior import GridPosterior, make_tree

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from bayesknn.likelihood import CoherentLikelihood, PseudoLikelihood
 from bayesknn.posterior import grid_posterior
-from bayesknn.predictive.nodes import PosteriorNodes, condense
+from bayesknn.predictive import PosteriorNodes
+from bayesknn.predictive.nodes import condense
 from tests.predictive.problems import problem, random_nodes
 
 

@@ -13,48 +13,50 @@ from matplotlib.font_manager import FontProperties, findfont, fontManager, get_f
 from matplotlib.text import Text
 
 import bayesknn.plots
-from bayesknn.plots import ColumnPathDisplay, ZoneMapDisplay
-from bayesknn.plots.style import (
-    COLOURS,
-    FONTS,
-    LINES,
-    MARKERS,
-    new_axes,
-    new_grid,
-    tint,
+from bayesknn.plots import (
+    ColumnPathDisplay,
+    DecisionRegionDisplay,
+    LeaveOneOutDisplay,
+    ZoneMapDisplay,
 )
+from bayesknn.plots.style import FONTS
 
 
-def test_there_is_a_marker_and_a_line_for_every_colour():
-    assert len(COLOURS) == len(MARKERS) == len(LINES)
-    assert len(COLOURS) == len(set(COLOURS)) == len(set(MARKERS)) == len(set(LINES))
+def draw_classes(n_classes):
+    """Draw a plane in stripes of one class each, and a point in each stripe."""
+    x, classes = np.arange(n_classes), np.arange(n_classes)
+    winners = np.tile(classes, (2, 1))
+    display = DecisionRegionDisplay(x, [0, 1], winners, classes)
+    return display.plot(np.column_stack([x, x]), classes).ax_
 
 
-def test_the_first_two_colours_differ_in_grey():
-    grey = [np.dot(to_rgb(colour), [0.299, 0.587, 0.114]) for colour in COLOURS[:2]]
-    assert abs(grey[0] - grey[1]) > 0.2
+def test_every_class_has_a_marker_and_a_colour_of_its_own():
+    lines = [line for line in draw_classes(8).lines if line.get_label().startswith("class")]
+    assert len({line.get_marker() for line in lines}) == 8
+    colours = [to_rgb(line.get_color()) for line in lines]
+    assert len(set(colours)) == 8
+    # The first two can be told apart in grey.
+    assert abs(np.dot(colours[0], [0.3, 0.6, 0.1]) - np.dot(colours[1], [0.3, 0.6, 0.1])) > 0.2
 
 
-def test_tint_mixes_with_white():
-    np.testing.assert_allclose(tint(1.0)[2], to_rgb(COLOURS[2]))
-    np.testing.assert_allclose(tint(0.0), 1.0)
-    assert tint(np.zeros((3, 5))).shape == (3, 5, len(COLOURS), 3)
+def test_regions_have_the_colours_of_their_points_mixed_with_white():
+    ax = draw_classes(3)
+    shades = np.asarray(ax.images[0].get_array())[0]
+    for line, shade in zip(ax.lines[-3:], shades, strict=True):
+        share = (1 - shade[:3]) / (1 - np.array(to_rgb(line.get_color())))
+        assert 0.1 < share.min() and np.ptp(share) < 0.02
 
 
-def test_new_figure_when_no_axes_are_given():
-    figure, ax = new_axes(None, figsize=(3, 2))
-    assert ax in figure.axes
-    assert figure.get_size_inches().tolist() == [3, 2]
-    assert new_grid(None, 1, 3)[1].shape == (1, 3)
+def test_a_picture_takes_the_axes_it_is_given_or_makes_its_own():
+    display = LeaveOneOutDisplay([0.2, 0.1]).plot()
+    assert display.ax_ in display.figure_.axes
+    ax = Figure().subplots()
+    assert display.plot(ax=ax).ax_ is ax and display.figure_ is ax.figure
 
 
-def test_a_grid_takes_the_axes_it_is_given():
-    given = Figure().subplots(2, 2)
-    figure, axes = new_grid(given.ravel(), 2, 2)
-    assert figure is given[0, 0].figure
-    assert axes.tolist() == given.tolist()
-    with pytest.raises(ValueError, match=r"takes 1 x 2 axes, got 4: pass figure.subplots\(1, 2\)"):
-        new_grid(given, 1, 2)
+def test_more_classes_than_colours_are_refused():
+    with pytest.raises(ValueError, match="9 classes, but only 8 colours"):
+        draw_classes(9)
 
 
 def test_matplotlib_waits_until_something_is_drawn():

@@ -9,7 +9,6 @@ from bayesknn import (
     ClassicalKNeighborsClassifier,
     PooledNeighborsClassifier,
 )
-from bayesknn.predictive.contributions import occlude_columns
 
 RNG = np.random.default_rng(0)
 Y = np.arange(60) % 2
@@ -21,17 +20,21 @@ MODELS = {
 }
 
 
-def test_of_an_additive_rule_they_are_its_terms():
-    """Log odds 2 x0 - x1: each term, less its mean over the background."""
-    rows, others = RNG.normal(size=(5, 3)), RNG.normal(size=(7, 3))
+@pytest.mark.parametrize("name", ["pseudo", "pool"])
+def test_they_are_what_the_log_odds_lose_with_the_value_of_another(name):
+    """On average over the others, for the class that the row is predicted to be of."""
+    clf = MODELS[name].fit(X, Y)
+    rows, others = RNG.normal(size=(4, 2)) + [2.0, 0.0], X[20:27]
 
-    def predict(table):
-        p = 1 / (1 + np.exp(-table @ [2.0, -1.0, 0.0]))
-        return np.column_stack([1 - p, p])
+    def log_odds(table):
+        return np.log(clf.predict_proba(table)).dot([-1, 1])
 
-    sign = np.where(predict(rows)[:, 1] > 0.5, 1, -1)[:, None]
-    terms = sign * (rows - others.mean(axis=0)) * [2.0, -1.0, 0.0]
-    np.testing.assert_allclose(occlude_columns(predict, rows, others), terms, atol=1e-9)
+    sign = np.where(clf.predict(rows) == 1, 1, -1)
+    for j, found in enumerate(clf.predict_contributions(rows, others).T):
+        replaced = np.repeat(rows[:, None], len(others), axis=1)
+        replaced[:, :, j] = others[:, j]
+        lost = log_odds(rows) - log_odds(replaced.reshape(-1, 2)).reshape(4, -1).mean(axis=1)
+        np.testing.assert_allclose(found, sign * lost, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -15,12 +15,12 @@ from bayesknn.datasets import load_ripley
 from bayesknn.pooled.columns import Columns
 from bayesknn.pooled.features import Neighborhoods, leave_out
 from bayesknn.pooled.metrics import METRICS
-from bayesknn.pooled.views import VIEWS
 
 RIPLEY = load_ripley()
 X, Y = RIPLEY.X_train[::3], RIPLEY.y_train[::3]
 NEW = RIPLEY.X_test[::50]
 QUICK = ("robust", "within")
+ALL = PooledNeighborsClassifier().members
 
 
 def make(members=QUICK, **parameters):
@@ -62,17 +62,17 @@ def test_columns_of_numbers_and_categories():
 def test_mixed_frames_of_pandas_and_polars_are_one():
     table, y = mixed()
     fits = [
-        make(tuple(VIEWS)).fit(frame(table), y).predict_proba(frame(table))
+        make(ALL).fit(frame(table), y).predict_proba(frame(table))
         for frame in (pd.DataFrame, pl.DataFrame)
     ]
     np.testing.assert_array_equal(*fits)
     rows = [list(row) for row in zip(*table.values(), strict=True)]
-    np.testing.assert_array_equal(make(tuple(VIEWS)).fit(rows, y).predict_proba(rows), fits[0])
+    np.testing.assert_array_equal(make(ALL).fit(rows, y).predict_proba(rows), fits[0])
 
 
 def test_an_unseen_category_and_a_new_hole_are_predicted():
     table, y = mixed()
-    clf = make(tuple(VIEWS)).fit(pd.DataFrame(table), y)
+    clf = make(ALL).fit(pd.DataFrame(table), y)
     new = pd.DataFrame(
         {"size": [0.0, None], "colour": ["green", None], "is_old": [None, True], "constant": [1, 2]}
     )
@@ -82,8 +82,8 @@ def test_an_unseen_category_and_a_new_hole_are_predicted():
 
 
 def test_attributes():
-    clf = make(tuple(VIEWS)).fit(X, Y)
-    assert list(clf.pool_weights_) == list(VIEWS) == list(clf.k_probabilities_)
+    clf = make(ALL).fit(X, Y)
+    assert list(clf.pool_weights_) == list(ALL) == list(clf.k_probabilities_)
     assert clf.k_values_[0] == 2 and clf.k_values_[-1] == len(X) // 2
     for name, law in clf.k_probabilities_.items():
         assert law.sum() == pytest.approx(1.0)
@@ -127,9 +127,9 @@ def test_no_metric_is_searched_twice(monkeypatch):
 
 
 def test_threads_and_files_give_the_same_bits():
-    clf = make(tuple(VIEWS)).fit(X, Y)
+    clf = make(ALL).fit(X, Y)
     proba = clf.predict_proba(NEW)
-    threaded = make(tuple(VIEWS), n_jobs=2).fit(X, Y)
+    threaded = make(ALL, n_jobs=2).fit(X, Y)
     np.testing.assert_array_equal(threaded.predict_proba(NEW), proba)
     np.testing.assert_array_equal(threaded.loo_proba_, clf.loo_proba_)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(clf)).predict_proba(NEW), proba)
@@ -176,7 +176,7 @@ def test_the_smallest_tables_and_tied_points(n_folds):
         ([[1.0]] * 6, [0, 0, 0, 0, 1, 1]),
         ([[i % 2, i % 3] for i in range(20)], [0] * 18 + [1] * 2),
     ):
-        clf = make(tuple(VIEWS), n_folds=n_folds).fit(points, y)
+        clf = make(ALL, n_folds=n_folds).fit(points, y)
         proba = clf.predict_proba([points[0], points[-1]])
         assert np.isfinite(proba).all() and (proba > 0).all()
         assert np.isfinite(clf.loo_log_score_)
@@ -202,7 +202,7 @@ def find_gains(members):
     return np.mean(gains), np.std(gains) / np.sqrt(np.size(gains))
 
 
-@pytest.mark.parametrize("members", [*((name,) for name in VIEWS), tuple(VIEWS)], ids="-".join)
+@pytest.mark.parametrize("members", [*((name,) for name in ALL), ALL], ids="-".join)
 def test_permuted_labels_are_not_predicted(members):
     """Over permutations the gain on the class frequencies is within its standard error of none."""
     gain, error = find_gains(members)

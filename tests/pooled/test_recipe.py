@@ -17,9 +17,9 @@ from bayesknn.pooled.member import fit_link, fit_member
 from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.pool import fit_weights
 from bayesknn.pooled.random_trees import find_importances
-from bayesknn.pooled.views import VIEWS
 from tests.pooled import dense
 
+ALL = PooledNeighborsClassifier().members
 LABEL_METRICS = ("robust", "within", "discriminant", "evidence")
 
 
@@ -216,7 +216,7 @@ def test_published_rows(name):
     losses = []
     for split in range(3):
         parts = train_test_split(X, y, train_size=n, stratify=y, random_state=split)
-        for members in (tuple(METRICS), tuple(VIEWS)):
+        for members in (dense.METRICS, ALL):
             clf = PooledNeighborsClassifier(members, random_state=split).fit(parts[0], parts[2])
             losses.append(log_loss(parts[3], clf.predict_proba(parts[1])))
     neighbors, pool = np.reshape(losses, (3, 2)).mean(axis=0)

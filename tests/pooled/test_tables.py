@@ -6,11 +6,10 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from bayesknn import PooledNeighborsClassifier
-from bayesknn.graph.metrics import Gower
+from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.pooled.columns import Columns
-from bayesknn.pooled.views import VIEWS
 
+ALL = PooledNeighborsClassifier().members
 NEIGHBORS = ("robust", "within", "discriminant", "relevance", "evidence")
 
 
@@ -57,23 +56,25 @@ def test_codes_are_categories_where_that_is_said(which):
 )
 def test_what_is_the_same_as_text_is_the_same_category(fitted, asked):
     """Codes that a file gives as text and a program as numbers are no new categories."""
-    frames = [pd.DataFrame({"x": [0.0, 1.0, 2.0], "code": each}) for each in (fitted, asked)]
-    columns = Columns(["code"])
-    columns.fit(frames[0])
-    first, second = (columns.transform(frame) for frame in frames)
-    np.testing.assert_array_equal(first.points, second.points)
-    gower = Gower(["code"])
-    np.testing.assert_array_equal(gower.fit(frames[0]), gower.transform(frames[1]))
+    x = np.tile([0.0, 1.0, 3.0], 10) + np.repeat(np.arange(10.0), 3)
+    frames = [pd.DataFrame({"x": x, "code": each * 10}) for each in (fitted, asked)]
+    y = np.append(x[1:] > 5, False) ^ (np.arange(30) % 3 == 0)
+    gower = {"metric": "gower", "metric_params": {"categorical": ["code"]}}
+    for clf in (
+        PooledNeighborsClassifier(["within"], categorical_features=["code"], random_state=0),
+        BayesianKNeighborsClassifier("pseudo", max_neighbors=5, beta_max=4.0, **gower),
+    ):
+        first, second = map(clf.fit(frames[0], y).predict_proba, frames)
+        np.testing.assert_allclose(first, second)
 
 
 def test_a_column_of_new_categories_is_warned_of():
     frame = pd.DataFrame({"x": np.arange(8.0), "town": list("abababab")})
-    columns = Columns()
-    columns.fit(frame)
+    clf = PooledNeighborsClassifier(["within"], random_state=0).fit(frame, list("ababbaab"))
     expected = "column 'town' holds categories .* in 6 of 8 rows, such as 'c' and 'd'"
     with pytest.warns(UserWarning, match=expected):
-        columns.transform(frame.assign(town=list("cdcdcdab")))
-    columns.transform(frame.assign(town=list("cdcdabab")))  # not most of them
+        clf.predict(frame.assign(town=list("cdcdcdab")))
+    clf.predict(frame.assign(town=list("cdcdabab")))  # not most of them
 
 
 def test_of_many_categories_the_rare_are_one():
@@ -206,7 +207,7 @@ def test_counts_in_a_batch_are_covered(law):
     A fit's batches share its errors, so that every fit has one: the standard error is 0.019 at 0.9
     and 0.014 at 0.95.
     """
-    assert 0.85 - 0.02 <= cover_counts(law, 240, tuple(VIEWS)) <= 0.95 + 0.02
+    assert 0.85 - 0.02 <= cover_counts(law, 240, ALL) <= 0.95 + 0.02
 
 
 def test_counts_in_a_batch_are_covered_by_neighbors():

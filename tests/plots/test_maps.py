@@ -9,7 +9,6 @@ from sklearn.exceptions import NotFittedError
 from bayesknn import BayesianKNeighborsClassifier, ClassicalKNeighborsClassifier
 from bayesknn.datasets import load_glass
 from bayesknn.plots import DecisionRegionDisplay, ZoneMapDisplay
-from bayesknn.plots.maps import plane_around
 
 
 def ramp(n_classes=2):
@@ -135,8 +134,9 @@ def test_decision_region_holds_the_predictions(ax, ripley):
 
 
 def test_the_grid_covers_the_points_with_a_margin(ripley):
-    x, y, *_ = plane_around(None, ripley.X_train, 20, "a map")
-    for axis, column in zip((x, y), ripley.X_train.T, strict=True):
+    clf = ClassicalKNeighborsClassifier(1).fit(ripley.X_train, ripley.y_train)
+    display = DecisionRegionDisplay.from_estimator(clf, ripley.X_train, resolution=20)
+    for axis, column in zip((display.x, display.y), ripley.X_train.T, strict=True):
         span = column.max() - column.min()
         np.testing.assert_allclose(
             [axis[0], axis[-1]], [column.min() - 0.05 * span, column.max() + 0.05 * span]
@@ -144,8 +144,10 @@ def test_the_grid_covers_the_points_with_a_margin(ripley):
 
 
 def test_a_feature_with_one_value_still_has_a_grid():
-    _, y, *_ = plane_around(None, [[1.0, 7.0], [2.0, 7.0]], 3, "a map")
-    assert y.tolist() == [6.95, 7.0, 7.05]
+    X = [[1.0, 7.0], [2.0, 7.0], [3.0, 7.0], [4.0, 7.0]]
+    clf = ClassicalKNeighborsClassifier(1).fit(X, [0, 0, 1, 1])
+    display = DecisionRegionDisplay.from_estimator(clf, X, resolution=3)
+    assert display.y.tolist() == [6.95, 7.0, 7.05]
 
 
 def test_decision_region_takes_frames_strings_and_more_classes(ax):
@@ -165,12 +167,11 @@ def test_decision_region_refuses_what_it_cannot_show(ax):
     clf = ClassicalKNeighborsClassifier(1).fit(np.eye(4)[:, :3], [0, 0, 1, 1])
     with pytest.raises(ValueError, match=r"needs two features, X has shape \(4, 3\)"):
         DecisionRegionDisplay.from_estimator(clf, np.eye(4)[:, :3], ax=ax)
-    with pytest.raises(ValueError, match="X is empty or not finite"):
-        plane_around(clf, np.empty((0, 2)), 5, "a map")
-    with pytest.raises(ValueError, match="X is empty or not finite"):
-        plane_around(clf, [[0.0, np.nan]], 5, "a map")
+    for X in (np.empty((0, 2)), [[0.0, np.nan]]):
+        with pytest.raises(ValueError, match="X is empty or not finite"):
+            DecisionRegionDisplay.from_estimator(clf, X, ax=ax)
     with pytest.raises(ValueError, match="resolution must be an integer >= 2, got 1"):
-        plane_around(clf, [[0.0, 1.0]], 1, "a map")
+        DecisionRegionDisplay.from_estimator(clf, [[0.0, 1.0]], resolution=1, ax=ax)
     grid = np.arange(9.0)
     with pytest.raises(ValueError, match="9 classes, but only 8 colours"):
         DecisionRegionDisplay(grid, grid, np.zeros((9, 9), dtype=int), np.arange(9))

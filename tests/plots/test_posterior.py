@@ -8,7 +8,6 @@ from scipy.stats import norm
 from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.exceptions import MixingWarning
 from bayesknn.plots import PosteriorDisplay
-from bayesknn.plots.posterior import beta_range, compute_marginals
 from bayesknn.posterior import GridPosterior, make_tree
 
 
@@ -30,8 +29,8 @@ def chain_tree(algorithm=None):
 
 
 def test_marginal_of_beta_on_a_grid_is_the_mixture():
-    edges = np.linspace(0.4, 2.6, 12)
-    marginals = compute_marginals(normal_grid(), edges)
+    marginals = PosteriorDisplay.from_posterior(normal_grid())
+    edges = marginals.beta_edges
     below = 0.3 * norm.cdf(edges, 1.0, 0.1) + 0.7 * norm.cdf(edges, 2.0, 0.1)
     np.testing.assert_allclose(marginals.beta_density * np.diff(edges), np.diff(below), atol=1e-4)
     assert marginals.k_values.tolist() == [1, 2, 3, 4, 5]
@@ -45,25 +44,25 @@ def test_mass_at_the_end_of_a_grid_is_not_lost():
     grid = GridPosterior(
         np.array([1]), np.linspace(0, 4, 161)[None], weights, np.empty((0, 1, 161)), k_max=1
     )
-    marginals = compute_marginals(grid, np.linspace(0, 4, 8))
+    marginals = PosteriorDisplay.from_posterior(grid)
+    np.testing.assert_allclose(marginals.beta_edges[[0, -1]], [0, 4])
     np.testing.assert_allclose(marginals.beta_density, 0.25)
 
 
 def test_marginals_of_a_grid_carry_its_error():
-    np.testing.assert_allclose(compute_marginals(normal_grid(2)).k_errors, [0, 0.2, 0, 0.2, 0])
+    marginals = PosteriorDisplay.from_posterior(normal_grid(2))
+    np.testing.assert_allclose(marginals.k_errors, [0, 0.2, 0, 0.2, 0])
 
 
 def test_range_of_beta_leaves_nothing_of_note_out():
-    low, high = beta_range(normal_grid())
+    low, high = PosteriorDisplay.from_posterior(normal_grid()).beta_edges[[0, -1]]
     assert 0.5 < low < 0.75 and 2.3 < high < 2.5
-    edges = compute_marginals(normal_grid()).beta_edges
-    assert (edges[0], edges[-1]) == (low, high)
 
 
 def test_marginals_of_draws_are_their_histograms():
     tree = chain_tree()
     beta, k = tree["posterior"]["beta"].to_numpy(), tree["posterior"]["k"].to_numpy()
-    marginals = compute_marginals(tree)
+    marginals = PosteriorDisplay.from_posterior(tree)
     expected, _ = np.histogram(beta, marginals.beta_edges, density=True)
     np.testing.assert_allclose(marginals.beta_density, expected)
     assert marginals.k_values.tolist() == [7, 8, 9, 10, 11]

@@ -32,17 +32,6 @@ class _LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            close = get_close_matches(args[0], COMMANDS, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            ctx.fail(f"there is no command {args[0]!r}{hint}")
-        return super().resolve_command(ctx, args)
-
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="bayesknn")

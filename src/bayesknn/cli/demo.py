@@ -69,6 +69,7 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
         The last of them, by the coherent likelihood.
     """
     from bayesknn._utils.progress import progress
+    from bayesknn.datasets import load_ripley
     from bayesknn.paper.comparison import read_published
     from bayesknn.report import analyse
     from bayesknn.report.folder import digest, write_results
@@ -81,7 +82,9 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
             advance(1)
         lines += ["\nRipley: Bayesian k-nearest neighbours, k and its strength beta averaged over"]
         lines += ["    likelihood   published    ours   log-loss"]
-        train, test = _tables()
+        ripley = load_ripley(as_frame=True)
+        train = ripley.X_train.assign(**{"class": ripley.y_train})
+        test = ripley.X_test.assign(**{"class": ripley.y_test})
         for likelihood, id in BAYESIAN.items():
             # Raw coordinates, as in the paper.
             settings = {"random_state": 0}
@@ -138,15 +141,6 @@ def _classify(name: str, pictures: list[Path]) -> list[str]:
     if name == "ripley":
         _draw(clf, data, pictures)
     return lines
-
-
-def _tables() -> tuple[Any, Any]:
-    """Ripley's training and test points as tables."""
-    from bayesknn.datasets import load_ripley
-
-    ripley = load_ripley(as_frame=True)
-    train = ripley.X_train.assign(**{"class": ripley.y_train})
-    return train, ripley.X_test.assign(**{"class": ripley.y_test})
 
 
 def _draw(clf: ClassicalKNeighborsClassifier, data: Any, pictures: list[Path]) -> None:

@@ -144,8 +144,8 @@ def read_separator(value: str) -> str:
 FILE = click.Path(path_type=Path)
 
 
-def table_options(command: Any) -> Any:
-    """Add the options that say how files are to be read, named as in ``read_table``."""
+def common_options(command: Any) -> Any:
+    """Add what ``fit`` and ``predict`` have in common; how to read is called as in read_table."""
     for option in (
         click.option("--encoding", help="Encoding of the CSV files (default UTF-8)."),
         click.option(
@@ -165,6 +165,21 @@ def table_options(command: Any) -> Any:
             metavar="TEXT",
             help='What else stands for a missing value, such as "?"; may be repeated.',
         ),
+        click.option(
+            "--level", type=float, default=0.95, help="Level of the intervals (default 0.95)."
+        ),
+        click.option(
+            "--jobs",
+            "n_jobs",
+            type=read_jobs,
+            metavar="INTEGER",
+            help="Threads, -1 for all cores; no result depends on it.",
+        ),
+        click.option("--quiet", is_flag=True, help="Print neither notes nor a summary."),
+        click.option(
+            "--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else."
+        ),
+        debug_option,
     )[::-1]:
         command = option(command)
     return command
@@ -173,21 +188,6 @@ def table_options(command: Any) -> Any:
 def take_form(options: dict[str, Any]) -> dict[str, Any]:
     """Return those of a command's options that say how files are to be read."""
     return {name: options[name] for name in ("encoding", "separator", "sheet", "missing")}
-
-
-level_option = click.option(
-    "--level", type=float, default=0.95, help="Level of the intervals (default 0.95)."
-)
-jobs_option = click.option(
-    "--jobs",
-    "n_jobs",
-    type=read_jobs,
-    metavar="INTEGER",
-    help="Threads, -1 for all cores; no result depends on it.",
-)
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else."
-)
 
 
 class RepeatableCommand(click.Command):

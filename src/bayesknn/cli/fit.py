@@ -15,13 +15,9 @@ from bayesknn._utils.extras import LIKELIHOOD_NAMES, SEARCHES
 from bayesknn.cli.errors import (
     FILE,
     RepeatableCommand,
-    debug_option,
-    jobs_option,
-    json_option,
-    level_option,
+    common_options,
     one_line_errors,
     repeat_command,
-    table_options,
     take_form,
 )
 
@@ -102,7 +98,6 @@ def _read_proportion(value: str) -> tuple[str, float]:
     help="For the paper's models: fill missing numbers with the median, and make missing "
     "categories a category. The default model always fills missing numbers, with the mean.",
 )
-@table_options
 @click.option(
     "--search",
     type=click.Choice(SEARCHES),
@@ -159,7 +154,6 @@ def _read_proportion(value: str) -> tuple[str, float]:
     multiple=True,
     help="True proportion of a class, if it differs from the table's; repeat for each class.",
 )
-@level_option
 @click.option("--chains", "n_chains", type=int, default=4, help="Number of chains (default 4).")
 @click.option("--draws", "n_draws", type=int, default=5000, help="Draws per chain (default 5000).")
 @click.option(
@@ -176,10 +170,7 @@ def _read_proportion(value: str) -> tuple[str, float]:
     default=0,
     help="The same seed gives the same files.",
 )
-@jobs_option
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@json_option
-@debug_option
+@common_options
 @click.pass_context
 def fit(ctx: click.Context, /, **options: Any) -> None:
     """Fit a table (.csv, .csv.gz, .xlsx, .parquet), and predict classes with their uncertainty.

@@ -12,12 +12,8 @@ import click
 
 from bayesknn.cli.errors import (
     FILE,
-    debug_option,
-    jobs_option,
-    json_option,
-    level_option,
+    common_options,
     one_line_errors,
-    table_options,
     take_form,
 )
 
@@ -34,7 +30,6 @@ if TYPE_CHECKING:
     help="A file ending in .csv, or a folder for predictions.csv; standard output by default.",
 )
 @click.option("--force", is_flag=True, help="Replace what is at --out.")
-@table_options
 @click.option(
     "--id",
     "identifiers",
@@ -42,17 +37,13 @@ if TYPE_CHECKING:
     metavar="COLUMN",
     help="Identifier of the rows, written beside the predictions; may be repeated.",
 )
-@level_option
 @click.option(
     "--loss",
     type=FILE,
     metavar="FILE.csv",
     help="What a wrong decision costs: a row for each true class, a column for each decision.",
 )
-@jobs_option
-@click.option("--quiet", is_flag=True, help="Print no notes.")
-@json_option
-@debug_option
+@common_options
 def predict(debug: bool, **options: Any) -> None:
     """Classify the rows of a table with a model that bayesknn fit wrote.
 

@@ -651,6 +651,7 @@ def test_no_option_changes_the_model_in_silence(tmp_path):
         (("--metric", "gower"), f"--metric {refusal}"),
         (("--inference", "grid"), f"--inference {refusal}"),
         (("--chains", "2"), f"--chains {refusal}"),
+        (("--likelihood", "pseudo"), "No such option"),
     ):
         result = run(*words, *options)
         assert result.exit_code == 2 and message in result.stderr

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesknn.plots.style import INK
 from bayesknn.report import analyse
 from bayesknn.report.analysis import describe
 from bayesknn.report.figures import class_colours
@@ -61,6 +62,14 @@ def test_the_same_analysis_gives_the_same_bytes(hostile, page):
     assert render(hostile) == page
     ids = re.findall(r' id="([^"]*)"', page)
     assert len(ids) == len(set(ids))
+
+
+def test_the_ink_of_figures_is_that_of_the_page(page):
+    """A rule of the page names it: figures stand in the page as matplotlib wrote them."""
+    for what in ("stroke", "fill"):
+        assert f'[style*="{what}: {INK}"] {{ {what}: currentColor !important; }}' in page
+        assert f"{what}: {INK}" in page[page.index("<svg") :]
+    assert "<metadata>" not in page
 
 
 def test_it_says_what_was_done(page):

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from bayesknn.report import analyse, build_pipeline, load_model, plan_columns, save_model
-from bayesknn.report.model import TRUSTED
+from bayesknn.report.model import TRUSTED, Model
 from bayesknn.report.predictions import predict_new
 from tests.report.tables import QUICK, mixed_table
 
@@ -80,6 +80,24 @@ def test_a_model_comes_back_as_it_was(found, tmp_path):
         one, other = predict_new(model, new, 0.95), predict_new(found.model, new, 0.95)
         np.testing.assert_array_equal(one.probabilities, other.probabilities)
         np.testing.assert_array_equal(one.intervals, other.intervals)
+
+
+def test_what_a_model_expects_is_its_own_and_not_the_pipelines(found, tmp_path):
+    save_model(found.model, tmp_path / "model.skops")
+    model = load_model(tmp_path)
+    assert isinstance(model, Model) and model.ranges == found.model.ranges
+    for pipeline in (model.pipeline, found.model.pipeline):
+        assert not {"target", "kinds", "table_"} & set(vars(pipeline))
+
+
+def test_indicators_may_be_called_as_other_columns_are():
+    """Classifiers get a frame, whose columns need names of their own."""
+    frame = mixed_table()
+    frame["town_town 0"] = np.arange(len(frame)) % 7
+    frame["town_town"] = np.array(["0", "1"])[np.arange(len(frame)) % 2]
+    analysis = analyse(frame, "kind", settings=QUICK)
+    assert len(analysis.classifier.feature_names_in_) == 3 + 3 + 2
+    assert analysis.scores["leave-one-out"].error < 0.5
 
 
 def test_saving_leaves_the_settings_of_the_model_alone(found, tmp_path):

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesknn.report import reading
+from bayesknn.report import analyse, reading
+from tests.report.tables import QUICK, two_columns
 
 
 def read_table(*arguments, **options):
@@ -224,3 +225,27 @@ def test_parquet_with_an_index_of_its_own_and_integers_with_gaps(tmp_path):
     read = read_table(tmp_path / "table.parquet")
     assert list(read) == ["x"]
     assert np.isnan(read["x"][1])
+
+
+def test_the_first_lines_are_cut_once_for_each_separator(write, monkeypatch):
+    real, cut = reading.csv.reader, []
+    monkeypatch.setattr(
+        "bayesknn.report.reading.csv.reader",
+        lambda lines, delimiter: cut.append(delimiter) or real(lines, delimiter=delimiter),
+    )
+    read_table(write("x,z,y\n1,2,a\n3,4,b\nSource: survey 2024,,\n"))
+    assert sorted(cut) == ["\t", ",", ";", "|"]
+
+
+def test_what_a_column_is_is_decided_where_it_is_read(tmp_path, monkeypatch):
+    two_columns(60).assign(town=["a", "b"] * 30).to_csv(tmp_path / "t.csv", index=False)
+    real, decided = reading.kind_of, []
+    monkeypatch.setattr(
+        reading, "kind_of", lambda column: decided.append(column.name) or real(column)
+    )
+    train = reading.read_table(tmp_path / "t.csv")
+    test = reading.read_table(tmp_path / "t.csv", kinds=train.kinds)
+    analysis = analyse(train, "y", test, settings=QUICK)
+    assert sorted(decided) == ["town", "town", "x", "x", "y", "y", "z", "z"]
+    assert analysis.plan.kinds == {"x": "number", "z": "number", "town": "text"}
+    assert train.frame.index.tolist() == list(range(1, 61))

@@ -187,7 +187,7 @@ def read_table(
         frame = _parse_excel(path, content, notes, sheet)
     else:
         decoded = _decode(path, content, encoding)
-        records = {each: _first_records(decoded, each) for each in (*_SEPARATORS, separator or ",")}
+        records = {each: _first_records(decoded, each) for each in {*_SEPARATORS, separator or ","}}
         separator = separator or _find_separator(records)
         has_commas = separator == ";"
         frame = _parse_csv(path, decoded, separator, records[separator], notes)

@@ -321,7 +321,7 @@ def _predict(
     analysis.messages += model.describe_gaps(test_frame, where)
     analysis.warnings += model.describe_shifts(test_frame, where)
     analysis.warnings += test.describe_doubts(model.target, "test row")
-    if test.actual is not None and len(test.judged) < n:
+    if test.actual_names is not None and len(test.judged) < n:
         without = f"{n - len(test.judged):,} of {count(n, 'test row')} without a value"
         analysis.messages.append(f"{without} in {model.target!r}: predicted and not scored")
     return analysis

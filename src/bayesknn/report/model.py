@@ -357,8 +357,9 @@ class Model:
         import pandas
 
         def show(value: float, kind: str) -> str:
-            day = pandas.Timestamp(0) + pandas.Timedelta(days=value if kind == "date" else 0)
-            return str(day.date()) if kind == "date" else f"{value:.5g}"
+            if kind == "date":
+                return str((pandas.Timestamp(0) + pandas.Timedelta(days=value)).date())
+            return f"{value:.5g}"
 
         measured = as_measured(frame, self.kinds)
         where = {}

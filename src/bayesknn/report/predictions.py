@@ -9,7 +9,7 @@ the model itself is judged by.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -135,7 +135,7 @@ class Predictions:
     basis : str
         ``"leave-one-out"`` where a row was predicted from all others of its table, ``"new row"``
         where it was not in training.
-    actual : ndarray of shape (m,) or None
+    actual : ndarray of shape (m,)
         Number of the class that the row has in its table, -1 for one that training did not see,
         ``NO_CLASS`` where the table has none.
     actual_names : ndarray of shape (m,) or None
@@ -160,6 +160,10 @@ class Predictions:
     identifiers: Any = None
     typicality: Any = None
 
+    def __post_init__(self) -> None:
+        if self.actual is None:
+            self.actual = np.full(len(self.rows), NO_CLASS)
+
     @property
     def winners(self) -> np.ndarray:
         """Number of the most probable class of each row."""
@@ -168,15 +172,12 @@ class Predictions:
     @property
     def judged(self) -> np.ndarray:
         """Numbers of the rows whose class is known, by which the predictions can be judged."""
-        if self.actual is None:
-            return np.empty(0, dtype=np.intp)
         return np.flatnonzero(self.actual != NO_CLASS)
 
     @property
     def known(self) -> np.ndarray:
         """Those of them whose class training has seen."""
-        rows = self.judged
-        return rows[self.actual[rows] >= 0] if len(rows) else rows
+        return np.flatnonzero(self.actual >= 0)
 
     @property
     def words(self) -> str:
@@ -206,11 +207,12 @@ class Predictions:
                 + ": check units and columns"
                 * (unlike > 0.05 * n)
             )
-        if self.actual is not None and len(strange := self.actual_names[self.actual == -1]):
-            names = join([repr(shorten(name)) for name in dict.fromkeys(strange)])
+        if (strange := self.actual == -1).any():
+            names = join([repr(shorten(n)) for n in dict.fromkeys(self.actual_names[strange])])
+            rows = count(int(strange.sum()), which)
             doubts.append(
-                f"{count(len(strange), which)} of a class that training did not see ({names} in "
-                f"{target!r}) cannot be predicted right"
+                f"{rows} of a class that training did not see ({names} in {target!r}) cannot be "
+                "predicted right"
             )
         return doubts
 
@@ -226,8 +228,7 @@ class Predictions:
 
     def find_misclassified(self) -> np.ndarray:
         """Return the positions of the rows of another class than predicted, the surest first."""
-        winners = self.winners
-        wrong = np.array([i for i in self.judged if winners[i] != self.actual[i]], dtype=np.intp)
+        wrong = np.flatnonzero((self.winners != self.actual) & (self.actual != NO_CLASS))
         return wrong[np.argsort(self.expected_loss[wrong], kind="stable")]
 
     def find_undecided(self) -> np.ndarray:
@@ -350,6 +351,7 @@ def predict_new(
     probabilities, intervals = summary.probabilities, summary.intervals
     if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
         raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")
+    beside = dict.fromkeys([*identifiers, *model.identifiers])
     predictions = Predictions(
         frame.index.to_numpy(),
         model.classifier.classes_,
@@ -358,7 +360,7 @@ def predict_new(
         find_zones(intervals),
         "new row",
         loss=loss,
-        identifiers=_take_identifiers(frame, [*identifiers, *model.identifiers]),
+        identifiers=frame[[name for name in beside if name in frame]],
         typicality=summary.typicality,
     )
     if model.target in frame.columns:
@@ -400,14 +402,8 @@ def predict_left_out(
         LEAVE_ONE_OUT,
         labels,
         names[labels],
-        identifiers=_take_identifiers(frame, model.identifiers),
+        identifiers=frame[model.identifiers],
     )
-
-
-def _take_identifiers(frame: pandas.DataFrame, names: Iterable[str]) -> pandas.DataFrame | None:
-    """Return the columns of a table that tell its rows apart, those that it has, each once."""
-    there = [name for name in dict.fromkeys(names) if name in frame.columns]
-    return frame[there] if there else None
 
 
 def _match(column: pandas.Series, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

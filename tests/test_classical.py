@@ -202,7 +202,7 @@ BAD_TRAINING = {
     "array of k": (X_GOOD, Y_GOOD, {"n_neighbors": np.array([1, 2])}, "n_neighbors must be"),
     "lazy frame": (pl.DataFrame(X_GOOD).lazy(), Y_GOOD, {}, r"X is a LazyFrame; pass X.collect"),
     "masked": (np.ma.masked_equal(X_GOOD, X_GOOD[2, 1]), Y_GOOD, {}, "masked value in row"),
-    "text for y": (X_GOOD, "aaabbb", {}, "y is the text 'aaabbb'"),
+    "text for y": (X_GOOD, "aaabbb", {}, "y is 'aaabbb'"),
     "metric_params": (X_GOOD, Y_GOOD, {"metric_params": [1]}, r"metric_params .* got \[1\]"),
     "unknown metric": (X_GOOD, Y_GOOD, {"metric": "crow"}, "crow"),
 }  # fmt: skip

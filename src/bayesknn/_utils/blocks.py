@@ -38,7 +38,7 @@ def as_blocks(X: Any, name: str = "X") -> list[Any]:
 def block_sizes(X: Any) -> list[float]:
     """Return the number of rows in each block; NaN where Dask does not know it."""
     if hasattr(X, "chunks"):
-        return [float(size) for size in X.chunks[0]]
+        return list(X.chunks[0])
     return [float("nan")] * X.npartitions
 
 
@@ -46,10 +46,10 @@ def stack_blocks(parts: Sequence[Any], sizes: Sequence[float], like: np.ndarray)
     """Return delayed blocks as one Dask array; ``like`` has its dtype and its other axes."""
     import dask.array as da
 
-    arrays = []
-    for part, size in zip(parts, sizes, strict=True):
-        rows = float("nan") if np.isnan(size) else int(size)
-        arrays.append(da.from_delayed(part, (rows, *like.shape[1:]), meta=like[:0]))
+    arrays = [
+        da.from_delayed(part, (size, *like.shape[1:]), meta=like[:0])
+        for part, size in zip(parts, sizes, strict=True)
+    ]
     return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
 

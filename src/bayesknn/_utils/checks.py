@@ -128,12 +128,9 @@ def check_n_jobs(n_jobs: Any) -> int | None:
     ...
     ValueError: n_jobs must be None, a positive integer or a negative one (-1: all cores), got 0
     """
-    if n_jobs is None:
-        return None
-    with contextlib.suppress(TypeError):
-        count = 0 if isinstance(n_jobs, bool | np.bool_) else operator.index(n_jobs)
-        if count != 0:
-            return count
+    is_count = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if n_jobs is None or (is_count and n_jobs != 0):
+        return n_jobs
     raise ValueError(
         "n_jobs must be None, a positive integer or a negative one (-1: all cores), "
         f"got {show(n_jobs)}"
@@ -168,12 +165,9 @@ def count_rows(X: Any) -> int:
     >>> count_rows([[1, 2], [3, 4], [5, 6]])
     3
     """
-    if not hasattr(X, "shape") and not hasattr(X, "__len__") and hasattr(X, "__array__"):
-        X = np.asarray(X)
-    shape = getattr(X, "shape", None)
-    if shape is None and hasattr(X, "__len__"):
+    if hasattr(X, "__len__") and not hasattr(X, "shape"):
         return len(X)
-    if not shape:
+    if not (shape := getattr(X, "shape", None) or np.asarray(X).shape):
         raise TypeError(f"expected a table with rows, got {show(X)}")
     return int(shape[0])
 
@@ -210,35 +204,29 @@ def check_names(X: Any, names: list[str] | None, caller: str) -> None:
     caller : str
         Class name for the message.
     """
-    found = column_names(X)
-    if names is None or found is None or found == names:
+    given = column_names(X)
+    if names is None or given is None or given == names:
         return
-    for name in names:
-        if name not in found:
-            raise ValueError(f"X lacks the column {name!r}; {caller} was built on {names}")
-    for name in found:
-        if name not in names:
-            raise ValueError(f"X has an unknown column {name!r}; {caller} was built on {names}")
-    raise ValueError(f"X has its columns in the order {found}; {caller} was built on {names}")
+    lacking = [name for name in names if name not in given]
+    what = f"lacks the column {lacking[0]!r}" if lacking else f"has the columns {given}"
+    raise ValueError(f"X {what}; {caller} was built on {names}")
 
 
-def check_n_features(n_found: int, n_expected: int, caller: str) -> None:
+def check_n_features(n_given: int, n_expected: int, caller: str) -> None:
     """Refuse a table that has not as many columns as the one ``caller`` was built on."""
-    if n_found != n_expected:
+    if n_given != n_expected:
         raise ValueError(
-            f"X has {n_found} features, but {caller} is expecting {n_expected} features as input"
+            f"X has {n_given} features, but {caller} is expecting {n_expected} features as input"
         )
 
 
-def check_points(X: Any, *, min_rows: int = 1) -> np.ndarray:
+def check_points(X: Any) -> np.ndarray:
     """Return a table of numbers as a C-ordered float64 array of shape (n, p).
 
     Parameters
     ----------
     X : array-like or frame of shape (n, p)
         Finite numbers; truth values count as 0 and 1.
-    min_rows : int
-        Fewest rows that make sense to the caller.
 
     Returns
     -------
@@ -250,12 +238,12 @@ def check_points(X: Any, *, min_rows: int = 1) -> np.ndarray:
         with contextlib.suppress(ValueError, TypeError):
             X = table if (table := np.asarray(X)).dtype.kind in "biuf" else X
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
-        _check_shape(X.shape, min_rows)
+        _check_shape(X.shape)
         # Writeable and of the base class, or the kernels would be compiled a second time for it.
         points = np.require(X, np.float64, ["C", "W", "E"])
         _check_finite(points, range(points.shape[1]))
         return points
-    columns = read_columns(X, min_rows=min_rows)
+    columns = read_columns(X)
     points = np.empty((len(columns[0].values), len(columns)))
     for j, column in enumerate(columns):
         points[:, j] = as_numbers(column, "encode it, or use metric='gower' for categories")
@@ -291,7 +279,7 @@ def check_units(points: np.ndarray, labels: Any, is_new: bool = False) -> np.nda
     return points
 
 
-def read_columns(X: Any, *, min_rows: int = 1) -> list[Column]:
+def read_columns(X: Any) -> list[Column]:
     """Split a frame, array or list of rows into columns, numbers apart from categories.
 
     Examples
@@ -308,21 +296,15 @@ def read_columns(X: Any, *, min_rows: int = 1) -> list[Column]:
             "of distances with metric='precomputed'"
         )
     if hasattr(X, "columns") and hasattr(X, "dtypes") and not isinstance(X, np.ndarray):
-        _check_shape(X.shape, min_rows)
+        _check_shape(X.shape)
         get = (lambda j: X.iloc[:, j]) if hasattr(X, "iloc") else (lambda j: X[:, j])
         names: list[Any] = column_names(X) or list(range(X.shape[1]))
         return [_read_series(name, get(j)) for j, name in enumerate(names)]
-    if isinstance(X, np.ndarray):
-        table = X
-    else:
-        # As objects, because numpy would turn [[1, "a"]] into strings only.
-        try:
-            table = np.array(X, dtype=object)
-        except ValueError:
-            raise ValueError("X must be a table: its rows have different lengths") from None
+    # As objects, because numpy would turn [[1, "a"]] into strings only.
+    table = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if table.ndim == 1 and any(isinstance(row, list | tuple) for row in table):
         raise ValueError("X must be a table: its rows have different lengths")
-    _check_shape(table.shape, min_rows)
+    _check_shape(table.shape)
     return [_read_column(j, table[:, j], False) for j in range(table.shape[1])]
 
 
@@ -379,7 +361,7 @@ def check_labels(
         Labels: strings, integers, truth values, or floats that are whole numbers.
     n_points : int, optional
         How many labels there must be.
-    min_class_size : int
+    min_class_size : {1, 2}
         The smallest size a class may have.
 
     Returns
@@ -388,18 +370,18 @@ def check_labels(
     labels : ndarray of shape (n,), dtype intp
         ``classes[labels]`` equals ``y``.
     """
+    from sklearn.utils.validation import column_or_1d
+
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")
-    if is_sparse(y):
-        raise ValueError("y is sparse; sparse labels are not supported, pass an array")
     refuse_lazy(y, "y")
     if np.ma.is_masked(y):
         raise ValueError(
             f"y is masked in row {int(np.argwhere(np.ma.getmaskarray(y))[0][0])}; every point "
             "needs a label"
         )
-    if isinstance(y, str | bytes):
-        raise ValueError(f"y is the text {show(y)}; it must hold one label for each row of X")
+    if isinstance(y, str | bytes) or is_sparse(y):
+        raise ValueError(f"y is {show(y)}; it must hold one label for each row of X")
     try:
         values = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
     except ValueError:
@@ -410,17 +392,12 @@ def check_labels(
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
         # numpy turns [1, "a"] into strings without a word.
         values = np.array([*np.asarray(y, dtype=object)], dtype=object)
-    if values.ndim == 2 and values.shape[1] == 1:
-        from sklearn.utils.validation import column_or_1d
-
-        values = column_or_1d(values, warn=True)
-    if values.ndim != 1:
-        raise ValueError(f"y should be a 1d array, got an array of shape {values.shape}")
+    _check_label_values(values)
+    values = column_or_1d(values, warn=True)
     if n_points is not None and len(values) != n_points:
         raise ValueError(f"X has {n_points} rows but y has {len(values)} labels")
     if len(values) == 0:
         raise ValueError("y is empty")
-    _check_label_values(values)
     try:
         classes, labels = np.unique(values, return_inverse=True)
     except TypeError:
@@ -433,11 +410,10 @@ def check_labels(
             f"y holds only one class, {classes.tolist()[0]!r}; classification needs at least two"
         )
     sizes = np.bincount(labels)
-    if sizes.min(initial=min_class_size) < min_class_size:
+    if sizes.min() < min_class_size:
         smallest = int(np.argmin(sizes))
         raise ValueError(
-            f"class {classes.tolist()[smallest]!r} has {sizes[smallest]} member"
-            f"{'' if sizes[smallest] == 1 else 's'}; every class needs at least {min_class_size}: "
+            f"class {classes.tolist()[smallest]!r} has 1 member; every class needs at least 2: "
             "leave its rows out, or give them another class"
         )
     return classes, labels
@@ -448,12 +424,11 @@ def _check_label_values(values: np.ndarray) -> None:
         raise ValueError("Complex data not supported: y holds complex numbers")
     if values.dtype.kind not in "fOmM":
         return
-    for row, value in enumerate(values.tolist()):
-        if is_missing(value):
-            raise ValueError(f"y has NaN in row {row}; every point needs a label")
+    for row, value in enumerate(values.ravel().tolist()):
+        if is_missing(value) or (isinstance(value, float) and np.isinf(value)):
+            what = "NaN" if is_missing(value) else value
+            raise ValueError(f"y has {what} in row {row}; every point needs a label")
         if isinstance(value, float | np.floating) and not float(value).is_integer():
-            if np.isinf(value):
-                raise ValueError(f"y has {value} in row {row}; every point needs a label")
             raise ValueError(
                 f"Unknown label type: continuous; y has {float(value)!r} in row {row}, "
                 "labels must be strings or whole numbers"
@@ -496,29 +471,20 @@ def check_label_draws(labels: Any, n_points: int, n_classes: int | None = None) 
         raise ValueError(
             f"labels must hold one label for each of the {n_points} points, got {array.shape[-1]}"
         )
-    if array.dtype == bool:
-        array = array.view(np.uint8)
-    if array.dtype.kind not in "iuf":
+    if array.dtype.kind not in "biuf":
         raise ValueError(f"labels must be integers 0, 1, 2, ..., got dtype {array.dtype}")
-    if array.dtype.kind == "f":
-        _refuse_where(~np.isfinite(array) | (array != np.floor(array)), array, "be integers")
     top = 2**32 if n_classes is None else n_classes
-    if array.size and not (array.min() >= 0 and array.max() < top):
+    is_whole = array == np.floor(array) if array.dtype.kind == "f" else np.True_
+    is_label = is_whole & (array >= 0) & (array < top)
+    if not is_label.all():
+        where = np.unravel_index(int(np.argmin(is_label)), array.shape)
         what = "be 0 or more" if n_classes is None else f"lie in 0..{top - 1} ({top} classes)"
-        _refuse_where((array < 0) | (array >= top), array, what)
+        what = what if is_whole.all() else "be integers"
+        place = f"position {where[-1]}" + (f" of draw {where[0]}" if array.ndim == 2 else "")
+        raise ValueError(f"labels must {what}, got {array[where]} at {place}")
     if n_classes is None:
-        n_classes = int(array.max()) + 1 if array.size else 1
+        n_classes = int(array.max(initial=0)) + 1
     return np.ascontiguousarray(array, dtype=label_dtype(n_classes))
-
-
-def _refuse_where(bad: np.ndarray, array: np.ndarray, what: str) -> None:
-    """Raise for the first bad entry, if there is one."""
-    if not bad.any():
-        return
-    where = np.unravel_index(int(np.argmax(bad)), bad.shape)
-    value = array[where]
-    place = f"position {where[-1]}" + (f" of draw {where[0]}" if bad.ndim == 2 else "")
-    raise ValueError(f"labels must {what}, got {value} at {place}")
 
 
 def category_name(value: Any) -> Hashable:
@@ -589,27 +555,23 @@ def _unmask(X: Any) -> Any:
     return X.data
 
 
-def _check_shape(shape: tuple[int, ...], min_rows: int) -> None:
+def _check_shape(shape: tuple[int, ...]) -> None:
     if len(shape) != 2:
         raise ValueError(
             f"Expected 2D array, got {len(shape)}D array instead. Reshape your data with "
             "reshape(-1, 1) if it has one feature or reshape(1, -1) if it is one point"
         )
-    if shape[0] < min_rows:
-        raise ValueError(
-            f"Found array with {shape[0]} sample(s) (shape={shape}) while a minimum of "
-            f"{min_rows} is required."
-        )
-    if shape[1] < 1:
-        raise ValueError(
-            f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
-        )
+    for size, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if size == 0:
+            raise ValueError(
+                f"Found array with 0 {what} (shape={shape}) while a minimum of 1 is required."
+            )
 
 
 def _check_finite(points: np.ndarray, labels: Any) -> None:
-    bad = ~np.isfinite(points)
-    if bad.any():
-        row, j = (int(index) for index in np.argwhere(bad)[0])
+    bad = np.argwhere(~np.isfinite(points))
+    if len(bad):
+        row, j = bad[0].tolist()
         value = "NaN" if np.isnan(points[row, j]) else str(points[row, j])
         refuse_missing(value, row, labels[j])
 

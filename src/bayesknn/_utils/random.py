@@ -88,12 +88,8 @@ def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
         return np.random.SeedSequence(
             given.entropy, spawn_key=given.spawn_key, pool_size=given.pool_size
         )
-    if isinstance(random_state, np.random.Generator):
-        words = random_state.integers(2**32, size=4, dtype=np.uint32)
-        return np.random.SeedSequence(words.tolist())
-    if isinstance(random_state, np.random.RandomState):
-        words = random_state.randint(2**32, size=4, dtype=np.uint32)
-        return np.random.SeedSequence(words.tolist())
+    if isinstance(random_state, np.random.Generator | np.random.RandomState):
+        return np.random.SeedSequence(np.frombuffer(random_state.bytes(16), "<u4").tolist())
     raise ValueError(
         "random_state must be None, an int, a SeedSequence, a Generator or a RandomState, "
         f"got {type(random_state).__name__}"

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from bayesknn._utils.interrupts import hold_interrupts
+from bayesknn._utils.jit import hold_interrupts
 from bayesknn.exceptions import MixingWarning
 from bayesknn.log_z import chains as log_z_chains
 from bayesknn.posterior import exchange, grid_posterior

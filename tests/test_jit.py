@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -61,20 +62,15 @@ def test_other_errors_are_not_swallowed(monkeypatch):
 
 def test_a_bar_is_shown_while_kernels_are_compiled(monkeypatch):
     """Whichever kernel it is: what was compiled before does not count."""
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     shown = []
 
-    class Bar:
-        def __init__(self, description, total, delay):
-            shown.append(description)
+    @contextmanager
+    def note(description):
+        shown.append(description)
+        yield
+        shown.append("closed")
 
-        def advance(self, steps):
-            raise AssertionError("how much there is to compile is not known")
-
-        def close(self):
-            shown.append("closed")
-
-    monkeypatch.setattr("bayesknn._utils.progress._DelayedBar", Bar)
+    monkeypatch.setattr("bayesknn._utils.jit.progress", note)
     names = {}
     exec("def successor(x):\n    return x + 1", names)
     successor = kernel(names["successor"])

@@ -39,9 +39,8 @@ from bayesknn._utils.checks import (
     read_columns,
     show,
 )
-from bayesknn._utils.fingerprint import fingerprint
 from bayesknn._utils.random import as_seed_sequence
-from bayesknn._utils.saving import VersionMixin
+from bayesknn._utils.saving import VersionMixin, fingerprint
 from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max

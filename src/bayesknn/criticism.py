@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesknn._utils.checks import check_count, check_level
 from bayesknn._utils.extras import require
-from bayesknn._utils.fingerprint import fingerprint
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
+from bayesknn._utils.saving import fingerprint
 from bayesknn.classifier import BayesianKNeighborsClassifier
 from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.model import FunctionPrior, Prior, agreement

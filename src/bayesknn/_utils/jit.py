@@ -7,6 +7,8 @@ numba's cache looks at the file of a kernel and not at the modules it imports: w
 deletes the cache (``make clean``). An installation writes every file anew.
 """
 
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -80,3 +82,30 @@ class _Announcer(event.Listener):
 
     def on_end(self, event: Any) -> None:
         pass
+
+
+@contextmanager
+def hold_interrupts() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block; a second one does not wait.
+
+    A SIGINT that arrives while a kernel returns crashes numba. Other threads never hear it, and
+    nothing is done there.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    held: list[tuple[int, Any]] = []
+
+    def hold(number: int, frame: Any) -> None:
+        held.append((number, frame))
+        if len(held) > 1:
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        before(*held[0])

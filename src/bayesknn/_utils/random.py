@@ -17,9 +17,6 @@ import numpy as np
 from bayesknn._utils.jit import inline_kernel
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_SWEEP = np.uint64(0xD1342543DE82EF95)
-_ONE = np.uint64(1)
-_UNIT = 2.0**-53
 # What a chain starts from is drawn as if by the sweep before the first.
 START_SWEEP = np.uint64(2**64 - 1)
 
@@ -50,19 +47,19 @@ _mix = inline_kernel(mix_bits)
 @inline_kernel
 def key_of_sweep(key, sweep):
     """Key of the stream of one sweep; both arguments and the result are uint64."""
-    return _mix(key + (sweep + _ONE) * _SWEEP)
+    return _mix(key + (sweep + np.uint64(1)) * np.uint64(0xD1342543DE82EF95))
 
 
 @inline_kernel
 def random_bits(sweep_key, site):
     """Sixty-four random bits of one site within a sweep."""
-    return _mix(sweep_key + (site + _ONE) * GOLDEN)
+    return _mix(sweep_key + (site + np.uint64(1)) * GOLDEN)
 
 
 @inline_kernel
 def as_uniform(bits):
     """Turn 64 random bits into a double in [0, 1)."""
-    return np.float64(bits >> np.uint64(11)) * _UNIT
+    return np.float64(bits >> np.uint64(11)) * 2.0**-53
 
 
 def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:

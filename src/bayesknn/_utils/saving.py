@@ -1,4 +1,4 @@
-"""Saved models: which version wrote them, and our own objects in them as plain dictionaries.
+"""Saved models: their version, our own objects as plain dictionaries, a fingerprint of the rows.
 
 skops refuses types it does not know. What a fitted classifier holds beside arrays and numbers is
 therefore written as dictionaries, and read back into classes of a few parts of bayesknn and no
@@ -14,23 +14,26 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from bayesknn._utils.checks import category_name, is_sparse, read_columns
 from bayesknn._version import __version__
 
 _CLASS = "bayesknn class"
 _KEY = "_bayesknn_version"
 # What a file holds and how; it changes where an older file can no longer be read as it is.
 _FORMAT_KEY, _FORMAT = "_bayesknn_format", 1
-# The parts of the package whose classes a fitted estimator may hold.
-_PARTS = ("classifier", "graph", "model", "pooled", "predictive")
 
 
 def _is_kept(home: str) -> bool:
-    """Whether the classes of a module may be written and restored."""
+    """Whether the classes of a module may be written and restored: an estimator holds them."""
     package, _, path = home.partition(".")
-    return package == "bayesknn" and path.partition(".")[0] in _PARTS
+    parts = ("classifier", "graph", "model", "pooled", "predictive")
+    return package == "bayesknn" and path.partition(".")[0] in parts
 
 
 def pack(value: Any) -> Any:
@@ -163,3 +166,45 @@ def _stamp() -> dict[str, Any]:
 
 def _make_empty(cls: Any) -> Any:
     return cls.__new__(cls)
+
+
+def fingerprint(X: Any, labels: np.ndarray) -> dict[str, str]:
+    """Return what tells rows and their order from others.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n, p), or None
+        A sparse one has no fingerprint.
+    labels : ndarray of shape (n,)
+        Class numbers.
+
+    Returns
+    -------
+    dict of str
+        ``labels``, and ``rows``, in which neither the type of a table nor of its numbers counts.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from bayesknn._utils.saving import fingerprint
+    >>> X, labels = np.array([[1, 2], [3, 4]]), np.array([0, 1])
+    >>> fingerprint(X, labels) == fingerprint(pd.DataFrame(X.astype(np.float32)), labels)
+    True
+    >>> fingerprint(X, labels) == fingerprint(X[::-1], labels)
+    False
+    """
+    parts = []
+    if X is not None and not is_sparse(X):
+        # About a thousand rows, evenly spaced.
+        table = X if hasattr(X, "__getitem__") else np.asarray(X)
+        for column in read_columns(table[:: max(1, len(labels) // 1000)]):
+            if column.is_category or column.values.dtype == object:
+                names = [str(category_name(value)) for value in column.values.tolist()]
+                parts.append("\0".join(names).encode())
+            else:
+                with np.errstate(over="ignore"):
+                    parts.append((column.values.astype(np.float32) + 0).tobytes())
+    return {
+        "labels": blake2b(labels.astype(np.int64).tobytes(), digest_size=8).hexdigest(),
+        "rows": blake2b(b"\0".join(parts), digest_size=8).hexdigest() if parts else "",
+    }

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.interrupts import hold_interrupts
-from bayesknn._utils.jit import kernel
+from bayesknn._utils.jit import hold_interrupts, kernel
 from bayesknn._utils.random import START_SWEEP, key_of_sweep
 from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.labels.swendsen_wang import (

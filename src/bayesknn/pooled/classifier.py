@@ -26,10 +26,9 @@ from bayesknn._utils.checks import (
     check_verbose,
     show,
 )
-from bayesknn._utils.fingerprint import fingerprint
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
-from bayesknn._utils.saving import VersionMixin
+from bayesknn._utils.saving import VersionMixin, fingerprint
 from bayesknn.graph import describe_search
 from bayesknn.model import class_weights
 from bayesknn.pooled.columns import Columns, Sample, Settings, Table

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesknn._utils.checks import column_names, read_columns
-from bayesknn._utils.fingerprint import fingerprint
+from bayesknn._utils.saving import fingerprint
 from bayesknn._version import __version__
 from bayesknn.report.columns import (
     MAX_CATEGORIES,

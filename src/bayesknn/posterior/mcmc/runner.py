@@ -22,7 +22,7 @@ from joblib import Parallel, delayed
 
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.extras import require
-from bayesknn._utils.interrupts import hold_interrupts
+from bayesknn._utils.jit import hold_interrupts
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import seeds_for, spawn_keys
 from bayesknn.exceptions import MixingWarning, SamplingInterrupted

@@ -168,11 +168,9 @@ class ClassicalKNeighborsClassifier(
 
     def _tally(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         check_new_points(self, X)
-        counts, winners = [], []
-        for _, query in self._voters.query_chunks(X, n_jobs=self.n_jobs, direction="forward"):
-            found = _tally_votes(query.neighbors, self._labels, len(self.classes_))
-            counts.append(found[0])
-            winners.append(found[1])
+        queries = self._voters.query_chunks(X, n_jobs=self.n_jobs, direction="forward")
+        tallies = [_tally_votes(q.neighbors, self._labels, len(self.classes_)) for _, q in queries]
+        counts, winners = zip(*tallies, strict=True)
         return np.concatenate(counts), np.concatenate(winners)
 
     def _is_loo(self) -> bool:

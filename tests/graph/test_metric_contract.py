@@ -5,8 +5,7 @@ import pytest
 
 from bayesknn._utils.saving import pack, unpack
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.metrics import Gower, Mahalanobis, Metric, ScikitLearnMetric
-from bayesknn.graph.precomputed import Precomputed
+from bayesknn.graph.metrics import Gower, Mahalanobis, Metric, Precomputed, ScikitLearnMetric
 
 POINTS = np.random.default_rng(0).normal(size=(30, 3))
 # Arguments and points of those that do not take plain numbers.

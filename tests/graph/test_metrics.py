@@ -7,8 +7,13 @@ from sklearn.metrics import pairwise_distances
 
 from bayesknn import reference
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.metrics import Euclidean, Mahalanobis, ScikitLearnMetric, make_metric
-from bayesknn.graph.precomputed import Precomputed
+from bayesknn.graph.metrics import (
+    Euclidean,
+    Mahalanobis,
+    Precomputed,
+    ScikitLearnMetric,
+    make_metric,
+)
 from bayesknn.graph.search.back_ends import _choose
 from tests.graph import twins
 

@@ -113,8 +113,8 @@ def search_block(
     limits = np.full(m, np.inf) if lists is None else lists.distances[-1]
     limits = np.ascontiguousarray(limits)
     rows, distances = nearest_in_tree(block.tree, queries, k, limits=limits)
-    found = BlockLists(rows + np.uint32(block.first), distances, block.labels[rows])
-    return found if lists is None else merge_lists(lists, found)
+    here = BlockLists(rows + np.uint32(block.first), distances, block.labels[rows])
+    return here if lists is None else merge_lists(lists, here)
 
 
 def search_other(own: Block, other: Block, k: int, lists: BlockLists) -> BlockLists:
@@ -196,12 +196,13 @@ def walk_counts(
         One array, updated in place.
     """
     counts = np.zeros((lists.neighbors.shape[1], n_classes), np.int32)
-    reached = 0
+    rows, reached = np.arange(len(counts)), 0
     for k in k_values:
-        _add_forward(lists.labels, reached, k, counts)
+        for labels in lists.labels[reached:k]:
+            counts[rows, labels] += 1
         for edges in received:
-            start, stop = edges.starts[reached], edges.starts[k]
-            _add_reverse(edges.targets, edges.labels, start, stop, counts)
+            new = slice(edges.starts[reached], edges.starts[k])
+            np.add.at(counts, (edges.targets[new], edges.labels[new]), 1)
         reached = k
         yield counts
 
@@ -280,17 +281,19 @@ def search_new_points(
     reverse = np.zeros((len(k_values), len(points), n_classes), np.int32)
     if both:
         starts, members, places = reverse_in_tree(known.block.tree, known.radii, queries)
-        _add_members(starts, members, places, known.block.labels, reverse)
+        # At the first k that they belong to, and then at all after it.
+        asked = np.repeat(np.arange(len(points)), np.diff(starts))
+        np.add.at(reverse, (places - 1, asked, known.block.labels[members]), 1)
         np.cumsum(reverse, axis=0, out=reverse)
         if before is not None:
             reverse += before.reverse
     return NewPointLists(lists, reverse)
 
 
-def count_around(found: NewPointLists, k_values: np.ndarray, n_classes: int) -> np.ndarray:
+def count_around(near: NewPointLists, k_values: np.ndarray, n_classes: int) -> np.ndarray:
     """Return the counts of both directions, of shape (n_k, m, n_classes)."""
-    walk = walk_counts(found.lists, (), n_classes, k_values.tolist())
-    return np.stack([forward + reverse for forward, reverse in zip(walk, found.reverse)])  # noqa: B905
+    walk = walk_counts(near.lists, (), n_classes, k_values.tolist())
+    return np.stack([forward + reverse for forward, reverse in zip(walk, near.reverse)])  # noqa: B905
 
 
 @kernel
@@ -309,24 +312,3 @@ def _merge(one, one_keys, other, other_keys, merged):
             else:
                 rows[r, q], distances[r, q], labels[r, q] = far_rows[b, q], y, far_labels[b, q]
                 b += 1
-
-
-@kernel
-def _add_forward(labels, start, stop, counts):
-    for r in range(start, stop):
-        for i in range(labels.shape[1]):
-            counts[i, labels[r, i]] += np.int32(1)
-
-
-@kernel
-def _add_reverse(targets, labels, start, stop, counts):
-    for e in range(start, stop):
-        counts[targets[e], labels[e]] += np.int32(1)
-
-
-@kernel
-def _add_members(starts, members, places, labels, counts):
-    """Count members at the first k that they belong to."""
-    for q in range(starts.shape[0] - 1):
-        for e in range(starts[q], starts[q + 1]):
-            counts[np.int64(places[e]) - 1, q, labels[members[e]]] += np.int32(1)

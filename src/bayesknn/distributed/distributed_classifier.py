@@ -58,11 +58,6 @@ from bayesknn.predictive.predictive import PredictiveRule
 if TYPE_CHECKING:
     import xarray
 
-# Neighbours whose residuals intervals are made of, at most.
-_FIRST_RANKS = 15
-# How many blocks have their tables added up in one task.
-_FAN_IN = 8
-
 
 class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
     """The Bayesian k-nearest-neighbour classifier on Dask arrays and frames.
@@ -119,8 +114,8 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
     >>> y = da.from_array(ripley.y_train[order], chunks=125)
     >>> with dask.config.set(scheduler="synchronous"):
     ...     clf = DistributedNeighborsClassifier(max_neighbors=60, beta_max=4.0).fit(X, y)
-    ...     found = clf.predict_proba(X[:2]).compute()
-    >>> found.shape, clf.predict_proba(X[:2])
+    ...     probabilities = clf.predict_proba(X[:2]).compute()
+    >>> probabilities.shape, clf.predict_proba(X[:2])
     ((2, 2), dask.array<...>)
     """
 
@@ -162,47 +157,45 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         check_choice(self.likelihood, "likelihood", ("pseudo", "holmes-adams"))
         check_verbose(self.verbose)
         both = self.likelihood == "pseudo"
-        points, labels, found = self._check_blocks(dask, X, y)
-        classes, sizes = _find_classes(found)
+        points, labels, checked = self._check_blocks(dask, X, y)
+        classes, sizes = _find_classes(checked)
         n_classes, n = len(classes), int(sizes.sum())
         k_max = choose_k_max(self.max_neighbors, self.prior, sizes)
-        firsts = np.append(0, np.cumsum([each.n_points for each in found]))[:-1]
-        later = _Delayed(dask)
+        firsts = np.append(0, np.cumsum([each.n_points for each in checked]))[:-1]
         blocks = [
-            later(_prepare, x, y_of, classes, int(first))
+            _later(_prepare, x, y_of, classes, int(first))
             for x, y_of, first in zip(points, labels, firsts, strict=True)
         ]
-        blocks = self._run(dask, blocks, "Building trees")
-        lists = self._find_lists(dask, later, blocks, k_max)
+        blocks = self._run(blocks, "Building trees")
+        lists = self._find_lists(blocks, k_max)
         received: list[list[Any]] = [[] for _ in blocks]
         if both:
-            sent = [later(send_edges, *each, firsts) for each in zip(blocks, lists, strict=True)]
-            sent = self._run(dask, sent, "Sending edges")
+            sent = [_later(send_edges, *each, firsts) for each in zip(blocks, lists, strict=True)]
+            sent = self._run(sent, "Sending edges")
             received = [[each[b] for each in sent] for b in range(len(blocks))]
         known = list(zip(blocks, lists, received, strict=True))
-        tables = [later(tabulate_block, *each, n_classes) for each in known]
+        tables = [_later(tabulate_block, *each, n_classes) for each in known]
         while len(tables) > 1:
-            groups = [tables[i : i + _FAN_IN] for i in range(0, len(tables), _FAN_IN)]
-            tables = [later(add_tables, group) for group in groups]
+            # Those of eight blocks in one task.
+            groups = [tables[i : i + 8] for i in range(0, len(tables), 8)]
+            tables = [_later(add_tables, group) for group in groups]
         seeds = as_seed_sequence(self.random_state).spawn(2)
         prior = choose_prior(
             self.prior, self.beta_max, k_max, self.likelihood,
-            lambda: self._find_beta_max(
-                dask, later, blocks, firsts, n, n_classes, k_max, seeds[0]
-            ),
+            lambda: _find_beta_max(blocks, firsts, n, n_classes, k_max, seeds[0]),
         )  # fmt: skip
-        (table,) = dask.compute(*self._run(dask, tables, "Counting classes"))
+        (table,) = dask.compute(*self._run(tables, "Counting classes"))
         grid = grid_posterior(SummedProduct(table, n, n_classes), prior)
         rule = PredictiveRule(PosteriorNodes.from_grid(grid))
-        about = later.hold(rule)
-        searched = [later(add_radii, block, near, rule.k_values) for block, near, _ in known]
-        left_out = [later(_leave_out, *each, n_classes, about) for each in known]
-        done = self._run(dask, [*searched, *left_out], "Leaving one out")
+        about = _hold(rule)
+        searched = [_later(add_radii, block, near, rule.k_values) for block, near, _ in known]
+        left_out = [_later(_leave_out, *each, n_classes, about) for each in known]
+        done = self._run([*searched, *left_out], "Leaving one out")
         # Last, so that a fitted classifier is still whole when its next fit is refused.
-        self.classes_, self.n_features_in_ = classes, found[0].n_features
+        self.classes_, self.n_features_in_ = classes, checked[0].n_features
         self._both, self._rule, self._grid = both, rule, grid
         self._blocks, self._left_out = done[: len(blocks)], done[len(blocks) :]
-        self._sizes = [each.n_points for each in found]
+        self._sizes = [each.n_points for each in checked]
         self._seed, self._calibrator = seeds[1], None
         self.beta_max_ = float(prior.beta_max)
         self.k_values_ = np.arange(1, prior.k_max + 1)
@@ -260,14 +253,13 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         level = check_level(level)
         if of == "parameters":
             return self._predict_new(X, attrgetter("intervals"), level=level)
-        return self._predict_new(X, _find_intervals, self._fit_calibrator(), level)
+        return self._predict_new(X, _take_intervals, self._fit_calibrator(), level)
 
     @property
     def loo_proba_(self) -> Any:
         """Class probabilities of the training points, each left out, as a Dask array."""
         check_is_fitted(self)
-        later = _Delayed(import_dask("loo_proba_"))
-        parts = [later(attrgetter("description.probabilities"), part) for part in self._left_out]
+        parts = [_later(attrgetter("description.probabilities"), part) for part in self._left_out]
         return stack_blocks(parts, self._sizes, np.empty((0, len(self.classes_))))
 
     @property
@@ -300,70 +292,49 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         # What needs no computation comes first.
         for b, (n, n_labels) in enumerate(zip(block_sizes(X), block_sizes(y), strict=True)):
             _check_sizes(b, n, n_labels)
-        later = _Delayed(dask)
         pairs = enumerate(zip(points, labels, strict=True))
-        parts = [later(_check_block, b, *pair) for b, pair in pairs]
-        found = dask.compute(*self._run(dask, parts, "Checking the blocks"))
-        for each in found:
+        parts = [_later(_check_block, b, *pair) for b, pair in pairs]
+        checked = dask.compute(*self._run(parts, "Checking the blocks"))
+        for b, each in enumerate(checked):
             if each.error:
                 raise ValueError(each.error)
-        if len({each.n_features for each in found}) > 1:
-            b = next(i for i, e in enumerate(found) if e.n_features != found[0].n_features)
-            raise ValueError(
-                f"block {b} of X has {found[b].n_features} columns, block 0 has "
-                f"{found[0].n_features}"
-            )
-        return points, labels, list(found)
+            if each.n_features != checked[0].n_features:
+                raise ValueError(
+                    f"block {b} of X has {each.n_features} columns, block 0 has "
+                    f"{checked[0].n_features}"
+                )
+        return points, labels, list(checked)
 
-    def _find_lists(self, dask: Any, later: Any, blocks: list, k: int) -> list[Any]:
+    def _find_lists(self, blocks: list, k: int) -> list[Any]:
         lists = []
         for own in blocks:
             # Its own points first, which sets a limit to how far the others are searched.
-            near = later(search_block, None, own, k)
+            near = _later(search_block, None, own, k)
             for other in blocks:
                 if other is not own:
-                    near = later(search_other, own, other, k, near)
+                    near = _later(search_other, own, other, k, near)
             lists.append(near)
-        return self._run(dask, lists, "Finding neighbours")
-
-    def _find_beta_max(
-        self, dask: Any, later: Any, blocks: list, firsts: np.ndarray, n: int, n_classes: int,
-        k_max: int, seed: Any,
-    ) -> float:  # fmt: skip
-        # All of them where they are few, so that the answer is the one in memory.
-        rows = choose_rows(n, seed)
-        k_look = k_max if rows is None else min(k_max, ENOUGH_NEIGHBORS)
-        rows = np.arange(n) if rows is None else rows
-        parts = np.split(rows, np.searchsorted(rows, firsts[1:]))
-        taken = dask.compute(
-            *(
-                later(_take_points, block, part - first)
-                for block, part, first in zip(blocks, parts, firsts, strict=True)
-            )
-        )
-        graph = NeighborGraph.from_points(np.concatenate(taken), k_look)
-        return find_beta_max(graph, n_classes, random_state=seed).beta_max
+        return self._run(lists, "Finding neighbours")
 
     def _predict_new(self, X: Any, take: Any, *arguments: Any, level: float | None = None) -> Any:
         """Predict new points block by block, and take what is wanted of the predictions."""
         check_is_fitted(self)
-        dask = import_dask("DistributedNeighborsClassifier")
+        import_dask("DistributedNeighborsClassifier")
         if not is_dask(X):
             import dask.array as da
 
             X = da.from_array(check_points(X))
         check_n_features(X.shape[1], self.n_features_in_, type(self).__name__)
-        later = _Delayed(dask)
         n_classes, ks = len(self.classes_), self._rule.k_values
-        rule, held = later.hold(self._rule), [later.hold(each) for each in arguments]
+        rule, held = _hold(self._rule), [_hold(each) for each in arguments]
         parts = []
         for b, block in enumerate(as_blocks(X)):
-            rows = later(_check_new, b, block, self.n_features_in_)
+            rows = _later(_check_new, b, block, self.n_features_in_)
             near: Any = None
             for known in self._blocks:
-                near = later(search_new_points, rows, known, ks, n_classes, self._both, near)
-            predicted = later(_predict_block, near, rule, n_classes, level)
-            parts.append(later(take, predicted, *held))
+                near = _later(search_new_points, rows, known, ks, n_classes, self._both, near)
+            predicted = _later(_predict_block, near, rule, n_classes, level)
+            parts.append(_later(take, predicted, *held))
         example = RawPrediction(*(np.zeros((1, n_classes)),) * 3, np.zeros(1))
         like = np.zeros((1, n_classes, 2))
         example = example._replace(intervals=like)
@@ -373,37 +344,39 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         """Learn from leave-one-out, on the client; on first use."""
         if self._calibrator is None:
             dask = import_dask("predict_interval")
-            found = dask.compute(*self._left_out)
+            left_out = dask.compute(*self._left_out)
             self._calibrator = Calibrator.from_leave_one_out(
-                join_predictions([each.description for each in found]),
-                np.concatenate([each.labels for each in found]),
-                np.concatenate([each.neighbors for each in found], axis=1),
+                join_predictions([each.description for each in left_out]),
+                np.concatenate([each.labels for each in left_out]),
+                np.concatenate([each.neighbors for each in left_out], axis=1),
                 self._rule.nodes,
                 reverse=self._both,
             )
         return self._calibrator
 
-    def _run(self, dask: Any, parts: list[Any], words: str) -> list[Any]:
+    def _run(self, parts: list[Any], words: str) -> list[Any]:
         """Start the work on what is to stay with the workers, and wait for it."""
-        started = dask.persist(*parts)
+        from dask import persist
+
+        started = persist(*parts)
         with progress(words, len(parts), verbose=self.verbose) as advance:
             for _ in _wait_for_each(started):
                 advance(1)
         return list(started)
 
 
-class _Delayed:
-    """Calls that Dask makes later; arguments that are data are not searched for further tasks."""
+def _later(function: Any, *arguments: Any) -> Any:
+    """Return a call that Dask makes later."""
+    from dask import delayed
 
-    def __init__(self, dask: Any):
-        self._dask = dask
+    return delayed(function, pure=False)(*arguments)
 
-    def __call__(self, function: Any, *arguments: Any) -> Any:
-        return self._dask.delayed(function, pure=False)(*arguments)
 
-    def hold(self, value: Any) -> Any:
-        """Return a value that many tasks share as a task of its own."""
-        return self._dask.delayed(value, traverse=False, pure=False)
+def _hold(value: Any) -> Any:
+    """Return a value that many tasks share as a task of its own, not searched for further ones."""
+    from dask import delayed
+
+    return delayed(value, traverse=False, pure=False)
 
 
 def _wait_for_each(started: Sequence[Any]) -> Any:
@@ -461,10 +434,10 @@ def _check_block(b: int, x: Any, y: Any) -> _BlockSummary:
     return _BlockSummary(n, p, classes, np.bincount(labels), "")
 
 
-def _find_classes(found: list[_BlockSummary]) -> tuple[np.ndarray, np.ndarray]:
+def _find_classes(checked: list[_BlockSummary]) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes of all blocks and their sizes."""
-    classes, at = np.unique(np.concatenate([each.classes for each in found]), return_inverse=True)
-    sizes = np.bincount(at, np.concatenate([each.sizes for each in found])).astype(np.int64)
+    classes, at = np.unique(np.concatenate([each.classes for each in checked]), return_inverse=True)
+    sizes = np.bincount(at, np.concatenate([each.sizes for each in checked])).astype(np.int64)
     if sizes.min() < 2:
         name = classes.tolist()[int(np.argmin(sizes))]
         raise ValueError(f"class {show(name)} has 1 member; every class needs at least 2")
@@ -484,7 +457,24 @@ def _leave_out(
     counts = np.stack([each.copy() for each in walk])
     distances = lists.distances[rule.rank - 1]
     description, _ = rule.predict_left_out(counts, distances, block.labels)
-    return _LeftOut(description, block.labels, lists.neighbors[:_FIRST_RANKS].copy())
+    # Intervals are made of the residuals of the first 15 neighbours, at most.
+    return _LeftOut(description, block.labels, lists.neighbors[:15].copy())
+
+
+def _find_beta_max(
+    blocks: list, firsts: np.ndarray, n: int, n_classes: int, k_max: int, seed: Any
+) -> float:
+    from dask import compute
+
+    # All of them where they are few, so that the answer is the one in memory.
+    rows = choose_rows(n, seed)
+    k_look = k_max if rows is None else min(k_max, ENOUGH_NEIGHBORS)
+    rows = np.arange(n) if rows is None else rows
+    parts = np.split(rows, np.searchsorted(rows, firsts[1:]))
+    of_blocks = zip(blocks, parts, firsts, strict=True)
+    taken = compute(*(_later(_take_points, block, part - at) for block, part, at in of_blocks))
+    graph = NeighborGraph.from_points(np.concatenate(taken), k_look)
+    return find_beta_max(graph, n_classes, random_state=seed).beta_max
 
 
 def _take_points(block: Block, rows: np.ndarray) -> np.ndarray:
@@ -508,9 +498,9 @@ def _predict_block(
     return rule.predict(counts, near.lists.distances[rule.rank - 1], level)
 
 
-def _take_winners(found: RawPrediction, classes: np.ndarray) -> np.ndarray:
-    return classes[np.argmax(found.probabilities, axis=1)]
+def _take_winners(predicted: RawPrediction, classes: np.ndarray) -> np.ndarray:
+    return classes[np.argmax(predicted.probabilities, axis=1)]
 
 
-def _find_intervals(found: RawPrediction, calibrator: Calibrator, level: float) -> np.ndarray:
-    return include(calibrator.intervals(found, level)[0], found.probabilities)
+def _take_intervals(raw: RawPrediction, calibrator: Calibrator, level: float) -> np.ndarray:
+    return include(calibrator.intervals(raw, level)[0], raw.probabilities)

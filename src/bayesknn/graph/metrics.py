@@ -28,11 +28,13 @@ from bayesknn._utils.checks import (
     check_units,
     column_names,
     is_missing,
+    is_sparse,
     read_columns,
     refuse_missing,
     show,
 )
 from bayesknn._utils.jit import kernel
+from bayesknn.graph.precomputed import check_distances, check_symmetric
 
 # scikit-learn's ball tree also takes distances that break the triangle inequality (Bray-Curtis,
 # Dice, functions of any kind) and then misses neighbours.
@@ -423,6 +425,47 @@ class ScikitLearnMetric(Metric):
         return f"ScikitLearnMetric({self.metric!r})"
 
 
+class Precomputed(Metric):
+    """Distances given as a matrix: (n, n) for training, (m, n) for new points."""
+
+    name = "precomputed"
+
+    def fit(self, X: Any) -> Any:
+        """Check the training distances; a sparse graph comes back as CSR."""
+        distances = check_distances(X)
+        if distances.shape[0] != distances.shape[1]:
+            raise ValueError(
+                f"the distance matrix has shape {distances.shape}, it must be square: one row and "
+                "one column per training point"
+            )
+        self.n_features_ = distances.shape[1]
+        if not is_sparse(distances):
+            check_symmetric(distances)
+        elif len(distances.data) and (distances.data == 1).all():
+            warnings.warn(
+                "every stored entry of the sparse graph is 1, as with mode='connectivity'; "
+                "distances are needed: mode='distance'",
+                UserWarning,
+                stacklevel=2,
+            )
+        return distances
+
+    def transform(self, X: Any) -> Any:
+        """Check the distances of new points (rows) to every training point (columns)."""
+        distances = check_distances(X)
+        check_n_features(distances.shape[1], self.n_features_, "NeighborGraph")
+        return distances
+
+    def distances(self, rows: np.ndarray, arranged: Any) -> np.ndarray:
+        """Return the rows: they are the distances."""
+        return rows
+
+    def check_saved(self, points: Any, n_points: int) -> None:
+        """Refuse a saved number of training points that new distances do not go with."""
+        if self.n_features_ != n_points:
+            raise ValueError(f"there are {n_points} points, and distances to {self.n_features_}")
+
+
 def make_metric(metric: str | Callable | Metric, metric_params: dict | None = None) -> Metric:
     """Turn what users pass as ``metric`` into a :class:`Metric` that is not yet fitted.
 
@@ -434,8 +477,6 @@ def make_metric(metric: str | Callable | Metric, metric_params: dict | None = No
     metric_params : dict, optional
         Parameters of the metric, as in scikit-learn.
     """
-    from bayesknn.graph.precomputed import Precomputed
-
     if not isinstance(metric_params, dict | None):
         raise ValueError(f"metric_params must be a dict or None, got {show(metric_params)}")
     params = dict(metric_params or {})

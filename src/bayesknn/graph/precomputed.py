@@ -12,83 +12,41 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_n_features, check_points, is_sparse
+from bayesknn._utils.checks import check_points, is_sparse
 from bayesknn._utils.jit import kernel
-from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ties import NO_POINT, TieOrder, new_sort_workspace, select_nth, sort_pairs
 
-_ASYMMETRY = 1e-8
 
-
-class Precomputed(Metric):
-    """Distances given as a matrix: (n, n) for training, (m, n) for new points."""
-
-    name = "precomputed"
-
-    def fit(self, X: Any) -> Any:
-        """Check the training distances; a sparse graph comes back as CSR."""
-        distances = self._check_entries(X)
-        if distances.shape[0] != distances.shape[1]:
-            raise ValueError(
-                f"the distance matrix has shape {distances.shape}, it must be square: one row and "
-                "one column per training point"
-            )
-        self.n_features_ = distances.shape[1]
-        if not is_sparse(distances):
-            _check_symmetric(distances)
-        elif len(distances.data) and (distances.data == 1).all():
-            warnings.warn(
-                "every stored entry of the sparse graph is 1, as with mode='connectivity'; "
-                "distances are needed: mode='distance'",
-                UserWarning,
-                stacklevel=2,
-            )
+def check_distances(X: Any) -> Any:
+    """Return a matrix of distances, a sparse one as CSR, or say which entry is none."""
+    if not is_sparse(X):
+        distances = check_points(X)
+        if distances.min() < 0:
+            row, column = np.argwhere(distances < 0)[0]
+            _refuse_negative(distances[row, column], row, column)
         return distances
-
-    def transform(self, X: Any) -> Any:
-        """Check the distances of new points (rows) to every training point (columns)."""
-        distances = self._check_entries(X)
-        check_n_features(distances.shape[1], self.n_features_, "NeighborGraph")
-        return distances
-
-    def distances(self, rows: np.ndarray, arranged: Any) -> np.ndarray:
-        """Return the rows: they are the distances."""
-        return rows
-
-    def check_saved(self, points: Any, n_points: int) -> None:
-        """Refuse a saved number of training points that new distances do not go with."""
-        if self.n_features_ != n_points:
-            raise ValueError(f"there are {n_points} points, and distances to {self.n_features_}")
-
-    def _check_entries(self, X: Any) -> Any:
-        if not is_sparse(X):
-            distances = check_points(X)
-            if distances.min() < 0:
-                row, column = np.argwhere(distances < 0)[0]
-                _refuse_negative(distances[row, column], row, column)
-            return distances
-        if X.shape[0] == 0:
-            raise ValueError(
-                f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required."
-            )
-        if X.dtype.kind not in "biuf":
-            raise ValueError(f"the sparse graph holds {X.dtype}, it must hold distances")
-        graph = _as_rows(X).astype(np.float64)
-        starts, indices = graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
-        row, e = find_repeat(starts, indices, graph.shape[1])
-        if row >= 0:
-            raise ValueError(
-                f"the sparse graph stores the entry [{row}, {indices[e]}] twice; keep one distance"
-            )
-        bad = np.flatnonzero(~(np.isfinite(graph.data) & (graph.data >= 0)))
-        if len(bad):
-            row = int(np.searchsorted(starts, bad[0], side="right")) - 1
-            value, column = graph.data[bad[0]], int(indices[bad[0]])
-            if value < 0:
-                _refuse_negative(value, row, column)
-            what = "NaN" if np.isnan(value) else str(value)
-            raise ValueError(f"the sparse graph has {what} at [{row}, {column}]")
-        return graph
+    if X.shape[0] == 0:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"the sparse graph holds {X.dtype}, it must hold distances")
+    graph = _as_rows(X).astype(np.float64)
+    starts, indices = graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
+    row, e = find_repeat(starts, indices, graph.shape[1])
+    if row >= 0:
+        raise ValueError(
+            f"the sparse graph stores the entry [{row}, {indices[e]}] twice; keep one distance"
+        )
+    bad = np.flatnonzero(~(np.isfinite(graph.data) & (graph.data >= 0)))
+    if len(bad):
+        row = int(np.searchsorted(starts, bad[0], side="right")) - 1
+        value, column = graph.data[bad[0]], int(indices[bad[0]])
+        if value < 0:
+            _refuse_negative(value, row, column)
+        what = "NaN" if np.isnan(value) else str(value)
+        raise ValueError(f"the sparse graph has {what} at [{row}, {column}]")
+    return graph
 
 
 def _as_rows(X: Any) -> Any:
@@ -130,17 +88,18 @@ def _refuse_negative(value: float, row: int, column: int) -> None:
     )
 
 
-def _check_symmetric(distances: np.ndarray) -> None:
+def check_symmetric(distances: np.ndarray) -> None:
+    """Refuse training distances that differ from one direction to the other, or from themselves."""
     # In strips, so that a large matrix is not copied.
-    largest = distances.max()
+    largest, tolerance = distances.max(), 1e-8
     n = len(distances)
     strip = max(1, 2**22 // n)
     for start in range(0, n, strip):
         here = distances[start : start + strip]
         there = distances[:, start : start + strip].T
-        apart = np.abs(here - there) > _ASYMMETRY * np.maximum(here, there)
+        apart = np.abs(here - there) > tolerance * np.maximum(here, there)
         # Entries that are both nothing but rounding, next to the largest distance, may differ.
-        apart &= np.maximum(here, there) > _ASYMMETRY * largest
+        apart &= np.maximum(here, there) > tolerance * largest
         if apart.any():
             row, column = np.argwhere(apart)[0]
             row += start
@@ -148,7 +107,7 @@ def _check_symmetric(distances: np.ndarray) -> None:
                 f"the distance matrix is not symmetric: {distances[row, column]} at "
                 f"[{row}, {column}] but {distances[column, row]} at [{column}, {row}]"
             )
-    own = np.flatnonzero(np.diag(distances) > _ASYMMETRY * largest)
+    own = np.flatnonzero(np.diag(distances) > tolerance * largest)
     if len(own):
         i = own[0]
         raise ValueError(

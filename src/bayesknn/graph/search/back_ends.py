@@ -9,8 +9,8 @@ import numpy as np
 from bayesknn._utils.checks import check_choice, check_count, is_sparse, show
 from bayesknn._utils.extras import SEARCHES
 from bayesknn._utils.progress import progress
-from bayesknn.graph.metrics import Metric, is_city_block
-from bayesknn.graph.precomputed import Precomputed, find_tied_beyond
+from bayesknn.graph.metrics import Metric, Precomputed, is_city_block
+from bayesknn.graph.precomputed import find_tied_beyond
 from bayesknn.graph.search.blocked import BlockedSearch, is_worth_blocking
 from bayesknn.graph.search.brute import (
     BallTreeSearch,

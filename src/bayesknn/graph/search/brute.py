@@ -143,8 +143,8 @@ class BallTreeSearch(BruteSearch):
                     candidates.append(others)
                 else:
                     left.append(i)
-            found = measure_candidates(self, points[some], candidates)
-            neighbors[:, some], distances[:, some] = rank_sparse(found, k, self.ties, False)
+            measured = measure_candidates(self, points[some], candidates)
+            neighbors[:, some], distances[:, some] = rank_sparse(measured, k, self.ties, False)
             if advance is not None:
                 advance(len(rows))
         rest = np.array(left, dtype=np.uint32)

@@ -264,7 +264,7 @@ MUTANTS = (
            "return top + np.log(weights[0]) + weights", "return top + weights",
            _in("log_z/test_path_table", "scores_between_paths_have_unit_spread")),
     Mutant("a step from k to k with its correction turned", "posterior/quadrature/which_k.py",
-           "return Step((means[0] + means[1]) / 2 + correction", "return Step((means[0] + means[1]) / 2 - correction",
+           "return (means[0] + means[1]) / 2 + correction", "return (means[0] + means[1]) / 2 - correction",
            _in("posterior/test_ridge", "a_step_from_k_to_k_is_the_trapezium_rule_with_end_correction")),
     Mutant("the far end of a path with the sign turned", "log_z/path.py",
            "return weight - np.log(np.maximum(", "return weight + np.log(np.maximum(",

@@ -139,10 +139,10 @@ def test_a_step_from_k_to_k_is_the_trapezium_rule_with_end_correction():
             pair.advance(2000)
         steps.append(step_between(*pairs))
     exact = n * np.log((1 + np.exp(2.0)) / 2)
-    error = np.mean([step.value[1:].std() for step in steps])
-    assert abs(np.mean([step.value[0] for step in steps]) - exact) < 5 * error / 2 + 2.8
+    error = np.mean([growth[1:].std() for growth, _ in steps])
+    assert abs(np.mean([growth[0] for growth, _ in steps]) - exact) < 5 * error / 2 + 2.8
     # The discretisation error is as large as the correction, not smaller than what it is off by.
-    assert all(15 < step.discretisation_error < 30 for step in steps)
+    assert all(15 < discretisation_error < 30 for _, discretisation_error in steps)
 
 
 @pytest.mark.parametrize(
@@ -341,9 +341,9 @@ def test_every_sweep_is_counted(monkeypatch, n_jobs):
     made = []
     advance = chains._advance
 
-    def count(law, layers, weight, key, sweeps, window, labels, scratch, records):
+    def count(model_at, weight, key, sweeps, window, labels, workspace, records):
         made.append(sweeps.n_warmup + len(records.of_labels) * sweeps.thin)
-        advance(law, layers, weight, key, sweeps, window, labels, scratch, records)
+        advance(model_at, weight, key, sweeps, window, labels, workspace, records)
 
     monkeypatch.setattr(chains, "_advance", count)
     likelihood = CoherentLikelihood(*small_data(2))

@@ -23,13 +23,11 @@ shifts.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.exceptions import ConvergenceWarning
 
 from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.log_z.resampling import N_REPLICATES
@@ -55,16 +53,17 @@ class Combined(NamedTuple):
     of_targets : ndarray of shape (n_replicates, n_targets)
     n_effective : ndarray of shape (n_targets,)
         Independent draws at each target that its estimate is worth.
+    is_settled : bool
+        Newton's method converged.
     """
 
     of_pairs: np.ndarray
     of_targets: np.ndarray
     n_effective: np.ndarray
+    is_settled: bool
 
 
-def combine(
-    pairs: Sequence[ChainPair], targets: Sequence[Setting], start: np.ndarray | None = None
-) -> Combined:
+def combine(pairs: Sequence[ChainPair], targets: Sequence[Setting]) -> Combined:
     """Return log Z at the settings of pairs of chains and at targets, in every replicate.
 
     Parameters
@@ -73,8 +72,6 @@ def combine(
         They record S at the same k, among them those of all settings.
     targets : sequence of Setting
         Each at one k.
-    start : ndarray, optional
-        A guess of log Z at the settings of the first pairs.
     """
     n_effective = np.array([pair.n_effective for pair in pairs])
     ks, n = pairs[0].columns, len(pairs)
@@ -100,16 +97,7 @@ def combine(
     sizes = np.array([len(part) for part in records])
     own = [x @ own_rates.T + shift[:, :n] for x, shift in zip(records, shifts, strict=True)]
     weights = np.repeat(n_effective / sizes, sizes)
-    f = guess(own, n_effective) if start is None else start
-    if len(f) < n:
-        # What is known of the others' log Z by now.
-        known = np.concatenate(own[: len(f)])
-        log_m = logsumexp(known[:, : len(f)] - f, axis=1, b=n_effective[: len(f)])
-        log_terms = known[:, len(f) :] - log_m[:, None]
-        f = np.append(f, logsumexp(log_terms, axis=0, b=weights[: len(known), None]))
-    f, is_settled = solve(np.concatenate(own), weights, n_effective, f)
-    if not is_settled:
-        warnings.warn("log Z did not settle and may be wrong", ConvergenceWarning, stacklevel=2)
+    f, is_settled = solve(np.concatenate(own), weights, n_effective, guess(own, n_effective))
     log_mixture = [logsumexp(u - f, axis=1, b=n_effective) for u in own]
     # Terms of the targets' sums are taken beside the largest, so that none overflows.
     tops = [
@@ -143,7 +131,7 @@ def combine(
         hessian = np.diag(n_effective) - n_effective[:, None] * second[:n] * n_effective
         follows[:, 1:] = np.linalg.lstsq(hessian[1:, 1:], (change[:, 1:n] * n_effective[1:]).T)[0].T
     of_all = f + change + follows * n_effective @ second.T
-    return Combined(f[:n] + follows, of_all[:, n:], (totals**2 / squares)[n:])
+    return Combined(f[:n] + follows, of_all[:, n:], (totals**2 / squares)[n:], is_settled)
 
 
 def read_rates(settings: Sequence[Setting], ks: np.ndarray) -> np.ndarray:

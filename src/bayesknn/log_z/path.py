@@ -30,6 +30,7 @@ pilots, which are then forgotten.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, pairwise
@@ -38,6 +39,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator, make_interp_spline
 from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 
 from bayesknn._utils.random import Purpose
 from bayesknn.graph import find_components
@@ -164,7 +166,15 @@ class Path:
         for before, after in pairwise(pairs):
             middle = (before.beta + after.beta) / 2
             targets = [before.setting, Setting.at(middle, self.k), after.setting]
-            values = combine([before, after], targets).of_targets
+            both = combine([before, after], targets)
+            if not both.is_settled:
+                warnings.warn(
+                    f"log Z between beta = {before.beta:.3g} and {after.beta:.3g} did not settle: "
+                    "it and its error may be wrong",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+            values = both.of_targets
             log_z.append(values[:, 1:] - values[:, :1] + log_z[-1][:, -1:])
             betas += [middle, after.beta]
         return np.array(betas), np.concatenate(log_z, axis=1)

@@ -91,14 +91,9 @@ class PathTable:
         return BPoly.from_derivatives(self.betas, np.moveaxis(parts, -1, 0))
 
     @cached_property
-    def _estimates(self) -> dict[int, BPoly]:
+    def _estimates(self) -> list[BPoly]:
         # Each is computed once, because chains ask often.
-        return {}
-
-    def _estimate(self, k: int) -> BPoly:
-        if k not in self._estimates:
-            self._estimates[k] = self._spline((0, k - 1))
-        return self._estimates[k]
+        return [self._spline((0, row)) for row in range(self.k_max)]
 
     def log_normalizer(self, beta: Any, k: int) -> Any:
         """Return log Z(beta, k).
@@ -114,7 +109,7 @@ class PathTable:
         float, or ndarray of the shape of ``beta``
         """
         betas, k = self._check(beta, k)
-        return _unwrap(self._estimate(k)(betas))
+        return _unwrap(self._estimates[k - 1](betas))
 
     def replicates(self, beta: Any, k: int) -> np.ndarray:
         """Return log Z(beta, k) as estimated, in row 0, and in resampled versions of it.

@@ -158,37 +158,31 @@ def flatten_tree(tree: xarray.DataTree) -> dict[str, Any]:
 
 def restore_tree(flat: Mapping[str, Any]) -> xarray.DataTree:
     """Return the posterior that :func:`flatten_tree` was given."""
-    xarray = require_xarray()
     groups = {
-        name: _of_points(variables) if name == "observed_data" else _of_draws(variables)
-        for name, variables in flat["groups"].items()
+        name: _as_dataset(variables, *_dims(name)) for name, variables in flat["groups"].items()
     }
-    tree = xarray.DataTree.from_dict(groups)
+    tree = require_xarray().DataTree.from_dict(groups)
     tree.attrs = dict(flat["attrs"])
     return tree
 
 
 def add_predictive(tree: xarray.DataTree, labels: np.ndarray, attrs: Mapping[str, Any]) -> None:
     """Put drawn labels, of shape (n_draws, n), into a tree: the group ``posterior_predictive``."""
-    group = _of_draws({"labels": labels[None]})
+    group = _as_dataset({"labels": labels[None]}, *_dims("posterior_predictive"))
     group.attrs = dict(attrs)
     tree["posterior_predictive"] = require_xarray().DataTree(group)
 
 
-def _of_draws(variables: Mapping[str, np.ndarray]) -> xarray.Dataset:
-    xarray = require_xarray()
-    dims = ("chain", "draw", "point")
+def _dims(group: str) -> tuple[str, ...]:
+    return ("point",) if group == "observed_data" else ("chain", "draw", "point")
+
+
+def _as_dataset(variables: Mapping[str, np.ndarray], *dims: str) -> xarray.Dataset:
     shape = next(iter(variables.values())).shape
     coords = {dim: np.arange(size) for dim, size in zip(dims, shape, strict=False)}
-    return xarray.Dataset(
+    return require_xarray().Dataset(
         {name: (dims[: values.ndim], values) for name, values in variables.items()}, coords
     )
-
-
-def _of_points(variables: Mapping[str, np.ndarray]) -> xarray.Dataset:
-    xarray = require_xarray()
-    coords = {"point": np.arange(len(next(iter(variables.values()))))}
-    return xarray.Dataset({name: ("point", values) for name, values in variables.items()}, coords)
 
 
 def _as_attribute(value: Any) -> Any:

@@ -105,18 +105,11 @@ class LabelChain(Sampler):
 
     Attributes
     ----------
-    likelihood : CoherentLikelihood
     label_sampler : LabelSampler
     """
 
-    likelihood: CoherentLikelihood
     label_sampler: LabelSampler
     prefer = "threads"
-
-    @property
-    def labels(self) -> np.ndarray:
-        """The observed labels."""
-        return self.likelihood.labels
 
     def start(self, theta: float, k: int) -> State | None:
         """Return the state at (theta, k), or None where the prior is zero."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -36,19 +36,6 @@ from bayesknn.posterior.mcmc.runner import Sampler, State, sample_posterior
 
 if TYPE_CHECKING:
     import xarray
-
-
-class LogDensity(Protocol):
-    """What the chains ask of a likelihood; every one of :mod:`bayesknn.likelihood` has it."""
-
-    @property
-    def k_max(self) -> int:
-        """Largest k served."""
-        ...
-
-    def log_density(self, beta: Any, k: Any) -> Any:
-        """Return log f(y | beta, k), broadcast."""
-        ...
 
 
 class Info(NamedTuple):
@@ -76,13 +63,7 @@ class Info(NamedTuple):
 class MetropolisSampler(Sampler):
     """Metropolis-Hastings on a likelihood; see :class:`bayesknn.posterior.mcmc.runner.Sampler`."""
 
-    likelihood: LogDensity
     name = "metropolis"
-
-    @property
-    def labels(self) -> np.ndarray | None:
-        """The observed labels, where the likelihood knows them."""
-        return getattr(self.likelihood, "labels", None)
 
     def log_density(self, beta: float, k: int) -> float:
         """Log of likelihood times prior; the likelihood is not asked where the prior is zero."""
@@ -150,7 +131,7 @@ class MetropolisSampler(Sampler):
 
 
 def metropolis(
-    likelihood: LogDensity,
+    likelihood: Any,
     prior: Any = None,
     *,
     beta_max: float | None = None,

@@ -81,12 +81,15 @@ class Sampler:
     tuning : Tuning
     thin : int
         Moves of one iteration.
+    likelihood : object
+        What the chain is about; its labels, if it has any, are kept beside the draws.
     """
 
     prior: Prior
     walk: Walk
     tuning: Tuning
     thin: int
+    likelihood: Any
     name: ClassVar[str]
     # Joblib's hint: "threads" where compiled code does the work.
     prefer: ClassVar[str | None] = None
@@ -95,16 +98,6 @@ class Sampler:
     def n_warmup(self) -> int:
         """Iterations that come first, adapt the tuning and are not part of the posterior."""
         return self.walk.n_warmup // self.thin
-
-    @property
-    def scheme(self) -> str:
-        """What the moves are called."""
-        return next(name for name, code in SCHEDULES.items() if code == self.walk.schedule)
-
-    @property
-    def labels(self) -> np.ndarray | None:
-        """The observed labels, where the algorithm knows them."""
-        return None
 
     def start(self, theta: float, k: int) -> State | None:
         """Return the state at (theta, k), or None where the target is zero or not a number."""
@@ -144,8 +137,9 @@ class Sampler:
 
     def attrs(self) -> dict[str, Any]:
         """Return what the result should tell about the run."""
+        schemes = {code: name for name, code in SCHEDULES.items()}
         return {
-            "scheme": self.scheme,
+            "scheme": schemes[self.walk.schedule],
             "thin": self.thin,
             "beta_max": self.walk.beta_max,
             "k_max": self.walk.k_max,
@@ -254,7 +248,8 @@ def lay_out_chains(sampler: Sampler, chains: Chains) -> xarray.DataTree:
     }
     keys = " ".join(f"{int(key):016x}" for key in chains.keys)
     attrs = {"algorithm": sampler.name, "keys": keys, "tuning": tuning, **sampler.attrs()}
-    return make_tree(chains.draws, sampler.n_warmup, labels=sampler.labels, attrs=attrs)
+    labels = getattr(sampler.likelihood, "labels", None)
+    return make_tree(chains.draws, sampler.n_warmup, labels=labels, attrs=attrs)
 
 
 def run_chains(

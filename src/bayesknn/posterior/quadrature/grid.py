@@ -465,6 +465,10 @@ def _describe_limits(
             f"{max_sweeps:.0f} sweeps that are made by default, so that P(k) and the evidence may "
             "be off by more than their errors: a tolerance has no such end"
         )
+    if not mesh.is_settled:
+        words.append(
+            "log Z from all draws together did not settle: P(k) and its error may be wrong"
+        )
     if mesh.reached < np.inf:
         words.append(
             f"the posterior of beta was followed up to {mesh.reached:.3g} only, and goes on to "

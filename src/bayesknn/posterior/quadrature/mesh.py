@@ -65,6 +65,8 @@ class Estimate(NamedTuple):
         Independent draws at the nodes.
     of_pairs : ndarray of shape (n_replicates, n_pairs)
         log Z at the chains of the first phase, up to the same constant.
+    is_settled : bool
+        Newton's method converged in every phase.
     """
 
     profiles: list[Profile]
@@ -73,6 +75,7 @@ class Estimate(NamedTuple):
     values: list[np.ndarray]
     n_effective: list[np.ndarray]
     of_pairs: np.ndarray
+    is_settled: bool
 
 
 class MeshPosterior(NamedTuple):
@@ -92,6 +95,8 @@ class MeshPosterior(NamedTuple):
         There are two phases; then the constant is 0: log Z itself is known.
     reached : float
         Up to which beta the posterior was followed at the best k, if it goes on beyond.
+    is_settled : bool
+        As of :class:`Estimate`.
     """
 
     profiles: list[Profile]
@@ -100,6 +105,7 @@ class MeshPosterior(NamedTuple):
     reference_log_z: np.ndarray
     is_divided: bool
     reached: float
+    is_settled: bool
 
 
 class Place(NamedTuple):
@@ -161,7 +167,6 @@ class Mesh:
             for (k, top), sd in zip(self.tops.items(), sds.tolist(), strict=True)
         }
         self.phases: list[list[ChainPair]] = [[] for _ in candidates[0].pilots]
-        self._starts: list[np.ndarray | None] = [None] * len(self.phases)
         places = []
         for phase in range(len(self.phases)):
             for at, candidate in enumerate(candidates):
@@ -251,7 +256,7 @@ class Mesh:
         at = int(np.argmin(away))
         return MeshPosterior(
             state.profiles, excess, self.phases[0][at], state.of_pairs[:, at],
-            self.division is not None, reached,
+            self.division is not None, reached, state.is_settled,
         )  # fmt: skip
 
     def _weigh(self) -> Estimate:
@@ -263,14 +268,14 @@ class Mesh:
         if self.division is not None:
             ties = [Setting.at(beta, self.division.k) for beta in self.division.betas.tolist()]
             known = self.division.log_z(self.division.betas)
-        values, n_effective, of_pairs = [], [], []
+        values, n_effective, of_pairs, is_settled = [], [], [], True
         for at, phase in enumerate(self.phases):
-            combined = combine(phase, [*targets, ties[at]], self._starts[at])
-            self._starts[at] = combined.of_pairs[0]
+            combined = combine(phase, [*targets, ties[at]])
             constant = (known[at] - combined.of_targets[:, -1])[:, None]
             values.append(np.split(combined.of_targets + constant, ends, axis=1))
             n_effective.append(np.split(combined.n_effective, ends))
             of_pairs.append(combined.of_pairs + constant)
+            is_settled &= combined.is_settled
         profiles, panels, scores = [], [], []
         for at, (k, nodes) in enumerate(self.nodes.items()):
             edges = np.clip(self.target.masses[k].panels(2), nodes[0], nodes[-1])
@@ -285,6 +290,7 @@ class Mesh:
             [np.array([part[at][0] for part in values]) for at in range(len(self.ks))],
             [np.array([part[at] for part in n_effective]) for at in range(len(self.ks))],
             of_pairs[0],
+            is_settled,
         )
 
     def _grow(self, state: Estimate, may_run: bool) -> bool:

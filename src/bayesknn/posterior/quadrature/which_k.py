@@ -141,21 +141,6 @@ class Division(NamedTuple):
         return np.array([self.curve.of_phase(at, betas[[at]])[:, 0] for at in range(len(betas))])
 
 
-class Step(NamedTuple):
-    """From one setting to the next.
-
-    Attributes
-    ----------
-    value : ndarray of shape (n_replicates,)
-        By how much log Z grows.
-    discretisation_error : float
-        By how much that may be off beyond its noise, as a guess.
-    """
-
-    value: np.ndarray
-    discretisation_error: float
-
-
 class Comparison(NamedTuple):
     """How k compare, as far as their pilots tell.
 
@@ -307,9 +292,9 @@ class CandidateSearch:
         phases, errors = [], []
         for phase in range(len(candidates[0].pilots)):
             pairs = [candidate.pilots[phase].pair for candidate in candidates]
-            steps = [step_between(*ends) for ends in pairwise(pairs)]
-            phases.append(np.cumsum([np.zeros(N_REPLICATES), *(s.value for s in steps)], axis=0).T)
-            errors.append(np.cumsum([0.0, *(step.discretisation_error for step in steps)]))
+            steps = [(np.zeros(N_REPLICATES), 0.0), *(step_between(*at) for at in pairwise(pairs))]
+            phases.append(np.cumsum([growth for growth, _ in steps], axis=0).T)
+            errors.append(np.cumsum([error for _, error in steps]))
         log_z = np.array(phases)
         if self.division is not None:
             at = int(np.searchsorted(self.ks, self.division.k))
@@ -535,12 +520,12 @@ def _divide(
     return division, best
 
 
-def step_between(before: ChainPair, after: ChainPair) -> Step:
-    """Return log Z at the setting of one pair less that at another's, as far as pilots tell.
+def step_between(before: ChainPair, after: ChainPair) -> tuple[np.ndarray, float]:
+    """Return by how much log Z grows from one pair to another, and the discretisation error.
 
     With D the difference of the two log weights it is the integral of E[D] from one to the other:
     by the trapezium rule with end correction, ``(E0[D] + E1[D]) / 2 + (V0[D] - V1[D]) / 12``,
-    which may be off by as much as its correction. Both record S at the k of both.
+    which may be off by as much as its correction, beyond its noise. Both record S at the k of both.
     """
     means, variances = [], []
     for pair in (before, after):
@@ -557,7 +542,7 @@ def step_between(before: ChainPair, after: ChainPair) -> Step:
     beyond_noise = max(abs(defect[0]) - 3 * standard_error(defect), 0.0)
     # What is noise in the correction is noise in the value, too.
     error = max(abs(correction[0]) - 2 * standard_error(correction), beyond_noise / 8)
-    return Step((means[0] + means[1]) / 2 + correction, float(error))
+    return (means[0] + means[1]) / 2 + correction, float(error)
 
 
 def bound_posterior(target: LogPosterior, k: int) -> float:

@@ -1,4 +1,4 @@
-"""The posterior of (beta, k) by quadrature along the ridge: Ripley's data, then as n grows.
+"""The posterior of (beta, k) by quadrature around the mode curve: Ripley's data, then as n grows.
 
 Wall-clock time is what the targets are about. Half the processor time stands beside it: what two
 idle cores would take at best, whatever else the machine is doing.

@@ -107,7 +107,7 @@ def test_correction_changes_sign_on_the_way_back(schedule, theta, k, iteration, 
         assert math.isclose(to.log_correction, expected, abs_tol=1e-12)
     assert math.isclose(to.beta, beta_of(to.theta, 4.0))
     if schedule == "alternating" and iteration % 6 in (1, 3):
-        # The shift along the ridge is undone by the move back from k' to k.
+        # The shift along the mode curve is undone by the move back from k' to k.
         back = to.theta + slope * math.log(k / to.k)
         assert math.isclose(back, theta, abs_tol=1e-12)
 

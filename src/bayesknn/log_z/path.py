@@ -54,7 +54,7 @@ from bayesknn.model import BoltzmannModel
 # By how much records grow from one round to the next, and rounds at most: less growth costs rounds,
 # more overshoots, and where errors do not fall as they should there is an end.
 GROWTH, MAX_ROUNDS = (0.25, 3.0), 12
-# Sweeps of each chain of a path at least: fewer leave its error unknown.
+# Sweeps of each chain of a path at least: fewer leave its error unknown, more overrun the limit.
 _PATH_SWEEPS = 64
 
 

@@ -32,7 +32,7 @@ from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 
 JOINT, ALTERNATING, BETA_ONLY = 0, 1, 2
-_BETA, _BOTH, _RIDGE, _LEAP = 0, 1, 2, 3
+_BETA, _BOTH, _CURVE, _LEAP = 0, 1, 2, 3
 SCHEDULES = {"alternating": ALTERNATING, "joint": JOINT, "hybrid-gibbs": BETA_ONLY}
 # The paper's tuning: tau^2 = .05 and r = 3.
 PAPER_TAU, PAPER_R = math.sqrt(0.05), 3
@@ -239,7 +239,7 @@ def _move(walk, iteration):
         return _BOTH
     if iteration % 2 == 0:
         return _BETA
-    return _LEAP if iteration % 6 == 5 else _RIDGE
+    return _LEAP if iteration % 6 == 5 else _CURVE
 
 
 @kernel
@@ -258,7 +258,7 @@ def propose(walk, tuning, theta, k, key, iteration):
         )
         log_correction += _log_k_hastings(k, proposed_k, r, walk.k_max)
     angle = as_uniform(random_bits(stream, np.uint64(ANGLE_SLOT)))
-    if move == _RIDGE:
+    if move == _CURVE:
         shift = tuning.slope * math.log(proposed_k / k)
     elif move == _LEAP:
         shift = math.exp(tuning.log_tau) * math.tan(math.pi * (angle - 0.5))
@@ -312,7 +312,7 @@ def _adapt(walk, tuning, theta, k, acceptance, iteration):
     move = _move(walk, iteration)
     if walk.adapts_tau and move == _BETA:
         log_tau += gain * (acceptance - _BETA_TARGET)
-    if walk.adapts_r and move == _RIDGE:
+    if walk.adapts_r and move == _CURVE:
         log_r += gain * (acceptance - _K_TARGET)
         log_r = min(max(log_r, 0.0), math.log(float(walk.k_max)))
     weight = _MEMORY / (iteration + _MEMORY)

@@ -389,6 +389,8 @@ def test_draws_as_a_tree():
     assert np.array_equal(tree["posterior/beta"].values.ravel(), beta)
     assert np.array_equal(tree["posterior/k"].values.ravel(), k)
     assert tree["posterior/k"].dims == ("chain", "draw")
+    log_posterior = exact_posterior(2).log_density(beta, k)
+    assert np.array_equal(tree["sample_stats/log_posterior"].values.ravel(), log_posterior)
     assert np.array_equal(tree["observed_data/labels"].values, small_data()[1])
     assert tree.attrs["log_evidence"] == exact_posterior(2).log_evidence
     with pytest.raises(ValueError, match="n_chains must be at least 1, got 0"):

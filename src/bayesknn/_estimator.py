@@ -231,9 +231,9 @@ class DecisionMixin(ContributionsMixin):
             raise ValueError(f"unfamiliar must lie between 0 and 1, got {show(unfamiliar)}")
         others = ("unfamiliar", uncertain) if unfamiliar > 0 else (uncertain,)
         names = name_zones(self.classes_, *others)
-        found = self.predict_summary(X, level, of)
-        zones = find_zones(found.intervals)
-        return names[np.where(found.typicality < unfamiliar, len(self.classes_), zones)]
+        summary = self.predict_summary(X, level, of)
+        zones = find_zones(summary.intervals)
+        return names[np.where(summary.typicality < unfamiliar, len(self.classes_), zones)]
 
 
 def choose_k_max(max_neighbors: Any, prior: Any, class_sizes: np.ndarray) -> int:
@@ -250,12 +250,12 @@ def choose_prior(
     prior: Any, beta_max: Any, k_max: int, likelihood: str, find_beta_max: Callable[[], float]
 ) -> Prior:
     """Return the prior on (beta, k); ``find_beta_max`` is asked for ``beta_max="auto"``."""
-    if isinstance(prior, Prior):
-        return as_prior(prior, k_max, prior.beta_max)
     if isinstance(beta_max, str):
         if beta_max != "auto":
             raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
-        beta_max = find_beta_max() * LIKELIHOODS[likelihood].beta_scale
+        beta_max = None
+        if not isinstance(prior, Prior):
+            beta_max = find_beta_max() * LIKELIHOODS[likelihood].beta_scale
     return as_prior(prior, k_max, beta_max)
 
 

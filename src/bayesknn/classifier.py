@@ -58,21 +58,14 @@ from bayesknn.posterior.routes import (
 )
 from bayesknn.posterior.trees import add_predictive, restore_tree
 from bayesknn.predictive import PosteriorNodes, Predictive, Summary, draw_jointly, log_score
+from bayesknn.predictive.averages import RawPrediction, include
 from bayesknn.predictive.calibration import Calibration, shift_intervals, shift_probabilities
-from bayesknn.predictive.class_probabilities import RawPrediction, include
 from bayesknn.predictive.intervals import KINDS_OF_INTERVAL, Calibrator
 from bayesknn.predictive.joint import counts_of_draws, counts_of_probabilities
 
 if TYPE_CHECKING:
     import xarray
 
-# Ties are worth a word where they leave more than this part of the lists to the keys of the rows.
-_MANY_TIES = 0.1
-# Joint draws of which the intervals of counts are cut.
-_DRAWS_OF_COUNTS = 1000
-# Reweighted nodes that are worth less than this part of the posterior, or fewer independent draws
-# of a chain than this, are too few for a leave-one-out probability.
-_MIN_EFFECTIVE, _MIN_DRAWS = 0.02, 50
 # Numbers in the log_likelihood group of a posterior, 8 MB: 4,000 draws of 250 labels, which ArviZ
 # needs hardly more of, and a plot of beta does not wait for.
 _MOST_LOG_LIKELIHOODS = 1_000_000
@@ -320,20 +313,16 @@ class BayesianKNeighborsClassifier(
                 )
                 route.report["reason"] = reason
             with stage("leave-one-out"):
-                predictive = self._make_predictive(
-                    self.likelihood, model, labels, _find_nodes(route)
-                )
-                left_out, effective = predictive.leave_one_out()
                 columns = [] if self._is_precomputed else read_columns(X)
-                calibrator = predictive.fit_calibrator(left_out, as_codes(columns))
+                learned = self._leave_out(route, target, as_codes(columns))
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
         self.classes_, self.graph_, self.class_weight_ = classes, graph, ratios
         self._labels = labels
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
-        self._keep(route, prior, predictive, left_out, effective, calibrator)
-        at = calibrator.correlation.column
+        self._keep(route, prior, *learned)
+        at = self._calibrator.correlation.column
         self._describe_misfit(None if at is None else columns[at].label)
         self.diagnostics_["training"] = fingerprint(X, labels)
         return self
@@ -379,16 +368,12 @@ class BayesianKNeighborsClassifier(
         if not isinstance(prior, Prior):
             prior = as_prior(prior, int(self.k_values_[-1]), self.beta_max_)
         grid = self.grid_.reweight(self.prior_, prior)
-        likelihood, model = self.diagnostics_["likelihood"], self._make_model()
         schedule = Schedule(*self._draws["groups"]["posterior"]["k"].shape)
-        target = Target(likelihood, model, self._labels, prior)
+        target = Target(self.diagnostics_["likelihood"], self._make_model(), self._labels, prior)
         route = draw_from_grid(grid, target, schedule, self.random_state)
         route.report.update(inference="grid", reason="the grid of a fit with another prior")
-        predictive = self._make_predictive(likelihood, model, self._labels, _find_nodes(route))
-        left_out, effective = predictive.leave_one_out()
-        calibrator = predictive.fit_calibrator(left_out)
         other = copy(self).set_params(prior=prior, max_neighbors=None, beta_max="auto")
-        other._keep(route, prior, predictive, left_out, effective, calibrator)
+        other._keep(route, prior, *self._leave_out(route, target))
         other._describe_misfit(self.diagnostics_["misfit_column"])
         other.diagnostics_["training"] = self.diagnostics_["training"]
         return other
@@ -457,10 +442,7 @@ class BayesianKNeighborsClassifier(
         ndarray of shape (m, n_classes)
         """
         check_is_fitted(self)
-        if self._is_calibrated:
-            return self._adjust(self._predict_raw(X))
-        own = self._get_predictive(X).probabilities(X)
-        return shift_probabilities(own, self._odds_ratio)
+        return self._adjust(self._predict_raw(X))
 
     @by_blocks
     def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> np.ndarray:
@@ -503,11 +485,11 @@ class BayesianKNeighborsClassifier(
         """
         check_choice(of, "of", KINDS_OF_INTERVAL)
         level = check_level(level)
-        found = self._predict_raw(X, level if of == "parameters" else None)
-        found = found._replace(copies=self._predictive.count_copies(X))
-        typicality = self._get_calibrator().scale.typicality(found.distances)
-        probabilities = self._adjust(found)
-        return Summary(probabilities, self._find_intervals(found, level, probabilities), typicality)
+        raw = self._predict_raw(X, level if of == "parameters" else None)
+        raw = raw._replace(copies=self._predictive.count_copies(X))
+        typicality = self._get_calibrator().scale.typicality(raw.distances)
+        probabilities = self._adjust(raw)
+        return Summary(probabilities, self._cut_intervals(raw, level, probabilities), typicality)
 
     @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:
@@ -523,8 +505,7 @@ class BayesianKNeighborsClassifier(
             The proportion of training points that lie at least as far from their neighbours as the
             point from its own, at the posterior mean of k: 0 for a point farther out than any.
         """
-        found = self._predict_raw(X)
-        return self._get_calibrator().scale.typicality(found.distances)
+        return self._get_calibrator().scale.typicality(self._predict_raw(X).distances)
 
     def predict_influence(self, X: Any, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return the training rows that move the log odds of new points most, and how much.
@@ -637,11 +618,12 @@ class BayesianKNeighborsClassifier(
         level = check_level(level)
         check_choice(prevalence, "prevalence", ("training", "free"))
         if prevalence == "free" or LIKELIHOODS[self.diagnostics_["likelihood"]].coherent:
-            draws = self._draw_jointly(X, _DRAWS_OF_COUNTS, random_state)
+            draws = self._draw_jointly(X, 1000, random_state)
             return counts_of_draws(draws, len(self.classes_), level)
         weight = None if self.class_weight_ is None else self.class_weight_[self._labels]
-        found = self.predict_proba(X)
-        return counts_of_probabilities(found, self.loo_proba_, self._labels, level, weight)
+        return counts_of_probabilities(
+            self.predict_proba(X), self.loo_proba_, self._labels, level, weight
+        )
 
     def loo_interval(self, level: float = 0.95, of: str = "probability") -> np.ndarray:
         """Return an interval of each class probability of the training points, left out.
@@ -660,10 +642,10 @@ class BayesianKNeighborsClassifier(
         check_is_fitted(self)
         check_choice(of, "of", KINDS_OF_INTERVAL)
         level = check_level(level)
-        found = self._left_out._replace(copies=self._predictive.count_copies())
+        raw = self._left_out._replace(copies=self._predictive.count_copies())
         if of == "parameters":
-            found = found._replace(intervals=self._predictive.leave_one_out(level)[0].intervals)
-        return self._find_intervals(found, level, self.loo_proba_)
+            raw = raw._replace(intervals=self._predictive.leave_one_out(level)[0].intervals)
+        return self._cut_intervals(raw, level, self.loo_proba_)
 
     @property
     def calibration_(self) -> Calibration:
@@ -696,9 +678,9 @@ class BayesianKNeighborsClassifier(
             step = -(-draws["k"].size * len(self._labels) // _MOST_LOG_LIKELIHOODS)
             some = draws.isel(draw=slice(None, None, step))
             beta, k = some["beta"].values, some["k"].values
-            found = self._predictive.log_likelihood(beta.ravel(), k.ravel())
+            each = self._predictive.log_likelihood(beta.ravel(), k.ravel())
             group = some.drop_vars(["beta", "k"]).assign_coords(points)
-            group["labels"] = ("chain", "draw", "point"), found.reshape(*k.shape, -1)
+            group["labels"] = ("chain", "draw", "point"), each.reshape(*k.shape, -1)
             tree["log_likelihood"] = type(tree)(group)
         return tree
 
@@ -712,30 +694,25 @@ class BayesianKNeighborsClassifier(
         check_is_fitted(self)
         return self._calibrator
 
-    def _adjust(self, found: RawPrediction) -> np.ndarray:
+    def _adjust(self, raw: RawPrediction) -> np.ndarray:
         """Return probabilities as users get them: calibrated if asked for, with the offset."""
-        own = found.probabilities
-        if self._is_calibrated:
-            own = self._get_calibrator().calibrate(found)
-        return shift_probabilities(own, self._odds_ratio)
+        p = self._get_calibrator().calibrate(raw) if self._is_calibrated else raw.probabilities
+        return shift_probabilities(p, self._odds_ratio)
 
-    def _find_intervals(self, found: RawPrediction, level: float, stated: np.ndarray) -> np.ndarray:
-        """Return the credible intervals that were found, or else those of true probabilities.
+    def _cut_intervals(self, raw: RawPrediction, level: float, stated: np.ndarray) -> np.ndarray:
+        """Return the credible intervals if there are any, or else those of true probabilities.
 
         Widened where they do not hold the stated probabilities.
         """
-        ends, inside = found.intervals, found.probabilities
+        ends, inside = raw.intervals, raw.probabilities
         if ends is None:
-            ends, inside = self._get_calibrator().intervals(found, level)
+            ends, inside = self._get_calibrator().intervals(raw, level)
         return include(shift_intervals(ends, inside, self._odds_ratio), stated)
 
     def _get_predictive(self, X: Any) -> Predictive:
         check_new_points(self, X)
-        predictive = copy(self._predictive)
         # As set_params may have left them since the fit.
-        predictive.n_jobs = check_n_jobs(self.n_jobs)
-        predictive.verbose = check_verbose(self.verbose)
-        return predictive
+        return self._predictive.using(check_n_jobs(self.n_jobs), check_verbose(self.verbose))
 
     def _predict_raw(self, X: Any, level: float | None = None) -> RawPrediction:
         """Predict new points before calibration and offset."""
@@ -766,7 +743,7 @@ class BayesianKNeighborsClassifier(
         k = int(np.argmax(self.k_probabilities_)) + 1
         n = self.graph_.n_points
         n_tied = self.diagnostics_["boundary_ties"] = self.graph_.count_boundary_ties(k)
-        if n_tied > _MANY_TIES * n:
+        if n_tied > 0.1 * n:
             self.diagnostics_["warnings"].append(
                 f"{n_tied:,} of {n:,} rows have tied neighbours (equal distances) at k = {k}. Ties "
                 "were broken at random; results could change slightly with another order. Use a "
@@ -792,13 +769,6 @@ class BayesianKNeighborsClassifier(
         check_choice(self.class_prior_as, "class_prior_as", ("offset", "weights"))
         if not isinstance(self.calibrate, bool | np.bool_):
             raise ValueError(f"calibrate must be True or False, got {show(self.calibrate)}")
-        is_auto = isinstance(self.beta_max, str) and self.beta_max == "auto"
-        if isinstance(self.prior, Prior) and not is_auto:
-            if self.beta_max != self.prior.beta_max:
-                raise ValueError(
-                    f"beta_max={show(self.beta_max)} contradicts the prior, which has "
-                    f"beta_max={self.prior.beta_max:g}: leave beta_max='auto' with a Prior"
-                )
         return Schedule(
             check_count(self.n_chains, "n_chains"),
             check_count(self.n_draws, "n_draws"),
@@ -849,6 +819,18 @@ class BayesianKNeighborsClassifier(
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
+
+    def _leave_out(
+        self, route: FittedPosterior, target: Target, columns: np.ndarray | None = None
+    ) -> tuple[Predictive, RawPrediction, np.ndarray, Calibrator]:
+        """Return what predicts, the training points left out, and what is learned from them."""
+        if route.grid is None:
+            nodes = PosteriorNodes.from_draws(route.beta, route.k)
+        else:
+            nodes = PosteriorNodes.from_grid(route.grid)
+        predictive = self._make_predictive(*target[:3], nodes)
+        left_out, effective = predictive.leave_one_out()
+        return predictive, left_out, effective, predictive.fit_calibrator(left_out, columns)
 
     def _keep(
         self,
@@ -909,18 +891,12 @@ class BayesianKNeighborsClassifier(
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
 
-def _find_nodes(route: FittedPosterior) -> PosteriorNodes:
-    """Return the posterior as the weighted points that predictions average over."""
-    if route.grid is not None:
-        return PosteriorNodes.from_grid(route.grid)
-    return PosteriorNodes.from_draws(route.beta, route.k)
-
-
 def _check_leave_one_out(effective: np.ndarray, route: FittedPosterior) -> list[str]:
     """Say which training points' reweighted nodes are too few to trust, if any are."""
-    least = _MIN_EFFECTIVE
+    # Part of the posterior, and independent draws of a chain, below which nodes are too few.
+    least = 0.02
     if route.grid is None:
-        least = max(least, _MIN_DRAWS / min(route.report["ess"].values()))
+        least = max(least, 50 / min(route.report["ess"].values()))
     rows = np.flatnonzero(effective < least)
     if rows.size == 0:
         return []

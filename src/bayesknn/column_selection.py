@@ -32,14 +32,6 @@ from bayesknn.model import default_max_neighbors, log_evidence_of_frequencies
 from bayesknn.model.frequencies import frequencies_of_others
 from bayesknn.pooled.columns import Columns
 
-_SCORES = ("evidence", "pseudo-evidence", "loo")
-# Probability that any of the columns of a step passes the test if all of them are noise.
-_LEVEL = 0.01
-# Neighbours that the test looks at, at most: with more it is no clearer, and takes longer.
-_MAX_TESTED = 50
-# Neighbours that the class frequencies stand for beside them: of 1, 3 and 10 the most powerful.
-_N_PRIOR = 3.0
-
 
 class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
     """Forward choice of the columns that define who is a neighbour.
@@ -133,7 +125,7 @@ class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
         ColumnSelector
             Itself.
         """
-        by = check_choice(self.by, "by", _SCORES)
+        by = check_choice(self.by, "by", ("evidence", "pseudo-evidence", "loo"))
         check_verbose(self.verbose)
         classes, labels = check_training(X, y)
         table = Columns().fit(X)
@@ -162,14 +154,14 @@ class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
                     scores[column] = self._score(by, points, labels, beta_max, seed, best)
                     advance(1)
                 ranked = sorted(scores, key=lambda c: -scores[c].value)
-                n_permuted = round(len(ranked) / _LEVEL) - 1
+                rest = table.points[:, np.isin(table.source, order)]
                 for column in ranked:
                     error = np.hypot(scores[column].error, best.error * (by != "loo"))
                     if order and scores[column].value - best.value <= error:
                         continue
-                    rest = table.points[:, np.isin(table.source, order)]
                     new = table.points[:, table.source == column]
-                    if _beats_permuted(new, rest, labels, n_permuted, rng):
+                    # One step in a hundred lets a column in if all of them are noise.
+                    if _beats_permuted(new, rest, labels, 100 * len(ranked) - 1, rng):
                         is_informative = True
                         break
                 else:
@@ -187,16 +179,12 @@ class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
                 stacklevel=2,
             )
         validate_data(self, X, skip_check_array=True)
-        self.order_ = np.array(order)
-        self.scores_ = np.array([score.value for score in path])
-        self.score_errors_ = np.array([score.error for score in path])
+        self.order_, self.informative_ = np.array(order), is_informative
+        self.scores_, self.score_errors_ = np.array([score[:2] for score in path]).T
         self.null_score_ = start.value
-        self.informative_ = is_informative
-        self.candidate_scores_ = np.full(self.n_features_in_, np.nan)
-        self.candidate_errors_ = np.full(self.n_features_in_, np.nan)
+        self.candidate_scores_, self.candidate_errors_ = np.full((2, self.n_features_in_), np.nan)
         for column, score in refused.items():
-            self.candidate_scores_[column] = score.value
-            self.candidate_errors_[column] = score.error
+            self.candidate_scores_[column], self.candidate_errors_[column] = score[:2]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -273,14 +261,16 @@ def _beats_permuted(
 ) -> bool:
     """Test whether a column predicts the labels better than each permutation of its rows does."""
     sizes = np.bincount(labels)
-    ks = np.arange(1, min(default_max_neighbors(sizes), _MAX_TESTED) + 1)[:, None]
-    prior = _N_PRIOR * frequencies_of_others(sizes)[labels]
+    # With more neighbours the test is no clearer, and takes longer.
+    ks = np.arange(1, min(default_max_neighbors(sizes), 50) + 1)[:, None]
+    # Of 1, 3 and 10 neighbours that the class frequencies stand for, 3 have the most power.
+    prior = 3.0 * frequencies_of_others(sizes)[labels]
 
     def measure(column: np.ndarray) -> float:
         """Return the log score of the neighbours' frequencies, leaving one out, at the best k."""
         neighbors = NeighborGraph.from_points(np.hstack([rest, column]), len(ks)).neighbors
         votes = np.cumsum(labels[neighbors] == labels, axis=0)
-        return float(np.log((votes + prior) / (ks + _N_PRIOR)).sum(axis=1).max())
+        return float(np.log((votes + prior) / (ks + 3.0)).sum(axis=1).max())
 
     observed = measure(new)
     # The first that is as good ends it, so that noise takes few.

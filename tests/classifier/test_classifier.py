@@ -540,7 +540,7 @@ BAD_SETTINGS = [
     ({"n_jobs": True}, "n_jobs must be None, .*, got True"),
     ({"verbose": "a"}, "verbose must be an integer >= 0, got 'a'"),
     ({"verbose": -1}, "verbose must be an integer >= 0, got -1"),
-    ({"prior": UniformPrior(5, 3.0)}, "beta_max=4.0 contradicts the prior, .* beta_max=3: leave"),
+    ({"prior": UniformPrior(5, 3.0)}, "beta_max=4.0 contradicts the prior, .* beta=3; leave"),
     ({"prior": UniformPrior(9, 4.0), "max_neighbors": 5}, "prior reaches k=9, but k is at most 5"),
     ({"n_warmup": -1}, "n_warmup must be an integer >= 0, got -1"),
     ({"prior": [-1.0, 2.0], "max_neighbors": 2}, "prior must be finite and not negative, got -1"),

@@ -50,7 +50,7 @@ from bayesknn.labels import find_beta_max
 from bayesknn.labels.beta_max import ENOUGH_NEIGHBORS, choose_rows
 from bayesknn.likelihood.conditionals import SummedProduct
 from bayesknn.posterior import grid_posterior
-from bayesknn.predictive.class_probabilities import RawPrediction, include, join_predictions
+from bayesknn.predictive.averages import RawPrediction, include, join_predictions
 from bayesknn.predictive.intervals import KINDS_OF_INTERVAL, Calibrator
 from bayesknn.predictive.nodes import PosteriorNodes
 from bayesknn.predictive.predictive import PredictiveRule

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph, find_components
@@ -354,12 +355,10 @@ def symmetrise(graph: NeighborGraph, k: int) -> tuple[np.ndarray, np.ndarray, np
         1, or 2 where each is among the k nearest of the other.
     """
     n = graph.n_points
-    sources = np.tile(np.arange(n, dtype=np.int64), k)
-    targets = graph.neighbors[:k].ravel().astype(np.int64)
-    codes = np.concatenate([sources * n + targets, targets * n + sources])
-    codes, weights = np.unique(codes, return_counts=True)
-    starts = np.searchsorted(codes, np.arange(n + 1) * n)
-    return starts, codes % n, weights
+    ends = np.tile(np.arange(n), k), graph.neighbors[:k].ravel().astype(np.int64)
+    edges = coo_array((np.ones(n * k, np.int64), ends), shape=(n, n)).tocsr()
+    both = (edges + edges.T).sorted_indices()
+    return both.indptr.astype(np.int64), both.indices.astype(np.int64), both.data
 
 
 @kernel

@@ -31,10 +31,6 @@ from bayesknn.model.integration import (
 # Panels of [0, beta_max] on which a prior is looked at, and where that finds nothing at a k: a
 # narrower prior than an eighth of a panel may be missed, and each panel is eight calls.
 _N_PANELS, _N_FINE_PANELS = 64, 512
-# Neighbour lists longer than this in total (n * k) are not built unless they are asked for.
-_MAX_ENTRIES = 20_000_000
-# Nor are longer lists: the proportion of a class in them is known to two per cent or better.
-_MAX_NEIGHBORS = 500
 
 
 @runtime_checkable
@@ -463,7 +459,9 @@ def default_max_neighbors(class_sizes: Any) -> int:
     sizes = np.asarray(class_sizes, dtype=np.int64)
     n = int(sizes.sum())
     wanted = max(int(sizes.min()), int(sizes @ sizes) // (2 * n))
-    return max(1, min(wanted, n - 1, _MAX_NEIGHBORS, _MAX_ENTRIES // n))
+    # In a list of 500 the proportion of a class is known to two per cent or better, and 2e7
+    # neighbours in all are as many as are found unless more are asked for.
+    return max(1, min(wanted, n - 1, 500, 20_000_000 // n))
 
 
 def _check_range(prior: Any) -> None:

@@ -41,8 +41,8 @@ from bayesknn.pooled.pool_sureness import PoolSureness
 from bayesknn.pooled.row_influence import add_influence, take_largest
 from bayesknn.pooled.views import VIEWS, NeighborView
 from bayesknn.predictive import Summary, log_score
+from bayesknn.predictive.averages import include
 from bayesknn.predictive.calibration import shift_intervals, shift_probabilities
-from bayesknn.predictive.class_probabilities import include
 from bayesknn.predictive.joint import counts_of_probabilities
 
 # Up to so many rows lists reach to k = n / 2; beyond, k falls as n^-1.5, down to the second. Longer

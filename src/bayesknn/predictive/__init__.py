@@ -1,7 +1,7 @@
 """Class probabilities of new points, averaged over the posterior, and how sure they are.
 
 ``nodes`` holds the posterior of (beta, k) in a small number of weighted points.
-``class_probabilities`` averages the predictive rule over them, cuts credible intervals and takes a
+``averages`` averages the predictive rule over them, cuts credible intervals and takes a
 training point's own label out again; ``predictive`` puts that behind one object, which also says
 which training rows move it, and ``joint`` draws the labels of many new points together.
 

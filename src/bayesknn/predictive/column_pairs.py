@@ -14,11 +14,6 @@ from scipy.special import ndtri
 
 from bayesknn._utils.jit import kernel
 
-# Pairs are up to so many rows apart in the order of the column.
-_APART = 3
-# Probability that some column is taken where no residual depends on any.
-_CHANCE = 0.05
-
 
 class ColumnMisfit(NamedTuple):
     """The column along which residuals are most surely alike.
@@ -43,6 +38,7 @@ def find_misfit(
     *,
     folds: np.ndarray | None = None,
     voters: np.ndarray | None = None,
+    max_gap: int = 3,
 ) -> ColumnMisfit | None:
     """Find the column on which residuals still depend, if there is one.
 
@@ -60,11 +56,13 @@ def find_misfit(
         Rows of different folds are no pair.
     voters : ndarray of shape (n_ranks, n), optional
         Rows that have a part in each row's probabilities, with which it is no pair.
+    max_gap : int, default=3
+        Pairs are up to so many rows apart in the order of the column.
 
     Returns
     -------
     ColumnMisfit or None
-        None if no column is significant after their number.
+        None if no column is significant at 5 % after their number.
 
     Examples
     --------
@@ -79,16 +77,16 @@ def find_misfit(
     folds = np.zeros(n, np.int64) if folds is None else folds
     # Equal values come in an order that owes nothing to the labels: a file may be sorted by them.
     shuffled = np.random.default_rng(0).permutation(n)
-    best, most = None, ndtri(1 - _CHANCE / max(p, 1))
+    best, most = None, ndtri(1 - 0.05 / max(p, 1))
     for c in range(p):
         order = shuffled[np.lexsort((columns[shuffled, c], folds[shuffled]))]
-        votes = np.zeros((_APART, n), np.bool_)
+        votes = np.zeros((max_gap, n), np.bool_)
         if voters is not None:
             place = np.empty(n, np.int64)
             place[order] = np.arange(n)
             _mark_voters(voters, place, votes)
         total = squares = scale = 0.0
-        for apart in range(1, min(_APART, n - 1) + 1):
+        for apart in range(1, min(max_gap, n - 1) + 1):
             i, j = order[:-apart], order[apart:]
             taken = (folds[i] == folds[j]) & ~votes[apart - 1, :-apart]
             i, j = i[taken], j[taken]

@@ -11,9 +11,6 @@ from typing import Any
 
 import numpy as np
 
-# Less is as good as impossible; log odds stay finite.
-_LEAST = 1e-6
-
 
 def occlude_columns(
     predict_proba: Callable[[Any], np.ndarray], X: Any, background: Any, n_background: int = 20
@@ -54,7 +51,8 @@ def occlude_columns(
 
     def log_odds(table: Any, labels: np.ndarray) -> np.ndarray:
         mine = predict_proba(table)[np.arange(len(labels)), labels]
-        mine = np.clip(mine, _LEAST, 1 - _LEAST)
+        # Less is as good as impossible; log odds stay finite.
+        mine = np.clip(mine, 1e-6, 1 - 1e-6)
         return np.log(mine / (1 - mine))
 
     contributions = np.repeat(log_odds(X, winners)[:, None], p, axis=1)

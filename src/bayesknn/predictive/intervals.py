@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
+from bayesknn.predictive.averages import RawPrediction, include, weights_or_ones
 from bayesknn.predictive.calibration import (
     Calibration,
     DistanceScale,
@@ -28,7 +29,6 @@ from bayesknn.predictive.calibration import (
     pool_with_share,
     safe_log,
 )
-from bayesknn.predictive.class_probabilities import RawPrediction, include, weights_or_ones
 from bayesknn.predictive.column_pairs import ColumnMisfit, find_misfit
 from bayesknn.predictive.nodes import PosteriorNodes
 
@@ -36,8 +36,6 @@ from bayesknn.predictive.nodes import PosteriorNodes
 KINDS_OF_INTERVAL = ("probability", "parameters")
 # The squared error is at most this part of p (1 - p).
 MAX_BOUND = 0.5
-# Ranks whose votes are below this part of the first's count as none.
-_LEAST_VOTE = 0.01
 
 
 class Summary(NamedTuple):
@@ -140,7 +138,8 @@ class Calibrator:
             labels, neighbors[:n_ranks], predict_without_pair, pooled, nodes.k_mean, weight
         )
         if columns is not None:
-            n_voters = np.count_nonzero(by_rank > _LEAST_VOTE * by_rank[0])
+            # Ranks whose votes are a hundredth of the first's count as none.
+            n_voters = np.count_nonzero(by_rank > 0.01 * by_rank[0])
             misfit = find_misfit(
                 *find_residuals(labels, pooled), columns, weight, voters=neighbors[:n_voters]
             )
@@ -204,8 +203,11 @@ class ResidualCorrelation(NamedTuple):
 
 def find_residuals(labels: np.ndarray, probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the residuals (n, n_classes), and the expected sums of their squares (n,)."""
-    truth = np.eye(probabilities.shape[1])[labels]
-    return truth - probabilities, (probabilities * (1.0 - probabilities)).sum(axis=1)
+    return np.eye(probabilities.shape[1])[labels] - probabilities, _variances(probabilities)
+
+
+def _variances(probabilities: np.ndarray) -> np.ndarray:
+    return (probabilities * (1.0 - probabilities)).sum(axis=1)
 
 
 def correlate_residuals(
@@ -241,9 +243,8 @@ def correlate_residuals(
     """
     n, n_classes = probabilities.shape
     points = np.arange(n)
-    truth = np.eye(n_classes)[labels]
+    truth, variances = np.eye(n_classes)[labels], _variances(probabilities)
     weight = np.ones(n) if weight is None else weight
-    variances = find_residuals(labels, probabilities)[1]
     total = squares = scale = 0.0
     for r, j in enumerate(neighbors, start=1):
         ours = truth - predict_without_pair(points, j, r)
@@ -258,22 +259,19 @@ def correlate_residuals(
     votes = k_mean * effective_part(weight)
     # Products that cannot tell the error from 0 leave that of so many votes' mean.
     bound = min(max(1.5 / votes, value + error), MAX_BOUND)
-    rates = find_error_rates(labels, probabilities, weight)
+    rates = _error_rates(truth, probabilities, weight)
     return ResidualCorrelation(float(value), float(error), float(bound), votes, error_rates=rates)
 
 
-def find_error_rates(
-    labels: np.ndarray, probabilities: np.ndarray, weight: np.ndarray
-) -> np.ndarray:
+def _error_rates(truth: np.ndarray, probabilities: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return how often probabilities at each level or nearer to 0 or 1 are wrong.
 
     One more error is added, which shows in two classes, so that few rows say little. Where they are
     few, those that are less sure stand for them. See :class:`ResidualCorrelation`.
     """
-    truth = np.eye(probabilities.shape[1])[labels]
     wrong = weight[:, None] * np.where(probabilities > 0.5, 1.0 - truth, truth)
     every = np.broadcast_to(weight[:, None], wrong.shape)
-    levels = _find_level(probabilities).ravel()
+    levels = _level_of(probabilities).ravel()
     n_wrong, n = (
         np.cumsum(np.bincount(levels, each.ravel(), _N_LEVELS)[::-1])[::-1]
         for each in (wrong, every)
@@ -281,7 +279,7 @@ def find_error_rates(
     return np.minimum.accumulate((n_wrong + 2.0) / (n + 2.0))
 
 
-def _find_level(probabilities: np.ndarray) -> np.ndarray:
+def _level_of(probabilities: np.ndarray) -> np.ndarray:
     far = np.maximum(np.minimum(probabilities, 1.0 - probabilities), 2.0**-_N_LEVELS)
     return np.clip(-np.log2(far), 0, _N_LEVELS - 1).astype(np.int64)
 
@@ -342,7 +340,7 @@ def find_probability_intervals(
         of_votes = _cut(_shrink(probabilities[:, g], votes, n_classes), votes + 1.0, level)
         # They leave it no wider open than errors among rows that are as sure: a part 1 - level of
         # them at most can have a P that is 1 / (1 - level) times as far off as all on average.
-        most = correlation.error_rates[_find_level(probabilities[:, g])] / (1.0 - level)
+        most = correlation.error_rates[_level_of(probabilities[:, g])] / (1.0 - level)
         is_high = probabilities[:, g] > 0.5
         lowest, highest = np.where(is_high, 1.0 - most, 0.0), np.where(is_high, 1.0, most)
         of_votes = [np.clip(end, lowest, highest) for end in of_votes]

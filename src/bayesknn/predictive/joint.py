@@ -27,9 +27,6 @@ from bayesknn.model import BoltzmannModel
 from bayesknn.model.boltzmann import FREE
 from bayesknn.predictive.predictive import Predictive
 
-# Sweeps before the first draw and between draws: fewer would leave the start in them, more take
-# longer. What does not mix in so many is told by comparing chains.
-_WARMUP, _THIN = 100, 10
 # Neighbours in all lists together: 3 GB of memory.
 _MOST_EDGES = 2**28
 
@@ -88,8 +85,10 @@ def draw_jointly(
     at = (np.arange(n_each) + rng.random()) / n_each
     chosen = np.searchsorted(np.cumsum(nodes.weight)[:-1], at, side="right")
     beta, k = nodes.beta[chosen], scale_k(nodes.k[chosen], n, n + m)
-    n_sweeps = np.full(n_each, _THIN)
-    n_sweeps[0] += _WARMUP
+    # Fewer sweeps would leave the start in the draws, more take longer. What does not mix in so
+    # many shows in the comparison of chains.
+    n_sweeps = np.full(n_each, 10)
+    n_sweeps[0] += 100
     keys = spawn_keys(seeds[1], len(starts))
     n_all = len(starts) * int(n_sweeps.sum())
     with progress("Drawing labels", total=n_all, verbose=predictive.verbose) as advance:
@@ -188,8 +187,8 @@ def scale_k(k: Any, n: int, total: int) -> np.ndarray:
 
 
 def _nearest_labels(predictive: Predictive, X: Any) -> np.ndarray:
-    found = predictive.graph.query(X, predictive.n_jobs, direction="forward")
-    return predictive.labels[found.neighbors[0]]
+    query = predictive.graph.query(X, predictive.n_jobs, direction="forward")
+    return predictive.labels[query.neighbors[0]]
 
 
 def _warn(chains: list[np.ndarray], n: int, m: int, n_classes: int) -> None:

@@ -24,14 +24,6 @@ from bayesknn.model.checks import check_betas
 if TYPE_CHECKING:
     from bayesknn.posterior.quadrature.grid import GridPosterior
 
-# A k is given a node for each of this many parts of the posterior weight that it holds, but at
-# least and at most so many: intervals are cut from the weights of single nodes.
-_PARTS, _FEWEST, _MOST = 2048, 16, 256
-# The odds of two classes are exp(beta d / k), d the difference of their counts: |d| / k is at most
-# 1 for forward neighbours alone, about 2 for both directions, more around a hub. Leave-one-out
-# averages the odds themselves.
-_STEEPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
-
 
 @dataclass(frozen=True)
 class PosteriorNodes:
@@ -217,7 +209,9 @@ def _bin(k: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return where the bins start."""
     _, first, group, size = np.unique(k, return_index=True, return_inverse=True, return_counts=True)
     share = np.add.reduceat(weight, first)
-    allowed = np.clip(np.ceil(_PARTS * share), _FEWEST, _MOST)
+    # A k is given a node for each of 2,048 parts of the posterior weight that it holds, within
+    # bounds: intervals are cut from the weights of single nodes.
+    allowed = np.clip(np.ceil(2048 * share), 16, 256)
     n_bins = allowed // 2
     position = np.arange(k.size) - first[group]
     up_to = np.cumsum(weight)
@@ -304,15 +298,21 @@ def _gauss_rules(beta: np.ndarray, weights: np.ndarray, size: int) -> tuple[np.n
 
 
 def _error(beta: Any, weights: Any, points: Any, shares: Any, steepness: Any) -> np.ndarray:
-    """Return the largest error of a rule for each k, in units of what is tolerated."""
+    """Return the largest error of a rule for each k, in units of what is tolerated.
+
+    The odds of two classes are exp(beta d / k), d the difference of their counts: |d| / k is at
+    most 1 for forward neighbours alone, about 2 for both directions, more around a hub.
+    Leave-one-out averages the odds themselves.
+    """
+    slopes = steepness * np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 
     def means(function: Any, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         exact = np.einsum("ki,kis->ks", weights, function(beta[..., None] * slopes))
         return exact, np.einsum("ki,kis->ks", shares, function(points[..., None] * slopes))
 
-    exact, found = means(lambda x: 1.0 / (1.0 + np.exp(-x)), steepness * _STEEPNESS)
-    logistic = np.abs(exact - found).max(axis=1) / weights.sum(axis=1)
+    exact, by_rule = means(lambda x: 1.0 / (1.0 + np.exp(-x)), slopes)
+    logistic = np.abs(exact - by_rule).max(axis=1) / weights.sum(axis=1)
     # At most e^600, however large the prior lets beta be.
-    exact, found = means(lambda x: np.exp(np.minimum(x, 600.0)), steepness * _STEEPNESS[:4])
-    odds = np.abs(found / exact - 1.0).max(axis=1)
+    exact, by_rule = means(lambda x: np.exp(np.minimum(x, 600.0)), slopes[:4])
+    odds = np.abs(by_rule / exact - 1.0).max(axis=1)
     return np.maximum(logistic / 1e-8, odds / 1e-5)

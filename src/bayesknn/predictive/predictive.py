@@ -12,6 +12,7 @@ Holmes and Adams' rule (eq. knn-intuit) is the one with forward neighbours alone
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cached_property
 from typing import Any, cast
 
@@ -22,14 +23,11 @@ from bayesknn._utils.progress import progress
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.queries import DIRECTIONS
 from bayesknn.model import BoltzmannModel
-from bayesknn.predictive.class_probabilities import (
+from bayesknn.predictive.averages import (
     RawPrediction,
-    find_credible_intervals,
+    count_at,
     include,
     join_predictions,
-    leave_one_out,
-    moments,
-    sum_votes,
     weights_or_ones,
 )
 from bayesknn.predictive.copies import Copies
@@ -85,8 +83,9 @@ class PredictiveRule:
         n_jobs : int, optional
             Threads. The result does not depend on it.
         """
-        found = moments(counts, self._condensed, self.class_weight, n_jobs)
-        return self._complete(found, counts, distances, level, n_jobs)
+        at_nodes = count_at(counts, self._condensed, self.class_weight)
+        raw = RawPrediction(*at_nodes.moments(n_jobs), at_nodes.sum_votes(), distances)
+        return self._add_intervals(raw, counts, level, None, n_jobs)
 
     def predict_left_out(
         self,
@@ -104,21 +103,20 @@ class PredictiveRule:
         effective : ndarray of shape (m,)
             Part of the posterior that the reweighted nodes of each point are worth.
         """
-        *found, effective = leave_one_out(
-            counts, labels, self._condensed, self.class_weight, n_jobs
-        )
-        return self._complete(found, counts, distances, level, n_jobs, labels), effective
+        at_nodes = count_at(counts, self._condensed, self.class_weight)
+        means, variances, effective = at_nodes.leave_one_out(labels, n_jobs)
+        raw = RawPrediction(means, variances, at_nodes.sum_votes(), distances)
+        return self._add_intervals(raw, counts, level, labels, n_jobs), effective
 
-    def _complete(
-        self, found: Any, counts: Any, distances: Any, level: Any, n_jobs: Any, own: Any = None
+    def _add_intervals(
+        self, raw: RawPrediction, counts: Any, level: Any, labels: Any, n_jobs: Any
     ) -> RawPrediction:
-        """Add votes and, with a level, intervals, which are widened to hold the means."""
-        votes = sum_votes(counts, self._condensed, self.class_weight)
-        cut = None
-        if level is not None:
-            given = (counts, self.nodes, self.class_weight, level, n_jobs, own)
-            cut = include(find_credible_intervals(*given), found[0])
-        return RawPrediction(found[0], found[1], votes, distances, cut)
+        """Add intervals, widened to hold the means, if there is a level."""
+        if level is None:
+            return raw
+        at_nodes = count_at(counts, self.nodes, self.class_weight)
+        intervals = at_nodes.credible_intervals(level, labels, n_jobs)
+        return raw._replace(intervals=include(intervals, raw.probabilities))
 
 
 class Predictive:
@@ -175,6 +173,12 @@ class Predictive:
         distances = None if graph.distances is None else graph.distances[:k_max]
         self.graph = NeighborGraph(graph.neighbors[:k_max], distances, graph.index)
         self._rule = PredictiveRule(nodes, self.class_weight)
+
+    def using(self, n_jobs: int | None, verbose: int) -> Predictive:
+        """Return the same with other threads and another progress bar."""
+        other = copy(self)
+        other.n_jobs, other.verbose = n_jobs, verbose
+        return other
 
     def probabilities(self, X: Any) -> np.ndarray:
         """Average each class's probability over the posterior of (beta, k).

@@ -24,7 +24,7 @@ nodes are worth (Kish) says how far the identity can be trusted.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,9 +32,6 @@ import numpy as np
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.threads import run_in_threads
 from bayesknn.predictive.nodes import PosteriorNodes
-
-# Points at a time in a thread.
-POINTS_A_TASK = 1024
 
 
 class RawPrediction(NamedTuple):
@@ -79,74 +76,104 @@ def include(intervals: np.ndarray, inside: np.ndarray) -> np.ndarray:
     return intervals
 
 
-def moments(
-    counts: np.ndarray,
-    nodes: PosteriorNodes,
-    class_weight: np.ndarray | None,
-    n_jobs: int | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find mean and variance of class probabilities over the nodes.
+class CountsAtNodes(NamedTuple):
+    """Class counts around points, and the points of (beta, k) over which their rule is averaged.
 
-    Parameters
+    Attributes
     ----------
     counts : ndarray of shape (n_k, m, n_classes), dtype int32
-        For each k of the nodes.
-    nodes : PosteriorNodes
-    class_weight : ndarray of shape (n_classes,) or None
+        For each k of the nodes; of a training point without itself.
+    starts : ndarray of shape (n_k + 1,)
+        Nodes ``starts[t] : starts[t + 1]`` belong to ``counts[t]``.
+    strengths, weights : ndarray of shape (n_nodes,)
+        beta / k, and the weight of each node.
+    class_weight : ndarray of shape (n_classes,)
         Factors of the counts.
-    n_jobs : int, optional
-        Threads, as in joblib. The result does not depend on it.
-
-    Returns
-    -------
-    means, variances : ndarray of shape (m, n_classes)
     """
-    _, m, n_classes = counts.shape
-    found, squares = np.zeros((m, n_classes)), np.zeros((m, n_classes))
-    rule = _bundle(counts, nodes, class_weight)
-    add = _average_two if n_classes == 2 and class_weight is None else _average_any
-    run_in_threads(
-        lambda first, last: add(rule, first, last, found, squares), m, POINTS_A_TASK, n_jobs
-    )
-    # Rounding may add up to a last digit above one, or take a variance below zero.
-    np.minimum(found, 1.0, out=found)
-    return found, np.maximum(squares - found**2, 0.0)
-
-
-def sum_votes(
-    counts: np.ndarray, nodes: PosteriorNodes, class_weight: np.ndarray | None
-) -> np.ndarray:
-    """Average ``beta / k`` times the counts over the nodes.
-
-    Parameters
-    ----------
-    counts, nodes, class_weight
-        As in :func:`moments`.
-
-    Returns
-    -------
-    ndarray of shape (m, n_classes)
-    """
-    found = np.zeros(counts.shape[1:])
-    strengths = np.add.reduceat(nodes.weight * nodes.strengths, nodes.starts[:-1])
-    for strength, at_k in zip(strengths, counts, strict=True):
-        found += strength * at_k
-    return found if class_weight is None else found * class_weight
-
-
-class _Rule(NamedTuple):
-    """What a kernel averages: nodes ``starts[t] : starts[t + 1]`` belong to ``counts[t]``."""
 
     counts: np.ndarray
     starts: np.ndarray
     strengths: np.ndarray
     weights: np.ndarray
-    scale: np.ndarray
+    class_weight: np.ndarray
+
+    def moments(self, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of class probabilities over the nodes, (m, n_classes) each.
+
+        Threads as in joblib; no result here depends on them.
+        """
+        means, squares = np.zeros((2, *self.counts.shape[1:]))
+        add = _average_two if self._is_plain_pair() else _average_any
+        self._run(lambda first, last: add(self, first, last, means, squares), n_jobs)
+        # Rounding may add up to a last digit above one, or take a variance below zero.
+        np.minimum(means, 1.0, out=means)
+        return means, np.maximum(squares - means**2, 0.0)
+
+    def sum_votes(self) -> np.ndarray:
+        """Average ``beta / k`` times the counts over the nodes, (m, n_classes)."""
+        votes = np.zeros(self.counts.shape[1:])
+        strengths = np.add.reduceat(self.weights * self.strengths, self.starts[:-1])
+        for strength, at_k in zip(strengths, self.counts, strict=True):
+            votes += strength * at_k
+        return votes * self.class_weight
+
+    def leave_one_out(
+        self, labels: np.ndarray, n_jobs: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Average class probabilities over nodes that have not seen the point's own label.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (m,)
+            The points' own class numbers; the nodes are those of the posterior given all labels.
+        n_jobs : int, optional
+
+        Returns
+        -------
+        probabilities : ndarray of shape (m, n_classes)
+        variances : ndarray of shape (m, n_classes)
+            Of the probabilities over the reweighted nodes.
+        effective : ndarray of shape (m,)
+            Part of the posterior that the reweighted nodes are worth, 1 where nothing changed.
+        """
+        means, squares = np.zeros((2, *self.counts.shape[1:]))
+        effective, own = np.empty(len(means)), labels.astype(np.uint32)
+        self._run(
+            lambda first, last: _reweigh(self, own, first, last, means, squares, effective), n_jobs
+        )
+        return means, np.maximum(squares - means**2, 0.0), effective
+
+    def credible_intervals(
+        self, level: float, labels: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Return the equal-tailed interval of each class probability, (m, n_classes, 2).
+
+        All nodes are wanted, since condensed ones know means but not tails. With the points' own
+        labels the nodes are reweighted as in :meth:`leave_one_out`.
+        """
+        intervals = np.empty((*self.counts.shape[1:], 2))
+        # Weights that add up to a tail but for rounding are enough; without any tail, values of no
+        # weight are still left out.
+        tail = max((1.0 - level) / 2 - 1e-12, 1e-300)
+        own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
+        self._run(lambda first, last: _cut_all(self, own, tail, first, last, intervals), n_jobs)
+        if intervals.shape[1] == 2:
+            intervals[:, 1] = 1.0 - intervals[:, 0, ::-1]
+        return intervals
+
+    def _is_plain_pair(self) -> bool:
+        return len(self.class_weight) == 2 and bool(np.all(self.class_weight == 1.0))
+
+    def _run(self, add: Callable[[int, int], None], n_jobs: int | None) -> None:
+        run_in_threads(add, self.counts.shape[1], 1024, n_jobs)
 
 
-def _bundle(counts: np.ndarray, nodes: PosteriorNodes, class_weight: np.ndarray | None) -> _Rule:
+def count_at(
+    counts: np.ndarray, nodes: PosteriorNodes, class_weight: np.ndarray | None
+) -> CountsAtNodes:
+    """Put counts (n_k, m, n_classes), dtype int32, and the nodes of as many k together."""
     scale = weights_or_ones(class_weight, counts.shape[2])
-    return _Rule(counts, nodes.starts, nodes.strengths, nodes.weight, scale)
+    return CountsAtNodes(counts, nodes.starts, nodes.strengths, nodes.weight, scale)
 
 
 def weights_or_ones(class_weight: np.ndarray | None, n_classes: int) -> np.ndarray:
@@ -154,83 +181,8 @@ def weights_or_ones(class_weight: np.ndarray | None, n_classes: int) -> np.ndarr
     return np.ones(n_classes) if class_weight is None else class_weight
 
 
-def leave_one_out(
-    counts: np.ndarray,
-    labels: np.ndarray,
-    nodes: PosteriorNodes,
-    class_weight: np.ndarray | None,
-    n_jobs: int | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Average class probabilities over nodes that have not seen the point's own label.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_k, m, n_classes), dtype int32
-        Around training points, themselves left out, for each k of the nodes.
-    labels : ndarray of shape (m,)
-        The points' own class numbers.
-    nodes, class_weight, n_jobs
-        As in :func:`moments`; the nodes are those of the posterior given all labels.
-
-    Returns
-    -------
-    probabilities : ndarray of shape (m, n_classes)
-    variances : ndarray of shape (m, n_classes)
-        Of the probabilities over the reweighted nodes.
-    effective : ndarray of shape (m,)
-        Part of the posterior that the reweighted nodes are worth, 1 where nothing was reweighted.
-    """
-    _, m, n_classes = counts.shape
-    found, squares, effective = np.zeros((m, n_classes)), np.zeros((m, n_classes)), np.empty(m)
-    rule, own = _bundle(counts, nodes, class_weight), labels.astype(np.uint32)
-    run_in_threads(
-        lambda first, last: _reweigh(rule, own, first, last, found, squares, effective),
-        m, POINTS_A_TASK, n_jobs,
-    )  # fmt: skip
-    return found, np.maximum(squares - found**2, 0.0), effective
-
-
-def find_credible_intervals(
-    counts: np.ndarray,
-    nodes: PosteriorNodes,
-    class_weight: np.ndarray | None,
-    level: float,
-    n_jobs: int | None = None,
-    labels: np.ndarray | None = None,
-) -> np.ndarray:
-    """Find the equal-tailed interval of each class probability.
-
-    Parameters
-    ----------
-    counts, nodes, class_weight, n_jobs
-        As in :func:`moments`; all nodes, since condensed ones know means but not tails.
-    level : float
-    labels : ndarray of shape (m,), optional
-        The points' own labels, for training points: the nodes are reweighted so that they have
-        not seen them, as in :func:`leave_one_out`.
-
-    Returns
-    -------
-    ndarray of shape (m, n_classes, 2)
-    """
-    _, m, n_classes = counts.shape
-    found = np.empty((m, n_classes, 2))
-    rule = _bundle(counts, nodes, class_weight)
-    # Weights that add up to a tail but for rounding are enough; without any tail, values of no
-    # weight are still left out.
-    tail = max((1.0 - level) / 2 - 1e-12, 1e-300)
-    own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
-    run_in_threads(
-        lambda first, last: _cut_all(rule, own, tail, first, last, found),
-        m, POINTS_A_TASK // 4, n_jobs,
-    )  # fmt: skip
-    if n_classes == 2:
-        found[:, 1] = 1.0 - found[:, 0, ::-1]
-    return found
-
-
 @kernel
-def _average_two(rule, first, last, found, squares):
+def _average_two(rule, first, last, means, squares):
     counts, starts, strengths, weights, _ = rule
     for t in range(np.uint64(counts.shape[0])):
         largest = 0
@@ -251,14 +203,14 @@ def _average_two(rule, first, last, found, squares):
             d = counts[t, q, 0] - counts[t, q, 1]
             row = table[abs(d)]
             ahead = 0 if d >= 0 else 1
-            found[q, ahead] += row[0]
-            found[q, 1 - ahead] += row[1]
+            means[q, ahead] += row[0]
+            means[q, 1 - ahead] += row[1]
             squares[q, ahead] += row[2]
             squares[q, 1 - ahead] += row[3]
 
 
 @kernel
-def _average_any(rule, first, last, found, squares):
+def _average_any(rule, first, last, means, squares):
     counts, starts, strengths, weights, scale = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
@@ -270,7 +222,7 @@ def _average_any(rule, first, last, found, squares):
                 _softmax(deficits, strengths[j], probabilities)
                 for g in range(n_classes):
                     part = weights[j] * probabilities[g]
-                    found[q, g] += part
+                    means[q, g] += part
                     squares[q, g] += part * probabilities[g]
 
 
@@ -298,7 +250,7 @@ def _softmax(deficits, strength, probabilities):
 
 
 @kernel
-def _reweigh(rule, own, first, last, found, squares, effective):
+def _reweigh(rule, own, first, last, means, squares, effective):
     counts, starts, strengths, weights, scale = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
@@ -321,18 +273,18 @@ def _reweigh(rule, own, first, last, found, squares, effective):
                     total += odds[g]
                 kish += weights[j] * total * total
                 for g in range(n_classes):
-                    found[q, g] += weights[j] * odds[g]
+                    means[q, g] += weights[j] * odds[g]
                     if total > 0.0:
                         squares[q, g] += weights[j] * odds[g] * (odds[g] / total)
-        total = found[q].sum()
+        total = means[q].sum()
         effective[q] = min(total * total / kish, 1.0)
         for g in range(n_classes):
-            found[q, g] /= total
+            means[q, g] /= total
             squares[q, g] /= total
 
 
 @kernel
-def _cut_all(rule, own, tail, first, last, found):
+def _cut_all(rule, own, tail, first, last, intervals):
     counts, starts, strengths, weights, scale = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
@@ -355,8 +307,8 @@ def _cut_all(rule, own, tail, first, last, found):
         # With two classes the second interval mirrors the first.
         for g in range(1 if n_classes == 2 else n_classes):
             ranked = np.argsort(values[g])
-            found[q, g, 0] = values[g, _cut_tail(ranked, reweighted, tail)]
-            found[q, g, 1] = values[g, _cut_tail(ranked[::-1], reweighted, tail)]
+            intervals[q, g, 0] = values[g, _cut_tail(ranked, reweighted, tail)]
+            intervals[q, g, 1] = values[g, _cut_tail(ranked[::-1], reweighted, tail)]
 
 
 @kernel

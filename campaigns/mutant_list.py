@@ -112,7 +112,7 @@ MUTANTS = (
     Mutant("beta not divided by k in the conditionals", "model/boltzmann.py",
            "np.exp(beta / k * (fields", "np.exp(beta * (fields",
            ("tests/model/test_conditionals.py",)),
-    Mutant("class weights upside down", "model/weights.py",
+    Mutant("class weights upside down", "model/frequencies.py",
            "return prior * checked.size / sizes", "return sizes / (prior * checked.size)",
            ("tests/model/test_weights.py",)),
     Mutant("a common class weight is forgotten", "model/boltzmann.py",

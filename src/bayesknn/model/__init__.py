@@ -12,7 +12,7 @@ from bayesknn.model.elimination import (
     log_normalizer_exact,
     plan_elimination,
 )
-from bayesknn.model.frequencies import log_evidence_of_frequencies
+from bayesknn.model.frequencies import class_weights, log_evidence_of_frequencies
 from bayesknn.model.prior import (
     ArrayPrior,
     FunctionPrior,
@@ -22,7 +22,6 @@ from bayesknn.model.prior import (
     default_max_neighbors,
 )
 from bayesknn.model.statistics import agreement
-from bayesknn.model.weights import class_weights
 
 __all__ = [
     "ArrayPrior",

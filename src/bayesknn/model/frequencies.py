@@ -1,11 +1,19 @@
-"""What the class frequencies alone say about the labels: the null model, without neighbours."""
+"""Class frequencies: what they alone say about the labels, and weights that correct them.
+
+Without neighbours they are a null model. Where a class is over- or under-represented in the sample
+and its true frequency p_g is known, weights ``a_g = p_g n / n_g`` (end of Section 2.2) correct for
+it in :class:`~bayesknn.model.BoltzmannModel`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
+
+from bayesknn._utils.checks import check_label_vector
 
 
 def log_evidence_of_frequencies(class_sizes: Any) -> float:
@@ -41,3 +49,76 @@ def frequencies_of_others(class_sizes: Any) -> np.ndarray:
     """
     sizes = np.asarray(class_sizes)
     return sizes / (sizes.sum() + len(sizes) - 1)
+
+
+def class_weights(labels: Any, class_prior: Any, classes: Sequence | None = None) -> np.ndarray:
+    """Weigh each class by its true frequency over its frequency in the sample.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        Integers in ``0..n_classes - 1``.
+    class_prior : array-like of shape (n_classes,), or mapping
+        The true frequencies p_g: positive, summing to one; in the order of the classes, or by
+        class.
+    classes : sequence of length n_classes, optional
+        What the classes are called: the keys of a mapping, and the names used in error messages.
+        By default 0, 1, ...
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        The weights a_g. They are all 1 when the sample has the true frequencies.
+
+    Examples
+    --------
+    >>> from bayesknn.model import class_weights
+    >>> class_weights([0, 0, 0, 1], class_prior=[0.5, 0.5]).round(4).tolist()
+    [0.6667, 2.0]
+    >>> class_weights([0, 0, 0, 1], {"rare": 0.1, "common": 0.9}, classes=["common", "rare"])
+    array([1.2, 0.4])
+    """
+    checked = check_label_vector(labels, len(np.atleast_1d(np.asarray(labels))))
+    if checked.size == 0:
+        raise ValueError("labels is empty: class weights need at least one point of each class")
+    n_classes = int(checked.max()) + 1 if classes is None else len(classes)
+    names = list(range(n_classes)) if classes is None else list(classes)
+    prior = _check_class_prior(class_prior, names)
+    sizes = np.bincount(checked, minlength=n_classes)
+    if len(sizes) > n_classes:
+        raise ValueError(f"labels hold class {len(sizes) - 1}, but only {n_classes} classes exist")
+    if not sizes.all():
+        empty = names[int(np.argmin(sizes))]
+        raise ValueError(f"class {empty!r} has no points: its weight p_g n / n_g is not defined")
+    return prior * checked.size / sizes
+
+
+def _check_class_prior(class_prior: Any, names: list) -> np.ndarray:
+    if isinstance(class_prior, Mapping):
+        missing = [name for name in names if name not in class_prior]
+        if missing:
+            raise ValueError(f"class_prior has no entry for class {missing[0]!r}")
+        unknown = [name for name in class_prior if name not in names]
+        if unknown:
+            raise ValueError(
+                f"class_prior has an entry for {unknown[0]!r}, which is not a class; "
+                f"the classes are {names}"
+            )
+        class_prior = [class_prior[name] for name in names]
+    try:
+        prior = np.asarray(class_prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"class_prior must hold numbers, got {class_prior!r}") from None
+    if prior.shape != (len(names),):
+        raise ValueError(
+            f"class_prior must hold {len(names)} frequencies, one for each class, "
+            f"got an array of shape {prior.shape}"
+        )
+    bad = ~(np.isfinite(prior) & (prior > 0))
+    if bad.any():
+        g = int(np.argmax(bad))
+        raise ValueError(f"class_prior must be positive, got {prior[g]} for class {names[g]!r}")
+    # Frequencies written with a few digits, such as .333, .333, .334, are taken as they are.
+    if abs(prior.sum() - 1) > 1e-6:
+        raise ValueError(f"class_prior must sum to 1, got {prior.sum():.6g}")
+    return prior

@@ -22,14 +22,14 @@ def mixture(n: int, n_classes: int) -> tuple[NeighborGraph, np.ndarray]:
 
 
 def run(report: Report) -> None:
-    report.section("Pseudo-likelihood: its maximum for every k <= 100, graph given, 2 threads")
+    report.section("Pseudo-likelihood: its maximum for every k <= 100, graph given")
     for n_classes in (2, 4):
         seconds = {}
         for n in (10_000, 100_000):
             graph, labels = mixture(n, n_classes)
 
             def maximize(graph=graph, labels=labels):
-                return PseudoLikelihood(graph, labels, n_jobs=2).maximize_each_k()
+                return PseudoLikelihood(graph, labels).maximize_each_k()
 
             seconds[n] = interleave({"every k": maximize}, repeats=5)["every k"]
         report.line(f"n = 1e5, {n_classes} classes", seconds[100_000], "s", at_most=1.0)

@@ -166,7 +166,7 @@ MUTANTS = (
            "value += multiplicity[m] * math.log1p(others)",
            "value += multiplicity[m] * math.log(others)", _PSEUDO),
     Mutant("points of equal counts taken once", "likelihood/deficits.py",
-           "multiplicity[found - one] += np.uint32(1)", "multiplicity[found - one] += np.uint32(0)",
+           "multiplicity[number - one] += np.uint32(1)", "multiplicity[number - one] += np.uint32(0)",
            _PSEUDO),
     Mutant("the shortfall weighed by the winner's class", "likelihood/deficits.py",
            "shortfall += best - weights[own[i]] * counts[i, own[i]]",

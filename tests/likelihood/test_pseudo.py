@@ -279,19 +279,6 @@ def test_merged_rows_are_the_points(problem, direction):
         assert deficits.shortfall == pytest.approx((best[:, 0] - own).sum(), abs=1e-12)
 
 
-@pytest.mark.parametrize("weights", [None, [0.5, 1.0, 2.0]])
-def test_threads_change_no_bit(monkeypatch, weights):
-    monkeypatch.setattr("bayesknn.likelihood.deficits._WORTH_THREADS", 0)
-    rng = np.random.default_rng(6)
-    graph, labels = random_graph(rng, 40, 17), rng.integers(3, size=40)
-    alone = PseudoLikelihood(graph, labels, 3, weights, n_jobs=1)
-    for n_jobs in (2, 3, 20):
-        together = PseudoLikelihood(graph, labels, 3, weights, n_jobs=n_jobs)
-        for one, other in zip(alone._deficits, together._deficits, strict=True):
-            for expected, found in zip(one, other, strict=True):
-                np.testing.assert_array_equal(found, expected)
-
-
 def test_pickled_likelihood_gives_the_same_bits(ripley):
     copy = pickle.loads(pickle.dumps(ripley))
     assert copy.log_density(1.5, 15) == ripley.log_density(1.5, 15)

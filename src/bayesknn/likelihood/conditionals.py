@@ -90,10 +90,9 @@ class ConditionalProduct(Likelihood):
         labels: Any,
         n_classes: int | None = None,
         class_weight: Any = None,
-        n_jobs: int | None = None,
     ):
         super().__init__(graph, labels, n_classes, class_weight)
-        self._deficits = tabulate_deficits(self.model, self.labels, self.direction, n_jobs)
+        self._deficits = tabulate_deficits(self.model, self.labels, self.direction)
 
     def _log_density_at(self, beta: float, k: int) -> float:
         return _differentiate(self._deficits[k - 1], beta / k)[0]
@@ -168,17 +167,17 @@ class ConditionalProduct(Likelihood):
         if beta_max is not None:
             beta_max = check_positive(beta_max, "beta_max")
         upper = math.inf if beta_max is None else beta_max
-        start, found = 1.0, []
+        start, maxima = 1.0, []
         for k, deficits in enumerate(self._deficits, start=1):
             # Newton's error after so small a step is far below the rounding of the derivative.
             strength, *_ = self._search(k, start, upper, 1e-9, 0.0)
             at_bound = strength >= upper / k
             beta = upper if at_bound else strength * k
-            found.append((beta, _differentiate(deficits, min(beta / k, _HUGE))[0], at_bound))
+            maxima.append((beta, _differentiate(deficits, min(beta / k, _HUGE))[0], at_bound))
             # The maxima of neighbouring k are close to each other.
             if 0.0 < beta < math.inf:
                 start = beta
-        return Maxima(*map(np.array, zip(*found, strict=True)))
+        return Maxima(*map(np.array, zip(*maxima, strict=True)))
 
     def maximize(self, beta_max: float | None = None) -> Maximum:
         """Return the maximum over every k and beta in [0, beta_max], the smallest k of equal ones.
@@ -205,8 +204,6 @@ class PseudoLikelihood(ConditionalProduct):
     ----------
     graph, labels, n_classes, class_weight
         As in :class:`~bayesknn.likelihood.Likelihood`.
-    n_jobs : int, optional
-        Threads that count the labels, as in joblib. The result is the same whatever it is.
 
     Examples
     --------
@@ -339,13 +336,13 @@ def _differentiate(deficits, strength):
 @kernel
 def _differentiate_each(deficits, strengths, scale):
     """Return the log product and its two derivatives in ``strength / scale``."""
-    found = np.empty((3, strengths.size))
+    values = np.empty((3, strengths.size))
     for b in range(strengths.size):
         value, derivative, curvature = _differentiate(deficits, strengths[b])
-        found[0, b] = value
-        found[1, b] = scale * derivative
-        found[2, b] = -scale * scale * curvature
-    return found
+        values[0, b] = value
+        values[1, b] = scale * derivative
+        values[2, b] = -scale * scale * curvature
+    return values
 
 
 @kernel

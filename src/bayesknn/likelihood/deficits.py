@@ -23,11 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn._utils.jit import kernel
-from bayesknn._utils.threads import run_in_threads
 from bayesknn.model import BoltzmannModel
-
-# Directed edges below which threads would cost more than they save.
-_WORTH_THREADS = 1_000_000
 
 
 class Deficits(NamedTuple):
@@ -52,13 +48,8 @@ class Deficits(NamedTuple):
     largest: int | None
 
 
-def tabulate_deficits(
-    model: BoltzmannModel, labels: np.ndarray, direction: str, n_jobs: int | None = None
-) -> list[Deficits]:
+def tabulate_deficits(model: BoltzmannModel, labels: np.ndarray, direction: str) -> list[Deficits]:
     """Return the deficits of every k; entry k - 1 belongs to k.
-
-    With several threads each walks to its own ranges of k, which takes little beside what is done
-    there.
 
     Parameters
     ----------
@@ -68,34 +59,14 @@ def tabulate_deficits(
     direction : {"both", "forward"}
         Whether the points that have i among their k nearest count, as in
         :meth:`bayesknn.graph.NeighborGraph.counts`.
-    n_jobs : int, optional
 
     Returns
     -------
     list of Deficits
     """
-    from joblib import effective_n_jobs
-
-    k_max = model.k_max
-    table: list[Any] = [None] * k_max
-
-    def fill(start: int, stop: int) -> None:
-        table[start:stop] = _walk_deficits(model, labels, direction, range(start + 1, stop + 1))
-
-    # The larger k are the dearer, hence two ranges for each thread.
-    n_threads = effective_n_jobs(n_jobs)
-    n_ranges = 1 if n_threads == 1 or model.graph.neighbors.size < _WORTH_THREADS else 2 * n_threads
-    run_in_threads(fill, k_max, -(-k_max // n_ranges), n_jobs)
-    return table
-
-
-def _walk_deficits(
-    model: BoltzmannModel, labels: np.ndarray, direction: str, k_values: range
-) -> Iterator[Deficits]:
-    """Yield the deficits of one k after another."""
-    walk = model.graph.iterate_counts(labels, model.n_classes, k_values, direction)
+    walk = model.graph.iterate_counts(labels, model.n_classes, direction=direction)
     weights = None if model.class_weight is None else model.weights
-    return count_deficits((counts for _, counts in walk), labels, model.n_classes, weights)
+    return list(count_deficits((counts for _, counts in walk), labels, model.n_classes, weights))
 
 
 def count_deficits(
@@ -134,8 +105,8 @@ def count_deficits(
         n_rows, shortfall, largest = _merge_points(
             counts.view(np.uint32), own, factors, row, bits, slots, n_bits, rows, multiplicity
         )
-        found = rows[:n_rows]
-        yield _lay_out(found, multiplicity[:n_rows].copy(), float(shortfall), largest, weighted)
+        kept = rows[:n_rows], multiplicity[:n_rows].copy()
+        yield _lay_out(*kept, float(shortfall), largest, weighted)
 
 
 def add_deficits(parts: Sequence[Deficits], weighted: bool = False) -> Deficits:
@@ -207,16 +178,16 @@ def _merge_points(counts, own, weights, row, bits, slots, n_bits, rows, multipli
         largest = max(largest, row[size - one])
         slot = _hash(bits) >> shift
         while True:
-            found = np.uint64(slots[slot])
-            if found == 0:
+            number = np.uint64(slots[slot])
+            if number == 0:
                 for g in range(size):
                     rows[n_rows, g] = row[g]
                 multiplicity[n_rows] = 1
                 n_rows += one
                 slots[slot] = n_rows
                 break
-            if _equal(rows[found - one], row):
-                multiplicity[found - one] += np.uint32(1)
+            if _equal(rows[number - one], row):
+                multiplicity[number - one] += np.uint32(1)
                 break
             slot = (slot + one) & mask
     return n_rows, shortfall, largest

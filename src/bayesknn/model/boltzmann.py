@@ -151,9 +151,9 @@ class BoltzmannModel:
         float, or ndarray of shape (n_draws,), (k_max,) or (n_draws, k_max), dtype float64
         """
         labels = check_label_draws(labels, self.n_points, self.n_classes)
-        found = agreement(self.graph, labels, k, self.class_weight)
+        totals = agreement(self.graph, labels, k, self.class_weight)
         # float64(...) of an array of one entry is a number in some versions of numpy.
-        return np.asarray(found, dtype=np.float64)[()]
+        return np.asarray(totals, dtype=np.float64)[()]
 
     def conditional(self, labels: Any, beta: float, k: int, direction: str = "both") -> np.ndarray:
         """Return the distribution of each label given all the others, of shape (n, n_classes).

@@ -334,8 +334,8 @@ def find_mass(
     >>> from bayesknn.model.prior import find_mass
     >>> def log_density(beta, k):
     ...     return np.where((beta >= 1.03) & (beta <= 1.045) & (k == 2), 0.0, -np.inf)
-    >>> found = find_mass(log_density, k_max=3, beta_max=4.0)
-    >>> list(found), round(found[2].low, 9), round(found[2].high, 9)
+    >>> masses = find_mass(log_density, k_max=3, beta_max=4.0)
+    >>> list(masses), round(masses[2].low, 9), round(masses[2].high, 9)
     ([2], 1.03, 1.045)
     """
     ks = np.arange(1, k_max + 1)
@@ -345,7 +345,7 @@ def find_mass(
     nodes = place_nodes(edges)[0]
     # A user's prior may return one number for all beta.
     looks = np.broadcast_to(log_density(nodes, ks[:, None]), (k_max, len(nodes)))
-    found: dict[int, Mass] = {}
+    masses: dict[int, Mass] = {}
     alike: dict[bytes, tuple[Mass, float]] = {}
     for k, look in zip(ks.tolist(), looks, strict=True):
         where = edges
@@ -363,19 +363,19 @@ def find_mass(
             alike[key] = mass._replace(shape_id=len(alike)), top
         mass, first_top = alike[key]
         more = top - first_top
-        found[k] = mass._replace(log_mass=mass.log_mass + more, log_top=mass.log_top + more)
-    return found
+        masses[k] = mass._replace(log_mass=mass.log_mass + more, log_top=mass.log_top + more)
+    return masses
 
 
 def find_prior_mass(prior: Prior) -> dict[int, Mass]:
     """Return :func:`find_mass` of a prior; it is an error if there is none."""
-    found = _find_mass_of(prior)
-    if not found:
+    masses = _find_mass_of(prior)
+    if not masses:
         raise ValueError(
             "the prior is zero or not a number wherever it was looked at in "
             f"k=1..{prior.k_max}, beta in [0, {prior.beta_max:g}]; check it"
         )
-    return found
+    return masses
 
 
 def draw_from_prior(

@@ -164,13 +164,13 @@ def fit_calibration(
     features = np.stack([safe_log(loo), safe_log(share)], axis=2)
     # Standard deviations of .5 for (t - 1, s) and .25 for b are weak against a hundred points.
     prior: dict[str, Any] = {"b_mean": (1.0, 0.0), "b_sd": 0.5, "weight": weight}
-    found, spread = fit_conditional_logit(features, labels, **prior), None
+    fit, spread = fit_conditional_logit(features, labels, **prior), None
     if z is not None and np.any(z):
         richer = fit_conditional_logit(features, labels, covariate=z, alpha_sd=0.25, **prior)
         # What as many free parameters gain by chance is half of their number.
-        if richer.log_posterior > found.log_posterior + 2 * (n_classes - 1):
-            found, spread = richer, richer.alpha
-    return Calibration(float(found.b[0]), float(found.b[1])), spread
+        if richer.log_posterior > fit.log_posterior + 2 * (n_classes - 1):
+            fit, spread = richer, richer.alpha
+    return Calibration(*fit.b.tolist()), spread
 
 
 def shift_probabilities(probabilities: np.ndarray, ratios: np.ndarray | None) -> np.ndarray:

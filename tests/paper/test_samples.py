@@ -69,7 +69,7 @@ def p_value_of_gibbs_means(n_classes, divide_twice=False):
         runs = np.array(
             [
                 [
-                    gibbs_means(model, betas, k, (100, 300), key)
+                    gibbs_means(model, betas, k, key, (100, 300))
                     for k, key in zip(ks, row, strict=True)
                 ]
                 for row in keys

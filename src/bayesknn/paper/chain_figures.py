@@ -82,19 +82,12 @@ def holmes_adams_sum(setting: Setting) -> Result:
 @item("num:pseudo-maximum")
 def pseudo_maximum(setting: Setting) -> Result:
     """Find the maximum of the pseudo-likelihood."""
-    ripley = setting.ripley.pseudo.maximize(BETA_MAX)
-    pima = setting.pima.pseudo.maximize(BETA_MAX)
-    return Result(
-        {
-            "k": ripley.k,
-            "beta": ripley.beta,
-            "more": ripley.beta,
-            "value": ripley.log_value,
-            "pima_k": pima.k,
-            "pima_beta": pima.beta,
-            "pima_value": pima.log_value,
-        }
-    )
+    estimates: dict[str, Any] = {}
+    for study, prefix in ((setting.ripley, ""), (setting.pima, "pima_")):
+        at = study.pseudo.maximize(BETA_MAX)
+        values = {"k": at.k, "beta": at.beta, "value": at.log_value}
+        estimates |= {prefix + name: value for name, value in values.items()}
+    return Result({**estimates, "more": estimates["beta"]})
 
 
 @item("fig:pseudoo", mixing=lambda percent: percent.value < 5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,12 +53,10 @@ def true_expectations(setting: Setting, ks: tuple[int, ...]) -> tuple[np.ndarray
     def make() -> np.ndarray:
         tasks = [(float(beta), k) for k in ks for beta in betas]
         keys = spawn_keys(setting.seeds(name), len(tasks))
-
-        def estimate(task: tuple[float, int], key: np.uint64) -> tuple[float, float]:
-            n_sweeps = setting.budget.reference_sweeps
-            return true_expectation(setting.ripley.model, *task, key, n_sweeps)
-
-        return np.array(setting.map(estimate, tasks, keys)).T.reshape(2, len(ks), len(betas))
+        model, n_sweeps = setting.ripley.model, setting.budget.reference_sweeps
+        estimate = partial(true_expectation, model, n_sweeps=n_sweeps)
+        estimates = setting.map(estimate, *zip(*tasks, strict=True), keys)
+        return np.array(estimates).T.reshape(2, len(ks), len(betas))
 
     mean, error = setting.once(name, make)
     return mean, error
@@ -145,8 +144,8 @@ def exact_constants(setting: Setting) -> Result:
 @item("num:beta-max")
 def largest_beta(setting: Setting) -> Result:
     """Compute the beta beyond which almost all neighbours agree."""
-    found = find_beta_max(setting.ripley.graph, 2, random_state=setting.seeds("beta-max"))
-    return Result({"beta_max": found.beta_max})
+    rule = find_beta_max(setting.ripley.graph, 2, random_state=setting.seeds("beta-max"))
+    return Result({"beta_max": rule.beta_max})
 
 
 def replicate(setting: Setting) -> np.ndarray:

@@ -327,18 +327,16 @@ class BilinearTable:
 
 def gibbs_expectations(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
     """Return the paper's values of beta, and E[S_k] / k there, of shape (n_k, n_betas)."""
-    betas = np.linspace(0.0, BETA_MAX, setting.budget.n_path_betas)
-
-    def estimate(k: int, key: np.uint64) -> list[float]:
-        return gibbs_means(setting.ripley.model, betas, k, setting.budget.path_sweeps, key)
-
+    budget, model = setting.budget, setting.ripley.model
+    betas = np.linspace(0.0, BETA_MAX, budget.n_path_betas)
+    estimate = partial(gibbs_means, model, betas, n_sweeps=budget.path_sweeps)
     keys = spawn_keys(setting.seeds("gibbs-path"), len(PAPER_K))
     means = setting.once("gibbs-path", lambda: np.array(setting.map(estimate, PAPER_K, keys)))
     return betas, means
 
 
 def gibbs_means(
-    model: BoltzmannModel, betas: np.ndarray, k: int, n_sweeps: tuple[int, int], key: np.uint64
+    model: BoltzmannModel, betas: np.ndarray, k: int, key: np.uint64, n_sweeps: tuple[int, int]
 ) -> list[float]:
     """Estimate E[S_k] / k by one Gibbs chain for each beta.
 
@@ -348,9 +346,9 @@ def gibbs_means(
     betas : ndarray of shape (n_betas,)
         The first is 0, where the expectation is known.
     k : int
+    key : numpy.uint64
     n_sweeps : (int, int)
         Before counting, and counted.
-    key : numpy.uint64
 
     Returns
     -------

@@ -1,5 +1,7 @@
 """Probabilities, errors, intervals and leave-one-out results against their slow twins."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -238,3 +240,21 @@ def test_a_level_outside_the_unit_interval_is_refused(level):
     predictive, case = build(2)
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         predictive.intervals(case[2], level)
+
+
+def test_memory_grows_with_the_answer_alone():
+    """Blocks of new points leave nothing behind that is as wide as a list of neighbours."""
+    rng = np.random.default_rng(0)
+    k_max, n_new = 100, (20_000, 40_000)
+    graph = NeighborGraph.from_points(rng.normal(size=(200, 2)), k_max)
+    labels = rng.integers(2, size=200)
+    nodes = PosteriorNodes.from_draws(np.full(10, 1.5), np.full(10, k_max))
+    predictive = Predictive(BoltzmannModel(graph, 2), labels, nodes)
+    peaks = []
+    for m in n_new:
+        new = rng.normal(size=(m, 2))
+        tracemalloc.start()
+        predictive.probabilities(new)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < (n_new[1] - n_new[0]) * 8 * k_max / 4

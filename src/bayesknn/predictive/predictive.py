@@ -381,7 +381,8 @@ class Predictive:
         with progress("Predicting", total=count_rows(X), verbose=self.verbose) as advance:
             for _, query in chunks:
                 counts = query.counts(self.labels, self.n_classes, ks, self.direction)
-                yield counts, query.distances[self._rule.rank - 1]
+                # A copy: a view would keep the distances of every block.
+                yield counts, query.distances[self._rule.rank - 1].copy()
                 advance(query.n_queries)
 
     def _count_training(self) -> Iterator[tuple[slice, np.ndarray]]:

@@ -1,8 +1,4 @@
-"""Classical kNN: the whole leave-one-out curve, prediction, and how long importing takes."""
-
-import subprocess
-import sys
-from importlib.metadata import entry_points
+"""Classical kNN: the whole leave-one-out curve, and prediction."""
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV, LeaveOneOut
@@ -18,7 +14,6 @@ K_MAX = 125
 def run(report: Report) -> None:
     measure_curve(report)
     measure_prediction(report)
-    measure_imports(report)
 
 
 def measure_curve(report: Report) -> None:
@@ -66,26 +61,3 @@ def measure_prediction(report: Report) -> None:
     against = "scikit-learn's KNeighborsClassifier"
     report.line("predict_proba, n_neighbors=17", best["ours"] / best["theirs"], against=against)
     report.line("predict_proba, k chosen of 125", best["chosen"] / best["theirs"], against=against)
-
-
-def measure_imports(report: Report) -> None:
-    report.section("A fresh interpreter, beyond starting Python itself")
-    (script,) = entry_points(group="console_scripts", name="bayesknn")
-    module, function = script.value.split(":")
-    commands = {
-        "python": "pass",
-        "import bayesknn": "import bayesknn",
-        "bayesknn --help": f"import sys; sys.argv[1:] = ['--help']\n"
-        f"from {module} import {function}; {function}()",
-    }
-    best = interleave(
-        {
-            name: lambda code=code: subprocess.run(
-                [sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL
-            )
-            for name, code in commands.items()
-        },
-        repeats=5,
-    )
-    for name in ("import bayesknn", "bayesknn --help"):
-        report.line(name, best[name] - best["python"], "s", at_most=0.5)

@@ -1,7 +1,8 @@
 """The posterior of (beta, k) by quadrature around the mode curve: Ripley's data, then as n grows.
 
-Wall-clock time is what the targets are about. Half the processor time stands beside it: what two
-idle cores would take at best, whatever else the machine is doing.
+Half the processor time stands beside the clock: what two idle cores would take at best, whatever
+else the machine is doing. Targets are about growth, memory and errors; how long the fit takes
+beside a grid search is in ``bench_classifier``.
 """
 
 import time
@@ -68,7 +69,7 @@ def time_ripley(report: Report) -> None:
         if seed >= 0:
             wall.append(time.perf_counter() - start[0])
             cpu.append(time.process_time() - start[1])
-    report.line("median of 5 seeds", float(np.median(wall)), "s", at_most=2.0)
+    report.line("median of 5 seeds", float(np.median(wall)), "s")
     report.line("half its processor time", float(np.median(cpu)) / 2, "s")
     report.line("E beta, last seed", posterior.beta_mean, "", against="1.457 (independent value)")
     report.line("E k, last seed", posterior.k_mean, "", against="15.0 (independent value)")
@@ -76,17 +77,12 @@ def time_ripley(report: Report) -> None:
 
 def time_growth(report: Report) -> None:
     report.section(f"As n grows: k_max = {K_MAX}, graph given, 2 threads, with the evidence")
-    memory = {}
-    for n, n_dims, at_most in (
-        (250, 2, None),
-        (1000, 2, None),
-        (10_000, 2, 20.0),
-        (10_000, 10, 20.0),
-        (100_000, 2, 60.0),
-        (100_000, 10, 60.0),
-    ):
+    memory, work = {}, {}
+    cases = ((250, 2), (1000, 2), (10_000, 2), (10_000, 10), (100_000, 2), (100_000, 10))
+    for n, n_dims in cases:
         wall, cpu, peak = measure(mixture(n, n_dims))
-        report.line(f"n = {n:,}, {n_dims}-D", wall, "s", at_most=at_most)
+        work[n, n_dims] = cpu
+        report.line(f"n = {n:,}, {n_dims}-D", wall, "s")
         report.line(f"n = {n:,}, {n_dims}-D, half its processor time", cpu / 2, "s")
         memory[n, n_dims] = peak / (4 * n * K_MAX)
     for (n, n_dims), share in memory.items():
@@ -97,6 +93,12 @@ def time_growth(report: Report) -> None:
             against="the neighbour lists, n * k_max numbers of 4 bytes",
         )
     for n_dims in (2, 10):
+        report.line(
+            f"growth of processor time from n = 1e4 to 1e5, {n_dims}-D",
+            work[100_000, n_dims] / work[10_000, n_dims],
+            at_most=30.0,
+            against="10 if it is linear in n",
+        )
         report.line(
             f"growth of memory from n = 1e4 to 1e5, {n_dims}-D",
             10 * memory[100_000, n_dims] / memory[10_000, n_dims],
@@ -117,7 +119,7 @@ def five_classes(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def time_classes(report: Report) -> None:
     report.section("Fits of five overlapping classes, at first-order transitions, 2 threads")
-    for n, at_most in ((250, 5.0), (1000, 10.0), (5000, 60.0)):
+    for n in (250, 1000, 5000):
         points, labels = five_classes(n)
         fits = []
         for seed in range(2):
@@ -130,7 +132,7 @@ def time_classes(report: Report) -> None:
                     )
                 )
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        report.line(f"n = {n:,}", wall, "s", at_most=at_most)
+        report.line(f"n = {n:,}", wall, "s")
         report.line(f"n = {n:,}, half its processor time", cpu / 2, "s")
         first, second = (fitted.k_probabilities_ for fitted in fits)
         error = np.hypot(*(fitted.k_probabilities_error_ for fitted in fits))

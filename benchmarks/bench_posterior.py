@@ -59,7 +59,7 @@ def compare_label_samplers(report: Report, likelihood: CoherentLikelihood) -> No
     best = interleave({name: lambda name=name: advance(name) for name in N_MOVES}, repeats=5)
     each = {name: seconds / N_MOVES[name] for name, seconds in best.items()}
     against = "the paper's 500 Gibbs sweeps a draw, by the same code"
-    for name, at_least in (("swendsen-wang", 15.0), ("perfect", 2.0)):
+    for name, at_least in (("swendsen-wang", 10.0), ("perfect", 1.5)):
         report.line(
             f"speed of exchange with {name} draws",
             each["gibbs"] / each[name],

@@ -78,7 +78,7 @@ def measure_ripley(report: Report) -> None:
     report.line("theirs", 1e3 * best["theirs"], "ms")
     for name in fitted:
         ratio = best[name] / best["theirs"]
-        report.line(f"probabilities, {name} posterior", ratio, at_most=1.5, against=against)
+        report.line(f"probabilities, {name} posterior", ratio, at_most=3.0, against=against)
     intervals = {name: lambda p=p: p.intervals(ripley.X_test) for name, p in fitted.items()}
     for name, seconds in interleave(intervals, repeats=3).items():
         report.line(f"intervals, {name} posterior", 1e3 * seconds, "ms")

@@ -1,7 +1,9 @@
 """Interleaved timing and one line per target.
 
 The machine is shared and noisy, so what is compared is run in turn, several times over, and the
-ratio of the fastest times is reported.
+ratio of the fastest times is reported. A target is a ratio to something measured in the same run,
+with a margin of a third or more over what was seen, so that it holds on another machine. Seconds
+and bytes are shown without one.
 """
 
 import gc
@@ -54,7 +56,10 @@ class Report:
         at_most: float | None = None,
         against: str = "",
     ) -> None:
-        """Print one measurement; with ``at_least`` or ``at_most`` it is a target."""
+        """Print one measurement; with ``at_least`` or ``at_most`` it is a target, and a ratio."""
+        is_target = at_least is not None or at_most is not None
+        if is_target and not (unit == "x" and against):
+            raise ValueError(f"{what}: a target is a ratio to something that is named")
         if at_least is not None:
             verdict, target = value >= at_least, f">= {at_least:g}"
         elif at_most is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.gibbs import _count_ones, list_edges, threshold_table
+from bayesknn.labels.gibbs import list_edges, threshold_table
 
 HERE = Path(__file__).parent
 FLAGS = ["-O3", "-march=native"]
@@ -36,11 +36,11 @@ def c_chains(
     start = np.random.default_rng(0).integers(0, 2, n)
     edges = list_edges(graph, k)
     table, bases = threshold_table(beta / k, np.ones(2), edges.degrees, False)
-    slots = bases + _count_ones(start, edges)
     lists_of_points = [
         edges.points[first : first + degree]
         for first, degree in zip(edges.starts, edges.degrees, strict=False)
     ]
+    slots = bases + [start[neighbors].sum() for neighbors in lists_of_points]
     points = np.concatenate(lists_of_points).astype(np.int32)
     starts = np.append(0, np.cumsum(edges.degrees)).astype(np.int32)
     sweeps, seed = ctypes.c_int(n_sweeps), ctypes.c_uint64(1)

@@ -42,9 +42,9 @@ print(json.dumps(found))
 """
 # Rows, columns and classes, and how many forests a fit may take.
 _SHAPES = (
-    (1_000, 10, 2, 2),
+    (1_000, 10, 2, 2.5),
     (1_000, 216, 10, 12),
-    (60, 7_000, 4, 20),
+    (60, 7_000, 4, 30),
     (2_000, 2, 50, 20),
     (5_000, 20, 200, 60),
 )

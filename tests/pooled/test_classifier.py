@@ -111,7 +111,7 @@ def test_importances_are_by_input_column(name):
     # Size and colour say something, whether a thing is old nothing, and a constant cannot.
     assert found[:2].min() > found[2] and found[3] == 0
     if name == "relevance":
-        np.testing.assert_array_equal(clf.feature_relevance_, found)
+        np.testing.assert_allclose(clf.feature_relevance_, found)
 
 
 def test_no_metric_is_searched_twice(monkeypatch):

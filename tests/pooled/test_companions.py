@@ -171,7 +171,7 @@ def test_a_companion_that_had_seen_the_labels_would_leak(name, monkeypatch):
     def seen_features(judged, sample, settings, folds):
         if judged != name:  # The metric by which places are judged.
             return honest(judged, sample, settings, folds)
-        return classifier.VIEWS[name].view(sample, settings).features(sample.table), None
+        return classifier.VIEWS[name](sample, settings).features(sample.table), None
 
     monkeypatch.setattr(classifier, "leave_folds_out", seen_features)
     gain, error = find_gains((name,))

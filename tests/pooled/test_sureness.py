@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from bayesknn import PooledNeighborsClassifier
 from bayesknn.datasets import load_ripley
-from bayesknn.pooled.pool_sureness import _find_bound
+from bayesknn.pooled.interval_model import _find_bound
 from bayesknn.predictive.intervals import ResidualCorrelation
 
 RIPLEY = load_ripley()
@@ -82,14 +82,14 @@ def test_influence_is_what_a_row_adds(ripley):
     x = view.metric.transform(clf._columns.transform(new))[0]
     d = np.linalg.norm(space.points - x, axis=1)
     row, added = int(indices[0, 3]), 0.0
-    for k, weight, link, reach in zip(
-        clf.k_values_, member.k_weights, member.links, space.reach.T, strict=True
+    for k, weight, b, reach in zip(
+        clf.k_values_, member.k_weights, member.b, space.reach.T, strict=True
     ):
         u = np.minimum(d / np.sort(d)[k], 1), np.minimum(d / reach, 1)
         u[1][d > np.sort(d)[clf.k_values_[-1]]] = 1
         votes = (1 - u[0] ** 3) ** 3 + (1 - u[1] ** 3) ** 3
         total = 0.5 + votes[RIPLEY.y_train == RIPLEY.y_train[row]].sum()
-        added += weight * link.b[0] * np.log(total / (total - votes[row]))
+        added += weight * b[0] * np.log(total / (total - votes[row]))
     assert influence[0, 3] == pytest.approx(clf.pool_weights_["within"] * added)
 
 

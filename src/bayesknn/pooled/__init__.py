@@ -3,8 +3,8 @@
 A table becomes coordinates (``columns``). A view is what a member sees of it (``views``):
 neighbours in one of five ``metrics``, whose lists give two ``features`` of a point for each class
 and k, or an additive regression, or boosted trees (``boosting``). A ``member`` links the view to
-probabilities and averages over k, and the ``pool`` weighs the members by their leave-one-out
-scores. ``classifier`` connects these parts.
+probabilities and averages over k; members are weighed by their leave-one-out scores.
+``classifier`` connects these parts, and ``interval_model`` says how sure the result is.
 """
 
 from bayesknn.pooled.classifier import PooledNeighborsClassifier

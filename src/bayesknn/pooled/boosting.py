@@ -28,9 +28,6 @@ _RATE, _MAX_LEAVES, _LEAST_ROWS, _PENALTY = 0.1, 8, 10, 1.0
 _MAX_COLUMNS = 128
 # A byte holds the number of a bin.
 _MAX_BINS = 255
-# Cuts where a class is already certain gain nothing that is not rounding.
-_LEAST_HESSIAN = 1e-3
-_ABOVE_ROUNDING = 1 + 1e-10
 
 
 class Trees(NamedTuple):
@@ -113,9 +110,9 @@ def add_trees(
     points: np.ndarray, start: np.ndarray, trees: Trees, rounds: np.ndarray
 ) -> np.ndarray:
     """Return the log odds (n_rounds, m, n_outputs) of points after each of these rounds."""
-    found = np.empty((len(rounds), len(points), len(start)))
-    _add_up(np.ascontiguousarray(points), start, trees, rounds, found)
-    return found
+    log_odds = np.empty((len(rounds), len(points), len(start)))
+    _add_up(np.ascontiguousarray(points), start, trees, rounds, log_odds)
+    return log_odds
 
 
 def check_trees(trees: Trees, n_coordinates: int) -> int:
@@ -226,10 +223,15 @@ def _grow(bins, columns, terms, rows, raw, trees, t, sums, gains):
         if n_nodes < values.shape[0]:
             few = rows[starts[small] : stops[small]]
             _fill_bins(bins.codes, columns, n_cuts, few, terms, sums[slots[small]])
-            _subtract(n_cuts, sums[slots[small]], sums[slots[large]])
+            part, rest = sums[slots[small]], sums[slots[large]]
+            for j in range(n_cuts.shape[0]):
+                for b in range(n_cuts[j] + 1):
+                    for term in range(3):
+                        rest[j, b, term] -= part[j, b, term]
             for child in range(n_nodes - 2, n_nodes):
-                found = _find_cut(columns, n_cuts, sums[slots[child]])
-                best[child], features[child], bin_of[child] = found
+                best[child], features[child], bin_of[child] = _find_cut(
+                    columns, n_cuts, sums[slots[child]]
+                )
     for node in range(n_nodes):
         if children[node] == 0:
             own = rows[starts[node] : stops[node]]
@@ -265,14 +267,15 @@ def _find_cut(columns, n_cuts, sums):
             left_curve += sums[j, b, 1]
             left_size += sums[j, b, 2]
             right_curve = curve - left_curve
-            if left_size < _LEAST_ROWS or left_curve < _LEAST_HESSIAN:
+            # Cuts where a class is already certain gain nothing that is not rounding.
+            if left_size < _LEAST_ROWS or left_curve < 1e-3:
                 continue
-            if size - left_size < _LEAST_ROWS or right_curve < _LEAST_HESSIAN:
+            if size - left_size < _LEAST_ROWS or right_curve < 1e-3:
                 break
             right_slope = slope - left_slope
             after = left_slope * left_slope / (left_curve + _PENALTY)
             after += right_slope * right_slope / (right_curve + _PENALTY)
-            if after - before > best * _ABOVE_ROUNDING:
+            if after - before > best * (1 + 1e-10):
                 best, feature, place = after - before, columns[j], b
     return best, feature, place
 
@@ -293,14 +296,6 @@ def _fill_bins(codes, columns, n_cuts, rows, terms, sums):
 
 
 @kernel
-def _subtract(n_cuts, part, whole):
-    for j in range(n_cuts.shape[0]):
-        for b in range(n_cuts[j] + 1):
-            for term in range(3):
-                whole[j, b, term] -= part[j, b, term]
-
-
-@kernel
 def _part(codes, feature, place, rows):
     """Put the rows of bins up to a place first, and return how many they are."""
     first, last = 0, rows.shape[0] - 1
@@ -314,7 +309,7 @@ def _part(codes, feature, place, rows):
 
 
 @kernel
-def _add_up(points, start, trees, rounds, found):
+def _add_up(points, start, trees, rounds, log_odds):
     n_outputs = start.shape[0]
     raw = np.empty(n_outputs)
     for i in range(points.shape[0]):
@@ -331,4 +326,4 @@ def _add_up(points, start, trees, rounds, found):
                 raw[t % n_outputs] += trees.values[t, node]
                 t += 1
             for g in range(n_outputs):
-                found[r, i, g] = raw[g]
+                log_odds[r, i, g] = raw[g]

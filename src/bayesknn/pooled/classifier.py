@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -32,25 +32,23 @@ from bayesknn._utils.saving import VersionMixin, fingerprint
 from bayesknn.graph import describe_search
 from bayesknn.model import class_weights
 from bayesknn.pooled.columns import Columns, Sample, Settings, Table
-from bayesknn.pooled.features import Reach
-from bayesknn.pooled.folds import assign_folds, leave_folds_out
-from bayesknn.pooled.member import Member, fit_member
+from bayesknn.pooled.interval_model import IntervalModel
+from bayesknn.pooled.member import fit_member, fit_weights, pool_proba
 from bayesknn.pooled.metrics import METRICS
-from bayesknn.pooled.pool import fit_weights, pool_proba
-from bayesknn.pooled.pool_sureness import PoolSureness
-from bayesknn.pooled.row_influence import add_influence, take_largest
-from bayesknn.pooled.views import VIEWS, NeighborView
+from bayesknn.pooled.row_influence import find_influence, take_largest
+from bayesknn.pooled.views import (
+    VIEWS,
+    WITH_IMPORTANCES,
+    NeighborView,
+    assign_folds,
+    fit_view,
+    leave_folds_out,
+)
 from bayesknn.predictive import Summary, log_score
 from bayesknn.predictive.averages import include
 from bayesknn.predictive.calibration import shift_intervals, shift_probabilities
+from bayesknn.predictive.intervals import find_probability_intervals
 from bayesknn.predictive.joint import counts_of_probabilities
-
-# Up to so many rows lists reach to k = n / 2; beyond, k falls as n^-1.5, down to the second. Longer
-# ones gain .005 in log-loss on 5,000 rows where classes follow smoothly from products of columns,
-# next to nothing elsewhere, and take 2.5 times as long.
-_WHOLE_LISTS, _LONG_LIST = 3_000, 64
-# Influences of all rows on some points that are held at a time.
-_CHUNK = 2**22
 
 
 class PooledNeighborsClassifier(
@@ -163,15 +161,7 @@ class PooledNeighborsClassifier(
 
     def __init__(
         self,
-        members: Any = (
-            "robust",
-            "within",
-            "discriminant",
-            "relevance",
-            "evidence",
-            "additive",
-            "boosted",
-        ),
+        members: Any = tuple(VIEWS),
         *,
         class_prior: Any = None,
         categorical_features: Any = None,
@@ -220,72 +210,71 @@ class PooledNeighborsClassifier(
         check_n_jobs(self.n_jobs)
         check_verbose(self.verbose)
         classes, labels = check_training(X, y)
-        row_weights = _check_weights(sample_weight, len(labels))
+        weights = _check_weights(sample_weight, len(labels))
         columns = Columns(self.categorical_features)
-        sample = Sample(columns.fit(X), labels, row_weights, len(classes))
+        sample = Sample(columns.fit(X), labels, weights, len(classes))
         ratios = self._find_odds_ratios(sample, classes)
-        settings = self._set_up(len(labels))
-        folds = assign_folds(labels, n_folds, np.random.default_rng(settings.pop("folds")))
-        parts = {}
+        folds, settings = self._set_up(labels, n_folds)
+        members, loo, spread, reach = {}, {}, {}, {}
         with (
             follow_stages(self, X, y, n_stages=len(names)) as stage,
             progress("Pooling neighbours", len(names), verbose=self.verbose) as advance,
         ):
             for name in names:
                 with stage(name):
-                    parts[name] = _fit_part(name, sample, settings[name], folds)
+                    features, reach[name] = leave_folds_out(name, sample, settings[name], folds)
+                    members[name], loo[name] = fit_member(features, labels, weights, self.n_jobs)
+                    spread[name] = members[name].proba(features)[1]
                 advance(1)
-        member_proba = np.array([part.loo for part in parts.values()])
-        weights = fit_weights(member_proba, labels, sample.weights)
-        members = {name: part.member for name, part in parts.items()}
-        leader = _find_leader(names, weights)
-        # Who has no weight is not asked; distances need a metric, though no member may have one.
-        asked = {name for name, weight in zip(names, weights, strict=True) if weight > 0}
-        asked |= {leader, *(name for name in names if hasattr(VIEWS[name].view, "importances"))}
-        reach = {name: part.reach for name, part in parts.items()}
-        if leader not in parts:
+        member_proba = np.array(list(loo.values()))
+        exponents = fit_weights(member_proba, labels, weights)
+        pool_weights = dict(zip(names, exponents.tolist(), strict=True))
+        # Intervals and typicality need distances: of the metric that weighs most, or of one that
+        # needs no labels if no member has any.
+        metrics = [name for name in names if name in METRICS]
+        leader = max(metrics, key=lambda name: pool_weights[name], default="robust")
+        if leader not in members:
             reach[leader] = leave_folds_out(leader, sample, settings[leader], folds)[1]
         views = {
-            name: VIEWS[name].fit(sample, settings[name], reach[name])
-            for name in VIEWS
-            if name in asked
+            name: fit_view(name, sample, settings[name], reach[name])
+            for name in reach
+            # Who has no weight is not asked.
+            if name in (leader, *WITH_IMPORTANCES) or pool_weights[name] > 0
         }
-        apart = pool_proba(weights, member_proba)
-        sureness = PoolSureness(
+        apart = pool_proba(exponents, member_proba)
+        interval_model = IntervalModel(
             views[leader].space, members.get(leader), apart, folds, sample.table.values, self.n_jobs
         )
         left_out = _cross_pool(member_proba, sample, folds)
-        spread = parts[leader].spread if leader in parts else np.zeros_like(left_out)
+        variances = spread.get(leader, np.zeros_like(left_out))
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
         self.classes_, self._ratios = classes, ratios
         self._columns, self._views, self._members = columns, views, members
-        self._leader, self._sureness = leader, sureness
-        self._left_out = left_out, spread, views[leader].space.reach[:, sureness.place]
-        self.residual_correlation_ = sureness.correlation
-        self.k_values_ = settings["robust"].k_values
-        self.pool_weights_ = dict(zip(names, weights.tolist(), strict=True))
+        self._leader, self._interval_model = leader, interval_model
+        self._left_out = left_out, variances, views[leader].space.reach[:, interval_model.place]
+        self.residual_correlation_ = interval_model.correlation
+        self.k_values_ = settings[leader].k_values
+        self.pool_weights_ = pool_weights
         self.k_probabilities_ = {name: member.k_weights for name, member in members.items()}
-        self.member_log_scores_ = {
-            name: log_score(part.loo, labels, row_weights) for name, part in parts.items()
-        }
+        self.member_log_scores_ = {name: log_score(loo[name], labels, weights) for name in names}
         self.loo_proba_ = shift_probabilities(left_out, ratios)
-        self.loo_log_score_ = log_score(self.loo_proba_, labels, row_weights)
-        self.neighbor_share_ = _find_neighbor_share(names, weights, member_proba)
+        self.loo_log_score_ = log_score(self.loo_proba_, labels, weights)
+        self.neighbor_share_ = _find_neighbor_share(names, exponents, member_proba)
         self._describe_columns()
         self._diagnose(sample.table.value_source)
         self.diagnostics_["training"] = fingerprint(X, labels)
         return self
 
-    def _set_up(self, n: int) -> dict[str, Any]:
-        """Return the settings of every view, and the seed of the folds."""
-        k_values = self._choose_k(n)
+    def _set_up(self, labels: np.ndarray, n_folds: int) -> tuple[np.ndarray, dict[str, Settings]]:
+        """Return the folds and the settings of every view."""
         seeds = as_seed_sequence(self.random_state).generate_state(1 + len(VIEWS)).tolist()
+        k_values = self._choose_k(len(labels))
         search = {"search": self.search, "search_params": self.search_params}
         views = zip(VIEWS, seeds[1:], strict=True)
-        found = {name: Settings(k_values, seed, self.n_jobs, search) for name, seed in views}
-        return {"folds": seeds[0], **found}
+        settings = {name: Settings(k_values, seed, self.n_jobs, search) for name, seed in views}
+        return assign_folds(labels, n_folds, np.random.default_rng(seeds[0])), settings
 
     def _find_odds_ratios(self, sample: Sample, classes: np.ndarray) -> np.ndarray | None:
         """Return what ``class_prior`` multiplies the odds of each class by."""
@@ -301,7 +290,7 @@ class PooledNeighborsClassifier(
             self.__dict__.pop(name, None)
         shares = {}
         for name, view in self._views.items():
-            if hasattr(view, "importances") and name in self._members:
+            if name in WITH_IMPORTANCES:
                 sizes, source = view.importances(self._members[name].k_weights)
                 by_column = np.bincount(source, sizes, self.n_features_in_)
                 shares[name] = by_column / (by_column.sum() or 1.0)
@@ -323,7 +312,7 @@ class PooledNeighborsClassifier(
             "search": {name: how for name, (how, _) in found.items()},
             "warnings": [f"{name}: {w}" for name, (_, doubts) in found.items() for w in doubts],
         }
-        at, label = self._sureness.correlation.column, None
+        at, label = self._interval_model.correlation.column, None
         if at is not None:
             names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
             label = names.tolist()[source[at]]
@@ -391,19 +380,22 @@ class PooledNeighborsClassifier(
         table = self._read(X)
         leader = self._views[self._leader]
         features, reach = leader.search(table, self.n_jobs)
-        distances = reach[:, self._sureness.place]
+        distances = reach[:, self._interval_model.place]
         probabilities, variances = self._predict_members(table, {self._leader: features})
         stated = shift_probabilities(probabilities, self._ratios)
-        known = self._sureness.copies
+        known = self._interval_model.copies
         copies = None if known is None else known.count_new(table.values)
         intervals = self._find_intervals(probabilities, variances, distances, copies, level, stated)
-        return Summary(stated, intervals, self._sureness.scale.typicality(distances))
+        return Summary(stated, intervals, self._interval_model.scale.typicality(distances))
 
     def _find_intervals(
         self, inside: Any, variances: Any, distances: Any, copies: Any, level: float, stated: Any
     ) -> np.ndarray:
         """Return intervals about probabilities before ``class_prior``, that hold those after."""
-        intervals = self._sureness.intervals(inside, variances, distances, copies, level)
+        model = self._interval_model
+        intervals = find_probability_intervals(
+            inside, variances, model.correlation, model.scale, distances, level, copies
+        )
         return include(shift_intervals(intervals, inside, self._ratios), stated)
 
     def predict_counts(
@@ -440,8 +432,8 @@ class PooledNeighborsClassifier(
         weights = space.weights
         if self._ratios is not None:
             weights = weights * self._ratios[space.labels]
-        found = np.asarray(self.predict_proba(X))
-        return counts_of_probabilities(found, self.loo_proba_, space.labels, level, weights)
+        proba = np.asarray(self.predict_proba(X))
+        return counts_of_probabilities(proba, self.loo_proba_, space.labels, level, weights)
 
     def loo_interval(self, level: float = 0.95, of: str = "probability") -> np.ndarray:
         """Return an interval of each true class probability of the training points, left out.
@@ -458,7 +450,7 @@ class PooledNeighborsClassifier(
         """
         check_is_fitted(self)
         check_choice(of, "of", ("probability",))
-        copies, space = self._sureness.copies, self._views[self._leader].space
+        copies, space = self._interval_model.copies, self._views[self._leader].space
         others = None if copies is None else copies.count_others(space.labels, space.weights)
         return self._find_intervals(*self._left_out, others, check_level(level), self.loo_proba_)
 
@@ -477,7 +469,7 @@ class PooledNeighborsClassifier(
             point from its own, in the metric that weighs most: 0 for a point farther out than any.
         """
         _, reach = self._views[self._leader].search(self._read(X), self.n_jobs)
-        return self._sureness.scale.typicality(reach[:, self._sureness.place])
+        return self._interval_model.scale.typicality(reach[:, self._interval_model.place])
 
     def predict_influence(self, X: Any, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return the training rows that move the log odds of new points most, and how much.
@@ -500,20 +492,21 @@ class PooledNeighborsClassifier(
         """
         n_neighbors = check_count(n_neighbors, "n_neighbors")
         table = self._read(X)
-        m, n = len(table.points), len(self.loo_proba_)
-        indices, influence = [], []
-        for start in range(0, m, max(1, _CHUNK // n)):
-            part = table.take(slice(start, start + max(1, _CHUNK // n)))
-            found = np.zeros((len(part.points), n))
+        n = len(self.loo_proba_)
+        # Influences of all rows on some points are held at a time.
+        step = max(1, 2**22 // n)
+        largest = []
+        for start in range(0, len(table.points), step):
+            part = table.take(slice(start, start + step))
+            influence = np.zeros((len(part.points), n))
             for name, weight in self.pool_weights_.items():
                 if weight > 0 and name in METRICS:
                     view = self._views[name]
                     rows = np.ascontiguousarray(view.metric.transform(part))
-                    add_influence(view.space, self._members[name], weight, rows, found)
-            largest = take_largest(found, n_neighbors)
-            indices.append(largest[0])
-            influence.append(largest[1])
-        return np.concatenate(indices), np.concatenate(influence)
+                    influence += weight * find_influence(view.space, self._members[name], rows)
+            largest.append(take_largest(influence, n_neighbors))
+        indices, influences = zip(*largest, strict=True)
+        return np.concatenate(indices), np.concatenate(influences)
 
     def _read(self, X: Any) -> Table:
         check_new_points(self, X)
@@ -543,38 +536,23 @@ class PooledNeighborsClassifier(
         if self.max_neighbors is not None:
             top = check_count(self.max_neighbors, "max_neighbors", 1, n - 1)
         else:
-            top = min(n // 2, max(_LONG_LIST, round(_WHOLE_LISTS**2.5 / (2 * n**1.5))))
+            # Up to 3,000 rows lists reach to k = n / 2; beyond, k falls as n^-1.5, down to 64.
+            # Longer ones gain .005 in log-loss on 5,000 rows where classes follow smoothly from
+            # products of columns, next to nothing elsewhere, and take 2.5 times as long.
+            top = min(n // 2, max(64, round(3_000**2.5 / (2 * n**1.5))))
         spread = np.geomspace(min(2, top), top, 10)
         return np.unique(np.round(spread).astype(np.int64))
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        if hasattr(self, "_sureness"):
+        if hasattr(self, "_interval_model"):
             n_k = len(self._views[self._leader].space.k_values)
-            check_indices(self._sureness.place, "place", n_k - 1)
+            check_indices(self._interval_model.place, "place", n_k - 1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-class _Part(NamedTuple):
-    """A judged member, and what it says of the training points: see :func:`fit_member`.
-
-    ``spread`` is the variance of its probabilities over k, ``reach`` as in :func:`leave_folds_out`.
-    """
-
-    member: Member
-    loo: np.ndarray
-    spread: np.ndarray
-    reach: Reach | None
-
-
-def _fit_part(name: str, sample: Sample, settings: Settings, folds: np.ndarray) -> _Part:
-    features, reach = leave_folds_out(name, sample, settings, folds)
-    member, loo = fit_member(features, sample.labels, sample.weights, settings.n_jobs)
-    return _Part(member, loo, member.proba(features)[1], reach)
 
 
 def _check_members(members: Any) -> list[str]:
@@ -603,14 +581,6 @@ def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
     return weights / weights.mean()
 
 
-def _find_leader(names: list[str], weights: np.ndarray) -> str:
-    """Return the metric that weighs most, or one that needs no labels if no member has any."""
-    metrics = [
-        (weight, name) for name, weight in zip(names, weights, strict=True) if name in METRICS
-    ]
-    return max(metrics, key=lambda each: each[0])[1] if metrics else "robust"
-
-
 def _find_neighbor_share(names: list[str], weights: np.ndarray, probabilities: np.ndarray) -> float:
     """Return the part of the absolute log odds that neighbours give, over all rows and classes."""
     logs = np.log(np.maximum(probabilities, 1e-300))
@@ -621,9 +591,9 @@ def _find_neighbor_share(names: list[str], weights: np.ndarray, probabilities: n
 
 def _cross_pool(probabilities: np.ndarray, sample: Sample, folds: np.ndarray) -> np.ndarray:
     """Pool each fold by weights that the other folds chose."""
-    found = np.empty(probabilities.shape[1:])
+    pooled = np.empty(probabilities.shape[1:])
     for fold in np.unique(folds):
         own = folds == fold
         weights = fit_weights(probabilities[:, ~own], sample.labels[~own], sample.weights[~own])
-        found[own] = pool_proba(weights, probabilities[:, own])
-    return found
+        pooled[own] = pool_proba(weights, probabilities[:, own])
+    return pooled

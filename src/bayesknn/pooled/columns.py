@@ -33,6 +33,8 @@ _FARTHEST = 1e6
 # a level costs a coordinate, and of a few rows nothing can be learned.
 _MANY_LEVELS, _FEW_ROWS = 30, 5
 _RARE = ("rare",)
+# Of a table whose columns are all constant.
+_NOTHING = {"levels": None, "is_ordered": False}
 
 
 class Table(NamedTuple):
@@ -148,37 +150,23 @@ class Columns:
     def transform(self, X: Any) -> Table:
         """Return rows of a table with the same columns."""
         columns = self._declare(_read(X))
-        points: list[np.ndarray] = []
-        values, is_indicator, source, is_category, is_ordered, value_source = [], [], [], [], [], []
-        for j, (part, column) in enumerate(zip(self.parts, columns, strict=True)):
-            value = _encode(part, column)  # refuses what is not finite
-            if part is None:
-                continue
-            values.append(value)
-            value_source.append(j)
-            has_levels = part["levels"] is not None
-            is_category.append(has_levels)
-            is_ordered.append(part["is_ordered"])
-            if has_levels:
-                shares, spread = part["shares"], part["spread"]
-                points += [((value == code) - p) / spread for code, p in enumerate(shares)]
-            else:
-                points.append(value)
-            n_new = len(part["shares"]) if has_levels else 1
-            is_indicator += [has_levels] * n_new
-            source += [j] * n_new
-        if not values:  # Every column is constant: all points are in one place.
-            values = points = [np.zeros(len(columns[0].values))]
-            is_category = is_ordered = is_indicator = [False]
-            source = value_source = [0]
+        # Also those that are constant: what is not finite is refused.
+        encoded = [_encode(*pair) for pair in zip(self.parts, columns, strict=True)]
+        kept = [(j, part) for j, part in enumerate(self.parts) if part is not None]
+        if not kept:  # Every column is constant: all points are in one place.
+            kept, encoded = [(0, _NOTHING)], [np.zeros(len(columns[0].values))]
+        points = [_spread_out(part, encoded[j][:, None]) for j, part in kept]
+        widths = [each.shape[1] for each in points]
+        is_category = np.array([part["levels"] is not None for _, part in kept])
+        value_source = np.array([j for j, _ in kept])
         return Table(
-            np.column_stack(points),
-            np.array(is_indicator),
-            np.array(source),
-            np.column_stack(values),
-            np.array(is_category),
-            np.array(is_ordered),
-            np.array(value_source),
+            np.hstack(points),
+            np.repeat(is_category, widths),
+            np.repeat(value_source, widths),
+            np.column_stack([encoded[j] for j, _ in kept]),
+            is_category,
+            np.array([part["is_ordered"] for _, part in kept]),
+            value_source,
         )
 
     def _declare(self, columns: list[Column]) -> list[Column]:
@@ -269,6 +257,13 @@ def _encode(part: dict[str, Any] | None, column: Column) -> np.ndarray:
     with np.errstate(over="ignore"):
         scaled = (_read_numbers(column) / part["unit"] - part["mean"]) / part["spread"]
     return np.clip(np.where(np.isnan(scaled), 0.0, scaled), -_FARTHEST, _FARTHEST)
+
+
+def _spread_out(part: dict[str, Any], value: np.ndarray) -> np.ndarray:
+    """Return a number as it is, and a level as scaled indicators of all levels."""
+    if part["levels"] is None:
+        return value
+    return ((value == np.arange(len(part["shares"]))) - part["shares"]) / part["spread"]
 
 
 def _read_levels(column: Column) -> list[Any]:

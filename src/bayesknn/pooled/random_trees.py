@@ -13,8 +13,6 @@ import numpy as np
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 
-_MIN_LEAF = 3
-
 
 def find_importances(
     points: np.ndarray,
@@ -47,11 +45,11 @@ def find_importances(
     True
     """
     columns = np.ascontiguousarray(points.T)
-    found = np.zeros((n_trees, len(columns)))
+    importances = np.zeros((n_trees, len(columns)))
     for tree in range(n_trees):
         key = key_of_sweep(np.uint64(seed), np.uint64(tree))
-        _grow(columns, labels, weights, n_classes, np.uint64(key), found[tree])
-    return found.mean(axis=0)
+        _grow(columns, labels, weights, n_classes, np.uint64(key), importances[tree])
+    return importances.mean(axis=0)
 
 
 @kernel
@@ -75,7 +73,7 @@ def _grow(columns, labels, weights, n_classes, key, importance):
         size = counts.sum()
         # Sums of squared counts over sizes: the larger, the purer.
         before = (counts**2).sum() / size
-        if size < 2 * _MIN_LEAF or counts.max() == size:
+        if size < 6 or counts.max() == size:
             continue
         best, best_feature, best_cut = before, -1, 0.0
         n_varying = 0
@@ -122,12 +120,12 @@ def _draw_cut(column, node, u):
 
 @kernel
 def _find_purity(column, node, cut, labels, weights, counts, left):
-    """Return how pure a cut makes a node; 0 if it leaves too few on one side."""
+    """Return how pure a cut makes a node; 0 if it leaves less than three rows on one side."""
     left[:] = 0
     for i in node:
         if column[i] <= cut:
             left[labels[i]] += weights[i]
     size, n_left = counts.sum(), left.sum()
-    if min(n_left, size - n_left) < _MIN_LEAF:
+    if min(n_left, size - n_left) < 3:
         return 0.0
     return (left**2).sum() / n_left + ((counts - left) ** 2).sum() / (size - n_left)

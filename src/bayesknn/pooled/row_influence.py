@@ -13,12 +13,11 @@ from bayesknn.pooled.features import Neighborhoods, tricube
 from bayesknn.pooled.member import Member
 
 
-def add_influence(
-    space: Neighborhoods, member: Member, weight: float, rows: np.ndarray, found: np.ndarray
-) -> None:
-    """Add a member's part to the influence (m, n) of all training rows on new points."""
+def find_influence(space: Neighborhoods, member: Member, rows: np.ndarray) -> np.ndarray:
+    """Return what all training rows add, in one member, to the log odds of new points, (m, n)."""
     labels = space.labels.astype(np.int64)
     truth = np.eye(len(space.classes))[labels]
+    influence = np.zeros((len(rows), len(labels)))
     for part, near, far, _ in space.search(rows):
         at = np.arange(len(near))[:, None]
         for t, k in enumerate(space.k_values):
@@ -27,15 +26,17 @@ def add_influence(
             votes[at, near] += _weigh_distances(far, space.reach[near, t])
             votes *= space.weights
             total = (1 / len(space.classes) + votes @ truth)[:, labels]
-            slope = weight * member.k_weights[t] * member.links[t].b[0]
-            found[part] += slope * np.log(total / (total - votes))
+            influence[part] += (
+                member.k_weights[t] * member.b[t, 0] * np.log(total / (total - votes))
+            )
+    return influence
 
 
 def _weigh_distances(distance: np.ndarray, reach: np.ndarray) -> np.ndarray:
     return tricube(np.divide(distance, reach, np.ones_like(distance), where=distance < reach))
 
 
-def take_largest(found: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
+def take_largest(influence: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of largest influence and that influence, (m, n_neighbors); -1 for none.
 
     Examples
@@ -45,12 +46,8 @@ def take_largest(found: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.nd
     >>> take_largest(np.array([[0.0, 0.2, 0.7]]), 3)
     (array([[ 2,  1, -1]]), array([[0.7, 0.2, 0. ]]))
     """
-    m, n = found.shape
-    indices = np.full((m, n_neighbors), -1)
-    influence = np.zeros((m, n_neighbors))
-    first = np.argsort(-found, axis=1, kind="stable")[:, :n_neighbors]
-    values = np.take_along_axis(found, first, axis=1)
-    width = first.shape[1]
-    indices[:, :width] = np.where(values > 0, first, -1)
-    influence[:, :width] = values
-    return indices, influence
+    first = np.argsort(-influence, axis=1, kind="stable")[:, :n_neighbors]
+    values = np.take_along_axis(influence, first, axis=1)
+    missing = (0, 0), (0, n_neighbors - first.shape[1])
+    indices = np.pad(np.where(values > 0, first, -1), missing, constant_values=-1)
+    return indices, np.pad(values, missing)

@@ -4,13 +4,13 @@ Every view learns from training rows, and ``features`` gives for any table an ar
 n_classes, n_features), which :mod:`bayesknn.pooled.member` links to probabilities and averages over
 the settings: numbers of neighbours, penalties or rounds. Neighbours have two features. The additive
 and the boosted view have one, log probabilities: where classes follow from the columns one by one,
-or from cuts along them, neighbours have little to say. ``VIEWS`` says how each is fitted, and how
-training rows are seen by the other folds.
+or from cuts along them, neighbours have little to say. ``fit_view`` shows a member all training
+rows, ``leave_folds_out`` gives what it sees of each by the other folds.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
@@ -20,26 +20,18 @@ from bayesknn._utils.threads import one_blas_thread
 from bayesknn.pooled.boosting import add_trees, check_trees, grow_trees
 from bayesknn.pooled.columns import Sample, Settings, Table
 from bayesknn.pooled.features import Neighborhoods, Reach, leave_out
-from bayesknn.pooled.metrics import METRICS, ColumnShares
-from bayesknn.pooled.pool import FLOOR
+from bayesknn.pooled.member import FLOOR
+from bayesknn.pooled.metrics import METRICS, ColumnShares, choose_norm
 from bayesknn.pooled.whitening import span_rows
-
-# Of the ridge regressions, as scikit-learn's C: from next to nothing to next to no penalty.
-_PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
-# Standard deviations from the mean at which a number is cut off before it is squared, or one
-# outlier would be all that a regression sees.
-_FARTHEST = 4.0
-# Fewer where every round has many trees.
-_ROUNDS, _ROUNDS_OF_MANY_CLASSES, _MANY_CLASSES = (15, 30, 60, 100), (15, 30, 50), 5
 
 
 class NeighborView:
     """Soft counts of neighbours and distances to the classes, in one metric."""
 
-    def __init__(self, metric: Any, sample: Sample, settings: Settings, reach: Reach):
-        self.metric = metric.fit(sample, settings.seed)
+    def __init__(self, name: str, sample: Sample, settings: Settings, reach: Any):
+        self.metric = METRICS[name]().fit(sample, settings.seed)
         points = self.metric.transform(sample.table)
-        norm = metric.norm(len(points))
+        norm = choose_norm(name, len(points))
         self.space = Neighborhoods(points, sample, norm, settings, reach)
 
     def features(self, table: Table, n_jobs: int | None = None) -> np.ndarray:
@@ -49,10 +41,6 @@ class NeighborView:
     def search(self, table: Table, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Features of new rows, and how far their lists reach at each k."""
         return self.space.new_features(self.metric.transform(table), n_jobs)
-
-
-class RelevanceView(NeighborView):
-    """Neighbours in the metric that weighs columns."""
 
     def importances(self, k_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the trees of the relevance metric see, and the columns it comes from."""
@@ -78,10 +66,11 @@ class AdditiveView:
         # Slopes under a ridge lie in the space that the rows span.
         basis = span_rows(points) if points.shape[1] > len(points) else None
         points = points if basis is None else points @ basis
-        # Each starts from the one before.
+        # At scikit-learn's C from next to nothing to next to no penalty; each starts from the one
+        # before.
         regression, found = LogisticRegression(max_iter=1000, warm_start=True), []
         with one_blas_thread():
-            for c in _PENALTIES:
+            for c in (0.001, 0.01, 0.1, 1.0, 10.0):
                 regression.set_params(C=c).fit(points, sample.labels, weights)
                 slopes = regression.coef_ if basis is None else regression.coef_ @ basis.T
                 found.append((slopes, regression.intercept_))
@@ -101,7 +90,8 @@ class AdditiveView:
 
     def _trace(self, table: Table) -> np.ndarray:
         numbers = _standardise(_take_numbers(table), self.number_scale)
-        numbers = np.clip(numbers, -_FARTHEST, _FARTHEST)
+        # Or one outlier, squared, would be all that a regression sees.
+        numbers = np.clip(numbers, -4.0, 4.0)
         return np.hstack([self.shares.transform(table), numbers, numbers**2])
 
 
@@ -110,8 +100,8 @@ class BoostedView:
 
     def __init__(self, sample: Sample, settings: Settings):
         points, self.source = sample.table.in_order()
-        is_many = sample.n_classes > _MANY_CLASSES
-        self.rounds = np.array(_ROUNDS_OF_MANY_CLASSES if is_many else _ROUNDS)
+        # Fewer where every round has many trees.
+        self.rounds = np.array((15, 30, 50) if sample.n_classes > 5 else (15, 30, 60, 100))
         self.start, self.trees, self.gains = grow_trees(
             points,
             sample.labels,
@@ -157,49 +147,60 @@ def _as_features(log_odds: np.ndarray) -> np.ndarray:
     return np.maximum(log_softmax(log_odds, axis=2), np.log(FLOOR))[..., None]
 
 
-class Neighbors(NamedTuple):
-    """A member that looks at neighbours in a metric."""
-
-    metric: type[Any]
-    view: type[NeighborView] = NeighborView
-
-    def fit(self, sample: Sample, settings: Settings, reach: Reach) -> NeighborView:
-        """Return the view of all training rows."""
-        return self.view(self.metric(), sample, settings, reach)
-
-    def leave_out(
-        self, known: list[Sample], sample: Sample, settings: Settings, folds: np.ndarray
-    ) -> tuple[np.ndarray, Reach]:
-        """Return features of the training rows by the other folds, and how far lists reach."""
-        metrics = [self.metric().fit(each, settings.seed) for each in known]
-        points = [metric.transform(sample.table) for metric in metrics]
-        return leave_out(points, sample, metrics[0].norm(len(folds)), settings, folds)
-
-
-class Companion(NamedTuple):
-    """A member that looks at no neighbours."""
-
-    view: type[Any]
-
-    def fit(self, sample: Sample, settings: Settings, reach: None) -> Any:
-        """Return the view of all training rows."""
-        return self.view(sample, settings)
-
-    def leave_out(
-        self, known: list[Sample], sample: Sample, settings: Settings, folds: np.ndarray
-    ) -> tuple[np.ndarray, None]:
-        """Return features of the training rows by the other folds."""
-        parts = [
-            self.view(each, settings).features(sample.table.take(folds == fold))
-            for fold, each in enumerate(known)
-        ]
-        order = np.argsort(np.argsort(folds, kind="stable"))
-        return np.concatenate(parts, axis=1)[:, order], None
-
-
 VIEWS: dict[str, Any] = {
-    **{name: Neighbors(metric) for name, metric in METRICS.items()},
-    "relevance": Neighbors(METRICS["relevance"], RelevanceView),
-    "additive": Companion(AdditiveView),
-    "boosted": Companion(BoostedView),
+    **dict.fromkeys(METRICS, NeighborView),
+    "additive": AdditiveView,
+    "boosted": BoostedView,
 }
+# Those that say how much each column matters.
+WITH_IMPORTANCES = ("relevance", "additive", "boosted")
+
+
+def fit_view(name: str, sample: Sample, settings: Settings, reach: Reach | None) -> Any:
+    """Return the view of all training rows; ``reach`` is of :func:`leave_folds_out`."""
+    if name in METRICS:
+        return NeighborView(name, sample, settings, reach)
+    return VIEWS[name](sample, settings)
+
+
+def assign_folds(labels: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:
+    """Deal the shuffled points of each class out to the folds in turn.
+
+    The next class goes on where the last one stopped, so that folds are of equal size, and every
+    class of at least two points has one outside each fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.pooled.views import assign_folds
+    >>> fold = assign_folds(np.array([0, 0, 0, 1, 1]), 5, np.random.default_rng(0))
+    >>> sorted(fold.tolist())
+    [0, 1, 2, 3, 4]
+    """
+    shuffled = rng.permutation(len(labels))
+    order = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    folds = np.empty(len(labels), np.int64)
+    folds[order] = np.arange(len(labels)) % n_folds
+    return folds
+
+
+def leave_folds_out(
+    name: str, sample: Sample, settings: Settings, folds: np.ndarray
+) -> tuple[np.ndarray, Reach | None]:
+    """Return features (n_settings, n, n_classes, n_features) of the training points.
+
+    Plain leave-one-out flatters a view that saw the labels: it knows the label that is left out.
+    Every view is fitted anew without each of several stratified folds, and the fold's points are
+    treated as new. How far the points' lists reach comes second, if there are any.
+    """
+    known = [sample.take(folds != fold) for fold in range(folds.max() + 1)]
+    if name in METRICS:
+        metrics = [METRICS[name]().fit(each, settings.seed) for each in known]
+        points = [metric.transform(sample.table) for metric in metrics]
+        return leave_out(points, sample, choose_norm(name, len(folds)), settings, folds)
+    parts = [
+        VIEWS[name](each, settings).features(sample.table.take(folds == fold))
+        for fold, each in enumerate(known)
+    ]
+    order = np.argsort(np.argsort(folds, kind="stable"))
+    return np.concatenate(parts, axis=1)[:, order], None

@@ -10,11 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-# Added to every variance of standardised coordinates, some of which are constant within classes.
-_LEAST_VARIANCE = 1e-6
-# Directions in which rows vary by less than this part of the most are rounding.
-_LEAST_PART = 1e-10
-
 
 class Whitening:
     """Axes along which Euclidean distances are those of the shrunk covariance within classes.
@@ -34,7 +29,8 @@ class Whitening:
         residuals = points - _class_means(points, labels, n_classes)[labels]
         variances = (residuals**2).sum(axis=0) / n_free
         self.centre = points.mean(axis=0)
-        self.spread = np.sqrt(shrink * variances + _LEAST_VARIANCE)
+        # Some of the standardised coordinates are constant within classes.
+        self.spread = np.sqrt(shrink * variances + 1e-6)
         scaled = (points - self.centre) / self.spread
         self.basis = span_rows(scaled) if p >= n else None
         inner = scaled if self.basis is None else scaled @ self.basis
@@ -79,7 +75,7 @@ def span_rows(points: np.ndarray) -> np.ndarray:
     [[0.6], [0.0], [0.8]]
     """
     values, axes = np.linalg.eigh(points @ points.T)
-    is_kept = values > _LEAST_PART * values[-1]
+    is_kept = values > 1e-10 * values[-1]  # the others are rounding
     return points.T @ (axes[:, is_kept] / np.sqrt(values[is_kept]))
 
 

@@ -19,21 +19,11 @@ from bayesknn.predictive.intervals import (
     MAX_BOUND,
     ResidualCorrelation,
     correlate_residuals,
-    find_probability_intervals,
     find_residuals,
 )
 
-# Pairs up to rank sqrt(k) / 4. More of them make the estimate surer and the intervals narrower, but
-# farther ones have less of their errors in common: with / 2 too few points are covered where P is
-# smooth.
-_PART_OF_ROOT_K = 4
-# Pairs that are less alike than this say too little to be scaled up by it.
-_LEAST_ALIKE = 0.25
-# What is assumed where folds are too small to have pairs: the most that it can be.
-_UNKNOWN = ResidualCorrelation(float("nan"), float("nan"), MAX_BOUND)
 
-
-class PoolSureness:
+class IntervalModel:
     """What intervals and typicality need to know of the training points.
 
     Parameters
@@ -50,8 +40,6 @@ class PoolSureness:
     n_jobs : int, optional
     """
 
-    copies: Copies | None = None
-
     def __init__(
         self,
         space: Neighborhoods,
@@ -66,12 +54,16 @@ class PoolSureness:
             k_mean = float(member.k_weights @ space.k_values)
         self.place = int(np.argmin(np.abs(space.k_values - k_mean)))
         self.scale = DistanceScale.from_distances(space.reach[:, self.place])
-        n_ranks = max(round(np.sqrt(k_mean) / _PART_OF_ROOT_K), 1)
+        # More pairs make the estimate surer and the intervals narrower, but farther ones have less
+        # of their errors in common: up to sqrt(k) / 2 too few points are covered where P is smooth.
+        n_ranks = max(round(np.sqrt(k_mean) / 4), 1)
         pairs = _pair_within_folds(space.points, space.norm, folds, n_ranks, n_jobs)
         self.copies = Copies.from_rows(columns, space.labels, space.weights, probabilities.shape[1])
-        self.correlation = _UNKNOWN._replace(n_votes=k_mean)
+        # Where folds are too small to have pairs: the most that it can be.
+        unknown = ResidualCorrelation(float("nan"), float("nan"), MAX_BOUND)
+        self.correlation = unknown._replace(n_votes=k_mean)
         if pairs is not None:
-            found = correlate_residuals(
+            correlation = correlate_residuals(
                 space.labels,
                 pairs,
                 lambda i, j, rank: probabilities[i],
@@ -79,27 +71,16 @@ class PoolSureness:
                 k_mean,
                 space.weights,
             )
-            bound = _find_bound(found, probabilities, pairs)
+            bound = _find_bound(correlation, probabilities, pairs)
             misfit = find_misfit(
                 *find_residuals(space.labels, probabilities), columns, space.weights, folds=folds
             )
-            self.correlation = found._replace(bound=bound).allow_for(misfit)
-
-    def intervals(
-        self,
-        probabilities: np.ndarray,
-        variances: np.ndarray,
-        distances: np.ndarray,
-        copies: np.ndarray | None,
-        level: float,
-    ) -> np.ndarray:
-        """Return intervals (m, n_classes, 2) that hold the probabilities (m, n_classes)."""
-        return find_probability_intervals(
-            probabilities, variances, self.correlation, self.scale, distances, level, copies
-        )
+            self.correlation = correlation._replace(bound=bound).allow_for(misfit)
 
 
-def _find_bound(found: ResidualCorrelation, probabilities: np.ndarray, pairs: np.ndarray) -> float:
+def _find_bound(
+    correlation: ResidualCorrelation, probabilities: np.ndarray, pairs: np.ndarray
+) -> float:
     """Return the squared error that intervals allow for, where pairs stand apart.
 
     Smoothing is off in proportion to how P differs from its mean, so that the errors of two points
@@ -111,10 +92,11 @@ def _find_bound(found: ResidualCorrelation, probabilities: np.ndarray, pairs: np
     away = probabilities - probabilities.mean(axis=0)
     signal = (away**2).sum()
     likeness = np.mean([(away * away[j]).sum() for j in pairs]) / max(signal, 1e-300)
-    plain = max(found.value, 0.0) + found.error
-    scaled = plain / max(likeness, _LEAST_ALIKE)
+    plain = max(correlation.value, 0.0) + correlation.error
+    # Pairs that are less alike than a quarter say too little to be scaled up by it.
+    scaled = plain / max(likeness, 0.25)
     most = signal / max((probabilities * (1.0 - probabilities)).sum(), 1e-300)
-    return float(min(max(found.bound, plain, min(scaled, most)), MAX_BOUND))
+    return float(min(max(correlation.bound, plain, min(scaled, most)), MAX_BOUND))
 
 
 def _pair_within_folds(
@@ -124,9 +106,9 @@ def _pair_within_folds(
     n_ranks = min(n_ranks, int(np.bincount(folds)[np.unique(folds)].min()) - 1)
     if n_ranks < 1:
         return None
-    found = np.empty((n_ranks, len(folds)), np.int64)
+    pairs = np.empty((n_ranks, len(folds)), np.int64)
     for fold in np.unique(folds):
         rows = np.flatnonzero(folds == fold)
         graph = NeighborGraph.from_points(points[rows], n_ranks, metric=norm, n_jobs=n_jobs)
-        found[:, rows] = rows[graph.neighbors]
-    return found
+        pairs[:, rows] = rows[graph.neighbors]
+    return pairs

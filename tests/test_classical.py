@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
 from bayesknn import ClassicalKNeighborsClassifier, reference
-from bayesknn.classical import _tally_votes, find_loo_errors
 from bayesknn.datasets import load_pima, load_ripley
-from bayesknn.graph import NeighborGraph
 
 neighbour_labels = st.integers(2, 5).flatmap(
     lambda n_classes: st.tuples(
@@ -26,25 +24,26 @@ neighbour_labels = st.integers(2, 5).flatmap(
 @given(neighbour_labels)
 def test_vote_is_decided_by_decreasing_k(case):
     n_classes, votes = case
-    votes = np.array(votes)
-    lists = np.arange(len(votes), dtype=np.uint32)[:, None]
+    # Farther away are two rows of each class, which a class needs and no k reaches.
+    labels = np.array(votes + 2 * list(range(n_classes)))
+    X = np.arange(len(labels), dtype=float)[:, None]
     for k in range(1, len(votes) + 1):
-        counts, leader = _tally_votes(lists[:k], votes.astype(np.uint32), n_classes)
-        assert leader[0] == reference.vote(votes, k)
+        clf = ClassicalKNeighborsClassifier(k, max_neighbors=k).fit(X, labels)
+        assert clf.predict([[-1.0]])[0] == reference.vote(labels, k)
         # The votes that decided: the most that leave one leader.
         left = [np.bincount(votes[:fewer], minlength=n_classes) for fewer in range(k, 0, -1)]
         decided = next(one for one in left if np.sum(one == one.max()) == 1)
-        np.testing.assert_array_equal(counts[0], decided)
+        np.testing.assert_allclose(clf.predict_proba([[-1.0]])[0], decided / decided.sum())
 
 
-@given(st.integers(3, 15), st.integers(2, 4), st.integers(0, 2**32 - 1))
-def test_leave_one_out_is_the_vote_of_the_others(n, n_classes, seed):
+@given(st.integers(0, 10), st.integers(2, 4), st.integers(0, 2**32 - 1))
+def test_leave_one_out_is_the_vote_of_the_others(more, n_classes, seed):
     rng = np.random.default_rng(seed)
+    labels = np.append(np.repeat(np.arange(n_classes), 2), rng.integers(0, n_classes, size=more))
+    n = len(labels)
     # A coarse lattice, so that there are duplicates and equal distances.
     points = rng.integers(0, 3, size=(n, 2)).astype(float)
-    graph = NeighborGraph.from_points(points, n - 1)
-    labels = rng.integers(0, n_classes, size=n)
-    errors = find_loo_errors(graph, labels, n_classes)
+    errors = ClassicalKNeighborsClassifier(1, max_neighbors=n - 1).fit(points, labels).loo_errors_
     near = reference.neighbours(reference.distances(points, points))
     expected = [reference.leave_one_out_error(near, labels, k) for k in range(1, n)]
     np.testing.assert_allclose(errors, expected, rtol=1e-12)

@@ -103,8 +103,8 @@ def test_one_column_is_enough(columns):
 
 def test_many_rows_and_many_classes_stay_small():
     rng = np.random.default_rng(0)
-    table = two_columns(3000).assign(y=np.arange(3000) % 30)
-    table["third"] = rng.normal(size=3000) + table["y"]
+    table = two_columns(2100).assign(y=np.arange(2100) % 30)
+    table["third"] = rng.normal(size=2100) + table["y"]
     text = render(analyse(table, "y", settings={**QUICK, "max_neighbors": 4}))
     assert len(text) < 1_500_000
     assert "The 12 most frequent confusions" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,11 +55,9 @@ def chain_error(seeds: Any, chain: tuple[int, int]) -> float:
     """
     split, draw = seeds.spawn(2)
     study = Study(load_glass(np.random.default_rng(split)))
-    tree, _ = catch_mixing_warnings(
-        lambda: moller(
-            study, "gibbs", n_first_stage=chain[0], n_warmup=chain[0], n_draws=chain[1],
-            n_chains=1, random_state=draw, n_jobs=1,
-        )
+    tree = moller(
+        study, "gibbs", n_first_stage=chain[0], n_warmup=chain[0], n_draws=chain[1], n_chains=1,
+        random_state=draw, n_jobs=1,
     )  # fmt: skip
     draws = Draws(tree["posterior"]["beta"].values, tree["posterior"]["k"].values)
     return study.error_rate(predict(study, draws))
@@ -72,7 +71,9 @@ def glass_errors(setting: Setting) -> Result:
     errors = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     # Spawned anew: a sequence remembers what it has spawned.
     some = setting.seeds("glass").spawn(setting.budget.n_glass_chains)
-    chain = np.array(setting.map(lambda own: chain_error(own, setting.budget.glass_chain), some))
+    one = partial(chain_error, chain=setting.budget.glass_chain)
+    # Around all threads: they share the filters of warnings.
+    chain = np.array(catch_mixing_warnings(lambda: setting.map(one, some))[0])
     counts = np.bincount(errors["loo_k"].astype(int), minlength=18)
     at_17 = counts[17] / n
     gap = mean_over_runs(chain - errors["bayes"][: len(chain)])

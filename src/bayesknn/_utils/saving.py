@@ -26,7 +26,7 @@ from bayesknn._version import __version__
 _CLASS = "bayesknn class"
 _KEY = "_bayesknn_version"
 # What a file holds and how; it changes where an older file can no longer be read as it is.
-_FORMAT_KEY, _FORMAT = "_bayesknn_format", 1
+_FORMAT_KEY, _FORMAT = "_bayesknn_format", 2
 
 
 def _is_kept(home: str) -> bool:

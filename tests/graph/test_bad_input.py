@@ -270,7 +270,9 @@ def test_given_lists(lists, message):
 
 def test_given_distances():
     lists = [[1, 0, 1], [2, 2, 0]]
-    refuses(r"distances \(1, 3\)", NeighborGraph.from_neighbors, lists, [[1.0, 1.0, 1.0]])
+    one = [[1.0, 1.0, 1.0]]
+    message = r"distances must have shape \(2, 3\), got \(1, 3\)"
+    refuses(message, NeighborGraph.from_neighbors, lists, one)
     falling = [[1.0, 1.0, 2.0], [2.0, 2.0, 1.0]]
     refuses("point 2 has the distance 1.0 at rank 2", NeighborGraph.from_neighbors, lists, falling)
     negative = [[1.0, -1.0, 2.0], [2.0, 2.0, 3.0]]

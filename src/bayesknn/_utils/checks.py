@@ -241,13 +241,13 @@ def check_points(X: Any) -> np.ndarray:
         _check_shape(X.shape)
         # Writeable and of the base class, or the kernels would be compiled a second time for it.
         points = np.require(X, np.float64, ["C", "W", "E"])
-        _check_finite(points, range(points.shape[1]))
+        check_finite(points, range(points.shape[1]))
         return points
     columns = read_columns(X)
     points = np.empty((len(columns[0].values), len(columns)))
     for j, column in enumerate(columns):
         points[:, j] = as_numbers(column, "encode it, or use metric='gower' for categories")
-    _check_finite(points, [column.label for column in columns])
+    check_finite(points, [column.label for column in columns])
     return points
 
 
@@ -568,7 +568,8 @@ def _check_shape(shape: tuple[int, ...]) -> None:
             )
 
 
-def _check_finite(points: np.ndarray, labels: Any) -> None:
+def check_finite(points: np.ndarray, labels: Any) -> None:
+    """Refuse points of which a number is NaN or infinite; ``labels`` name the columns."""
     bad = np.argwhere(~np.isfinite(points))
     if len(bad):
         row, j = bad[0].tolist()

@@ -22,6 +22,7 @@ from bayesknn._utils.checks import (
     as_numbers,
     category_codes,
     category_name,
+    check_finite,
     check_n_features,
     check_names,
     check_points,
@@ -311,13 +312,9 @@ class Gower(Metric):
                 ]
             else:
                 points[:, j] = as_numbers(column)
-                bad = np.flatnonzero(~np.isfinite(points[:, j]))
-                if len(bad):
-                    value = points[bad[0], j]
-                    refuse_missing(
-                        "NaN" if np.isnan(value) else str(value), int(bad[0]), column.label
-                    )
-        return check_units(points, [column.label for column in columns], is_new=True)
+        labels = [column.label for column in columns]
+        check_finite(points, labels)
+        return check_units(points, labels, is_new=True)
 
     def _position(self, label: Any) -> int:
         names = self.feature_names_ or []

@@ -614,8 +614,6 @@ def _check_lists(neighbors: Any, distances: Any = None) -> tuple[np.ndarray, np.
     if distances is None:
         return lists, None
     lengths = np.array(distances, dtype=np.float64, order="C")
-    if lengths.shape != lists.shape:
-        raise ValueError(f"neighbors has shape {lists.shape} but distances {lengths.shape}")
     bad = ~(lengths >= 0)
     bad[1:] |= lengths[1:] < lengths[:-1]
     if bad.any():

@@ -23,10 +23,9 @@ from bayesknn.graph.search.kd_tree import TreeSearch
 from bayesknn.graph.search.search_index import Advance, Lists, SearchIndex
 from bayesknn.graph.ties import TieOrder, order_ties
 
-# On fewer points than this measuring every pair is faster than walking a tree, or in a plane as
-# fast but for new points, and there is much less to compile on first use. A ball tree skips little
-# in many dimensions, and is asked point by point: measured, it pays only on many points.
-_FEW, _MANY = 1_000, 50_000
+# A ball tree skips little in many dimensions, and is asked point by point: measured, it pays only
+# on more points than this.
+_MANY = 50_000
 
 
 def find_neighbors(
@@ -233,7 +232,9 @@ def _choose(metric: Metric, points: np.ndarray) -> str:
     """Return what is fastest."""
     n, p = points.shape
     if metric.is_euclidean:
-        return "kd_tree" if n > _FEW else "brute"
+        # On few points measuring every pair is faster than walking a tree, or in a plane as fast
+        # but for new points, and there is much less to compile on first use.
+        return "kd_tree" if n > 1_000 else "brute"
     is_named = isinstance(getattr(metric, "metric", None), str)
     if is_named and n > _MANY and p <= 6 and metric.candidate_tree("ball_tree", points[:2]):
         return "ball_tree"

@@ -295,3 +295,17 @@ def test_memory_is_bounded_when_there_are_many_new_points():
     tracemalloc.stop()
     # The full matrix of distances would take 320 MB.
     assert peak < 60e6
+
+
+@pytest.mark.parametrize("k", [3, 20, 90])
+def test_candidates_never_outgrow_their_memory(k):
+    # The box of one block of new points covers all leaves, which then come in their own order: to
+    # a new point on the right each is nearer than those before, and offers all of its points.
+    rng = np.random.default_rng(8)
+    points, new = rng.normal(size=(1000, 1)), rng.normal(size=(64, 1))
+    tree, brute = (
+        NeighborGraph.from_points(points, k, search=search).query(new)
+        for search in ("kd_tree", "brute")
+    )
+    for name in ("neighbors", "distances", "reverse_starts", "reverse_points", "reverse_ranks"):
+        np.testing.assert_array_equal(getattr(tree, name), getattr(brute, name))

@@ -386,7 +386,8 @@ class Candidates(NamedTuple):
 def _search(tree, queries, is_self, limits, start, stop, neighbors, distances):
     """Write the lists of the queries of some blocks."""
     k, m, n_leaves = neighbors.shape[0], neighbors.shape[1], tree.blocks.shape[0]
-    # What is left when candidates are cut back, and all that a leaf may add.
+    # A leaf adds up to 64. Cutting back leaves k and at most a quarter of those beyond, which is
+    # (24 + 64) / 4 or less than k // 4: there is always room for the next leaf.
     capacity = k + max(24, k // 4) + _LEAF
     held = Candidates(
         np.empty((_LEAF, capacity)),

@@ -196,13 +196,13 @@ def walk_counts(
         One array, updated in place.
     """
     counts = np.zeros((lists.neighbors.shape[1], n_classes), np.int32)
-    rows, reached = np.arange(len(counts)), 0
+    rows, reached = np.arange(len(counts), dtype=np.uint32), 0
     for k in k_values:
         for labels in lists.labels[reached:k]:
-            counts[rows, labels] += 1
+            _add_edges(rows, labels, counts)
         for edges in received:
             new = slice(edges.starts[reached], edges.starts[k])
-            np.add.at(counts, (edges.targets[new], edges.labels[new]), 1)
+            _add_edges(edges.targets[new], edges.labels[new], counts)
         reached = k
         yield counts
 
@@ -312,3 +312,9 @@ def _merge(one, one_keys, other, other_keys, merged):
             else:
                 rows[r, q], distances[r, q], labels[r, q] = far_rows[b, q], y, far_labels[b, q]
                 b += 1
+
+
+@kernel
+def _add_edges(targets, labels, counts):
+    for e in range(targets.size):
+        counts[targets[e], labels[e]] += np.int32(1)

@@ -1,5 +1,6 @@
 """The README's Python runs as it stands, and its numbers are those that come out."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -42,6 +43,13 @@ def test_the_log_loss_of_the_pool_is_that_measured():
     pool = PooledNeighborsClassifier(random_state=0).fit(ripley.X_train, ripley.y_train)
     assert abs(-log_score(pool.predict_proba(ripley.X_test), ripley.y_test) - 0.2238) < 0.001
     assert ".224 for\nthe pool" in README
+
+
+def test_the_comparison_is_that_measured(monkeypatch):
+    """As ``python docs/measure readme`` writes it from what the benchmarks left."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs" / "measure"))
+    prediction = importlib.import_module("prediction")
+    assert prediction.write_case(prediction.read()) in README
 
 
 def test_files_that_are_linked_exist():

@@ -1,9 +1,9 @@
 """Measure what the pages say: ``python docs/measure`` fills ``docs/_generated``.
 
 A page's numbers are in ``numbers.json``, by name; its tables and figures are files beside it.
-``python docs/measure benchmarks``, ``interval_coverage``, ``prediction`` or ``scaling`` make
-measurements that are kept in the repository again, and ``python docs/measure readme`` draws the
-README's picture.
+``python docs/measure benchmarks``, ``interval_coverage``, ``prediction``, ``autogluon`` or
+``scaling`` make measurements that are kept in the repository again, and ``python docs/measure
+readme`` renews the README's pictures and measured lines.
 """
 
 import json
@@ -20,6 +20,7 @@ def main(names: list[str]) -> None:
     """Run what was asked for, or all that a build needs."""
     import command_line
     import comparison
+    import comparison_autogluon
     import engine
     import interval_coverage
     import intervals
@@ -37,6 +38,7 @@ def main(names: list[str]) -> None:
         "benchmarks": speeds.write,
         "interval_coverage": interval_coverage.write,
         "prediction": comparison.write,
+        "autogluon": comparison_autogluon.write,
         "scaling": scaling.write,
         "readme": readme.write,
     }

@@ -1,55 +1,103 @@
-"""The pool against others, as ``python docs/measure prediction`` left it in prediction.json."""
+"""The pool against others: tables, a picture and what the first pages say.
+
+From ``python docs/measure prediction``, which left prediction.json, and AutoGluon's
+prediction_autogluon.json beside it.
+"""
 
 import json
+import textwrap
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
+from bayesknn.plots.style import COLOURS, GREY, INK, tidy
 from comparison import FILE
+from kept import HERE
 
 OURS, NEIGHBORS = "the pool", "the pool, neighbours only"
 FREQUENCIES = "class frequencies"
 
 
+class Comparison(NamedTuple):
+    """Means over splits: losses and errors (n_sets, n_methods), CPU seconds a fit (n_methods,)."""
+
+    sets: list[str]
+    sizes: dict[str, list[int]]
+    methods: list[str]
+    losses: np.ndarray
+    errors: np.ndarray
+    seconds: np.ndarray
+    autogluon: str
+    measured: dict[str, str]
+
+    def of(self, method: str) -> np.ndarray:
+        """Log-losses of a method."""
+        return self.losses[:, self.methods.index(method)]
+
+
+def read() -> Comparison:
+    """Return what both commands measured, on the same splits."""
+    ours = json.loads(FILE.read_text())
+    theirs = json.loads((HERE / "prediction_autogluon.json").read_text())
+    sets, methods = list(ours["losses"]), [*ours["seconds"], *theirs["seconds"]]
+    values = {
+        key: [[np.mean((ours[key][s] | theirs[key][s])[m]) for m in methods] for s in sets]
+        for key in ("losses", "errors")
+    }
+    seconds = np.array([*ours["seconds"].values(), *theirs["seconds"].values()])
+    about = f"{theirs['version']}, {theirs['preset']}, at most {theirs['time_limit']} s a fit"
+    n_fits = len(sets) * ours["n_splits"]
+    return Comparison(
+        sets, ours["sizes"], methods, np.array(values["losses"]), np.array(values["errors"]),
+        seconds / n_fits, about, ours["measured"],
+    )  # fmt: skip
+
+
 def run(out: Path) -> dict[str, str]:
-    """Write the two tables, and what the text says of them."""
-    found = json.loads(FILE.read_text())
-    sets, methods = list(found["losses"]), list(found["seconds"])
-    losses = np.array([[np.mean(found["losses"][s][m]) for m in methods] for s in sets])
+    """Write the tables, the picture and the first page's lines, and what the text says of them."""
+    data = read()
+    losses, methods, sets = data.losses, data.methods, data.sets
+    ours = data.of(OURS)
     ranks = np.array([rankdata(row) for row in losses])
-    n_fits = len(sets) * found["n_splits"]
     rows = [
-        "| method | mean log-loss | mean rank | best on | CPU s a fit |",
-        "|---|---:|---:|---:|---:|",
+        "| method | mean log-loss | more than the pool (standard error) | mean rank | best on "
+        "| error, % | CPU s a fit |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for j in np.argsort(losses.mean(axis=0)):
+        more = losses[:, j] - ours
+        error = more.std(ddof=1) / np.sqrt(len(sets))
         rows.append(
-            f"| {methods[j]} | {losses[:, j].mean():.3f} | {ranks[:, j].mean():.2f} "
-            f"| {np.sum(ranks[:, j] == 1)} | {found['seconds'][methods[j]] / n_fits:.1f} |"
+            f"| {methods[j]} | {losses[:, j].mean():.3f} | {more.mean():.3f} ({error:.3f}) "
+            f"| {ranks[:, j].mean():.2f} | {np.sum(ranks[:, j] == 1)} "
+            f"| {100 * data.errors[:, j].mean():.1f} | {data.seconds[j]:.1f} |"
         )
     (out / "prediction.md").write_text("\n".join(rows) + "\n")
     rows = [f"| data | n, p, G | {' | '.join(methods)} |", "|---|---|" + "---:|" * len(methods)]
     for name, row in zip(sets, losses, strict=True):
-        best = row.min()
-        cells = [f"**{loss:.3f}**" if loss == best else f"{loss:.3f}" for loss in row]
+        cells = [f"**{loss:.3f}**" if loss == row.min() else f"{loss:.3f}" for loss in row]
         # Not to be broken over lines.
-        sizes = ",\N{NO-BREAK SPACE}".join(map(str, found["sizes"][name]))
+        sizes = ",\N{NO-BREAK SPACE}".join(map(str, data.sizes[name]))
         rows.append(f"| {name} | {sizes} | {' | '.join(cells)} |")
     (out / "prediction_sets.md").write_text("\n".join(rows) + "\n")
+    (out / "prediction_case.md").write_text(write_case(data))
+    draw(data).savefig(out / "prediction.png")
     others = [j for j, method in enumerate(methods) if method not in (OURS, NEIGHBORS)]
-    ours = losses[:, methods.index(OURS)]
     gaps = ours - losses[:, others].min(axis=1)
     worst = int(np.argmax(gaps))
     winner = methods[others[int(np.argmin(losses[worst, others]))]]
     nothing = sets.index("no signal")
-    alone = losses[:, methods.index(NEIGHBORS)]
+    alone = data.of(NEIGHBORS)
     gains = np.argsort(alone - ours)[::-1]
-    excess = ours[nothing] - losses[nothing, methods.index(FREQUENCIES)]
+    excess = ours[nothing] - data.of(FREQUENCIES)[nothing]
     return {
-        "prediction_commit": found["measured"]["commit"][:12],
-        "prediction_date": found["measured"]["date"],
+        "prediction_commit": data.measured["commit"][:12],
+        "prediction_date": data.measured["date"],
         "prediction_sets": str(len(sets)),
+        "prediction_autogluon": data.autogluon,
         "prediction_wins": str(int(np.sum(gaps < 0))),
         "prediction_worst": f"{sets[worst]} ({winner}, by {gaps[worst]:.3f})",
         "prediction_no_signal": f"{excess:.3f}",
@@ -58,3 +106,60 @@ def run(out: Path) -> dict[str, str]:
         ),
         "prediction_neighbors": str(int(np.sum(alone < losses[:, others].min(axis=1)))),
     }
+
+
+def write_case(data: Comparison) -> str:
+    """Return how good, how fast and where not first, as three items of Markdown."""
+    others = [j for j, method in enumerate(data.methods) if method not in (OURS, NEIGHBORS)]
+    means = data.losses.mean(axis=0)
+    rows = [size[0] for size in data.sizes.values()]
+    ours, theirs = data.methods.index(OURS), data.methods.index("AutoGluon")
+    order = sorted(set(others) - {theirs}, key=lambda j: means[j])
+    best, trees = order[0], data.methods.index("LightGBM, tuned")
+    leads = np.sum(data.losses[:, ours] < data.losses[:, others].min(axis=1))
+    more = data.losses[:, theirs] - data.losses[:, ours]
+    error = more.std(ddof=1) / np.sqrt(len(more))
+    best_name, trees_name = (
+        f"tuned {data.methods[j].removesuffix(', tuned')}" for j in (best, trees)
+    )
+    fewer = np.sum(data.errors[:, others].min(axis=1) < data.errors[:, ours])
+    items = (
+        f"- **How good:** mean test log-loss {means[ours]:.3f} on {len(rows)} data sets of "
+        f"{min(rows)} to {max(rows)} rows; AutoGluon {means[theirs]:.3f} ({data.autogluon}), "
+        f"{best_name} {means[best]:.3f}, {trees_name} {means[trees]:.3f}. It is "
+        f"ahead of AutoGluon by {more.mean():.3f} (standard error {error:.3f}), and of all "
+        f"{len(others)} others on {leads} sets.",
+        f"- **How fast:** {data.seconds[ours]:.1f} CPU seconds a fit, nothing to tune; AutoGluon "
+        f"{data.seconds[theirs]:.0f}, {best_name} {data.seconds[best]:.1f}, {trees_name} "
+        f"{data.seconds[trees]:.1f}.",
+        f"- **Where it is not first:** accuracy on such small tables (another method makes fewer "
+        f"errors on {fewer} sets), 100,000 rows and more (boosted trees are many times faster), "
+        "text and images.",
+    )
+    return "".join(textwrap.fill(item, 118, subsequent_indent="  ") + "\n" for item in items)
+
+
+def draw(data: Comparison) -> Figure:
+    """Draw mean log-losses, and CPU seconds beside; on white, legible in dark pages too."""
+    figure = Figure(figsize=(7.6, 3.9), layout="constrained", facecolor="white")
+    ax = figure.subplots()
+    tidy(ax)
+    means = data.losses.mean(axis=0)
+    # Class frequencies lose two to three times as much as any.
+    order = [j for j in np.argsort(-means) if data.methods[j] != FREQUENCIES]
+    more = data.losses - data.of(OURS)[:, None]
+    errors = more.std(axis=0, ddof=1) / np.sqrt(len(data.sets))
+    for y, j in enumerate(order):
+        colour = COLOURS[0] if data.methods[j] in (OURS, NEIGHBORS) else GREY
+        ax.errorbar(means[j], y, xerr=errors[j], fmt="o", color=colour, capsize=3)
+        ax.annotate(
+            f"{data.seconds[j]:.2g} s", (1.0, y), xycoords=("axes fraction", "data"), ha="right",
+            va="center", color=INK,
+        )  # fmt: skip
+    ax.set_yticks(range(len(order)), [data.methods[j] for j in order], color=INK)
+    ax.set(
+        xlim=(None, means[order[0]] + 0.07),
+        xlabel="mean test log-loss; bars: standard error of the difference from the pool",
+        title=f"{len(data.sets)} data sets: lower is better; right: CPU seconds of a fit",
+    )
+    return figure

@@ -96,9 +96,7 @@ def grow_trees(
     start = np.log(shares[1:] / shares[:1]) if n_classes == 2 else np.log(shares)
     bins = _sort_into_bins(points, weights)
     shape = n_rounds * len(start), 2 * _MAX_LEAVES - 1
-    trees = Trees(
-        np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape)
-    )
+    trees = Trees(*(np.zeros(shape, kind) for kind in (np.int64, float, np.int64, float)))
     gains = np.zeros(points.shape[1])
     raw = np.tile(start[:, None], len(labels))
     columns = _draw_columns(points.shape[1], shape[0], seed)

@@ -80,8 +80,8 @@ class PooledNeighborsClassifier(
         Columns that hold categories though they are numbers: names, positions or a mask. Text,
         truth values and category dtypes are categories anyway.
     n_folds : int, default=5
-        Members are judged in this many stratified folds. More take longer and are less pessimistic
-        about members that see more rows in the end.
+        Members are judged in this many stratified folds. More take longer, are less pessimistic
+        about members that see more rows in the end, and make ``random_state`` matter less.
     max_neighbors : int, optional
         Largest k. By default n / 2 on small tables, falling to 64 on large ones.
     search : str, default="auto"

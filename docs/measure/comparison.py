@@ -12,6 +12,7 @@ import warnings
 from collections import defaultdict
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
@@ -50,10 +51,8 @@ def compare(makers: dict, file: Path, **about: object) -> None:
     errors: dict[str, dict[str, list[float]]] = {}
     seconds: dict[str, float] = defaultdict(float)
     sizes: dict[str, list[int]] = {}
-    results = {
-        "measured": describe_measurement(), **about, "n_splits": N_SPLITS, "sizes": sizes, "losses": losses, "errors": errors,
-        "seconds": seconds,
-    }  # fmt: skip
+    results = {"measured": describe_measurement(), **about, "n_splits": N_SPLITS, "sizes": sizes}
+    results |= {"losses": losses, "errors": errors, "seconds": seconds}
     for split in range(N_SPLITS):
         for name, X, y, X_test, y_test in cut_data(split):
             sizes[name] = [len(y), int(X.shape[1]), len(np.unique(y))]

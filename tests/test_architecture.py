@@ -13,6 +13,8 @@ SOURCES = {
 HIDDEN = {"log_z": {"path_table"}}
 # Folders of other packages that hold private modules without an underscore to say so.
 PRIVATE = ("numba.core", "numba.np", "numpy.core", "scipy.linalg.cython", "matplotlib.cbook")
+# numba's documentation offers its events to applications ('Event API').
+EVENTS = "numba.core.event"
 # Documented all the same: of named tuples, and of scikit-learn's CallbackSupportMixin.
 DOCUMENTED = {"_asdict", "_fields", "_replace", "_init_callback_context"}
 
@@ -61,6 +63,8 @@ def private_imports(name, tree):
             continue
         for module in modules:
             if module.partition(".")[0] not in {"bayesknn", *sys.stdlib_module_names}:
+                if module == EVENTS:
+                    continue
                 if any(map(is_private, module.split("."))) or module.startswith(PRIVATE):
                     yield f"{name}: {module}"
 

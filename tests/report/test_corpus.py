@@ -78,7 +78,7 @@ def test_a_roc_curve_has_the_area_that_is_written_below_it(tmp_path):
     page = write_report(clf, *parts, out=tmp_path / "r.html", compare=False)
     text = page.read_text(encoding="utf-8")
     drawing, caption = re.search(
-        r"<svg[^>]*recall over false positive rate.*?</svg>(.*?AUC\) ([\d.]+))", text, re.DOTALL
+        r"recall over false positive rate.*?</svg>(.*?AUC\) ([\d.]+))", text, re.DOTALL
     ).group(0, 2)
     # Of the lines, the frame has four corners, guessing is dashed, and the curve has the others.
     paths = [np.array(re.findall(r"[ML] ?([-\d.]+) ([-\d.]+)", path), dtype=float)

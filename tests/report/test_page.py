@@ -214,7 +214,8 @@ def pooled_page():
 
 def test_a_rare_class_comes_first_and_the_majority_stands_beside_the_error(pooled_page, page):
     assert re.search(
-        r"The error hardly depends on rare classes; recall: \d of 3 fraud rows found when left out",
+        r"The error hardly depends on rare classes; "
+        r"recall: \d of 3 rows of fraud found when left out",
         pooled_page,
     )
     assert "rare classes" not in page[: page.index("Details")]

@@ -26,9 +26,12 @@ def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
 @pytest.mark.parametrize(
     ("sizes", "told"),
     [
-        ([88, 12], "recall: 12 of 12 class 1 rows found"),
+        ([88, 12], "recall: 12 of 12 rows of class 1 found"),
         ([87, 13], ""),
-        ([90, 5, 2, 3], "recall: 5 of 5 class 1, 2 of 2 class 2, 3 of 3 class 3 rows found"),
+        (
+            [90, 5, 2, 3],
+            "recall: 5 of 5 rows of class 1, 2 of 2 rows of class 2, 3 of 3 rows of class 3 found",
+        ),
     ],
 )
 def test_what_is_rare_depends_on_the_number_of_classes(sizes, told):
@@ -40,7 +43,7 @@ def test_one_rare_class():
     # 10 of 100 are of class 1: 4 of them are found, and 2 others are taken for it.
     actual = np.repeat([1, 0], [10, 90])
     winners = np.repeat([1, 0, 1, 0], [4, 6, 2, 88])
-    assert left_out(actual, winners, 2).describe_rare() == "recall: 4 of 10 class 1 rows found"
+    assert left_out(actual, winners, 2).describe_rare() == "recall: 4 of 10 rows of class 1 found"
 
 
 def test_nothing_is_rare_where_classes_are_alike():

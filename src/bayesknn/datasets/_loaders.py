@@ -155,10 +155,10 @@ def read_table(name: str) -> Table:
         ``X`` of float64, ``labels`` of strings as they stand in the file.
     """
     content = _read(name)
-    found = hashlib.sha256(content).hexdigest()
-    if found != SHA256[name]:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != SHA256[name]:
         raise ValueError(
-            f"{name} was changed: its SHA-256 is {found}, not {SHA256[name]}; reinstall bayesknn"
+            f"{name} was changed: its SHA-256 is {digest}, not {SHA256[name]}; reinstall bayesknn"
         )
     header, *rows = csv.reader(content.decode("ascii").splitlines())
     X = np.array([row[:-1] for row in rows], dtype=np.float64)

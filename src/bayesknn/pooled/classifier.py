@@ -303,14 +303,14 @@ class PooledNeighborsClassifier(
 
     def _diagnose(self, source: np.ndarray) -> None:
         """Say how neighbours were found, and on which column residuals still depend."""
-        found = {
+        searches = {
             name: describe_search(*view.space.classes)
             for name, view in self._views.items()
             if isinstance(view, NeighborView)
         }
         self.diagnostics_: dict[str, Any] = {
-            "search": {name: how for name, (how, _) in found.items()},
-            "warnings": [f"{name}: {w}" for name, (_, doubts) in found.items() for w in doubts],
+            "search": {name: how for name, (how, _) in searches.items()},
+            "warnings": [f"{name}: {w}" for name, (_, doubts) in searches.items() for w in doubts],
         }
         at, label = self._interval_model.correlation.column, None
         if at is not None:

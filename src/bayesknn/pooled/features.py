@@ -87,8 +87,8 @@ class Neighborhoods:
     def points(self) -> np.ndarray:
         """The training points in their own order, (n, p)."""
         order = np.concatenate(_find_members(self.labels, len(self.classes)))
-        found = np.concatenate([np.asarray(index.points) for index in self.classes])
-        return found[np.argsort(order)]
+        by_class = np.concatenate([np.asarray(index.points) for index in self.classes])
+        return by_class[np.argsort(order)]
 
     def new_features(
         self, rows: np.ndarray, n_jobs: int | None = None
@@ -102,13 +102,13 @@ class Neighborhoods:
             Distances to the k-th neighbours.
         """
         reach = np.empty((len(rows), len(self.k_values)))
-        found = np.zeros((len(self.k_values), len(rows), len(self.classes), 2))
+        features = np.zeros((len(self.k_values), len(rows), len(self.classes), 2))
         for part, near, far, means in self.search(rows, n_jobs):
-            votes = found[:, part, :, 0]
-            found[:, part, :, 1] = means
+            votes = features[:, part, :, 0]
+            features[:, part, :, 1] = means
             reach[part] = far[:, self.k_values - 1]
             _vote(near, far, self.reach, self.labels, self.weights, self.k_values, votes)
-        return _take_logs(found, self.epsilon), reach
+        return _take_logs(features, self.epsilon), reach
 
     def search(
         self, rows: np.ndarray, n_jobs: int | None = None
@@ -153,20 +153,20 @@ def leave_out(
     k_max = int(k_values[-1]) + 1
     neighbors = np.empty((n, k_max), np.uint32)
     distances = np.empty(neighbors.shape)
-    found = np.zeros((len(k_values), n, n_classes, 2))
+    features = np.zeros((len(k_values), n, n_classes, 2))
     for fold, places in enumerate(points):
         own = folds == fold
         known = np.flatnonzero(~own)
         members = [known[each] for each in _find_members(labels[known], n_classes)]
         classes = _index_classes(places, members, norm, settings)
         rows = np.ascontiguousarray(places[own])
-        neighbors[own], distances[own], found[..., 1][:, own] = _search_classes(
+        neighbors[own], distances[own], features[..., 1][:, own] = _search_classes(
             classes, members, rows, k_values, settings.n_jobs
         )
     listed = np.ascontiguousarray(distances[:, k_values])
-    _vote(neighbors, distances, listed, labels, sample.weights, k_values, found[..., 0])
+    _vote(neighbors, distances, listed, labels, sample.weights, k_values, features[..., 0])
     reach = Reach(np.ascontiguousarray(distances[:, k_values - 1]), _find_epsilon(distances))
-    return _take_logs(found, reach.epsilon), reach
+    return _take_logs(features, reach.epsilon), reach
 
 
 def _find_epsilon(distances: np.ndarray) -> float:
@@ -214,10 +214,10 @@ def _search_classes(
     return *_merge(near, far, ends, k_max), means
 
 
-def _take_logs(found: np.ndarray, epsilon: float) -> np.ndarray:
-    found[..., 0] = np.log(1 / found.shape[2] + found[..., 0])
-    found[..., 1] = -np.log(found[..., 1] + epsilon)
-    return found
+def _take_logs(features: np.ndarray, epsilon: float) -> np.ndarray:
+    features[..., 0] = np.log(1 / features.shape[2] + features[..., 0])
+    features[..., 1] = -np.log(features[..., 1] + epsilon)
+    return features
 
 
 @inline_kernel

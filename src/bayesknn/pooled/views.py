@@ -68,13 +68,13 @@ class AdditiveView:
         points = points if basis is None else points @ basis
         # At scikit-learn's C from next to nothing to next to no penalty; each starts from the one
         # before.
-        regression, found = LogisticRegression(max_iter=1000, warm_start=True), []
+        regression, fits = LogisticRegression(max_iter=1000, warm_start=True), []
         with one_blas_thread():
             for c in (0.001, 0.01, 0.1, 1.0, 10.0):
                 regression.set_params(C=c).fit(points, sample.labels, weights)
                 slopes = regression.coef_ if basis is None else regression.coef_ @ basis.T
-                found.append((slopes, regression.intercept_))
-        self.slopes, self.starts = map(np.array, zip(*found, strict=True))
+                fits.append((slopes, regression.intercept_))
+        self.slopes, self.starts = map(np.array, zip(*fits, strict=True))
         numbers = table.value_source[~table.is_category]
         self.source = np.concatenate([self.shares.source_, numbers, numbers])
 

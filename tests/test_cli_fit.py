@@ -378,14 +378,15 @@ def test_truth_values_are_the_same_in_every_file(tmp_path, yes_no):
     table["y"] = words[table["y"]]
     path, out = tmp_path / "t.csv", tmp_path / "out"
     table.to_csv(path, index=False)
-    result = fit(path, out, "--test", path, "--json")
+    table[::-1].to_csv(tmp_path / "test.csv", index=False)
+    result = fit(path, out, "--test", tmp_path / "test.csv", "--json")
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)
     assert summary["kinds"] == {"x": "number", "z": "number", "sunny": "truth"}
     assert summary["classes"] == {"False": 30, "True": 30}
     assert summary["messages"] == []
     assert summary["scores"]["test"]["error"] < 0.2
-    result = run("predict", out, path)
+    result = run("predict", out, tmp_path / "test.csv")
     assert result.stderr.startswith("note: rows of known class: 60 rows, error ")
     assert len(result.stderr.splitlines()) == 1
     found = pd.read_csv(io.StringIO(result.stdout), dtype=str)

@@ -104,6 +104,17 @@ def test_rows_in_another_unit_are_noticed(fit, tmp_path):
                 for other in others] == [True] * strange  # fmt: skip
 
 
+def test_the_training_file_is_no_test(fit, tmp_path):
+    fit("penguins.csv", "species")
+    summary = json.loads(run("predict", tmp_path / "out", CORPUS / "penguins.csv", "--json").stdout)
+    (told,) = summary["warnings"]
+    assert told.startswith("these are the rows that the model was fitted to")
+    table = pd.read_csv(CORPUS / "penguins.csv")
+    table[::-1].to_csv(tmp_path / "new.csv", index=False)
+    summary = json.loads(run("predict", tmp_path / "out", tmp_path / "new.csv", "--json").stdout)
+    assert not [text for text in summary["warnings"] if "fitted to" in text]
+
+
 def test_a_date_along_which_the_classes_change_is_told(fit):
     _, summary = fit("weather.csv", "weather")
     (trend,) = [text for text in summary["warnings"] if "change along 'date'" in text]

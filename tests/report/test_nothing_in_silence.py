@@ -139,7 +139,7 @@ def test_predict_says_what_it_knows(fit, tmp_path):
     told = run("predict", tmp_path / "out", tmp_path / "new.csv").stderr.splitlines()
     assert [f"warning: {text}" for text in summary["warnings"]] == told[-4:]
     # Rows like those of training raise no doubts, however their categories are written.
-    table[:60].assign(town=["a", " b"] * 30).to_csv(tmp_path / "same.csv", index=False)
+    table[2:60].assign(town=["a", " b"] * 29).to_csv(tmp_path / "same.csv", index=False)
     summary = json.loads(run("predict", tmp_path / "out", tmp_path / "same.csv", "--json").stdout)
     assert summary["warnings"] == summary["messages"] == []
 

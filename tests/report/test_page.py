@@ -84,7 +84,7 @@ def test_it_says_what_was_done(page):
 
 def test_a_test_table_is_what_is_judged():
     table = two_columns()
-    text = render(analyse(table, "y", table, settings=QUICK))
+    text = render(analyse(table, "y", table[::-1], settings=QUICK))
     assert f"The {len(table)} test rows, grouped by the probability" in text
     assert "No problems were detected." in text
 

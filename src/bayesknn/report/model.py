@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesknn._utils.extras import require
+from bayesknn._utils.saving import fingerprint
 from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.report.columns import (
     MAX_CATEGORIES,
@@ -331,6 +332,12 @@ class Model:
             # Unseen categories are counted and told by column.
             warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
             return self.pipeline[:-1].transform(columns)
+
+    def is_fitted_to(self, points: Any) -> bool:
+        """Whether these points are those of training, in the same order."""
+        fitted = self.classifier.diagnostics_.get("training")
+        rows = fingerprint(points, np.zeros(len(points)))["rows"]
+        return fitted is not None and rows != "" and fitted["rows"] == rows
 
     def describe_gaps(self, frame: pandas.DataFrame, table: str = "") -> list[str]:
         """Say how many values of accepted rows are filled in, and how many categories are new.

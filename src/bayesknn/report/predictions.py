@@ -146,6 +146,8 @@ class Predictions:
         ``loss[a, g]`` is the loss of deciding for class a where the truth is g.
     typicality : ndarray of shape (m,) or None
         Share of training rows that lie at least as far from their neighbours.
+    is_training : bool
+        Whether these are the rows that the classifier was fitted to, not left out.
     """
 
     rows: np.ndarray
@@ -159,6 +161,7 @@ class Predictions:
     loss: Any = None
     identifiers: Any = None
     typicality: Any = None
+    is_training: bool = False
 
     def __post_init__(self) -> None:
         if self.actual is None:
@@ -195,11 +198,18 @@ class Predictions:
     @property
     def n_unlike(self) -> int:
         """How many rows are farther from their neighbours than any training row from its own."""
-        return 0 if self.typicality is None else int(np.sum(self.typicality == 0))
+        if self.typicality is None or self.is_training:
+            return 0
+        return int(np.sum(self.typicality == 0))
 
     def describe_doubts(self, target: str, which: str = "row") -> list[str]:
         """Say how many rows are unlike any in training, and of a class that it did not have."""
         doubts, n = [], len(self.rows)
+        if self.is_training:
+            doubts.append(
+                "these are the rows that the model was fitted to, which their own labels help to "
+                "predict: results on them say nothing about new rows; leave-one-out results do"
+            )
         if unlike := self.n_unlike:
             doubts.append(
                 f"{unlike:,} of {count(n, which)} {'is' if unlike == 1 else 'are'} unlike any in "
@@ -347,7 +357,8 @@ def predict_new(
     with warnings.catch_warnings():
         if model.categories:  # of which the table's notes tell
             warnings.filterwarnings("ignore", "column .* holds categories that", UserWarning)
-        summary = model.classifier.predict_summary(model.transform(frame), level)
+        points = model.transform(frame)
+        summary = model.classifier.predict_summary(points, level)
     probabilities, intervals = summary.probabilities, summary.intervals
     if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
         raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")
@@ -362,6 +373,7 @@ def predict_new(
         loss=loss,
         identifiers=frame[[name for name in beside if name in frame]],
         typicality=summary.typicality,
+        is_training=model.is_fitted_to(points),
     )
     if model.target in frame.columns:
         column, classes = frame[model.target], predictions.classes

@@ -610,7 +610,7 @@ def test_the_default_is_the_pool_and_it_is_compared(pooled):
     compared = summary["comparison"]
     assert [name.split(",")[0] for name in compared] == [
         "baseline: class frequencies", "classical kNN", "logistic regression",
-        "random forest (100 trees)", "gradient boosting", "Bayesian kNN of the paper",
+        "random forest (100 trees)", "gradient boosting", "Bayesian kNN (Cucala et al. 2009)",
         "pooled neighbours",
     ]  # fmt: skip
     # Three classes of equal size.

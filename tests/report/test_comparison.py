@@ -155,7 +155,7 @@ def test_the_classifier_of_the_report_is_compared_with_its_own_settings():
     losses = []
     for own in (plain, given):
         found = compare(FRAME[["x", "z"]], classes, PLAN, build_pipeline(PLAN, own))
-        assert found.own == "Bayesian kNN of the paper, pseudo likelihood"
+        assert found.own == "Bayesian kNN (Cucala et al. 2009), pseudo likelihood"
         losses.append(found.results[found.own].scores.log_loss)
         assert np.isfinite(found.growth.gain)
     # Half of the rows are of either class, so the prior costs.

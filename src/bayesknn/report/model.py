@@ -91,7 +91,7 @@ class PosteriorAdapter(ReportAdapter):
         super().__init__(classifier)
         self.model = classifier.likelihood
         self.likelihood = LIKELIHOODS[self.model]
-        self.name = f"Bayesian kNN of the paper, {self.model} likelihood"
+        self.name = f"Bayesian kNN (Cucala et al. 2009), {self.model} likelihood"
 
     @property
     def k_mean(self) -> float:

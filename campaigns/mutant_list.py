@@ -51,7 +51,7 @@ _GIBBS_MANY = _in(
     "labels/test_gibbs", "three_classes_leave_the_law_invariant", "same_labels_as_the_reference"
 )
 _SW = _in("labels/test_swendsen_wang", "same_labels_as_the_twin")
-_PERFECT = _in("labels/test_perfect_bonds", "same_labels_as_the_reference")
+_PERFECT = _in("labels/test_perfect_bonds", "a_hundred_draws_are_those_of_the_reference")
 _SITES = _in(
     "paper/test_perfect_sampling",
     "further_back_is_the_same_draw",

@@ -202,6 +202,17 @@ def test_same_labels_as_the_reference(graph, beta, n_classes, weighted, key, dra
     np.testing.assert_array_equal(labels, expected)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_hundred_draws_are_those_of_the_reference(n_classes):
+    """A wrong part of the bonds moves a few draws of a hundred, and hardly one of a kind."""
+    points = np.random.default_rng(n_classes).normal(size=(8, 2))
+    graph = NeighborGraph.from_points(points, k_max=3)
+    for draw in range(100):
+        labels, _, _ = draw_bonds(graph, 2.0, 3, n_classes, None, 11, draw)
+        expected = draw_by_reference(graph, 2.0, 3, n_classes, None, 11, draw)
+        np.testing.assert_array_equal(labels, expected)
+
+
 @given(graph=small_graphs(), beta=st.floats(0, 4), key=KEYS, n_start=st.integers(1, 40))
 def test_further_back_is_the_same_draw(graph, beta, key, n_start):
     k = graph.k_max

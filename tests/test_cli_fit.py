@@ -13,21 +13,15 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from bayesknn.cli import fit as cli_fit
-from bayesknn.cli import main
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.posterior import load_posterior
 from bayesknn.report.folder import write_folder
 from tests.browser import check_page
-from tests.report.tables import QUICK_OPTIONS, SCRIPT, mixed_table, two_columns
+from tests.report.tables import QUICK_OPTIONS, SCRIPT, mixed_table, run, two_columns
 
 FILES = ["model.skops", "posterior.nc", "predictions.csv", "report.html"]
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def fit(table, out, *options, target="y"):

@@ -2,6 +2,10 @@
 
 import numpy as np
 import pandas as pd
+from click.testing import CliRunner
+
+from bayesknn import BayesianKNeighborsClassifier
+from bayesknn.cli import main
 
 SCRIPT = "<script>alert(1)</script>"
 # A posterior good enough to look at, in well under a second.
@@ -12,6 +16,12 @@ QUICK_OPTIONS = (
     "--model", "pseudo", "--max-neighbors", "25", "--beta-max", "4", "--draws", "200",
     "--no-compare",
 )  # fmt: skip
+PSEUDO = BayesianKNeighborsClassifier("pseudo", max_neighbors=8, beta_max=4.0, random_state=0)
+
+
+def run(*words):
+    """Run the command line, and return what it said."""
+    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 def mixed_table(n=90, seed=0, n_towns=3):

@@ -7,19 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-from bayesknn.cli import main
+from bayesknn import PooledNeighborsClassifier
 from bayesknn.report import write_report
-from tests.report.tables import QUICK_OPTIONS
+from tests.report.tables import PSEUDO, QUICK_OPTIONS, run
 
 CORPUS = Path(__file__).parent / "corpus"
-PSEUDO = BayesianKNeighborsClassifier("pseudo", max_neighbors=8, beta_max=4.0, random_state=0)
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture

@@ -5,24 +5,16 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-from bayesknn.cli import main
+from bayesknn import PooledNeighborsClassifier
 from bayesknn.report import analyse, read_table, reading, write_report
 from bayesknn.report.analysis import analyse_fitted
 from bayesknn.report.columns import find_leaking_columns
 from bayesknn.report.comparison import Folds
-from tests.report.tables import QUICK, QUICK_OPTIONS, two_columns
-
-PSEUDO = BayesianKNeighborsClassifier("pseudo", max_neighbors=8, beta_max=4.0, random_state=0)
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
+from tests.report.tables import PSEUDO, QUICK, QUICK_OPTIONS, run, two_columns
 
 
 @pytest.fixture

@@ -1,26 +1,35 @@
 """Several posteriors in one picture."""
 
 import numpy as np
-from matplotlib.figure import Figure
+import pytest
 
-from bayesknn.paper.approximations import draw_marginals
-from tests.plots.test_posterior import chain_tree, normal_grid
+from bayesknn.paper import REGISTRY
+from bayesknn.paper.samples import exact_posterior
+from bayesknn.paper.setting import Setting
 
 
-def test_marginals_stand_on_common_axes_without_their_empty_ends():
-    beta, k = Figure().subplots(2)
-    draw_marginals({"grid": normal_grid(), "chains": chain_tree()}, beta, k)
-    assert [text.get_text() for text in beta.get_legend().get_texts()] == ["grid", "chains"]
+@pytest.fixture(scope="module")
+def setting():
+    return Setting("tiny", n_jobs=1)
+
+
+def test_marginals_stand_on_common_axes_without_their_empty_ends(setting):
+    (figure,) = REGISTRY["fig:pseudoB"].function(setting).figures
+    beta, k = figure.axes
+    names = ["exact", "pseudo-likelihood", "path sampling", "perfect draws"]
+    assert [text.get_text() for text in beta.get_legend().get_texts()] == names
     assert (beta.get_xlabel(), k.get_xlabel()) == (r"$\beta$", "k")
     for ax in (beta, k):
-        first, second = ax.lines
-        assert first.get_linestyle() != second.get_linestyle()
-    probabilities = dict(np.transpose(k.lines[0].get_data()))
-    np.testing.assert_allclose([probabilities[2], probabilities[4]], [0.3, 0.7])
-    assert max(probabilities) <= 5
+        assert len({str(line.get_linestyle()) for line in ax.lines}) == 4
+    every_k, drawn = k.lines[0].get_data()
+    expected = exact_posterior(setting).k_probabilities
+    np.testing.assert_allclose(drawn, expected[every_k - 1])
+    # Both ends are the last that can be told from nothing, or one beyond.
+    heavy = np.flatnonzero(expected > 1e-3 * expected.max()) + 1
+    assert (every_k[0], every_k[-1]) == (max(heavy[0] - 1, 1), heavy[-1] + 1)
 
 
-def test_one_panel_is_that_of_beta():
-    ax = Figure().subplots()
-    draw_marginals({"grid": normal_grid()}, ax)
-    assert (ax.get_xlabel(), ax.get_ylabel()) == (r"$\beta$", "density")
+def test_the_panels_at_fixed_k_are_those_of_beta(setting):
+    (figure,) = REGISTRY["fig:pseudoA"].function(setting).figures
+    assert [ax.get_title() for ax in figure.axes] == ["k = 1", "k = 10", "k = 70", "k = 125"]
+    assert {(ax.get_xlabel(), ax.get_ylabel()) for ax in figure.axes} == {(r"$\beta$", "density")}

@@ -1,5 +1,8 @@
 """Single-site coupling from the past."""
 
+import contextlib
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,12 +13,7 @@ from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import BoltzmannModel
-from bayesknn.paper.perfect_sampling import (
-    draw_by_sites,
-    perfect_labels_by_sites,
-    run_both,
-    site_tables,
-)
+from bayesknn.paper.perfect_sampling import perfect_labels_by_sites
 from tests.labels.cases import small_graphs, uniforms
 from tests.model.enumeration import as_reference, exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
@@ -28,54 +26,40 @@ WEIGHTS = np.array([1.0, 1.6])
 KEYS = st.integers(0, 2**64 - 1).map(np.uint64)
 
 
-def draw_sites(graph, beta, k, class_weight, key, draw, n_start=1, max_sweeps=2**16):
-    tables = site_tables(BoltzmannModel(graph, 2, class_weight), beta, k)
-    return draw_by_sites(tables, np.uint64(key), draw, n_start, max_sweeps)
+def replay(key, draw, n):
+    """Return the numbers of one draw as the reference takes them: the low ones choose class 1."""
+    return lambda t: 1 - uniforms(key, (draw << 32) | t, n)
 
 
-@pytest.mark.parametrize("class_weight", [None, WEIGHTS, np.array([2.0, 0.3])])
-@pytest.mark.parametrize("beta", [0.0, 0.7, 2.5])
-def test_heat_bath_keeps_the_law(beta, class_weight):
-    graph = NeighborGraph.from_neighbors([[1, 0, 1, 1, 3], [2, 2, 0, 4, 0]])
-    states, law = exact_law(graph, beta, 2, 2, class_weight)
-    tables = site_tables(BoltzmannModel(graph, 2, class_weight), beta, 2)
-    pushed = law.copy()
-    for i in range(graph.n_points):
-        starts, points, degrees = tables.edges
-        ones = states[:, points[starts[i] : starts[i] + degrees[i]]].sum(axis=1, dtype=int)
-        thresholds = tables.table[tables.bases[i] + ones]
-        # The last number stands for all of the 2**64.
-        chance = thresholds.astype(float) / 2.0**64
-        without = pushed + pushed[np.arange(len(states)) ^ (1 << (graph.n_points - 1 - i))]
-        pushed = np.where(states[:, i] == 1, chance, 1 - chance) * without
-    np.testing.assert_allclose(pushed, law, rtol=0, atol=1e-12)
+@given(graph=small_graphs(), beta=st.floats(0, 1.5), weighted=st.booleans(), key=KEYS)
+def test_same_labels_as_the_reference(graph, beta, weighted, key):
+    class_weight, k = WEIGHTS if weighted else None, graph.k_max
+    model = BoltzmannModel(graph, 2, class_weight)
+    labels, _ = perfect_labels_by_sites(model, beta, k, key=key, n_draws=3)
+    near, a = as_reference(graph, 2, class_weight)
+    for draw, drawn in enumerate(labels):
+        u = replay(key, draw, graph.n_points)
+        expected = reference.perfect_labels_of_two_classes(near, a, beta, k, u)
+        np.testing.assert_array_equal(drawn, expected)
 
 
 @given(
     graph=small_graphs(),
     beta=st.floats(0, 1.5),
-    weighted=st.booleans(),
     key=KEYS,
-    draw=st.integers(0, 2**31 - 1),
+    further=st.integers(0, 20),
+    start=st.integers(0, 2**32 - 1),
 )
-def test_same_labels_as_the_reference(graph, beta, weighted, key, draw):
-    class_weight = WEIGHTS if weighted else None
-    k = graph.k_max
-    labels, _, n_apart = draw_sites(graph, beta, k, class_weight, key, draw)
-    assert n_apart == 0
-    near, a = as_reference(graph, 2, class_weight)
-    expected = reference.perfect_labels_of_two_classes(
-        # The kernel gives the low numbers to class 1.
-        near, a, beta, k, lambda t: 1 - uniforms(key, (draw << 32) | t, graph.n_points)
-    )  # fmt: skip
-    np.testing.assert_array_equal(labels, expected)
-
-
-@given(graph=small_graphs(), beta=st.floats(0, 1.5), key=KEYS, n_start=st.integers(1, 40))
-def test_further_back_is_the_same_draw(graph, beta, key, n_start):
-    once = draw_sites(graph, beta, graph.k_max, WEIGHTS, key, 0)[0]
-    again = draw_sites(graph, beta, graph.k_max, WEIGHTS, key, 0, n_start=n_start)[0]
-    np.testing.assert_array_equal(once, again)
+def test_further_back_is_the_same_draw(graph, beta, key, further, start):
+    n, k = graph.n_points, graph.k_max
+    model = BoltzmannModel(graph, 2, WEIGHTS)
+    (labels,), (n_sweeps,) = perfect_labels_by_sites(model, beta, k, key=key)
+    near, a = as_reference(graph, 2, WEIGHTS)
+    # From any labels, not from the saturated ones alone.
+    y, u = (start >> np.arange(n)) % 2, replay(key, 0, n)
+    for t in range(n_sweeps + further, 0, -1):
+        y = reference.gibbs_sweep(near, a, y, beta, k, u(t))
+    np.testing.assert_array_equal(labels, y)
 
 
 @pytest.fixture(scope="module")
@@ -83,26 +67,16 @@ def ripley():
     return NeighborGraph.from_points(load_ripley().X_train, k_max=13)
 
 
-def test_further_back_on_ripley(ripley):
-    for draw in range(5):
-        labels, n_sweeps, _ = draw_sites(ripley, 1.2, 13, None, 7, draw)
-        further = draw_sites(ripley, 1.2, 13, None, 7, draw, n_start=3 * n_sweeps)
-        assert further[1] == 3 * n_sweeps
-        np.testing.assert_array_equal(further[0], labels)
-
-
-@pytest.mark.parametrize("class_weight", [None, WEIGHTS])
-def test_order_never_breaks_on_ripley(ripley, class_weight):
-    tables = site_tables(BoltzmannModel(ripley, 2, class_weight), 1.45, 13)
-    lower, upper = np.empty((2, ripley.n_points), np.uint8)
-    for n_sweeps in range(1, 200):
-        run_both(tables, np.uint64(5), np.uint64(0), n_sweeps, lower, upper)
-        assert np.all(lower <= upper)
-
-
-def test_a_past_too_short_is_told(ripley):
-    _, n_sweeps, n_apart = draw_sites(ripley, 2.0, 13, None, 1, 0, max_sweeps=100)
-    assert (n_sweeps, n_apart > 0) == (100, True)
+def test_same_labels_as_the_reference_on_ripley(ripley):
+    (labels,), (n_sweeps,) = perfect_labels_by_sites(
+        BoltzmannModel(ripley, 2, WEIGHTS), 1.0, 13, key=np.uint64(7)
+    )
+    assert n_sweeps >= 8
+    # The reference also checks that the order of the two chains never breaks.
+    near, a = as_reference(ripley, 2, WEIGHTS)
+    u = replay(np.uint64(7), 0, 250)
+    expected = reference.perfect_labels_of_two_classes(near, a, 1.0, 13, u)
+    np.testing.assert_array_equal(labels, expected)
 
 
 # Named mutants.
@@ -160,24 +134,25 @@ def test_tie_break_through_the_field_breaks_the_order():
             broken_draw("tie-break through |h|", 0.5, np.ones(2), u)
 
 
-def lengthen(tables, key, draw, fresh):
-    """Draw with a past that grows sweep by sweep, with the same or, wrongly, with fresh numbers."""
-    lower, upper = np.empty((2, len(tables.bases)), np.uint8)
-    n_sweeps = 0
-    while n_sweeps == 0 or (lower != upper).any():
-        n_sweeps += 1
-        stream = (int(key) + (n_sweeps if fresh else 0)) % 2**64
-        run_both(tables, np.uint64(stream), np.uint64(draw), n_sweeps, lower, upper)
-    return lower
+def draw_with_fresh_numbers(model, beta, key):
+    """Draw wrongly: with fresh numbers each time that the past is lengthened, by one sweep."""
+    for n_sweeps in itertools.count(1):
+        stream = np.uint64((int(key) + n_sweeps) % 2**64)
+        with contextlib.suppress(CoalescenceError):
+            return perfect_labels_by_sites(model, beta, 1, key=stream, max_sweeps=n_sweeps)[0][0]
 
 
 def p_value_of_past(fresh):
     _, law = exact_law(RING, 1.2, 1, 2)
-    tables = site_tables(BoltzmannModel(RING, 2), 1.2, 1)
+    model = BoltzmannModel(RING, 2)
 
     def p_value(n_draws, seed):
-        key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-        labels = np.array([lengthen(tables, key, d, fresh) for d in range(n_draws)])
+        if fresh:
+            keys = np.random.SeedSequence(seed).generate_state(n_draws, np.uint64)
+            labels = np.array([draw_with_fresh_numbers(model, 1.2, key) for key in keys])
+        else:
+            key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+            labels, _ = perfect_labels_by_sites(model, 1.2, 1, key=key, n_draws=n_draws)
         return p_value_of_counts(np.bincount(state_index(labels, 2), minlength=64), law)
 
     return p_value
@@ -185,8 +160,8 @@ def p_value_of_past(fresh):
 
 @pytest.mark.mutant
 def test_fresh_numbers_are_rejected():
-    check(p_value_of_past(fresh=False), n_draws=20_000)
-    assert rejects(p_value_of_past(fresh=True), n_draws=20_000)
+    check(p_value_of_past(fresh=False), n_draws=100_000)
+    assert rejects(p_value_of_past(fresh=True), n_draws=100_000)
 
 
 # The front.

@@ -7,8 +7,9 @@ import shutil
 import pytest
 
 from bayesknn.paper import REGISTRY, run_paper
-from bayesknn.paper.comparison import VERDICTS, Row
 
+VERDICTS = ("exact", "within error", "differs", "not published")
+COLUMNS = """id quantity what source published ours error spread unit verdict explanation""".split()
 # Everything that is counted or computed, not sampled.
 EXACT = {
     "fig:ripley": None,
@@ -80,10 +81,14 @@ def test_comparison_files(tiny_run):
         table = list(csv.DictReader(file))
     assert len(table) == len(found["rows"]) == len(tiny_run.rows)
     for row, line in zip(found["rows"], table, strict=True):
-        assert list(row) == list(line) == list(Row._fields)
+        assert list(row) == list(line) == COLUMNS
         assert row["verdict"] in VERDICTS
         assert row["explanation"].endswith(".") and "\n" not in row["explanation"]
         assert (row["published"] is None) == (row["verdict"] == "not published")
+        assert line["what"] == row["what"]
+    best = next(pair for pair in zip(found["rows"], table, strict=True)
+                if (pair[0]["id"], pair[0]["quantity"]) == ("num:loo-pima", "best"))  # fmt: skip
+    assert [int(k) for k in best[1]["published"].split("; ")] == best[0]["published"]
 
 
 def test_a_second_run_computes_nothing(tiny_run, tmp_path):
@@ -94,7 +99,8 @@ def test_a_second_run_computes_nothing(tiny_run, tmp_path):
 
 
 def test_an_interrupted_run_goes_on(tmp_path):
-    ids = ["fig:ripley", "fig:leave1", "num:pima-sizes"]
+    # The paper's own labels are understood too.
+    ids = ["num:pima-sizes", "fig:ripley", "leave1"]
 
     def stop(outcome):
         if outcome.item.id == "fig:leave1":
@@ -160,7 +166,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
 def test_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match="budget must be one of"):
         run_paper(tmp_path, "huge")
-    with pytest.raises(ValueError, match="there is no"):
+    with pytest.raises(ValueError, match="there is no 'fig:nothing' in the paper"):
         run_paper(tmp_path, only=["fig:nothing"])
     with pytest.raises(ValueError, match="is a file"):
         (tmp_path / "file").write_text("")

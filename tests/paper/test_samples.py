@@ -4,20 +4,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import spawn_keys
 from bayesknn.likelihood import log_normalizer
 from bayesknn.model import BoltzmannModel, expected_agreement_exact
 from bayesknn.paper.path_sampling import true_expectation
 from bayesknn.paper.samples import (
-    BilinearTable,
     Draws,
     FixedK,
-    catch_mixing_warnings,
     exact_posterior,
     gibbs_means,
     gibbs_table,
-    moller,
     ripley_draws,
     score_rule,
 )
@@ -32,20 +29,20 @@ def setting():
 
 def test_the_papers_chain_starts_at_its_plug_in(setting):
     for plug_in in ((1.45, 13), (2.28, 53)):
-        tree, _ = catch_mixing_warnings(
-            lambda plug_in=plug_in: moller(
-                setting.ripley, "perfect", plug_in,
-                n_chains=3, n_warmup=0, n_draws=2, random_state=0,
-            )
-        )  # fmt: skip
-        k = tree["posterior"]["k"].values
-        assert np.all(np.abs(k[:, 0] - plug_in[1]) <= 3)
+        draws = ripley_draws(setting, "perfect", plug_in)
+        assert np.all(np.abs(draws.k[:, 0] - plug_in[1]) <= 3)
 
 
-def test_the_table_is_bilinear():
-    table = BilinearTable(np.array([0.0, 1.0]), np.array([[0.0, 2.0], [4.0, 8.0]]))
-    assert table.log_normalizer(0.5, 1) == 1.0 and table.log_normalizer(0.25, 2) == 5.0
-    assert (table.k_max, table.beta_max) == (2, 1.0)
+def test_the_table_is_bilinear(setting):
+    table = gibbs_table(setting)
+    assert (table.k_max, table.beta_max) == (125, 4.0)
+    beta = 0.75 * table.betas[2] + 0.25 * table.betas[3]
+    for k, low, high, share in ((10, 10, 10, 0.0), (13, 10, 20, 0.3), (120, 110, 125, 2 / 3)):
+        edges = [
+            table.log_normalizer(table.betas[2:4], edge) @ [0.75, 0.25] for edge in (low, high)
+        ]
+        expected = (1 - share) * edges[0] + share * edges[1]
+        assert table.log_normalizer(beta, k) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_papers_table_starts_at_n_log_2_and_rises(setting):

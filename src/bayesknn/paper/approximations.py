@@ -212,7 +212,9 @@ def against_exact(setting: Setting) -> Result:
     for name, draws in chains.items():
         k = draws.kept["k"]
         apart = [_distance(chain, exact) for chain in k]
-        estimates[f"distance_{name}"] = mean_over_runs(apart, _distance(k.ravel(), exact))
+        estimates[f"distance_{name}"] = mean_over_runs(apart)._replace(
+            value=_distance(k.ravel(), exact)
+        )
         estimates[f"loss_{name}"] = score_rule(study, draws, study.log_loss)
     forward = predict(study, holmes_adams, "forward")
     for name, score in (("error", study.error_rate), ("loss", study.log_loss)):

@@ -17,26 +17,17 @@ import numpy as np
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import HolmesAdamsLikelihood
 from bayesknn.model import BoltzmannModel
-from bayesknn.paper.comparison import (
-    Estimate,
-    Result,
-    is_zero,
-    item,
-    published_rates,
-    read_published,
-)
+from bayesknn.paper.comparison import Estimate, Result, is_zero, item
 from bayesknn.paper.samples import (
     BAD_PLUG_IN,
     GOOD_PLUG_IN,
     Draws,
     catch_mixing_warnings,
-    error_at,
     exact_posterior,
     mean_over_runs,
     moller,
     pima_draws,
     ripley_draws,
-    score_rule,
 )
 from bayesknn.paper.setting import BETA_MAX, Setting
 from bayesknn.plots.posterior import compute_marginals
@@ -179,49 +170,6 @@ def pima_chain(setting: Setting) -> Result:
         "exact_beta": Estimate(exact.beta_mean, exact.beta_mean_error),
     }
     return Result(estimates, (figure,), draws.messages)
-
-
-@item("num:error-pima")
-def pima_error(setting: Setting) -> Result:
-    """Predict with the Gibbs chain, and with the exact posterior."""
-    study, draws = setting.pima, pima_draws(setting)
-    exact = exact_posterior(setting, "pima")
-    errors = np.array([error_at(study, k) for k in range(1, study.k_max + 1)])
-    return Result(
-        {
-            "error": score_rule(study, draws, study.error_rate),
-            "exact": score_rule(study, exact, study.error_rate),
-            "average": mean_over_runs(errors[draws.kept["k"] - 1].mean(axis=1)),
-            "exact_average": errors @ exact.k_probabilities,
-        }
-    )
-
-
-def _error_of(setting: Setting, method: str) -> Result:
-    study = setting.ripley
-    return Result({"error": score_rule(study, ripley_draws(setting, method), study.error_rate)})
-
-
-for _method in ("pseudo", "path", "perfect"):
-    item(f"num:error-{_method}")(partial(_error_of, method=_method))
-
-
-@item("num:error-by-k")
-def error_by_k(setting: Setting) -> Result:
-    """Compute the error of the rule at each k, beside the posterior of k and what was published."""
-    exact, every_k = exact_posterior(setting), range(1, 61)
-    errors = {k: error_at(setting.ripley, k) for k in every_k}
-    figure, ((top,), (below,)) = new_figure(2, 1, 6.5, 4.6, sharex=True, height_ratios=(2, 1))
-    top.plot(every_k, errors.values(), ".-", color=INK, linewidth=1, label="coherent rule at one k")
-    published = read_published()["num:error-perfect"]["numbers"]["error"]["paper"]
-    top.axhline(published, color=COLOURS[5], linestyle="--", linewidth=1.2, label="published")
-    top.set(ylabel="test error rate", ylim=(0.075, 0.125))
-    top.legend(loc="upper right")
-    below.bar(every_k, exact.k_probabilities[:60], color=COLOURS[1], width=0.9)
-    below.set(xlabel="number of neighbours k", ylabel="posterior of k")
-    is_above = np.ones_like(exact.betas) * (exact.k_values[:, None] >= 25)
-    estimates: dict[str, Any] = {f"k={k}": errors[k] for k in published_rates("num:error-by-k")}
-    return Result(estimates | {"above": Estimate(*exact.mean(is_above))}, (figure,))
 
 
 def _draw_chain(draws: Draws, exact: GridPosterior, label: str = "exact posterior") -> Any:

@@ -175,10 +175,8 @@ def item(id: str, **holds: Callable[[Estimate], bool]) -> Callable[[Any], Any]:
         words = {key: number[key] for key in number if key not in ("paper", "independent")}
         source = "independent" if "independent" in number else "paper"
         quantities[name] = Quantity(
-            published=number.get(source), source=source, holds=holds.pop(name, None), **words
+            published=number.get(source), source=source, holds=holds.get(name), **words
         )
-    if holds:
-        raise ValueError(f"{id}: there is no number {', '.join(holds)} in published.toml")
 
     def declare(function: Callable[[Setting], Result]) -> Callable[[Setting], Result]:
         words = {key: entry[key] for key in entry if key != "numbers"}
@@ -226,9 +224,8 @@ def compare(item: Item, estimates: dict[str, Estimate]) -> list[Row]:
         raise ValueError(f"{item.id}: {', '.join(odd)} computed or asked for, but not both")
     rows = []
     for name, quantity in item.quantities.items():
-        verdict = judge(quantity, estimates[name])
+        verdict, explanation = _judge(quantity, estimates[name])
         source = "" if quantity.published is None else quantity.source
-        explanation = explain(quantity, estimates[name], verdict)
         rows.append(
             Row(
                 item.id, name, quantity.what, source, quantity.published, *estimates[name],
@@ -238,46 +235,32 @@ def compare(item: Item, estimates: dict[str, Estimate]) -> list[Row]:
     return rows
 
 
-def judge(quantity: Quantity, estimate: Estimate) -> str:
-    """Return the verdict on one quantity."""
-    if quantity.published is None:
-        return "not published"
+def _judge(quantity: Quantity, estimate: Estimate) -> tuple[str, str]:
+    """Return the verdict on one quantity, and the sentence that goes with it."""
+    published, decimals = quantity.published, quantity.decimals
+    if published is None:
+        return "not published", quantity.remark or NOTHING
+    verdict, words = "exact", "The same."
     if quantity.holds is not None:
-        return "within error" if quantity.holds(estimate) else "differs"
-    if not isinstance(quantity.published, int | float):
-        return "exact" if estimate.value == quantity.published else "differs"
-    gap, noise = _gap(quantity, estimate), _noise(quantity, estimate)
-    if noise == 0.0:
-        return "exact" if gap <= 0.0 else "differs"
-    return "within error" if gap <= ALLOWED * noise else "differs"
-
-
-def _gap(quantity: Quantity, estimate: Estimate) -> float:
-    """Return the distance from what the published value may have been before it was rounded."""
-    rounding = 0.5 * 10.0**-quantity.decimals * (1 + 1e-9)
-    return max(abs(estimate.value - quantity.published) - rounding, 0.0)
-
-
-def _noise(quantity: Quantity, estimate: Estimate) -> float:
-    """Return the standard error of the difference; the paper's values come from one run each."""
-    is_one_run = quantity.source == "paper"
-    return math.hypot(estimate.error, estimate.spread) if is_one_run else estimate.error
-
-
-def explain(quantity: Quantity, estimate: Estimate, verdict: str) -> str:
-    """Return the sentence that goes with a verdict."""
-    if verdict == "differs":
-        return quantity.why or "No reason is known."
-    if quantity.remark:
-        return quantity.remark
-    if verdict == "exact":
-        if not isinstance(quantity.published, float):
-            return "The same."
-        return f"The same to {quantity.decimals} decimal{'s' * (quantity.decimals > 1)}."
-    if quantity.holds is not None:
-        return "Our number bears the sentence out."
-    if verdict == "within error":
-        gap = _gap(quantity, estimate) / _noise(quantity, estimate)
-        allowed = f"{gap:.1f} standard errors apart, where {ALLOWED} are allowed"
-        return f"{allowed}, besides the rounding of the published value."
-    return NOTHING
+        is_same = quantity.holds(estimate)
+        verdict, words = "within error", "Our number bears the sentence out."
+    elif not isinstance(published, int | float):
+        is_same = estimate.value == published
+    else:
+        # From what the published value may have been before it was rounded.
+        gap = max(abs(estimate.value - published) - 0.5 * 10.0**-decimals * (1 + 1e-9), 0.0)
+        # The paper's values come from one run each.
+        spread = estimate.spread if quantity.source == "paper" else 0.0
+        noise = math.hypot(estimate.error, spread)
+        is_same = gap <= ALLOWED * noise
+        if noise > 0.0:
+            allowed = f"{gap / noise:.1f} standard errors apart, where {ALLOWED} are allowed"
+            verdict, words = (
+                "within error",
+                f"{allowed}, besides the rounding of the published value.",
+            )
+        elif isinstance(published, float):
+            words = f"The same to {decimals} decimal{'s' * (decimals > 1)}."
+    if not is_same:
+        return "differs", quantity.why or "No reason is known."
+    return verdict, quantity.remark or words

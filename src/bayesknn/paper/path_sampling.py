@@ -9,18 +9,18 @@ import numpy as np
 from scipy.integrate import cumulative_trapezoid
 from scipy.interpolate import make_interp_spline
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import (
     find_beta_max,
     gibbs_labels,
     perfect_labels,
-    spawn_keys,
     swendsen_wang_labels,
 )
 from bayesknn.likelihood import PseudoLikelihood, log_normalizer
 from bayesknn.model import BoltzmannModel
 from bayesknn.paper.comparison import Estimate, Result, item
-from bayesknn.paper.samples import PAPER_K, gibbs_expectations, gibbs_table
+from bayesknn.paper.samples import PAPER_K, gibbs_expectations, gibbs_table, shared
 from bayesknn.paper.setting import BETA_MAX, Setting
 from bayesknn.plots.style import COLOURS, GREY, INK, LINES, new_figure
 
@@ -41,6 +41,7 @@ def true_expectation(
     return float(values.mean()), float(batches.std(ddof=1) / np.sqrt(len(batches)))
 
 
+@shared
 def true_expectations(setting: Setting, ks: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Estimate E[S_k] / k by Swendsen-Wang on the paper's values of beta.
 
@@ -48,17 +49,13 @@ def true_expectations(setting: Setting, ks: tuple[int, ...]) -> tuple[np.ndarray
     -------
     mean, error : ndarray of shape (n_k, n_betas)
     """
-    name, betas = "true-" + "-".join(map(str, ks)), gibbs_expectations(setting)[0]
-
-    def make() -> np.ndarray:
-        tasks = [(float(beta), k) for k in ks for beta in betas]
-        keys = spawn_keys(setting.seeds(name), len(tasks))
-        model, n_sweeps = setting.ripley.model, setting.budget.reference_sweeps
-        estimate = partial(true_expectation, model, n_sweeps=n_sweeps)
-        estimates = setting.map(estimate, *zip(*tasks, strict=True), keys)
-        return np.array(estimates).T.reshape(2, len(ks), len(betas))
-
-    mean, error = setting.once(name, make)
+    betas = gibbs_expectations(setting)[0]
+    tasks = [(float(beta), k) for k in ks for beta in betas]
+    keys = spawn_keys(setting.seeds("true-" + "-".join(map(str, ks))), len(tasks))
+    model, n_sweeps = setting.ripley.model, setting.budget.reference_sweeps
+    estimate = partial(true_expectation, model, n_sweeps=n_sweeps)
+    estimates = setting.map(estimate, *zip(*tasks, strict=True), keys)
+    mean, error = np.array(estimates).T.reshape(2, len(ks), len(betas))
     return mean, error
 
 

@@ -13,16 +13,14 @@ for any number of classes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from bayesknn._utils.jit import kernel
-from bayesknn._utils.random import key_of_sweep
+from bayesknn._utils.random import key_of_sweep, spawn_keys
 from bayesknn.datasets import load_glass
 from bayesknn.exceptions import CoalescenceError
-from bayesknn.labels import perfect_labels, spawn_keys
-from bayesknn.labels.gibbs import Edges, list_edges, sweep_two, threshold_table
+from bayesknn.labels import perfect_labels
+from bayesknn.labels.gibbs import list_edges, sweep_two, threshold_table
 from bayesknn.model import BoltzmannModel, expected_agreement_exact, log_normalizer_exact
 from bayesknn.paper.comparison import Result, item
 from bayesknn.paper.setting import Setting, Study
@@ -68,71 +66,36 @@ def perfect_labels_by_sites(
         If the chains of a draw had not met after ``max_sweeps`` sweeps; no draw is returned then.
     """
     assert model.n_classes == 2
-    tables = site_tables(model, beta, k)
-    labels = np.empty((n_draws, model.n_points), np.uint8)
-    n_sweeps = np.empty(n_draws, np.int64)
-    for d in range(n_draws):
-        labels[d], n_sweeps[d], n_apart = draw_by_sites(tables, key, d, 1, max_sweeps)
-        if n_apart:
-            message = f"{n_apart} points were still apart after a past of {max_sweeps} sweeps"
-            raise CoalescenceError(message, max_sweeps, n_apart)
+    edges, is_weighted = list_edges(model.graph, k), model.class_weight is not None
+    table, bases = threshold_table(beta / k, model.weights, edges.degrees, is_weighted)
+    labels, n_sweeps = np.empty((n_draws, model.n_points), np.uint8), np.ones(n_draws, np.int64)
+    for d, lower in enumerate(labels):
+        stream = np.uint64(d) << np.uint64(32)
+        while n_apart := _run_both(edges, table, bases, key, stream, n_sweeps[d], lower):
+            if n_sweeps[d] == max_sweeps:
+                message = f"{n_apart} points were still apart after a past of {max_sweeps} sweeps"
+                raise CoalescenceError(message, max_sweeps, n_apart)
+            n_sweeps[d] = min(2 * n_sweeps[d], max_sweeps)
     return labels, n_sweeps
 
 
-class SiteTables(NamedTuple):
-    """The conditionals of every site, given the neighbours of class 1.
-
-    Attributes
-    ----------
-    edges : Edges
-    table : ndarray, dtype uint64
-        For each slot, the number below which 64 random bits choose class 1.
-    bases : ndarray of shape (n,), dtype int64
-        The slot of a site none of whose neighbours has class 1; every neighbour that has it moves
-        the slot by its weight.
-    """
-
-    edges: Edges
-    table: np.ndarray
-    bases: np.ndarray
-
-
-def site_tables(model: BoltzmannModel, beta: float, k: int) -> SiteTables:
-    """Tabulate the conditionals of two classes at one (beta, k)."""
-    edges = list_edges(model.graph, k)
-    is_weighted = model.class_weight is not None
-    return SiteTables(edges, *threshold_table(beta / k, model.weights, edges.degrees, is_weighted))
-
-
-def draw_by_sites(
-    tables: SiteTables, key: np.uint64, draw: int, n_start: int, max_sweeps: int
-) -> tuple[np.ndarray, int, int]:
-    """Return the labels of one draw, how far back it began, and how many sites were apart.
-
-    The labels of a draw depend on ``key`` and ``draw`` alone, not on ``n_start``, the past that is
-    tried first and then doubled. They are no draw if sites are still apart at ``max_sweeps``.
-    """
-    lower, upper = np.empty((2, len(tables.bases)), np.uint8)
-    n_sweeps = min(n_start, max_sweeps)
-    while True:
-        run_both(tables, np.uint64(key), np.uint64(draw), n_sweeps, lower, upper)
-        n_apart = int(np.count_nonzero(lower != upper))
-        if n_apart == 0 or n_sweeps == max_sweeps:
-            return lower, n_sweeps, n_apart
-        n_sweeps = min(2 * n_sweeps, max_sweeps)
-
-
 @kernel
-def run_both(tables, key, draw, n_sweeps, lower, upper):
-    """Run the chains from all 0 and from all 1 to time zero, with the same numbers."""
-    edges, table, bases = tables
-    lower[:], upper[:] = 0, 1
+def _run_both(edges, table, bases, key, stream, n_sweeps, lower):
+    """Run the chains from all 0 and from all 1 to time zero, with the same numbers.
+
+    Of each site, ``table`` has the numbers below which 64 random bits choose class 1; ``bases``
+    says where they begin: every neighbour of class 1 moves on by one. The chain from below is
+    returned in ``lower``; the result is the number of sites that are still apart.
+    """
+    upper = np.ones_like(lower)
+    lower[:] = 0
     lower_slots = bases.astype(np.uint32)
     upper_slots = (bases + edges.degrees).astype(np.uint32)
     for back in range(n_sweeps, 0, -1):
-        stream = key_of_sweep(key, (draw << np.uint64(32)) | np.uint64(back))
-        sweep_two(lower, lower_slots, table, edges, stream)
-        sweep_two(upper, upper_slots, table, edges, stream)
+        numbers = key_of_sweep(key, stream | np.uint64(back))
+        sweep_two(lower, lower_slots, table, edges, numbers)
+        sweep_two(upper, upper_slots, table, edges, numbers)
+    return np.count_nonzero(lower != upper)
 
 
 @item("extra:perfect-four", classes=lambda n: n.value <= 2)

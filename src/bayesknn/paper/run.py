@@ -26,8 +26,7 @@ from bayesknn._version import __version__
 from bayesknn.paper import (  # noqa: F401  Each declares its items.
     approximations,
     chain_figures,
-    classical_tables,
-    glass,
+    error_rates,
     path_sampling,
     perfect_sampling,
 )

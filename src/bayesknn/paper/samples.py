@@ -20,16 +20,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from scipy.integrate import cumulative_trapezoid
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.exceptions import MixingWarning
-from bayesknn.labels import gibbs_labels, spawn_keys
+from bayesknn.labels import gibbs_labels
 from bayesknn.labels.label_sampler import LabelSampler, draw_labels
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import ArrayPrior, BoltzmannModel, Prior, UniformPrior
@@ -38,9 +39,8 @@ from bayesknn.paper.setting import BETA_MAX, Setting, Study
 from bayesknn.posterior import GridPosterior, exchange, grid_posterior, metropolis
 from bayesknn.posterior.mcmc.auxiliary import AuxiliarySampler, first_plug_in
 from bayesknn.posterior.mcmc.diagnostics import effective_sample_size, mean_error
-from bayesknn.posterior.mcmc.label_chains import State
 from bayesknn.posterior.mcmc.proposals import plan_walk
-from bayesknn.posterior.mcmc.runner import sample_posterior
+from bayesknn.posterior.mcmc.runner import State, sample_posterior
 from bayesknn.posterior.trees import make_tree
 from bayesknn.predictive import PosteriorNodes, Predictive
 
@@ -49,6 +49,8 @@ from bayesknn.predictive import PosteriorNodes, Predictive
 BAD_PLUG_IN, GOOD_PLUG_IN = (2.28, 53), (1.45, 13)
 # Its standard deviation of moves of theta.
 TAU = 0.05**0.5
+# What several items need is computed once: of one run, these are fewer.
+shared = lru_cache(maxsize=16)
 # The values of k of its path sampling.
 PAPER_K = (1, *range(10, 111, 10), 125)
 
@@ -91,7 +93,7 @@ class Draws:
         """
         values = self.kept[name]
         one = float(np.mean([mean_error(chain[None]) for chain in values]))
-        apart = float(values.mean(axis=1).std(ddof=1)) if len(values) > 1 else 0.0
+        apart = float(values.mean(axis=1).std(ddof=1))
         spread = max(one, apart)
         return Estimate(float(values.mean()), spread / len(values) ** 0.5, spread)
 
@@ -103,7 +105,7 @@ class Draws:
 def run_chains(
     setting: Setting, name: str, sample: Callable[..., Any], length: tuple[int, int], **options: Any
 ) -> Draws:
-    """Run chains once, from the seeds that belong to their name.
+    """Run chains from the seeds that belong to their name.
 
     Parameters
     ----------
@@ -116,20 +118,16 @@ def run_chains(
     **options
         For the sampler.
     """
-
-    def make() -> Draws:
-        tree, messages = catch_mixing_warnings(
-            lambda: sample(
-                n_chains=setting.budget.n_chains, n_warmup=length[0], n_draws=length[1],
-                random_state=setting.seeds(name), **options,
-            )
-        )  # fmt: skip
-        parts = [tree[group] for group in ("warmup_posterior", "posterior")]
-        beta, k = (np.hstack([part[each].values for part in parts]) for each in ("beta", "k"))
-        acceptance = float(tree["sample_stats"]["accepted"].mean())
-        return Draws(beta, k, parts[0].sizes["draw"], acceptance, messages)
-
-    return setting.once(name, make)
+    tree, messages = catch_mixing_warnings(
+        lambda: sample(
+            n_chains=setting.budget.n_chains, n_warmup=length[0], n_draws=length[1],
+            random_state=setting.seeds(name), **options,
+        )
+    )  # fmt: skip
+    parts = [tree[group] for group in ("warmup_posterior", "posterior")]
+    beta, k = (np.hstack([part[each].values for part in parts]) for each in ("beta", "k"))
+    acceptance = float(tree["sample_stats"]["accepted"].mean())
+    return Draws(beta, k, parts[0].sizes["draw"], acceptance, messages)
 
 
 def catch_mixing_warnings(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
@@ -140,6 +138,7 @@ def catch_mixing_warnings(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
     return result, [str(w.message) for w in caught if issubclass(w.category, MixingWarning)]
 
 
+@shared
 def ripley_draws(setting: Setting, method: str, plug_in: tuple[float, int] = GOOD_PLUG_IN) -> Draws:
     """Return chains on Ripley's data.
 
@@ -167,6 +166,7 @@ def ripley_draws(setting: Setting, method: str, plug_in: tuple[float, int] = GOO
     return run_chains(setting, name, sample, length)
 
 
+@shared
 def pima_draws(setting: Setting) -> Draws:
     """Return the Gibbs chains on the Pima data; burn-in includes the first stage (Section 4)."""
     budget = setting.budget
@@ -219,20 +219,14 @@ def _prior_at(study: Study, k: int | None) -> Prior:
     return study.prior if k is None else ArrayPrior(np.eye(study.k_max)[k - 1], BETA_MAX)
 
 
+@shared
 def exact_posterior(setting: Setting, data: str = "ripley", k: int | None = None) -> GridPosterior:
     """Return the posterior by quadrature, at a fixed k if one is given: what chains should find."""
     study, name = getattr(setting, data), f"{data}-exact" + (f"-at-{k}" if k else "")
-    return setting.once(
-        name,
-        lambda: grid_posterior(
-            study.coherent,
-            _prior_at(study, k),
-            tolerance=setting.budget.tolerance,
-            evidence=False,
-            random_state=setting.seeds(name),
-            n_jobs=setting.n_jobs,
-        ),
-    )
+    return grid_posterior(
+        study.coherent, _prior_at(study, k), tolerance=setting.budget.tolerance, evidence=False,
+        random_state=setting.seeds(name), n_jobs=setting.n_jobs,
+    )  # fmt: skip
 
 
 class PaperSampler(AuxiliarySampler):
@@ -325,14 +319,14 @@ class BilinearTable:
         return np.interp(beta, self.betas, self.log_normalizers[k - 1])
 
 
+@shared
 def gibbs_expectations(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
     """Return the paper's values of beta, and E[S_k] / k there, of shape (n_k, n_betas)."""
     budget, model = setting.budget, setting.ripley.model
     betas = np.linspace(0.0, BETA_MAX, budget.n_path_betas)
     estimate = partial(gibbs_means, model, betas, n_sweeps=budget.path_sweeps)
     keys = spawn_keys(setting.seeds("gibbs-path"), len(PAPER_K))
-    means = setting.once("gibbs-path", lambda: np.array(setting.map(estimate, PAPER_K, keys)))
-    return betas, means
+    return betas, np.array(setting.map(estimate, PAPER_K, keys))
 
 
 def gibbs_means(
@@ -419,20 +413,20 @@ def score_rule(
     """
     parts: list[Any]
     if isinstance(posterior, GridPosterior):
-        none = posterior.replicates[:0]
         # Sixteen of them tell the spread well enough.
-        parts = [replace(posterior, weights=w, replicates=none) for w in posterior.replicates[1:17]]
+        parts = [replace(posterior, weights=weights) for weights in posterior.replicates[1:17]]
     else:
         pairs = zip(posterior.beta[:, None], posterior.k[:, None], strict=True)
         parts = [replace(posterior, beta=beta, k=k) for beta, k in pairs]
     value = score(predict(study, posterior))
-    estimate = mean_over_runs((score(predict(study, part)) for part in parts), value)
-    is_grid = isinstance(posterior, GridPosterior)
-    return Estimate(value, estimate.spread) if is_grid else estimate
+    runs = mean_over_runs([score(predict(study, part)) for part in parts])
+    if isinstance(posterior, GridPosterior):
+        return Estimate(value, runs.spread)
+    return runs._replace(value=value)
 
 
-def mean_over_runs(values: Iterable[float], value: float | None = None) -> Estimate:
-    """Return the mean over runs, or ``value`` in its place, with the error and spread of runs.
+def mean_over_runs(values: Any) -> Estimate:
+    """Return the mean over runs, its error, and the spread of single runs.
 
     Examples
     --------
@@ -440,9 +434,5 @@ def mean_over_runs(values: Iterable[float], value: float | None = None) -> Estim
     >>> mean_over_runs([1.0, 3.0, 2.0, 2.0]).value
     2.0
     """
-    runs = np.array(list(values))
-    value = float(runs.mean()) if value is None else value
-    if len(runs) < 2:
-        return Estimate(value)
-    spread = float(runs.std(ddof=1))
-    return Estimate(value, spread / len(runs) ** 0.5, spread)
+    spread = float(np.std(values, ddof=1))
+    return Estimate(float(np.mean(values)), spread / len(values) ** 0.5, spread)

@@ -149,17 +149,10 @@ class Setting:
         self.budget = BUDGETS[budget]
         self.seed = seed
         self.n_jobs = n_jobs
-        self._made: dict[str, Any] = {}
 
     def seeds(self, name: str) -> np.random.SeedSequence:
         """Return the seeds that belong to a name."""
         return np.random.SeedSequence(self.seed, spawn_key=(zlib.crc32(name.encode()),))
-
-    def once(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what was made under a name; it is made when it is first asked for."""
-        if name not in self._made:
-            self._made[name] = make()
-        return self._made[name]
 
     def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
         """Call a function for each of the arguments, in threads; return what it returned."""

@@ -190,10 +190,27 @@ def compute_marginals(posterior: Any, beta_edges: Any = None) -> PosteriorDispla
     -------
     PosteriorDisplay
     """
-    edges = _choose_edges(posterior) if beta_edges is None else np.asarray(beta_edges, dtype=float)
-    density = _beta_mass(posterior, edges) / np.diff(edges)
-    ks, probabilities, errors = _k_marginal(posterior)
-    return PosteriorDisplay(edges, density, ks, probabilities, k_errors=errors)
+    edges = _choose_edges(posterior) if beta_edges is None else beta_edges
+    if not _is_grid(posterior):
+        beta, k = get_draws(posterior)
+        density = np.histogram(beta, edges, density=True)[0]
+        if hasattr(posterior, "k_probabilities_"):
+            ks, probabilities = posterior.k_values_, posterior.k_probabilities_
+            errors = posterior.k_probabilities_error_
+        else:
+            ks, counts = np.arange(k.min(), k.max() + 1), np.bincount(k.ravel())
+            probabilities, errors = counts[k.min() :] / k.size, None
+        return PosteriorDisplay(edges, density, ks, probabilities, k_errors=errors)
+    # The weights are the masses of cells. In a cell the density is not taken as constant: bins
+    # that are narrower would show its steps.
+    mass = np.zeros(len(edges) - 1)
+    for cells, weights in zip(posterior.cells, posterior.weights, strict=True):
+        below = PchipInterpolator(cells, np.append(0.0, np.cumsum(weights)))
+        mass += np.diff(below(np.clip(edges, cells[0], cells[-1])))
+    ks = np.arange(1, posterior.k_max + 1)
+    errors = posterior.k_probabilities_error if len(posterior.replicates) else None
+    density = mass / np.diff(edges)
+    return PosteriorDisplay(edges, density, ks, posterior.k_probabilities, k_errors=errors)
 
 
 def beta_range(posterior: Any) -> tuple[float, float]:
@@ -212,13 +229,12 @@ def get_draws(posterior: Any) -> tuple[np.ndarray, np.ndarray]:
     tree = getattr(posterior, "posterior_", posterior)
     try:
         group = tree["posterior"]
-        beta, k = np.asarray(group["beta"], dtype=float), np.asarray(group["k"])
+        return np.asarray(group["beta"], dtype=float), np.asarray(group["k"])
     except (KeyError, TypeError, IndexError):
         raise ValueError(
             "a posterior is a GridPosterior, a DataTree with posterior/beta and posterior/k, or a "
             f"fitted classifier with posterior_; got a {type(posterior).__name__}"
         ) from None
-    return beta, k
 
 
 def _is_grid(posterior: Any) -> bool:
@@ -231,34 +247,5 @@ def _choose_edges(posterior: Any) -> np.ndarray:
     if _is_grid(posterior):
         # There is no noise to smooth: enough bins that the steps are not seen.
         return np.linspace(low, high, 301)
-    beta, _ = get_draws(posterior)
-    if low == high:
-        return np.array([low - 0.05, low + 0.05])
-    edges = np.histogram_bin_edges(beta, bins="fd")
+    edges = np.histogram_bin_edges(get_draws(posterior)[0], bins="fd")
     return edges if len(edges) <= 61 else np.linspace(low, high, 61)
-
-
-def _beta_mass(posterior: Any, edges: np.ndarray) -> np.ndarray:
-    if not _is_grid(posterior):
-        beta, _ = get_draws(posterior)
-        return np.histogram(beta, bins=edges)[0] / beta.size
-    # The weights are the masses of cells. In a cell the density is not taken as constant: bins
-    # that are narrower would show its steps.
-    mass = np.zeros(len(edges) - 1)
-    for cells, weights in zip(posterior.cells, posterior.weights, strict=True):
-        below = PchipInterpolator(cells, np.append(0.0, np.cumsum(weights)))
-        mass += np.diff(below(np.clip(edges, cells[0], cells[-1])))
-    return mass
-
-
-def _k_marginal(posterior: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    if _is_grid(posterior):
-        ks = np.arange(1, posterior.k_max + 1)
-        errors = posterior.k_probabilities_error if len(posterior.replicates) else None
-        return ks, posterior.k_probabilities, errors
-    if hasattr(posterior, "k_probabilities_"):
-        errors = getattr(posterior, "k_probabilities_error_", None)
-        return np.asarray(posterior.k_values_), np.asarray(posterior.k_probabilities_), errors
-    _, k = get_draws(posterior)
-    ks = np.arange(k.min(), k.max() + 1)
-    return ks, np.bincount((k - k.min()).ravel().astype(int)) / k.size, None

@@ -33,9 +33,9 @@ def require_matplotlib() -> None:
     require("matplotlib", "plots need", "plot")
 
 
-def new_axes(ax: Any = None, **options: Any) -> tuple[Any, Any]:
-    """Return a figure and axes, new ones if ``ax`` is None; ``options`` are for ``subplots``."""
-    figure, axes = new_grid(None if ax is None else [ax], 1, 1, **options)
+def new_axes(ax: Any) -> tuple[Any, Any]:
+    """Return a figure and axes, new ones if ``ax`` is None."""
+    figure, axes = new_grid(None if ax is None else [ax], 1, 1)
     return figure, axes[0, 0]
 
 

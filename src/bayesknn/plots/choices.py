@@ -1,8 +1,12 @@
-"""The path of a forward choice of columns: the score with each column that joined."""
+"""What a choice was made by: leave-one-out error against k, a score with each column that joined.
+
+The first is the paper's Figure 2.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,83 @@ _TITLES = {
 }
 
 
+class LeaveOneOutDisplay:
+    """The leave-one-out error curve, every k that attains its minimum marked.
+
+    Parameters
+    ----------
+    errors : array-like of shape (k_max,)
+        Entry k - 1 is the error rate at k.
+
+    Attributes
+    ----------
+    figure_, ax_ : matplotlib objects
+        Set by :meth:`plot`.
+
+    Examples
+    --------
+    >>> from bayesknn import ClassicalKNeighborsClassifier
+    >>> from bayesknn.datasets import load_ripley
+    >>> from bayesknn.plots import LeaveOneOutDisplay
+    >>> ripley = load_ripley()
+    >>> clf = ClassicalKNeighborsClassifier().fit(ripley.X_train, ripley.y_train)
+    >>> LeaveOneOutDisplay(clf.loo_errors_).best_k
+    array([17, 18, 35, 36, 45, 46, 51, 52, 53, 54])
+    """
+
+    def __init__(self, errors: Any) -> None:
+        self.errors = np.asarray(errors, dtype=float)
+
+    @property
+    def best_k(self) -> np.ndarray:
+        """Every k with the least error, in increasing order."""
+        return np.flatnonzero(self.errors == self.errors.min()) + 1
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> LeaveOneOutDisplay:
+        """Draw the curve of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : ClassicalKNeighborsClassifier
+            Fitted.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        LeaveOneOutDisplay
+        """
+        check_is_fitted(estimator, "loo_errors_")
+        return cls(estimator.loo_errors_).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> LeaveOneOutDisplay:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        LeaveOneOutDisplay
+            Itself.
+        """
+        self.figure_, self.ax_ = new_axes(ax)
+        k = np.arange(1, len(self.errors) + 1)
+        best, lowest = self.best_k, self.errors.min()
+        self.ax_.plot(k, self.errors, color=INK, linewidth=1.2, drawstyle="steps-mid")
+        name = f"minimum {lowest:.3f}, at {len(best)} value{'s' * (len(best) > 1)} of k"
+        self.ax_.plot(best, self.errors[best - 1], "o", color=COLOURS[5], markersize=5, label=name)
+        self.ax_.set(xlabel="number of neighbours k", ylabel="leave-one-out error rate")
+        self.ax_.margins(x=0.02)
+        tidy(self.ax_)
+        self.ax_.legend(frameon=False, loc="upper center")
+        return self
+
+
+@dataclass(eq=False, repr=False)
 class ColumnPathDisplay:
     """Scores along the path, and those of the columns that were refused at its end.
 
@@ -38,21 +119,12 @@ class ColumnPathDisplay:
         Set by :meth:`plot`.
     """
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        scores: Any,
-        errors: Any,
-        null_score: float,
-        refused: Mapping[str, tuple[float, float]],
-        label: str = "score",
-    ) -> None:
-        self.names = list(names)
-        self.scores = np.asarray(scores, dtype=float)
-        self.errors = np.asarray(errors, dtype=float)
-        self.null_score = null_score
-        self.refused = refused
-        self.label = label
+    names: Sequence[str]
+    scores: Any
+    errors: Any
+    null_score: float
+    refused: Mapping[str, tuple[float, float]]
+    label: str = "score"
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ColumnPathDisplay:
@@ -119,6 +191,6 @@ class ColumnPathDisplay:
         return self
 
 
-def _bars(errors: np.ndarray) -> np.ndarray | None:
+def _bars(errors: Any) -> Any:
     """Return errors if there are any: bars without length would show in the legend."""
     return errors if np.any(errors) else None

@@ -35,7 +35,6 @@ from bayesknn.pooled.columns import Columns, Sample, Settings, Table
 from bayesknn.pooled.interval_model import IntervalModel
 from bayesknn.pooled.member import fit_member, fit_weights, pool_proba
 from bayesknn.pooled.metrics import METRICS
-from bayesknn.pooled.row_influence import find_influence, take_largest
 from bayesknn.pooled.views import (
     VIEWS,
     WITH_IMPORTANCES,
@@ -49,6 +48,7 @@ from bayesknn.predictive.averages import include
 from bayesknn.predictive.calibration import shift_intervals, shift_probabilities
 from bayesknn.predictive.intervals import find_probability_intervals
 from bayesknn.predictive.joint import counts_of_probabilities
+from bayesknn.predictive.predictive import take_largest
 
 
 class PooledNeighborsClassifier(
@@ -501,12 +501,10 @@ class PooledNeighborsClassifier(
             influence = np.zeros((len(part.points), n))
             for name, weight in self.pool_weights_.items():
                 if weight > 0 and name in METRICS:
-                    view = self._views[name]
-                    rows = np.ascontiguousarray(view.metric.transform(part))
-                    influence += weight * find_influence(view.space, self._members[name], rows)
-            largest.append(take_largest(influence, n_neighbors))
+                    influence += weight * self._views[name].influence(part, self._members[name])
+            largest += [take_largest(np.arange(n), each, n_neighbors) for each in influence]
         indices, influences = zip(*largest, strict=True)
-        return np.concatenate(indices), np.concatenate(influences)
+        return np.array(indices), np.array(influences)
 
     def _read(self, X: Any) -> Table:
         check_new_points(self, X)

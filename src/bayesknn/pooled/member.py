@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from bayesknn._utils.threads import run_in_threads
+from bayesknn._utils.jit import run_in_threads
 from bayesknn.predictive.conditional_logit import fit_conditional_logit
 
 # No member holds a class for less likely than this: a single row could cost a member its weight.

@@ -16,13 +16,12 @@ import numpy as np
 from scipy.special import log_softmax
 
 from bayesknn._utils.checks import check_indices
-from bayesknn._utils.threads import one_blas_thread
+from bayesknn._utils.jit import one_blas_thread
 from bayesknn.pooled.boosting import add_trees, check_trees, grow_trees
 from bayesknn.pooled.columns import Sample, Settings, Table
-from bayesknn.pooled.features import Neighborhoods, Reach, leave_out
-from bayesknn.pooled.member import FLOOR
-from bayesknn.pooled.metrics import METRICS, ColumnShares, choose_norm
-from bayesknn.pooled.whitening import span_rows
+from bayesknn.pooled.features import Neighborhoods, Reach, leave_out, tricube
+from bayesknn.pooled.member import FLOOR, Member
+from bayesknn.pooled.metrics import METRICS, ColumnShares, choose_norm, span_rows
 
 
 class NeighborView:
@@ -45,6 +44,29 @@ class NeighborView:
     def importances(self, k_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the trees of the relevance metric see, and the columns it comes from."""
         return self.metric.relevance_, self.metric.source_
+
+    def influence(self, table: Table, member: Member) -> np.ndarray:
+        """Return what each training row adds to the log odds of its own class at new rows, (m, n).
+
+        A row of class g adds a soft count v to U_g, and so ``b_1 log[(1/G + U_g) / (1/G + U_g -
+        v)]`` to the log odds of g against every other class, averaged over the k of the member.
+        The distances to the classes belong to no single row and are left out.
+        """
+        space, rows = self.space, self.metric.transform(table)
+        labels = space.labels.astype(np.int64)
+        truth = np.eye(len(space.classes))[labels]
+        influence = np.zeros((len(rows), len(labels)))
+        for part, near, far, _ in space.search(rows):
+            at = np.arange(len(near))[:, None]
+            for t, k in enumerate(space.k_values):
+                votes = np.zeros((len(near), len(labels)))
+                votes[at, near] = _weigh_distances(far, far[:, [k]])
+                votes[at, near] += _weigh_distances(far, space.reach[near, t])
+                votes *= space.weights
+                total = (1 / len(space.classes) + votes @ truth)[:, labels]
+                b = member.k_weights[t] * member.b[t, 0]
+                influence[part] += b * np.log(total / (total - votes))
+        return influence
 
 
 class AdditiveView:
@@ -123,6 +145,10 @@ class BoostedView:
     def importances(self, k_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the cuts along each coordinate gained, and the columns they come from."""
         return self.gains, self.source
+
+
+def _weigh_distances(distance: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    return tricube(np.divide(distance, reach, np.ones_like(distance), where=distance < reach))
 
 
 def _take_numbers(table: Table) -> np.ndarray:

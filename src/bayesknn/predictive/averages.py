@@ -29,8 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.jit import kernel
-from bayesknn._utils.threads import run_in_threads
+from bayesknn._utils.jit import kernel, run_in_threads
 from bayesknn.predictive.nodes import PosteriorNodes
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesknn.model.checks import check_betas
+from bayesknn.model.boltzmann import check_betas
 
 if TYPE_CHECKING:
     from bayesknn.posterior.quadrature.grid import GridPosterior

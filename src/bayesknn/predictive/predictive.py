@@ -119,6 +119,25 @@ class PredictiveRule:
         return raw._replace(intervals=include(intervals, raw.probabilities))
 
 
+def take_largest(
+    rows: np.ndarray, influence: np.ndarray, n_neighbors: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of largest influence, -1 where no more have any, and that influence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.predictive.predictive import take_largest
+    >>> take_largest(np.array([5, 6, 8]), np.array([0.0, 0.2, 0.7]), 3)
+    (array([ 8,  6, -1]), array([0.7, 0.2, 0. ]))
+    """
+    indices, largest = np.full(n_neighbors, -1), np.zeros(n_neighbors)
+    first = np.argsort(-influence, kind="stable")[:n_neighbors]
+    first = first[influence[first] > 0]
+    indices[: first.size], largest[: first.size] = rows[first], influence[first]
+    return indices, largest
+
+
 class Predictive:
     """Class probabilities of new points, averaged over the posterior of (beta, k).
 
@@ -334,11 +353,10 @@ class Predictive:
         """
         row_weight = self._row_weight
         by_rank = self.nodes.votes_by_rank
-        indices = np.full((count_rows(X), n_neighbors), -1)
-        influence = np.zeros(indices.shape)
+        largest = []
         chunks = self.graph.query_chunks(X, n_jobs=self.n_jobs, direction=self.direction)
-        for part, query in chunks:
-            for q, at in enumerate(range(part.start, part.stop)):
+        for _, query in chunks:
+            for q in range(query.n_queries):
                 rows, votes = query.neighbors[:, q], by_rank
                 if self.direction == "both":
                     back = slice(*query.reverse_starts[q : q + 2])
@@ -346,10 +364,9 @@ class Predictive:
                     votes = np.append(votes, by_rank[query.reverse_ranks[back] - 1])
                 some, place = np.unique(rows, return_inverse=True)
                 total = np.bincount(place, votes * row_weight[rows])
-                first = np.argsort(-total, kind="stable")[:n_neighbors]
-                first = first[total[first] > 0]
-                indices[at, : first.size], influence[at, : first.size] = some[first], total[first]
-        return indices, influence
+                largest.append(take_largest(some, total, n_neighbors))
+        indices, influences = zip(*largest, strict=True)
+        return np.array(indices), np.array(influences)
 
     def log_likelihood(self, beta: np.ndarray, k: np.ndarray) -> np.ndarray:
         """Return the log probability of each training label given the others, for many (beta, k).

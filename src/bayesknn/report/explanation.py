@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesknn.predictive.contributions import occlude_columns
+from bayesknn.predictive.decisions import occlude_columns
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import NUMERIC, as_measured
 from bayesknn.report.predictions import score

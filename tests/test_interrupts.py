@@ -8,7 +8,7 @@ from bayesknn._utils.jit import hold_interrupts
 from bayesknn.exceptions import MixingWarning
 from bayesknn.log_z import chains as log_z_chains
 from bayesknn.posterior import exchange, grid_posterior
-from bayesknn.posterior.mcmc import label_chains
+from bayesknn.posterior.mcmc import exchange as exchange_module
 from tests.posterior.label_chain_cases import make_likelihood
 
 
@@ -32,7 +32,7 @@ def test_ctrl_c_waits_for_the_end_but_only_once():
     [
         (log_z_chains, "_advance", lambda one: grid_posterior(one, beta_max=2.0, random_state=0)),
         (
-            label_chains,
+            exchange_module,
             "_run_moves",
             lambda one: exchange(one, beta_max=2.0, n_chains=1, n_draws=10, n_warmup=0),
         ),

@@ -49,7 +49,7 @@ def test_long_work_shows_a_bar_even_before_the_first_step(terminal, total):
         assert wait_for(terminal, "Sampling")
         advance(1)
         if total:
-            assert wait_for(terminal, "25 %")
+            assert wait_for(terminal, "25%")
 
 
 def test_verbose_0_is_silent(terminal):
@@ -93,11 +93,11 @@ def test_work_within_work_has_a_bar_below(terminal):
         with progress("Sampling", total=4, delay=0.0) as advance_inner:
             assert wait_for(terminal, "Sampling")
             advance_inner(3)
-            assert wait_for(terminal, "75 %")
+            assert wait_for(terminal, "75%")
         # The outer one goes on.
         terminal.truncate(0)
         assert wait_for(terminal, "Fitting")
-        assert wait_for(terminal, "50 %")
+        assert wait_for(terminal, "50%")
     shown = terminal.getvalue()
     time.sleep(0.3)
     assert terminal.getvalue() == shown

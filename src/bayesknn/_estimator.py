@@ -24,8 +24,7 @@ from bayesknn._utils.jit import announce_compiling
 from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.model import Prior, as_prior, default_max_neighbors
 from bayesknn.predictive import Summary, decide, find_zones
-from bayesknn.predictive.contributions import occlude_columns
-from bayesknn.predictive.decisions import name_actions, name_zones
+from bayesknn.predictive.decisions import name_actions, name_zones, occlude_columns
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

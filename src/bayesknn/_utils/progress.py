@@ -13,7 +13,6 @@ from bayesknn._utils.extras import is_installed
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
 
 @contextmanager
@@ -45,7 +44,9 @@ def progress(
     if not verbose or not sys.stderr.isatty() or not is_installed("rich"):
         yield lambda steps: None
         return
-    bars = _make_bars(sys.stderr)
+    from rich.progress import Progress
+
+    bars = Progress(console=_open_console(sys.stderr), transient=True)
     task = bars.add_task(description, total=total)
     # By a timer, so that the bar appears even while one long step is under way.
     timer = threading.Timer(delay, bars.start)
@@ -66,22 +67,3 @@ def _open_console(stream: Any) -> Console:
     from rich.console import Console
 
     return Console(file=stream)
-
-
-def _make_bars(stream: Any) -> Progress:
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn("{task.percentage:3.0f} %", "{task.completed:g}"),
-        TimeRemainingColumn(),
-        console=_open_console(stream),
-        transient=True,
-    )

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesknn._utils.jit import kernel
+from bayesknn.graph.neighbor_graph import add_edges
 from bayesknn.graph.search.kd_tree import (
     KDTree,
     Queries,
@@ -199,10 +200,10 @@ def walk_counts(
     rows, reached = np.arange(len(counts), dtype=np.uint32), 0
     for k in k_values:
         for labels in lists.labels[reached:k]:
-            _add_edges(rows, labels, counts)
+            add_edges(rows, labels, counts)
         for edges in received:
             new = slice(edges.starts[reached], edges.starts[k])
-            _add_edges(edges.targets[new], edges.labels[new], counts)
+            add_edges(edges.targets[new], edges.labels[new], counts)
         reached = k
         yield counts
 
@@ -312,9 +313,3 @@ def _merge(one, one_keys, other, other_keys, merged):
             else:
                 rows[r, q], distances[r, q], labels[r, q] = far_rows[b, q], y, far_labels[b, q]
                 b += 1
-
-
-@kernel
-def _add_edges(targets, labels, counts):
-    for e in range(targets.size):
-        counts[targets[e], labels[e]] += np.int32(1)

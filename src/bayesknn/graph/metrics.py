@@ -594,27 +594,14 @@ def _euclidean(rows, columns):
 
 @kernel
 def measure_pairs(rows, points, starts, members):
-    """Distances from row q to the points ``members[starts[q] : starts[q + 1]]``, for every row.
-
-    Each is summed over the features in their order, four sums at a time, which do not wait for
-    each other.
-    """
+    """Distances from row q to the points ``members[starts[q] : starts[q + 1]]``, for every row."""
     distances = np.empty(members.size)
     for q in range(np.uint64(rows.shape[0])):
-        last = starts[q + np.uint64(1)] - 1
-        for e in range(starts[q], last + 1, 4):
-            ends = e, min(e + 1, last), min(e + 2, last), min(e + 3, last)
-            a, b = np.uint64(members[ends[0]]), np.uint64(members[ends[1]])
-            c, d = np.uint64(members[ends[2]]), np.uint64(members[ends[3]])
-            to_a, to_b, to_c, to_d = 0.0, 0.0, 0.0, 0.0
+        for e in range(starts[q], starts[q + np.uint64(1)]):
+            i, square = np.uint64(members[e]), 0.0
             for f in range(np.uint64(rows.shape[1])):
-                x = rows[q, f]
-                to_a += (x - points[a, f]) * (x - points[a, f])
-                to_b += (x - points[b, f]) * (x - points[b, f])
-                to_c += (x - points[c, f]) * (x - points[c, f])
-                to_d += (x - points[d, f]) * (x - points[d, f])
-            distances[ends[0]], distances[ends[1]] = np.sqrt(to_a), np.sqrt(to_b)
-            distances[ends[2]], distances[ends[3]] = np.sqrt(to_c), np.sqrt(to_d)
+                square += (rows[q, f] - points[i, f]) * (rows[q, f] - points[i, f])
+            distances[e] = np.sqrt(square)
     return distances
 
 

@@ -20,20 +20,13 @@ from bayesknn._utils.checks import (
     check_count,
     check_indices,
     check_label_vector,
+    is_sparse,
     show,
 )
 from bayesknn._utils.jit import kernel
-from bayesknn._utils.progress import progress
 from bayesknn.graph.metrics import Metric, make_metric
-from bayesknn.graph.precomputed import find_repeat
-from bayesknn.graph.queries import (
-    DIRECTIONS,
-    NeighborQuery,
-    check_k_values,
-    check_query,
-    iterate_queries,
-    query_rows,
-)
+from bayesknn.graph.precomputed import warn_of_missing
+from bayesknn.graph.queries import DIRECTIONS, NeighborQuery, check_k_values
 from bayesknn.graph.search.back_ends import (
     find_joint_neighbors,
     find_neighbors,
@@ -305,8 +298,7 @@ class NeighborGraph:
         >>> graph.query([[4.0], [0.0]]).neighbors.T.tolist()
         [[2, 1], [0, 1]]
         """
-        rows = check_query(self, X, direction)
-        return query_rows(self, rows, n_jobs, direction)
+        return self._query_rows(self._check_new(X, direction), n_jobs, direction)
 
     def query_chunks(
         self,
@@ -343,8 +335,32 @@ class NeighborGraph:
         slice(0, 2, None) [[2, 0]]
         slice(2, 3, None) [[1]]
         """
-        rows = check_query(self, X, direction)
-        return iterate_queries(self, rows, chunk_size, n_jobs, direction)
+        rows = self._check_new(X, direction)
+        if chunk_size is None:
+            # 64 MB: forward and reverse lists take about 12 + 8 bytes a neighbour.
+            chunk_size = max(2**26 // (20 * self.k_max), 64)
+        size, m = check_count(chunk_size, "chunk_size"), rows.shape[0]
+        slices = [slice(start, min(start + size, m)) for start in range(0, m, size)]
+        return ((part, self._query_rows(rows[part], n_jobs, direction)) for part in slices)
+
+    def _check_new(self, X: Any, direction: str) -> Any:
+        """Return new points as the numbers of the metric, or say what is wrong with them."""
+        check_choice(direction, "direction", DIRECTIONS[:2])
+        if self.index is None:
+            raise ValueError(
+                "this graph was given by its lists and has no points that new ones could be "
+                "measured from; build it with NeighborGraph.from_points"
+            )
+        rows = self.index.metric.transform(X)
+        if direction == "both" and is_sparse(rows) and self.distances is not None:
+            warn_of_missing(rows, self.neighbors, self.distances)
+        return rows
+
+    def _query_rows(self, rows: Any, n_jobs: int | None, direction: str) -> NeighborQuery:
+        assert self.index is not None
+        radii = self.radii if direction == "both" else None
+        forward, reverse = self.index.query(rows, self.k_max, radii, n_jobs)
+        return NeighborQuery(*forward, reverse, self.n_points)
 
     def join(self, X: Any, k_max: int, n_jobs: int | None = None) -> NeighborGraph:
         """Return the graph of the training points and new ones together, the new ones last.
@@ -478,10 +494,7 @@ class NeighborGraph:
         lists = state["neighbors"], state["distances"], state["tied_beyond"]
         if lists[0] is None and index is not None:
             k_max = check_count(state["k_max"], "k_max", 1, index.n_points - 1)
-            with progress(
-                "Finding neighbours, which the file leaves out", index.n_points
-            ) as advance:
-                lists = search_all(index, k_max, advance=advance)
+            lists = search_all(index, k_max)
         NeighborGraph.__init__(self, lists[0], lists[1], index, lists[2])
         if "checksum" in state and state["checksum"] != self._digest():
             raise ValueError(
@@ -499,10 +512,8 @@ class NeighborGraph:
 
     def _is_longer_than_points(self) -> bool:
         """Whether the lists take more room than the points that they can be found from again."""
-        if self.index is None or self.distances is None or not self.index.exact:
-            return False
-        points = self.index.points
-        if points is None:
+        points = None if self.index is None else self.index.points
+        if points is None or self.distances is None or not self.exact:
             return False
         # Short lists are kept in any case: 128 kB are no burden to a file.
         return self.neighbors.nbytes + self.distances.nbytes > 2**17 + points.nbytes
@@ -578,10 +589,13 @@ def _walk_counts(
     nearest of a point, and those that have the point among their k nearest.
     """
     counts = np.zeros((neighbors.shape[1], n_classes), np.int32)
-    is_forward, is_reverse = direction != "reverse", direction != "forward"
-    reached = 0
+    points, reached = np.arange(len(counts), dtype=np.uint32), 0
     for k in k_values:
-        _add_ranks(neighbors, labels, reached, k, is_forward, is_reverse, counts)
+        for row in neighbors[reached:k]:
+            if direction != "reverse":
+                add_edges(points, labels[row], counts)
+            if direction != "forward":
+                add_edges(row, labels, counts)
         reached = k
         yield k, counts
 
@@ -603,14 +617,16 @@ def _check_lists(neighbors: Any, distances: Any = None) -> tuple[np.ndarray, np.
             f"point {i} has the neighbour {given[r, i]} at rank {r + 1}, points are 0..{n - 1}"
         )
     lists = np.array(given, dtype=np.uint32, order="C")
-    # A point and its list are a row of k_max + 1 entries.
-    rows = np.vstack([np.arange(n), given]).T.ravel()
-    i, e = find_repeat(np.arange(n + 1) * (k_max + 1), rows, n)
-    if i >= 0:
-        r = e % (k_max + 1)
-        if rows[e] == i:
+    # A point and its list, whose places are then the ranks.
+    rows = np.column_stack([np.arange(n, dtype=np.uint32), lists.T])
+    ordered = np.sort(rows, axis=1)
+    repeats = np.argwhere(ordered[:, 1:] == ordered[:, :-1])
+    if len(repeats):
+        i, e = repeats[0]
+        r = np.flatnonzero(rows[i] == ordered[i, e])[1]
+        if ordered[i, e] == i:
             raise ValueError(f"point {i} stands in its own list, at rank {r}")
-        raise ValueError(f"point {i} has the neighbour {rows[e]} twice, again at rank {r}")
+        raise ValueError(f"point {i} has the neighbour {ordered[i, e]} twice, again at rank {r}")
     if distances is None:
         return lists, None
     lengths = np.array(distances, dtype=np.float64, order="C")
@@ -626,17 +642,10 @@ def _check_lists(neighbors: Any, distances: Any = None) -> tuple[np.ndarray, np.
 
 
 @kernel
-def _add_ranks(neighbors, labels, start, stop, is_forward, is_reverse, counts):
-    """Add the edges at ranks start + 1 .. stop to both of their ends."""
-    n = neighbors.shape[1]
-    for r in range(start, stop):
-        row = neighbors[r]
-        if is_forward:
-            for i in range(n):
-                counts[i, labels[row[i]]] += np.int32(1)
-        if is_reverse:
-            for i in range(n):
-                counts[row[i], labels[i]] += np.int32(1)
+def add_edges(points, labels, counts):
+    """Count the labels of the other ends of edges at these points."""
+    for e in range(points.size):
+        counts[points[e], labels[e]] += np.int32(1)
 
 
 @kernel

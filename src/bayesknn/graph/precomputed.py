@@ -31,54 +31,26 @@ def check_distances(X: Any) -> Any:
         )
     if X.dtype.kind not in "biuf":
         raise ValueError(f"the sparse graph holds {X.dtype}, it must hold distances")
-    graph = _as_rows(X).astype(np.float64)
-    starts, indices = graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
-    row, e = find_repeat(starts, indices, graph.shape[1])
-    if row >= 0:
+    # scipy looks whether positions are within the matrix only where it is asked to.
+    if hasattr(X, "check_format"):
+        X.check_format(full_check=True)
+    entries, graph = X.tocoo(), X.tocsr().astype(np.float64)
+    graph.sum_duplicates()
+    if graph.nnz < entries.nnz:
+        places = np.column_stack([entries.row, entries.col])
+        places, counts = np.unique(places, axis=0, return_counts=True)
+        row, column = places[counts > 1][0]
         raise ValueError(
-            f"the sparse graph stores the entry [{row}, {indices[e]}] twice; keep one distance"
+            f"the sparse graph stores the entry [{row}, {column}] twice; keep one distance"
         )
-    bad = np.flatnonzero(~(np.isfinite(graph.data) & (graph.data >= 0)))
+    bad = np.flatnonzero(~(np.isfinite(entries.data) & (entries.data >= 0)))
     if len(bad):
-        row = int(np.searchsorted(starts, bad[0], side="right")) - 1
-        value, column = graph.data[bad[0]], int(indices[bad[0]])
+        row, column, value = (part[bad[0]] for part in (entries.row, entries.col, entries.data))
         if value < 0:
             _refuse_negative(value, row, column)
         what = "NaN" if np.isnan(value) else str(value)
         raise ValueError(f"the sparse graph has {what} at [{row}, {column}]")
     return graph
-
-
-def _as_rows(X: Any) -> Any:
-    """Return a sparse matrix as CSR, with entries that are stored twice left as they are."""
-    # scipy looks whether positions are within the matrix only where it is asked to.
-    if X.format in ("csr", "csc"):
-        X.check_format(full_check=True)
-        return X.tocsr()
-    from scipy.sparse import csr_array
-
-    # The way to CSR from the other formats adds up what is stored twice.
-    entries = X.tocoo()
-    order = np.argsort(entries.row, kind="stable")
-    starts = np.searchsorted(entries.row[order], np.arange(X.shape[0] + 1))
-    graph = csr_array((entries.data[order], entries.col[order], starts), shape=X.shape)
-    graph.check_format(full_check=True)
-    return graph
-
-
-@kernel
-def find_repeat(starts, indices, n):
-    """Return the row and position of the first column that a row of a CSR matrix has again, or -1.
-
-    There are n columns.
-    """
-    seen_by = np.full(n, -1)
-    for q in range(starts.shape[0] - 1):
-        for e in range(starts[q], starts[q + 1]):
-            if seen_by[indices[e]] == q:
-                return q, e
-            seen_by[indices[e]] = q
-    return -1, -1
 
 
 def _refuse_negative(value: float, row: int, column: int) -> None:

@@ -7,17 +7,12 @@ point among their own k nearest. Both kinds are sorted by rank here, so any k is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_choice, check_count, check_label_vector, is_sparse
+from bayesknn._utils.checks import check_choice, check_count, check_label_vector
 from bayesknn._utils.jit import kernel
-from bayesknn.graph.precomputed import warn_of_missing
-
-if TYPE_CHECKING:
-    from bayesknn.graph.neighbor_graph import NeighborGraph
 
 DIRECTIONS = ("both", "forward", "reverse")
 
@@ -120,18 +115,15 @@ class NeighborQuery:
         check_choice(direction, "direction", DIRECTIONS)
         order = np.argsort(wanted, kind="stable")
         counts = np.empty((len(wanted), self.n_queries, n_classes), np.int32)
-        reverse = self._require_reverse() if direction != "forward" else _no_reverse(self.n_queries)
-        both = direction != "reverse", direction != "forward"
-        _count(self.neighbors, reverse, labels, wanted, order, both, counts)
+        none = np.empty(0, np.uint32)
+        reverse = np.zeros(self.n_queries + 1, np.int64), none, none
+        if direction != "forward":
+            reverse = self._require_reverse()
+        _count(self.neighbors, reverse, labels, wanted, order, direction != "reverse", counts)
         return counts
 
     def __repr__(self) -> str:
         return f"NeighborQuery(n_queries={self.n_queries}, k_max={self.k_max})"
-
-
-def _no_reverse(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    nothing = np.empty(0, np.uint32)
-    return np.zeros(m + 1, np.int64), nothing, nothing
 
 
 def check_k_values(k_values: Any, k_max: int) -> np.ndarray:
@@ -151,51 +143,10 @@ def check_k_values(k_values: Any, k_max: int) -> np.ndarray:
     return np.array(values, dtype=np.int64)
 
 
-def check_query(graph: NeighborGraph, X: Any, direction: str) -> Any:
-    """Return new points as the numbers of the graph's metric, or say what is wrong with them."""
-    check_choice(direction, "direction", DIRECTIONS[:2])
-    if graph.index is None:
-        raise ValueError(
-            "this graph was given by its lists and has no points that new ones could be measured "
-            "from; build it with NeighborGraph.from_points"
-        )
-    rows = graph.index.metric.transform(X)
-    if direction == "both" and is_sparse(rows) and graph.distances is not None:
-        warn_of_missing(rows, graph.neighbors, graph.distances)
-    return rows
-
-
-def iterate_queries(
-    graph: NeighborGraph,
-    rows: Any,
-    chunk_size: int | None,
-    n_jobs: int | None,
-    direction: str = "both",
-) -> Iterator[tuple[slice, NeighborQuery]]:
-    """Yield the answers about ``chunk_size`` checked points at a time."""
-    if chunk_size is None:
-        # 64 MB: forward and reverse lists take about 12 + 8 bytes a neighbour.
-        chunk_size = max(2**26 // (20 * graph.k_max), 64)
-    size, m = check_count(chunk_size, "chunk_size"), rows.shape[0]
-    slices = [slice(start, min(start + size, m)) for start in range(0, m, size)]
-    return ((part, query_rows(graph, rows[part], n_jobs, direction)) for part in slices)
-
-
-def query_rows(
-    graph: NeighborGraph, rows: Any, n_jobs: int | None, direction: str = "both"
-) -> NeighborQuery:
-    """Answer about points that ``check_query`` has passed."""
-    assert graph.index is not None
-    radii = graph.radii if direction == "both" else None
-    forward, reverse = graph.index.query(rows, graph.k_max, radii, n_jobs)
-    return NeighborQuery(*forward, reverse, graph.n_points)
-
-
 @kernel
-def _count(neighbors, reverse, labels, wanted, order, both, counts):
+def _count(neighbors, reverse, labels, wanted, order, is_forward, counts):
     m = neighbors.shape[1]
     starts, points, ranks = reverse
-    is_forward, is_reverse = both
     n_classes = counts.shape[2]
     current = np.empty(n_classes, np.int32)
     for q in range(m):
@@ -208,9 +159,8 @@ def _count(neighbors, reverse, labels, wanted, order, both, counts):
                 while r < k:
                     current[labels[neighbors[r, q]]] += np.int32(1)
                     r += 1
-            if is_reverse:
-                while e < end and ranks[e] <= k:
-                    current[labels[points[e]]] += np.int32(1)
-                    e += 1
+            while e < end and ranks[e] <= k:
+                current[labels[points[e]]] += np.int32(1)
+                e += 1
             for g in range(n_classes):
                 counts[order[t], q, g] = current[g]

@@ -20,7 +20,7 @@ from bayesknn.graph.search.brute import (
 )
 from bayesknn.graph.search.faiss_index import HNSWSearch, IVFSearch
 from bayesknn.graph.search.kd_tree import TreeSearch
-from bayesknn.graph.search.search_index import Advance, Lists, SearchIndex
+from bayesknn.graph.search.search_index import Lists, SearchIndex
 from bayesknn.graph.ties import TieOrder, order_ties
 
 # A ball tree skips little in many dimensions, and is asked point by point: measured, it pays only
@@ -81,22 +81,19 @@ def find_neighbors(
     if search == "auto" and isinstance(index, TreeSearch):
         if is_worth_blocking(index.tree, min(k_max + 1, n - 1)):
             index = BlockedSearch.from_tree(index)
-    with progress("Finding neighbours", n, verbose=verbose) as advance:
-        neighbors, distances, tied_beyond = search_all(index, k_max, n_jobs, advance)
+    neighbors, distances, tied_beyond = search_all(index, k_max, n_jobs, verbose)
     return neighbors, distances, index, tied_beyond
 
 
 def search_all(
-    index: SearchIndex, k_max: int, n_jobs: int | None = None, advance: Advance | None = None
+    index: SearchIndex, k_max: int, n_jobs: int | None = None, verbose: int = 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find every training point's ``k_max`` nearest others, and whether the last is tied.
 
     Parameters
     ----------
-    index, k_max, n_jobs
+    index, k_max, n_jobs, verbose
         As in :func:`find_neighbors`.
-    advance : callable, optional
-        Called with the number of points done since the last call.
 
     Returns
     -------
@@ -108,7 +105,8 @@ def search_all(
         return neighbors, distances, find_tied_beyond(index.given, distances)
     # One more than asked for shows whether the last is tied with points that are left out.
     k = min(k_max + 1, index.n_points - 1)
-    neighbors, distances = index.neighbors(k, n_jobs, advance)
+    with progress("Finding neighbours", index.n_points, verbose=verbose) as advance:
+        neighbors, distances = index.neighbors(k, n_jobs, advance)
     tied_beyond = (distances[k_max:] == distances[k_max - 1]).any(axis=0)
     return neighbors[:k_max], distances[:k_max], tied_beyond
 
@@ -144,8 +142,9 @@ def build_index(
     points = metric.fit(X)
     kind = _find_kind(search, metric, points)
     params = _check_params(kind, search_params)
-    if kind.keeps_points and isinstance(X, np.ndarray) and np.may_share_memory(points, X):
-        points = points.copy()  # The caller may write to X later.
+    # The caller may write to X later; given distances are not looked at again.
+    if kind is not PrecomputedSearch and isinstance(X, np.ndarray):
+        points = points.copy() if np.may_share_memory(points, X) else points
     return kind(points, metric, params=params)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesknn._utils.threads import one_blas_thread, run_in_threads
+from bayesknn._utils.jit import one_blas_thread, run_in_threads
 from bayesknn.graph.metrics import measure_pairs
 from bayesknn.graph.precomputed import rank_sparse
 from bayesknn.graph.search.kd_tree import KDTree, TreeSearch

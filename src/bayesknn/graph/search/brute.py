@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesknn._utils.checks import is_sparse
-from bayesknn._utils.jit import kernel
-from bayesknn._utils.threads import run_in_threads
+from bayesknn._utils.jit import kernel, run_in_threads
 from bayesknn.graph.precomputed import rank_sparse
 from bayesknn.graph.search.search_index import Advance, Lists, Reverse, SearchIndex
 from bayesknn.graph.ties import NO_POINT, rank_rows
@@ -27,7 +26,6 @@ class BruteSearch(SearchIndex):
     """Measures every pair, a chunk of rows at a time."""
 
     name = "brute"
-    keeps_points = True
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
         """Rank every row of the matrix of distances."""
@@ -76,7 +74,6 @@ class PrecomputedSearch(BruteSearch):
     """Distances given as a matrix, dense or sparse."""
 
     name = "precomputed"
-    keeps_points = False
 
     @property
     def points(self) -> Any:
@@ -212,7 +209,7 @@ def rank_reverse(queries, members, distances, lists, names):
     n_entered = np.uint64(0)
     for h in range(np.uint64(members.size)):
         i = np.uint64(members[h])
-        rank = _count_nearer(lists, i, distances[h]) + np.uint64(1)
+        rank = np.uint64(np.searchsorted(lists[i], distances[h], "right")) + np.uint64(1)
         if rank <= k_max:
             entered[n_entered], entries[n_entered] = (
                 queries[h],
@@ -220,20 +217,6 @@ def rank_reverse(queries, members, distances, lists, names):
             )
             n_entered += np.uint64(1)
     return entered[:n_entered], entries[:n_entered]
-
-
-@kernel
-def _count_nearer(lists, i, distance):
-    """How many of a sorted list are no further than this.
-
-    There is no branch to guess wrong: the part that may hold the place is halved.
-    """
-    one, place, rest = np.uint64(1), np.uint64(0), np.uint64(lists.shape[1])
-    while rest > one:
-        half = rest >> one
-        place += half * np.uint64(lists[i, place + half - one] <= distance)
-        rest -= half
-    return place + np.uint64(lists[i, place] <= distance)
 
 
 @kernel

@@ -7,8 +7,6 @@ reverse neighbours of a new point are looked for among its ``n_candidates`` near
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,16 +26,12 @@ def import_faiss(name: str) -> Any:
     return require("faiss", f"search={name!r} needs", "ann")
 
 
-@contextmanager
-def _threads(faiss: Any, n_jobs: int | None) -> Iterator[None]:
+def _threads(n_jobs: int | None) -> Any:
+    """Return a context in which faiss uses as many threads."""
     from joblib import effective_n_jobs
+    from threadpoolctl import threadpool_limits
 
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(effective_n_jobs(n_jobs))
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(before)
+    return threadpool_limits(limits=effective_n_jobs(n_jobs), user_api="openmp")
 
 
 class ApproximateSearch(BruteSearch):
@@ -84,7 +78,7 @@ class ApproximateSearch(BruteSearch):
         advance: Advance | None = None,
     ) -> tuple[Lists, Reverse | None]:
         """Rank what faiss proposes; reverse neighbours are looked for among more of the nearest."""
-        faiss, index, m, n = import_faiss(self.name), self._open(n_jobs), len(rows), self.n_points
+        index, m, n = self._open(n_jobs), len(rows), self.n_points
         # The point itself is one of those beyond k, and others show where ties end.
         asked = k + 16
         if radii is not None:
@@ -94,7 +88,7 @@ class ApproximateSearch(BruteSearch):
         left = np.zeros(m, np.bool_)
         for start in range(0, m, _ROWS):
             part = slice(start, min(start + _ROWS, m))
-            with _threads(faiss, n_jobs):
+            with _threads(n_jobs):
                 _, proposed = index.search(self._round(rows[part]), min(asked, n))
             is_there = (proposed >= 0) & (proposed != own[part, None])
             candidates = [some[here] for some, here in zip(proposed, is_there, strict=True)]
@@ -131,21 +125,6 @@ class ApproximateSearch(BruteSearch):
     def _norm(self, faiss: Any) -> int:
         return faiss.METRIC_L1 if is_city_block(self.metric) else faiss.METRIC_L2
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        if self._index is not None:
-            state["bytes"] = import_faiss(self.name).serialize_index(self._index)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "bytes" in state:
-            self._index = import_faiss(self.name).deserialize_index(state["bytes"])
-
-    def state_for_file(self) -> dict[str, Any]:
-        """Return what a file holds: faiss does not check what it reads, and builds it again."""
-        return super().__getstate__()
-
 
 class HNSWSearch(ApproximateSearch):
     """Hierarchical navigable small worlds: ``n_links``, ``ef_construction``, ``ef_search``.
@@ -162,7 +141,7 @@ class HNSWSearch(ApproximateSearch):
         index = faiss.IndexHNSWFlat(single.shape[1], self.params["n_links"], self._norm(faiss))
         index.hnsw.efConstruction = self.params["ef_construction"]
         index.hnsw.efSearch = self.params["ef_search"]
-        with _threads(faiss, 1):
+        with _threads(1):
             index.add(single)
         return index
 
@@ -190,7 +169,7 @@ class IVFSearch(ApproximateSearch):
         centroids.this.disown()
         index.own_fields = True
         index.nprobe = self.params["n_probes"]
-        with _threads(faiss, n_jobs):
+        with _threads(n_jobs):
             index.train(single)
             index.add(single)
         return index

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.jit import kernel
-from bayesknn._utils.threads import run_in_threads
+from bayesknn._utils.jit import kernel, run_in_threads
 from bayesknn.graph.search.brute import assemble, rank_reverse
 from bayesknn.graph.search.search_index import Advance, Lists, Reverse, SearchIndex
 from bayesknn.graph.ties import (
@@ -183,13 +182,10 @@ def nearest_in_tree(
     limits = np.empty(0) if limits is None else limits
 
     def search(start: Any, stop: Any) -> None:
-        _search(tree, asked, queries is None, limits, start, stop, neighbors, distances)
+        blocks = start // _LEAF, -(-stop // _LEAF)
+        _search(tree, asked, queries is None, limits, *blocks, neighbors, distances)
 
-    def count(leaves: float) -> None:
-        if advance is not None:
-            advance(_LEAF * leaves)
-
-    run_in_threads(search, len(asked.blocks), 16, n_jobs, count)
+    run_in_threads(search, m, 16 * _LEAF, n_jobs, advance)
     return neighbors, distances
 
 
@@ -305,26 +301,15 @@ def _arrange(points):
 
 @kernel
 def _square_leaf(tree_blocks, leaf, query_blocks, b, q, squares):
-    """Squared distances from query q of block b to the 64 points of a leaf.
-
-    Two features a pass, added in their order, so that the sum is the one of a plain loop.
-    """
-    one, size, p = np.uint64(1), np.uint64(_LEAF), np.uint64(tree_blocks.shape[1])
+    """Squared distances from query q of block b to the 64 points of a leaf."""
+    size = np.uint64(_LEAF)
     for j in range(size):
         squares[j] = 0.0
-    f = p & one
-    if f == one:
-        x = query_blocks[b, 0, q]
+    for f in range(np.uint64(tree_blocks.shape[1])):
+        x = query_blocks[b, f, q]
         for j in range(size):
-            gap = x - tree_blocks[leaf, 0, j]
-            squares[j] = gap * gap
-    while f < p:
-        g = f + one
-        x, y = query_blocks[b, f, q], query_blocks[b, g, q]
-        for j in range(size):
-            to_x, to_y = x - tree_blocks[leaf, f, j], y - tree_blocks[leaf, g, j]
-            squares[j] = squares[j] + to_x * to_x + to_y * to_y
-        f = g + one
+            gap = x - tree_blocks[leaf, f, j]
+            squares[j] += gap * gap
 
 
 @kernel
@@ -499,7 +484,9 @@ def _find_reached(tree, radii, queries, start, stop):
             if bounds[leaf] > furthest:
                 continue
             if n_pairs + np.uint64(room) > np.uint64(asked.size):
-                asked, members, distances = _grow(asked), _grow(members), _grow(distances)
+                # To twice the room.
+                asked, members = np.append(asked, asked), np.append(members, members)
+                distances = np.append(distances, distances)
             limits[:size], limits[size:] = furthest, -1.0
             n_near = _find_near(tree.low, tree.high, leaf, blocks, b, limits, squares, near)
             for e in range(n_near):
@@ -515,10 +502,3 @@ def _find_reached(tree, radii, queries, start, stop):
                     distances[n_pairs] = np.sqrt(squares[hits[h]])
                     n_pairs += np.uint64(1)
     return asked[:n_pairs], members[:n_pairs], distances[:n_pairs]
-
-
-@kernel
-def _grow(array):
-    longer = np.empty(2 * array.size, array.dtype)
-    longer[: array.size] = array
-    return longer

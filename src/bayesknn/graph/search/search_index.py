@@ -57,8 +57,6 @@ class SearchIndex:
         As users write it.
     exact : bool
         Whether the lists are those of measuring every pair.
-    keeps_points : bool
-        Whether it keeps the array of points itself, and not a layout of its own.
     defaults : dict
         The parameters it takes, with their defaults.
     n_points : int
@@ -68,7 +66,6 @@ class SearchIndex:
 
     name: ClassVar[str]
     exact: ClassVar[bool] = True
-    keeps_points: ClassVar[bool] = False
     defaults: ClassVar[dict[str, int]] = {}
     recall: Recall | None = None
     _points: Any

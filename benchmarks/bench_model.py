@@ -7,7 +7,7 @@ import numpy as np
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import (
-    agreement,
+    BoltzmannModel,
     expected_agreement_exact,
     log_normalizer_exact,
     plan_elimination,
@@ -26,20 +26,20 @@ def _measure_agreement(report, graph):
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 250).astype(np.uint8)
     batch = rng.integers(0, 2, (1000, 250)).astype(np.uint8)
-    neighbors = np.array(graph.neighbors)
+    neighbors, model = np.array(graph.neighbors), BoltzmannModel(graph, 2)
 
     def in_numpy():
         return np.cumsum([np.sum(labels == labels[row]) for row in neighbors])
 
     def one_k_at_a_time():
-        return [agreement(graph, labels, k) for k in range(1, 126)]
+        return [model.agreement(labels, k) for k in range(1, 126)]
 
     times = interleave(
         {
-            "one pass": lambda: agreement(graph, labels),
+            "one pass": lambda: model.agreement(labels),
             "numpy": in_numpy,
             "each k": one_k_at_a_time,
-            "batch": lambda: agreement(graph, batch),
+            "batch": lambda: model.agreement(batch),
         },
         repeats=20,
     )
@@ -51,7 +51,7 @@ def _measure_agreement(report, graph):
     report.line(
         "faster than one k at a time",
         times["each k"] / times["one pass"],
-        against="agreement(graph, labels, k) for each k",
+        against="model.agreement(labels, k) for each k",
     )
 
 

@@ -11,10 +11,9 @@ from sklearn.datasets import make_blobs
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood
-from bayesknn.log_z.chains import ChainPair, Setting
+from bayesknn.log_z.chains import ChainPair, Setting, standard_error
 from bayesknn.log_z.mbar import combine
 from bayesknn.log_z.path import log_z_at
-from bayesknn.log_z.resampling import standard_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import UniformPrior
 from bayesknn.plots.style import COLOURS, GREY, INK, tidy
@@ -70,7 +69,7 @@ def follow(points: np.ndarray, labels: np.ndarray, k_max: int) -> Run:
         mesh = Mesh(simulation, target, candidates, MAX_SWEEPS, search.division)
         posterior = mesh.measure(TOLERANCE)
         sweeps.append(simulation.n_sweeps)
-        if not posterior.is_divided:
+        if search.division is None:
             log_z_at(simulation, posterior.reference, BETA_MAX, 4 * TOLERANCE, sweeps[-1] / 4)
         sweeps.append(simulation.n_sweeps)
     return Run(target, pilots, candidates, search, mesh, posterior, sweeps)
@@ -135,7 +134,7 @@ def draw_mesh(path: Path, runs: tuple[Run, Run]) -> None:
             low, high = np.interp([0.025, 0.975], masses, nodes)
             alpha = 0.12 + 0.68 * weight
             ax.plot([profile.k] * 2, [low, high], color=COLOURS[0], alpha=alpha, lw=3, zorder=0)
-        names = ("disordered phase", "ordered phase") if one.posterior.is_divided else ("pair",)
+        names = ("disordered phase", "ordered phase") if one.search.division else ("pair",)
         for at, (phase, name) in enumerate(zip(one.mesh.phases, names, strict=True)):
             ks = [np.average(p.setting.ks, weights=p.setting.rates) for p in phase]
             betas = [pair.beta for pair in phase]

@@ -9,7 +9,7 @@ from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import sample_labels
-from bayesknn.model import agreement
+from bayesknn.model import BoltzmannModel
 from bayesknn.plots import PosteriorDisplay, ZoneMapDisplay
 from bayesknn.plots.style import COLOURS, GREY, INK, MARKERS, tidy
 
@@ -95,17 +95,17 @@ def _draw_labels(path: Path, graph: NeighborGraph, points: np.ndarray) -> None:
 def _draw_agreement(path: Path, graph: NeighborGraph, labels: np.ndarray) -> tuple[float, float]:
     """Draw the proportion of agreeing edges over beta; return the observed one and its beta."""
     betas = np.linspace(0, 2.4, 25)
-    n_edges = graph.n_points * K
+    n_edges, model = graph.n_points * K, BoltzmannModel(graph, 2)
     shares = np.array(
         [
-            agreement(graph, sample_labels(
+            model.agreement(sample_labels(
                 graph, beta, K, 2, method="perfect", n_draws=N_DRAWS, random_state=7
             ), K) / n_edges
             for beta in betas
         ]
     )  # fmt: skip
     mean, (low, high) = shares.mean(axis=1), np.quantile(shares, [0.05, 0.95], axis=1)
-    observed = float(agreement(graph, labels, K) / n_edges)
+    observed = float(model.agreement(labels, K) / n_edges)
     matched = float(np.interp(observed, np.maximum.accumulate(mean), betas))
     figure = Figure(figsize=(5.2, 3.2), layout="constrained")
     ax = figure.subplots()

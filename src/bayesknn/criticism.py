@@ -6,8 +6,6 @@ Would another prior have changed the answer? Do the intervals hold what they sho
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +22,7 @@ from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import fingerprint
 from bayesknn.classifier import BayesianKNeighborsClassifier
 from bayesknn.likelihood import LIKELIHOODS
-from bayesknn.model import FunctionPrior, Prior, agreement
+from bayesknn.model import BoltzmannModel, FunctionPrior, Prior
 from bayesknn.model.frequencies import frequencies_of_others
 
 if TYPE_CHECKING:
@@ -87,7 +85,8 @@ def predictive_statistics(
     labels = np.vstack([_labels_of(clf), drawn]).astype(np.int64)
     best = int(np.argmax(clf.k_probabilities_)) + 1
     ks = np.unique([1, best, clf.k_values_[-1]])
-    agreeing = np.asarray(agreement(clf.graph_, labels))[:, ks - 1] / (ks * labels.shape[1])
+    model = BoltzmannModel(clf.graph_, len(clf.classes_))
+    agreeing = model.agreement(labels)[:, ks - 1] / (ks * labels.shape[1])
     counts, within, pieces = _look_closer(clf.graph_.neighbors[:best], labels, len(clf.classes_))
     columns = {
         **{f"same class among {k} nearest": agreeing[:, j] for j, k in enumerate(ks)},
@@ -246,7 +245,7 @@ def check_intervals(
         Of the intervals.
     random_state : None, int, SeedSequence, Generator or RandomState
     verbose : int, default=1
-        Above 0, how long it takes is said after the first fit, and progress is shown.
+        Above 0, progress and the time that remains are shown.
 
     Returns
     -------
@@ -275,7 +274,6 @@ def check_intervals(
     if isinstance(clf, BayesianKNeighborsClassifier) and LIKELIHOODS[clf.likelihood].coherent:
         other.set_params(likelihood="pseudo", inference="grid")
     seeds, held = as_seed_sequence(random_state).spawn(n_repeats), []
-    begin = time.perf_counter()
     with progress("Fitting to drawn labels", n_repeats, verbose=verbose) as advance:
         for seed in seeds:
             of_labels, of_fit = seed.spawn(2)
@@ -284,9 +282,6 @@ def check_intervals(
             low, high = np.moveaxis(other.loo_interval(level), -1, 0)
             held.append(np.mean((low <= truth) & (truth <= high)))
             advance(1)
-            if verbose and len(held) == 1:
-                seconds = n_repeats * (time.perf_counter() - begin)
-                print(f"{n_repeats} fits take about {seconds:.2g} s", file=sys.stderr)
     error = np.std(held, ddof=1) / np.sqrt(n_repeats)
     return Coverage(float(np.mean(held)), float(error), level)
 

@@ -416,7 +416,7 @@ def test_class_prior_moves_the_odds_towards_the_frequent_class():
     np.testing.assert_allclose(
         same.predict_proba(RIPLEY.X_test), plain.predict_proba(RIPLEY.X_test)
     )
-    np.testing.assert_allclose(rare.class_weight_, class_weights(y, [0.9, 0.1]))
+    np.testing.assert_allclose(rare.class_weight_, class_weights(y, [0.9, 0.1], [0, 1]))
     means = [clf.predict_proba(RIPLEY.X_test)[:, 1].mean() for clf in (plain, rare)]
     assert means[1] < means[0] - 0.1
 
@@ -431,7 +431,7 @@ def test_class_prior_of_the_coherent_model_is_exact_on_a_small_graph():
     clf = BayesianKNeighborsClassifier(
         prior=prior, class_prior=[0.5, 0.5], class_prior_as="weights", random_state=0
     ).fit(X, y)
-    weights = class_weights(y, [0.5, 0.5])
+    weights = class_weights(y, [0.5, 0.5], [0, 1])
     exact = grid_posterior(ExactLikelihood(clf.graph_, y, 2, weights), prior)
     errors = clf.k_probabilities_error_
     assert np.all(np.abs(clf.k_probabilities_ - exact.k_probabilities) < 6 * errors + 1e-3)

@@ -6,10 +6,12 @@ Every ``mutant`` is one named mistake, for tests that must be shown to catch it.
 import numpy as np
 
 from bayesknn import reference
-from bayesknn.labels.swendsen_wang import _BLOCK, draw_poisson
+from bayesknn.labels.swendsen_wang import draw_poisson
 from tests.labels.cases import bits, sweep_key
 from tests.model.enumeration import as_reference
 
+# Points whose events are drawn together: it settles which number belongs to which event.
+BLOCK = 1024
 MUTANTS = [
     "each pair bound once",
     "beta not divided by k",
@@ -46,9 +48,9 @@ def draw_bonds(near, k, beta, a, stream, labels, mutant=None):
     mutual = {(i, j) for i in range(n) for j in near[i, :k].tolist()}
     bonds = np.zeros((n, k), int)
     candidate = n
-    for start in range(0, n, _BLOCK):
-        size = min(_BLOCK, n - start)
-        count = draw_poisson(rate * max(a) * (size * k), np.uint64(stream), start // _BLOCK)
+    for start in range(0, n, BLOCK):
+        size = min(BLOCK, n - start)
+        count = draw_poisson(rate * max(a) * (size * k), np.uint64(stream), start // BLOCK)
         for site in range(candidate, candidate + count):
             x = uniform(stream, site) * size
             ranks = k - 1 if mutant == "last rank never drawn" else k

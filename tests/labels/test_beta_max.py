@@ -5,37 +5,9 @@ import pytest
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
-from bayesknn.labels.beta_max import _LONG_RUN, _simulate_agreement, locate_beta_max
-from bayesknn.model import BoltzmannModel, expected_agreement_exact
+from bayesknn.labels.beta_max import locate_beta_max
+from bayesknn.model import expected_agreement_exact
 from tests.model.graphs import ripley_graph
-from tests.statistical import check, p_value_of_z, rejects
-
-
-def p_value_of_simulation(k_simulated):
-    graph, k = ripley_graph(), 5
-    model = BoltzmannModel(graph, 2)
-    betas = [0.5, 1.5, 2.5]
-    exact = np.asarray(expected_agreement_exact(graph, betas, k, 2)) / (graph.n_points * k)
-
-    def p_value(n_draws, seed):
-        # Eight batches a run: its t-scores are averaged over runs, whose spread is then known.
-        keys = np.random.SeedSequence(seed).generate_state(3 * n_draws, np.uint64).reshape(3, -1)
-        z = []
-        for beta, mean, row in zip(betas, exact, keys, strict=True):
-            runs = [_simulate_agreement(model, beta, k_simulated, key, _LONG_RUN)[0] for key in row]
-            z.append((np.mean(runs) - mean) / (np.std(runs, ddof=1) / np.sqrt(n_draws)))
-        return p_value_of_z(z)
-
-    return p_value
-
-
-def test_simulated_curves_are_the_exact_ones():
-    check(p_value_of_simulation(5), 40)
-
-
-@pytest.mark.mutant
-def test_a_curve_of_another_k_is_rejected():
-    assert rejects(p_value_of_simulation(6), 40)
 
 
 def test_ripley_gets_a_range_like_the_papers():

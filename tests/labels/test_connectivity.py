@@ -8,7 +8,6 @@ from bayesknn import reference
 from bayesknn.labels.perfect import (
     are_connected,
     connect,
-    disconnect_all,
     find_root,
     new_forest,
 )
@@ -56,10 +55,3 @@ def test_priorities_differ_and_paths_stay_short():
             v, count = int(forest[2 * v + 1] & np.uint64(0xFFFFFFFF)), count + 1
         steps.append(count)
     assert np.mean(steps) < 4 * np.log(n)
-
-
-def test_parting_forgets_every_bond():
-    forest = new_forest(5)
-    connect(forest, np.uint64(0), np.uint64(4), np.uint64(9), np.uint64(1))
-    disconnect_all(forest)
-    assert [find_root(forest, np.uint64(i), np.uint64(1)) for i in range(5)] == list(range(5))

@@ -16,7 +16,6 @@ from tests.labels.cases import (
     graphs,
     keys,
     random_graph,
-    ring,
     star,
     start_labels,
     uniforms,
@@ -197,27 +196,6 @@ def test_threads_do_not_change_the_draws():
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(run, range(8)))
     np.testing.assert_array_equal(alone, together)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"beta": -1.0}, "beta"),
-        ({"beta": np.nan}, "beta"),
-        ({"k": 0}, "k must be"),
-        ({"k": 2}, "k must be"),
-        ({"n_classes": 1}, "n_classes"),
-        ({"n_draws": 0}, "n_draws"),
-        ({"thin": 0}, "thin"),
-        ({"class_weight": [1.0]}, "class_weight"),
-        ({"initial": [9, 0, 0, 0, 0]}, "labels"),
-        ({"initial": [0, 1]}, "labels"),
-    ],
-)
-def test_bad_arguments_are_named(change, message):
-    arguments = {"beta": 1.0, "k": 1, "n_classes": 3, "key": np.uint64(1), **change}
-    with pytest.raises(ValueError, match=message):
-        gibbs_labels(ring(5), **arguments)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -5,7 +5,7 @@ import pytest
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.swendsen_wang import new_workspace, sweep_clusters, sweep_layers
-from bayesknn.model.statistics import agreement
+from bayesknn.model import BoltzmannModel
 from tests.model.enumeration import exact_law
 from tests.model.graphs import random_graph
 from tests.statistical import check, p_value_of_z, rejects
@@ -36,7 +36,8 @@ def p_value_of_layers(weights=None, scale=1.0):
     ks, rates = np.array([1, 3]), np.array([0.5, 0.3])
     states, uniform = exact_law(GRAPH, 0.0, 1, 3)
     assert np.allclose(uniform, uniform[0])
-    s = np.asarray(agreement(GRAPH, states, class_weight=weights), dtype=float)
+    model = BoltzmannModel(GRAPH, 3, weights)
+    s = model.agreement(states)
     law = np.exp(s[:, ks - 1] @ rates)
     law /= law.sum()
     exact = np.concatenate([law @ s, law @ s**2])
@@ -53,10 +54,8 @@ def p_value_of_layers(weights=None, scale=1.0):
                     GRAPH.neighbors, ks, scale * rates, 3, weights, key, sweep, labels, workspace
                 )
                 draws.append(labels.copy())
-            found = np.asarray(
-                agreement(GRAPH, np.array(draws[50:]), class_weight=weights), dtype=float
-            )
-            rows.append(np.concatenate([found.mean(axis=0), (found**2).mean(axis=0)]) - exact)
+            drawn = model.agreement(np.array(draws[50:]))
+            rows.append(np.concatenate([drawn.mean(axis=0), (drawn**2).mean(axis=0)]) - exact)
         rows = np.array(rows)
         return p_value_of_z(rows.mean(axis=0) / (rows.std(axis=0, ddof=1) / np.sqrt(n_chains)))
 

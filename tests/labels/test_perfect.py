@@ -9,8 +9,7 @@ from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.perfect import _run_bonds, new_bond_workspace, random_cluster
-from bayesknn.model import BoltzmannModel, agreement
+from bayesknn.model import BoltzmannModel
 from tests.labels.samplers import perfect_labels
 from tests.model.enumeration import exact_law, state_index
 from tests.statistical import check, p_value_of_counts, rejects
@@ -85,10 +84,11 @@ def test_info(ripley):
     labels, info = perfect_labels(ripley, 1.45, 13, 3, n_draws=20, key=KEY)
     assert labels.shape == (20, 250)
     assert labels.dtype == np.uint8
-    np.testing.assert_array_equal(info.agreement, agreement(ripley, labels, 13))
+    np.testing.assert_array_equal(info.agreement, BoltzmannModel(ripley, 3).agreement(labels, 13))
     assert np.all(info.n_sweeps >= 4)
     labels, info = perfect_labels(ripley, 1.0, 13, 2, class_weight=WEIGHTS, key=KEY)
-    np.testing.assert_array_equal(info.agreement, agreement(ripley, labels, 13, WEIGHTS))
+    expected = BoltzmannModel(ripley, 2, WEIGHTS).agreement(labels, 13)
+    np.testing.assert_array_equal(info.agreement, expected)
 
 
 def test_extremes(ripley):
@@ -127,39 +127,24 @@ def test_no_draw_rather_than_a_biased_one(ripley, n_jobs):
 
 
 def test_the_first_draw_that_fails_is_named(ripley):
-    law = random_cluster(BoltzmannModel(ripley, 4), 1.45, 13)
-    workspace, past = new_bond_workspace(250), []
-    for draw in range(30):
-        n_sweeps = 1
-        while _run_bonds(law, KEY, np.uint64(draw), n_sweeps, workspace):
-            n_sweeps += 1
-        past.append(n_sweeps)
-    options = {"n_draws": 30, "key": KEY}
-    perfect_labels(ripley, 1.45, 13, 4, max_sweeps=max(past), **options)
-    words = f"draw {np.argmax(past)} at beta=1.45, k=13"
+    def draw(n_draws, max_sweeps, n_jobs=1):
+        options = {"max_sweeps": max_sweeps, "n_jobs": n_jobs, "key": KEY}
+        return perfect_labels(ripley, 1.45, 13, 4, n_draws=n_draws, **options)[0]
+
+    longest = 1
+    while True:
+        try:
+            labels = draw(30, longest)
+            break
+        except CoalescenceError as error:
+            message, longest = str(error), longest + 1
+    # A little too short a past fails at one of the draws, and those before it can be made.
+    failed = int(message.split()[1])
+    assert failed > 0
+    np.testing.assert_array_equal(draw(failed, longest - 1), labels[:failed])
     for n_jobs in (1, 3):
-        with pytest.raises(CoalescenceError, match=words) as caught:
-            perfect_labels(ripley, 1.45, 13, 4, max_sweeps=max(past) - 1, n_jobs=n_jobs, **options)
-        assert caught.value.n_sweeps == max(past) - 1
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"beta": -0.1}, "beta must be at least 0, got -0.1"),
-        ({"beta": np.nan}, "beta must be finite"),
-        ({"beta": np.inf}, "beta must be finite"),
-        ({"k": 0}, "k must be an integer in 1..2"),
-        ({"k": 3}, "k must be an integer in 1..2"),
-        ({"n_classes": 1}, "n_classes must be"),
-        ({"n_draws": 0}, "n_draws must be an integer in"),
-        ({"n_draws": 1.5}, "n_draws must be an integer"),
-        ({"max_sweeps": 0}, "max_sweeps must be an integer"),
-        ({"n_classes": 3, "class_weight": [1, 1, 2]}, "use 'gibbs' or 'swendsen-wang'"),
-        ({"class_weight": [1, -1]}, "class_weight must be finite and positive"),
-    ],
-)
-def test_bad_arguments(changed, words):
-    asked = {"beta": 1.0, "k": 2, "n_classes": 2} | changed
-    with pytest.raises(ValueError, match=words):
-        perfect_labels(GRAPH, key=KEY, **asked)
+        with pytest.raises(CoalescenceError, match=f"draw {failed} at beta=1.45, k=13") as caught:
+            draw(30, longest - 1, n_jobs)
+        assert caught.value.n_sweeps == longest - 1
+    with pytest.raises(CoalescenceError):
+        draw(failed + 1, longest - 1)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from bayesknn.labels.beta_max import choose_k_values, locate_beta_max
+from bayesknn.labels import find_beta_max
+from bayesknn.labels.beta_max import locate_beta_max
 from bayesknn.model import expected_agreement_exact
-from tests.model.graphs import ripley_graph
+from tests.model.graphs import complete, ring, ripley_graph
 
 
 def ring_share(beta, n_classes):
@@ -98,11 +99,11 @@ def test_noise_is_borne(seed):
     assert curve.crossings[0] == pytest.approx(crossing, abs=0.2)
 
 
-def test_choose_k_values():
-    assert choose_k_values(1).tolist() == [1]
-    assert choose_k_values(2).tolist() == [1, 2]
-    assert choose_k_values(4).tolist() == [1, 2, 3, 4]
-    assert choose_k_values(68).tolist() == [1, 2, 3, 14, 68]
+@pytest.mark.parametrize(
+    ("k_max", "k_values"), [(1, [1]), (2, [1, 2]), (4, [1, 2, 3, 4]), (68, [1, 2, 3, 14, 68])]
+)
+def test_a_few_k_stand_for_all(k_max, k_values):
+    assert find_beta_max(complete(k_max + 1), 2, random_state=0).k_values.tolist() == k_values
 
 
 def test_labels_that_never_agree():
@@ -120,6 +121,5 @@ def test_labels_that_never_agree():
     ],
 )
 def test_bad_arguments(arguments, message):
-    good = {"k_values": [1], "n_classes": 2}
     with pytest.raises(ValueError, match=message):
-        locate_beta_max(lambda beta, k: (1.0, 0.0), **(good | arguments))
+        find_beta_max(ring(5), **({"n_classes": 2} | arguments))

@@ -8,13 +8,13 @@ import pytest
 from bayesknn.exceptions import CoalescenceError, MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import sample_labels
-from bayesknn.labels.sampling import METHODS
 from tests.model.enumeration import exact_law, state_index
 from tests.model.graphs import random_graph, ring, ripley_graph
 from tests.statistical import check, p_value_of_counts, rejects
 
 GRAPH = random_graph(np.random.default_rng(3), n=5, k_max=3)
 BETA, K, N_CLASSES = 1.3, 2, 3
+METHODS = ["swendsen-wang", "perfect", "gibbs"]
 
 
 def p_value_of_law(method, beta=BETA, class_weight=None, n_classes=N_CLASSES, thin=40):
@@ -143,20 +143,24 @@ def test_a_short_past_raises_and_returns_nothing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"beta": -0.1}, "beta"),
-        ({"beta": np.nan}, "beta"),
-        ({"beta": np.inf}, "beta"),
+        ({"beta": -0.1}, "beta must be at least 0, got -0.1"),
+        ({"beta": np.nan}, "beta must be finite, got nan"),
+        ({"beta": np.inf}, "beta must be finite, got inf"),
         ({"k": 0}, "k must be an integer in 1..3"),
         ({"k": 4}, "k must be an integer in 1..3"),
         ({"k": 1.5}, "k must be an integer in 1..3"),
-        ({"n_classes": 1}, "n_classes"),
-        ({"n_draws": 0}, "n_draws"),
-        ({"thin": 0}, "thin"),
-        ({"n_warmup": -1}, "n_warmup"),
+        ({"n_classes": 1}, "n_classes must be an integer >= 2, got 1"),
+        ({"n_draws": 0}, "n_draws must be an integer >= 1, got 0"),
+        ({"n_draws": 1.5}, "n_draws must be an integer"),
+        ({"thin": 0}, "thin must be an integer >= 1, got 0"),
+        ({"n_warmup": -1}, "n_warmup must be an integer >= 0, got -1"),
+        ({"max_sweeps": 0}, "max_sweeps must be an integer in 1..2147483648, got 0"),
         ({"method": "magic"}, "swendsen-wang, perfect, gibbs"),
-        ({"class_weight": [1.0, 2.0]}, "class_weight"),
-        ({"class_weight": [1.0, 2.0, -1.0]}, "class_weight"),
-        ({"initial": [0, 1]}, "labels"),
+        ({"class_weight": [1.0, 2.0]}, "class_weight must hold 3 numbers"),
+        ({"class_weight": [1.0, 2.0, -1.0]}, "class_weight must be finite and positive"),
+        ({"initial": [0, 1]}, "one label for each of the 5 points, got 2"),
+        ({"initial": [0, 1, 3, 0, 0]}, "labels must lie in 0..2"),
+        ({"initial": [0, 1], "method": "gibbs"}, "one label for each of the 5 points, got 2"),
         ({"random_state": "x"}, "random_state"),
     ],
 )

@@ -6,23 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from bayesknn import reference
 from bayesknn._utils.random import spawn_keys
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.swendsen_wang import (
-    _flatten,
-    _join,
-    estimate_agreement,
-    isolate,
-    new_workspace,
-    sweep_clusters,
-)
-from bayesknn.model import agreement
+from bayesknn.labels.swendsen_wang import new_workspace, sweep_clusters
 from tests.labels import swendsen_wang_twin as twin
+from tests.labels.cases import sweep_key
 from tests.labels.samplers import swendsen_wang_labels
+from tests.model.enumeration import as_reference
 
 KEY = spawn_keys(3, 1)[0]
 
@@ -77,39 +69,27 @@ def test_many_classes():
     assert labels.max() > 255
 
 
-@given(data=st.data())
-def test_clusters_are_the_connected_components(data):
-    n = data.draw(st.integers(1, 200), "n")
-    ends = st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=400)
-    bonds = np.array(data.draw(ends, "bonds"), np.uint32).reshape(-1, 2)
-    assert_components(n, bonds)
+PATH = np.append(np.arange(1, 500), 498)
 
 
 @pytest.mark.parametrize(
-    "shape",
+    "neighbors",
     [
-        [(i, i + 1) for i in range(499)],
-        [(499 - i, 498 - i) for i in range(499)],
-        [(i, 499) for i in range(499)],
-        [(0, i) for i in range(1, 500)],
-        [(i, 500 - i) for i in range(1, 250)] + [(i, 499 - i) for i in range(250)],
+        [PATH],
+        [499 - PATH[::-1]],
+        [[499] * 499 + [0]],
+        [[1] + [0] * 499],
+        [(500 - np.arange(500)) % 500, 499 - np.arange(500)],
     ],
     ids=["path", "path backwards", "star at the highest", "star at the lowest", "zigzag"],
 )
-def test_clusters_of_awkward_shapes(shape):
-    assert_components(500, np.array(shape, np.uint32))
-
-
-def assert_components(n, bonds):
-    roots = np.empty(n, np.uint32)
-    isolate(roots)
-    _join(roots, bonds[:, 0].copy(), bonds[:, 1].copy(), len(bonds))
-    _flatten(roots)
-    matrix = coo_array((np.ones(len(bonds)), (bonds[:, 0], bonds[:, 1])), shape=(n, n))
-    n_components, component = connected_components(matrix, directed=False)
-    lowest = np.full(n_components, n)
-    np.minimum.at(lowest, component, np.arange(n))
-    np.testing.assert_array_equal(roots, lowest[component])
+def test_clusters_of_awkward_shapes(neighbors):
+    """Of one class and with strong bonds all of a graph is bound, in one round or in many."""
+    own = np.arange(500)
+    # Two points of the zigzag stand across from themselves.
+    graph = NeighborGraph.from_neighbors(np.where(neighbors == own, own + 1, neighbors))
+    for beta in (0.5, 3.0, 60.0):
+        compare_with_twin(graph, graph.k_max, beta, 2, None, KEY, 1, np.zeros(500, np.uint8), 0)
 
 
 @pytest.mark.parametrize("class_weight", [None, [0.6, 1.1, 1.4]])
@@ -119,31 +99,26 @@ def test_information_describes_the_draws(class_weight):
     labels, info = swendsen_wang_labels(graph, 1.3, 5, 3, **options)
     assert labels.shape == (20, 60)
     assert info.n_sweeps == 7 + 20 * 3
-    np.testing.assert_allclose(info.agreement, agreement(graph, labels, 5, class_weight))
+    near, a = as_reference(graph, 3, class_weight)
+    np.testing.assert_allclose(info.agreement, reference.agreement(near, a, labels, 5))
 
 
-@pytest.mark.parametrize("class_weight", [None, np.array([0.6, 1.1, 1.4])])
+@pytest.mark.parametrize("class_weight", [None, [0.6, 1.1, 1.4]])
 @pytest.mark.parametrize("beta", [0.8, 4.0])
 def test_cluster_estimator_is_the_expectation_given_the_clusters(class_weight, beta):
-    graph, k, n_classes = random_graph(25, 4, seed=4), 3, 3
-    labels = np.random.default_rng(1).integers(0, n_classes, 25).astype(np.uint8)
-    workspace = new_workspace(labels, n_classes, class_weight is not None)
-    sweep_clusters(
-        graph.neighbors, k, beta, n_classes, class_weight, KEY, np.uint64(1), labels, workspace
-    )
-    outputs = np.empty((2, 4))
-    estimate_agreement(
-        graph.neighbors, 4, n_classes, class_weight, labels, workspace, outputs[0], outputs[1]
-    )
-    law, weights = np.full((25, n_classes), 1 / n_classes), np.ones(n_classes)
-    if class_weight is not None:
-        weights = class_weight
-        law = reference.softmax(workspace.bonds[:, None] * np.log(class_weight))
-    expected = np.zeros(4)
-    for rank, row in enumerate(graph.neighbors):
-        for a, b in zip(workspace.roots, workspace.roots[row], strict=True):
-            expected[rank:] += (weights * law[a] * (1.0 if a == b else law[b])).sum()
-    np.testing.assert_allclose(outputs[1], expected)
+    graph, k = random_graph(25, 4, seed=4), 3
+    initial = np.random.default_rng(1).integers(0, 3, 25)
+    options = dict(key=KEY, n_warmup=0, initial=initial, class_weight=class_weight)
+    near, a = as_reference(graph, 3, class_weight)
+    _, roots = twin.sweep_labels(graph, k, beta, 3, class_weight, KEY, 0, initial)
+    bonds = twin.draw_bonds(near, k, beta, a, sweep_key(KEY, 0), initial).sum(axis=1)
+    law = reference.softmax(np.bincount(roots, bonds, minlength=25)[:, None] * np.log(a))
+    expected = 0.0
+    for recorded_k, row in enumerate(graph.neighbors[:k], 1):
+        for one, other in zip(roots, roots[row], strict=True):
+            expected += (a * law[one] * (1.0 if one == other else law[other])).sum()
+        _, info = swendsen_wang_labels(graph, beta, k, 3, recorded_k=recorded_k, **options)
+        np.testing.assert_allclose(info.cluster_agreement, expected)
 
 
 def test_the_chain_can_be_cut_anywhere(monkeypatch):
@@ -189,28 +164,3 @@ def test_same_labels_whatever_the_number_of_threads():
         together = list(pool.map(draw, keys))
     np.testing.assert_array_equal(together, alone)
     assert not np.array_equal(alone[0], alone[1])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"beta": -0.1}, "beta must be at least 0, got -0.1"),
-        ({"beta": float("nan")}, "beta must be finite, got nan"),
-        ({"beta": float("inf")}, "beta must be finite, got inf"),
-        ({"k": 0}, "k must be"),
-        ({"k": 4}, "k must be"),
-        ({"n_classes": 1}, "n_classes must be an integer >= 2, got 1"),
-        ({"n_draws": 0}, "n_draws must be an integer >= 1, got 0"),
-        ({"n_warmup": -1}, "n_warmup must be an integer >= 0, got -1"),
-        ({"thin": 0}, "thin must be an integer >= 1, got 0"),
-        ({"class_weight": [1.0, 0.0]}, "class_weight must be finite and positive"),
-        ({"class_weight": [1.0]}, "class_weight must hold 2 numbers"),
-        ({"initial": [0] * 9}, "one label for each of the 10 points, got 9"),
-        ({"initial": [2] * 10}, "labels must lie in 0..1"),
-    ],
-)
-def test_bad_arguments_are_named(change, message):
-    arguments = {"graph": random_graph(10, 3, seed=0), "beta": 1.0, "k": 3, "n_classes": 2}
-    with pytest.raises(ValueError, match=message) as caught:
-        swendsen_wang_labels(**{**arguments, "key": KEY, **change})
-    assert "\n" not in str(caught.value)

@@ -1,7 +1,7 @@
 """Invariance without randomness: the exact law goes through one enumerated sweep unchanged.
 
 Five points, three classes. For every label vector every set of open edges is listed, and every
-colouring of its clusters, with the probabilities that the kernels use themselves.
+colouring of its clusters, with the probability of an open edge that the kernels use themselves.
 """
 
 from itertools import product
@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bayesknn import reference
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.swendsen_wang import bond_rate, normalise_logs, open_probability
+from bayesknn.labels.swendsen_wang import open_probability
 from tests.labels.swendsen_wang_twin import find_roots
 from tests.model.enumeration import exact_law
 
@@ -23,7 +24,7 @@ GRAPH = NeighborGraph.from_neighbors([[1, 0, 1, 2, 3], [2, 2, 0, 1, 0]])
 
 def push(law, states, k, beta, class_weight, mutant=None):
     """Send a law over the states through one sweep."""
-    rate = bond_rate(beta, 1 if mutant == "beta not divided by k" else k)
+    rate = beta / (1 if mutant == "beta not divided by k" else k)
     edges = [(i, int(j)) for row in GRAPH.neighbors[:k] for i, j in enumerate(row)]
     if mutant == "each pair bound once":
         edges = [(i, j) for i, j in edges if i < j or (j, i) not in edges]
@@ -60,9 +61,7 @@ def class_laws(rate, class_weight, mutant):
         uniform = np.full((11, G), 1.0 / G)
         weights = np.ones(G) if class_weight is None else class_weight
         return [open_probability(rate * a) for a in weights], [uniform] * G
-    colour_laws = np.arange(MOST_EVENTS + 1)[:, None] * np.log(class_weight)
-    for row in colour_laws:
-        normalise_logs(row)
+    colour_laws = reference.softmax(np.arange(MOST_EVENTS + 1)[:, None] * np.log(class_weight))
     thinned = rate * class_weight
     if mutant == "weights without thinning":
         thinned[:] = rate * class_weight.max()

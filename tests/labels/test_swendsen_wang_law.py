@@ -7,7 +7,7 @@ from scipy import stats
 from bayesknn._utils.random import key_of_sweep, spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.swendsen_wang import _place_events, draw_poisson
+from bayesknn.labels.swendsen_wang import draw_poisson
 from bayesknn.model import expected_agreement_exact
 from tests.labels import swendsen_wang_twin as twin
 from tests.labels.samplers import swendsen_wang_labels
@@ -161,19 +161,3 @@ def test_number_of_candidates_is_poisson(mean):
     check(p_value, 20_000)
     off = max(1, round(np.sqrt(mean) / 5))
     assert rejects(lambda n_draws, seed: p_value(n_draws, seed, shift=off), 20_000)
-
-
-@pytest.mark.parametrize(("size", "k"), [(7, 5), (64, 3), (10, 1)])
-def test_candidates_fall_on_uniform_edges(size, k):
-    def p_value(n_draws, seed, n_ranks=k):
-        sources, targets = np.empty((2, n_draws), np.uint32)
-        key = spawn_keys(seed, 1)[0]
-        _place_events(100, size, n_ranks, key, np.uint64(size), sources, targets)
-        edges = (sources - 100) * k + targets
-        return p_value_of_counts(
-            np.bincount(edges, minlength=size * k), np.full(size * k, 1 / (size * k))
-        )
-
-    check(p_value, 100_000)
-    if k > 1:
-        assert rejects(lambda n_draws, seed: p_value(n_draws, seed, n_ranks=k - 1), 100_000)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bayesknn import reference
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood import ExactLikelihood, Likelihood, log_normalizer
+from bayesknn.likelihood import ExactLikelihood, log_normalizer
 from bayesknn.model import log_normalizer_exact
 from tests.likelihood.problems import problems, random_graph
 from tests.model.enumeration import as_reference, enumerate_log_normalizer, exact_law
@@ -44,7 +44,6 @@ def test_grid_and_broadcasting():
     rng = np.random.default_rng(8)
     graph, labels = random_graph(rng, 8, 3), rng.integers(2, size=8)
     likelihood = ExactLikelihood(graph, labels)
-    assert isinstance(likelihood, Likelihood)
     betas = np.linspace(0.0, 4.0, 9)
     grid = likelihood.log_density_grid(betas)
     assert grid.shape == (3, 9)

@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
 
 from bayesknn import reference
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import (
     HolmesAdamsLikelihood,
-    Likelihood,
     PseudoLikelihood,
-    class_probabilities,
 )
 from tests.likelihood.problems import random_graph
 from tests.model.enumeration import as_reference
@@ -73,7 +72,6 @@ def test_ripley():
     ripley = load_ripley()
     graph = NeighborGraph.from_points(ripley.X_train, k_max=125)
     likelihood = HolmesAdamsLikelihood(graph, ripley.y_train)
-    assert isinstance(likelihood, Likelihood)
     maximum = likelihood.maximize()
     near, a = as_reference(graph, 2)
     expected = reference.log_holmes_adams(near, a, ripley.y_train, maximum.beta, maximum.k)
@@ -84,17 +82,18 @@ def test_ripley():
     for rank in range(maximum.k):
         counts[np.arange(250), ripley.y_train[graph.neighbors[rank]]] += 1
     law = likelihood.model.conditional(ripley.y_train, maximum.beta, maximum.k, "forward")
-    np.testing.assert_array_equal(law, class_probabilities(counts, maximum.beta, maximum.k))
+    expected = softmax(maximum.beta / maximum.k * counts, axis=1)
+    np.testing.assert_allclose(law, expected, rtol=1e-13)
 
 
 def test_probabilities_from_counts():
-    counts = np.array([[3, 1, 0], [0, 0, 0]])
-    law = class_probabilities(counts, 2.0, 4, class_weight=[1.0, 2.0, 0.5])
+    # Of the four neighbours of the last point three have class 0 and one class 1.
+    graph = NeighborGraph.from_neighbors((np.arange(5) + np.arange(1, 5)[:, None]) % 5)
+    labels = [0, 0, 0, 1, 2]
+    model = HolmesAdamsLikelihood(graph, labels, 3, [1.0, 2.0, 0.5]).model
     expected = np.exp([1.5, 1.0, 0.0])
-    np.testing.assert_allclose(law[0], expected / expected.sum(), rtol=1e-14)
-    np.testing.assert_allclose(law[1], 1 / 3, rtol=1e-14)
-    np.testing.assert_array_equal(class_probabilities([[900, 0]], 1e9, 1), [[1.0, 0.0]])
+    law = model.conditional(labels, 2.0, 4, "forward")
+    np.testing.assert_allclose(law[4], expected / expected.sum(), rtol=1e-14)
+    np.testing.assert_array_equal(model.conditional(labels, 1e9, 4)[4], [1.0, 0.0, 0.0])
     with pytest.raises(ValueError, match="beta must be at least 0"):
-        class_probabilities(counts, -1.0, 4)
-    with pytest.raises(ValueError, match="one for each class"):
-        class_probabilities(counts, 1.0, 4, class_weight=[1.0, 1.0])
+        model.conditional(labels, -1.0, 4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesknn.likelihood import log_normalizer, path_table
-from bayesknn.log_z import log_normalizer_path, path
+from bayesknn.log_z import path
 from bayesknn.log_z.chains import Setting
 from bayesknn.model import expected_agreement_exact
 from tests.log_z.cases import BETAS, judge, keep_scores, make_case, score_table
@@ -178,7 +178,7 @@ def test_one_k_alone():
 
 
 def test_one_k_at_scalars_and_at_zero():
-    value, error = log_normalizer_path(ring(20), 1.0, 1, 2, tolerance=0.2, random_state=0)
+    value, error = log_normalizer(ring(20), 1.0, 1, 2, "path", tolerance=0.2, random_state=0)
     assert isinstance(value, float) and isinstance(error, float) and 0 < error < 0.3
-    assert log_normalizer_path(ring(20), 0.0, 1, 2) == (20 * np.log(2), 0.0)
-    assert log_normalizer_path(ring(20), [0.0, 1.0], 1, 2, random_state=0)[0].shape == (2,)
+    assert log_normalizer(ring(20), 0.0, 1, 2, "path") == (20 * np.log(2), 0.0)
+    assert log_normalizer(ring(20), [0.0, 1.0], 1, 2, "path", random_state=0).value.shape == (2,)

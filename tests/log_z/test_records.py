@@ -4,7 +4,6 @@ import numpy as np
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.chains import ChainPair, Setting
-from bayesknn.log_z.resampling import resample
 from bayesknn.model import BoltzmannModel
 
 
@@ -34,7 +33,12 @@ def test_resampled_errors_are_those_of_the_mean():
     """
     rng = np.random.default_rng(1)
     batches = rng.normal(size=(400, 2, 20))
-    found = [resample(one, key=int(key)) for key, one in enumerate(batches)]
+    ring = NeighborGraph.from_neighbors([np.roll(np.arange(5), -1)])
+    model, setting = BoltzmannModel(ring, 2), Setting.at(1.0, 1)
+    found = [
+        ChainPair(model, setting, [1], np.random.SeedSequence(seed)).resample(one)
+        for seed, one in enumerate(batches)
+    ]
     ratio = np.mean([replicates[1:].var() for replicates in found]) * 40
     assert abs(ratio / (39 / 37) - 1) < 0.1
     assert all(replicates[0] == one.mean() for replicates, one in zip(found, batches, strict=True))

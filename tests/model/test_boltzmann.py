@@ -4,23 +4,14 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.model import BoltzmannModel, agreement, as_model
+from bayesknn.labels import sample_labels
+from bayesknn.model import BoltzmannModel
 from tests.model.enumeration import exact_law, state_index
-from tests.model.graphs import random_graph, ring, small_models
+from tests.model.graphs import random_graph, ring
 
 WEIGHTS = [None, [1.0, 1.0, 1.0], [2.5, 2.5, 2.5], [0.5, 1.0, 2.0]]
-
-
-@given(small_models(max_states=300))
-def test_statistic_is_that_of_the_function(case):
-    graph, _, k, n_classes, weights = case
-    model = BoltzmannModel(graph, n_classes, weights)
-    labels = np.random.default_rng(0).integers(n_classes, size=(3, graph.n_points))
-    np.testing.assert_array_equal(model.agreement(labels), agreement(graph, labels, None, weights))
-    assert model.agreement(labels[0], k) == agreement(graph, labels[0], k, weights)
 
 
 # numpy 2.0 makes a number of an array of one entry unless its warning is an error, as in tests.
@@ -54,7 +45,7 @@ def test_common_and_unequal_weights_are_the_same_model(weights):
     graph = random_graph(np.random.default_rng(1), n=8, k_max=3)
     model = BoltzmannModel(graph, 3, weights)
     labels = np.random.default_rng(2).integers(3, size=8)
-    plain = agreement(graph, labels, 2, model.unequal_weight)
+    plain = BoltzmannModel(graph, 3, model.unequal_weight).agreement(labels, 2)
     assert model.common_weight * plain == pytest.approx(model.agreement(labels, 2), rel=1e-14)
     assert (model.unequal_weight is None) == (weights is None or len(set(weights)) == 1)
     np.testing.assert_array_equal(model.weights, np.ones(3) if weights is None else weights)
@@ -97,22 +88,28 @@ def test_fixed_labels():
     assert some.is_free.tolist() == [True, False, True, False]
     assert model.fixed is None
     assert some.fix([-1, -1, -1, -1]).fixed is None
-    model.refuse_fixed("this method")
-    with pytest.raises(ValueError, match="this method cannot hold labels fixed"):
-        some.refuse_fixed("this method")
+    with pytest.raises(ValueError, match="labels of the BoltzmannModel are fixed"):
+        sample_labels(some, 1.0, 1)
     for bad in ([0, 1], [0, 1, 3, -1], [0, 1, -2, -1], [0.5, 1, 1, 1]):
         with pytest.raises(ValueError, match="labels must"):
             model.fix(bad)
 
 
-def test_what_public_functions_are_given_becomes_a_model():
-    model = as_model(ring(4), 2, [1.0, 2.0])
-    assert as_model(model) is model and as_model(model, 2) is model
+def test_public_functions_take_a_graph_or_a_model():
+    model = BoltzmannModel(ring(4), 2, [1.0, 2.0])
+    of_graph, of_model, with_classes = (
+        sample_labels(*arguments, n_draws=20, random_state=0)
+        for arguments in ((ring(4), 1.0, 1, 2), (model, 1.0, 1), (model, 1.0, 1, 2))
+    )
+    np.testing.assert_array_equal(of_model, with_classes)
+    assert not np.array_equal(of_graph, of_model)
+    of_graph = sample_labels(ring(4), 1.0, 1, 2, "swendsen-wang", 20, None, 0, [1.0, 2.0])
+    np.testing.assert_array_equal(of_graph, of_model)
     with pytest.raises(ValueError, match="pass no others"):
-        as_model(model, 3)
+        sample_labels(model, 1.0, 1, 3)
     with pytest.raises(ValueError, match="pass no others"):
-        as_model(model, 2, [1.0, 2.0])
+        sample_labels(model, 1.0, 1, 2, class_weight=[1.0, 2.0])
     with pytest.raises(ValueError, match="n_classes must be given"):
-        as_model(ring(4))
+        sample_labels(ring(4), 1.0, 1)
     with pytest.raises(ValueError, match="class_weight must hold 2"):
-        as_model(ring(4), 2, [1.0])
+        sample_labels(ring(4), 1.0, 1, 2, class_weight=[1.0])

@@ -5,7 +5,7 @@ import pytest
 
 from bayesknn.labels import sample_labels
 from bayesknn.likelihood import log_pseudo_likelihood
-from bayesknn.model import agreement, log_normalizer_exact
+from bayesknn.model import log_normalizer_exact
 from tests.model.graphs import ring
 
 RING = ring(3)
@@ -84,15 +84,6 @@ def test_bad_label_vector(labels, message):
         log_pseudo_likelihood(RING, labels, 1.0, 1, 2)
 
 
-def test_bad_label_in_a_batch_is_located():
-    with pytest.raises(ValueError, match="got 7 at position 0 of draw 1"):
-        agreement(RING, [[0, 1, 0], [7, 0, 0]], 1, [1.0, 1.0])
-    with pytest.raises(ValueError, match=r"labels must have shape \(3,\) or \(n_draws, 3\)"):
-        agreement(RING, np.zeros((1, 1, 3), int), 1)
-    with pytest.raises(ValueError, match="be 0 or more, got -1 at position 1"):
-        agreement(RING, [0, -1, 0], 1)
-
-
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.uint32, np.float32])
 def test_labels_may_be_of_any_number_type(dtype):
     labels = [0, 1, 1]
@@ -101,11 +92,5 @@ def test_labels_may_be_of_any_number_type(dtype):
 
 
 def test_more_than_256_classes():
-    alike, apart = (agreement(RING, labels, 1) for labels in ([300, 300, 300], [44, 300, 0]))
-    assert (alike, apart) == (3, 0)
     assert sample_labels(RING, 0.0, 1, 256, random_state=0).dtype == np.uint8
     assert sample_labels(RING, 0.0, 1, 257, random_state=0).max() < 257
-
-
-def test_an_empty_batch_is_a_batch():
-    assert agreement(RING, np.zeros((0, 3), int), 1).shape == (0,)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import plan_elimination
-from bayesknn.model.elimination import order_elimination, symmetrise
 from tests.model.graphs import complete, random_graph, ring, ripley_graph
 
 
@@ -46,7 +45,7 @@ def random_graphs(draw):
 @given(random_graphs())
 def test_each_step_takes_a_point_of_least_fill(model):
     graph, k = model
-    order, width = order_elimination(graph, k, max_width=99)
+    plan = plan_elimination(graph, k, 2)
     sets = neighbor_sets(graph, k)
     component = {}
     for i in range(graph.n_points):
@@ -54,13 +53,13 @@ def test_each_step_takes_a_point_of_least_fill(model):
         for j in sets[i]:
             union = component[i] | component.get(j, {j})
             component.update(dict.fromkeys(union, union))
-    assert sorted(order.tolist()) == list(range(graph.n_points))
+    assert sorted(plan.order.tolist()) == list(range(graph.n_points))
     widths = []
-    for i in order.tolist():
+    for i in plan.order.tolist():
         rivals = [j for j in component[i] if j in sets]
         assert count_fill(sets, i) == min(count_fill(sets, j) for j in rivals)
         widths.append(len(eliminate(sets, i)))
-    assert width == max(widths)
+    assert plan.width == max(widths)
 
 
 @given(random_graphs(), st.integers(2, 4))
@@ -83,21 +82,6 @@ def test_the_plan_tells_what_its_order_does(model, n_classes):
     assert plan.peak_entries == peak
     assert plan.n_entries == n_entries
     assert plan.width == max(map(len, plan.scopes))
-
-
-def test_symmetrise_counts_mutual_neighbours_twice():
-    rng = np.random.default_rng(5)
-    graph = random_graph(rng, n=25, k_max=6)
-    for k in (1, 3, 6):
-        starts, points, weights = symmetrise(graph, k)
-        dense = np.zeros((25, 25), int)
-        for i in range(25):
-            dense[i, points[starts[i] : starts[i + 1]]] = weights[starts[i] : starts[i + 1]]
-        expected = np.zeros((25, 25), int)
-        for i in range(25):
-            expected[i, graph.neighbors[:k, i]] += 1
-            expected[graph.neighbors[:k, i], i] += 1
-        np.testing.assert_array_equal(dense, expected)
 
 
 def test_known_widths():

@@ -10,7 +10,6 @@ from scipy.integrate import quad
 from bayesknn.model import (
     ArrayPrior,
     FunctionPrior,
-    Prior,
     UniformPrior,
     as_prior,
     default_max_neighbors,
@@ -56,11 +55,10 @@ class TestEveryPrior:
 
     def test_survives_pickling(self, prior):
         again = pickle.loads(pickle.dumps(prior))
-        assert again == prior
+        assert repr(again) == repr(prior)
         assert again.log_density(1.0, 3) == prior.log_density(1.0, 3)
 
     def test_is_a_prior(self, prior):
-        assert isinstance(prior, Prior)
         assert as_prior(prior, k_max=4) is as_prior(prior, 4, prior.beta_max) is prior
         with pytest.raises(ValueError, match="beta_max=99.0 contradicts the prior"):
             as_prior(prior, k_max=4, beta_max=99.0)
@@ -84,12 +82,6 @@ def test_array_over_k_and_beta_is_linear_between_its_columns():
         [0, 0.25, 0.5, 1, 0.25, 0],
         atol=1e-15,
     )
-
-
-def test_arrays_are_equal_by_value():
-    assert ArrayPrior([2, 4], 1.0) == ArrayPrior([1, 2], 1.0)
-    assert hash(ArrayPrior([2, 4], 1.0)) == hash(ArrayPrior([1, 2], 1.0))
-    assert ArrayPrior([2, 4], 1.0) != ArrayPrior([2, 4], 2.0)
 
 
 def scalar_only(beta, k):

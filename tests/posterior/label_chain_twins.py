@@ -1,25 +1,34 @@
 """The exchange and auxiliary-variable chains, one move at a time in Python.
 
-Ratios are those of the reference; proposals, adaptation and random numbers those of the kernels.
+Ratios are those of the reference; proposals and random numbers those of the kernels.
 Each takes its log acceptance ratio as an argument, so that a mutant is a twin with another one.
 """
 
 import numpy as np
+from scipy.special import expit, log_expit
 
 from bayesknn import reference
-from bayesknn._utils.random import random_bits
+from bayesknn._utils.random import key_of_sweep, random_bits
 from bayesknn.labels.label_sampler import draw_labels
 from bayesknn.labels.swendsen_wang import sweep_clusters
-from bayesknn.posterior.mcmc.label_chains import DRAW_SLOT, REFRESH_SLOT
-from bayesknn.posterior.mcmc.proposals import (
-    _adapt,
-    _log_jacobian,
-    acceptance_probability,
-    beta_of,
-    iteration_key,
-    propose,
-)
+from bayesknn.posterior.mcmc.proposals import propose
 from tests.model.enumeration import as_reference
+from tests.posterior.test_proposals import slow_adapt
+
+# Of the random numbers of a move those of proposals come first, up to 8.
+DRAW_SLOT, REFRESH_SLOT = 8, 9
+
+
+def beta_of(theta, beta_max):
+    return beta_max * float(expit(theta))
+
+
+def log_jacobian(theta):
+    return float(log_expit(theta) + log_expit(-theta))
+
+
+def acceptance_probability(log_ratio):
+    return float(np.exp(min(log_ratio, 0.0)))
 
 
 class Model:
@@ -38,7 +47,7 @@ class Model:
         return reference.potential(*self.lists, labels, beta, int(k))
 
     def key(self, key, move, slot):
-        stream = np.uint64(iteration_key(np.uint64(key), move))
+        stream = np.uint64(key_of_sweep(np.uint64(key), np.uint64(move + 1)))
         return np.uint64(random_bits(stream, np.uint64(slot)))
 
     def draw(self, beta, k, key, move):
@@ -83,14 +92,14 @@ def run_exchange_twin(
             z = model.draw(*at, key, move)
             correction = to.log_correction
             if not hastings:
-                correction = _log_jacobian(to.theta) - _log_jacobian(theta)
+                correction = log_jacobian(to.theta) - log_jacobian(theta)
             acceptance = acceptance_probability(
                 log_ratio(model, beta, k, to, z)
                 + log_prior - model.log_prior(beta, k) + correction
             )  # fmt: skip
         if to.uniform < acceptance:
             theta, k = to.theta, int(to.k)
-        tuning = _adapt(walk, tuning, theta, k, acceptance, move)
+        tuning = slow_adapt(walk, tuning, theta, k, acceptance, move)
         betas[move], ks[move] = beta_of(theta, walk.beta_max), k
     return betas, ks
 
@@ -127,7 +136,7 @@ def run_auxiliary_twin(
             theta, k = to.theta, int(to.k)
             z = drawn if keeps_labels else z
         if move < walk.n_warmup:
-            tuning = _adapt(walk, tuning, theta, k, tuned, move)
+            tuning = slow_adapt(walk, tuning, theta, k, tuned, move)
         beta = beta_of(theta, walk.beta_max)
         since.append((k, beta))
         if move + 1 in sampler.updates:

@@ -11,7 +11,6 @@ from bayesknn.exceptions import MixingWarning
 from bayesknn.likelihood import PseudoLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior import auxiliary
-from bayesknn.posterior.mcmc.auxiliary import first_plug_in, plan_updates
 from bayesknn.posterior.mcmc.runner import run_chains
 from tests.posterior.label_chain_cases import (
     AUXILIARY_CASES,
@@ -139,9 +138,7 @@ def run_auxiliary(likelihood=None, prior=PRIOR, **options):
 
 def test_the_plug_in_starts_at_the_pseudo_likelihood_and_moves_in_the_first_stage():
     likelihood = make_likelihood(n_points=30)
-    start = first_plug_in(likelihood, PRIOR)
     best = PseudoLikelihood(likelihood.graph, likelihood.labels).maximize(PRIOR.beta_max)
-    assert start == (best.beta, best.k)
     # So many draws that the chains mix with any seed.
     options = {"thin": 4, "n_plug_ins": 2, "n_draws": 1200}
     tree = run_auxiliary(likelihood, **options)
@@ -155,22 +152,35 @@ def test_the_plug_in_starts_at_the_pseudo_likelihood_and_moves_in_the_first_stag
         changes = np.flatnonzero(np.any(np.diff(found, axis=0) != 0, axis=1))
         # Replaced by the move that ends draw 30 and the one that ends draw 60.
         assert changes.tolist() == [28, 58]
-        assert tuple(found[0]) == start
+        assert tuple(found[0]) == (best.beta, best.k)
         final = np.unique(stats["plug_in_beta"].values[chain])
         assert final.tolist() == [found[-1, 0]]
     assert tree.identical(run_auxiliary(likelihood, **options, n_jobs=2))
 
 
+@pytest.mark.filterwarnings("ignore::bayesknn.exceptions.MixingWarning")
 def test_a_prior_that_stops_short_bounds_the_plug_in():
     likelihood = make_likelihood(n_points=30)
-    beta, k = first_plug_in(likelihood, UniformPrior(2, 0.1))
-    assert k <= 2 and beta <= 0.1
+    tree = run_auxiliary(likelihood, UniformPrior(2, 0.1), thin=1, n_plug_ins=1, n_draws=20)
+    first = [tree["warmup_sample_stats"][f"plug_in_{name}"].values[:, 0] for name in ("beta", "k")]
+    best = PseudoLikelihood(likelihood.graph, likelihood.labels).maximize_each_k(0.1).log_value
+    assert np.all(first[0] <= 0.1)
+    assert np.all(first[1] == 1 + np.argmax(best[:2]))
 
 
-def test_updates_come_at_halves():
-    assert plan_updates(5000, 6) == (156, 312, 625, 1250, 2500, 5000)
-    assert plan_updates(5000, 1) == (5000,)
-    assert plan_updates(3, 6) == (1, 3)
+@pytest.mark.filterwarnings("ignore::bayesknn.exceptions.MixingWarning")
+@pytest.mark.parametrize(
+    ("n_moves", "n_plug_ins", "updates"),
+    [(50, 6, [1, 3, 6, 12, 25, 50]), (50, 1, [50]), (3, 6, [1, 3])],
+)
+def test_updates_come_at_halves(n_moves, n_plug_ins, updates):
+    options = {"thin": 1, "n_first_stage": n_moves, "n_plug_ins": n_plug_ins, "n_draws": 20}
+    likelihood = make_likelihood(n_points=30)
+    warmup = run_auxiliary(likelihood, **options)["warmup_sample_stats"]
+    best = PseudoLikelihood(likelihood.graph, likelihood.labels).maximize(PRIOR.beta_max)
+    betas = warmup["plug_in_beta"].values
+    changed = np.diff(betas, prepend=best.beta, axis=1) != 0
+    assert (np.flatnonzero(changed.any(axis=0)) + 1).tolist() == updates
 
 
 def test_a_given_plug_in_is_kept_and_needs_no_first_stage():

@@ -9,8 +9,8 @@ beta / k and of the log-likelihood are looked at; the last speaks up where the f
 import numpy as np
 import pytest
 
+from bayesknn._utils.random import spawn_keys
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import spawn_keys
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, PseudoLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior import grid_posterior

@@ -13,7 +13,7 @@ from bayesknn.exceptions import SamplingInterrupted
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior import auxiliary, exchange, metropolis
-from bayesknn.posterior.mcmc.label_chains import LabelChain
+from bayesknn.posterior.mcmc.exchange import ExchangeSampler
 from tests.posterior.label_chain_cases import BETA_MAX, K_MAX, PRIOR, make_likelihood
 
 FUNCTIONS = [metropolis, exchange, auxiliary]
@@ -83,7 +83,7 @@ def test_bad_input_is_refused_in_one_line(function, options, message):
 @pytest.mark.parametrize("function", LABEL_CHAINS)
 def test_ctrl_c_keeps_what_is_finished(function, monkeypatch):
     whole = run(function)
-    advance = LabelChain.advance
+    advance = ExchangeSampler.advance
 
     def interrupted(self, state, key, first, last):
         if first >= 50:
@@ -92,7 +92,7 @@ def test_ctrl_c_keeps_what_is_finished(function, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("bayesknn.posterior.mcmc.runner._MAX_GROWTH", 1.0)
-        patch.setattr(LabelChain, "advance", interrupted)
+        patch.setattr(ExchangeSampler, "advance", interrupted)
         n_kept = 50 - whole["warmup_posterior"].sizes["draw"]
         message = f"interrupted: each chain has {n_kept} of 60 draws"
         with pytest.raises(SamplingInterrupted, match=message) as stopped:

@@ -12,7 +12,7 @@ from bayesknn.model import UniformPrior
 from bayesknn.posterior import metropolis
 from bayesknn.posterior.mcmc.metropolis import MetropolisSampler
 from bayesknn.posterior.mcmc.proposals import plan_walk
-from bayesknn.posterior.mcmc.runner import run_chains, sample_posterior
+from bayesknn.posterior.mcmc.runner import run_chains
 from tests.posterior.toy import BETA_MAX, EnumeratedLikelihood
 
 PRIOR = UniformPrior(5, BETA_MAX)
@@ -75,12 +75,14 @@ def test_ctrl_c_keeps_the_finished_rounds():
 def test_ctrl_c_is_not_swallowed(monkeypatch):
     """An interrupted run must not look like a complete one: it was returned, with a warning."""
     monkeypatch.setattr("bayesknn.posterior.mcmc.runner._MAX_GROWTH", 1.0)
+    monkeypatch.setattr("bayesknn.posterior.mcmc.metropolis.MetropolisSampler", Interrupted)
+    likelihood = EnumeratedLikelihood(3)
     with pytest.raises(KeyboardInterrupt, match="150 of 300 draws") as stopped:
-        sample_posterior(make_sampler(Interrupted), n_draws=300, random_state=0)
+        metropolis(likelihood, PRIOR, n_warmup=100, n_draws=300, random_state=0)
     assert dict(stopped.value.posterior["posterior"].sizes) == {"chain": 4, "draw": 150}
     # In warm-up there is nothing to keep.
     with pytest.raises(KeyboardInterrupt) as stopped:
-        sample_posterior(make_sampler(Interrupted, n_warmup=260), n_draws=300, random_state=0)
+        metropolis(likelihood, PRIOR, n_warmup=260, n_draws=300, random_state=0)
     assert not isinstance(stopped.value, SamplingInterrupted)
 
 

@@ -8,7 +8,6 @@ from bayesknn.exceptions import CoalescenceError, MixingWarning
 from bayesknn.likelihood import PseudoLikelihood
 from bayesknn.model import ArrayPrior, FunctionPrior, UniformPrior
 from bayesknn.posterior import exchange
-from bayesknn.posterior.mcmc.label_chains import _log_prior, tabulate_prior
 from bayesknn.posterior.mcmc.runner import run_chains
 from tests.posterior.label_chain_cases import (
     BETA_MAX,
@@ -99,7 +98,6 @@ def test_a_thinned_chain_is_every_so_manieth_move():
 
 def test_a_prior_in_python_gives_the_same_chain_as_its_table():
     flat = FunctionPrior(lambda beta, k: np.ones_like(beta), K_MAX, BETA_MAX)
-    assert tabulate_prior(flat) is None
     one = run_chains(make_sampler(prior=flat), 2, 30, random_state=0).draws
     two = run_chains(make_sampler(), 2, 30, random_state=0).draws
     np.testing.assert_array_equal(one["k"], two["k"])
@@ -114,14 +112,15 @@ def test_a_prior_in_python_is_obeyed():
 
 
 def test_tables_interpolate_as_the_priors_do():
+    # The twin asks the prior itself.
     rng = np.random.default_rng(0)
-    for values in (rng.random(K_MAX), rng.random((K_MAX, 5)) * (rng.random((K_MAX, 5)) > 0.5)):
-        prior = ArrayPrior(values, BETA_MAX)
-        table = tabulate_prior(prior)
-        for beta in (0.0, 0.3, 1.25, 2.4999, BETA_MAX):
-            for k in range(1, K_MAX + 1):
-                expected = float(prior.log_density(beta, k))
-                assert _log_prior(table, BETA_MAX, beta, k) == pytest.approx(expected, abs=1e-12)
+    for values in (rng.random(K_MAX), rng.random((K_MAX, 5)) * (rng.random((K_MAX, 5)) > 0.3)):
+        sampler = make_sampler(prior=ArrayPrior(values, BETA_MAX), thin=1, n_warmup=100)
+        draws = run_chains(sampler, 1, 400, random_state=7).draws
+        beta, k = run_exchange_twin(sampler, first_key(sampler, 7), 400)
+        np.testing.assert_array_equal(draws["k"][0], k)
+        np.testing.assert_allclose(draws["beta"][0], beta, rtol=1e-12)
+        assert len(np.unique(beta)) > 50
 
 
 def run_exchange(likelihood=None, prior=PRIOR, **options):

@@ -7,13 +7,13 @@ import pytest
 from scipy.special import comb, logsumexp
 from scipy.stats import chisquare
 
+from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_glass, load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import sample_labels
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, PseudoLikelihood
-from bayesknn.model import ArrayPrior, BoltzmannModel, UniformPrior
-from bayesknn.posterior import GridPosterior, grid_posterior
-from bayesknn.posterior.routes import Target, _largest_error, find_posterior
+from bayesknn.model import ArrayPrior, UniformPrior
+from bayesknn.posterior import grid_posterior
 from tests.model.graphs import ripley_graph
 from tests.statistical import check, p_value_of_z, rejects
 
@@ -370,11 +370,8 @@ def sum_over_k(posterior, log_density, beta):
 def test_the_log_posterior_of_draws_is_the_density():
     """In the last half cell it was too low by log 2."""
     posterior, log_density = cut_posterior()
-    graph, labels, *_ = small_data()
-    target = Target("pseudo", BoltzmannModel(graph, 2), labels, UniformPrior(graph.k_max, 0.8))
-    draws = find_posterior(target, "grid", random_state=0).draws["groups"]
-    beta, k = draws["posterior"]["beta"].ravel(), draws["posterior"]["k"].ravel()
-    found = draws["sample_stats"]["log_posterior"].ravel()
+    draws = posterior.draw(4, 5000, random_state=0)
+    beta, k, found = (draws[name].ravel() for name in ("beta", "k", "log_posterior"))
     # Within a cell the density is taken to be the same.
     off = np.abs(found - log_density(beta, k))
     assert off.max() < 0.15
@@ -434,11 +431,13 @@ def test_no_draws_is_an_error():
 
 
 def test_the_largest_error_of_a_posterior_over_very_many_k():
-    # No k has a hundredth of it.
-    ks = np.arange(1, 201)
-    noise = np.random.default_rng(0).normal(0, 0.03, size=(64, 200, 1))
-    noise[0] = 0.0
-    weights = np.exp(noise) / np.exp(noise).sum(axis=1, keepdims=True)
-    betas = np.ones((200, 1))
-    posterior = GridPosterior(ks, betas, weights[0], weights, k_max=200)
-    assert 0.03 < _largest_error(posterior) < 0.05
+    # Two clouds of which k reaches most: no k has a hundredth of it.
+    labels = np.arange(400) % 2
+    points = np.random.default_rng(0).normal(size=(400, 2)) + 20.0 * labels[:, None]
+    clf = BayesianKNeighborsClassifier(max_neighbors=199, beta_max=4.6, random_state=0)
+    clf.fit(points, labels)
+    p, error = clf.k_probabilities_, clf.k_probabilities_error_
+    assert 0 < p.max() < 0.01
+    matters = p > 0.01 * p.max()
+    largest = np.max(error[matters] / p[matters])
+    assert clf.diagnostics_["log_normalizer_error"] == pytest.approx(largest, rel=0.2)

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from arviz_stats.base import array_stats
 
 from bayesknn.datasets import load_glass, load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior import auxiliary, diagnose, exchange, grid_posterior
-from bayesknn.posterior.mcmc.diagnostics import mean_error
 from tests.statistical import check, p_value_of_z
 
 RIPLEY_PRIOR = UniformPrior(125, 4.0)
@@ -36,7 +36,7 @@ def summarise(tree, ks):
     """Means, and their Monte Carlo errors, of beta, of k and of k being each of some values."""
     beta, k = tree["posterior"]["beta"].values, tree["posterior"]["k"].values
     series = [beta, k.astype(float), *((k == one).astype(float) for one in ks)]
-    return np.array([s.mean() for s in series]), np.array([mean_error(s) for s in series])
+    return np.array([s.mean() for s in series]), np.array([array_stats.mcse(s) for s in series])
 
 
 def assert_ripley(tree):

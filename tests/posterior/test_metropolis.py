@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from arviz_stats.base import array_stats
 
 from bayesknn._utils.random import spawn_keys
 from bayesknn.exceptions import MixingWarning
@@ -11,11 +12,11 @@ from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
 from bayesknn.model import ArrayPrior, UniformPrior
 from bayesknn.posterior import grid_posterior, metropolis
 from bayesknn.posterior.mcmc import metropolis as metropolis_module
-from bayesknn.posterior.mcmc import proposals as moves
-from bayesknn.posterior.mcmc.diagnostics import mean_error
 from bayesknn.posterior.mcmc.metropolis import MetropolisSampler
+from bayesknn.posterior.mcmc.proposals import plan_walk, propose
 from bayesknn.posterior.mcmc.runner import run_chains
 from tests.posterior.label_chain_cases import make_likelihood
+from tests.posterior.label_chain_twins import beta_of, log_jacobian
 from tests.posterior.toy import (
     BETA_MAX,
     EnumeratedLikelihood,
@@ -30,7 +31,7 @@ N_WARMUP = 500
 
 def make_sampler(likelihood, prior=None, scheme="alternating", tau=None, r=None, n_warmup=N_WARMUP):
     prior = prior or UniformPrior(likelihood.k_max, BETA_MAX)
-    walk, tuning = moves.plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
+    walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
     return MetropolisSampler(prior, walk, tuning, 1, likelihood)
 
 
@@ -78,7 +79,7 @@ def test_the_papers_path_sampling_chain_agrees_with_exact_log_z():
             (draws["k"] == 1, exact[2], of_table.k_probabilities_error[0]),
             (draws["k"] == 3, exact[4], of_table.k_probabilities_error[2]),
         ):
-            own = mean_error(values.astype(float))
+            own = array_stats.mcse(values.astype(float))
             z.append((values.mean() - truth) / np.hypot(own, error))
         return p_value_of_z(z)
 
@@ -92,23 +93,23 @@ def test_prior_smaller_than_the_likelihood_and_a_single_k():
 
 
 def without_hastings(walk, tuning, theta, k, key, iteration):
-    to = moves.propose(walk, tuning, theta, k, key, iteration)
-    jacobian = moves._log_jacobian(to.theta) - moves._log_jacobian(theta)
+    to = propose(walk, tuning, theta, k, key, iteration)
+    jacobian = log_jacobian(to.theta) - log_jacobian(theta)
     return to._replace(log_correction=jacobian)
 
 
 def without_jacobian(walk, tuning, theta, k, key, iteration):
-    to = moves.propose(walk, tuning, theta, k, key, iteration)
-    jacobian = moves._log_jacobian(to.theta) - moves._log_jacobian(theta)
+    to = propose(walk, tuning, theta, k, key, iteration)
+    jacobian = log_jacobian(to.theta) - log_jacobian(theta)
     return to._replace(log_correction=to.log_correction - jacobian)
 
 
 def one_way_ridge(walk, tuning, theta, k, key, iteration):
     """Shift theta up whichever way k goes, which the way back does not undo."""
-    to = moves.propose(walk, tuning._replace(slope=0.0), theta, k, key, iteration)
+    to = propose(walk, tuning._replace(slope=0.0), theta, k, key, iteration)
     shifted = to.theta + (0.5 if to.k != k else 0.0)
-    correction = to.log_correction + moves._log_jacobian(shifted) - moves._log_jacobian(to.theta)
-    beta = moves.beta_of(shifted, walk.beta_max)
+    correction = to.log_correction + log_jacobian(shifted) - log_jacobian(to.theta)
+    beta = beta_of(shifted, walk.beta_max)
     return to._replace(theta=shifted, beta=beta, log_correction=correction)
 
 
@@ -185,7 +186,9 @@ def test_a_likelihood_that_is_not_a_number_somewhere_is_never_entered():
         ({"n_warmup": -1}, "n_warmup must be an integer >= 0"),
         ({"tau": 0.0}, "tau must be a positive number"),
         ({"tau": "wide"}, "tau must be a positive number"),
+        ({"tau": math.nan}, "tau must be a positive number"),
         ({"r": 0}, "r must be an integer >= 1"),
+        ({"r": 1.5}, "r must be an integer >= 1"),
         ({"scheme": "gibbs"}, "scheme must be one of alternating, joint, hybrid-gibbs"),
         ({"scheme": "hybrid-gibbs", "r": 3}, "r has no use"),
         ({"random_state": -1}, "random_state must be >= 0"),

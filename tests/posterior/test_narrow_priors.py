@@ -5,6 +5,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
+from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.likelihood import (
     CoherentLikelihood,
     ExactLikelihood,
@@ -12,11 +13,10 @@ from bayesknn.likelihood import (
     PseudoLikelihood,
     path_table,
 )
-from bayesknn.model import ArrayPrior, BoltzmannModel, FunctionPrior
+from bayesknn.model import ArrayPrior, FunctionPrior
 from bayesknn.posterior import exchange, grid_posterior, metropolis
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior
 from bayesknn.posterior.quadrature.which_k import bound_posterior
-from bayesknn.posterior.routes import Target, find_posterior
 from tests.posterior.test_grid import small_data
 
 BETA_MAX = 4.0
@@ -127,7 +127,9 @@ def test_chains_start_where_the_mass_is(function, cls):
 
 @pytest.mark.filterwarnings("ignore::bayesknn.exceptions.MixingWarning")
 def test_the_error_of_log_z_is_that_at_the_mode():
-    graph, labels, n_classes, _ = small_data(2)
-    target = Target("coherent", BoltzmannModel(graph, n_classes), labels, PRIORS["flat"][0])
-    route = find_posterior(target, "metropolis", random_state=0)
-    assert 0.0 <= route.report["log_normalizer_error"] < 0.1
+    points = np.random.default_rng(11).normal(size=(60, 2))
+    clf = BayesianKNeighborsClassifier(
+        inference="metropolis", max_neighbors=4, prior=PRIORS["flat"][0], n_draws=500,
+        random_state=0,
+    ).fit(points, small_data(2)[1])  # fmt: skip
+    assert 0.0 <= clf.diagnostics_["log_normalizer_error"] < 0.1

@@ -1,5 +1,6 @@
-"""The moves of Section 3.1: enumerated detailed balance, slow twins, tuning."""
+"""The moves of Section 3.1: slow twins, tuning."""
 
+import json
 import math
 
 import numpy as np
@@ -8,20 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from bayesknn.posterior.mcmc import proposals
-from bayesknn.posterior.mcmc.proposals import (
-    _adapt,
-    _count_k_neighbors,
-    _log_jacobian,
-    _log_k_hastings,
-    _propose_k,
-    _reach,
-    acceptance_probability,
-    beta_of,
-    draw_start,
-    plan_walk,
-    propose,
-)
+from bayesknn.model import UniformPrior
+from bayesknn.posterior import metropolis
+from bayesknn.posterior.mcmc.metropolis import MetropolisSampler
+from bayesknn.posterior.mcmc.proposals import plan_walk, propose
+from tests.posterior.toy import EnumeratedLikelihood
 from tests.statistical import check, p_value_of_counts
 
 KEY = np.uint64(12345)
@@ -32,62 +24,32 @@ def neighbours(k, r, k_max):
     return [j for j in range(1, k_max + 1) if j != k and abs(j - k) <= r]
 
 
-def k_kernel(law, r, log_hastings):
-    """Transition matrix of Metropolis-Hastings on k alone, by enumeration."""
-    k_max = len(law)
-    matrix = np.zeros((k_max, k_max))
-    for k in range(1, k_max + 1):
-        for to in neighbours(k, r, k_max):
-            log_ratio = math.log(law[to - 1] / law[k - 1]) + log_hastings(k, to, r, k_max)
-            share = 1 / len(neighbours(k, r, k_max))
-            matrix[k - 1, to - 1] = share * acceptance_probability(log_ratio)
-        matrix[k - 1, k - 1] = 1 - matrix[k - 1].sum()
-    return matrix
+def log_derivative(theta):
+    """Return the log of dbeta/dtheta, up to the constant beta_max."""
+    share = 1 / (1 + math.exp(-theta))
+    return math.log(share * (1 - share))
 
 
-@given(st.integers(1, 12), st.integers(1, 15), st.data())
-def test_k_is_proposed_uniformly_among_its_neighbours(k_max, r, data):
-    k = data.draw(st.integers(1, k_max))
-    values = neighbours(k, r, k_max)
-    assert _count_k_neighbors(k, r, k_max) == len(values)
-    # One uniform number in the middle of each of equal intervals meets each value once.
-    middles = (np.arange(len(values)) + 0.5) / max(len(values), 1)
-    assert [_propose_k(k, r, k_max, u) for u in middles] == values
-    if values:
-        ends = _propose_k(k, r, k_max, 0.0), _propose_k(k, r, k_max, math.nextafter(1.0, 0.0))
-        assert ends == (values[0], values[-1])
-    else:
-        assert _propose_k(k, r, k_max, 0.5) == k
-
-
-@pytest.mark.parametrize("k_max", [2, 3, 7, 12])
-@pytest.mark.parametrize("r", [1, 2, 3, 20])
-def test_k_moves_are_in_detailed_balance(k_max, r):
-    law = np.random.default_rng(k_max).dirichlet(np.ones(k_max))
-    flow = law[:, None] * k_kernel(law, r, _log_k_hastings)
-    np.testing.assert_allclose(flow, flow.T, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(flow.sum(axis=0), law, rtol=0, atol=1e-12)
-
-
-def test_without_the_hastings_term_the_law_is_not_kept():
-    law = np.full(7, 1 / 7)
-    pushed = law @ k_kernel(law, 2, lambda *_: 0.0)
-    assert np.abs(pushed - law).max() > 0.01
-
-
-@given(st.floats(-30, 30))
-def test_jacobian_is_the_derivative_of_beta(theta):
-    step = 1e-4
-    slope = (beta_of(theta + step, 4.0) - beta_of(theta - step, 4.0)) / (2 * step)
-    if abs(theta) < 10:
-        assert math.isclose(4.0 * math.exp(_log_jacobian(theta)), slope, rel_tol=1e-6)
-    assert math.isclose(_log_jacobian(theta), _log_jacobian(-theta), rel_tol=1e-12)
+def test_k_is_proposed_uniformly_among_its_neighbours():
+    for k_max, r in ((2, 1), (5, 2), (7, 3), (4, 20)):
+        walk, tuning = plan_walk(4.0, k_max, "joint", 0, tau=0.3, r=r)
+        for k in range(1, k_max + 1):
+            values = neighbours(k, r, k_max)
+            counts = dict.fromkeys(values, 0)
+            for iteration in range(400):
+                counts[int(propose(walk, tuning, 0.3, k, KEY, iteration).k)] += 1
+            expected = np.full(len(values), 1 / len(values))
+            assert p_value_of_counts(np.array(list(counts.values())), expected) > 1e-6
 
 
 def test_beta_does_not_overflow():
-    assert beta_of(800.0, 4.0) == 4.0
-    assert beta_of(-800.0, 4.0) == 0.0
-    assert np.isfinite([_log_jacobian(800.0), _log_jacobian(-800.0)]).all()
+    walk, tuning = plan_walk(4.0, 9, "joint", 0, tau=0.3, r=3)
+    for theta, beta in ((800.0, 4.0), (-800.0, 0.0)):
+        to = propose(walk, tuning, theta, 5, KEY, 0)
+        assert to.beta == beta
+        # Far out the Jacobian is exp(-abs(theta)).
+        there = len(neighbours(5, 3, 9)) / len(neighbours(to.k, 3, 9))
+        assert to.log_correction == pytest.approx(math.log(there) + 800.0 - abs(to.theta))
 
 
 @given(
@@ -103,9 +65,9 @@ def test_correction_changes_sign_on_the_way_back(schedule, theta, k, iteration, 
     to = propose(walk, tuning, theta, k, KEY, iteration)
     if schedule == "joint" or iteration % 6 != 5:
         there = len(neighbours(k, 3, 9)) / len(neighbours(to.k, 3, 9)) if to.k != k else 1.0
-        expected = math.log(there) + _log_jacobian(to.theta) - _log_jacobian(theta)
+        expected = math.log(there) + log_derivative(to.theta) - log_derivative(theta)
         assert math.isclose(to.log_correction, expected, abs_tol=1e-12)
-    assert math.isclose(to.beta, beta_of(to.theta, 4.0))
+    assert math.isclose(to.beta, 4.0 / (1 + math.exp(-to.theta)))
     if schedule == "alternating" and iteration % 6 in (1, 3):
         # The shift along the mode curve is undone by the move back from k' to k.
         back = to.theta + slope * math.log(k / to.k)
@@ -130,9 +92,7 @@ def test_one_value_of_k_leaves_k_alone_and_moves_beta_always(schedule):
     for iteration in range(6):
         to = propose(walk, tuning, 0.3, 1, KEY, iteration)
         assert to.k == 1 and to.theta != 0.3
-        assert math.isclose(to.log_correction, _log_jacobian(to.theta) - _log_jacobian(0.3))
-        tuning = _adapt(walk, tuning, to.theta, to.k, 0.5, iteration)
-    assert np.isfinite(tuning).all()
+        assert math.isclose(to.log_correction, log_derivative(to.theta) - log_derivative(0.3))
 
 
 def splitmix(value):
@@ -166,25 +126,21 @@ def slow_propose(schedule, tau, r, slope, beta_max, k_max, theta, k, key, iterat
     else:
         shift = tau * math.sqrt(-2 * math.log(1 - radius)) * math.cos(2 * math.pi * angle)
 
-    def log_derivative(theta):
-        share = 1 / (1 + math.exp(-theta))
-        return math.log(beta_max * share * (1 - share))
-
     correction += log_derivative(theta + shift) - log_derivative(theta)
     return theta + shift, beta_max / (1 + math.exp(-theta - shift)), to, correction, accept
 
 
 @pytest.mark.parametrize("schedule", ["joint", "alternating"])
-@pytest.mark.parametrize("k_max", [1, 2, 30])
-def test_compiled_proposals_agree_with_their_slow_twin(schedule, k_max):
-    walk, tuning = plan_walk(4.0, k_max, schedule, 100, tau=0.2, r=4)
+@pytest.mark.parametrize(("k_max", "r"), [(1, 4), (2, 1), (7, 20), (30, 4)])
+def test_compiled_proposals_agree_with_their_slow_twin(schedule, k_max, r):
+    walk, tuning = plan_walk(4.0, k_max, schedule, 100, tau=0.2, r=r)
     tuning = tuning._replace(slope=-0.2)
     for iteration in range(60):
         k = iteration % k_max + 1
         fast = propose(walk, tuning, -0.4, k, KEY, iteration)
         if abs(fast.theta) > 20:
             continue
-        slow = slow_propose(schedule, 0.2, 4, -0.2, 4.0, k_max, -0.4, k, int(KEY), iteration)
+        slow = slow_propose(schedule, 0.2, r, -0.2, 4.0, k_max, -0.4, k, int(KEY), iteration)
         np.testing.assert_allclose(fast, slow, rtol=1e-9, atol=1e-12)
 
 
@@ -198,81 +154,100 @@ def test_beta_steps_are_normal():
     check(p_value, 5000)
 
 
-def test_starts_are_uniform():
-    def p_value(n_draws, seed):
-        walk, _ = plan_walk(4.0, 5, "joint", 0)
-        keys = np.random.SeedSequence(seed).generate_state(n_draws, np.uint64)
-        starts = [draw_start(walk, key) for key in keys]
-        beta = np.array([beta_of(theta, 4.0) for theta, _ in starts])
-        cells = np.floor(beta).astype(int) * 5 + np.array([k for _, k in starts]) - 1
-        return p_value_of_counts(np.bincount(cells, minlength=20), np.full(20, 1 / 20))
+class Refused(MetropolisSampler):
+    """Notes where it might start, and refuses."""
 
-    check(p_value, 5000)
+    def start(self, theta, k):
+        self.likelihood.append((theta, k))
 
 
-def test_starts_of_further_attempts_differ():
-    walk, _ = plan_walk(4.0, 50, "joint", 0)
-    starts = [draw_start(walk, KEY, attempt) for attempt in range(10)]
-    assert len({theta for theta, _ in starts}) == 10
+def test_starts_are_uniform_and_those_of_further_attempts_differ():
+    def p_value(n_keys, seed):
+        walk, tuning = plan_walk(4.0, 5, "joint", 0)
+        cells = []
+        for key in np.random.SeedSequence(seed).generate_state(n_keys, np.uint64):
+            starts = []
+            with pytest.raises(ValueError, match="no start found"):
+                Refused(UniformPrior(5, 4.0), walk, tuning, 1, starts).init(key)
+            # After so many the prior is asked.
+            theta, k = np.array(starts[:1000]).T
+            assert len(np.unique(theta)) == 1000
+            cells.append(np.floor(4.0 / (1 + np.exp(-theta))).astype(int) * 5 + k.astype(int) - 1)
+        counts = np.bincount(np.concatenate(cells), minlength=20)
+        return p_value_of_counts(counts, np.full(20, 1 / 20))
+
+    check(p_value, 5)
 
 
+def slow_adapt(walk, tuning, theta, k, acceptance, iteration):
+    """Tune in warm-up: steps to how often they are accepted, the slope by a regression."""
+    if iteration >= walk.n_warmup or walk.schedule == 0:
+        return tuning
+    of_beta = walk.k_max == 1 or iteration % 2 == 0
+    along_the_curve = not of_beta and iteration % 6 != 5
+    gain = 1 / (iteration + 1) ** 0.6
+    log_tau, log_r = tuning.log_tau, tuning.log_r
+    if of_beta and walk.adapts_tau:
+        log_tau += gain * (acceptance - 0.44)
+    if along_the_curve and walk.adapts_r:
+        log_r = float(np.clip(log_r + gain * (acceptance - 0.25), 0.0, math.log(walk.k_max)))
+    # Means, a variance and a covariance in which the last point has this weight.
+    w = 3 / (iteration + 3)
+    away = np.array([theta - tuning.mean_theta, math.log(k) - tuning.mean_log_k])
+    variance = (1 - w) * tuning.variance + (1 - w) * w * away[1] ** 2
+    covariance = (1 - w) * tuning.covariance + (1 - w) * w * away[0] * away[1]
+    return tuning._replace(
+        log_tau=log_tau,
+        log_r=log_r,
+        slope=covariance / (variance + 1e-4),
+        mean_theta=tuning.mean_theta + w * away[0],
+        mean_log_k=tuning.mean_log_k + w * away[1],
+        variance=variance,
+        covariance=covariance,
+    )
+
+
+def find_tuning(likelihood=None, **options):
+    """Return tau, r and slope of one chain after its last draw."""
+    tree = metropolis(
+        likelihood or EnumeratedLikelihood(3), beta_max=4.0, n_chains=1, random_state=0, **options
+    )
+    return {name: values[0] for name, values in json.loads(tree.attrs["tuning"]).items()}
+
+
+quiet = pytest.mark.filterwarnings("ignore::bayesknn.exceptions.MixingWarning")
+
+
+@quiet
 def test_tuning_is_constant_after_warmup_and_where_it_was_given():
-    walk, tuning = plan_walk(4.0, 20, "alternating", 10, tau=0.3)
-    changed = [_adapt(walk, tuning, 0.5, 7, 0.9, i) for i in range(12)]
-    assert all(one.log_tau == tuning.log_tau for one in changed)
-    assert changed[1].log_r > tuning.log_r and changed[1].slope != 0
-    assert changed[10] == tuning and changed[11] == tuning
-    walk, tuning = plan_walk(4.0, 20, "joint", 10)
-    assert (math.exp(tuning.log_tau) ** 2, _reach(tuning.log_r, 20)) == pytest.approx((0.05, 3))
-    assert _adapt(walk, tuning, 0.5, 7, 0.9, 0) == tuning
+    for fixed in ({}, {"tau": 0.3}, {"r": 2}):
+        short, long = (find_tuning(n_warmup=40, n_draws=n, **fixed) for n in (20, 300))
+        assert short == long and short["slope"] != 0
+        assert (short["tau"] == pytest.approx(0.3)) == ("tau" in fixed)
+        assert short["r"] == 2 or "r" not in fixed
+    # It begins with wide steps.
+    assert find_tuning(n_warmup=0, n_draws=20) == pytest.approx({"tau": 0.5, "r": 1, "slope": 0.0})
+    joint = find_tuning(n_warmup=40, n_draws=20, scheme="joint")
+    assert joint == pytest.approx({"tau": math.sqrt(0.05), "r": 3, "slope": 0.0})
+    only_k_1 = find_tuning(n_warmup=40, n_draws=20, prior=[1.0, 0.0, 0.0, 0.0, 0.0])
+    assert np.isfinite(list(only_k_1.values())).all()
 
 
-def test_tuning_finds_the_step_and_the_ridge():
-    # theta | k is N(log k / 2, .05^2) for k = 4..16: far narrower than the first step.
-    walk, tuning = plan_walk(4.0, 20, "alternating", 4000)
-    theta, k = 0.5 * math.log(9), 9
+class NarrowRidge:
+    """theta given k is N(log k / 2, .05^2) for k = 4..16: far narrower than the first step."""
 
-    def log_target(theta, k):
-        if not 4 <= k <= 16:
+    k_max = 20
+
+    def log_density(self, beta, k):
+        if not (4 <= k <= 16 and 0 < beta < 4):
             return -math.inf
-        return -0.5 * ((theta - 0.5 * math.log(k)) / 0.05) ** 2
-
-    for iteration in range(4000):
-        to = propose(walk, tuning, theta, k, KEY, iteration)
-        acceptance = acceptance_probability(log_target(to.theta, to.k) - log_target(theta, k))
-        if to.uniform < acceptance:
-            theta, k = to.theta, to.k
-        tuning = _adapt(walk, tuning, theta, k, acceptance, iteration)
-    assert abs(tuning.slope - 0.5) < 0.1
-    assert 0.05 < math.exp(tuning.log_tau) < 0.3
-    assert _reach(tuning.log_r, 20) >= 5
+        theta = math.log(beta / (4 - beta))
+        return -0.5 * ((theta - 0.5 * math.log(k)) / 0.05) ** 2 - log_derivative(theta)
 
 
-def test_acceptance_of_impossible_proposals_is_zero():
-    assert acceptance_probability(-math.inf) == 0.0
-    assert acceptance_probability(math.nan) == 0.0
-    assert acceptance_probability(math.inf) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0.0, 5, "joint", 10), "beta_max must be a positive number, got 0.0"),
-        ((math.inf, 5, "joint", 10), "beta_max"),
-        ((4.0, 0, "joint", 10), "k_max must be an integer >= 1"),
-        ((4.0, 5, "random", 10), "scheme must be one of alternating, joint"),
-        ((4.0, 5, "joint", -1), "n_warmup must be an integer >= 0"),
-        ((4.0, 5, "joint", 10, -0.1), "tau must be a positive number"),
-        ((4.0, 5, "joint", 10, math.nan), "tau must be a positive number"),
-        ((4.0, 5, "joint", 10, None, 0), "r must be an integer >= 1"),
-        ((4.0, 5, "joint", 10, None, 1.5), "r must be an integer >= 1"),
-    ],
-)
-def test_bad_settings_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        plan_walk(*arguments)
-
-
-def test_reserved_slots_are_below_the_free_ones():
-    used = [getattr(proposals, name) for name in dir(proposals) if name.endswith("_SLOT")]
-    assert sorted(used)[-1] == proposals.FREE_SLOT and len(set(used)) == len(used)
+@quiet
+def test_tuning_finds_the_step_and_the_ridge():
+    tuning = find_tuning(NarrowRidge(), n_warmup=4000, n_draws=10)
+    assert abs(tuning["slope"] - 0.5) < 0.1
+    assert 0.05 < tuning["tau"] < 0.3
+    assert tuning["r"] >= 5

@@ -9,6 +9,7 @@ from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.log_z import chains
+from bayesknn.log_z.chains import ChainPair, Setting
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
@@ -132,7 +133,7 @@ def test_a_step_from_k_to_k_is_the_trapezium_rule_with_end_correction():
     for seed in range(4):
         seeds = np.random.SeedSequence(seed).spawn(2)
         pairs = [
-            chains.ChainPair(model, chains.Setting.at(beta, 1), [1], own, length=4)
+            ChainPair(model, Setting.at(beta, 1), [1], own, length=4)
             for beta, own in zip((0.0, 2.0), seeds, strict=True)
         ]
         for pair in pairs:

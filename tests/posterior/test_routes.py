@@ -1,29 +1,24 @@
 """One result for every route: what it says of k, and how sure it is."""
 
 import numpy as np
+import pytest
 
-from bayesknn.posterior.routes import FittedPosterior
-
-
-def chain_result(k, ess):
-    draws = {"groups": {"posterior": {"beta": np.ones(k.shape), "k": k}}, "attrs": {}}
-    return FittedPosterior(draws, None, {"ess": {"beta": ess, "k": ess}})
+from bayesknn import BayesianKNeighborsClassifier
 
 
-def test_the_error_of_k_counts_effective_draws_and_not_draws():
-    """A mutant that takes every draw for an independent one is far below the truth."""
+@pytest.mark.filterwarnings("ignore::bayesknn.exceptions.MixingWarning")
+def test_probabilities_are_shares_of_draws_and_their_errors_count_effective_ones():
+    """Draws of a chain hang together: taken as independent they would claim too small errors."""
     rng = np.random.default_rng(0)
-    stays, n_chains, n_draws = 50, 400, 1000
-    # Blocks of equal draws: each chain is worth n_draws / stays independent ones.
-    k = np.repeat(rng.integers(1, 3, (n_chains, n_draws // stays)), stays, axis=1)
-    truth = (k == 1).mean(axis=1).std()
-    claimed = [chain_result(chain[None], n_draws / stays).k_marginal(3)[1][0] for chain in k[:50]]
-    assert 0.8 < np.mean(claimed) / truth < 1.2
-    mutant = [chain_result(chain[None], n_draws).k_marginal(3)[1][0] for chain in k[:50]]
-    assert np.mean(mutant) / truth < 0.3
-
-
-def test_probabilities_are_shares_of_draws_at_their_own_k():
-    p, error = chain_result(np.array([[1, 1, 3, 3], [3, 3, 3, 1]]), 8.0).k_marginal(4)
-    np.testing.assert_allclose(p, [3 / 8, 0, 5 / 8, 0])
-    np.testing.assert_allclose(error, np.sqrt(p * (1 - p) / 8))
+    labels = np.arange(60) % 2
+    points = rng.normal(size=(60, 2)) + labels[:, None]
+    clf = BayesianKNeighborsClassifier(
+        "pseudo", inference="metropolis", max_neighbors=6, beta_max=4.0, n_chains=2, n_draws=400,
+        random_state=0,
+    ).fit(points, labels)  # fmt: skip
+    k = clf.posterior_["posterior/k"].values
+    p = np.array([np.mean(k == one) for one in range(1, 7)])
+    np.testing.assert_allclose(clf.k_probabilities_, p)
+    n_effective = clf.diagnostics_["ess"]["k"]
+    assert n_effective < k.size / 2
+    np.testing.assert_allclose(clf.k_probabilities_error_, np.sqrt(p * (1 - p) / n_effective))

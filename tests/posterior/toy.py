@@ -1,11 +1,11 @@
 """A coherent likelihood small enough to enumerate, its posterior by quadrature, and test scores."""
 
 import numpy as np
+from arviz_stats.base import array_stats
 
 from bayesknn import reference
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import UniformPrior
-from bayesknn.posterior.mcmc.diagnostics import mean_error
 from tests.model.enumeration import as_reference
 
 BETA_MAX = 4.0
@@ -78,7 +78,7 @@ def standard_scores(draws, n_warmup, exact):
         if min(share, 1 - share) * k.size >= 300:
             values.append((k == value).astype(float))
             means.append(share)
-    errors = [max(mean_error(one), 1e-300) for one in values]
+    errors = [max(array_stats.mcse(one), 1e-300) for one in values]
     return [
         (one.mean() - mean) / error for one, mean, error in zip(values, means, errors, strict=True)
     ]

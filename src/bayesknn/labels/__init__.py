@@ -1,6 +1,5 @@
 """Draws of the labels given (beta, k): Gibbs, Swendsen-Wang and perfect sampling (Section 3)."""
 
-from bayesknn._utils.random import spawn_keys
 from bayesknn.labels.beta_max import find_beta_max
 from bayesknn.labels.gibbs import gibbs_labels
 from bayesknn.labels.perfect import perfect_labels
@@ -13,6 +12,5 @@ __all__ = [
     "gibbs_labels",
     "perfect_labels",
     "sample_labels",
-    "spawn_keys",
     "swendsen_wang_labels",
 ]

@@ -33,8 +33,7 @@ from bayesknn._utils.checks import check_count
 from bayesknn._utils.random import seeds_for
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
-from bayesknn.model import BoltzmannModel, agreement, as_model
-from bayesknn.model.checks import check_n_classes
+from bayesknn.model import BoltzmannModel, as_model
 
 # Draws times points of a first look, and of a run where the proportion of disagreements is off the
 # threshold by less than a factor of 2: on fewer points a proportion varies more, and sweeps are
@@ -164,7 +163,7 @@ def _simulate_agreement(
     series = info.cluster_agreement
     if model.class_weight is not None:
         # The plain count of edges, whatever they weigh.
-        series = np.asarray(agreement(model.graph, labels, k), dtype=np.float64)
+        series = BoltzmannModel(model.graph, model.n_classes).agreement(labels, k)
     batches = series.reshape(n_batches, -1).mean(axis=1) / (model.n_points * k)
     return min(float(batches.mean()), 1.0), float(batches.std(ddof=1) / np.sqrt(n_batches))
 
@@ -189,7 +188,6 @@ def locate_beta_max(
     -------
     PhaseTransition
     """
-    n_classes = check_n_classes(n_classes)
     if not 0 < threshold < 1:
         raise ValueError(f"threshold must lie strictly between 0 and 1, got {threshold}")
     curves = [

@@ -37,7 +37,6 @@ from bayesknn.labels.swendsen_wang import (
     normalise_logs,
 )
 from bayesknn.model import BoltzmannModel
-from bayesknn.model.checks import check_betas
 
 
 class FreeEdges(NamedTuple):
@@ -122,9 +121,9 @@ def free_edges(model: BoltzmannModel, direction: str = "both") -> FreeEdges:
 
 def clamped_labels(
     edges: FreeEdges,
-    beta: Any,
-    k: Any,
-    n_sweeps: Any,
+    beta: np.ndarray,
+    k: np.ndarray,
+    n_sweeps: np.ndarray,
     *,
     key: np.uint64,
     initial: Any,
@@ -136,7 +135,7 @@ def clamped_labels(
     Parameters
     ----------
     edges : FreeEdges
-    beta, k, n_sweeps : array-like of shape (n_draws,)
+    beta, k, n_sweeps : ndarray of shape (n_draws,)
         Draw t is kept after ``n_sweeps[t]`` sweeps at ``(beta[t], k[t])`` from the one before.
     key : numpy.uint64
         One key of :func:`bayesknn._utils.random.spawn_keys`; the draws are a function of it.
@@ -152,15 +151,7 @@ def clamped_labels(
     ndarray of shape (n_draws, m)
         uint8, or uint32 beyond 256 classes.
     """
-    beta = check_betas(beta)
-    k = np.asarray(k, dtype=np.int64)
-    n_sweeps = np.asarray(n_sweeps, dtype=np.int64)
     n_classes, m = edges.n_classes, len(edges.free)
-    if not beta.shape == k.shape == n_sweeps.shape == (beta.size,):
-        raise ValueError("beta, k and n_sweeps must be vectors of one length")
-    k_max = len(edges.neighbors)
-    if k.size and not (1 <= k.min() and k.max() <= k_max):
-        raise ValueError(f"k must lie in 1..{k_max}, got {k.min()}..{k.max()}")
     nodes = np.arange(edges.n_nodes).astype(label_dtype(n_classes))
     nodes[n_classes:] = check_label_vector(initial, m, n_classes)
     n, weights = edges.n_nodes, edges.class_weight

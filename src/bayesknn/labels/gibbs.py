@@ -22,10 +22,9 @@ import numpy as np
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.mixing import PER_POINT, DrawInfo, check_schedule, split_run
+from bayesknn.labels.mixing import PER_POINT, DrawInfo, split_run
 from bayesknn.labels.swendsen_wang import start_labels
 from bayesknn.model import BoltzmannModel
-from bayesknn.model.checks import check_beta
 
 _ONE = np.uint64(1)
 
@@ -78,9 +77,6 @@ def gibbs_labels(
     >>> labels.shape, info.n_sweeps
     ((4, 5), 504)
     """
-    model.refuse_fixed("Gibbs sampling")
-    beta, k = check_beta(beta), model.graph.check_k(k)
-    n_draws, n_warmup, thin = check_schedule(n_draws, n_warmup, thin)
     n, key = model.n_points, np.uint64(key)
     labels = start_labels(model, initial, key)
     sites = SiteConditionals(

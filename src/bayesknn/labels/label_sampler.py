@@ -38,7 +38,7 @@ from bayesknn.labels.swendsen_wang import (
     sweep_clusters,
 )
 from bayesknn.model import BoltzmannModel
-from bayesknn.model.statistics import sum_agreement
+from bayesknn.model.boltzmann import sum_agreement
 
 MAX_PAST = 2**16
 
@@ -104,7 +104,6 @@ class LabelSampler:
         self, model: BoltzmannModel, observed: Any, method: str, n_sweeps: int | None = None
     ):
         self.method = check_choice(str(method).replace("_", "-"), "label_sampler", METHODS)
-        model.refuse_fixed("a chain on (beta, k)")
         if self.method == "perfect":
             check_perfect(model)
             if n_sweeps is not None:

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count
-
 # Elementary operations of one call, about a fifth of a second.
 _OPERATIONS_PER_CALL = 2e8
 # Operations that a sweep takes for a point, or for a bond, beside its neighbours.
@@ -42,15 +40,6 @@ class DrawInfo(NamedTuple):
     n_sweeps: Any
     agreement: np.ndarray
     cluster_agreement: Any = None
-
-
-def check_schedule(n_draws: Any, n_warmup: Any, thin: Any) -> tuple[int, int, int]:
-    """Return how many draws a chain keeps, its warm-up sweeps and the sweeps for each draw."""
-    return (
-        check_count(n_draws, "n_draws"),
-        check_count(n_warmup, "n_warmup", low=0),
-        check_count(thin, "thin"),
-    )
 
 
 def split_run(

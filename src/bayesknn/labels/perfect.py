@@ -50,18 +50,13 @@ from typing import NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from bayesknn._utils.checks import check_count
-from bayesknn._utils.jit import kernel
+from bayesknn._utils.jit import kernel, run_in_threads
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
-from bayesknn._utils.threads import run_in_threads
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels.mixing import DrawInfo
 from bayesknn.labels.swendsen_wang import bond_rate, open_probability
 from bayesknn.model import BoltzmannModel
-from bayesknn.model.checks import check_beta
 
-# Draws and sweeps share a counter of 64 bits.
-_MOST = 2**31
 # Updates of a point per call of a kernel, about half a second, so that Ctrl-C is heard in between.
 _WORK_PER_CALL = 2**22
 _LOW_HALF = np.uint64(0xFFFFFFFF)
@@ -156,17 +151,14 @@ def perfect_labels(
     Examples
     --------
     >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels import perfect_labels, spawn_keys
+    >>> from bayesknn._utils.random import spawn_keys
+    >>> from bayesknn.labels import perfect_labels
     >>> from bayesknn.model import BoltzmannModel
     >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), n_classes=3)
     >>> labels, info = perfect_labels(ring, 1.0, 1, n_draws=4, key=spawn_keys(0, 1)[0])
     >>> labels.shape, info.n_sweeps.shape
     ((4, 5), (4,))
     """
-    model.refuse_fixed("perfect sampling")
-    beta, k = check_beta(beta), model.graph.check_k(k)
-    n_draws = check_count(n_draws, "n_draws", high=_MOST)
-    max_sweeps = check_count(max_sweeps, "max_sweeps", high=_MOST)
     check_perfect(model)
     bonds = random_cluster(model, beta, k)
     labels = np.empty((n_draws, model.n_points), model.label_dtype)

@@ -24,8 +24,8 @@ from bayesknn.labels.gibbs import gibbs_labels
 from bayesknn.labels.mixing import TOO_FAR_APART, autocorrelation_time, difference_in_errors
 from bayesknn.labels.perfect import perfect_labels
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
-from bayesknn.model import BoltzmannModel, agreement, as_model
-from bayesknn.model.checks import check_beta
+from bayesknn.model import BoltzmannModel, as_model
+from bayesknn.model.boltzmann import check_beta
 
 METHODS = ("swendsen-wang", "perfect", "gibbs")
 
@@ -138,6 +138,8 @@ def sample_labels(
     beta, k = check_beta(beta), model.graph.check_k(k)
     n_draws = check_count(n_draws, "n_draws")
     thin = check_count(10 if thin is None else thin, "thin")
+    # Draws and sweeps share a counter of 64 bits.
+    max_sweeps = check_count(max_sweeps, "max_sweeps", high=2**31)
     keys = spawn_keys(random_state, 2)
     if method == "perfect":
         if initial is not None:
@@ -217,7 +219,7 @@ def draw_each(
             how = {"label_sampler": "perfect", "n_sweeps": 0, "disagreement": 0.0}
             return draw("perfect", seeds[:n], None), how
     draw("swendsen-wang", seeds[n:], None, np.zeros(model.n_points, np.int64))
-    totals = np.array([agreement(model.graph, *each) for each in zip(labels, k, strict=True)]) / k
+    totals = np.array([model.agreement(*each) for each in zip(labels, k, strict=True)]) / k
     apart = difference_in_errors(totals[::2], totals[1::2]) if n >= 50 else np.nan
     if apart > TOO_FAR_APART:
         words = (

@@ -45,12 +45,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits
-from bayesknn.labels.mixing import PER_POINT, DrawInfo, check_schedule, split_run
+from bayesknn.labels.mixing import PER_POINT, DrawInfo, split_run
 from bayesknn.model import BoltzmannModel
-from bayesknn.model.checks import check_beta
 
 # Points whose candidates are drawn together: few enough for their lists to stay in the cache.
 _BLOCK = 1024
@@ -181,7 +179,8 @@ def swendsen_wang_labels(
 
     >>> import numpy as np
     >>> from bayesknn.graph import NeighborGraph
-    >>> from bayesknn.labels import spawn_keys, swendsen_wang_labels
+    >>> from bayesknn._utils.random import spawn_keys
+    >>> from bayesknn.labels import swendsen_wang_labels
     >>> from bayesknn.model import BoltzmannModel
     >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([np.roll(np.arange(100), -1)]), 2)
     >>> labels, info = swendsen_wang_labels(
@@ -192,10 +191,7 @@ def swendsen_wang_labels(
     >>> bool(abs(info.cluster_agreement.mean() - 100 * np.e / (np.e + 1)) < 1)
     True
     """
-    model.refuse_fixed("this sampler")
-    beta, k = check_beta(beta), model.graph.check_k(k)
-    recorded_k = k if recorded_k is None else check_count(recorded_k, "recorded_k", 1, k)
-    n_draws, n_warmup, thin = check_schedule(n_draws, n_warmup, thin)
+    recorded_k = k if recorded_k is None else recorded_k
     weight, unit = model.unequal_weight, model.common_weight
     n, n_classes, key = model.n_points, model.n_classes, np.uint64(key)
     labels = start_labels(model, initial, key)

@@ -14,7 +14,6 @@ from bayesknn.likelihood.conditionals import (
     log_pseudo_likelihood,
 )
 from bayesknn.log_z import PathTable, path_table
-from bayesknn.model import class_probabilities
 
 # Those that users choose by their names: the classifier and the report read what a class says of
 # itself.
@@ -30,7 +29,6 @@ __all__ = [
     "Likelihood",
     "PathTable",
     "PseudoLikelihood",
-    "class_probabilities",
     "log_normalizer",
     "log_pseudo_likelihood",
     "path_table",

@@ -17,8 +17,7 @@ import numpy as np
 from bayesknn._utils.checks import check_label_vector
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import BoltzmannModel, as_model
-from bayesknn.model.boltzmann import fingerprint
-from bayesknn.model.checks import check_betas
+from bayesknn.model.boltzmann import check_betas, fingerprint
 from bayesknn.model.frequencies import frequencies_of_others
 
 
@@ -71,7 +70,6 @@ class Likelihood:
             if n_classes < 2:
                 raise ValueError("labels hold class 0 alone; pass n_classes, at least 2")
         self.model = model = as_model(graph, n_classes, class_weight)
-        model.refuse_fixed("a likelihood")
         self.labels = model.check_labels(labels)
         self.graph, self.class_weight = model.graph, model.class_weight
         self.n_points, self.n_classes, self.k_max = model.n_points, model.n_classes, model.k_max
@@ -85,13 +83,6 @@ class Likelihood:
     def log_evidence_without_neighbors(cls, class_sizes: np.ndarray) -> float:
         """Return what stands for the evidence of labels that know the class frequencies alone."""
         return float(class_sizes @ np.log(frequencies_of_others(class_sizes)))
-
-    def log_z_noise(self, betas: np.ndarray, k: int) -> np.ndarray:
-        """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas).
-
-        The estimate itself is row 0, and the only one where log Z has no Monte Carlo error.
-        """
-        return np.zeros((1, len(betas)))
 
     def log_density(self, beta: Any, k: Any) -> Any:
         """Return log f(y | beta, k).
@@ -149,7 +140,7 @@ class Likelihood:
         return int(k)
 
     def _log_density_at(self, beta: float, k: int) -> float:
-        raise NotImplementedError
+        return float(self._log_density_curve(np.array([beta]), k)[0])
 
     def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
         raise NotImplementedError

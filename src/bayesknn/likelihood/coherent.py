@@ -79,17 +79,17 @@ class CoherentLikelihood(Likelihood):
         return log_evidence_of_frequencies(class_sizes)
 
     def log_z_noise(self, betas: np.ndarray, k: int) -> np.ndarray:
-        """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas)."""
+        """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas).
+
+        The estimate itself is row 0, and the only one where log Z has no Monte Carlo error.
+        """
         replicates = getattr(self.table, "replicates", None)
         if replicates is None:
-            return super().log_z_noise(betas, k)
+            return np.zeros((1, len(betas)))
         values = replicates(betas, k)
         return values - values[0]
 
-    def _log_density_at(self, beta: float, k: int) -> float:
-        return float(self._log_density_curve(beta, k))
-
-    def _log_density_curve(self, betas: Any, k: int) -> Any:
+    def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
         if self.table is None:
             raise ValueError(
                 "the coherent likelihood needs log Z: pass table=path_table(...), or use "
@@ -147,10 +147,8 @@ class ExactTable:
         self.model, self.k_max = model, model.k_max
         self._panels: dict[tuple[int, int], np.ndarray] = {}
 
-    def log_normalizer(self, beta: Any, k: int) -> Any:
-        """Return log Z at one k: a float, or an array of the shape of ``beta``."""
-        if isinstance(beta, float):
-            return self._log_normalizer_at(beta, k)
+    def log_normalizer(self, beta: Any, k: int) -> np.ndarray:
+        """Return log Z at one k, of the shape of ``beta``."""
         betas = np.asarray(beta)
         values = [self._log_normalizer_at(b, k) for b in betas.ravel().tolist()]
         return np.reshape(values, betas.shape)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,6 @@ from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.base import Likelihood
 from bayesknn.likelihood.deficits import Deficits, tabulate_deficits
-from bayesknn.model import BoltzmannModel
 
 # Stands for an infinite strength, which would make nan of a deficit of zero.
 _HUGE = 1e300
@@ -79,20 +79,14 @@ class Maxima(NamedTuple):
 class ConditionalProduct(Likelihood):
     """log prod_i P(y_i | the labels around i; beta, k).
 
-    Everything about the labels is counted once, on construction.
+    Everything about the labels is counted once, when a value is first asked for.
     """
 
     log_z_source = "none"
 
-    def __init__(
-        self,
-        graph: NeighborGraph | BoltzmannModel,
-        labels: Any,
-        n_classes: int | None = None,
-        class_weight: Any = None,
-    ):
-        super().__init__(graph, labels, n_classes, class_weight)
-        self._deficits = tabulate_deficits(self.model, self.labels, self.direction)
+    @cached_property
+    def _deficits(self) -> list[Deficits]:
+        return tabulate_deficits(self.model, self.labels, self.direction)
 
     def _log_density_at(self, beta: float, k: int) -> float:
         return _differentiate(self._deficits[k - 1], beta / k)[0]

@@ -109,8 +109,8 @@ def count_deficits(
         yield _lay_out(*kept, float(shortfall), largest, weighted)
 
 
-def add_deficits(parts: Sequence[Deficits], weighted: bool = False) -> Deficits:
-    """Put the deficits of disjoint sets of points, at one k, together.
+def add_deficits(parts: Sequence[Deficits]) -> Deficits:
+    """Put the deficits of disjoint sets of points, at one k and without weights, together.
 
     Examples
     --------
@@ -121,14 +121,13 @@ def add_deficits(parts: Sequence[Deficits], weighted: bool = False) -> Deficits:
     >>> both.rows.ravel().tolist(), both.multiplicity.tolist(), both.shortfall
     ([1, 3], [10, 4], 8.0)
     """
-    dtype = np.float64 if weighted else np.uint32
     rows, at = np.unique(
-        np.concatenate([part.rows.astype(dtype) for part in parts]), axis=0, return_inverse=True
+        np.concatenate([part.rows.astype(np.uint32) for part in parts]), axis=0, return_inverse=True
     )
     multiplicity = np.zeros(len(rows), np.uint32)
     np.add.at(multiplicity, at.ravel(), np.concatenate([part.multiplicity for part in parts]))
     shortfall = sum(part.shortfall for part in parts)
-    return _lay_out(rows, multiplicity, shortfall, rows.max(), weighted)
+    return _lay_out(rows, multiplicity, shortfall, rows.max(), weighted=False)
 
 
 def _lay_out(rows: Any, multiplicity: Any, shortfall: float, largest: Any, weighted: bool) -> Any:

@@ -1,9 +1,9 @@
 """log Z(beta, k): draws, estimates from them, and the table for every beta and k (Section 3.3).
 
-``chains`` runs Swendsen-Wang at one setting, ``resampling`` gives every estimate its error, and
-``mbar`` makes one estimate of all draws: so the posterior is computed
+``chains`` runs Swendsen-Wang at one setting and gives every estimate its error, and ``mbar`` makes
+one estimate of all draws: so the posterior is computed
 (:mod:`bayesknn.posterior.quadrature.mesh`). ``path`` leads from beta = 0 to the far end at one k,
-``curve`` is log Z along it, and ``path_table`` is the table for all k.
+and ``path_table`` is the table for all k.
 """
 
 from bayesknn.log_z.path_table import log_normalizer_path, path_table

@@ -29,8 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesknn.log_z.chains import ChainPair, Setting
-from bayesknn.log_z.resampling import N_REPLICATES
+from bayesknn.log_z.chains import N_REPLICATES, ChainPair, Setting
 
 # Where labels freeze, E[S] changes over about one unit of beta: so far a shift of S counts. Longer
 # lets its noise grow where they are frozen, shorter leaves the noise of S where they are not.

@@ -24,9 +24,8 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import seeds_for
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.curve import Curve
-from bayesknn.log_z.path import MAX_ROUNDS, Path, place_pilots
-from bayesknn.log_z.resampling import N_REPLICATES, standard_error
+from bayesknn.log_z.chains import N_REPLICATES, standard_error
+from bayesknn.log_z.path import MAX_ROUNDS, Curve, Path, place_pilots
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.log_z.table import PathTable, take_fingerprint
 from bayesknn.model import (
@@ -37,7 +36,7 @@ from bayesknn.model import (
     log_normalizer_exact,
     plan_elimination,
 )
-from bayesknn.model.checks import check_betas
+from bayesknn.model.boltzmann import check_betas
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
 from bayesknn.model.prior import find_prior_mass
 
@@ -235,12 +234,20 @@ class PathSampler:
         self.paths: dict[int, Path] = {}
 
     def eliminate(self, k_max: int) -> int:
-        """Compute log Z exactly at k = 1, 2, ... as long as that is cheap; return the last k."""
+        """Compute log Z exactly at k = 1, 2, ... as long as that is cheap; return the last k.
+
+        On a grid; what is between follows by splines.
+        """
         model, k = self.simulation.model, 0
         while k < k_max and is_cheap(model, k + 1):
             k += 1
-        curves = self.simulation.map(lambda k: eliminate(model, k, self.beta_max), range(1, k + 1))
-        self.known = dict(enumerate(curves, start=1))
+        betas = _place_betas(self.beta_max, _N_STEPS)
+
+        def compute(k: int) -> Curve:
+            log_z = log_normalizer_exact(model.graph, betas, k, model.n_classes, model.class_weight)
+            return Curve([(betas, np.tile(log_z, (N_REPLICATES, 1)))])
+
+        self.known = dict(enumerate(self.simulation.map(compute, range(1, k + 1)), start=1))
         return k
 
     def build(self, k: int, k_max: int) -> None:
@@ -395,13 +402,6 @@ def is_cheap(model: BoltzmannModel, k: int) -> bool:
     except ValueError:
         return False
     return plan.n_entries <= 2000 * model.n_points
-
-
-def eliminate(model: BoltzmannModel, k: int, beta_max: float) -> Curve:
-    """Compute log Z exactly on a grid, and what is between by splines."""
-    betas = _place_betas(beta_max, _N_STEPS)
-    values = log_normalizer_exact(model.graph, betas, k, model.n_classes, model.class_weight)
-    return Curve([(betas, np.tile(values, (N_REPLICATES, 1)))])
 
 
 def _place_betas(beta_max: float, n_steps: int) -> np.ndarray:

@@ -18,8 +18,8 @@ from bayesknn._utils.checks import check_count
 from bayesknn._utils.saving import reading
 from bayesknn._version import __version__
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.resampling import standard_error
-from bayesknn.model.checks import check_betas, check_class_weight
+from bayesknn.log_z.chains import standard_error
+from bayesknn.model.boltzmann import check_betas, check_class_weight
 
 _FORMAT = "bayesknn path table 1"
 
@@ -208,9 +208,7 @@ class PathTable:
             raise _refusal(path) from error
         with reading(f"the table {path}", arrays.pop("version", None)):
             try:
-                # Version 0.1.0 wrote the paper's own tables too, which were of another kind.
-                is_ours = str(arrays.pop("grid", "adaptive")) == "adaptive"
-                if str(arrays.pop("format")) != _FORMAT or not is_ours:
+                if str(arrays.pop("format")) != _FORMAT:
                     raise ValueError
                 for name in ("n_points", "n_classes", "beta_max", "n_sweeps"):
                     arrays[name] = arrays[name].item()

@@ -21,7 +21,6 @@ from bayesknn.model.prior import (
     as_prior,
     default_max_neighbors,
 )
-from bayesknn.model.statistics import agreement
 
 __all__ = [
     "ArrayPrior",
@@ -30,7 +29,6 @@ __all__ = [
     "FunctionPrior",
     "Prior",
     "UniformPrior",
-    "agreement",
     "as_model",
     "as_prior",
     "class_probabilities",

@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_label_draws, check_label_vector, label_dtype
-from bayesknn.graph import NeighborGraph
-from bayesknn.model.checks import (
-    check_beta,
-    check_class_weight,
-    check_n_classes,
+from bayesknn._utils.checks import (
+    check_count,
+    check_label_draws,
+    check_label_vector,
+    label_dtype,
 )
-from bayesknn.model.statistics import agreement
+from bayesknn._utils.jit import kernel
+from bayesknn.graph import NeighborGraph
 
 FREE = -1
 
@@ -66,7 +66,7 @@ class BoltzmannModel:
     fixed: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        n_classes = check_n_classes(self.n_classes)
+        n_classes = check_count(self.n_classes, "n_classes", 2)
         object.__setattr__(self, "n_classes", n_classes)
         weight = check_class_weight(self.class_weight, n_classes)
         object.__setattr__(self, "class_weight", _freeze(weight))
@@ -128,21 +128,17 @@ class BoltzmannModel:
         """Return the same model with these labels held fixed, -1 where a point is free."""
         return replace(self, fixed=labels)
 
-    def refuse_fixed(self, what: str) -> None:
-        """Raise ``ValueError`` if labels are fixed, for a method that does not know how."""
-        if self.fixed is not None:
-            raise ValueError(f"{what} cannot hold labels fixed")
-
     def check_labels(self, labels: Any) -> np.ndarray:
         """Return one label for each point as the kernels expect them, or say what is wrong."""
         return check_label_vector(labels, self.n_points, self.n_classes)
 
     def agreement(self, labels: Any, k: int | None = None) -> Any:
-        """Return S_k(labels), weighted by class; see :func:`bayesknn.model.agreement`.
+        """Return S_k(labels): the directed edges whose ends share a label, weighted by class.
 
         Parameters
         ----------
         labels : array-like of shape (n,) or (n_draws, n)
+            Integers from 0 up; a batch of label vectors is counted row by row.
         k : int, optional
             Without it, every k from 1 to ``k_max`` along the last axis.
 
@@ -150,10 +146,14 @@ class BoltzmannModel:
         -------
         float, or ndarray of shape (n_draws,), (k_max,) or (n_draws, k_max), dtype float64
         """
-        labels = check_label_draws(labels, self.n_points, self.n_classes)
-        totals = agreement(self.graph, labels, k, self.class_weight)
-        # float64(...) of an array of one entry is a number in some versions of numpy.
-        return np.asarray(totals, dtype=np.float64)[()]
+        n_ranks = self.k_max if k is None else self.graph.check_k(k)
+        checked = check_label_draws(labels, self.n_points, self.n_classes)
+        # The edges of k are the first k ranks, so the others need not be looked at.
+        neighbors = self.graph.neighbors[:n_ranks]
+        totals = _add_up(neighbors, np.atleast_2d(checked), self.class_weight)
+        if k is not None:
+            totals = totals[:, -1]
+        return totals if checked.ndim == 2 else totals[0]
 
     def conditional(self, labels: Any, beta: float, k: int, direction: str = "both") -> np.ndarray:
         """Return the distribution of each label given all the others, of shape (n, n_classes).
@@ -200,6 +200,8 @@ def as_model(graph: Any, n_classes: int | None = None, class_weight: Any = None)
     if isinstance(graph, BoltzmannModel):
         if class_weight is not None or n_classes not in (None, graph.n_classes):
             raise ValueError("a BoltzmannModel has its classes and weights; pass no others")
+        if graph.fixed is not None:
+            raise ValueError("labels of the BoltzmannModel are fixed, which is not possible here")
         return graph
     if n_classes is None:
         raise ValueError("n_classes must be given with a graph")
@@ -267,3 +269,86 @@ def _freeze(array: np.ndarray | None) -> np.ndarray | None:
         array = array.copy()
         array.flags.writeable = False
     return array
+
+
+def check_beta(beta: Any, name: str = "beta") -> float:
+    """Return one strength as a float, or say what is wrong with it."""
+    if np.ndim(beta) != 0:
+        raise ValueError(f"{name} must be one number, got an array of shape {np.shape(beta)}")
+    return float(check_betas(beta, name))
+
+
+def check_betas(beta: Any, name: str = "beta") -> np.ndarray:
+    """Return strengths as a float64 array of the shape they came in."""
+    try:
+        values = np.asarray(beta, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {beta!r}") from None
+    bad = ~np.isfinite(values)
+    if bad.any():
+        raise ValueError(f"{name} must be finite, got {values[bad][0]}")
+    bad = values < 0
+    if bad.any():
+        raise ValueError(f"{name} must be at least 0, got {values[bad][0]}")
+    return values
+
+
+def check_class_weight(class_weight: Any, n_classes: int) -> np.ndarray | None:
+    """Return the class weights a_g as a float64 array, or ``None`` when there are none."""
+    if class_weight is None:
+        return None
+    try:
+        weights = np.ascontiguousarray(class_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"class_weight must be None or {n_classes} numbers, one for each class, "
+            f"got {class_weight!r}"
+        ) from None
+    if weights.shape != (n_classes,):
+        raise ValueError(
+            f"class_weight must hold {n_classes} numbers, one for each class, "
+            f"got an array of shape {np.shape(class_weight)}"
+        )
+    bad = ~(np.isfinite(weights) & (weights > 0))
+    if bad.any():
+        g = int(np.argmax(bad))
+        raise ValueError(
+            f"class_weight must be finite and positive, got {weights[g]} for class {g}"
+        )
+    return weights
+
+
+@kernel
+def sum_agreement(neighbors, labels, class_weight, first, last):
+    """Sum the weights of the agreeing edges of the ranks ``first..last - 1``, for compiled code.
+
+    ``class_weight`` is None where an edge counts 1.
+    """
+    total = 0.0
+    for rank in range(first, last):
+        row = neighbors[rank]
+        # Settled when the function is compiled.
+        if class_weight is None:
+            count = np.uint32(0)
+            for i in range(np.uint64(labels.size)):
+                count += np.uint32(labels[i] == labels[row[i]])
+            total += np.float64(count)
+        else:
+            # Integers first, so that the sum does not depend on the order of the points.
+            counts = np.zeros(class_weight.size, np.int64)
+            for i in range(np.uint64(labels.size)):
+                counts[labels[i]] += labels[i] == labels[row[i]]
+            for g in range(class_weight.size):
+                total += class_weight[g] * counts[g]
+    return total
+
+
+@kernel
+def _add_up(neighbors, batch, class_weight):
+    totals = np.empty((batch.shape[0], neighbors.shape[0]))
+    for d in range(batch.shape[0]):
+        total = 0.0
+        for rank in range(neighbors.shape[0]):
+            total += sum_agreement(neighbors, batch[d], class_weight, rank, rank + 1)
+            totals[d, rank] = total
+    return totals

@@ -29,7 +29,7 @@ from scipy.sparse import coo_array
 
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph, find_components
-from bayesknn.model.checks import check_betas, check_class_weight, check_n_classes
+from bayesknn.model.boltzmann import BoltzmannModel, check_betas
 
 # The search keeps a byte for every pair of points of a component: a quarter of a gigabyte.
 _MAX_COMPONENT = 2**14
@@ -125,17 +125,19 @@ def _eliminate(
     step: float = 0.0,
 ) -> np.ndarray:
     """Return log Z at all betas, moved off the real axis by a step of beta / k if there is one."""
-    k, n_classes = graph.check_k(k), check_n_classes(n_classes)
-    weights = check_class_weight(class_weight, n_classes)
-    plan = plan_elimination(graph, k, n_classes)
-    plan.check_fits(max_bytes, n_copies=2 if step else 1)
-    strengths = betas.ravel() / k + (1j * step if step else 0.0)
+    model = BoltzmannModel(graph, n_classes, class_weight)
+    plan = plan_elimination(graph, k, model.n_classes)
+    # Complex numbers take twice the room.
+    n_bytes = (16.0 if step else 8.0) * plan.peak_entries
+    if n_bytes > max_bytes:
+        needed = f"{n_bytes / 1e9:.3g} GB of memory in all where {max_bytes / 1e9:.3g} are allowed"
+        _refuse(plan.k, plan.n_classes, plan.width, needed)
+    strengths = betas.ravel() / plan.k + (1j * step if step else 0.0)
     # As many strengths at a time as fill a few megabytes: small tables are not worth a call each.
     n_parts = -(-strengths.size // max(1, 2**18 // plan.peak_entries))
-    edges = symmetrise(graph, k)
-    weights = np.ones(n_classes) if weights is None else weights
+    edges = symmetrise(graph, plan.k)
     parts = np.array_split(strengths, max(n_parts, 1))
-    return np.concatenate([_sum_out(plan, edges, weights, part) for part in parts])
+    return np.concatenate([_sum_out(plan, edges, model.weights, part) for part in parts])
 
 
 def _sum_out(
@@ -213,13 +215,6 @@ class EliminationPlan:
     n_entries: int
     peak_entries: int
 
-    def check_fits(self, max_bytes: float, n_copies: int = 1) -> None:
-        """Raise ``ValueError`` if the tables, ``n_copies`` times over, exceed ``max_bytes``."""
-        n_bytes = 8.0 * n_copies * self.peak_entries
-        if n_bytes > max_bytes:
-            needed = f"{_bytes(n_bytes)} of memory in all where {_bytes(max_bytes)} are allowed"
-            _refuse(self.k, self.n_classes, self.width, needed)
-
 
 def plan_elimination(graph: NeighborGraph, k: int, n_classes: int) -> EliminationPlan:
     """Plan the exact sum over all labels of the graph of k.
@@ -249,7 +244,6 @@ def plan_elimination(graph: NeighborGraph, k: int, n_classes: int) -> Eliminatio
     (2, 30)
     """
     k = graph.check_k(k)
-    n_classes = check_n_classes(n_classes)
     # No machine holds a table of more entries: such an order is not planned to its end.
     max_width = int(42 / np.log2(n_classes))
     order, width = order_elimination(graph, k, max_width)
@@ -274,14 +268,6 @@ def _refuse(k: int, n_classes: int, width: int, needed: str) -> NoReturn:
         f"exact elimination at k={k} has induced width {width}, a table of {n_classes}^{width} "
         f"entries: {needed}; use a smaller k or a sampling method"
     )
-
-
-def _bytes(n_bytes: float) -> str:
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.3g} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.4g} TB"
 
 
 def _find_scopes(graph: NeighborGraph, k: int, order: np.ndarray) -> list[list[int]]:

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from bayesknn._utils.checks import check_label_vector
-
 
 def log_evidence_of_frequencies(class_sizes: Any) -> float:
     """Return the log probability of the labels if they depend on class frequencies only.
@@ -51,19 +49,18 @@ def frequencies_of_others(class_sizes: Any) -> np.ndarray:
     return sizes / (sizes.sum() + len(sizes) - 1)
 
 
-def class_weights(labels: Any, class_prior: Any, classes: Sequence | None = None) -> np.ndarray:
+def class_weights(labels: np.ndarray, class_prior: Any, classes: Sequence) -> np.ndarray:
     """Weigh each class by its true frequency over its frequency in the sample.
 
     Parameters
     ----------
-    labels : array-like of shape (n,)
+    labels : ndarray of shape (n,)
         Integers in ``0..n_classes - 1``.
     class_prior : array-like of shape (n_classes,), or mapping
         The true frequencies p_g: positive, summing to one; in the order of the classes, or by
         class.
-    classes : sequence of length n_classes, optional
+    classes : sequence of length n_classes
         What the classes are called: the keys of a mapping, and the names used in error messages.
-        By default 0, 1, ...
 
     Returns
     -------
@@ -73,24 +70,18 @@ def class_weights(labels: Any, class_prior: Any, classes: Sequence | None = None
     Examples
     --------
     >>> from bayesknn.model import class_weights
-    >>> class_weights([0, 0, 0, 1], class_prior=[0.5, 0.5]).round(4).tolist()
+    >>> class_weights([0, 0, 0, 1], [0.5, 0.5], classes=["common", "rare"]).round(4).tolist()
     [0.6667, 2.0]
     >>> class_weights([0, 0, 0, 1], {"rare": 0.1, "common": 0.9}, classes=["common", "rare"])
     array([1.2, 0.4])
     """
-    checked = check_label_vector(labels, len(np.atleast_1d(np.asarray(labels))))
-    if checked.size == 0:
-        raise ValueError("labels is empty: class weights need at least one point of each class")
-    n_classes = int(checked.max()) + 1 if classes is None else len(classes)
-    names = list(range(n_classes)) if classes is None else list(classes)
+    names = list(classes)
     prior = _check_class_prior(class_prior, names)
-    sizes = np.bincount(checked, minlength=n_classes)
-    if len(sizes) > n_classes:
-        raise ValueError(f"labels hold class {len(sizes) - 1}, but only {n_classes} classes exist")
+    sizes = np.bincount(labels, minlength=len(names))
     if not sizes.all():
         empty = names[int(np.argmin(sizes))]
         raise ValueError(f"class {empty!r} has no points: its weight p_g n / n_g is not defined")
-    return prior * checked.size / sizes
+    return prior * len(labels) / sizes
 
 
 def _check_class_prior(class_prior: Any, names: list) -> np.ndarray:

@@ -74,7 +74,7 @@ class UniformPrior:
         return np.where(inside, -np.log(self.k_max * self.beta_max), -np.inf)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ArrayPrior:
     """A density given by numbers: for each k, or for each k on a grid of beta.
 
@@ -144,16 +144,6 @@ class ArrayPrior:
         zero = np.pad(self.values == 0, ((0, 0), (1, 1)))
         is_end = zero[:, 1:-1] & ~(zero[:, :-2] & zero[:, 2:])
         return np.linspace(0.0, self.beta_max, self.values.shape[1])[is_end.any(axis=0)]
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, ArrayPrior)
-            and self.beta_max == other.beta_max
-            and np.array_equal(self.values, other.values)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.beta_max, self.values.tobytes()))
 
 
 @dataclass(frozen=True)

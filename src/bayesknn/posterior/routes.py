@@ -19,6 +19,10 @@ from bayesknn._utils.random import seeds_for
 from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
 from bayesknn.likelihood import LIKELIHOODS, PathTable, path_table
 from bayesknn.model import BoltzmannModel, Prior
+from bayesknn.posterior.mcmc.auxiliary import auxiliary
+from bayesknn.posterior.mcmc.diagnostics import diagnose
+from bayesknn.posterior.mcmc.exchange import exchange
+from bayesknn.posterior.mcmc.metropolis import metropolis
 from bayesknn.posterior.quadrature.grid import GridPosterior, choose_tolerance, grid_posterior
 from bayesknn.posterior.trees import flatten_tree, lay_out_draws
 
@@ -232,12 +236,6 @@ def _largest_error(grid: GridPosterior) -> float:
 def _by_chains(
     target: Target, inference: str, label_sampler: str, schedule: Schedule, how: dict[str, Any]
 ) -> FittedPosterior:
-    # Here, because arviz-stats and xarray take a second to load and the grid needs neither.
-    from bayesknn.posterior.mcmc.auxiliary import auxiliary
-    from bayesknn.posterior.mcmc.diagnostics import diagnose
-    from bayesknn.posterior.mcmc.exchange import exchange
-    from bayesknn.posterior.mcmc.metropolis import metropolis
-
     lengths, log_normalizer_error = schedule._asdict(), 0.0
     if inference == "metropolis" and LIKELIHOODS[target.likelihood].coherent:
         prior, labels = target.prior, target.labels

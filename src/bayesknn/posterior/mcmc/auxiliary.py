@@ -32,8 +32,8 @@ from bayesknn._utils.checks import check_count
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.conditionals import PseudoLikelihood
 from bayesknn.model import Prior
-from bayesknn.model.checks import check_beta
-from bayesknn.posterior.mcmc.label_chains import LabelChain, PlugIn, plan_labels, plan_moves
+from bayesknn.model.boltzmann import check_beta
+from bayesknn.posterior.mcmc.exchange import ExchangeSampler, PlugIn, plan_labels, plan_moves
 from bayesknn.posterior.mcmc.runner import State, sample_posterior
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AuxiliarySampler(LabelChain):
-    """The auxiliary-variable scheme; see :class:`bayesknn.posterior.mcmc.label_chains.LabelChain`.
+class AuxiliarySampler(ExchangeSampler):
+    """The auxiliary-variable scheme, by the moves of :class:`ExchangeSampler` with another ratio.
 
     Attributes
     ----------
@@ -177,10 +177,7 @@ def auxiliary(
 
 def first_plug_in(likelihood: CoherentLikelihood, prior: Prior) -> tuple[float, int]:
     """Return the maximum of the pseudo-likelihood among the k that the prior allows."""
-    pseudo = PseudoLikelihood(
-        likelihood.graph, likelihood.labels, likelihood.n_classes, likelihood.class_weight
-    )
-    maxima = pseudo.maximize_each_k(prior.beta_max)
+    maxima = PseudoLikelihood(likelihood.model, likelihood.labels).maximize_each_k(prior.beta_max)
     at = int(np.argmax(maxima.log_value[: prior.k_max]))
     return float(maxima.beta[at]), at + 1
 

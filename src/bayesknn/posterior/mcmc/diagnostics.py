@@ -5,21 +5,19 @@ A tree of draws goes in, :class:`Diagnostics` come out. The numbers are those of
 the bulk effective sample size. k is an integer and may hardly move, where the formulas divide by
 zero; the answers then are:
 
-- every draw the same: R-hat 1, as many effective draws as draws, error 0, and listed as constant;
+- every draw the same: R-hat 1, as many effective draws as draws, error 0;
 - chains, or halves of chains, that stand still at different values: R-hat infinite, and as many
   effective draws as there are chains.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesknn._utils.extras import require
-from bayesknn.exceptions import MixingWarning
 
 if TYPE_CHECKING:
     import xarray
@@ -42,8 +40,6 @@ class Diagnostics:
         Of ``beta`` and ``k``: effective sample size, R-hat, Monte Carlo error of the mean.
     acceptance : ndarray of shape (n_chains,)
         Share of moves accepted after warm-up; NaN where the run did not record it.
-    constant : dict of str to float
-        The parameters that never changed in any chain, and their value.
     messages : list of str
         What is wrong, in words; empty if nothing is.
     """
@@ -52,13 +48,7 @@ class Diagnostics:
     rhat: dict[str, float]
     mcse: dict[str, float]
     acceptance: np.ndarray
-    constant: dict[str, float]
     messages: list[str]
-
-    def warn(self, stacklevel: int = 2) -> None:
-        """Issue one :class:`~bayesknn.exceptions.MixingWarning` if there is anything to say."""
-        if self.messages:
-            warnings.warn("; ".join(self.messages), MixingWarning, stacklevel=stacklevel)
 
 
 def diagnose(tree: xarray.DataTree) -> Diagnostics:
@@ -81,8 +71,8 @@ def diagnose(tree: xarray.DataTree) -> Diagnostics:
     >>> rng = np.random.default_rng(0)
     >>> tree = make_tree({"beta": rng.normal(size=(4, 500)), "k": np.full((4, 500), 7)})
     >>> diagnostics = diagnose(tree)
-    >>> diagnostics.rhat["k"], diagnostics.ess["k"], diagnostics.constant, diagnostics.messages
-    (1.0, 2000.0, {'k': 7.0}, [])
+    >>> diagnostics.rhat["k"], diagnostics.ess["k"], diagnostics.messages
+    (1.0, 2000.0, [])
     """
     draws = {name: np.asarray(tree["posterior"][name].values) for name in ("beta", "k")}
     n_chains, n_draws = draws["k"].shape
@@ -92,7 +82,6 @@ def diagnose(tree: xarray.DataTree) -> Diagnostics:
     ess = {name: effective_sample_size(values) for name, values in draws.items()}
     rhat = {name: split_rhat(values) for name, values in draws.items()}
     mcse = {name: mean_error(values) for name, values in draws.items()}
-    constant = {name: float(v.flat[0]) for name, v in draws.items() if np.ptp(v) == 0}
     messages = []
     if n_draws < _MIN_DRAWS:
         messages.append(f"{n_draws} draws a chain are too few to judge mixing")
@@ -106,7 +95,7 @@ def diagnose(tree: xarray.DataTree) -> Diagnostics:
             f"few moves were accepted after warm-up ({which}): leave tau and r to be adapted, or "
             "give them smaller values"
         )
-    return Diagnostics(ess, rhat, mcse, acceptance, constant, messages)
+    return Diagnostics(ess, rhat, mcse, acceptance, messages)
 
 
 def effective_sample_size(values: np.ndarray) -> float:

@@ -7,27 +7,186 @@ data y and leaves z to (beta, k). The constants Z cancel in
         * pi(beta', k') Q(k', k) J(theta') / {pi(beta, k) Q(k, k') J(theta)},
 
 and with perfect draws of z the chain has the posterior as its distribution, exactly. Unlike the
-scheme of Moller et al. (``auxiliary.py``) it has no plug-in estimate to choose.
+scheme of Moller et al. (``auxiliary.py``) it has no plug-in estimate to choose. That scheme makes
+the same moves and differs in the ratio by which it accepts: the moves of both are made here, in
+compiled blocks. ``thin`` moves make one iteration of :mod:`~bayesknn.posterior.mcmc.runner`. Random
+numbers of a move are a function of (key, move), so that blocks may be cut anywhere. A uniform prior
+and one given by an array become a table that compiled code interpolates; any other is a function in
+Python, and chains come back for it in every move.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from bayesknn._utils.checks import check_choice, check_count
+from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import random_bits
+from bayesknn.exceptions import CoalescenceError
+from bayesknn.labels.label_sampler import (
+    MAX_PAST,
+    LabelSampler,
+    agreement_at,
+    draw_labels,
+    sweep_labels,
+)
+from bayesknn.labels.swendsen_wang import bond_rate
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.posterior.mcmc.label_chains import LabelChain, plan_labels, plan_moves
-from bayesknn.posterior.mcmc.runner import sample_posterior
+from bayesknn.model import ArrayPrior, Prior, UniformPrior, as_prior
+from bayesknn.posterior.mcmc.proposals import (
+    FREE_SLOT,
+    Tuning,
+    Walk,
+    accept_and_adapt,
+    acceptance_probability,
+    beta_of,
+    iteration_key,
+    plan_walk,
+    propose,
+)
+from bayesknn.posterior.mcmc.runner import Sampler, State, sample_posterior
 
 if TYPE_CHECKING:
     import xarray
 
+DRAW_SLOT, REFRESH_SLOT = FREE_SLOT, FREE_SLOT + 1
+
+
+class PlugIn(NamedTuple):
+    """The plug-in estimate and what the next one is made of.
+
+    Attributes
+    ----------
+    beta : float
+    k : int
+    counts : ndarray of shape (k_max,), dtype int64
+        How many moves have ended at each k since the estimate was last replaced.
+    beta_sums : ndarray of shape (k_max,)
+        The sum of beta over them.
+    """
+
+    beta: float
+    k: int
+    counts: np.ndarray
+    beta_sums: np.ndarray
+
+
+class Moves(NamedTuple):
+    """Where each move of a block ended, how it went, and the plug-in after it, if there is one."""
+
+    beta: np.ndarray
+    k: np.ndarray
+    accepted: np.ndarray
+    acceptance: np.ndarray
+    plug_in_beta: np.ndarray
+    plug_in_k: np.ndarray
+
+
+class Problem(NamedTuple):
+    """What stays the same for all moves of a run, as compiled code takes it.
+
+    Attributes
+    ----------
+    observed : ndarray of shape (k_max,)
+        S_k of the data.
+    table : ndarray
+        The prior; see :func:`tabulate_prior`.
+    walk : Walk
+    given : ndarray of length 0 or 1
+        The log prior of the only proposal, where no table knows it.
+    """
+
+    observed: np.ndarray
+    table: np.ndarray
+    walk: Walk
+    given: np.ndarray
+
 
 @dataclass(frozen=True)
-class ExchangeSampler(LabelChain):
-    """The exchange algorithm, by the moves of :class:`LabelChain` as they are."""
+class ExchangeSampler(Sampler):
+    """A chain that draws labels; see :class:`bayesknn.posterior.mcmc.runner.Sampler`.
 
+    Attributes
+    ----------
+    label_sampler : LabelSampler
+    """
+
+    label_sampler: LabelSampler
     name = "exchange"
+    prefer = "threads"
+
+    def start(self, theta: float, k: int) -> State | None:
+        """Return the state at (theta, k), or None where the prior is zero."""
+        log_prior = float(self.prior.log_density(beta_of(theta, self.walk.beta_max), k))
+        if not math.isfinite(log_prior):
+            return None
+        return State(theta, k, log_prior, self.tuning, (), self.label_sampler.observed[:0])
+
+    def prepare(self, state: State) -> tuple[State, Any, Any]:
+        """Return a state that moves may write to, and the refreshing and updates of a plug-in."""
+        return state, None, None
+
+    def advance(
+        self, state: State, key: np.uint64, first: int, last: int
+    ) -> tuple[State, dict[str, np.ndarray]]:
+        """Make iterations ``first..last - 1``, of ``thin`` moves each."""
+        first, last = first * self.thin, last * self.thin
+        state, refresh, updates = self.prepare(state)
+        moves = _new_moves(last - first, 0 if updates is None else last - first)
+        sampler = self.label_sampler.compiled()
+        table = tabulate_prior(self.prior)
+        problem = Problem(self.likelihood.agreement, table, self.walk, np.empty(0))
+        # A prior that only Python knows is asked before every move.
+        step = last - first if table.size else 1
+        for move in range(first, last, step):
+            if table.size == 0:
+                to = propose(self.walk, state.tuning, state.theta, state.k, key, move)
+                given = np.full(1, self.prior.log_density(to.beta, to.k), np.float64)
+                problem = problem._replace(given=given)
+            part = Moves(*(values[move - first : move - first + step] for values in moves))
+            state, n_apart = _run_moves(
+                state, key, move, move + step, problem, sampler, refresh, updates, part
+            )
+            if n_apart:
+                beta = beta_of(state.theta, self.walk.beta_max)
+                raise CoalescenceError(
+                    f"a perfect draw at beta={beta:g}, k={state.k}: {n_apart} of "
+                    f"{self.likelihood.n_points} points were still apart after a past of "
+                    f"{MAX_PAST} sweeps; lower beta_max, or use label_sampler='swendsen-wang', "
+                    "which needs no past but is approximate",
+                    MAX_PAST,
+                    n_apart,
+                )
+        kept = {
+            name: values[self.thin - 1 :: self.thin]
+            for name, values in moves._asdict().items()
+            if values.size
+        }
+        for name in ("accepted", "acceptance"):
+            kept[name] = getattr(moves, name).reshape(-1, self.thin).mean(axis=1)
+        return state, kept
+
+    def describe_data(self) -> str:
+        """Return a text that stands for the model and the labels."""
+        return self.likelihood.fingerprint
+
+    def attrs(self) -> dict[str, Any]:
+        """Return what the result should tell about the run."""
+        return {**super().attrs(), "label_sampler": self.label_sampler.method}
+
+    def find_problems(self, tree: xarray.DataTree) -> list[str]:
+        """Say whether the labels were drawn well enough where the posterior is."""
+        beta, k = (np.asarray(tree["posterior"][name].values) for name in ("beta", "k"))
+        # A hundredth of the draws of the run look for a bias, within limits.
+        n_probes = int(np.clip(0.01 * beta.size * self.thin, 64, 1024))
+        seeds = np.random.SeedSequence([int(key, 16) for key in tree.attrs["keys"].split()])
+        mode = int(np.bincount(k.ravel()).argmax())
+        centre = float(beta[k == mode].mean())
+        return self.label_sampler.find_bias(centre, mode, seeds.generate_state(n_probes, np.uint64))
 
 
 def exchange(
@@ -106,3 +265,147 @@ def exchange(
     moves = plan_moves(prior, scheme, n_warmup, thin, tau, r)
     sampler = ExchangeSampler(prior, *moves, likelihood, labels)
     return sample_posterior(sampler, n_chains, n_draws, random_state, n_jobs, verbose)
+
+
+def plan_labels(
+    likelihood: CoherentLikelihood, prior: Any, beta_max: Any, method: str, n_sweeps: Any
+) -> tuple[Prior, LabelSampler]:
+    """Check what the two algorithms are given alike, and return the prior and what draws labels."""
+    if not likelihood.coherent:
+        raise ValueError(
+            "drawing labels needs the coherent model: pass a CoherentLikelihood, not "
+            f"{type(likelihood).__name__}, or use metropolis"
+        )
+    sampler = LabelSampler(likelihood.model, likelihood.labels, method, n_sweeps)
+    return as_prior(prior, likelihood.model.k_max, beta_max), sampler
+
+
+def plan_moves(
+    prior: Prior, scheme: str, n_warmup: int, thin: int, tau: Any, r: Any
+) -> tuple[Walk, Tuning, int]:
+    """Return the settings and the tuning of moves, ``thin`` of which make an iteration."""
+    check_choice(scheme, "scheme", ("alternating", "joint"))
+    n_warmup, thin = check_count(n_warmup, "n_warmup", low=0), check_count(thin, "thin")
+    walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup * thin, tau, r)
+    return walk, tuning, thin
+
+
+def tabulate_prior(prior: Prior) -> np.ndarray:
+    """Return the density for each k, in equal steps of beta; empty where only Python knows it.
+
+    Of shape (k_max, n_betas), with one column where the density does not depend on beta.
+    """
+    if type(prior) is UniformPrior:
+        return np.full((prior.k_max, 1), 1.0 / (prior.k_max * prior.beta_max))
+    if type(prior) is ArrayPrior:
+        return np.array(prior.values).reshape(prior.k_max, -1)
+    return np.empty((0, 0))
+
+
+def _new_moves(size: int, plug_in_size: int) -> Moves:
+    real = np.empty((3, size))
+    return Moves(
+        real[0], np.empty(size, np.int64), real[1], real[2],
+        np.empty(plug_in_size), np.empty(plug_in_size, np.int64),
+    )  # fmt: skip
+
+
+@kernel
+def _log_prior(table, beta_max, beta, k):
+    """Log density at (beta, k), by linear interpolation in beta."""
+    row = table[k - 1]
+    density = row[0]
+    if row.size > 1:
+        last = row.size - 1
+        place = beta * (last / beta_max)
+        column = min(np.int64(place), last - 1)
+        fraction = place - column
+        density = row[column] * (1.0 - fraction) + row[column + 1] * fraction
+    return math.log(density) if density > 0.0 else -math.inf
+
+
+@kernel
+def _update_plug_in(plug_in, beta, k, n_done, updates):
+    """Count a move that ended at (beta, k), and replace the plug-in when it is time."""
+    if updates.size == 0 or n_done > updates[-1]:
+        return plug_in
+    counts, beta_sums = plug_in.counts, plug_in.beta_sums
+    counts[k - 1] += 1
+    beta_sums[k - 1] += beta
+    if not np.any(updates == n_done):
+        return plug_in
+    at = np.searchsorted(2 * np.cumsum(counts), counts.sum())
+    beta = beta_sums[at] / counts[at]
+    counts[:] = 0
+    beta_sums[:] = 0.0
+    return PlugIn(beta, at + 1, counts, beta_sums)
+
+
+@kernel
+def _log_exchange(observed, beta, k, to_beta, to_k, drawn_k, drawn_to_k):
+    """Log ratio of the two ways to hand out the data and the labels drawn."""
+    gain = bond_rate(to_beta, to_k) * (observed[to_k - 1] - drawn_to_k)
+    return gain - bond_rate(beta, k) * (observed[k - 1] - drawn_k)
+
+
+@kernel
+def _log_auxiliary(observed, plug_in, beta, k, to_beta, to_k, kept, drawn):
+    """Log ratio of the likelihoods, of g and of the proposals of the labels.
+
+    ``kept`` holds S_k and S_k_hat of the present labels, ``drawn`` S_k' and S_k_hat of those
+    proposed.
+    """
+    gain = bond_rate(to_beta, to_k) * (observed[to_k - 1] - drawn[0])
+    loss = bond_rate(beta, k) * (observed[k - 1] - kept[0])
+    return gain - loss + bond_rate(plug_in.beta, plug_in.k) * (drawn[1] - kept[1])
+
+
+@kernel
+def _run_moves(state, key, first, last, problem, sampler, refresh, updates, moves):
+    """Make the moves ``first..last - 1``; return the state and how many points are apart.
+
+    ``refresh`` and ``updates`` are None in the exchange algorithm, which is decided when this is
+    compiled.
+    """
+    observed, table, walk, given = problem
+    theta, k, log_prior, tuning, plug_in, labels = state
+    beta = beta_of(theta, walk.beta_max)
+    for move in range(first, last):
+        stream = iteration_key(key, move)
+        if updates is not None:
+            refresh_key = random_bits(stream, np.uint64(REFRESH_SLOT))
+            sweep_labels(sampler, refresh, plug_in.beta, plug_in.k, refresh_key, labels)
+        to = propose(walk, tuning, theta, k, key, move)
+        to_log_prior = given[0] if given.size else _log_prior(table, walk.beta_max, to.beta, to.k)
+        acceptance, exchanged = 0.0, 0.0
+        if to_log_prior > -math.inf:
+            n_apart = draw_labels(sampler, to.beta, to.k, random_bits(stream, np.uint64(DRAW_SLOT)))
+            if n_apart > 0:
+                return State(to.theta, to.k, log_prior, tuning, plug_in, labels), n_apart
+            others = to_log_prior - log_prior + to.log_correction
+            if updates is None or move < walk.n_warmup:
+                drawn_k, drawn_to_k = agreement_at(sampler, sampler.labels, k, to.k)
+                ratio = _log_exchange(observed, beta, k, to.beta, to.k, drawn_k, drawn_to_k)
+                exchanged = acceptance_probability(ratio + others)
+            acceptance = exchanged
+            if updates is not None:
+                kept = agreement_at(sampler, labels, k, plug_in.k)
+                drawn = agreement_at(sampler, sampler.labels, to.k, plug_in.k)
+                ratio = _log_auxiliary(observed, plug_in, beta, k, to.beta, to.k, kept, drawn)
+                acceptance = acceptance_probability(ratio + others)
+        # Steps are tuned to what the exchange algorithm accepts: how often the auxiliary-variable
+        # chain does depends on its plug-in, and where that is bad no step would be short enough.
+        accepted, theta, k, tuning = accept_and_adapt(
+            walk, tuning, theta, k, to, acceptance, exchanged, move
+        )
+        if accepted:
+            beta, log_prior = to.beta, to_log_prior
+            if updates is not None:
+                labels[:] = sampler.labels
+        at = move - first
+        moves.beta[at], moves.k[at] = beta, k
+        moves.accepted[at], moves.acceptance[at] = accepted, acceptance
+        if updates is not None:
+            plug_in = _update_plug_in(plug_in, beta, k, move + 1, updates)
+            moves.plug_in_beta[at], moves.plug_in_k[at] = plug_in.beta, plug_in.k
+    return State(theta, k, log_prior, tuning, plug_in, labels), 0

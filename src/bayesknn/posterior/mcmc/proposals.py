@@ -122,7 +122,7 @@ def plan_walk(
     ----------
     beta_max : float
     k_max : int
-    schedule : {"alternating", "joint"}
+    schedule : {"alternating", "joint", "hybrid-gibbs"}
         The paper's joint moves take the paper's tau and r where none are given, and keep them.
     n_warmup : int
         Iterations that adapt.
@@ -135,9 +135,6 @@ def plan_walk(
     -------
     Walk, Tuning
     """
-    k_max = check_count(k_max, "k_max")
-    if schedule not in SCHEDULES:
-        raise ValueError(f"scheme must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     if tau is not None:
         tau = check_positive(tau, "tau")
     if r is not None:

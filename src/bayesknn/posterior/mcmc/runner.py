@@ -230,9 +230,9 @@ def sample_posterior(
         verbose=verbose,
     )
     tree = lay_out_chains(sampler, chains)
-    diagnose(tree).warn(stacklevel=4)
-    sentences = sampler.find_problems(tree)
-    tree.attrs["warnings"] = json.dumps(sentences)
+    problems = sampler.find_problems(tree)
+    tree.attrs["warnings"] = json.dumps(problems)
+    sentences = [*diagnose(tree).messages, *problems]
     if sentences:
         warnings.warn("; ".join(sentences), MixingWarning, stacklevel=3)
     return tree
@@ -304,7 +304,8 @@ def run_chains(
                 chains = chains.extend(results)
                 advance((last - first) * n_chains)
                 if round_size is None:
-                    size = _next_size(size, time.monotonic() - began)
+                    seconds = max(time.monotonic() - began, 1e-3)
+                    size = max(int(size * min(_ROUND_SECONDS / seconds, _MAX_GROWTH)), 1)
     except KeyboardInterrupt:
         n_kept = chains.n_done - sampler.n_warmup
         if n_kept < 1:
@@ -319,8 +320,3 @@ def run_chains(
 def _advance(sampler: Sampler, state: Any, key: np.uint64, first: int, last: int) -> Any:
     with hold_interrupts():
         return sampler.advance(state, key, first, last)
-
-
-def _next_size(size: int, seconds: float) -> int:
-    growth = min(_ROUND_SECONDS / max(seconds, 1e-3), _MAX_GROWTH)
-    return max(int(size * growth), 1)

@@ -11,7 +11,6 @@ the spread as its error.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,8 +23,8 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence, seeds_for
 from bayesknn.exceptions import MixingWarning, PhaseTransitionWarning
 from bayesknn.likelihood.base import Likelihood
+from bayesknn.log_z.chains import standard_error
 from bayesknn.log_z.path import log_z_at
-from bayesknn.log_z.resampling import standard_error
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
 from bayesknn.model.integration import (
@@ -372,10 +371,13 @@ def grid_posterior(
         if tolerance is None:
             tolerance = choose_tolerance(likelihood.n_points)
             max_sweeps = min(_MAX_SWEEPS, _MAX_WORK / likelihood.n_points)
-        with progress("Simulating log Z", verbose=verbose) as advance:
-            return _from_simulation(
-                likelihood, prior, tolerance, max_sweeps, evidence, random_state, n_jobs, advance
-            )
+        # The name of the random numbers: another would change every result.
+        seeds = seeds_for(random_state, "ridge", likelihood.fingerprint)
+        with (
+            progress("Simulating log Z", verbose=verbose) as advance,
+            Simulation(likelihood.model, seeds, n_jobs, advance) as simulation,
+        ):
+            return _from_simulation(simulation, likelihood, prior, tolerance, max_sweeps, evidence)
     return _from_values(likelihood, prior)
 
 
@@ -398,42 +400,36 @@ def choose_tolerance(n_points: int) -> float:
 
 
 def _from_simulation(
+    simulation: Simulation,
     likelihood: Any,
     prior: Prior,
     tolerance: float,
     max_sweeps: float,
     evidence: bool,
-    random_state: Any,
-    n_jobs: int | None,
-    advance: Callable[[float], None],
 ) -> GridPosterior:
-    # The name of the random numbers: another would change every result.
-    seeds = seeds_for(random_state, "ridge", likelihood.fingerprint)
     target = LogPosterior(likelihood, prior)
-    with Simulation(likelihood.model, seeds, n_jobs, advance) as simulation:
-        search = CandidateSearch(simulation, target, max_sweeps)
-        candidates = search.run()
-        # The search has a part of the sweeps, but never all; another is for the evidence.
-        most = max(0.85 * max_sweeps, simulation.n_sweeps + max_sweeps / 5)
-        mesh = Mesh(simulation, target, candidates, most, search.division).measure(tolerance)
-        edges = make_equal([profile.find_panels(N_PANELS) for profile in mesh.profiles])
-        log_posterior = [
-            profile.weigh(row) for profile, row in zip(mesh.profiles, edges, strict=True)
-        ]
-        weights, totals = _normalize(np.stack(log_posterior, axis=1))
-        log_evidence, error = float("nan"), float("nan")
-        if evidence and not mesh.is_divided:
-            # It is not a ratio of near things: less precisely than those.
-            log_z = log_z_at(
-                simulation, mesh.reference, prior.beta_max, 4 * tolerance,
-                min(simulation.n_sweeps, max_sweeps) / 4,
-            )  # fmt: skip
-            totals -= log_z - mesh.reference_log_z
-        if evidence or mesh.is_divided:
-            log_evidence, error = float(totals[0]), float(standard_error(totals))
-    words = _describe_limits(search.is_cut, mesh, prior.beta_max, max_sweeps, simulation.n_sweeps)
-    if search.is_cut or (mesh.is_divided and mesh.excess > _SLACK):
-        kind = PhaseTransitionWarning if mesh.is_divided else MixingWarning
+    search = CandidateSearch(simulation, target, max_sweeps)
+    candidates = search.run()
+    # The search has a part of the sweeps, but never all; another is for the evidence.
+    most = max(0.85 * max_sweeps, simulation.n_sweeps + max_sweeps / 5)
+    mesh = Mesh(simulation, target, candidates, most, search.division).measure(tolerance)
+    edges = make_equal([profile.find_panels(N_PANELS) for profile in mesh.profiles])
+    log_posterior = [profile.weigh(row) for profile, row in zip(mesh.profiles, edges, strict=True)]
+    weights, totals = _normalize(np.stack(log_posterior, axis=1))
+    log_evidence, error = float("nan"), float("nan")
+    is_divided = search.division is not None
+    if evidence and not is_divided:
+        # It is not a ratio of near things: less precisely than those.
+        log_z = log_z_at(
+            simulation, mesh.reference, prior.beta_max, 4 * tolerance,
+            min(simulation.n_sweeps, max_sweeps) / 4,
+        )  # fmt: skip
+        totals -= log_z - mesh.reference_log_z
+    if evidence or is_divided:
+        log_evidence, error = float(totals[0]), float(standard_error(totals))
+    words = _describe_limits(search, mesh)
+    if search.is_cut or (is_divided and mesh.excess > _SLACK):
+        kind = PhaseTransitionWarning if is_divided else MixingWarning
         warnings.warn("; ".join(words), kind, stacklevel=3)
     info = {
         "route": "simulation",
@@ -448,22 +444,20 @@ def _from_simulation(
     )  # fmt: skip
 
 
-def _describe_limits(
-    is_cut: bool, mesh: MeshPosterior, beta_max: float, max_sweeps: float, n_sweeps: int
-) -> list[str]:
+def _describe_limits(search: CandidateSearch, mesh: MeshPosterior) -> list[str]:
     """Return in words what the posterior does not know as well as it should."""
     words = []
-    if mesh.is_divided:
+    if search.division is not None:
         words.append(
             "a first-order transition lies among the k that matter: log Z there is the sum of two "
             "parts, disordered and ordered labels, and what one weighs beside the other is known "
             "less well than the rest"
         )
-    if is_cut:
+    if search.is_cut:
         words.append(
             "the search for the k that matter ended before it was sure, with its share of the "
-            f"{max_sweeps:.0f} sweeps that are made by default, so that P(k) and the evidence may "
-            "be off by more than their errors: a tolerance has no such end"
+            f"{search.max_sweeps:.0f} sweeps that are made by default, so that P(k) and the "
+            "evidence may be off by more than their errors: a tolerance has no such end"
         )
     if not mesh.is_settled:
         words.append(
@@ -472,13 +466,13 @@ def _describe_limits(
     if mesh.reached < np.inf:
         words.append(
             f"the posterior of beta was followed up to {mesh.reached:.3g} only, and goes on to "
-            f"beta_max={beta_max:.3g}: labels agree with their neighbours, so that beta has "
-            "no upper bound but that of the prior; a smaller beta_max gives an answer"
+            f"beta_max={search.target.beta_max:.3g}: labels agree with their neighbours, so that "
+            "beta has no upper bound but that of the prior; a smaller beta_max gives an answer"
         )
     if mesh.excess > _SLACK:
         words.append(
-            f"after {n_sweeps} sweeps the errors of P(k) and of the mean of k are still "
-            f"up to {mesh.excess:.2g} times what was asked for"
+            f"after {search.simulation.n_sweeps} sweeps the errors of P(k) and of the mean of k "
+            f"are still up to {mesh.excess:.2g} times what was asked for"
         )
     return words
 

@@ -19,11 +19,9 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from bayesknn._utils.random import Purpose
-from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting
-from bayesknn.log_z.curve import Curve
+from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, standard_error
 from bayesknn.log_z.mbar import BETA_SCALE, MAX_VARIANCE, combine
-from bayesknn.log_z.path import GROWTH, MAX_ROUNDS
-from bayesknn.log_z.resampling import standard_error
+from bayesknn.log_z.path import GROWTH, MAX_ROUNDS, Curve
 from bayesknn.log_z.simulation import SWEEPS, Simulation
 from bayesknn.model.integration import place_nodes
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior, Profile
@@ -90,9 +88,7 @@ class MeshPosterior(NamedTuple):
     reference : ChainPair
         One near the mode of the best k.
     reference_log_z : ndarray of shape (n_replicates,)
-        log Z there, up to the same constant.
-    is_divided : bool
-        There are two phases; then the constant is 0: log Z itself is known.
+        log Z there, up to the same constant; in two phases that is 0: log Z itself is known.
     reached : float
         Up to which beta the posterior was followed at the best k, if it goes on beyond.
     is_settled : bool
@@ -103,7 +99,6 @@ class MeshPosterior(NamedTuple):
     excess: float
     reference: ChainPair
     reference_log_z: np.ndarray
-    is_divided: bool
     reached: float
     is_settled: bool
 
@@ -177,7 +172,7 @@ class Mesh:
         # errors that are known badly against rounds that cannot be made.
         left = (max_sweeps - simulation.n_sweeps) / 3
         self._max_first = max(left / (N_CHAINS * len(places)), _FEW_SWEEPS)
-        simulation.add_records([self._make(*place) for place in places])
+        simulation.add_records([self._make(place) for place in places])
 
     def _place_beside_mode(self, phase: int, candidate: Candidate) -> list[Place]:
         """Return where chains are to stand on both sides of a mode."""
@@ -206,10 +201,9 @@ class Mesh:
             for share in np.arange(1, n_parts) / n_parts
         ]
 
-    def _make(
-        self, phase: int, setting: Setting, pilot: ChainPair, sweeps: int = SWEEPS
-    ) -> tuple[ChainPair, int]:
-        """Make chains at a setting near a pilot, and say how many records to begin with."""
+    def _make(self, place: Place) -> tuple[ChainPair, int]:
+        """Make chains where they are to stand, and say how many records to begin with."""
+        phase, setting, pilot, sweeps = place
         task = self.simulation.new_chain_pair(
             setting, self.columns, (Purpose.MESH, setting.ks[-1], sum(map(len, self.phases))),
             pilot.time, min(sweeps, self._max_first), self._max_first,
@@ -255,8 +249,8 @@ class Mesh:
         away = [abs(pair.k - best) + (len(pair.setting.ks) - 1) for pair in self.phases[0]]
         at = int(np.argmin(away))
         return MeshPosterior(
-            state.profiles, excess, self.phases[0][at], state.of_pairs[:, at],
-            self.division is not None, reached, state.is_settled,
+            state.profiles, excess, self.phases[0][at], state.of_pairs[:, at], reached,
+            state.is_settled,
         )  # fmt: skip
 
     def _weigh(self) -> Estimate:
@@ -313,19 +307,12 @@ class Mesh:
                 rare = np.where(n_draws < _FEW_DRAWS, share * mass * np.exp(part - log_z), 0.0)
                 if may_run and rare.sum() > _LITTLE:
                     setting = Setting.at(nodes[int(np.argmax(rare))], k)
-                    candidate = self.candidates[
-                        int(np.argmin([abs(candidate.k - k) for candidate in self.candidates]))
-                    ]
-                    work.append(self._make(phase, setting, candidate.pilots[phase].pair))
+                    nearest_k = min(self.candidates, key=lambda candidate: abs(candidate.k - k))
+                    place = Place(phase, setting, nearest_k.pilots[phase].pair)
+                    work.append(self._make(place))
+            matters, limits = mass > np.exp(-_DEPTH), np.array(self.target.limits[k])
             goes_on = self._goes_on(at, state)
-            self.nodes[k] = _add_nodes(
-                nodes,
-                log_z,
-                mass > np.exp(-_DEPTH),
-                goes_on,
-                np.array(self.target.limits[k]),
-                self.tops[k],
-            )
+            self.nodes[k] = _add_nodes(nodes, log_z, matters, goes_on, limits, self.tops[k])
             is_longer |= len(self.nodes[k]) > len(nodes)
         self.simulation.add_records(work)
         return is_longer or bool(work)

@@ -27,11 +27,9 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import entr, logsumexp, softmax
 
 from bayesknn._utils.random import Purpose
-from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, Window
-from bayesknn.log_z.curve import Curve
+from bayesknn.log_z.chains import N_CHAINS, N_REPLICATES, ChainPair, Setting, Window, standard_error
 from bayesknn.log_z.mbar import BETA_SCALE
-from bayesknn.log_z.path import follow_path, log_z_from_zero
-from bayesknn.log_z.resampling import N_REPLICATES, standard_error
+from bayesknn.log_z.path import Curve, follow_path, log_z_from_zero
 from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, Pilot, Simulation
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior, Profile
@@ -258,13 +256,13 @@ class CandidateSearch:
             )
             for phase, window in enumerate(division.windows)
         )  # fmt: skip
-        # A parabola carries log Z of a phase so far.
-        sd = min(flat_prior_sd(pilot.pair) for pilot in pilots)
-        return Candidate(pilots, float(beta), sd)
+        # A parabola carries log Z of a phase so far: a posterior standard deviation.
+        variance = max(*(pilot.pair.variance(k) for pilot in pilots), 1e-12)
+        return Candidate(pilots, float(beta), min(float(k / np.sqrt(variance)), BETA_SCALE))
 
     def _pilot_at_mode(self, place: tuple[int, float]) -> Candidate:
         k, target, columns = place[0], self.target, self._columns_around(place[0])
-        beta = find_mode(self.simulation, target, self._stage, place)
+        beta = self._find_mode(place)
         low, high = target.limits[k]
         n_left = self._max_pilot
         for turn in range(8):
@@ -285,6 +283,36 @@ class CandidateSearch:
             beta = top if low < top < high else (low + high) / 2
         # A third of a posterior standard deviation does not matter.
         return Candidate((pilot,), top, sd * float(np.hypot(0.3, standard_error(mean) * sd)))
+
+    def _find_mode(self, place: tuple[int, float]) -> float:
+        """Find the top of the posterior at k, by Newton steps kept within a bracket.
+
+        Where the prior is flat, that is where E[S_k] is the observed S_k. To within about a
+        posterior standard deviation of beta; nothing later needs more.
+        """
+        k, beta, target = *place, self.target
+        low, high = target.limits[k]
+        beta, initial = float(np.clip(beta, low, high)), target.labels
+        # A search that ends too early costs a pilot, which is some ten times as long as a step.
+        for turn in range(16 if low < high else 0):
+            pair = self.simulation.pair(
+                Setting.at(beta, k), [k], (self._stage, k, turn), initial=initial, n_warmup=10
+            )
+            self.simulation.add_records([(pair, 8)])
+            mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
+            margin = 0.5 / np.sqrt(variance)
+            step = target.newton_step(k, beta, mean, variance)
+            if step > 0:
+                low = max(low, beta - margin)
+            else:
+                high = min(high, beta + margin)
+            proposal = beta + float(np.clip(step, -0.5, 0.5))
+            beta = proposal if low <= proposal <= high else (low + high) / 2
+            initial = pair.labels
+            # The pilot that comes next need not be nearer than a share of what is close.
+            if abs(step) < max(2 * margin, _CLOSE / 6):
+                break
+        return float(np.clip(beta, *target.limits[k]))
 
     def _compare(self) -> Comparison:
         """Follow log Z from each candidate to the next, in every phase, and weigh the posterior."""
@@ -323,7 +351,7 @@ class CandidateSearch:
 
     def _drop(self, comparison: Comparison) -> None:
         """Drop k whose log deficit is large; add others between those left that are far apart."""
-        deficits = log_deficits(comparison.score, comparison.discretisation_error, 4)
+        deficits = log_deficits(comparison.score, comparison.discretisation_error)
         slow = np.array([candidate.is_slow for candidate in comparison.candidates])
         was_divided = self.division is not None
         if not was_divided and slow.any():
@@ -422,41 +450,10 @@ def _find_ends(deficits: np.ndarray, slow: np.ndarray) -> tuple[int, int]:
     return first, last
 
 
-def find_mode(
-    simulation: Simulation, target: LogPosterior, stage: int, place: tuple[int, float]
-) -> float:
-    """Find the top of the posterior at k, by Newton steps kept within a bracket.
-
-    Where the prior is flat, that is where E[S_k] is the observed S_k. To within about a posterior
-    standard deviation of beta; nothing later needs more.
-    """
-    k, beta = place
-    low, high = target.limits[k]
-    beta, initial = float(np.clip(beta, low, high)), target.labels
-    # A search that ends too early costs a pilot, which is some ten times as long as a step.
-    for turn in range(16 if low < high else 0):
-        pair = simulation.pair(
-            Setting.at(beta, k), [k], (stage, k, turn), initial=initial, n_warmup=10
-        )
-        simulation.add_records([(pair, 8)])
-        mean, variance = pair.mean(k) / k, max(pair.variance(k) / k**2, 1e-9)
-        margin = 0.5 / np.sqrt(variance)
-        step = target.newton_step(k, beta, mean, variance)
-        if step > 0:
-            low = max(low, beta - margin)
-        else:
-            high = min(high, beta + margin)
-        proposal = beta + float(np.clip(step, -0.5, 0.5))
-        beta = proposal if low <= proposal <= high else (low + high) / 2
-        initial = pair.labels
-        # The pilot that comes next need not be nearer than a share of what is close.
-        if abs(step) < max(2 * margin, _CLOSE / 6):
-            break
-    return float(np.clip(beta, *target.limits[k]))
-
-
-def log_deficits(score: np.ndarray, error: np.ndarray, n_errors: int = 0) -> np.ndarray:
+def log_deficits(score: np.ndarray, error: np.ndarray) -> np.ndarray:
     """Return by how much the log posterior of each k is below that of the best, at least.
+
+    Four Monte Carlo errors are allowed for.
 
     Parameters
     ----------
@@ -464,8 +461,6 @@ def log_deficits(score: np.ndarray, error: np.ndarray, n_errors: int = 0) -> np.
         The log posterior of k up to a constant; row 0 is the estimate.
     error : ndarray of shape (n_k,)
         The discretisation error from some k to each: differences of it count.
-    n_errors : int
-        How many Monte Carlo errors to allow for.
 
     Examples
     --------
@@ -475,7 +470,7 @@ def log_deficits(score: np.ndarray, error: np.ndarray, n_errors: int = 0) -> np.
     [0.0, 3.0]
     """
     best = int(np.argmax(score[0]))
-    noise = n_errors * standard_error(score - score[:, [best]])
+    noise = 4 * standard_error(score - score[:, [best]])
     return score[0, best] - score[0] - noise - np.abs(error - error[best])
 
 
@@ -564,11 +559,6 @@ def bound_posterior(target: LogPosterior, k: int) -> float:
     return float(logsumexp(integrate(log_posterior, panels)[1]))
 
 
-def flat_prior_sd(pair: ChainPair) -> float:
-    """Return the posterior standard deviation of beta at the pair's k if the prior is flat."""
-    return min(float(pair.k / np.sqrt(max(pair.variance(pair.k), 1e-12))), BETA_SCALE)
-
-
 def _distance(before: Candidate, after: Candidate) -> float:
     """Return the variance of D from one k to the next, at the same beta."""
     return max(
@@ -578,12 +568,12 @@ def _distance(before: Candidate, after: Candidate) -> float:
     )
 
 
-def _thin_out(ks: np.ndarray, ratio: float = 1.35) -> np.ndarray:
-    """Choose values of which each is about ``ratio`` times the one before, first and last too.
+def _thin_out(ks: np.ndarray) -> np.ndarray:
+    """Choose values of which each is about 1.35 times the one before, first and last too.
 
     A larger ratio is fewer pilots against a best k that hides between two.
     """
-    n_steps = int(np.ceil(np.log(ks[-1] / ks[0]) / np.log(ratio))) + 1
+    n_steps = int(np.ceil(np.log(ks[-1] / ks[0]) / np.log(1.35))) + 1
     places = np.searchsorted(ks, np.geomspace(ks[0], ks[-1], n_steps) - 1e-9)
     return ks[np.unique(np.minimum(places, len(ks) - 1))]
 

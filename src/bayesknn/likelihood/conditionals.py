@@ -38,6 +38,8 @@ from bayesknn.likelihood.deficits import Deficits, tabulate_deficits
 
 # Stands for an infinite strength, which would make nan of a deficit of zero.
 _HUGE = 1e300
+# The relative rounding error of a sum over many points.
+_ROUNDING = 1e-12
 
 
 class Maximum(NamedTuple):
@@ -365,7 +367,8 @@ def _find_peak(deficits, start, upper, small, precision):
     """Return the maximum over strengths in [0, upper], its height, its curvature, and if it is one.
 
     The search ends with a step below ``small`` times the strength, or below ``precision`` times
-    the width of the peak.
+    the width of the peak, or with a slope that is zero but for rounding: so is every slope near a
+    maximum at 0, where no step is small beside the strength.
     """
     low = 0.0
     high = upper
@@ -404,7 +407,8 @@ def _find_peak(deficits, start, upper, small, precision):
         elif not low <= proposal <= ceiling:
             proposal = 0.5 * (low + ceiling)
         step = abs(proposal - strength)
-        if step <= small * strength or step * math.sqrt(curvature) <= precision:
+        small_step = step <= small * strength or step * math.sqrt(curvature) <= precision
+        if small_step or abs(derivative) <= _ROUNDING * deficits.shortfall:
             # What the step would still add, to second order.
             return proposal, value + 0.5 * abs(derivative) * step, curvature, True
         strength = proposal

@@ -53,8 +53,8 @@ from bayesknn.posterior.routes import (
     Schedule,
     Target,
     choose_inference,
+    compute_posterior,
     draw_from_grid,
-    find_posterior,
 )
 from bayesknn.posterior.trees import add_predictive, restore_tree
 from bayesknn.predictive import PosteriorNodes, Predictive, Summary, draw_jointly, log_score
@@ -302,7 +302,7 @@ class BayesianKNeighborsClassifier(
                 prior = self._choose_prior(model, seeds[0])
             target = Target(self.likelihood, model, labels, prior)
             with stage("posterior"):
-                route = find_posterior(
+                route = compute_posterior(
                     target,
                     inference,
                     self.label_sampler,

@@ -38,7 +38,7 @@ def make_chains(model, settings, seed, n_records=400):
     ]
     for pair in pairs:
         pair.advance(n_records)
-        pair.time = max(pair.find_time(), 2.0)
+        pair.time = max(pair.autocorrelation_time(), 2.0)
     return pairs
 
 

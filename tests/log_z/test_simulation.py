@@ -19,7 +19,7 @@ class Chains:
     def __init__(self, time, is_split):
         self.time, self.is_split, self.n_records = time, is_split, 0
 
-    def find_time(self):
+    def autocorrelation_time(self):
         return self.time
 
     @property
@@ -32,7 +32,7 @@ class Chains:
     def add(self, chains):
         self.n_records += chains[0]
 
-    def find_inflation(self, time):
+    def error_inflation(self, time):
         return 1.0
 
 

@@ -488,22 +488,22 @@ def make_metric(metric: str | Callable | Metric, metric_params: dict | None = No
     # scikit-learn's default is called minkowski with p = 2.
     if metric == "minkowski" and params.get("w") is None and params.get("p", 2) == 2:
         return Euclidean()
-    own: dict[str, Callable[..., Metric]] = {
+    package_metrics: dict[str, Callable[..., Metric]] = {
         "euclidean": Euclidean,
         "l2": Euclidean,
         "mahalanobis": Mahalanobis,
         "gower": Gower,
         "precomputed": Precomputed,
     }
-    if isinstance(metric, str) and metric in own:
+    if isinstance(metric, str) and metric in package_metrics:
         try:
-            return own[metric](**params)
+            return package_metrics[metric](**params)
         except TypeError:
             raise ValueError(
                 f"metric {metric!r} does not take all of metric_params, {sorted(params)}"
             ) from None
     # scikit-learn is slow to import and asked only where its names are meant.
-    known = {*own, *_names("brute"), *_names("ball_tree")}
+    known = {*package_metrics, *_names("brute"), *_names("ball_tree")}
     if not isinstance(metric, str) or metric not in known:
         raise ValueError(
             f"unknown metric {metric!r}; known are {', '.join(sorted(known))}, or pass a callable"

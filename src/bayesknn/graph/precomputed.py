@@ -79,9 +79,9 @@ def check_symmetric(distances: np.ndarray) -> None:
                 f"the distance matrix is not symmetric: {distances[row, column]} at "
                 f"[{row}, {column}] but {distances[column, row]} at [{column}, {row}]"
             )
-    own = np.flatnonzero(np.diag(distances) > tolerance * largest)
-    if len(own):
-        i = own[0]
+    nonzero = np.flatnonzero(np.diag(distances) > tolerance * largest)
+    if len(nonzero):
+        i = nonzero[0]
         raise ValueError(
             f"the distance matrix has {distances[i, i]} at [{i}, {i}], a point is at distance 0 "
             "from itself; these look like similarities"
@@ -175,8 +175,8 @@ def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray) -> 
         row, members = rows.data[stored], radii[rows.indices[stored]]
         if len(row) < k:
             return  # Too few for the lists themselves, which says so.
-        own, last = np.partition(row, k - 1)[k - 1], row.max()
-        ratio = last / own if own > 0 else np.inf
+        kth, last = np.partition(row, k - 1)[k - 1], row.max()
+        ratio = last / kth if kth > 0 else np.inf
         beyond = 1 - np.searchsorted(lengths, ratio, side="right") / lengths.size
         n_found = np.count_nonzero(row < members)
         at_most = n - np.searchsorted(sorted_radii, last, side="right") - np.sum(members > last)
@@ -214,10 +214,10 @@ def _rank_stored(starts, indices, data, ties, is_self, neighbors, distances):
     points = np.empty(longest, np.uint32)
     workspace = new_sort_workspace(k)
     for q in range(m):
-        own = np.uint32(q) if is_self else NO_POINT
+        skipped = np.uint32(q) if is_self else NO_POINT
         n_stored = 0
         for e in range(starts[q], starts[q + 1]):
-            if indices[e] != own:
+            if indices[e] != skipped:
                 keys[n_stored], points[n_stored] = data[e], ranks[indices[e]]
                 n_stored += 1
         if n_stored < k:

@@ -220,10 +220,10 @@ def sort_pairs(keys, points, n, workspace):
 
 
 @kernel
-def rank_rows(distances, ties, own, start, neighbors, ranked):
+def rank_rows(distances, ties, skipped, start, neighbors, ranked):
     """Write the smallest entries of each row of ``distances``, in order, to columns from ``start``.
 
-    ``own[q]`` is the point that row q belongs to and that is left out; ``NO_POINT`` for none.
+    ``skipped[q]`` is the point that row q belongs to and that is left out; ``NO_POINT`` for none.
     """
     n_rows, n = distances.shape
     rows, ranks = ties
@@ -233,7 +233,7 @@ def rank_rows(distances, ties, own, start, neighbors, ranked):
     points = np.empty(capacity, np.uint32)
     workspace = new_sort_workspace(capacity)
     for q in range(n_rows):
-        row, skip = distances[q], own[q]
+        row, skip = distances[q], skipped[q]
         # Not a bare 0, for which numba would compile what it calls a second time.
         n_found = np.int64(0)
         limit, limit_point = np.inf, NO_POINT

@@ -162,7 +162,7 @@ def _shares(key: int, m: int) -> np.ndarray:
     return (counts - 1) / m * np.sqrt(m / max(m - 3, 1))
 
 
-def find_inflation(time: float, batch_sweeps: float) -> float:
+def error_inflation(time: float, batch_sweeps: float) -> float:
     """Return by how much errors are larger than batches of so many sweeps show.
 
     ``time`` is the autocorrelation time in sweeps.
@@ -367,7 +367,7 @@ class ChainPair:
         """The number of independent draws with the same variance of the mean."""
         return N_CHAINS * self.n_records * self.thin / max(self.time, self.thin)
 
-    def find_time(self) -> float:
+    def autocorrelation_time(self) -> float:
         """Return the autocorrelation time in sweeps, as far as the records tell."""
         times = [autocorrelation_time(chain) for chain in self.series(self.k)]
         if self.window.rank:
@@ -387,13 +387,13 @@ class ChainPair:
         first, second = self.batch(series).mean(axis=1)
         joined = join(self.batch(series)).reshape(N_CHAINS, -1)
         error = np.sqrt(np.sum(joined.var(axis=1, ddof=1) / joined.shape[1]))
-        error *= self.find_inflation(self.find_time())
+        error *= self.error_inflation(self.autocorrelation_time())
         return bool(abs(first - second) > max(5 * error, 0.1 * most))
 
-    def find_inflation(self, time: float) -> float:
+    def error_inflation(self, time: float) -> float:
         """Return by how much errors are larger than shown by batches as long as they are now."""
         n_joined = len(join(self.batch(self.series(self.k)))) / N_CHAINS
-        return find_inflation(time, self.n_records * self.thin / n_joined)
+        return error_inflation(time, self.n_records * self.thin / n_joined)
 
     def batch(self, series: np.ndarray) -> np.ndarray:
         """Average series of records over the batches."""
@@ -415,9 +415,9 @@ class ChainPair:
         Of shape (n_replicates, n_columns), by importance sampling: ``log E[exp(D)]`` with
         ``D = beta (S_k' / k' - S_k / k)``, shifted to its mean given the clusters.
         """
-        own = int(np.searchsorted(self.columns, self.k))
+        at = int(np.searchsorted(self.columns, self.k))
         beside = [
-            s / self.columns - s[..., [own]] / self.k for s in (self.of_labels, self.of_clusters)
+            s / self.columns - s[..., [at]] / self.k for s in (self.of_labels, self.of_clusters)
         ]
         d, shift = self.beta * beside[0], self.beta * (beside[1] - beside[0])
         top = d.max(axis=(0, 1))

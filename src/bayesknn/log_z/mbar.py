@@ -94,10 +94,12 @@ def combine(pairs: Sequence[ChainPair], targets: Sequence[Setting]) -> Combined:
     surplus = [pair.of_clusters - pair.of_labels for pair in pairs]
     shifts = [move(away.mean(axis=(0, 1))[None], at) for at, away in enumerate(surplus)]
     sizes = np.array([len(part) for part in records])
-    own = [x @ own_rates.T + shift[:, :n] for x, shift in zip(records, shifts, strict=True)]
+    log_weights = [x @ own_rates.T + shift[:, :n] for x, shift in zip(records, shifts, strict=True)]
     weights = np.repeat(n_effective / sizes, sizes)
-    f, is_settled = solve(np.concatenate(own), weights, n_effective, guess(own, n_effective))
-    log_mixture = [logsumexp(u - f, axis=1, b=n_effective) for u in own]
+    f, is_settled = solve(
+        np.concatenate(log_weights), weights, n_effective, guess(log_weights, n_effective)
+    )
+    log_mixture = [logsumexp(u - f, axis=1, b=n_effective) for u in log_weights]
     # Terms of the targets' sums are taken beside the largest, so that none overflows.
     tops = [
         np.max(x[:, columns] * rates + shift[:, n:] - m[:, None], axis=0)

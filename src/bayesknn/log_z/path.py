@@ -222,7 +222,7 @@ class Path:
         ]
         for at, k in enumerate(self.columns.tolist()):
             phases = zip(nodes, log_z, ratios, strict=True)
-            self.curves[k] = Curve([(x, own + r[:, :, at].T) for x, own, r in phases])
+            self.curves[k] = Curve([(x, log_z + r[:, :, at].T) for x, log_z, r in phases])
 
     def _add_up(self, pairs: list[ChainPair]) -> tuple[np.ndarray, np.ndarray]:
         """Return nodes along a phase, and log Z there less that at the first, (n_replicates, n)."""

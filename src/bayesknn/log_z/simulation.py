@@ -16,7 +16,7 @@ from bayesknn.log_z.chains import (
     WARMUP,
     ChainPair,
     Setting,
-    find_inflation,
+    error_inflation,
 )
 from bayesknn.model import BoltzmannModel
 
@@ -139,11 +139,11 @@ class Simulation:
         n_records = max(int(np.ceil(64 / pair.thin)), 16)
         while True:
             self.add_records([(pair, n_records)])
-            pair.time, n_sweeps = pair.find_time(), pair.n_records * pair.thin
+            pair.time, n_sweeps = pair.autocorrelation_time(), pair.n_records * pair.thin
             is_split = pair.is_split
             is_long = n_sweeps >= _PILOT_TIMES * pair.time and not is_split
             if n_sweeps >= most or is_long:
-                pair.inflation = pair.find_inflation(pair.time)
+                pair.inflation = pair.error_inflation(pair.time)
                 return Pilot(pair, is_split, is_split or n_sweeps < times * pair.time)
             # What is missing, as far as the autocorrelation time is known by now.
             missing = (_PILOT_TIMES * pair.time if not is_split else most) - n_sweeps
@@ -171,7 +171,7 @@ class Simulation:
         length = min(max(12, _TIMES_PER_BATCH * time), most / _FEWEST_BATCHES)
         length = int(np.ceil(length / thin))
         # By 5 % more because chains stop when errors look small (optional stopping).
-        inflation = 1.05 * find_inflation(time, length * thin)
+        inflation = 1.05 * error_inflation(time, length * thin)
         pair = self.pair(
             setting, columns, key, thin=thin, length=length, time=time, inflation=inflation,
             n_warmup=int(np.clip(4 * time, WARMUP, max(WARMUP, most / 4))), **options,

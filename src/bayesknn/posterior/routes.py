@@ -138,7 +138,7 @@ def choose_inference(likelihood: str, inference: str, n_points: int) -> tuple[st
     )
 
 
-def find_posterior(
+def compute_posterior(
     target: Target,
     inference: str,
     label_sampler: str = "swendsen-wang",

@@ -29,8 +29,8 @@ class BruteSearch(SearchIndex):
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
         """Rank every row of the matrix of distances."""
-        own = np.arange(self.n_points, dtype=np.uint32)
-        return self.rank(self._points, own, k, None, n_jobs, advance)[0]
+        skipped = np.arange(self.n_points, dtype=np.uint32)
+        return self.rank(self._points, skipped, k, None, n_jobs, advance)[0]
 
     def query(
         self, rows: Any, k: int, radii: Any, n_jobs: int | None = None
@@ -41,7 +41,7 @@ class BruteSearch(SearchIndex):
     def rank(
         self,
         rows: np.ndarray,
-        own: np.ndarray,
+        skipped: np.ndarray,
         k: int,
         radii: Any,
         n_jobs: int | None,
@@ -56,7 +56,7 @@ class BruteSearch(SearchIndex):
 
         def measure(start: int, stop: int) -> None:
             measured = self.metric.distances(rows[start:stop], arranged)
-            rank_rows(measured, ties, own[start:stop], start, neighbors, distances)
+            rank_rows(measured, ties, skipped[start:stop], start, neighbors, distances)
             if radii is not None:
                 near = np.flatnonzero(measured < ends)
                 queries, members = np.divmod(near, self.n_points)

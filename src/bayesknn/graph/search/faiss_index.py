@@ -71,7 +71,7 @@ class ApproximateSearch(BruteSearch):
     def rank(
         self,
         rows: np.ndarray,
-        own: np.ndarray,
+        skipped: np.ndarray,
         k: int,
         radii: Any,
         n_jobs: int | None,
@@ -90,7 +90,7 @@ class ApproximateSearch(BruteSearch):
             part = slice(start, min(start + _ROWS, m))
             with _threads(n_jobs):
                 _, proposed = index.search(self._round(rows[part]), min(asked, n))
-            is_there = (proposed >= 0) & (proposed != own[part, None])
+            is_there = (proposed >= 0) & (proposed != skipped[part, None])
             candidates = [some[here] for some, here in zip(proposed, is_there, strict=True)]
             graph = measure_candidates(self, rows[part], candidates)
             left[part] = is_there.sum(axis=1) < k
@@ -104,7 +104,7 @@ class ApproximateSearch(BruteSearch):
                 advance(part.stop - part.start)
         if left.any():
             # Too few lists of an inverted file were opened, so that k points were not even seen.
-            near, _ = super().rank(rows[left], own[left], k, None, n_jobs)
+            near, _ = super().rank(rows[left], skipped[left], k, None, n_jobs)
             neighbors[:, left], distances[:, left] = near
         return (neighbors, distances), None if radii is None else assemble(parts, m)
 

@@ -167,7 +167,8 @@ def metropolis(
         Standard deviation of the walk on logit(beta / beta_max). ``None`` adapts it during
         warm-up; joint moves take the paper's, the square root of .05.
     r : int, optional
-        Reach of the walk on k. ``None`` adapts it during warm-up; joint moves take the paper's, 3.
+        Largest step of the walk on k. ``None`` adapts it during warm-up; joint moves take the
+        paper's, 3.
     random_state : None, int, SeedSequence, Generator or RandomState
         The data are mixed in: two data sets never share their random numbers.
     n_jobs : int, optional

@@ -12,7 +12,7 @@ beta in every other iteration and k in the rest, in one of two ways:
 - along the mode curve of the posterior, theta' = theta + slope * log(k'/k), where the slope is the
   regression of theta on log k in warm-up. For a given slope the way back undoes the shift, so it
   needs no correction of its own;
-- every third time by a leap, theta' = theta + tau * Cauchy and k' from Q with a reach drawn
+- every third time by a leap, theta' = theta + tau * Cauchy and k' from Q with an r drawn
   log-uniformly from 1..K. It crosses what the other cannot: gaps in k, and a sharp curve whose
   slope is wrong or not yet known.
 
@@ -37,7 +37,7 @@ SCHEDULES = {"alternating": ALTERNATING, "joint": JOINT, "hybrid-gibbs": BETA_ON
 # The paper's tuning: tau^2 = .05 and r = 3.
 PAPER_TAU, PAPER_R = math.sqrt(0.05), 3
 
-ACCEPT_SLOT, RADIUS_SLOT, ANGLE_SLOT, K_SLOT, REACH_SLOT, FREE_SLOT = 0, 1, 2, 3, 4, 8
+ACCEPT_SLOT, RADIUS_SLOT, ANGLE_SLOT, K_SLOT, STEP_SLOT, FREE_SLOT = 0, 1, 2, 3, 4, 8
 
 # Acceptance that a walk in one continuous coordinate does best with, and one for k: lower, because
 # long jumps cross the gaps of a rough posterior and cost no more than short ones.
@@ -129,7 +129,7 @@ def plan_walk(
     tau : float, optional
         Standard deviation of the walk on theta. ``None`` adapts it.
     r : int, optional
-        Reach of the walk on k. ``None`` adapts it.
+        Largest step of the walk on k. ``None`` adapts it.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def _log_jacobian(theta):
 
 
 @kernel
-def _reach(log_r, k_max):
+def _max_step(log_r, k_max):
     return np.int64(min(max(math.floor(math.exp(log_r) + 0.5), 1.0), float(k_max)))
 
 
@@ -246,9 +246,9 @@ def propose(walk, tuning, theta, k, key, iteration):
     stream = iteration_key(key, iteration)
     proposed_k, log_correction = k, 0.0
     if move != _BETA:
-        r = _reach(tuning.log_r, walk.k_max)
+        r = _max_step(tuning.log_r, walk.k_max)
         if move == _LEAP:
-            u = as_uniform(random_bits(stream, np.uint64(REACH_SLOT)))
+            u = as_uniform(random_bits(stream, np.uint64(STEP_SLOT)))
             r = np.int64(math.exp(u * math.log(walk.k_max + 1.0)))
         proposed_k = _propose_k(
             k, r, walk.k_max, as_uniform(random_bits(stream, np.uint64(K_SLOT)))

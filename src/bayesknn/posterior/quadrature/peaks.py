@@ -82,14 +82,14 @@ def _fit(
         return likelihood.differentiate(points, k)[0] - height
 
     # By the curvature at the peak; a tail that falls more slowly is followed further.
-    ends, reach = np.array([0.0, beta_max]), np.full(2, math.sqrt(2 * NEGLIGIBLE) * width)
+    ends, widths = np.array([0.0, beta_max]), np.full(2, math.sqrt(2 * NEGLIGIBLE) * width)
     while True:
-        domain = np.clip(beta + reach * [-1, 1], 0.0, beta_max)
+        domain = np.clip(beta + widths * [-1, 1], 0.0, beta_max)
         # Beyond a little less than what is negligible there is as little.
         is_short = (evaluate(domain) > -0.85 * NEGLIGIBLE) & (domain != ends)
         if not is_short.any():
             break
-        reach[is_short] *= 1.5
+        widths[is_short] *= 1.5
     # None of these is a point of interpolation: where all of those lie on a plateau, they show it.
     others = np.array([domain[0], beta, domain[1]])
     for degree in (32, 64):

@@ -273,8 +273,10 @@ class CandidateSearch:
             mean, variance = pilot.pair.moments()
             sd = float(1 / np.sqrt(max(variance[0], 1e-12)))
             step = target.newton_step(k, beta, mean[0], 1 / sd**2)
-            reach = min(max(3 * sd, _CLOSE), BETA_SCALE)
-            top = float(np.clip(beta + np.clip(step, -reach, reach), *target.limits[k]))
+            trust_radius = min(max(3 * sd, _CLOSE), BETA_SCALE)
+            top = float(
+                np.clip(beta + np.clip(step, -trust_radius, trust_radius), *target.limits[k])
+            )
             is_near = abs(step) < max(2 * sd, _CLOSE)
             if pilot.is_split or is_near or abs(top - beta) < sd / 4 or n_left <= 0:
                 break

@@ -2,8 +2,9 @@
 
 Read it from top to bottom beside *A Bayesian reassessment of nearest-neighbour classification*
 (Cucala, Marin, Robert and Titterington 2009). It is slow and checks nothing. It imports nothing of
-the package, and the package imports nothing of it: the tests compare the two, on the same data and
-with the same random numbers. Labels such as eq:knn are those of the paper's LaTeX source.
+the package, and the package imports nothing of it. Tests compare most folders with it, on the same
+data and with the same random numbers, and log Z and the grid with exact values. Labels such as
+eq:knn are those of the paper's LaTeX source.
 
 =========  ======================================================================================
 ``X``      points, shape (n, p)
@@ -53,7 +54,8 @@ def distances(x: ndarray, X: ndarray) -> ndarray:
 def key(row: int) -> int:
     """Return what settles equal distances: splitmix64 of the row's number, the smaller one first.
 
-    The paper's data have no equal distances. This rule favours no class, however a file is sorted.
+    Ripley's and the Pima data have no equal distances, glass has a few. This rule favours no class,
+    however a file is sorted.
     """
     bits = (row + 1) * 0x9E3779B97F4A7C15 % 2**64
     bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
@@ -123,7 +125,7 @@ def softmax(logs: ndarray) -> ndarray:
 
 
 def one_sided_conditional(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int) -> ndarray:
-    """eq:knn-intuit, f(y_i = g | y_-i) proportional to exp(beta / k sum_{l ~_k i} delta_g(y_l)).
+    """eq:knn-intuit, f(y_i = g | y_-i) ~ exp(beta / k a_g sum_{l ~_k i} delta_g(y_l)).
 
     No joint distribution of the labels has these conditionals: l may be a neighbour of i and i
     none of l.
@@ -153,7 +155,7 @@ def log_product(p: ndarray, y: ndarray) -> float:
 
 
 def agreement(near: ndarray, a: ndarray, y: ndarray, k: int) -> ndarray:
-    """S_k(y) = sum_i a_{y_i} sum_{l ~_k i} delta_{y_i}(y_l): how many neighbours share a label.
+    """S_k(y) = sum_i a_{y_i} sum_{l ~_k i} delta_{y_i}(y_l), the weighted edges that agree.
 
     The last axis of y is that of the points, so that many labellings can be given at once.
 
@@ -173,7 +175,7 @@ def conditional(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int) -> n
     """eq:knn-cond, the full conditionals of eq:knn, for every point and class.
 
     f(y_i = g | y_-i) is proportional to
-    exp(beta / k (sum_{l ~_k i} delta_g(y_l) + sum_{i ~_k l} delta_g(y_l))):
+    exp(beta / k a_g (sum_{l ~_k i} delta_g(y_l) + sum_{i ~_k l} delta_g(y_l))):
     neighbours, and points whose neighbour i is. Who is both counts twice.
     """
     A = adjacency(near, k)
@@ -283,12 +285,12 @@ def average(
     )
 
 
+# Section 3.1: MCMC steps
+
+
 def decide(p: ndarray) -> tuple[int, float]:
     """Bayes rule under 0-1 loss: the most probable class, and its expected loss 1 - P."""
     return int(p.argmax()), float(1 - p.max())
-
-
-# Section 3.1: MCMC steps
 
 
 def steps(k: int, K: int, r: int) -> list[int]:
@@ -504,7 +506,8 @@ def perfect_bonds(edges: ndarray, p: ndarray, G: int, u: Replay) -> ndarray:
 def perfect_labels(near: ndarray, a: ndarray, beta: float, k: int, u: Replay) -> ndarray:
     """Return an exact draw from eq:knn for any G, which the paper calls unachieved.
 
-    One bond for each edge i -> l, p = 1 - exp(-beta / k), then a class for each cluster by u(0).
+    One bond for each edge i -> l, p = 1 - exp(-beta / k a_0), then a class for each cluster by
+    u(0). u(t) holds as many numbers as there are edges, and n at least.
 
     >>> near = neighbours(distances(TOY_X, TOY_X))
     >>> perfect_labels(near, np.ones(3), 1.0, 2, replayable(1, 12))

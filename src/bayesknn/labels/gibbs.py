@@ -1,4 +1,4 @@
-"""Systematic-scan Gibbs sampler of the labels given (beta, k) (Section 3.2 and Section 3.3).
+"""Systematic-scan Gibbs sampler of the labels given (beta, k) (Sections 3.3 and 3.4).
 
 Site i takes class g with probability proportional to ``exp(beta/k * a_g * sum_j w_ij 1[y_j = g])``.
 The sums are the local fields. They are kept up to date as labels change, and each site holds

@@ -1,7 +1,8 @@
 """The posterior distribution of (beta, k) given the labels.
 
-Two engines, each a folder: ``quadrature`` sums over a grid, ``mcmc`` runs the paper's chains.
-``routes`` chooses between them, ``trees`` lays draws out as ArviZ reads them.
+Two engines, each a folder: ``quadrature`` sums over a grid, ``mcmc`` runs chains, the paper's
+and the exchange algorithm. ``routes`` chooses between them, ``trees`` lays draws out as ArviZ reads
+them.
 """
 
 from bayesknn.posterior.mcmc.auxiliary import auxiliary

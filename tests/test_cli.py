@@ -1,17 +1,17 @@
 """The command line: its commands, the demo, and how they end."""
 
+import json
 import re
 import signal
 import sys
 import weakref
 
-import click
 import pytest
 from click.testing import CliRunner
 
 from bayesknn import __version__
-from bayesknn.cli import COMMANDS, main
-from bayesknn.cli.errors import RepeatableCommand, one_line_errors, repeat_command
+from bayesknn.cli import main
+from tests.report.tables import QUICK_OPTIONS, two_columns
 
 DEMO_FILES = {
     "model.skops", "posterior.nc", "predictions.csv", "report.html", "ripley.png", "ripley.svg",
@@ -98,8 +98,14 @@ def test_demo_says_what_to_install(tmp_path, monkeypatch, module, extra):
 
 def test_every_command_has_help_and_is_listed():
     listing = run("--help").output
-    for name, (_, text) in COMMANDS.items():
-        assert re.search(rf"^  {name} +{re.escape(text)}", listing, re.MULTILINE)
+    told = dict(re.findall(r"^  (\w+) +(\w.+)$", listing.partition("Commands:")[2], re.MULTILINE))
+    assert told == {
+        "demo": "Run an example on Ripley's data; no files are needed.",
+        "fit": "Fit a table, and write predictions, model and report.",
+        "predict": "Classify the rows of a table with a saved model.",
+        "paper": "Reproduce the figures, tables and numbers of the paper.",
+    }
+    for name in told:
         assert run(name, "--help").exit_code == 0
 
 
@@ -107,6 +113,23 @@ def test_a_command_that_is_not_there_is_guessed():
     result = run("fitt")
     assert result.exit_code == 2
     assert "No such command 'fitt'" in result.output
+
+
+@pytest.fixture
+def fit(tmp_path, monkeypatch):
+    """Run the command fit, with something else in the place of the analysis if there is any."""
+    table = tmp_path / "a b.csv"
+    two_columns(60).assign(w=1, **{"x'y": 2}).to_csv(table, index=False)
+
+    def fit(*options, analyse=None):
+        if analyse is not None:
+            monkeypatch.setattr("bayesknn.report.analysis.analyse", analyse)
+        else:
+            monkeypatch.setattr("bayesknn.report.page.render_report", lambda *_, **__: "<html>")
+        words = [str(table), "--target", "y", "--out", str(tmp_path / "out"), *QUICK_OPTIONS]
+        return words, run("fit", *words, *options)
+
+    return fit
 
 
 @pytest.mark.parametrize(
@@ -118,50 +141,39 @@ def test_a_command_that_is_not_there_is_guessed():
         (ModuleNotFoundError("no soap"), 1, "no soap"),
     ],
 )
-def test_errors_are_one_line(error, code, message):
-    with pytest.raises(click.ClickException, match=message) as caught, one_line_errors():
+def test_errors_are_one_line(fit, error, code, message):
+    def fail(*arguments, **options):
         raise error
-    assert caught.value.exit_code == code
+
+    _, result = fit(analyse=fail)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert re.fullmatch(f"Error: .*{message}.*\n", result.stderr)
 
 
-def test_a_command_is_repeated_word_for_word():
-    found = []
-
-    @click.command(cls=RepeatableCommand)
-    @click.argument("path")
-    @click.option("--drop", multiple=True)
-    @click.option("--scale/--no-scale", default=True)
-    @click.option("--columns", nargs=2)
-    @click.option("--seed", default=0)
-    @click.option("--quiet", is_flag=True)
-    @click.option("--jobs")
-    @click.pass_context
-    def act(ctx, **options):
-        found.append(repeat_command(ctx))
-
-    words = ["a b.csv", "--drop", "x'y", "--drop", "z", "--no-scale", "--columns", "p", "q"]
-    CliRunner().invoke(act, ["--jobs", "2", *words, "--quiet", "--jobs=3"])
-    assert found == [
-        """bayesknn act 'a b.csv' --drop 'x'"'"'y' --drop z --no-scale --columns p q"""
-    ]
+def test_a_command_is_repeated_word_for_word(fit):
+    words = ["--drop", "x'y", "--drop", "w", "--no-scale", "--level", "0.9"]
+    first, result = fit("--jobs", "2", *words, "--json", "--jobs=1")
+    first[0] = f"'{first[0]}'"
+    told = """ --drop 'x'"'"'y' --drop w --no-scale --level 0.9"""
+    assert json.loads(result.stdout)["command"] == f"bayesknn fit {' '.join(first)}{told}"
 
 
 def test_version():
     assert __version__ in run("--version").output
 
 
-def test_an_interrupt_within_a_callback_is_remembered_and_not_told_at_length(capsys):
+def test_an_interrupt_within_a_callback_is_remembered_and_not_told_at_length(fit):
     """Python ignores what is raised there, and prints a traceback."""
 
     class Thing:
         pass
 
-    thing = Thing()
-    interrupted = pytest.raises(click.ClickException, match="interrupted")
-    with interrupted as ended, one_line_errors() as stop_if_interrupted:
+    def interrupt(*arguments, **options):
+        thing = Thing()
         held = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
         del thing
         assert held() is None
-        stop_if_interrupted()
-    assert ended.value.exit_code == 130
-    assert capsys.readouterr().err == ""
+
+    _, result = fit(analyse=interrupt)
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr == "Error: interrupted; nothing was written\n"

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesknn.cli import fit as cli_fit
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.posterior import load_posterior
+from bayesknn.report import analyse
 from bayesknn.report.folder import write_folder
 from tests.browser import check_page
 from tests.report.tables import QUICK_OPTIONS, SCRIPT, mixed_table, run, two_columns
@@ -324,14 +324,12 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path, monkeypatch, stage):
 
 
 def test_ctrl_c_that_chains_have_answered_is_not_forgotten(tmp_path, monkeypatch):
-    real = cli_fit._analyse
-
-    def answer(**options):
+    def answer(*arguments, **options):
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        return real(**options)
+        return analyse(*arguments, **options)
 
-    monkeypatch.setattr("bayesknn.cli.fit._analyse", answer)
+    monkeypatch.setattr("bayesknn.report.analysis.analyse", answer)
     two_columns().to_csv(tmp_path / "t.csv", index=False)
     result = fit(tmp_path / "t.csv", tmp_path / "out")
     assert (result.exit_code, result.stdout) == (130, "")
@@ -435,20 +433,17 @@ def limit_files(size):
 
 @pytest.mark.parametrize("size", [1_000, 20_000])
 def test_a_full_disk_leaves_nothing_but_a_sentence(tmp_path, monkeypatch, size):
-    from bayesknn.report import folder as output
-
-    write = output.write_results
-
-    def fill(*arguments):
+    def fill(*arguments, **options):
         limit_files(size)
-        try:
-            write(*arguments)
-        finally:
-            limit_files(resource.RLIM_INFINITY)
+        return "<html></html>"
 
-    monkeypatch.setattr("bayesknn.report.folder.write_results", fill)
+    # The last step before anything is written.
+    monkeypatch.setattr("bayesknn.report.page.render_report", fill)
     two_columns(60).to_csv(tmp_path / "t.csv", index=False)
-    result = fit(tmp_path / "t.csv", tmp_path / "deep" / "out")
+    try:
+        result = fit(tmp_path / "t.csv", tmp_path / "deep" / "out")
+    finally:
+        limit_files(resource.RLIM_INFINITY)
     assert (result.exit_code, result.stdout) == (1, "")
     assert len(result.stderr.splitlines()) == 1 and "too large" in result.stderr
     assert names(tmp_path) == ["t.csv"]

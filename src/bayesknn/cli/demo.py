@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesknn.cli.errors import debug_option, one_line_errors
+from bayesknn.cli.errors import Command, debug_option
 
 if TYPE_CHECKING:
     from bayesknn.classical import ClassicalKNeighborsClassifier
@@ -22,7 +22,7 @@ PICTURES = ("ripley.png", "ripley.svg")
 TABLES = ("train.csv", "test.csv")
 
 
-@click.command
+@click.command(cls=Command)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -31,25 +31,20 @@ TABLES = ("train.csv", "test.csv")
 @click.option("--force", is_flag=True, help="Replace an earlier demo in --out.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @debug_option
-def demo(out: Path | None, force: bool, quiet: bool, debug: bool) -> None:
+def demo(out: Path | None, force: bool, quiet: bool) -> None:
     """Classical and Bayesian kNN on the paper's data: its tables, a picture, a report.
 
     Prints Tables 1 and 2 of the paper beside our numbers, fits the Bayesian classifier to Ripley's
     data, and writes what bayesknn fit writes, the tables it was given, and a picture of the
     classical rule at the k chosen by leave-one-out.
     """
-    with one_line_errors(debug):
-        _run(out or Path("demo-output"), force or out is None, quiet)
-
-
-def _run(folder: Path, force: bool, quiet: bool) -> None:
     from bayesknn.report.analysis import describe
     from bayesknn.report.folder import FILES, PACKAGES, require_packages, write_folder
 
     require_packages(*PACKAGES)
     # demo-output is the demo's own; a folder that was named may hold someone's work.
-    own = (*FILES, *PICTURES, *TABLES)
-    with write_folder(folder, force=force, own=own) as target:
+    folder, force = out or Path("demo-output"), force or out is None
+    with write_folder(folder, force=force, own=(*FILES, *PICTURES, *TABLES)) as target:
         lines, analysis = _compute(folder, target, quiet)
     if not quiet:
         lines += [f"  {line}" for line in describe(analysis)]
@@ -72,8 +67,7 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
     from bayesknn.datasets import load_ripley
     from bayesknn.paper.comparison import read_published
     from bayesknn.report import analyse
-    from bayesknn.report.folder import digest, write_results
-    from bayesknn.report.page import render_report
+    from bayesknn.report.folder import write_results
 
     with progress("Fitting Ripley's and the Pima data", total=5, verbose=not quiet) as advance:
         lines = ["Classical k-nearest neighbours, ties resolved by decreasing k"]
@@ -104,14 +98,7 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
         )
         for name, table in zip(TABLES, (train, test), strict=True):
             table.to_csv(target / name, index=False, lineterminator="\n")
-        page = render_report(
-            analysis,
-            source=TABLES[0],
-            command=command,
-            files={name: digest(target / name) for name in TABLES},
-            predict_command=f"bayesknn predict {folder / 'model.skops'} NEW.csv --out new.csv",
-        )
-        write_results(target, analysis, page)
+        write_results(target, analysis, folder, command, [target / name for name in TABLES])
         advance(1)
     return lines, analysis
 

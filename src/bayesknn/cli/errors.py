@@ -7,6 +7,7 @@ command or the data cannot be used as they are, 130 the work was interrupted (Ct
 from __future__ import annotations
 
 import errno
+import json
 import shlex
 import signal
 import sys
@@ -35,12 +36,12 @@ class Interrupted(click.ClickException):
 
 
 @contextmanager
-def one_line_errors(debug: bool = False) -> Iterator[Callable[[], None]]:
+def one_line_errors(debug: bool) -> Iterator[Callable[[], None]]:
     """Turn errors into one line; the traceback is shown before it if asked for.
 
     Parameters
     ----------
-    debug : bool, default=False
+    debug : bool
         Whether to show tracebacks.
 
     Yields
@@ -59,10 +60,11 @@ def one_line_errors(debug: bool = False) -> Iterator[Callable[[], None]]:
             raise  # the reader of our output has left; click ends quietly
         if debug:
             click.echo(traceback.format_exc(), err=True, nl=False)
-        raise _as_line(error) from None
+        raise as_line(error) from None
 
 
-def _as_line(error: BaseException) -> click.ClickException:
+def as_line(error: BaseException) -> click.ClickException:
+    """Return the one line that is said of an error, and how the command ends."""
     from bayesknn.exceptions import CoalescenceError
 
     text = " ".join(str(error).split())
@@ -190,21 +192,43 @@ def take_form(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("encoding", "separator", "sheet", "missing")}
 
 
-class RepeatableCommand(click.Command):
-    """A command that keeps the words it was called with."""
+class Command(click.Command):
+    """A command that knows how it was called, and that ends in one line where it fails.
+
+    ``ctx.meta["command"]`` does the same again, without what changes only what is printed, and
+    ``ctx.obj`` is ``stop_if_interrupted`` of :func:`one_line_errors`.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words, which are kept in ``ctx.meta``."""
-        ctx.meta["words"] = list(args)
+        """Read the words, which are kept."""
+        words, kept = iter(args), ["bayesknn", str(ctx.info_name)]
+        for word in words:
+            if word == "--jobs":
+                next(words, None)
+            elif word.partition("=")[0] not in (
+                "--force",
+                "--quiet",
+                "--json",
+                "--debug",
+                "--jobs",
+            ):
+                kept.append(word)
+        ctx.meta["command"] = shlex.join(kept)
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with one_line_errors(ctx.params.pop("debug")) as ctx.obj:
+            return super().invoke(ctx)
 
-def repeat_command(ctx: click.Context) -> str:
-    """Return the command that does the same again, without what changes only what is printed."""
-    words, kept = iter(ctx.meta["words"]), ["bayesknn", str(ctx.info_name)]
-    for word in words:
-        if word == "--jobs":
-            next(words)
-        elif word.partition("=")[0] not in ("--force", "--quiet", "--json", "--debug", "--jobs"):
-            kept.append(word)
-    return shlex.join(kept)
+
+def print_notes(notes: list[str], doubts: list[str]) -> None:
+    """Print what there is to know of a table, and what a reader must know before trusting it."""
+    for kind, texts in (("note", notes), ("warning", doubts)):
+        for text in texts:
+            click.echo(f"{kind}: {text}", err=True)
+
+
+def print_json(summary: dict[str, Any]) -> None:
+    """Print a summary for a machine to read."""
+    click.echo(json.dumps(summary, indent=2, allow_nan=False))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,14 +9,7 @@ from typing import Any
 import click
 
 from bayesknn._utils.extras import LIKELIHOOD_NAMES, SEARCHES
-from bayesknn.cli.errors import (
-    FILE,
-    RepeatableCommand,
-    common_options,
-    one_line_errors,
-    repeat_command,
-    take_form,
-)
+from bayesknn.cli.errors import FILE, Command, common_options, print_json, print_notes, take_form
 
 # Options by whose parameters they are: of either classifier, of the paper's.
 _OF_BOTH = ("max_neighbors", "search", "random_state", "n_jobs")
@@ -45,7 +35,7 @@ def _read_proportion(value: str) -> tuple[str, float]:
         raise click.BadParameter(f"{value!r} is not of the form CLASS=PROPORTION") from None
 
 
-@click.command(cls=RepeatableCommand)
+@click.command(cls=Command)
 @click.argument("train", type=FILE)
 @click.option("--target", required=True, metavar="COLUMN", help="The column of the classes.")
 @click.option("--out", required=True, type=FILE, help="Folder to write; made if missing.")
@@ -172,7 +162,9 @@ def _read_proportion(value: str) -> tuple[str, float]:
 )
 @common_options
 @click.pass_context
-def fit(ctx: click.Context, /, **options: Any) -> None:
+def fit(
+    ctx: click.Context, /, out: Path, force: bool, quiet: bool, as_json: bool, **options: Any
+) -> None:
     """Fit a table (.csv, .csv.gz, .xlsx, .parquet), and predict classes with their uncertainty.
 
     Writes predictions.csv (of the --test rows or, by leave-one-out, of the training rows),
@@ -187,7 +179,11 @@ def fit(ctx: click.Context, /, **options: Any) -> None:
     --impute is given. They also standardise numbers and one-hot encode categories; beyond 20
     categories, the rarest are merged.
     """
-    command = repeat_command(ctx)
+    from bayesknn._utils.progress import progress
+    from bayesknn.report import folder as output
+    from bayesknn.report.reading import check_readable
+
+    # What cannot work is refused first.
     for option in ctx.command.params if options["model"] == "pooled" else ():
         source = ctx.get_parameter_source(str(option.name))
         is_given = source is not click.core.ParameterSource.DEFAULT
@@ -196,29 +192,11 @@ def fit(ctx: click.Context, /, **options: Any) -> None:
                 f"{option.opts[0]} is an option of the paper's models, not of the pool: pass "
                 "--model coherent with it, or leave it out"
             )
-    with one_line_errors(options.pop("debug")) as stop_if_interrupted:
-        run_fit(command, stop_if_interrupted, **options)
-
-
-def run_fit(
-    command: str,
-    stop_if_interrupted: Callable[[], None],
-    out: Path,
-    force: bool,
-    quiet: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Claim the place, read, fit, render and write; what cannot work is refused first."""
-    from bayesknn._utils.progress import progress
-    from bayesknn.report import folder as output
-    from bayesknn.report.reading import check_readable
-
-    train, test = options["train"], options["test"]
-    for path in (train, test):
-        if path is not None:
-            check_readable(path)
+    tables = [path for path in (options["train"], options["test"]) if path is not None]
+    for path in tables:
+        check_readable(path)
     output.require_packages(*output.PACKAGES)
+    command, stop_if_interrupted = ctx.meta["command"], ctx.obj
     verbose = not (quiet or as_json)
     with (
         output.write_folder(out, force=force, own=output.FILES) as folder,
@@ -231,27 +209,14 @@ def run_fit(
         stop_if_interrupted()
         advance(1)
         if verbose:
-            for text in analysis.messages:
-                click.echo(f"note: {text}", err=True)
-            for text in analysis.warnings:
-                click.echo(f"warning: {text}", err=True)
-        from bayesknn.report.analysis import describe, summarise
-        from bayesknn.report.page import render_report
-
-        model, where = (out / "model.skops").as_posix(), ["--out", "predictions.csv"]
-        page = render_report(
-            analysis,
-            source=train.name,
-            command=command,
-            files={path.name: output.digest(path) for path in (train, test) if path},
-            predict_command=shlex.join(["bayesknn", "predict", model, "NEW.csv", *where]),
-        )
-        output.write_results(folder, analysis, page)
+            print_notes(analysis.messages, analysis.warnings)
+        output.write_results(folder, analysis, out, command, tables)
         stop_if_interrupted()
+    from bayesknn.report.analysis import describe, summarise
+
     if as_json:
         files = {name: (out / name).as_posix() for name in output.FILES if (out / name).exists()}
-        summary = {"command": command, **summarise(analysis), "files": files}
-        click.echo(json.dumps(summary, indent=2, allow_nan=False))
+        print_json({"command": command, **summarise(analysis), "files": files})
     elif not quiet:
         click.echo("\n".join([*describe(analysis), f"Report: {out / 'report.html'}"]))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesknn.cli.errors import Refusal, read_jobs
+from bayesknn.cli.errors import as_line, read_jobs
 
 if TYPE_CHECKING:
     from bayesknn.paper.run import Outcome
@@ -33,14 +33,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Compute again what is there; write to any folder.")
 @click.option("--list", "show_list", is_flag=True, help="List the ids and stop.")
 def paper(
-    out: Path,
-    budget: str,
-    ids: tuple[str, ...],
-    seed: int,
-    jobs: int,
-    quiet: bool,
-    force: bool,
-    show_list: bool,
+    budget: str, ids: tuple[str, ...], jobs: int, quiet: bool, show_list: bool, **options: Any
 ) -> None:
     """Reproduce the paper: figures, tables and numbers beside the published ones.
 
@@ -55,15 +48,18 @@ def paper(
     try:
         items = find_items(ids or None)
         if not quiet:
-            click.echo(f"{len(items)} items of the paper, {budget} budget, seed {seed}")
+            click.echo(f"{len(items)} items of the paper, {budget} budget, seed {options['seed']}")
+        report = None if quiet else _print_outcome
         outcome = run_paper(
-            out, budget, only=ids or None, seed=seed, n_jobs=jobs, verbose=not quiet, force=force,
-            report=None if quiet else _print_outcome,
-        )  # fmt: skip
-    except ValueError as error:
-        raise Refusal(str(error)) from None
-    except ModuleNotFoundError as error:
-        raise click.ClickException(str(error)) from None
+            budget=budget,
+            only=ids or None,
+            n_jobs=jobs,
+            verbose=not quiet,
+            report=report,
+            **options,
+        )
+    except (ValueError, ModuleNotFoundError) as error:
+        raise as_line(error) from None
     if not quiet:
         _print_summary(outcome)
 

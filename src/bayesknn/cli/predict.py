@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -10,18 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesknn.cli.errors import (
-    FILE,
-    common_options,
-    one_line_errors,
-    take_form,
-)
+from bayesknn.cli.errors import FILE, Command, common_options, print_json, print_notes, take_form
 
 if TYPE_CHECKING:
     from bayesknn.report.predictions import Predictions
 
 
-@click.command
+@click.command(cls=Command)
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
 @click.option(
@@ -44,7 +38,9 @@ if TYPE_CHECKING:
     help="What a wrong decision costs: a row for each true class, a column for each decision.",
 )
 @common_options
-def predict(debug: bool, **options: Any) -> None:
+def predict(
+    model: Path, data: Path, out: Path | None, force: bool, quiet: bool, as_json: bool, **given: Any
+) -> None:
     """Classify the rows of a table with a model that bayesknn fit wrote.
 
     MODEL is the file model.skops or the folder it is in. A damaged file is refused, and so is one
@@ -60,14 +56,6 @@ def predict(debug: bool, **options: Any) -> None:
     classes and its header the classes decided for, so that the entry in row ill and column well is
     the cost of deciding for well where ill is true.
     """
-    with one_line_errors(debug):
-        _run(**options)
-
-
-def _run(
-    model: Path, data: Path, out: Path | None, force: bool, quiet: bool, as_json: bool, **given: Any
-) -> None:
-    """Claim the place, load, predict and write; what cannot work is refused first."""
     from bayesknn.report.folder import require_packages, write_file, write_folder
     from bayesknn.report.reading import check_readable, find_model
 
@@ -109,16 +97,13 @@ def _run(
         }
         if predictions.loss is not None:
             summary["decisions"] = predictions.count(predictions.decide()[0])
-        click.echo(json.dumps(summary, indent=2, allow_nan=False))
+        print_json(summary)
     elif not quiet:
         from bayesknn.report.analysis import format_scores
 
         if scores is not None:
             notes.append(f"rows of known class: {format_scores(scores)}")
-        for note in notes:
-            click.echo(f"note: {note}", err=True)
-        for doubt in doubts:
-            click.echo(f"warning: {doubt}", err=True)
+        print_notes(notes, doubts)
         if out is not None:
             click.echo(f"{predictions.describe_decided(given['level'])}: {out}")
 

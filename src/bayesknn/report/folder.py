@@ -12,10 +12,11 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shlex
 import shutil
 import signal
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,34 +43,43 @@ def require_packages(*names: str) -> None:
             require(name, "this command needs", "plot" if name == "matplotlib" else "report")
 
 
-def write_results(folder: Path, analysis: Analysis, page: str) -> None:
-    """Write the files of a fit to a folder; a pool has no posterior.
+def write_results(
+    folder: Path, analysis: Analysis, out: Path, command: str, tables: Sequence[Path]
+) -> None:
+    """Render the report of a fit, and write its files to a folder; a pool has no posterior.
 
     Parameters
     ----------
     folder : Path
         It exists.
     analysis : Analysis
-    page : str
-        The report.
+    out : Path
+        Where the folder will be.
+    command : str
+        The command that does it again.
+    tables : sequence of Path
+        The training table, and others that were read.
     """
     from bayesknn.posterior.trees import save_posterior
     from bayesknn.report.model import save_model
+    from bayesknn.report.page import render_report
     from bayesknn.report.predictions import write_csv
 
     csv, posterior, model, report = (folder / name for name in FILES)
+    new, saved = ["NEW.csv", "--out", "predictions.csv"], (out / model.name).as_posix()
+    page = render_report(
+        analysis,
+        source=tables[0].name,
+        command=command,
+        files={path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in tables},
+        predict_command=shlex.join(["bayesknn", "predict", saved, *new]),
+    )
     csv.write_text(write_csv(analysis.predictions), encoding="utf-8", newline="")
     if hasattr(analysis.classifier, "posterior_"):
         # Without the log-likelihood of each label under each draw: large, and quick to find.
         save_posterior(analysis.classifier.posterior_.drop_nodes("log_likelihood"), posterior)
     save_model(analysis.model, model)
     report.write_text(page, encoding="utf-8", newline="")
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_output(path: Path, force: bool, own: Collection[str] = ()) -> None:

@@ -6,10 +6,10 @@ side where there is room. Legends stand in the page, where names of classes are 
 
 from __future__ import annotations
 
-import functools
 import io
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,23 +21,17 @@ from bayesknn.report.words import shorten
 GLYPHS = ("●", "▲", "■", "◆", "▼", "✚", "✖", "★")
 
 
-def _styled(draw: Callable[..., Any]) -> Callable[..., Any]:
-    """Draw in this module's style, whatever the user's own settings are."""
+@contextmanager
+def _page_style() -> Iterator[None]:
+    """Draw as the page does, whatever the user's own settings are."""
+    require_matplotlib()
+    from matplotlib import style
 
-    @functools.wraps(draw)
-    def styled(*arguments: Any, **options: Any) -> Any:
-        require_matplotlib()
-        import matplotlib as mpl
-
-        with mpl.rc_context():
-            mpl.rcdefaults()
-            for inked in ("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"):
-                mpl.rcParams[inked] = INK
-            # Text is text, in the page's font, and text of the data is never mathematics.
-            mpl.rcParams.update({"svg.fonttype": "none", "text.parse_math": False})
-            return draw(*arguments, **options)
-
-    return styled
+    inked = ("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+    # Text is text, in the page's font, and text of the data is never mathematics.
+    text = {"svg.fonttype": "none", "text.parse_math": False}
+    with style.context(dict.fromkeys(inked, INK) | text, after_reset=True):
+        yield
 
 
 def class_colours(n_classes: int) -> list[str]:
@@ -54,7 +48,7 @@ def class_colours(n_classes: int) -> list[str]:
     return colours[:n_classes]
 
 
-@_styled
+@_page_style()
 def draw_posterior(classifier: Any) -> tuple[str, str]:
     """Draw the posterior of the number of neighbours k and of the strength beta."""
     from bayesknn.plots import PosteriorDisplay
@@ -70,7 +64,7 @@ def draw_posterior(classifier: Any) -> tuple[str, str]:
     )
 
 
-@_styled
+@_page_style()
 def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
     """Draw how often the likeliest class came true against its probability, and of how many rows.
 
@@ -100,7 +94,7 @@ def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
     return _as_svg(figure, "reliability", "How often the likeliest class was right, by probability")
 
 
-@_styled
+@_page_style()
 def draw_curves(truth: np.ndarray, probabilities: np.ndarray) -> list[str]:
     """Draw a ROC curve and a precision-recall curve, each beside what guessing gives."""
     from sklearn import metrics
@@ -122,7 +116,7 @@ def draw_curves(truth: np.ndarray, probabilities: np.ndarray) -> list[str]:
     return curves
 
 
-@_styled
+@_page_style()
 def draw_effect(effect: Any, classes: Sequence[int], colours: Sequence[str], number: int) -> str:
     """Draw mean class probabilities over the values of a column.
 

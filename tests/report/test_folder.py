@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from bayesknn.report.folder import check_output, write_file, write_folder
+from bayesknn.report.folder import write_file, write_folder
 
 OWN = ("a.txt", "b.txt")
 
@@ -79,9 +79,9 @@ def test_an_empty_folder_may_be_filled(tmp_path):
 def test_files_and_folders_are_not_taken_for_each_other(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="file is not a folder"):
-        check_output(tmp_path / "file", True, OWN)
-    with pytest.raises(ValueError, match="is a folder"):
-        check_output(tmp_path, True)
+        write(tmp_path / "file", "new", force=True)
+    with pytest.raises(ValueError, match="is a folder"), write_file(tmp_path, force=True):
+        pytest.fail("too late")
     with pytest.raises(ValueError, match="out cannot be written: a file is in its way"):
         write(tmp_path / "file" / "out", "new")
 

@@ -95,20 +95,17 @@ def check_output(path: Path, force: bool, own: Collection[str] = ()) -> None:
         For a folder: the names it may hold if it is to be replaced. A folder with anything else
         in it is never replaced.
     """
-    if path.exists():
-        if path.is_dir() and own:
-            strange = sorted(entry.name for entry in path.iterdir() if entry.name not in own)
-            if strange:
-                raise ValueError(
-                    f"{path} holds {strange[0]!r}, which is not a file of this command; pass "
-                    "another folder as --out"
-                )
-            if force or not any(path.iterdir()):
-                return
-        elif path.is_dir() or own:
-            raise ValueError(f"{path} is {'a folder' if path.is_dir() else 'not a folder'}")
-        elif force:
-            return
+    if not path.exists():
+        return
+    if path.is_dir() != bool(own):
+        raise ValueError(f"{path} is {'a folder' if path.is_dir() else 'not a folder'}")
+    names = sorted(os.listdir(path)) if own else [path.name]
+    if own and (strange := [name for name in names if name not in own]):
+        raise ValueError(
+            f"{path} holds {strange[0]!r}, which is not a file of this command; pass another "
+            "folder as --out"
+        )
+    if names and not force:
         raise ValueError(f"{path} exists; pass --force to replace it")
 
 

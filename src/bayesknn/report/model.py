@@ -26,12 +26,7 @@ import numpy as np
 from bayesknn._utils.extras import require
 from bayesknn._utils.saving import fingerprint
 from bayesknn.likelihood import LIKELIHOODS
-from bayesknn.report.columns import (
-    MAX_CATEGORIES,
-    NUMERIC,
-    ColumnPlan,
-    as_measured,
-)
+from bayesknn.report.columns import MAX_CATEGORIES, NUMERIC, ColumnPlan, as_measured
 from bayesknn.report.reading import find_model
 from bayesknn.report.words import count, say_of_columns, shorten
 
@@ -75,13 +70,14 @@ class ReportAdapter:
 
     name = "classifier"
     is_slow = False
+    takes_categories = False
     fills = ""
     unseen = "they count as rare ones"
 
     def __init__(self, classifier: Any):
         self.classifier = classifier
         self.is_gower = getattr(classifier, "metric", None) == "gower"
-        self.takes_categories = self.is_gower
+        self.takes_categories |= self.is_gower
 
 
 class PosteriorAdapter(ReportAdapter):
@@ -96,16 +92,15 @@ class PosteriorAdapter(ReportAdapter):
     @property
     def k_mean(self) -> float:
         """Posterior mean of k."""
-        clf = self.classifier
-        return float(clf.k_values_ @ clf.k_probabilities_ / clf.k_probabilities_.sum())
+        k, weights = self.classifier.k_values_, self.classifier.k_probabilities_
+        return float(np.average(k, weights=weights))
 
     @property
     def k_interval(self) -> tuple[int, int]:
         """Central 95 % interval of k."""
-        clf = self.classifier
-        total = np.cumsum(clf.k_probabilities_) / clf.k_probabilities_.sum()
-        low, high = np.searchsorted(total, [0.025, 0.975])
-        return int(clf.k_values_[low]), int(clf.k_values_[min(high, len(total) - 1)])
+        k, weights = self.classifier.k_values_, self.classifier.k_probabilities_
+        low, high = np.quantile(k, [0.025, 0.975], weights=weights, method="inverted_cdf")
+        return int(low), int(high)
 
     def summarise(self) -> dict[str, Any]:
         """Give likelihood, inference, k and beta."""
@@ -160,12 +155,9 @@ class PoolAdapter(ReportAdapter):
     name = "pooled neighbours"
     model = "pooled"
     is_slow = True
+    takes_categories = True
     fills = "mean"
     unseen = "they count as none of the known ones"
-
-    def __init__(self, classifier: Any):
-        super().__init__(classifier)
-        self.takes_categories = True
 
     @property
     def relevance(self) -> dict[str, float]:

@@ -8,9 +8,8 @@ import pytest
 
 from bayesknn.model import UniformPrior
 from bayesknn.report import analyse
-from bayesknn.report.analysis import summarise
 from bayesknn.report.page import render_report
-from bayesknn.report.predictions import Predictions, name_undecided
+from bayesknn.report.predictions import Predictions
 from tests.report.tables import QUICK, mixed_table, two_columns
 
 
@@ -45,7 +44,7 @@ def test_the_table_of_predictions(found):
     assert 0 < sure.sum() < 80
     assert (frame["zone"][sure] == frame["class"][sure]).all()
     clf = found.classifier
-    points = found.model.transform(found.test_frame)
+    points = found.model.transform(found.test.frame)
     zones = [str(zone) for zone in clf.predict_zone(points)]
     assert zones == frame["zone"].tolist()
 
@@ -54,8 +53,8 @@ def test_identifiers_are_kept_whatever_they_are_called():
     p = np.array([[0.75, 0.25]])
     names = ["row", "decision", "decision loss", "probability a", "class", "id class", "basis"]
     table = Predictions(
-        np.array([1]), np.array(["a", "b"]), p, np.stack([p, p], axis=2), np.array([0]), "new row",
-        loss=1 - np.eye(2), identifiers=pd.DataFrame([names], columns=names),
+        pd.DataFrame([names], [1], names), np.array(["a", "b"]), p, np.stack([p, p], axis=2),
+        "new row", loss=1 - np.eye(2), identifiers=names,
     ).to_frame()  # fmt: skip
     assert table["decision"].tolist() == ["a"] and table["row"].tolist() == [1]
     assert table["probability a"].tolist() == [0.75]
@@ -65,8 +64,11 @@ def test_identifiers_are_kept_whatever_they_are_called():
 
 
 def test_a_class_called_undecided_is_not_a_zone():
-    assert name_undecided(["a", "b"]) == "undecided"
-    assert name_undecided(["undecided", "(undecided)"]) == "((undecided))"
+    p = np.array([[0.75, 0.25]])
+    wide = np.stack([0 * p, 0 * p + 1], axis=2)
+    for names, zone in ((["a", "b"], "undecided"), (["undecided", "(undecided)"], "((undecided))")):
+        table = Predictions(pd.DataFrame(index=[1]), np.array(names), p, wide, "new row").to_frame()
+        assert (table["class"][0], table["zone"][0]) == (names[0], zone)
 
 
 def test_rows_without_a_class_are_left_out_and_told():
@@ -178,7 +180,7 @@ def test_the_relevance_is_that_of_the_column_it_stands_beside(monkeypatch):
     table = words.assign(first=noise[:, 0], second=noise[:, 1], y=table["y"])
     settings = {"members": ("relevance", "robust"), "random_state": 0}
     analysis = analyse(table, "y", model="pooled", settings=settings)
-    assert summarise(analysis)["relevance"]["word"] > 0.8
+    assert analysis.model.adapter.summarise()["relevance"]["word"] > 0.8
     # On the page where columns are too many to permute each.
     monkeypatch.setattr("bayesknn.report.explanation.MAX_IMPORTANCE_COLUMNS", 2)
     page = render_report(analysis, source="t", command="", files={})

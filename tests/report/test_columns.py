@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesknn.report import plan_columns
-from bayesknn.report.columns import accept_rows, as_measured, find_column, split_target
-from bayesknn.report.reading import as_table
+from bayesknn.report import analyse, plan_columns
+from tests.report.tables import QUICK
 
 N = 40
 Y = np.arange(N) % 2
@@ -108,11 +107,11 @@ def test_the_target_is_no_feature():
 def test_a_column_that_is_not_there_is_guessed():
     frame = pd.DataFrame({"species": [1], "length": [2]})
     with pytest.raises(ValueError, match="no column 'Species'; did you mean 'species'?"):
-        find_column(frame, "Species")
+        plan_columns(frame, "Species")
     with pytest.raises(ValueError, match="no column 'LENGTH'; did you mean 'length'?"):
-        find_column(frame, "LENGTH")
+        plan_columns(frame, "LENGTH")
     with pytest.raises(ValueError, match="no column 'zzz'. The columns are 'species', 'length'"):
-        find_column(frame, "zzz")
+        plan_columns(frame, "zzz")
 
 
 @pytest.mark.parametrize(
@@ -125,17 +124,19 @@ def test_a_column_that_is_not_there_is_guessed():
     ],
 )
 def test_classes_are_whole_numbers_or_words(target, expected):
-    rows, classes, without = split_target(as_table(pd.DataFrame({"y": target})), "y")
-    assert classes.tolist() == expected
-    assert rows.index.tolist() == [1, 2, 3, 4]
-    assert without == []
+    analysis = analyse(pd.DataFrame({"x": X, "y": target * 10}), "y", settings=QUICK)
+    assert analysis.classifier.classes_[analysis.training.actual].tolist() == expected * 10
+    assert analysis.training.rows.tolist() == list(range(1, N + 1))
+    assert analysis.messages == []
 
 
 def test_rows_without_a_class_keep_their_numbers():
-    rows, classes, without = split_target(
-        as_table(pd.DataFrame({"y": ["a", None, "a", None]})), "y"
-    )
-    assert (rows.index.tolist(), classes.tolist(), without) == ([1, 3], ["a", "a"], [2, 4])
+    frame = pd.DataFrame({"x": X, "y": ["a", None, "b", None] * 10})
+    analysis = analyse(frame, "y", settings={**QUICK, "max_neighbors": 8})
+    assert analysis.training.rows.tolist() == list(range(1, N, 2))
+    assert analysis.classifier.classes_[analysis.training.actual].tolist() == ["a", "b"] * 10
+    without = "20 rows without a value in 'y' left out: 2, 4, 6, 8, 10 and 15 more"
+    assert analysis.messages == [without]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_rows_without_a_class_keep_their_numbers():
 )
 def test_targets_that_name_no_classes(target, message):
     with pytest.raises(ValueError, match=message):
-        split_target(as_table(pd.DataFrame({"y": target})), "y")
+        analyse(pd.DataFrame({"y": target}), "y")
 
 
 @pytest.mark.parametrize(
@@ -168,21 +169,23 @@ def test_targets_that_name_no_classes(target, message):
     ],
 )
 def test_new_rows_that_do_not_fit(columns, message):
-    frame = pd.DataFrame(columns, index=[1, 2])
     with pytest.raises(ValueError, match=message):
-        accept_rows(frame, {"x": "number", "town": "text"})
+        analyse(table(x=X, town=["u", "v"] * 20), "y", pd.DataFrame(columns), settings=QUICK)
 
 
 def test_new_rows_that_fit_may_have_more_columns():
-    frame = pd.DataFrame({"more": [None], "x": [1], "town": ["u"]}, index=[1])
-    accept_rows(frame, {"x": "number", "town": "text"})
+    new = pd.DataFrame({"more": [None], "x": [1], "town": ["u"]})
+    analysis = analyse(table(x=X, town=["u", "v"] * 20), "y", new, settings=QUICK)
+    assert len(analysis.test.rows) == 1
 
 
 def test_new_rows_without_dates_where_training_had_some():
-    frame = pd.DataFrame({"day": ["soon", "2024-03-01"]}, index=[1, 2])
+    train = table(day=pd.date_range("2024-01-01", periods=N)[::-1])
+    new = pd.DataFrame({"day": ["soon", "2024-03-01"]}).astype("str")
     with pytest.raises(ValueError, match="'day' held dates in training; here it holds 'soon' in"):
-        accept_rows(frame.astype("str"), {"day": "date"})
-    accept_rows(frame.assign(day=pd.to_datetime(["2024-03-01"] * 2)), {"day": "date"})
+        analyse(train, "y", new, settings=QUICK)
+    new["day"] = pd.to_datetime(["2024-03-01"] * 2)
+    assert len(analyse(train, "y", new, settings=QUICK).test.rows) == 2
 
 
 def test_dates_are_numbers():
@@ -190,7 +193,8 @@ def test_dates_are_numbers():
     plan = plan_columns(frame, "y")
     assert plan.kinds == {"day": "date"}
     assert plan.messages == ["column 'day' holds dates: they are measured in days"]
-    assert as_measured(frame, plan.kinds)["day"].tolist() == list(range(N))
+    measured = analyse(frame, "y", scale=False, settings=QUICK)
+    assert measured.model.transform(frame)["day"].tolist() == list(range(N))
 
 
 def test_truth_values_are_a_kind_of_their_own():

@@ -7,17 +7,14 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-from bayesknn.report import analyse, comparison, plan_columns
-from bayesknn.report.comparison import compare
-from bayesknn.report.model import PoolAdapter, build_pipeline
+from bayesknn.report import analyse, build_pipeline, comparison, plan_columns
 from bayesknn.report.page import render_report
 from tests.report.tables import QUICK
 
-POOL = PoolAdapter.name
+POOL = "pooled neighbours"
 N = 120
 RNG = np.random.default_rng(0)
 Y = np.arange(N) % 2
@@ -31,7 +28,7 @@ OWN = PooledNeighborsClassifier(members=("robust", "within"), random_state=0)
 
 def compared(labels=Y, rows=slice(None), table=FRAME):
     frame = table[["x", "z"]].iloc[rows]
-    return compare(frame, np.asarray(labels)[rows], PLAN, build_pipeline(PLAN, OWN))
+    return comparison.compare(frame, np.asarray(labels)[rows], PLAN, build_pipeline(PLAN, OWN))
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +109,7 @@ def test_classifiers_are_compared_in_one_thread_and_the_bar_names_them(monkeypat
     monkeypatch.setattr(comparison, "progress", open_bar)
     own = clone(OWN).set_params(verbose=1)
     with threadpool_limits(2):
-        compare(FRAME[["x", "z"]], Y, PLAN, build_pipeline(PLAN, own))
+        comparison.compare(FRAME[["x", "z"]], Y, PLAN, build_pipeline(PLAN, own))
     assert shown == [
         ("Comparing with baseline: class frequencies", 5, 1),
         ("Comparing with pooled neighbours", 5, 1),
@@ -129,7 +126,7 @@ def test_of_many_columns_fewer_rows_are_compared(monkeypatch):
     plan = plan_columns(frame.assign(y=y), "y")
     for limit, n_rows, n_folds in ((2000, 250, 5), (800, 200, 2)):
         monkeypatch.setattr(comparison, "MAX_CELLS", limit)
-        found = compare(frame, y, plan, build_pipeline(plan, OWN))
+        found = comparison.compare(frame, y, plan, build_pipeline(plan, OWN))
         assert (found.results[POOL].scores.n, found.n_folds) == (n_rows, n_folds)
         assert (found.growth is None) == (n_folds == 2)
 
@@ -154,7 +151,7 @@ def test_the_classifier_of_the_report_is_compared_with_its_own_settings():
     given = clone(plain).set_params(class_prior=prior)
     losses = []
     for own in (plain, given):
-        found = compare(FRAME[["x", "z"]], classes, PLAN, build_pipeline(PLAN, own))
+        found = comparison.compare(FRAME[["x", "z"]], classes, PLAN, build_pipeline(PLAN, own))
         assert found.own == "Bayesian kNN (Cucala et al. 2009), pseudo likelihood"
         losses.append(found.results[found.own].scores.log_loss)
         assert np.isfinite(found.growth.gain)
@@ -167,10 +164,3 @@ def test_parts_of_the_rows_keep_every_class():
     kept = comparison._halve(labels, np.arange(43))
     assert np.bincount(labels[kept]).tolist() == [20, 2]
     assert len(set(kept)) == len(kept)
-
-
-def test_standard_errors_agree_with_scikit_learn_scores():
-    p = np.random.default_rng(1).dirichlet([1, 1, 1], size=50)
-    labels = np.arange(50) % 3
-    found = comparison.score(p, labels)
-    assert found.log_loss == pytest.approx(log_loss(labels, p))

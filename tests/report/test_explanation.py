@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 from bayesknn.report import analyse
-from bayesknn.report.columns import as_measured
-from bayesknn.report.explanation import (
-    MAX_IMPORTANCE_COLUMNS,
-    find_contributions,
-    find_effects,
-    find_influential,
-    rank_columns,
-)
-from bayesknn.report.page import make_cases, render_report
+from bayesknn.report.explanation import find_contributions, find_influential
+from bayesknn.report.page import make_cases, make_importance, render_report
 from tests.report.tables import QUICK, mixed_table, two_columns
 
 SETTINGS = {"pseudo": QUICK, "pooled": {"members": ("robust", "within"), "random_state": 0}}
@@ -41,8 +34,7 @@ def fitted(request):
 def test_those_who_speak_are_those_of_predict_influence(fitted, test):
     analysis = fitted[test]
     at = np.argsort(-analysis.predictions.expected_loss, kind="stable")[:8]
-    frame = analysis.test_frame if test else analysis.frame
-    points = analysis.model.transform(frame)
+    points = analysis.model.transform(analysis.predictions.frame)
     n = len(analysis.training.rows)
     rows, influence = analysis.classifier.predict_influence(points, n)
     found = find_influential(analysis, at, 3)
@@ -66,7 +58,7 @@ def test_those_who_speak_are_those_of_predict_influence(fitted, test):
 
 @pytest.mark.parametrize("test", [False, True])
 def test_a_column_that_tells_the_classes_apart_ranks_above_noise(fitted, test):
-    found = rank_columns(fitted[test])
+    found = make_importance(fitted[test])["ranked"]
     assert found.names == ["x", "noise"]
     assert (found.on_test, found.n_rows) == (test, 60 if test else 80)
     assert found.mean[0] - found.mean[1] > 5 * np.hypot(*found.error)
@@ -75,7 +67,7 @@ def test_a_column_that_tells_the_classes_apart_ranks_above_noise(fitted, test):
 def test_columns_are_those_of_the_table():
     table = mixed_table()
     analysis = analyse(table, "kind", settings=QUICK)
-    assert set(rank_columns(analysis).names) == {"length", "<b>width</b>", "town"}
+    assert set(make_importance(analysis)["ranked"].names) == {"length", "<b>width</b>", "town"}
 
 
 def test_rows_of_no_known_class_are_not_judged_on():
@@ -86,11 +78,11 @@ def test_rows_of_no_known_class_are_not_judged_on():
     # All others are of two of the three classes.
     test = test[test["kind"] != "plain"].reset_index(drop=True)
     analysis = analyse(table, "kind", test, settings=QUICK)
-    found = rank_columns(analysis)
+    found = make_importance(analysis)["ranked"]
     assert found.on_test
     assert found.n_rows == np.isin(test["kind"], table["kind"]).sum()
     without = analyse(table, "kind", test.drop(columns="kind"), settings=QUICK)
-    assert not rank_columns(without).on_test
+    assert not make_importance(without)["ranked"].on_test
 
 
 @pytest.mark.parametrize("test", [False, True])
@@ -98,8 +90,7 @@ def test_as_many_rows_are_listed_as_are_misclassified_and_undecided(fitted, test
     analysis = fitted[test]
     found = analysis.predictions
     wrong, undecided = found.winners != found.actual, found.zones < 0
-    classes = [{"name": "a", "colour": "red"}, {"name": "b", "colour": "blue"}]
-    told = make_cases(analysis, classes)
+    told = make_cases(analysis)
     assert (told["n_wrong"], told["n_undecided"]) == (wrong.sum(), undecided.sum())
     assert wrong.any() and undecided.any()
     for why, mine, order in (
@@ -118,9 +109,8 @@ def test_rows_are_numbered_as_in_their_file():
     lacking.loc[0, "y"] = np.nan
     plain = analyse(table.drop(index=0), "y", settings=QUICK)
     shifted = analyse(lacking, "y", settings=QUICK)
-    classes = [{"name": "a", "colour": "red"}, {"name": "b", "colour": "blue"}]
     numbers = [
-        [a.training.rows[r] for row in make_cases(a, classes)["rows"]
+        [a.training.rows[r] for row in make_cases(a)["rows"]
          for _, near, _ in row["sides"] for r in near]
         for a in (plain, shifted)
     ]  # fmt: skip
@@ -129,13 +119,13 @@ def test_rows_are_numbered_as_in_their_file():
 
 
 def test_very_many_columns_are_not_ranked():
-    n = MAX_IMPORTANCE_COLUMNS + 1
+    n = 61
     rng = np.random.default_rng(0)
     table = two_columns(30).join(
         type(two_columns())(rng.normal(size=(30, n)), columns=[f"c{j}" for j in range(n)])
     )
     analysis = analyse(table, "y", settings=QUICK)
-    assert rank_columns(analysis) is None
+    assert make_importance(analysis) is None
     page = render_report(analysis, source="t", command="", files={})
     assert f"are not computed: {n + 2} columns would take too long" in page
 
@@ -144,13 +134,14 @@ def test_very_many_columns_are_not_ranked():
 def test_effects_are_means_over_rows_with_one_value_in_a_column(kind):
     table = mixed_table()
     analysis = analyse(table, "kind", model=kind, settings=SETTINGS[kind])
-    names = [analysis.plan.numeric[0], analysis.plan.categorical[0]]
-    number, words = find_effects(analysis, names)
-    assert number.is_number and not words.is_number
+    effects = [effect for effect, _ in make_importance(analysis)["effects"]]
+    assert {effect.name: effect.is_number for effect in effects} == {
+        "length": True, "<b>width</b>": True, "town": False,
+    }  # fmt: skip
     n = len(table)
-    rows = as_measured(analysis.frame, analysis.plan.kinds)
-    rows = rows.iloc[np.random.default_rng(0).choice(n, number.n_rows, replace=False)]
-    for effect in (number, words):
+    rows = analysis.training.frame[list(analysis.plan.kinds)]
+    rows = rows.iloc[np.random.default_rng(0).choice(n, effects[0].n_rows, replace=False)]
+    for effect in effects:
         assert len(effect.values) == len(set(effect.values)) > 1
         for value, mean in zip(effect.values, effect.probabilities, strict=True):
             moved = rows.copy()

@@ -10,10 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayesknn import PooledNeighborsClassifier
-from bayesknn.report import analyse, read_table, reading, write_report
+from bayesknn.report import analyse, read_table, write_report
 from bayesknn.report.analysis import analyse_fitted
-from bayesknn.report.columns import find_leaking_columns
-from bayesknn.report.comparison import Folds
 from tests.report.tables import PSEUDO, QUICK, QUICK_OPTIONS, run, two_columns
 
 
@@ -46,12 +44,14 @@ def test_a_column_that_is_missing_for_a_class_gives_it_away(kind):
     causes = pd.Series(np.random.default_rng(0).integers(0, 40, 90)).astype(float)
     if kind == "text":
         causes = causes.map("chapter {:.0f}".format)
+    told = "column 'cause' alone predicts 'y' all but perfectly"
     table["cause"] = causes.where(table["y"] == 1)
-    labels = table["y"].to_numpy()
-    assert find_leaking_columns(table, {"x": "number", "cause": kind}, labels) == ["cause"]
+    warned = analyse(table, "y", impute=True, settings=QUICK).warnings
+    assert [text.split(":")[0] for text in warned if "alone predicts" in text] == [told]
     # Missing now and then it says nothing.
     table["cause"] = causes.where(np.arange(90) % 3 > 0)
-    assert find_leaking_columns(table, {"x": "number", "cause": kind}, labels) == []
+    warned = analyse(table, "y", impute=True, settings=QUICK).warnings
+    assert not [text for text in warned if "alone predicts" in text]
 
 
 def test_an_error_of_almost_nothing_is_doubted(tmp_path):
@@ -154,7 +154,7 @@ def test_whole_groups_are_judged(fit):
     assert summary["dropped"]["patient"] == "it names groups of rows, as you said"
     assert scores["leave-one-out"]["error"] < 0.1 < 0.3 < scores["whole groups of patient"]["error"]
     X, y = table[["x", "z"]], table["y"]
-    found = analyse_fitted(PSEUDO.fit(X, y), X, y, folds=Folds(table["patient"]))
+    found = analyse_fitted(PSEUDO.fit(X, y), X, y, groups=table["patient"])
     assert found.apart["whole groups"].error > 0.3
 
 
@@ -221,13 +221,10 @@ def test_classes_of_one_row(fit, names):
         PSEUDO.fit(table[["x", "z"]], table["y"].tolist())
 
 
-def test_the_classes_are_checked_before_other_columns_are_read(fit, monkeypatch):
+def test_the_classes_are_checked_before_other_columns(fit, monkeypatch):
     table = two_columns(60).assign(y=np.linspace(0, 1, 60))
-    monkeypatch.setattr("bayesknn.report.columns.plan_columns", lambda *_: pytest.fail("planned"))
-    read, real = [], reading.kind_of
-    monkeypatch.setattr(reading, "kind_of", lambda column: read.append(column.name) or real(column))
+    monkeypatch.setattr("bayesknn.report.analysis.plan_columns", lambda *_: pytest.fail("planned"))
     assert "this looks like regression" in fit(table).stderr
-    assert set(read) == {"y"}
 
 
 # Files ---------------------------------------------------------------------------------------

@@ -8,12 +8,9 @@ import pytest
 
 from bayesknn.plots.style import INK
 from bayesknn.report import analyse
-from bayesknn.report.analysis import describe
-from bayesknn.report.figures import class_colours
 from bayesknn.report.page import render_report
-from bayesknn.report.words import percent
 from tests.browser import check_page, open_page
-from tests.report.tables import QUICK, SCRIPT, mixed_table, two_columns
+from tests.report.tables import QUICK, QUICK_OPTIONS, SCRIPT, mixed_table, run, two_columns
 
 COMMAND = "bayesknn fit 'a <i>b</i>.csv' --target kind"
 
@@ -193,11 +190,15 @@ def test_the_first_page_is_what_a_manager_asks(page, pooled_page, tmp_path):
     assert "AUC" in found.text and "Brier" not in found.text
 
 
-def test_the_report_and_the_terminal_say_the_same_share_is_decided():
+def test_the_report_and_the_terminal_say_the_same_share_is_decided(tmp_path):
     table = two_columns(90)
-    analysis = analyse(table[:60], "y", table[60:], settings=QUICK)
-    (told,) = [line for line in describe(analysis) if "are decided" in line]
-    assert told in render(analysis)
+    paths = tmp_path / "train.csv", tmp_path / "test.csv"
+    for path, rows in zip(paths, (table[:60], table[60:]), strict=True):
+        rows.to_csv(path, index=False)
+    out = tmp_path / "out"
+    result = run("fit", paths[0], "--target", "y", "--test", paths[1], "--out", out, *QUICK_OPTIONS)
+    (told,) = [line for line in result.stdout.splitlines() if "are decided" in line]
+    assert told in (out / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +232,7 @@ def test_the_report_says_whether_the_search_was_exact(pooled_page, page):
     analysis = analyse(two_columns(), "y", settings={**QUICK, "search": "faiss-hnsw"})
     search = analysis.classifier.diagnostics_["search"]
     assert not search["exact"]
-    recall = f"{percent(search['recall'], 1)} ± {100 * search['recall_error']:.1f}\xa0%"
+    recall = f"{100 * search['recall']:.1f}\xa0% ± {100 * search['recall_error']:.1f}\xa0%"
     assert f"Neighbours were found approximately (search faiss-hnsw): {recall}" in render(analysis)
 
 
@@ -247,9 +248,12 @@ def test_names_in_chinese(tmp_path):
     assert 40 < 2 * len(label) <= 48  # each takes the room of two letters
 
 
-def test_every_class_has_a_colour_of_its_own():
-    assert len(set(class_colours(60))) == 60
-    assert "#000000" not in class_colours(60)
+def test_every_class_has_a_colour_of_its_own(crowded):
+    analysis, text = crowded
+    section = re.search(r'<section id="confusion">.*?</section>', text, re.DOTALL)[0]
+    colours = set(re.findall(r'class="mark" style="color:(#\w{6})"', section))
+    assert len(colours) == len(analysis.training.names) == 200
+    assert "#000000" not in colours
 
 
 @pytest.mark.mutant

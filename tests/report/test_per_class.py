@@ -1,11 +1,12 @@
 """Recall and confusions of each class, counted by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from bayesknn.report.analysis import Analysis, Choices
-from bayesknn.report.page import make_classes, make_confusion, name_classes
-from bayesknn.report.predictions import LEAVE_ONE_OUT, NO_CLASS, Predictions
+from bayesknn.report.analysis import Analysis
+from bayesknn.report.page import make_confusion
+from bayesknn.report.predictions import Predictions
 
 
 def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
@@ -15,12 +16,17 @@ def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
     probabilities = np.full((len(actual), n_classes), rest)
     probabilities[np.arange(len(actual)), winners] = likeliest
     names = np.array([f"class {g}" for g in range(n_classes)], dtype=object)
+    # The interval of a zone's class lies above all others, where there is a zone.
+    low = np.full(probabilities.shape, 0.0)
+    high = np.full(probabilities.shape, 1.0 if zones is None else 0.5)
+    for i, zone in enumerate(() if zones is None else zones):
+        high[i] = 0.5 if zone >= 0 else 1.0
+        low[i, zone], high[i, zone] = (0.6, 0.9) if zone >= 0 else (0.0, 1.0)
     training = Predictions(
-        np.arange(1, len(actual) + 1), names, probabilities, None,
-        np.full(len(actual), -1) if zones is None else zones, LEAVE_ONE_OUT,
-        actual, names[actual],
+        pd.DataFrame(index=np.arange(1, len(actual) + 1)), names, probabilities,
+        np.stack([low, high], axis=2), "leave-one-out", actual, names[actual],
     )  # fmt: skip
-    return Analysis(None, None, None, training, None, None, Choices())
+    return Analysis(None, None, training)
 
 
 @pytest.mark.parametrize(
@@ -62,14 +68,14 @@ def test_the_majority_is_that_of_the_training_rows():
 
 def test_few_classes_have_a_matrix():
     analysis = left_out([0, 0, 1, 2, 2], [0, 1, 1, 2, 0], 3)
-    [found] = make_confusion(analysis, name_classes(analysis))
+    [found] = make_confusion(analysis)["tables"]
     assert found["matrix"].tolist() == [[1, 1, 0], [0, 1, 0], [1, 0, 1]]
     assert found["about"] == "5 training rows, each left out in turn"
     # Test rows come first; those of no known class or of one that training did not see are out.
     test = left_out([0, 0, 1, 2, 2], [1, 1, 1, 2, 0], 3).training
-    test.actual, test.basis = np.array([0, NO_CLASS, 1, -1, 2]), "new row"
+    test.actual, test.basis = np.array([0, -2, 1, -1, 2]), "new row"
     analysis.test = test
-    on_test, again = make_confusion(analysis, name_classes(analysis))
+    on_test, again = make_confusion(analysis)["tables"]
     assert on_test["matrix"].tolist() == [[0, 1, 0], [0, 1, 0], [1, 0, 0]]
     assert on_test["about"] == "3 test rows"
     assert again["matrix"].tolist() == found["matrix"].tolist()
@@ -83,7 +89,7 @@ def test_many_classes_have_their_largest_confusions(n_classes):
     winners[15] = winners[16] = 2  # two of class 3 for class 2
     winners[20:23] = 5, 6, 6
     analysis = left_out(actual, winners, n_classes)
-    [found] = make_confusion(analysis, name_classes(analysis))
+    [found] = make_confusion(analysis)["tables"]
     assert found["matrix"] is None
     pairs = [(g["name"], h["name"], n, share) for g, h, n, share in found["pairs"]]
     assert pairs == [
@@ -94,7 +100,7 @@ def test_many_classes_have_their_largest_confusions(n_classes):
     ]
     assert (found["n_listed"], found["n_wrong"]) == (9, 9)
     right = left_out(actual, actual, n_classes)
-    assert make_confusion(right, name_classes(right))[0]["pairs"] == []
+    assert make_confusion(right)["tables"][0]["pairs"] == []
 
 
 def test_of_many_classes_those_come_first_of_which_least_is_found():
@@ -102,9 +108,9 @@ def test_of_many_classes_those_come_first_of_which_least_is_found():
     winners = actual.copy()
     winners[4 * 17 : 4 * 18] = 0
     analysis = left_out(actual, winners, 30)
-    rows = make_classes(analysis, name_classes(analysis))
+    rows = make_confusion(analysis)["classes"]
     assert rows[0]["name"] == "class 17" and rows[0]["recall"] == 0
     assert len(rows) == 30
     few = left_out([0, 1, 2], [1, 1, 2], 3, zones=np.array([-1, 1, 2]))
-    rows = make_classes(few, name_classes(few))
+    rows = make_confusion(few)["classes"]
     assert [row["decided"] for row in rows] == [0, 1, 1]

@@ -1,16 +1,19 @@
 """Files as people have them: read right, or refused in one line that says where."""
 
+import csv
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from bayesknn.report import analyse, reading
+from bayesknn.report import analyse
+from bayesknn.report import read_table as read_whole
 from tests.report.tables import QUICK, two_columns
 
 
 def read_table(*arguments, **options):
     """Return the frame, its rows counted from 0."""
-    return reading.read_table(*arguments, **options).frame.reset_index(drop=True)
+    return read_whole(*arguments, **options).frame.reset_index(drop=True)
 
 
 @pytest.fixture
@@ -40,7 +43,7 @@ def test_what_is_missing_and_what_is_a_word(write):
 def test_truth_values_are_words(write, words):
     yes, no = words.split()
     path = write(f"a,b\n{yes},{yes}\n{no},\n")
-    frame, kinds = read_table(path), reading.read_table(path).kinds
+    frame, kinds = read_table(path), read_whole(path).kinds
     assert frame["a"].tolist() == ["True", "False"]
     assert frame["b"][0] == "True" and pd.isna(frame["b"][1])
     # The same whether the kinds are found out or known, however a later file spells them.
@@ -52,7 +55,7 @@ def test_truth_values_are_words(write, words):
 
 
 def test_a_later_file_has_the_kinds_of_the_first(write):
-    kinds = reading.read_table(write("town,x,code\n1,1,01\nb,2,10\n")).kinds
+    kinds = read_whole(write("town,x,code\n1,1,01\nb,2,10\n")).kinds
     assert kinds == {"town": "text", "x": "number", "code": "text"}
     later = read_table(write("town,x,code\n1,1.5,10\n2,2,11\n"), kinds=kinds)
     assert later.to_dict("list") == {"town": ["1", "2"], "x": [1.5, 2.0], "code": ["10", "11"]}
@@ -84,7 +87,7 @@ def test_leading_zeros_make_codes(write, content, expected):
 
 
 def test_dates_with_the_year_first_are_dates(write):
-    table = reading.read_table(
+    table = read_whole(
         write("a,b,c,d\n2024-03-01,2024/3/1,2024-03-01 12:30,03/01/2024\n,2024.03.02,,1\n")
     )
     frame, kinds = table.frame.reset_index(drop=True), table.kinds
@@ -104,7 +107,7 @@ def test_dates_with_the_year_first_are_dates(write):
     "footer", ["Source: survey 2024,,", "Source: survey 2024", '"Source: survey 2024",NA,\n\n']
 )
 def test_a_footer_is_no_row(write, footer):
-    table = reading.read_table(write(f"x,z,y\n1,2,a\n3,4,b\n{footer}\n"))
+    table = read_whole(write(f"x,z,y\n1,2,a\n3,4,b\n{footer}\n"))
     assert table.frame.to_dict("list") == {"x": [1, 3], "z": [2, 4], "y": ["a", "b"]}
     assert table.notes == ["row 3 of table.csv is a footer and left out: 'Source: survey 2024'"]
 
@@ -113,7 +116,7 @@ def test_two_lines_of_footer_below_words(write):
     frame = read_table(write("name,y\nann,1\nbob,2\n\nNote: none\nSource: survey, 2024\n"))
     # Of the second line the comma makes two cells; it is no footer that stands alone.
     assert len(frame) == 4
-    table = reading.read_table(write("name,y\nann,1\nbob,2\n\nNote: none\nSource: survey\n"))
+    table = read_whole(write("name,y\nann,1\nbob,2\n\nNote: none\nSource: survey\n"))
     assert table.frame["name"].tolist() == ["ann", "bob"]
     assert [note.split(":")[0] for note in table.notes] == [
         "row 3 of table.csv is a footer and left out",
@@ -126,7 +129,7 @@ def test_two_lines_of_footer_below_words(write):
     ["name,y\nann,1\nbob,\n", "x,y\n1,1\n3,\n", "x\n1\nend\n", "x,y\n1,2\nend,3\n"],
 )
 def test_rows_with_missing_cells_are_no_footer(write, content):
-    table = reading.read_table(write(content))
+    table = read_whole(write(content))
     assert len(table.frame) == 2
     assert table.notes == []
 
@@ -228,7 +231,7 @@ def test_parquet_with_an_index_of_its_own_and_integers_with_gaps(tmp_path):
 
 
 def test_the_first_lines_are_cut_once_for_each_separator(write, monkeypatch):
-    real, cut = reading.csv.reader, []
+    real, cut = csv.reader, []
     monkeypatch.setattr(
         "bayesknn.report.reading.csv.reader",
         lambda lines, delimiter: cut.append(delimiter) or real(lines, delimiter=delimiter),
@@ -239,12 +242,12 @@ def test_the_first_lines_are_cut_once_for_each_separator(write, monkeypatch):
 
 def test_what_a_column_is_is_decided_where_it_is_read(tmp_path, monkeypatch):
     two_columns(60).assign(town=["a", "b"] * 30).to_csv(tmp_path / "t.csv", index=False)
-    real, decided = reading.kind_of, []
+    real, decided = pd.api.types.infer_dtype, []
     monkeypatch.setattr(
-        reading, "kind_of", lambda column: decided.append(column.name) or real(column)
+        pd.api.types, "infer_dtype", lambda column: decided.append(column.name) or real(column)
     )
-    train = reading.read_table(tmp_path / "t.csv")
-    test = reading.read_table(tmp_path / "t.csv", kinds=train.kinds)
+    train = read_whole(tmp_path / "t.csv")
+    test = read_whole(tmp_path / "t.csv", kinds=train.kinds)
     analysis = analyse(train, "y", test, settings=QUICK)
     assert sorted(decided) == ["town", "town", "x", "x", "y", "y", "z", "z"]
     assert analysis.plan.kinds == {"x": "number", "z": "number", "town": "text"}

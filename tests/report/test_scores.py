@@ -1,12 +1,26 @@
 """Scores against scikit-learn's."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss, roc_auc_score
 
-from bayesknn.report.predictions import measure_area, score
+from bayesknn.report.analysis import Analysis
+from bayesknn.report.page import make_thresholds
+from bayesknn.report.predictions import Predictions
+
+
+def predict(probabilities, labels):
+    """Return predictions of rows that have these classes."""
+    names = np.arange(probabilities.shape[1])
+    rows = pd.DataFrame(index=range(len(labels)))
+    return Predictions(rows, names, probabilities, None, "new row", labels)
+
+
+def score(probabilities, labels):
+    return predict(probabilities, labels).scores
 
 
 def random_case(seed, n=50, n_classes=3):
@@ -39,10 +53,15 @@ def test_the_area_is_that_of_scikit_learn_and_its_error_that_of_resampling():
     rng = np.random.default_rng(0)
     truth = np.arange(300) % 3 == 0
     scores = np.round(rng.normal(size=300) + truth, 1)  # with ties
-    area, error = measure_area(truth, scores)
+    p = (scores - scores.min()) / np.ptp(scores)
+    told = make_thresholds(
+        Analysis(None, None, predict(np.column_stack([1 - p, p]), truth.astype(int)))
+    )
+    area, low, high = told["area"]
+    error = (high - low) / (2 * 1.96)
     assert area == pytest.approx(roc_auc_score(truth, scores))
     draws = [
-        measure_area(truth[rows], scores[rows])[0] for rows in rng.integers(300, size=(400, 300))
+        roc_auc_score(truth[rows], scores[rows]) for rows in rng.integers(300, size=(400, 300))
     ]
     # The standard deviation of 400 draws is known to 4 %.
     assert error == pytest.approx(np.std(draws), rel=0.2)

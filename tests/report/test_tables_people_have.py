@@ -13,7 +13,6 @@ from sklearn.model_selection import train_test_split
 
 from bayesknn.cli import main
 from bayesknn.report import analyse, plan_columns, read_table
-from bayesknn.report.columns import find_leaking_columns, find_problems
 from tests.report.tables import QUICK, two_columns
 
 
@@ -72,9 +71,14 @@ def test_a_column_that_gives_the_class_away_is_named():
     frame = iris()
     labels = np.unique(frame["target"], return_inverse=True)[1]
     told = frame.assign(code=[f"c{g}" for g in labels], shuffled=range(150))
-    kinds = dict.fromkeys(frame.columns[:4], "number") | {"code": "text", "shuffled": "number"}
-    assert find_leaking_columns(told, kinds, labels) == ["code", "shuffled"]
-    assert find_leaking_columns(told, kinds, np.random.default_rng(0).permutation(labels)) == []
+    found = analyse(told, "target", keep=["shuffled"], settings=QUICK)
+    assert found.warnings[0] == (
+        "each of 2 columns ('code', 'shuffled') alone predicts 'target' all but perfectly: make "
+        "sure that it is known before the class is, or pass --drop=code --drop=shuffled"
+    )
+    target = np.random.default_rng(0).permutation(frame["target"])
+    found = analyse(told.assign(target=target), "target", keep=["shuffled"], settings=QUICK)
+    assert not [text for text in found.warnings if "alone predicts" in text]
     found = analyse(told.drop(columns="shuffled"), "target", settings=QUICK)
     assert found.warnings[0] == (
         "column 'code' alone predicts 'target' all but perfectly: make sure that it is known "
@@ -84,8 +88,9 @@ def test_a_column_that_gives_the_class_away_is_named():
 
 def test_a_rare_class_that_nobody_finds_is_not_given_away():
     labels = (np.arange(1000) % 200 == 7).astype(int)
-    frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=1000)})
-    assert find_leaking_columns(frame, {"x": "number"}, labels) == []
+    frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=1000), "y": labels})
+    found = analyse(frame, "y", settings={**QUICK, "max_neighbors": 4})
+    assert not [text for text in found.warnings if "alone predicts" in text]
 
 
 # Numbers as people write them ----------------------------------------------------------------
@@ -178,14 +183,21 @@ def test_classes_that_differ_in_spelling_are_named():
 def test_copies_of_rows_are_counted():
     frame = two_columns(40)
     frame = pd.concat([frame, frame.iloc[:7]], ignore_index=True)
-    plan = plan_columns(frame, "y")
-    (doubt,) = find_problems(frame[["x", "z"]], plan, frame["y"].to_numpy())
+    settings = {**QUICK, "max_neighbors": 8}
+
+    def problems(frame):
+        """Return what is said of the table, without what the classifier says of itself."""
+        analysis = analyse(frame, "y", settings=settings)
+        own = analysis.classifier.diagnostics_["warnings"]
+        return [text for text in analysis.warnings if text not in own]
+
+    (doubt,) = problems(frame)
     assert doubt.startswith("7 of 47 rows are copies of another row, class included")
     # The same values of another class are no copy, and categories repeat by chance.
-    assert find_problems(frame[["x", "z"]], plan, np.arange(47) % 13 % 3) == []
-    few = pd.DataFrame({"x": ["a", "b"] * 20, "z": ["u", "v", "w", "u"] * 10, "y": [0, 1] * 20})
+    assert problems(frame.assign(y=np.arange(47) % 13 % 3)) == []
     labels = np.random.default_rng(0).integers(0, 2, 40)
-    assert find_problems(few[["x", "z"]], plan_columns(few, "y"), labels) == []
+    few = pd.DataFrame({"x": ["a", "b"] * 20, "z": ["u", "v", "w", "u"] * 10, "y": labels})
+    assert problems(few) == []
 
 
 # Other files ---------------------------------------------------------------------------------

@@ -3,30 +3,31 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bayesknn.plots.style import COLOURS
-from bayesknn.report.analysis import Analysis, Choices
+from bayesknn.report.analysis import Analysis
 from bayesknn.report.page import make_thresholds
 from bayesknn.report.predictions import Predictions
 
-CLASSES = [{"name": "no"}, {"name": "yes"}]
 
+def analysis_of(actual, probabilities, training=(0, 0, 1), third=False):
+    """Return an analysis with these predictions of "yes", and perhaps a third class."""
+    names = np.array(["no", "yes", "perhaps"][: 2 + third])
 
-def analysis_of(actual, probabilities, training=(0, 0, 1)):
     def predict(actual, p):
-        return Predictions(
-            np.arange(len(p)), np.array(["no", "yes"]), np.column_stack([1 - p, p]), None, None,
-            "new row", np.asarray(actual),
-        )  # fmt: skip
+        shares = np.column_stack([1 - p, p, 0 * p][: 2 + third])
+        rows = pd.DataFrame(index=range(len(p)))
+        return Predictions(rows, names, shares, None, "new row", np.asarray(actual))
 
     left_out = predict(training, np.full(len(training), 0.5))
     test = predict(actual, np.asarray(probabilities))
-    return Analysis(None, None, None, left_out, test, None, Choices())
+    return Analysis(None, None, left_out, test)
 
 
 def test_a_small_table_by_hand():
-    found = make_thresholds(analysis_of([0, 0, 0, 1, 1], [0.1, 0.2, 0.6, 0.4, 0.9]), CLASSES)
+    found = make_thresholds(analysis_of([0, 0, 0, 1, 1], [0.1, 0.2, 0.6, 0.4, 0.9]))
     assert found["name"] == "yes"
     # Of the six pairs of a no and a yes, five are in order.
     assert found["area"][0] == pytest.approx(5 / 6)
@@ -44,10 +45,10 @@ def test_a_small_table_by_hand():
 
 def test_the_rarer_class_of_the_training_rows_is_looked_for():
     analysis = analysis_of([0, 1, 1], [0.1, 0.2, 0.6], training=(1, 1, 0))
-    assert make_thresholds(analysis, CLASSES)["name"] == "no"
-    assert make_thresholds(analysis, CLASSES)["is_rarer"]
+    assert make_thresholds(analysis)["name"] == "no"
+    assert make_thresholds(analysis)["is_rarer"]
     equal = analysis_of([0, 1, 1], [0.1, 0.2, 0.6], training=(1, 0))
-    assert not make_thresholds(equal, CLASSES)["is_rarer"]
+    assert not make_thresholds(equal)["is_rarer"]
 
 
 def area_drawn(svg):
@@ -68,23 +69,21 @@ def test_curves_are_drawn_with_the_area_that_is_told():
     """Tied scores: in steps a ROC curve would lie below the diagonal here."""
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 300)
-    found = make_thresholds(
-        analysis_of(truth, np.where(truth, 0.6, 0.4)[rng.permutation(300)]), CLASSES
-    )
+    found = make_thresholds(analysis_of(truth, np.where(truth, 0.6, 0.4)[rng.permutation(300)]))
     roc, precision_recall = found["figures"]
     assert area_drawn(roc) == pytest.approx(found["area"][0], abs=0.005)
     assert area_drawn(precision_recall) == pytest.approx(found["precision"], abs=0.005)
 
 
 def test_nothing_above_the_largest_probability():
-    found = make_thresholds(analysis_of([0, 1], [0.1, 0.2]), CLASSES)
+    found = make_thresholds(analysis_of([0, 1], [0.1, 0.2]))
     assert found["rows"][-1]["precision"] is None
 
 
 @pytest.mark.parametrize("actual", [[0, 0], [1, 1]])
 def test_one_class_among_the_rows_has_no_curve(actual):
-    assert make_thresholds(analysis_of(actual, [0.1, 0.2]), CLASSES) is None
+    assert make_thresholds(analysis_of(actual, [0.1, 0.2])) is None
 
 
 def test_three_classes_have_none():
-    assert make_thresholds(analysis_of([0, 1], [0.1, 0.2]), [*CLASSES, {"name": "c"}]) is None
+    assert make_thresholds(analysis_of([0, 1], [0.1, 0.2], third=True)) is None

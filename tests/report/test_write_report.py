@@ -20,13 +20,12 @@ from sklearn.preprocessing import StandardScaler
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.model import UniformPrior
 from bayesknn.report import write_report
-from bayesknn.report.analysis import Choices, analyse_fitted
+from bayesknn.report.analysis import analyse_fitted
 from tests.browser import check_page
 from tests.report.tables import mixed_table, two_columns
 
 PSEUDO = BayesianKNeighborsClassifier("pseudo", max_neighbors=10, beta_max=4.0, random_state=0)
 POOL = PooledNeighborsClassifier(random_state=0)
-COMPARED = Choices(compared=True)
 
 
 def test_arrays_and_test_rows(tmp_path, monkeypatch):
@@ -121,7 +120,7 @@ def test_arrays_with_holes_and_categories(tmp_path, one_other):
     words = np.where(np.arange(60) % 9, np.where(y, "b", "a"), None)
     for X in (holes, np.column_stack([words, x[::-1]]), pd.DataFrame({"w": words, "x": x[::-1]})):
         clf = PooledNeighborsClassifier(["robust"], random_state=0).fit(X, y)
-        analysis = analyse_fitted(clf, X, y, X[:5], y[:5], choices=COMPARED)
+        analysis = analyse_fitted(clf, X, y, X[:5], y[:5], compared=True)
         assert analysis.test.scores.n == 5
         # Either first column alone tells the classes apart, the second nothing.
         assert analysis.comparison.results["logistic regression"].scores.error < 0.25
@@ -132,7 +131,7 @@ def test_categories_of_several_types_are_compared(one_other):
     y = np.arange(60) % 2
     X = pd.DataFrame({"w": ["a", 3] * 30, "x": np.arange(60) % 7})
     clf = PooledNeighborsClassifier(["robust"], random_state=0).fit(X, y)
-    analysis = analyse_fitted(clf, X, y, X, y, choices=COMPARED)
+    analysis = analyse_fitted(clf, X, y, X, y, compared=True)
     assert analysis.plan.kinds == {"w": "text", "x": "number"}
     assert analysis.comparison.results["logistic regression"].scores.error == 0
     assert analysis.test.scores.error == 0
@@ -144,7 +143,7 @@ def test_the_pipeline_of_the_report_is_compared_as_it_is(one_other):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=80) + 4 * y, rng.normal(size=(80, 20))])
     model = make_pipeline(ColumnTransformer([("first", "passthrough", [0])]), PSEUDO).fit(X, y)
-    found = analyse_fitted(model, X, y, choices=COMPARED).comparison
+    found = analyse_fitted(model, X, y, compared=True).comparison
     wanted = cross_val_predict(
         model, X, y, cv=StratifiedKFold(5, shuffle=True, random_state=0), method="predict_proba"
     )
@@ -152,7 +151,7 @@ def test_the_pipeline_of_the_report_is_compared_as_it_is(one_other):
     assert own.log_loss == pytest.approx(log_loss(y, wanted))
     # Nor are numbers standardised that the user's model takes as they are.
     X[:, 1:] *= 1000
-    found = analyse_fitted(clone(PSEUDO).fit(X, y), X, y, choices=COMPARED).comparison
+    found = analyse_fitted(clone(PSEUDO).fit(X, y), X, y, compared=True).comparison
     assert found.results[found.own].scores.error > 0.2
 
 

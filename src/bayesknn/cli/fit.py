@@ -224,18 +224,12 @@ def fit(
 def _analyse(verbose: bool, **options: Any) -> Any:
     from bayesknn._utils.checks import check_level
     from bayesknn.report.analysis import Choices, analyse
-    from bayesknn.report.columns import naming_file, settle_rare, split_target
     from bayesknn.report.reading import read_table
 
     check_level(options["level"])
-    target, form = options["target"], take_form(options)
-
-    def check_classes(table: Any) -> None:
-        with naming_file(options["train"].name):
-            settle_rare(*split_target(table, target)[:2], target, options["rare"])
-
+    form = take_form(options)
     text = [*options["categorical"], *options["identifiers"]]
-    train = read_table(options["train"], **form, text=text, first=(target, check_classes))
+    train = read_table(options["train"], **form, text=text)
     test = None
     if options["test"] is not None:
         test = read_table(options["test"], **form, kinds=train.kinds)
@@ -243,4 +237,5 @@ def _analyse(verbose: bool, **options: Any) -> Any:
     settings = {name: options[name] for name in (*_OF_BOTH, *of_model)}
     settings |= {"class_prior": dict(options["class_prior"]), "verbose": int(verbose)}
     choices = {each.name: options[each.name] for each in fields(Choices)}
-    return analyse(train, target, test, model=options["model"], settings=settings, **choices)
+    given = {"model": options["model"], "settings": settings}
+    return analyse(train, options["target"], test, **given, **choices)

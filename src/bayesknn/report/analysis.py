@@ -30,9 +30,15 @@ from bayesknn.report.columns import (
 )
 from bayesknn.report.comparison import Comparison, Folds, compare
 from bayesknn.report.model import Model, adapt, build_pipeline
-from bayesknn.report.predictions import Predictions, Scores, predict_left_out, predict_new
+from bayesknn.report.predictions import (
+    Predictions,
+    Scores,
+    predict_left_out,
+    predict_new,
+    score,
+)
 from bayesknn.report.reading import KINDS, Table, as_table
-from bayesknn.report.words import count, join, percent, shorten
+from bayesknn.report.words import count, free_name, join, percent, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -81,15 +87,12 @@ class Analysis:
 
     Attributes
     ----------
-    frame : pandas.DataFrame
-        The training rows in use; the index counts the rows of the file from 1.
     plan : ColumnPlan
     model : Model
     training : Predictions
-        Of the training rows, each by leave-one-out.
+        Of the training rows in use, each by leave-one-out.
     test : Predictions or None
         Of the test rows.
-    test_frame : pandas.DataFrame or None
     choices : Choices
     comparison : Comparison or None
         Other classifiers on the same rows.
@@ -103,13 +106,11 @@ class Analysis:
         How long the fit took.
     """
 
-    frame: pandas.DataFrame
     plan: ColumnPlan
     model: Model
     training: Predictions
-    test: Predictions | None
-    test_frame: Any
-    choices: Choices
+    test: Predictions | None = None
+    choices: Choices = field(default_factory=Choices)
     comparison: Comparison | None = None
     apart: dict[str, Scores] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
@@ -127,19 +128,9 @@ class Analysis:
         return self.training if self.test is None else self.test
 
     @property
-    def predicted_frame(self) -> pandas.DataFrame:
-        """The rows of ``predictions``."""
-        return self.frame if self.test is None else self.test_frame
-
-    @property
     def judged(self) -> Predictions:
         """What the model is judged by: test rows of a known class, if there are several."""
         return self.test if self.test is not None and len(self.test.known) > 1 else self.training
-
-    @property
-    def judged_frame(self) -> pandas.DataFrame:
-        """The rows of ``judged``."""
-        return self.test_frame if self.judged is self.test else self.frame
 
     @property
     def class_sizes(self) -> np.ndarray:
@@ -157,6 +148,11 @@ class Analysis:
         both = {"leave-one-out": self.training, "test": self.test}
         scores = {basis: each.scores for basis, each in both.items() if each and each.scores}
         return scores | self.apart
+
+    def score_frequencies(self, predictions: Predictions) -> Scores:
+        """Score the frequencies of the classes in training on rows whose class is known."""
+        labels = predictions.actual[predictions.judged]
+        return score(np.tile(self.class_sizes / len(self.training.rows), (len(labels), 1)), labels)
 
     def describe_majority(self, labels: np.ndarray) -> str:
         """Say how often the most common class of the training rows would be wrong."""
@@ -262,8 +258,9 @@ def analyse_fitted(
     y: Any,
     X_test: Any = None,
     y_test: Any = None,
-    folds: Folds | None = None,
-    choices: Choices | None = None,
+    groups: Any = None,
+    time: Any = None,
+    **choices: Any,
 ) -> Analysis:
     """Describe a classifier that was fitted from Python; arguments as of :func:`write_report`."""
     from sklearn.pipeline import Pipeline
@@ -279,11 +276,9 @@ def analyse_fitted(
             f"a pipeline that ends with one; got a {type(last).__name__}"
         )
     check_is_fitted(last)
-    choices, folds, classes = choices or Choices(), folds or Folds(), np.asarray(y)
-    target = str(getattr(y, "name", None) or "class")
+    classes = np.asarray(y)
     table = _as_table(X, "X", len(classes))
-    while target in table.kinds:
-        target = f"{target}_"
+    target = free_name(str(getattr(y, "name", None) or "class"), table.kinds, "{}_")
     # Whatever is neither a number nor a date is a category here.
     kinds = {name: "text" if kind == "other" else kind for name, kind in table.kinds.items()}
     plan, pipeline = ColumnPlan(target, kinds), classifier
@@ -302,8 +297,8 @@ def analyse_fitted(
         if y_test is not None:
             test_frame[target] = np.asarray(y_test)
     frame = table.frame.assign(**{target: classes})
-    analysis = _predict(model, plan, frame, labels, test_frame, choices)
-    _judge(analysis, folds)
+    analysis = _predict(model, plan, frame, labels, test_frame, Choices(**choices))
+    _judge(analysis, Folds(groups, time))
     return analysis
 
 
@@ -312,8 +307,8 @@ def _predict(
     choices: Choices,
 ) -> Analysis:  # fmt: skip
     """Predict the training rows and the test rows, and say what there is to say of these."""
-    training, test = predict_left_out(model, frame, labels, choices.level), None
-    analysis = Analysis(frame, plan, model, training, test, test_frame, choices)
+    training = predict_left_out(model, frame, labels, choices.level)
+    analysis = Analysis(plan, model, training, choices=choices)
     if test_frame is None:
         return analysis
     test = analysis.test = predict_new(model, test_frame, choices.level)
@@ -332,7 +327,7 @@ def _judge(
 ) -> None:
     """Look for what is wrong with a table, and compare with others what was fitted to it."""
     plan, training, compared = analysis.plan, analysis.training, analysis.choices.compared
-    measured = as_measured(analysis.frame, plan.kinds)
+    measured = as_measured(training.frame, plan.kinds)
     classes = analysis.classifier.classes_[training.actual]
     problems = find_problems(measured, plan, classes, ordered=bool(folds.name))
     scores: Any = training.scores

@@ -42,7 +42,15 @@ from bayesknn.report.reading import (
     question_header,
     split_names,
 )
-from bayesknn.report.words import MAX_LISTED, count, join, merge_notes, say_of_columns, shorten
+from bayesknn.report.words import (
+    MAX_LISTED,
+    count,
+    free_name,
+    join,
+    merge_notes,
+    say_of_columns,
+    shorten,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -256,9 +264,7 @@ def settle_rare(
             f"drop leaves such rows out, --rare merge makes them one class{hints}"
         )
     if rare == "merge" and len(alone) > 1:
-        other = "other"
-        while other in names.astype(str):
-            other = f"({other})"
+        other = free_name("other", names.astype(str).tolist())
         merged = np.where(is_alone, other, classes.astype(str))
         return frame, merged, [f"{what} are one class, {other!r}"]
     done = "is left out (--rare error refuses it)"
@@ -581,30 +587,27 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _check_finite(column: pandas.Series) -> None:
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    far = np.abs(values) > 1e150  # the square of a larger number, summed over a table, overflows
-    if far.any():
-        at = int(np.argmax(far))
+    # The square of a larger number, summed over a table, overflows.
+    far = column[column.astype("float64").abs() > 1e150]
+    if len(far):
         raise ValueError(
-            f"column {column.name!r} holds {values[at]:g} in row {column.index[at]}, too large to "
+            f"column {column.name!r} holds {far.iloc[0]:g} in row {far.index[0]}, too large to "
             "measure distances by; correct it, or divide the column"
         )
 
 
 def _check_missing(frame: pandas.DataFrame, impute: bool) -> None:
     """Refuse missing values, all columns that have some at once."""
-    missing = frame.isna()
-    columns = [name for name in frame.columns if missing[name].any()]
+    gaps = {name: frame.index[frame[name].isna()] for name in frame.columns}
+    columns = [name for name, rows in gaps.items() if len(rows)]
     if impute or not columns:
         return
-
-    def describe(name: str) -> str:
-        first = frame.index[int(np.argmax(missing[name].to_numpy()))]
-        return f"in {missing[name].sum():,} of {len(frame):,} rows (first in row {first})"
-
     apart = any("," in name for name in columns)
     drop = _drop(columns if apart else [",".join(columns)])
-    listing = "; ".join(f"{name!r} {describe(name)}" for name in columns)
+    listing = "; ".join(
+        f"{name!r} in {len(gaps[name]):,} of {len(frame):,} rows (first in row {gaps[name][0]})"
+        for name in columns
+    )
     raise ValueError(
         f"{count(len(columns), 'column has', 'columns have')} missing values: {listing}: fill them "
         f"in, pass {drop}, or pass --impute when fitting"
@@ -625,15 +628,13 @@ def _quote(value: object) -> str:
 
 def _refuse_words(column: pandas.Series) -> None:
     """Refuse a text column that is mostly numbers: the words in it are mistakes."""
-    is_word = _find_words(column)
-    n_words = int(is_word.sum())
-    if 0 < n_words < column.notna().sum() / 2:
-        at = int(np.argmax(is_word))
-        word = column.iloc[at]
+    words = column[_find_words(column)]
+    if 0 < len(words) < column.count() / 2:
+        word = words.iloc[0]
         missing = f", pass {shlex.join(['--na', word])} if it is a missing value" * (len(word) < 9)
         raise ValueError(
-            f"column {column.name!r} holds numbers and, in {count(n_words, 'row')}, "
-            f"words such as {_quote(word)} in row {column.index[at]}: correct them, "
+            f"column {column.name!r} holds numbers and, in {count(len(words), 'row')}, "
+            f"words such as {_quote(word)} in row {words.index[0]}: correct them, "
             f"empty the cells{missing}, or pass --categorical {column.name!r}"
         )
 

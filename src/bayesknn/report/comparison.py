@@ -12,11 +12,12 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import sem
 
 from bayesknn._utils.progress import progress
 from bayesknn.report.columns import ColumnPlan, as_words
 from bayesknn.report.model import adapt, build_pipeline
-from bayesknn.report.predictions import Scores, score, score_rows, standard_errors
+from bayesknn.report.predictions import Scores, score_rows
 
 # More rows than this are compared on a random sample of this size: the paper's model takes
 # seconds a fold.
@@ -131,24 +132,22 @@ class Folds(NamedTuple):
         """
         from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-        nothing = np.empty(len(labels))
         if self.order is not None:
             order = np.asarray(self.order)[rows]
             known = np.flatnonzero(order == order)  # what is missing has no place
             start = np.sort(order[known])[4 * len(known) // 5]
             folds = [(known[order[known] < start], known[order[known] >= start])]
-        elif self.groups is None:
-            splitter = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-            folds = splitter.split(nothing, labels)
         else:
-            names = np.asarray(self.groups)[rows].astype(str)
-            n_folds = min(n_folds, len(np.unique(names)))
-            if n_folds < 2:
-                raise ValueError("all rows are of one group: there is no other to be judged by")
+            kind, names = StratifiedKFold, None
+            if self.groups is not None:
+                kind, names = StratifiedGroupKFold, np.asarray(self.groups)[rows].astype(str)
+                n_folds = min(n_folds, len(np.unique(names)))
+                if n_folds < 2:
+                    raise ValueError("all rows are of one group: there is no other to be judged by")
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-                splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
-                folds = list(splitter.split(nothing, labels, names))
+                splitter = kind(n_folds, shuffle=True, random_state=0)
+                folds = list(splitter.split(rows, labels, names))
         # A class of which one row is left is not learned.
         folds = [(fit[np.bincount(labels[fit])[labels[fit]] > 1], test) for fit, test in folds]
         if any(len(np.unique(labels[fit])) < 2 for fit, _ in folds):
@@ -216,51 +215,48 @@ def compare(
             for name, each in _list_candidates(own[-1]).items()
         } | candidates
 
-    def predict(doing: str, model: Any, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    def judge(doing: str, model: Any, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """Score each row that is predicted (:func:`score_rows`)."""
         with progress(doing, len(folds), verbose=verbose, delay=0.5) as advance:
-            return _cross_validate(model, frame, classes[rows], labels, folds, advance)
+            p = _cross_validate(model, frame, classes[rows], folds, advance)
+        return score_rows(p, labels[np.concatenate([test for _, test in folds])])
 
-    probabilities = {
-        name: predict(f"Comparing with {name}", each, cut) for name, each in candidates.items()
-    }
-    tested = labels[np.concatenate([test for _, test in cut])]
-    own_losses = score_rows(probabilities[own_name], tested)[:, 1]
+    scores = {name: judge(f"Comparing with {name}", each, cut) for name, each in candidates.items()}
 
-    def exceed(p: np.ndarray) -> tuple[float, float]:
-        """Return by how much the log-loss exceeds that of one's own, and the error of that."""
-        excess = score_rows(p, tested)[:, 1] - own_losses
+    def sum_up(each: np.ndarray) -> Compared:
+        """Return means over the rows and their standard errors, NaN where a loss is infinite."""
         with np.errstate(invalid="ignore"):
-            return float(excess.mean()), float(excess.std(ddof=1) / np.sqrt(len(excess)))
+            excess = each[:, 1] - scores[own_name][:, 1]
+            errors = Scores(len(each), *sem(each).tolist())
+            means = Scores(len(each), *each.mean(axis=0).tolist())
+            return Compared(means, errors, float(excess.mean()), float(sem(excess)))
 
     growth = None
     if others and not is_large:
         halves = [(_halve(labels, fitted), test) for fitted, test in cut]
-        gain = exceed(predict("Fitting to half of the rows", own, halves))
+        half = sum_up(judge("Fitting to half of the rows", own, halves))
         n_half, n_all = (round(np.mean([len(fit) for fit, _ in each])) for each in (halves, cut))
-        growth = Growth(n_half, n_all, *gain)
-    results = {
-        name: Compared(score(p, tested), standard_errors(p, tested), *exceed(p))
-        for name, p in probabilities.items()
-    }
+        growth = Growth(n_half, n_all, half.excess, half.excess_error)
+    results = {name: sum_up(each) for name, each in scores.items()}
     return Comparison(results, len(cut), own_name, growth)
 
 
 def _cross_validate(
-    model: Any, frame: Any, classes: np.ndarray, labels: np.ndarray, folds: Any, advance: Any
+    model: Any, frame: Any, classes: np.ndarray, folds: Any, advance: Any
 ) -> np.ndarray:
     """Return the class probabilities of the rows of each fold, by the model fitted without them."""
     from sklearn.base import clone
     from threadpoolctl import threadpool_limits
 
     # In the order of the class numbers.
-    names, n_classes = np.unique(classes), labels.max() + 1
+    names = np.unique(classes)
     parts = []
     # On so few rows a second thread waits longer than it works.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the report's own fit has warned of the same
         for train, test in folds:
             fitted = clone(model).fit(frame.iloc[train], classes[train])
-            probabilities = np.zeros((len(test), n_classes))
+            probabilities = np.zeros((len(test), len(names)))
             seen = np.searchsorted(names, fitted.classes_)
             probabilities[:, seen] = fitted.predict_proba(frame.iloc[test])
             parts.append(probabilities)

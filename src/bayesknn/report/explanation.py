@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.stats import sem
 
 from bayesknn.predictive.decisions import occlude_columns
 from bayesknn.report.analysis import Analysis
@@ -42,7 +43,7 @@ def find_influential(
         return []
     left_out = analysis.test is None
     labels = analysis.training.actual
-    points = analysis.model.transform(analysis.predicted_frame.iloc[at])
+    points = analysis.model.transform(analysis.predictions.frame.iloc[at])
     # Among this number of the most influential rows each class has some, unless it is very rare.
     n_neighbors = min(len(labels), 1000 + left_out)
     influence_of = analysis.classifier.predict_influence(points, n_neighbors)
@@ -78,8 +79,8 @@ def find_contributions(analysis: Analysis, at: np.ndarray) -> list[list[tuple[st
         warnings.filterwarnings("ignore", ".*categories", UserWarning)
         contributions = occlude_columns(
             analysis.model.pipeline.predict_proba,
-            as_measured(analysis.predicted_frame.iloc[at], kinds),
-            as_measured(analysis.frame, kinds),
+            as_measured(analysis.predictions.frame.iloc[at], kinds),
+            as_measured(analysis.training.frame, kinds),
             n_background,
         )
     names = list(kinds)
@@ -136,14 +137,13 @@ def rank_columns(analysis: Analysis) -> Importance | None:
         warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
         importance = permutation_importance(
             analysis.model.pipeline,
-            as_measured(analysis.judged_frame.iloc[rows], kinds),
+            as_measured(judged.frame.iloc[rows], kinds),
             judged.actual[rows],
             scoring=judge,
             n_repeats=n_repeats,
             random_state=0,
         )
-    error = importance.importances.std(axis=1, ddof=1) / np.sqrt(n_repeats)
-    mean = importance.importances_mean
+    mean, error = importance.importances_mean, sem(importance.importances, axis=1)
     order = np.argsort(-mean, kind="stable")
     names = [list(kinds)[j] for j in order]
     return Importance(names, mean[order], error[order], n_rows, judged is analysis.test)
@@ -152,7 +152,7 @@ def rank_columns(analysis: Analysis) -> Importance | None:
 def _count_affordable(analysis: Analysis, n_each: int) -> int:
     """Return how many rows may each be predicted ``n_each`` times in a few seconds."""
     n_pairs = 2_400_000 if analysis.model.adapter.is_slow else 24_000_000
-    return n_pairs // (n_each * len(analysis.frame))
+    return n_pairs // (n_each * len(analysis.training.rows))
 
 
 class Effect(NamedTuple):
@@ -183,7 +183,7 @@ def find_effects(analysis: Analysis, names: list[str]) -> list[Effect]:
     import pandas
 
     kinds = analysis.plan.kinds
-    measured = as_measured(analysis.frame, kinds)
+    measured = as_measured(analysis.training.frame, kinds)
     n, affordable = len(measured), _count_affordable(analysis, 15 * len(names))
     n_rows = min(n, max(affordable, 50), 100)
     rows = measured.iloc[np.random.default_rng(0).choice(n, n_rows, replace=False)]

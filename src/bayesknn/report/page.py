@@ -17,27 +17,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import binomtest, sem
 
 from bayesknn._version import __version__
 from bayesknn.model import UniformPrior
 from bayesknn.report import figures
-from bayesknn.report.analysis import Analysis, Choices, analyse_fitted
+from bayesknn.report.analysis import Analysis, analyse_fitted
 from bayesknn.report.columns import MAX_CATEGORIES
-from bayesknn.report.comparison import BASELINE, Folds
+from bayesknn.report.comparison import BASELINE
 from bayesknn.report.explanation import (
     find_contributions,
     find_effects,
     find_influential,
     rank_columns,
 )
-from bayesknn.report.predictions import (
-    LEAVE_ONE_OUT,
-    Predictions,
-    measure_area,
-    score,
-    score_rows,
-)
+from bayesknn.report.predictions import LEAVE_ONE_OUT, Predictions, measure_area, score_rows
 from bayesknn.report.reading import KINDS
 from bayesknn.report.words import MAX_LISTED, count, join, percent, shorten, shorten_all
 
@@ -106,11 +100,12 @@ def write_report(
     ...     "confusion matrix" in path.read_text(encoding="utf-8")
     True
     """
-    choices = Choices(level=level, compared=compare)
-    analysis = analyse_fitted(model, X, y, X_test, y_test, Folds(groups, time), choices)
+    analysis = analyse_fitted(
+        model, X, y, X_test, y_test, groups, time, level=level, compared=compare
+    )
     page = render_report(
         analysis,
-        source=f"{len(analysis.frame):,} rows of {type(X).__name__}",
+        source=f"{len(analysis.training.rows):,} rows of {type(X).__name__}",
         command=f"model = {model!r}.fit(X, y)\nwrite_report(model, X, y)",
         predict_command="model.predict_summary(X_new)",
         files={},
@@ -147,10 +142,9 @@ def render_report(
     str
         The page. The same analysis gives the same bytes.
     """
-    classes = name_classes(analysis)
     clf, training = analysis.classifier, analysis.training
     packages = (f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "numba"))
-    X, y = analysis.model.transform(analysis.frame), clf.classes_[training.actual]
+    X, y = analysis.model.transform(training.frame), clf.classes_[training.actual]
     return _open_template().render(
         version=__version__,
         versions=", ".join([f"Python {platform.python_version()}", *packages]),
@@ -160,16 +154,15 @@ def render_report(
         count=count,
         exp=np.exp,
         analysis=analysis,
-        names=classes,
+        names=name_classes(analysis),
         headline=make_headline(analysis),
         lead_classes=join([shorten(name) for name in training.names], 5),
-        class_rows=make_classes(analysis, classes),
-        confusion=make_confusion(analysis, classes),
-        thresholds=make_thresholds(analysis, classes),
+        confusion=make_confusion(analysis),
+        thresholds=make_thresholds(analysis),
         scores=make_scores(analysis),
         comparison=make_comparison(analysis),
-        uncertain=make_cases(analysis, classes),
-        importance=make_importance(analysis, classes),
+        uncertain=make_cases(analysis),
+        importance=make_importance(analysis),
         posterior=figures.draw_posterior(clf) if hasattr(clf, "posterior_") else None,
         is_uniform=isinstance(getattr(clf, "prior", None), UniformPrior | None),
         criticism=analysis.model.adapter.criticise(X, y),
@@ -191,50 +184,44 @@ def name_classes(analysis: Analysis) -> Classes:
 
 def make_headline(analysis: Analysis) -> dict[str, Any]:
     """Say how good the predictions are, beside the class frequencies."""
-    judged = analysis.judged
-    labels = judged.actual[judged.judged]
-    probabilities, n = judged.probabilities[judged.judged], len(labels)
-    shares = analysis.class_sizes / len(analysis.training.rows)
-    baseline = score(np.broadcast_to(shares, probabilities.shape), labels)
-    error = score(probabilities, labels).error
-    low, high = binomtest(round(error * n), n).proportion_ci(method="wilson")
-    losses = score_rows(probabilities, labels)[:, 1]
-    losses = losses[~np.isnan(losses)]
+    judged: Any = analysis.judged
+    scores, baseline = judged.scores, analysis.score_frequencies(judged)
+    low, high = binomtest(round(scores.error * scores.n), scores.n).proportion_ci(method="wilson")
+    losses = score_rows(judged.probabilities[judged.known], judged.actual[judged.known])[:, 1]
     with np.errstate(invalid="ignore"):
-        spread = 1.96 * losses.std(ddof=1) / np.sqrt(len(losses))
-        typical = np.exp(-losses.mean() + spread * np.array([0, -1, 1]))
+        typical = np.exp(-scores.log_loss + 1.96 * sem(losses) * np.array([0, -1, 1]))
     doubts = []
     if baseline.error <= high:
-        majority = analysis.describe_majority(labels)
+        majority = analysis.describe_majority(judged.actual[judged.judged])
         doubts.append(f"the error is not clearly smaller than the baseline's: {majority}")
     if recall := analysis.describe_rare():
         doubts.append(f"the error hardly depends on rare classes; {recall} when left out")
     return {
-        "rows": f"{n:,} {judged.words}",
-        "error": (error, low, high),
+        "rows": f"{scores.n:,} {judged.words}",
+        "error": (scores.error, low, high),
         "typical": typical,
-        "log_loss": losses.mean(),
+        "log_loss": scores.log_loss,
         "baseline": baseline,
         "doubts": doubts,
     }
 
 
-def make_classes(analysis: Analysis, classes: Classes) -> Classes:
-    """Count the rows of each class, and how many of them are found; of many the worst first."""
-    training = analysis.training
+def make_confusion(analysis: Analysis) -> dict[str, Any]:
+    """Count the rows of each class and how many are found, and actual against predicted classes.
+
+    Of many classes the worst come first. Test rows are counted if there are any, and left out ones.
+    """
+    training, classes = analysis.training, name_classes(analysis)
     rows = []
     for g, about in enumerate(classes):
         mine, called = training.actual == g, training.winners == g
         precision = np.mean(mine[called]) if called.any() else None
         counts = {"n": mine.sum(), "recall": np.mean(called[mine]), "precision": precision}
         rows.append(about | counts | {"decided": np.mean(training.zones[mine] >= 0)})
-    return sorted(rows, key=lambda row: row["recall"]) if len(rows) > MAX_LISTED else rows
-
-
-def make_confusion(analysis: Analysis, classes: Classes) -> list[dict[str, Any]]:
-    """Count actual against predicted classes, of the test rows if there are any, and left out."""
-    both = (analysis.test, analysis.training)
-    return [_count_pairs(each, classes) for each in both if each is not None and len(each.known)]
+    if len(rows) > MAX_LISTED:
+        rows.sort(key=lambda row: row["recall"])
+    counted = [each for each in (analysis.test, training) if each is not None and len(each.known)]
+    return {"classes": rows, "tables": [_count_pairs(each, classes) for each in counted]}
 
 
 def _count_pairs(predictions: Predictions, classes: Classes) -> dict[str, Any]:
@@ -256,13 +243,13 @@ def _count_pairs(predictions: Predictions, classes: Classes) -> dict[str, Any]:
     }
 
 
-def make_thresholds(analysis: Analysis, classes: Classes) -> dict[str, Any] | None:
+def make_thresholds(analysis: Analysis) -> dict[str, Any] | None:
     """Show the curves and a table of thresholds; None unless there are two classes."""
     from sklearn.metrics import average_precision_score
 
     judged, positive = analysis.judged, analysis.rarer_class
     truth = judged.actual[judged.known] == positive
-    if len(classes) != 2 or truth.all() or not truth.any():
+    if len(judged.classes) != 2 or truth.all() or not truth.any():
         return None
     probabilities = judged.probabilities[judged.known, positive]
     area, error = measure_area(truth, probabilities)
@@ -281,7 +268,7 @@ def make_thresholds(analysis: Analysis, classes: Classes) -> dict[str, Any] | No
             }
         )
     return {
-        "name": classes[positive]["name"],
+        "name": name_classes(analysis)[positive]["name"],
         "is_rarer": np.ptp(analysis.class_sizes) > 0,
         "basis": f"the {len(truth):,} {judged.words}",
         "figures": figures.draw_curves(truth, probabilities),
@@ -295,20 +282,18 @@ def make_thresholds(analysis: Analysis, classes: Classes) -> dict[str, Any] | No
 def make_scores(analysis: Analysis) -> dict[str, Any]:
     """Judge the probabilities, beside the class frequencies."""
     training, judged = analysis.training, analysis.judged
-    shares = analysis.class_sizes / len(training.rows)
-    baseline = score(np.broadcast_to(shares, training.probabilities.shape), training.actual)
     name, known = analysis.model.adapter.name, judged.known
     table = [(name, basis, each) for basis, each in analysis.scores.items()]
     return {
-        "table": [*table, (BASELINE, "training rows", baseline)],
+        "table": [*table, (BASELINE, "training rows", analysis.score_frequencies(training))],
         "basis": f"The {len(known):,} {judged.words}",
         "reliability": figures.draw_reliability(judged.probabilities[known], judged.actual[known]),
     }
 
 
-def make_cases(analysis: Analysis, classes: Classes) -> dict[str, Any]:
+def make_cases(analysis: Analysis) -> dict[str, Any]:
     """List misclassified and undecided rows, and the most influential training rows of each."""
-    predictions = analysis.predictions
+    predictions, classes = analysis.predictions, name_classes(analysis)
     by_reason = {
         "misclassified": predictions.find_misclassified(),
         "undecided": predictions.find_undecided(),
@@ -316,9 +301,6 @@ def make_cases(analysis: Analysis, classes: Classes) -> dict[str, Any]:
     listed = [(i, why) for why, rows in by_reason.items() for i in rows[:10]]
     at = np.array([i for i, _ in listed], dtype=np.intp)
     influential, contributions = find_influential(analysis, at, 3), find_contributions(analysis, at)
-    reasons = (
-        (i, why, *rest) for (i, why), *rest in zip(listed, influential, contributions, strict=True)
-    )
     rows = [
         {
             "at": i,
@@ -331,7 +313,7 @@ def make_cases(analysis: Analysis, classes: Classes) -> dict[str, Any]:
             "sides": sides,
             "contributions": contributed,
         }
-        for i, why, sides, contributed in reasons
+        for (i, why), sides, contributed in zip(listed, influential, contributions, strict=True)
     ]
     return {
         "left_out": predictions.basis == LEAVE_ONE_OUT,
@@ -344,12 +326,12 @@ def make_cases(analysis: Analysis, classes: Classes) -> dict[str, Any]:
     }
 
 
-def make_importance(analysis: Analysis, classes: Classes) -> dict[str, Any] | None:
+def make_importance(analysis: Analysis) -> dict[str, Any] | None:
     """Show how much the log-loss grows when a column is permuted, and effects of the first ones."""
     ranked = rank_columns(analysis)
     if ranked is None:
         return None
-    effects = find_effects(analysis, ranked.names[:3])
+    effects, classes = find_effects(analysis, ranked.names[:3]), name_classes(analysis)
     shown = [analysis.rarer_class]
     if len(classes) > 2:
         # Those that the columns change most.
@@ -386,7 +368,7 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
 
 def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
     """Say what each column holds and what became of it."""
-    plan, frame = analysis.plan, analysis.frame
+    plan, frame = analysis.plan, analysis.training.frame
     others = [name for name in frame.columns if name != plan.target]
     return [
         {

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from bayesknn._utils.checks import category_codes, category_name
 from bayesknn.report.reading import as_text, read_table
-from bayesknn.report.words import count, join, percent, shorten
+from bayesknn.report.words import count, free_name, join, percent, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -71,13 +72,6 @@ def score(probabilities: np.ndarray, labels: np.ndarray) -> Scores:
     return Scores(len(labels), float(each[:, 0].mean()), float(log_loss), float(brier))
 
 
-def standard_errors(probabilities: np.ndarray, labels: np.ndarray) -> Scores:
-    """Return the standard errors of :func:`score` over the rows; NaN where a loss is infinite."""
-    with np.errstate(invalid="ignore"):
-        spread = score_rows(probabilities, labels).std(axis=0, ddof=1) / np.sqrt(len(labels))
-    return Scores(len(labels), *map(float, spread))
-
-
 def score_rows(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Score each row: whether it is wrong, its log-loss and its Brier score.
 
@@ -123,15 +117,13 @@ class Predictions:
 
     Attributes
     ----------
-    rows : ndarray of shape (m,)
-        Numbers of the rows in their file, counted from 1.
+    frame : pandas.DataFrame
+        The rows; its index counts those of their file from 1.
     classes : ndarray of shape (n_classes,)
         In the order of the columns below.
     probabilities : ndarray of shape (m, n_classes)
     intervals : ndarray of shape (m, n_classes, 2)
         An interval of each true probability.
-    zones : ndarray of shape (m,)
-        Number of the class whose interval lies above all others, -1 where none does.
     basis : str
         ``"leave-one-out"`` where a row was predicted from all others of its table, ``"new row"``
         where it was not in training.
@@ -140,7 +132,7 @@ class Predictions:
         ``NO_CLASS`` where the table has none.
     actual_names : ndarray of shape (m,) or None
         The same as text, empty where there is none.
-    identifiers : pandas.DataFrame or None
+    identifiers : sequence of str
         Columns of the table that tell its rows apart.
     loss : ndarray of shape (n_classes, n_classes) or None
         ``loss[a, g]`` is the loss of deciding for class a where the truth is g.
@@ -150,22 +142,33 @@ class Predictions:
         Whether these are the rows that the classifier was fitted to, not left out.
     """
 
-    rows: np.ndarray
+    frame: pandas.DataFrame
     classes: np.ndarray
     probabilities: np.ndarray
     intervals: np.ndarray
-    zones: np.ndarray
     basis: str
     actual: Any = None
     actual_names: Any = None
     loss: Any = None
-    identifiers: Any = None
+    identifiers: Sequence[str] = ()
     typicality: Any = None
     is_training: bool = False
 
     def __post_init__(self) -> None:
         if self.actual is None:
             self.actual = np.full(len(self.rows), NO_CLASS)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Numbers of the rows in their file."""
+        return self.frame.index.to_numpy()
+
+    @cached_property
+    def zones(self) -> np.ndarray:
+        """Number of the class whose interval lies above all others, -1 where none does."""
+        from bayesknn.predictive import find_zones
+
+        return find_zones(self.intervals)
 
     @property
     def winners(self) -> np.ndarray:
@@ -277,11 +280,12 @@ class Predictions:
         Examples
         --------
         >>> import numpy as np
+        >>> import pandas as pd
         >>> from bayesknn.report.predictions import Predictions
         >>> p = np.array([[0.75, 0.25]])
         >>> intervals = np.stack([p - 0.05, p + 0.05], axis=2)
-        >>> rows, classes, zones = np.array([1]), np.array(["a", "b"]), np.array([0])
-        >>> predictions = Predictions(rows, classes, p, intervals, zones, "new row")
+        >>> frame, classes = pd.DataFrame(index=[1]), np.array(["a", "b"])
+        >>> predictions = Predictions(frame, classes, p, intervals, "new row")
         >>> list(predictions.to_frame())[2:6]
         ['class', 'probability a', 'low a', 'high a']
         """
@@ -297,7 +301,7 @@ class Predictions:
             columns[f"low {name}"] = self.intervals[:, g, 0]
             columns[f"high {name}"] = self.intervals[:, g, 1]
         # Entry -1 is what stands for an undecided row.
-        zones = np.array([*names, name_undecided(self.names)], dtype=object)
+        zones = np.array([*names, free_name("undecided", self.names)], dtype=object)
         columns["zone"] = zones[self.zones]
         columns["expected loss"] = self.expected_loss
         if self.loss is not None:
@@ -305,20 +309,10 @@ class Predictions:
             columns["decision"] = names[decisions]
             columns["decision loss"] = expected
         beside: dict[str, Any] = {"row": self.rows}
-        if self.identifiers is not None:
-            for name, values in self.identifiers.items():
-                while name in columns or name in beside:
-                    name = f"id {name}"
-                beside[name] = values.to_numpy()
+        for name in self.identifiers:
+            taken = [*columns, *beside]
+            beside[free_name(name, taken, "id {}")] = self.frame[name].to_numpy()
         return pandas.DataFrame(beside | columns)
-
-
-def name_undecided(names: list[str]) -> str:
-    """Return what the zone of an undecided row is called, a name that no class has."""
-    name = "undecided"
-    while name in names:
-        name = f"({name})"
-    return name
 
 
 def write_csv(predictions: Predictions) -> str:
@@ -352,26 +346,23 @@ def predict_new(
     -------
     Predictions
     """
-    from bayesknn.predictive import find_zones
-
     with warnings.catch_warnings():
         if model.categories:  # of which the table's notes tell
             warnings.filterwarnings("ignore", "column .* holds categories that", UserWarning)
         points = model.transform(frame)
         summary = model.classifier.predict_summary(points, level)
-    probabilities, intervals = summary.probabilities, summary.intervals
+    probabilities = summary.probabilities
     if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
         raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")
     beside = dict.fromkeys([*identifiers, *model.identifiers])
     predictions = Predictions(
-        frame.index.to_numpy(),
+        frame,
         model.classifier.classes_,
         probabilities,
-        intervals,
-        find_zones(intervals),
+        summary.intervals,
         "new row",
         loss=loss,
-        identifiers=frame[[name for name in beside if name in frame]],
+        identifiers=[name for name in beside if name in frame],
         typicality=summary.typicality,
         is_training=model.is_fitted_to(points),
     )
@@ -400,21 +391,17 @@ def predict_left_out(
     -------
     Predictions
     """
-    from bayesknn.predictive import find_zones
-
     classifier = model.classifier
-    intervals = classifier.loo_interval(level)
     names = np.array([str(name) for name in classifier.classes_.tolist()], dtype=object)
     return Predictions(
-        frame.index.to_numpy(),
+        frame,
         classifier.classes_,
         classifier.loo_proba_,
-        intervals,
-        find_zones(intervals),
+        classifier.loo_interval(level),
         LEAVE_ONE_OUT,
         labels,
         names[labels],
-        identifiers=frame[model.identifiers],
+        identifiers=model.identifiers,
     )
 
 

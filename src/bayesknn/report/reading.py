@@ -31,7 +31,7 @@ import math
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesknn._utils.extras import require
-from bayesknn.report.words import join, merge_notes, shorten
+from bayesknn.report.words import free_name, join, merge_notes, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -137,7 +137,6 @@ def read_table(
     kinds: Mapping[str, str] | None = None,
     sheet: str | None = None,
     missing: Sequence[str] = (),
-    first: tuple[str, Callable[[Table], Any]] | None = None,
 ) -> Table:
     r"""Read a CSV, Excel or Parquet file.
 
@@ -159,9 +158,6 @@ def read_table(
         Of an Excel file; the first by default.
     missing : sequence of str
         What else stands for a missing value, such as ``"?"``.
-    first : tuple of str and callable, optional
-        A column, and what is called with a table of it alone before any other is looked at: a
-        wide table takes a while.
 
     Returns
     -------
@@ -197,8 +193,6 @@ def read_table(
         numbers = pandas.to_numeric(pandas.Series(missing), errors="coerce").dropna()
         frame = frame.mask(frame.isin([*missing, *numbers]))
     known = {**(kinds or {}), **dict.fromkeys(split_names(text, frame.columns), "text")}
-    if first is not None and first[0] in frame:
-        first[1](_read_columns(frame[[first[0]]], known, has_commas))
     table = _read_columns(frame, known, has_commas)
     table.notes[:0], table.file = notes, path.name
     return table
@@ -211,9 +205,9 @@ def _read_columns(
     as_words = {name: as_text(each) for name, each in frame.items() if _is_category(each)}
     table = as_table(frame.assign(**as_words))
     columns, kinds = dict(table.frame.items()), table.kinds
-    words = {name: columns[name] for name, kind in kinds.items() if kind in ("text", "truth")}
     if has_commas is not None:
-        unread = {n: each for n, each in words.items() if known.get(n, "number") == "number"}
+        words = [name for name, kind in kinds.items() if kind in ("text", "truth")]
+        unread = {n: columns[n] for n in words if known.get(n, "number") == "number"}
         columns |= (numbers := _read_numbers(unread, has_commas, table.notes))
         kinds |= dict.fromkeys(numbers, "number")
     dates: list[tuple[str, str]] = []
@@ -593,11 +587,7 @@ def _check_names(path: Path, names: list[str], notes: list[str]) -> list[str]:
                 f"{path} has two columns called {name!r}, columns {names.index(name) + 1} and "
                 f"{position + 1}; rename one of them{question}"
             )
-    made: list[str] = []
-    for position, name in enumerate(names, 1):
-        if not name.strip():
-            name = f"column {position}"
-            while name in names:
-                name += "'"
-        made.append(name)
-    return made
+    return [
+        name if name.strip() else free_name(f"column {position}", names, "{}'")
+        for position, name in enumerate(names, 1)
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 # Of anything that a table or a sentence lists: what a reader takes in at a glance.
@@ -60,6 +60,20 @@ def percent(proportion: float, digits: int = 0) -> str:
     if 1 - step / 2 < proportion < 1:
         return f">{100 * (1 - step):.{digits}f}\xa0%"
     return f"{100 * proportion:.{digits}f}\xa0%"
+
+
+def free_name(name: str, taken: Collection[str], form: str = "({})") -> str:
+    """Return a name that is not taken, changed by ``form`` until it is not.
+
+    Examples
+    --------
+    >>> from bayesknn.report.words import free_name
+    >>> free_name("other", ["a", "b"]), free_name("other", ["other", "(other)"])
+    ('other', '((other))')
+    """
+    while name in taken:
+        name = form.format(name)
+    return name
 
 
 def count(n: int, one: str, many: str = "") -> str:

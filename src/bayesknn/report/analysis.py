@@ -25,8 +25,7 @@ from bayesknn.report.columns import (
     name_categories,
     naming_file,
     plan_columns,
-    settle_rare,
-    split_target,
+    take_classes,
 )
 from bayesknn.report.comparison import Comparison, Folds, compare
 from bayesknn.report.model import Model, adapt, build_pipeline
@@ -63,7 +62,7 @@ class Choices:
         A column of dates or numbers: the classifier is also judged by the last fifth of the rows,
         fitted to those before.
     rare : {"drop", "merge", "error"}
-        What becomes of classes with one row (:func:`settle_rare`).
+        What becomes of classes with one row (:func:`take_classes`).
     categorical, drop, keep, identifiers : sequence of str
         Columns, see :func:`plan_columns`.
     """
@@ -207,8 +206,7 @@ def analyse(
     options = Choices(**choices)
     train, order = as_table(train), None
     with naming_file(train.file):
-        frame, classes, without = split_target(train, target)
-        frame, classes, messages = settle_rare(frame, classes, target, options.rare)
+        frame, classes, messages = take_classes(train, target, options.rare)
         adapter = adapt(_make_classifier(model, classes, **(settings or {})))
         fills = adapter.fills or "median" * options.impute
         plan = plan_columns(
@@ -220,9 +218,6 @@ def analyse(
             order = find_column(frame, options.time)
             if train.kinds[options.time] not in NUMERIC:
                 raise ValueError(f"--time: column {options.time!r} holds neither dates nor numbers")
-    if without:
-        left_out = f"{count(len(without), 'row')} without a value in {target!r} left out"
-        messages.insert(0, f"{left_out}: {join(without, 5)}")
     messages = [*train.notes, *messages, *plan.messages]
     frame = name_categories(frame, plan.kinds)
     measured = as_measured(frame, plan.kinds)

@@ -210,51 +210,41 @@ def _check_asked(frame: pandas.DataFrame, target: str, asked: dict[str, list[str
             raise ValueError(f"{both[0]!r} is named by {out} and by {used}; take one away")
 
 
-def split_target(table: Table, target: str) -> tuple[pandas.DataFrame, np.ndarray, list[int]]:
-    """Take the rows that have a class, and their classes.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-        The rows with a class, the target column included.
-    classes : ndarray of shape (n,)
-        int64 where all of them are whole numbers, str otherwise.
-    without : list of int
-        Numbers of the rows without a class.
-    """
-    column = find_column(table.frame, target)
-    there = column.notna()
-    if not there.any():
-        raise ValueError(f"the target {target!r} has no value in any row")
-    classes = _as_classes(column[there], table.kinds[target])
-    return table.frame[there], classes, column.index[~there].tolist()
-
-
-def settle_rare(
-    frame: pandas.DataFrame, classes: np.ndarray, target: str, rare: str
+def take_classes(
+    table: Table, target: str, rare: str
 ) -> tuple[pandas.DataFrame, np.ndarray, list[str]]:
-    """Take out or put together the classes of a single row, which nothing can be learned of.
+    """Take the rows that have a class that can be learned, and their classes.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-    classes : ndarray of shape (n,)
+    table : Table
     target : str
     rare : {"drop", "merge", "error"}
-        Leave their rows out, make them one class, or refuse the table.
+        What becomes of classes with a single row: leave their rows out, make them one class, or
+        refuse the table.
 
     Returns
     -------
-    frame, classes
-        The rows that are left.
+    frame : pandas.DataFrame
+        The rows, the target column included.
+    classes : ndarray of shape (n,)
+        int64 where all of them are whole numbers, str otherwise.
     notes : list of str
-        What was done.
+        What was left out.
     """
+    column, notes = find_column(table.frame, target), []
+    there = column.notna()
+    if not there.any():
+        raise ValueError(f"the target {target!r} has no value in any row")
+    frame, classes = table.frame[there], _as_classes(column[there], table.kinds[target])
+    if without := column.index[~there].tolist():
+        left_out = f"{count(len(without), 'row')} without a value in {target!r} left out"
+        notes.append(f"{left_out}: {join(without, 5)}")
     names, labels, sizes = np.unique(classes, return_inverse=True, return_counts=True)
     is_alone = sizes[labels] == 1
     alone = [str(name) for name in names[sizes == 1].tolist()]
     if not alone:
-        return frame, classes, []
+        return frame, classes, notes
     similar = find_similar_names(map(str, names.tolist()))
     hints = "".join(f"; {_list(group)} differ only in case or spaces" for group in similar)
     what = f"{count(len(alone), 'class', 'classes')} of {target!r} with one row, {_list(alone)},"
@@ -266,11 +256,11 @@ def settle_rare(
     if rare == "merge" and len(alone) > 1:
         other = free_name("other", names.astype(str).tolist())
         merged = np.where(is_alone, other, classes.astype(str))
-        return frame, merged, [f"{what} are one class, {other!r}"]
+        return frame, merged, [*notes, f"{what} are one class, {other!r}"]
     done = "is left out (--rare error refuses it)"
     if len(alone) > 1:
         done = "are left out (--rare merge makes them one class)"
-    return frame[~is_alone], classes[~is_alone], [f"{what} {done}{hints}"]
+    return frame[~is_alone], classes[~is_alone], [*notes, f"{what} {done}{hints}"]
 
 
 def _as_classes(column: pandas.Series, kind: str) -> np.ndarray:

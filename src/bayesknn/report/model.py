@@ -233,12 +233,8 @@ def build_pipeline(
         )
         words.append(("indicate", encoder))
     parts = [
-        (part, Pipeline(steps) if steps else "passthrough", columns)
-        for part, steps, columns in (
-            ("numbers", numbers, plan.numeric),
-            ("categories", words, plan.categorical),
-        )
-        if columns
+        ("numbers", Pipeline(numbers) if numbers else "passthrough", plan.numeric),
+        ("categories", Pipeline(words) if words else "passthrough", plan.categorical),
     ]
     # An indicator may be called as another column is: "town_a" of "town".
     alike = any(name.startswith(f"{each}_") for each in plan.categorical for name in plan.used)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from bayesknn.cli.errors import Command, debug_option
 
 if TYPE_CHECKING:
-    from bayesknn.classical import ClassicalKNeighborsClassifier
     from bayesknn.report import Analysis
 
 # Of which items of the paper the error rates are shown: of classical kNN by data set, and of the
@@ -69,11 +68,10 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
     from bayesknn.report import analyse
     from bayesknn.report.folder import write_results
 
-    with progress("Fitting Ripley's and the Pima data", total=5, verbose=not quiet) as advance:
+    with progress("Fitting Ripley's and the Pima data", verbose=not quiet):
         lines = ["Classical k-nearest neighbours, ties resolved by decreasing k"]
         for name in CLASSICAL:
             lines += _classify(name, [target / name for name in PICTURES])
-            advance(1)
         lines += ["\nRipley: Bayesian k-nearest neighbours, k and its strength beta averaged over"]
         lines += ["    likelihood   published    ours   log-loss"]
         ripley = load_ripley(as_frame=True)
@@ -81,15 +79,12 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
         test = ripley.X_test.assign(**{"class": ripley.y_test})
         for likelihood, id in BAYESIAN.items():
             # Raw coordinates, as in the paper.
-            settings = {"random_state": 0}
-            analysis = analyse(
-                train, "class", test, model=likelihood, scale=False, settings=settings
-            )
+            given = {"model": likelihood, "scale": False, "settings": {"random_state": 0}}
+            analysis = analyse(train, "class", test, **given)
             errors = analysis.scores["test"]
             published = read_published()[id]["numbers"]["error"]
             scores = f"{published['paper']:.3f}   {errors.error:.3f}      {errors.log_loss:.3f}"
             lines.append(f"    {likelihood:10s}       {scores}")
-            advance(1)
         why = f"{likelihood}: {published['why'].strip()} (docs/checks.md)"
         lines += textwrap.wrap(why, 92, initial_indent="    ", subsequent_indent="    ")
         command = (
@@ -99,7 +94,6 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
         for name, table in zip(TABLES, (train, test), strict=True):
             table.to_csv(target / name, index=False, lineterminator="\n")
         write_results(target, analysis, folder, command, [target / name for name in TABLES])
-        advance(1)
     return lines, analysis
 
 
@@ -107,7 +101,8 @@ def _classify(name: str, pictures: list[Path]) -> list[str]:
     """Classify one data set by the classical rule; draw Ripley's."""
     from bayesknn import ClassicalKNeighborsClassifier, datasets
     from bayesknn.paper.comparison import published_rates, read_published
-    from bayesknn.plots import LeaveOneOutDisplay
+    from bayesknn.plots import DecisionRegionDisplay, LeaveOneOutDisplay
+    from bayesknn.plots.style import new_figure, render
 
     data, id = getattr(datasets, f"load_{name}")(), CLASSICAL[name]
     table = read_published()[id]["where"].split(",")[0]
@@ -125,15 +120,8 @@ def _classify(name: str, pictures: list[Path]) -> list[str]:
         f"{curve.errors.min():.3f} at k = {', '.join(map(str, curve.best_k))}; "
         f"k = {clf.n_neighbors_} is chosen"
     )
-    if name == "ripley":
-        _draw(clf, data, pictures)
-    return lines
-
-
-def _draw(clf: ClassicalKNeighborsClassifier, data: Any, pictures: list[Path]) -> None:
-    from bayesknn.plots import DecisionRegionDisplay, LeaveOneOutDisplay
-    from bayesknn.plots.style import new_figure, render
-
+    if name != "ripley":
+        return lines
     figure, ((left, right),) = new_figure(1, 2, 9.0, 3.9)
     DecisionRegionDisplay.from_estimator(clf, data.X_train, data.y_train, ax=left)
     left.set_title(f"Ripley's training points, {clf.n_neighbors_} nearest neighbours")
@@ -141,3 +129,4 @@ def _draw(clf: ClassicalKNeighborsClassifier, data: Any, pictures: list[Path]) -
     right.set_title("Leave-one-out leaves k undecided")
     for picture in pictures:
         picture.write_bytes(render(figure, picture.suffix[1:], dpi=130))
+    return lines

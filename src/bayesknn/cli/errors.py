@@ -70,21 +70,19 @@ def as_line(error: BaseException) -> click.ClickException:
     text = " ".join(str(error).split())
     if isinstance(error, KeyboardInterrupt):
         return Interrupted("interrupted; nothing was written")
+    if isinstance(error, MemoryError):
+        text = "there is not enough memory for this table; --max-neighbors makes it smaller"
+    elif isinstance(error, OSError):
+        place = f": {error.filename}" if error.filename else ""
+        text = f"{error.strerror or error}{place}"
+    elif not isinstance(error, ValueError | ModuleNotFoundError | CoalescenceError):
+        text = (
+            f"internal error, a fault of bayesknn ({type(error).__name__}: {text}); --debug shows "
+            "where it is"
+        )
     if isinstance(error, ValueError):
         return Refusal(text)
-    if isinstance(error, OSError):
-        place = f": {error.filename}" if error.filename else ""
-        return click.ClickException(f"{error.strerror or error}{place}")
-    if isinstance(error, MemoryError):
-        return click.ClickException(
-            "there is not enough memory for this table; --max-neighbors makes it smaller"
-        )
-    if isinstance(error, ModuleNotFoundError | CoalescenceError):
-        return click.ClickException(text)
-    return click.ClickException(
-        f"internal error, a fault of bayesknn ({type(error).__name__}: {text}); --debug shows "
-        "where it is"
-    )
+    return click.ClickException(text)
 
 
 @contextmanager
@@ -122,16 +120,12 @@ def _watch_interrupts() -> Iterator[Callable[[], None]]:
 
 def read_jobs(value: str) -> int:
     """Read a number of threads, or -1 for all cores."""
-    try:
-        jobs = int(value)
-    except ValueError:
-        jobs = 0
     # More than any machine has; beyond it the system runs out of threads.
-    if jobs != -1 and not 1 <= jobs <= 1024:
+    if value != "-1" and not (value.isdecimal() and 1 <= int(value) <= 1024):
         raise click.BadParameter(
             f"{value} is not a number of threads: pass 1 to 1,024, or -1 for all cores"
         )
-    return jobs
+    return int(value)
 
 
 def read_separator(value: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +37,23 @@ def _read_proportion(value: str) -> tuple[str, float]:
         raise click.BadParameter(f"{value!r} is not of the form CLASS=PROPORTION") from None
 
 
+def _choice(option: str, choices: Sequence[str], help: str) -> Any:
+    """Return an option that takes one of some words, the first by default."""
+    return click.option(option, type=click.Choice(choices), default=choices[0], help=help)
+
+
+_columns = partial(click.option, multiple=True, metavar="A,B,C")
+_column = partial(click.option, default="", metavar="COLUMN")
+
+
 @click.command(cls=Command)
 @click.argument("train", type=FILE)
 @click.option("--target", required=True, metavar="COLUMN", help="The column of the classes.")
 @click.option("--out", required=True, type=FILE, help="Folder to write; made if missing.")
 @click.option("--test", type=FILE, help="Rows to predict, with or without the target.")
 @click.option("--force", is_flag=True, help="Replace an earlier result in --out.")
-@click.option("--drop", multiple=True, metavar="A,B,C", help="Leave columns out; may be repeated.")
-@click.option(
-    "--keep", multiple=True, metavar="A,B,C", help="Use columns that look like identifiers."
-)
+@_columns("--drop", help="Leave columns out; may be repeated.")
+@_columns("--keep", help="Use columns that look like identifiers.")
 @click.option(
     "--id",
     "identifiers",
@@ -53,30 +62,23 @@ def _read_proportion(value: str) -> tuple[str, float]:
     help="Identifier of the rows: not used, but written beside the predictions; may be repeated. "
     "Columns that look like identifiers are written too.",
 )
-@click.option(
+@_column(
     "--group",
-    default="",
-    metavar="COLUMN",
     help="Rows that belong together, such as those of a patient: also evaluate on whole groups; "
     "the column itself is not used.",
 )
-@click.option(
+@_column(
     "--time",
-    default="",
-    metavar="COLUMN",
     help="Dates or numbers: also evaluate on the last fifth of the rows, predicted from those "
     "before.",
 )
-@click.option(
+@_choice(
     "--rare",
-    type=click.Choice(["drop", "merge", "error"]),
-    default="drop",
-    help="Classes with a single row: leave them out (default), make them one class, or refuse the "
+    ["drop", "merge", "error"],
+    "Classes with a single row: leave them out (default), make them one class, or refuse the "
     "table.",
 )
-@click.option(
-    "--categorical", multiple=True, metavar="A,B,C", help="Treat columns of numbers as categories."
-)
+@_columns("--categorical", help="Treat columns of numbers as categories.")
 @click.option(
     "--scale/--no-scale",
     default=True,
@@ -88,22 +90,20 @@ def _read_proportion(value: str) -> tuple[str, float]:
     help="For the paper's models: fill missing numbers with the median, and make missing "
     "categories a category. The default model always fills missing numbers, with the mean.",
 )
-@click.option(
+@_choice(
     "--search",
-    type=click.Choice(SEARCHES),
-    default="auto",
-    help="How to search for neighbours; faiss-hnsw and faiss-ivf are approximate, for many rows.",
+    SEARCHES,
+    "How to search for neighbours; faiss-hnsw and faiss-ivf are approximate, for many rows.",
 )
 @click.option(
     "--metric",
     default="euclidean",
     help="Distance, for the paper's models; gower takes numbers and categories as they are.",
 )
-@click.option(
+@_choice(
     "--model",
-    type=click.Choice(["pooled", *LIKELIHOOD_NAMES]),
-    default="pooled",
-    help="pooled (default): an ensemble of nearest neighbours, a logistic regression and boosted "
+    ["pooled", *LIKELIHOOD_NAMES],
+    "pooled (default): an ensemble of nearest neighbours, a logistic regression and boosted "
     "trees, as a rule the best probabilities. The others are the paper's models, with the "
     "posterior of beta and k.",
 )
@@ -113,17 +113,15 @@ def _read_proportion(value: str) -> tuple[str, float]:
     default=True,
     help="Compare with other classifiers (default) or not.",
 )
-@click.option(
+@_choice(
     "--inference",
-    type=click.Choice(["auto", "grid", "metropolis", "auxiliary", "exchange"]),
-    default="auto",
-    help="How the posterior is computed.",
+    ["auto", "grid", "metropolis", "auxiliary", "exchange"],
+    "How the posterior is computed.",
 )
-@click.option(
+@_choice(
     "--label-sampler",
-    type=click.Choice(["swendsen-wang", "perfect", "gibbs"]),
-    default="swendsen-wang",
-    help="How labels are drawn in the auxiliary and exchange chains.",
+    ["swendsen-wang", "perfect", "gibbs"],
+    "How labels are drawn in the auxiliary and exchange chains.",
 )
 @click.option(
     "--max-neighbors",
@@ -144,14 +142,10 @@ def _read_proportion(value: str) -> tuple[str, float]:
     multiple=True,
     help="True proportion of a class, if it differs from the table's; repeat for each class.",
 )
-@click.option("--chains", "n_chains", type=int, default=4, help="Number of chains (default 4).")
-@click.option("--draws", "n_draws", type=int, default=5000, help="Draws per chain (default 5000).")
+@click.option("--chains", "n_chains", default=4, help="Number of chains (default 4).")
+@click.option("--draws", "n_draws", default=5000, help="Draws per chain (default 5000).")
 @click.option(
-    "--warmup",
-    "n_warmup",
-    type=int,
-    default=1000,
-    help="Warm-up draws per chain, discarded (default 1000).",
+    "--warmup", "n_warmup", default=1000, help="Warm-up draws per chain, discarded (default 1000)."
 )
 @click.option(
     "--seed",

@@ -14,28 +14,10 @@ import numpy as np
 from bayesknn._utils.checks import column_names, read_columns
 from bayesknn._utils.saving import fingerprint
 from bayesknn._version import __version__
-from bayesknn.report.columns import (
-    MAX_CATEGORIES,
-    NUMERIC,
-    ColumnPlan,
-    accept_rows,
-    as_measured,
-    find_column,
-    find_problems,
-    name_categories,
-    naming_file,
-    plan_columns,
-    take_classes,
-)
+from bayesknn.report import columns
 from bayesknn.report.comparison import Comparison, Folds, compare
 from bayesknn.report.model import Model, adapt, build_pipeline
-from bayesknn.report.predictions import (
-    Predictions,
-    Scores,
-    predict_left_out,
-    predict_new,
-    score,
-)
+from bayesknn.report.predictions import Predictions, Scores, predict_left_out, predict_new, score
 from bayesknn.report.reading import KINDS, Table, as_table
 from bayesknn.report.words import count, free_name, join, percent, shorten
 
@@ -105,7 +87,7 @@ class Analysis:
         How long the fit took.
     """
 
-    plan: ColumnPlan
+    plan: columns.ColumnPlan
     model: Model
     training: Predictions
     test: Predictions | None = None
@@ -205,29 +187,29 @@ def analyse(
     """
     options = Choices(**choices)
     train, order = as_table(train), None
-    with naming_file(train.file):
-        frame, classes, messages = take_classes(train, target, options.rare)
+    with columns.naming_file(train.file):
+        frame, classes, messages = columns.take_classes(train, target, options.rare)
         adapter = adapt(_make_classifier(model, classes, **(settings or {})))
         fills = adapter.fills or "median" * options.impute
-        plan = plan_columns(
+        plan = columns.plan_columns(
             train, target, impute=bool(fills), group=options.group, drop=options.drop,
             keep=options.keep, categorical=options.categorical, identifiers=options.identifiers,
-            max_categories=None if adapter.takes_categories else MAX_CATEGORIES,
+            max_categories=None if adapter.takes_categories else columns.MAX_CATEGORIES,
         )  # fmt: skip
         if options.time:
-            order = find_column(frame, options.time)
-            if train.kinds[options.time] not in NUMERIC:
+            order = columns.find_column(frame, options.time)
+            if train.kinds[options.time] not in columns.NUMERIC:
                 raise ValueError(f"--time: column {options.time!r} holds neither dates nor numbers")
     messages = [*train.notes, *messages, *plan.messages]
-    frame = name_categories(frame, plan.kinds)
-    measured = as_measured(frame, plan.kinds)
+    frame = columns.name_categories(frame, plan.kinds)
+    measured = columns.as_measured(frame, plan.kinds)
     test_frame = None
     if test is not None:
         # Before the fit: a test table that cannot be read is detected at once.
         test = as_table(test)
         messages += [f"{note} (test table)" for note in test.notes]
-        with naming_file(test.file):
-            test_frame = accept_rows(test, plan.kinds, impute=bool(fills))
+        with columns.naming_file(test.file):
+            test_frame = columns.accept_rows(test, plan.kinds, impute=bool(fills))
     classifier = adapter.classifier
     pipeline = build_pipeline(plan, classifier, scale=options.scale, impute=options.impute)
     begin = perf_counter()
@@ -240,7 +222,7 @@ def analyse(
     labels = np.searchsorted(classifier.classes_, classes)
     groups = frame[options.group] if options.group else None
     by = f" of {options.group}" if options.group else f" by {options.time}"
-    with naming_file("" if test is None else test.file):
+    with columns.naming_file("" if test is None else test.file):
         analysis = _predict(fitted, plan, frame, labels, test_frame, options)
     analysis.messages[:0], analysis.seconds = messages, seconds
     _judge(analysis, Folds(groups, order, by), caught)
@@ -276,19 +258,19 @@ def analyse_fitted(
     target = free_name(str(getattr(y, "name", None) or "class"), table.kinds, "{}_")
     # Whatever is neither a number nor a date is a category here.
     kinds = {name: "text" if kind == "other" else kind for name, kind in table.kinds.items()}
-    plan, pipeline = ColumnPlan(target, kinds), classifier
+    plan, pipeline = columns.ColumnPlan(target, kinds), classifier
     if not isinstance(classifier, Pipeline):
         given = hasattr(classifier, "feature_names_in_")
         as_given = FunctionTransformer(None if given else np.asarray)
         pipeline = Pipeline([("columns", as_given), ("classifier", classifier)])
     labels = _check_same_rows(last, None if pipeline is classifier else X, classes)
-    model = Model.of_table(pipeline, plan, as_measured(table.frame, kinds), fills="mean")
+    model = Model.of_table(pipeline, plan, columns.as_measured(table.frame, kinds), fills="mean")
     # Its own warnings name categories that it has not seen.
     model.categories, test_frame = {}, None
     if X_test is not None:
         test_frame = _as_table(X_test, "X_test", None if y_test is None else len(y_test)).frame
         for name in kinds:
-            find_column(test_frame, name)
+            columns.find_column(test_frame, name)
         if y_test is not None:
             test_frame[target] = np.asarray(y_test)
     frame = table.frame.assign(**{target: classes})
@@ -298,7 +280,7 @@ def analyse_fitted(
 
 
 def _predict(
-    model: Model, plan: ColumnPlan, frame: pandas.DataFrame, labels: np.ndarray, test_frame: Any,
+    model: Model, plan: columns.ColumnPlan, frame: Any, labels: np.ndarray, test_frame: Any,
     choices: Choices,
 ) -> Analysis:  # fmt: skip
     """Predict the training rows and the test rows, and say what there is to say of these."""
@@ -322,9 +304,9 @@ def _judge(
 ) -> None:
     """Look for what is wrong with a table, and compare with others what was fitted to it."""
     plan, training, compared = analysis.plan, analysis.training, analysis.choices.compared
-    measured = as_measured(training.frame, plan.kinds)
+    measured = columns.as_measured(training.frame, plan.kinds)
     classes = analysis.classifier.classes_[training.actual]
-    problems = find_problems(measured, plan, classes, ordered=bool(folds.name))
+    problems = columns.find_problems(measured, plan, classes, ordered=bool(folds.name))
     scores: Any = training.scores
     easy = analysis.class_sizes.max() > 0.95 * len(training.rows)
     known = any("alone" in problem for problem in problems)
@@ -390,11 +372,11 @@ def _as_table(X: Any, name: str, n: int | None) -> Table:
     """Return rows from Python as a table."""
     import pandas
 
-    columns = column_names(X)
-    if columns is None:
+    names = column_names(X)
+    if names is None:
         frame = pandas.DataFrame({f"x{c.label}": c.values for c in read_columns(X)})
     else:
-        frame = pandas.DataFrame({each: np.asarray(X[each]) for each in columns})
+        frame = pandas.DataFrame({each: np.asarray(X[each]) for each in names})
     if n is not None and n != len(frame):
         raise ValueError(f"{name} has {len(frame):,} rows and its classes are {n:,}")
     # Columns of a mixed array are all objects, of which some hold numbers alone.
@@ -445,11 +427,11 @@ def describe(analysis: Analysis) -> list[str]:
         for kind, word in KINDS.items()
     }
     by_kind["left out"] = list(plan.dropped)
-    columns = [f"{word}: {join(names)}" for word, names in by_kind.items() if names]
+    used = [f"{word}: {join(names)}" for word, names in by_kind.items() if names]
     listed = [f"{training.names[g]} ({sizes[g]:,})" for g in np.argsort(-sizes, kind="stable")]
     majority = analysis.describe_majority(training.actual).replace("\xa0", " ")
     lines = [
-        f"Columns: {'; '.join(columns)}",
+        f"Columns: {'; '.join(used)}",
         f"Classes: {join(listed)}",
         f"Baseline: {majority}",
     ]

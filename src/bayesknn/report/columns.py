@@ -32,16 +32,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesknn._utils.checks import category_name
-from bayesknn.report.reading import (
-    DATE_OF_ANY_KIND,
-    NUMBER,
-    PADDED,
-    Table,
-    as_table,
-    as_text,
-    question_header,
-    split_names,
-)
+from bayesknn.report import reading
+from bayesknn.report.reading import Table, as_table, split_names
 from bayesknn.report.words import (
     MAX_LISTED,
     count,
@@ -301,10 +293,8 @@ def find_column(frame: pandas.DataFrame, name: str) -> pandas.Series:
     lower = {str(column).lower(): column for column in frame.columns}
     close = [lower[each] for each in get_close_matches(name.lower(), list(lower), 1)]
     hint = f"; did you mean {close[0]!r}?" if close else "."
-    shown = join(list(map(repr, frame.columns)))
-    raise ValueError(
-        f"there is no column {name!r}{hint} The columns are {shown}{question_header(frame.columns)}"
-    )
+    shown = join(list(map(repr, frame.columns))) + reading.question_header(frame.columns)
+    raise ValueError(f"there is no column {name!r}{hint} The columns are {shown}")
 
 
 @contextmanager
@@ -367,7 +357,10 @@ def name_categories(frame: pandas.DataFrame, kinds: Mapping[str, str]) -> pandas
     """Return a table whose categories have one name each, however they are written or typed."""
     columns = [name for name, kind in kinds.items() if kind not in NUMERIC and name in frame]
     return frame.assign(
-        **{name: as_text(frame[name].map(category_name, na_action="ignore")) for name in columns}
+        **{
+            name: reading.as_text(frame[name].map(category_name, na_action="ignore"))
+            for name in columns
+        }
     )
 
 
@@ -391,7 +384,7 @@ def _describe_use(column: pandas.Series, kind: str, max_categories: int | None, 
         return ""
     text = ""
     if not asked and kind == "text" and not _find_words(column).any():
-        zeros = "with leading zeros" if column.str.match(PADDED).any() else "as text"
+        zeros = "with leading zeros" if column.str.match(reading.PADDED).any() else "as text"
         text = f"holds numbers {zeros}: they are taken as categories"
     if max_categories is not None and n_values > max_categories:
         text += "; it " * bool(text) + (
@@ -632,7 +625,7 @@ def _refuse_words(column: pandas.Series) -> None:
 def _refuse_dates(column: pandas.Series) -> None:
     """Refuse a text column that is mostly dates: some are not, or none has the year first."""
     words = column.dropna()
-    like = words.str.fullmatch(DATE_OF_ANY_KIND)
+    like = words.str.fullmatch(reading.DATE_OF_ANY_KIND)
     if like.sum() > len(words) / 2:
         odd = words[~like] if not like.all() else words
         raise ValueError(
@@ -644,4 +637,4 @@ def _refuse_dates(column: pandas.Series) -> None:
 
 def _find_words(column: pandas.Series) -> np.ndarray:
     """Mark the rows that hold a word and not a number."""
-    return (column.notna() & ~column.str.fullmatch(NUMBER, na=True)).to_numpy()
+    return (column.notna() & ~column.str.fullmatch(reading.NUMBER, na=True)).to_numpy()

@@ -349,21 +349,16 @@ class Model:
 
     def describe_shifts(self, frame: pandas.DataFrame, table: str = "") -> list[str]:
         """Say which columns of accepted rows mostly hold other values than those of training."""
-        import pandas
-
-        def show(value: float, kind: str) -> str:
-            if kind == "date":
-                return str((pandas.Timestamp(0) + pandas.Timedelta(days=value)).date())
-            return f"{value:.5g}"
-
         measured = as_measured(frame, self.kinds)
-        where = {}
+        where, epoch = {}, np.datetime64(0, "D")
         for name, ends in self.ranges.items():
             values = measured[name].dropna()
             outside = values[~values.between(*ends)]
             # A few new rows lie beyond those of training by chance.
             if len(outside) > 0.1 * len(values):
-                shown = [show(each, self.kinds[name]) for each in (outside.iloc[0], *ends)]
+                shown = [f"{each:.5g}" for each in (outside.iloc[0], *ends)]
+                if self.kinds[name] == "date":
+                    shown = [str(epoch + math.floor(each)) for each in (outside.iloc[0], *ends)]
                 where[name] = (
                     f"in {len(outside):,} of {count(len(values), 'row')}, such as {shown[0]} "
                     f"(training: {shown[1]} to {shown[2]})"

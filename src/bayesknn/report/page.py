@@ -21,16 +21,10 @@ from scipy.stats import binomtest, sem
 
 from bayesknn._version import __version__
 from bayesknn.model import UniformPrior
-from bayesknn.report import figures
+from bayesknn.report import explanation, figures
 from bayesknn.report.analysis import Analysis, analyse_fitted
 from bayesknn.report.columns import MAX_CATEGORIES
 from bayesknn.report.comparison import BASELINE
-from bayesknn.report.explanation import (
-    find_contributions,
-    find_effects,
-    find_influential,
-    rank_columns,
-)
 from bayesknn.report.predictions import LEAVE_ONE_OUT, Predictions, measure_area, score_rows
 from bayesknn.report.reading import KINDS
 from bayesknn.report.words import MAX_LISTED, count, join, percent, shorten, shorten_all
@@ -300,7 +294,8 @@ def make_cases(analysis: Analysis) -> dict[str, Any]:
     }
     listed = [(i, why) for why, rows in by_reason.items() for i in rows[:10]]
     at = np.array([i for i, _ in listed], dtype=np.intp)
-    influential, contributions = find_influential(analysis, at, 3), find_contributions(analysis, at)
+    influential = explanation.find_influential(analysis, at, 3)
+    contributions = explanation.find_contributions(analysis, at)
     rows = [
         {
             "at": i,
@@ -328,10 +323,10 @@ def make_cases(analysis: Analysis) -> dict[str, Any]:
 
 def make_importance(analysis: Analysis) -> dict[str, Any] | None:
     """Show how much the log-loss grows when a column is permuted, and effects of the first ones."""
-    ranked = rank_columns(analysis)
+    ranked = explanation.rank_columns(analysis)
     if ranked is None:
         return None
-    effects, classes = find_effects(analysis, ranked.names[:3]), name_classes(analysis)
+    effects, classes = explanation.find_effects(analysis, ranked.names[:3]), name_classes(analysis)
     shown = [analysis.rarer_class]
     if len(classes) > 2:
         # Those that the columns change most.

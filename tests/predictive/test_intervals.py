@@ -110,7 +110,7 @@ def test_the_numbers_of_ripley_by_the_old_leave_one_out(pseudo):
     predictive = pseudo._predictive
     seen = np.concatenate(
         [
-            predictive._rule.predict(c, rows).probabilities
+            predictive._rule.predict(c, rows)[0].probabilities
             for rows, c in predictive._count_training()
         ]
     )

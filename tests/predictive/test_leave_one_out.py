@@ -153,7 +153,8 @@ def test_refits_without_the_points_that_matter_most_agree(kind):
     assert np.abs(found[rows] - true).max() < 0.05
     error = abs(log_score(found[rows], labels[rows]) - log_score(true, labels[rows]))
     rule = [
-        whole._rule.predict(counts, rows).probabilities for rows, counts in whole._count_training()
+        whole._rule.predict(counts, rows)[0].probabilities
+        for rows, counts in whole._count_training()
     ]
     seen = np.concatenate(rule)[rows]
     assert abs(log_score(seen, labels[rows]) - log_score(true, labels[rows])) > 3 * error

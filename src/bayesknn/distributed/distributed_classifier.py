@@ -456,7 +456,7 @@ def _leave_out(
     walk = walk_counts(lists, received, n_classes, rule.k_values.tolist())
     counts = np.stack([each.copy() for each in walk])
     distances = lists.distances[rule.rank - 1]
-    description, _ = rule.predict_left_out(counts, distances, block.labels)
+    description, _ = rule.predict(counts, distances, block.labels)
     # Intervals are made of the residuals of the first 15 neighbours, at most.
     return _LeftOut(description, block.labels, lists.neighbors[:15].copy())
 
@@ -495,7 +495,7 @@ def _predict_block(
     near: NewPointLists, rule: PredictiveRule, n_classes: int, level: float | None
 ) -> RawPrediction:
     counts = count_around(near, rule.k_values, n_classes)
-    return rule.predict(counts, near.lists.distances[rule.rank - 1], level)
+    return rule.predict(counts, near.lists.distances[rule.rank - 1], level=level)[0]
 
 
 def _take_winners(predicted: RawPrediction, classes: np.ndarray) -> np.ndarray:

@@ -88,6 +88,9 @@ class CountsAtNodes(NamedTuple):
         beta / k, and the weight of each node.
     class_weight : ndarray of shape (n_classes,)
         Factors of the counts.
+    own : ndarray of shape (m,), dtype uint32
+        The points' own class numbers, which the nodes are then reweighted to have not seen; empty
+        for new points.
     """
 
     counts: np.ndarray
@@ -95,18 +98,28 @@ class CountsAtNodes(NamedTuple):
     strengths: np.ndarray
     weights: np.ndarray
     class_weight: np.ndarray
+    own: np.ndarray
 
-    def moments(self, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of class probabilities over the nodes, (m, n_classes) each.
+    def average(self, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Average class probabilities over the nodes.
 
         Threads as in joblib; no result here depends on them.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (m, n_classes)
+        variances : ndarray of shape (m, n_classes)
+            Of the probabilities over the nodes.
+        effective : ndarray of shape (m,)
+            Part of the posterior that the reweighted nodes are worth, 1 where nothing changed.
         """
         means, squares = np.zeros((2, *self.counts.shape[1:]))
+        effective = np.ones(len(means))
         add = _average_two if self._is_plain_pair() else _average_any
-        self._run(lambda first, last: add(self, first, last, means, squares), n_jobs)
+        self._run(lambda first, last: add(self, first, last, means, squares, effective), n_jobs)
         # Rounding may add up to a last digit above one, or take a variance below zero.
         np.minimum(means, 1.0, out=means)
-        return means, np.maximum(squares - means**2, 0.0)
+        return means, np.maximum(squares - means**2, 0.0), effective
 
     def sum_votes(self) -> np.ndarray:
         """Average ``beta / k`` times the counts over the nodes, (m, n_classes)."""
@@ -116,63 +129,42 @@ class CountsAtNodes(NamedTuple):
             votes += strength * at_k
         return votes * self.class_weight
 
-    def leave_one_out(
-        self, labels: np.ndarray, n_jobs: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Average class probabilities over nodes that have not seen the point's own label.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (m,)
-            The points' own class numbers; the nodes are those of the posterior given all labels.
-        n_jobs : int, optional
-
-        Returns
-        -------
-        probabilities : ndarray of shape (m, n_classes)
-        variances : ndarray of shape (m, n_classes)
-            Of the probabilities over the reweighted nodes.
-        effective : ndarray of shape (m,)
-            Part of the posterior that the reweighted nodes are worth, 1 where nothing changed.
-        """
-        means, squares = np.zeros((2, *self.counts.shape[1:]))
-        effective, own = np.empty(len(means)), labels.astype(np.uint32)
-        self._run(
-            lambda first, last: _reweigh(self, own, first, last, means, squares, effective), n_jobs
-        )
-        return means, np.maximum(squares - means**2, 0.0), effective
-
-    def credible_intervals(
-        self, level: float, labels: np.ndarray | None = None, n_jobs: int | None = None
-    ) -> np.ndarray:
+    def credible_intervals(self, level: float, n_jobs: int | None = None) -> np.ndarray:
         """Return the equal-tailed interval of each class probability, (m, n_classes, 2).
 
-        All nodes are wanted, since condensed ones know means but not tails. With the points' own
-        labels the nodes are reweighted as in :meth:`leave_one_out`.
+        All nodes are wanted, since condensed ones know means but not tails.
         """
         intervals = np.empty((*self.counts.shape[1:], 2))
         # Weights that add up to a tail but for rounding are enough; without any tail, values of no
         # weight are still left out.
         tail = max((1.0 - level) / 2 - 1e-12, 1e-300)
-        own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
-        self._run(lambda first, last: _cut_all(self, own, tail, first, last, intervals), n_jobs)
+        self._run(lambda first, last: _cut_all(self, tail, first, last, intervals), n_jobs)
         if intervals.shape[1] == 2:
             intervals[:, 1] = 1.0 - intervals[:, 0, ::-1]
         return intervals
 
     def _is_plain_pair(self) -> bool:
-        return len(self.class_weight) == 2 and bool(np.all(self.class_weight == 1.0))
+        """Whether the difference of two counts says all."""
+        has_weights = len(self.class_weight) > 2 or bool(np.any(self.class_weight != 1.0))
+        return not has_weights and self.own.size == 0
 
     def _run(self, add: Callable[[int, int], None], n_jobs: int | None) -> None:
         run_in_threads(add, self.counts.shape[1], 1024, n_jobs)
 
 
 def count_at(
-    counts: np.ndarray, nodes: PosteriorNodes, class_weight: np.ndarray | None
+    counts: np.ndarray,
+    nodes: PosteriorNodes,
+    class_weight: np.ndarray | None,
+    labels: np.ndarray | None = None,
 ) -> CountsAtNodes:
-    """Put counts (n_k, m, n_classes), dtype int32, and the nodes of as many k together."""
+    """Put counts (n_k, m, n_classes), dtype int32, and the nodes of as many k together.
+
+    Of training points with their labels (m,), without which the points are new.
+    """
     scale = weights_or_ones(class_weight, counts.shape[2])
-    return CountsAtNodes(counts, nodes.starts, nodes.strengths, nodes.weight, scale)
+    own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
+    return CountsAtNodes(counts, nodes.starts, nodes.strengths, nodes.weight, scale, own)
 
 
 def weights_or_ones(class_weight: np.ndarray | None, n_classes: int) -> np.ndarray:
@@ -181,8 +173,8 @@ def weights_or_ones(class_weight: np.ndarray | None, n_classes: int) -> np.ndarr
 
 
 @kernel
-def _average_two(rule, first, last, means, squares):
-    counts, starts, strengths, weights, _ = rule
+def _average_two(rule, first, last, means, squares, effective):
+    counts, starts, strengths, weights, _, _ = rule
     for t in range(np.uint64(counts.shape[0])):
         largest = 0
         for q in range(np.uint64(first), np.uint64(last)):
@@ -209,20 +201,39 @@ def _average_two(rule, first, last, means, squares):
 
 
 @kernel
-def _average_any(rule, first, last, means, squares):
-    counts, starts, strengths, weights, scale = rule
+def _average_any(rule, first, last, means, squares, effective):
+    counts, starts, strengths, weights, scale, own = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     probabilities = np.empty(n_classes)
-    for t in range(np.uint64(counts.shape[0])):
-        for q in range(np.uint64(first), np.uint64(last)):
+    for q in range(np.uint64(first), np.uint64(last)):
+        # The largest exponent, so that nothing overflows: it cancels.
+        largest = 0.0
+        if own.size:
+            for t in range(np.uint64(counts.shape[0])):
+                _fill_deficits(counts[t, q], scale, deficits)
+                for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
+                    largest = max(largest, strengths[j] * deficits[own[q]])
+        size = kish = 0.0
+        for t in range(np.uint64(counts.shape[0])):
             _fill_deficits(counts[t, q], scale, deficits)
             for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                _softmax(deficits, strengths[j], probabilities)
+                inverse = _softmax(deficits, strengths[j], probabilities)
+                weight = weights[j]
+                if own.size:
+                    inverse *= math.exp(strengths[j] * deficits[own[q]] - largest)
+                    weight *= inverse
+                    size += weight
+                    kish += weight * inverse
                 for g in range(n_classes):
-                    part = weights[j] * probabilities[g]
+                    part = weight * probabilities[g]
                     means[q, g] += part
                     squares[q, g] += part * probabilities[g]
+        if own.size:
+            effective[q] = min(size * size / kish, 1.0)
+            for g in range(n_classes):
+                means[q, g] /= size
+                squares[q, g] /= size
 
 
 @kernel
@@ -249,42 +260,8 @@ def _softmax(deficits, strength, probabilities):
 
 
 @kernel
-def _reweigh(rule, own, first, last, means, squares, effective):
-    counts, starts, strengths, weights, scale = rule
-    n_classes = np.uint64(counts.shape[2])
-    deficits = np.empty(n_classes)
-    odds = np.empty(n_classes)
-    for q in range(np.uint64(first), np.uint64(last)):
-        y = own[q]
-        # The largest exponent, so that nothing overflows: it cancels.
-        largest = 0.0
-        for t in range(np.uint64(counts.shape[0])):
-            _fill_deficits(counts[t, q], scale, deficits)
-            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                largest = max(largest, strengths[j] * deficits[y])
-        kish = 0.0
-        for t in range(np.uint64(counts.shape[0])):
-            _fill_deficits(counts[t, q], scale, deficits)
-            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                total = 0.0
-                for g in range(n_classes):
-                    odds[g] = math.exp(strengths[j] * (deficits[y] - deficits[g]) - largest)
-                    total += odds[g]
-                kish += weights[j] * total * total
-                for g in range(n_classes):
-                    means[q, g] += weights[j] * odds[g]
-                    if total > 0.0:
-                        squares[q, g] += weights[j] * odds[g] * (odds[g] / total)
-        total = means[q].sum()
-        effective[q] = min(total * total / kish, 1.0)
-        for g in range(n_classes):
-            means[q, g] /= total
-            squares[q, g] /= total
-
-
-@kernel
-def _cut_all(rule, own, tail, first, last, intervals):
-    counts, starts, strengths, weights, scale = rule
+def _cut_all(rule, tail, first, last, intervals):
+    counts, starts, strengths, weights, scale, own = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     probabilities = np.empty(n_classes)

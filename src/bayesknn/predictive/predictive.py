@@ -68,10 +68,11 @@ class PredictiveRule:
         self,
         counts: np.ndarray,
         distances: np.ndarray,
+        labels: np.ndarray | None = None,
         level: float | None = None,
         n_jobs: int | None = None,
-    ) -> RawPrediction:
-        """Predict at points, with credible intervals if a level is given.
+    ) -> tuple[RawPrediction, np.ndarray]:
+        """Predict at points.
 
         Parameters
         ----------
@@ -79,44 +80,27 @@ class PredictiveRule:
             For each of ``k_values``.
         distances : ndarray of shape (m,)
             To the neighbours at ``rank``.
+        labels : ndarray of shape (m,), optional
+            Of training points, which are predicted given the labels of all others.
         level : float, optional
+            Of credible intervals, widened to hold the means; none without it.
         n_jobs : int, optional
             Threads. The result does not depend on it.
-        """
-        at_nodes = count_at(counts, self._condensed, self.class_weight)
-        raw = RawPrediction(*at_nodes.moments(n_jobs), at_nodes.sum_votes(), distances)
-        return self._add_intervals(raw, counts, level, None, n_jobs)
-
-    def predict_left_out(
-        self,
-        counts: np.ndarray,
-        distances: np.ndarray,
-        labels: np.ndarray,
-        level: float | None = None,
-        n_jobs: int | None = None,
-    ) -> tuple[RawPrediction, np.ndarray]:
-        """Predict training points given the labels of all others.
 
         Returns
         -------
-        RawPrediction
+        prediction : RawPrediction
         effective : ndarray of shape (m,)
             Part of the posterior that the reweighted nodes of each point are worth.
         """
-        at_nodes = count_at(counts, self._condensed, self.class_weight)
-        means, variances, effective = at_nodes.leave_one_out(labels, n_jobs)
-        raw = RawPrediction(means, variances, at_nodes.sum_votes(), distances)
-        return self._add_intervals(raw, counts, level, labels, n_jobs), effective
-
-    def _add_intervals(
-        self, raw: RawPrediction, counts: Any, level: Any, labels: Any, n_jobs: Any
-    ) -> RawPrediction:
-        """Add intervals, widened to hold the means, if there is a level."""
-        if level is None:
-            return raw
-        at_nodes = count_at(counts, self.nodes, self.class_weight)
-        intervals = at_nodes.credible_intervals(level, labels, n_jobs)
-        return raw._replace(intervals=include(intervals, raw.probabilities))
+        at_nodes = count_at(counts, self._condensed, self.class_weight, labels)
+        means, variances, effective = at_nodes.average(n_jobs)
+        intervals = None
+        if level is not None:
+            at_all_nodes = count_at(counts, self.nodes, self.class_weight, labels)
+            intervals = include(at_all_nodes.credible_intervals(level, n_jobs), means)
+        votes = at_nodes.sum_votes()
+        return RawPrediction(means, variances, votes, distances, intervals), effective
 
 
 def take_largest(
@@ -247,12 +231,11 @@ class Predictive:
         """
         if level is not None:
             level = check_level(level)
-        return join_predictions(
-            [
-                self._rule.predict(counts, distances, level, self.n_jobs)
-                for counts, distances in self._count_new(X)
-            ]
-        )
+        parts = [
+            self._rule.predict(counts, distances, None, level, self.n_jobs)[0]
+            for counts, distances in self._count_new(X)
+        ]
+        return join_predictions(parts)
 
     def leave_one_out(self, level: float | None = None) -> tuple[RawPrediction, np.ndarray]:
         """Describe each training point given the labels of all the others.
@@ -273,15 +256,11 @@ class Predictive:
         distances = np.zeros(self.graph.n_points)
         if self.graph.distances is not None:
             distances = self.graph.distances[self._rule.rank - 1]
-        parts, effective = zip(
-            *(
-                self._rule.predict_left_out(
-                    counts, distances[rows], self.labels[rows], level, self.n_jobs
-                )
-                for rows, counts in self._count_training()
-            ),
-            strict=True,
-        )
+        blocks = [
+            self._rule.predict(counts, distances[rows], self.labels[rows], level, self.n_jobs)
+            for rows, counts in self._count_training()
+        ]
+        parts, effective = zip(*blocks, strict=True)
         return join_predictions(parts), np.concatenate(effective)
 
     def fit_calibrator(

@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesknn._utils.blocks import by_blocks
 from bayesknn._utils.checks import (
+    check_choice,
     check_count,
     check_labels,
+    check_level,
     check_n_features,
     check_points,
     column_names,
@@ -24,7 +26,10 @@ from bayesknn._utils.jit import announce_compiling
 from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.model import Prior, as_prior, default_max_neighbors
 from bayesknn.predictive import Summary, decide, find_zones
+from bayesknn.predictive.averages import RawPrediction, include
+from bayesknn.predictive.calibration import shift_intervals, shift_probabilities
 from bayesknn.predictive.decisions import name_actions, name_zones, occlude_columns
+from bayesknn.predictive.intervals import KINDS_OF_INTERVAL
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -128,13 +133,107 @@ class ContributionsMixin:
 
 
 class DecisionMixin(ContributionsMixin):
-    """What follows from ``predict_proba`` and ``predict_summary`` in either classifier."""
+    """What follows from raw predictions in either classifier.
+
+    A raw prediction is before calibration and ``class_prior``. With a level it has credible
+    intervals of that level.
+    """
 
     classes_: np.ndarray
+    diagnostics_: dict[str, Any]
+    # Raw predictions of new points, and of the training points, each left out.
+    _describe_new: Callable[[Any, float | None], RawPrediction]
+    _describe_left_out: Callable[[float | None], RawPrediction]
+    # A Calibrator or what the pool has in its place, and what the odds are multiplied by.
+    _interval_model: Any
+    _odds_ratio: Any
+    _is_calibrated = False
+    _kinds_of_interval: tuple[str, ...] = KINDS_OF_INTERVAL
+
+    @by_blocks
+    def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> np.ndarray:
+        """Return an interval of each class probability.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse graph of shape (m, p)
+            As :meth:`predict_proba` takes it.
+        level : float, default=0.95
+            Proportion of points whose interval is to cover the truth; or, of parameters, the
+            posterior probability inside, half of the rest on either side.
+        of : {"probability", "parameters"}, default="probability"
+            ``"probability"`` is an interval for the true P(y | x), which carries what the sample
+            and the smoothing leave unknown; of the Bayesian classifier it is about the probability
+            of ``calibrate=True``. It is [0, 1] where the neighbours are farther than any training
+            point's. ``"parameters"`` is the paper's credible interval, which carries the
+            uncertainty about beta and k alone; the pool has none.
+
+        Returns
+        -------
+        ndarray of shape (m, n_classes, 2)
+            Lower and upper ends; widened, if need be, to hold what :meth:`predict_proba` returns.
+        """
+        return self.predict_summary(X, level, of).intervals
 
     def predict_summary(self, X: Any, level: float = 0.95, of: str = "probability") -> Summary:
-        """Return probabilities, intervals and typicality."""
-        raise NotImplementedError
+        """Return probabilities, intervals and typicality from one search for neighbours.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse graph of shape (m, p)
+            As :meth:`predict_proba` takes it.
+        level, of
+            As in :meth:`predict_interval`.
+
+        Returns
+        -------
+        Summary
+            With ``probabilities``, ``intervals`` and ``typicality``: what
+            :meth:`predict_proba`, :meth:`predict_interval` and :meth:`predict_typicality` return.
+        """
+        return self._summarise(lambda level: self._describe_new(X, level), level, of)
+
+    def loo_interval(self, level: float = 0.95, of: str = "probability") -> np.ndarray:
+        """Return an interval of each class probability of the training points, left out.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+        of : {"probability", "parameters"}, default="probability"
+            As in :meth:`predict_interval`; of parameters, under their posterior without the point.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes, 2)
+            Lower and upper ends, around ``loo_proba_``.
+        """
+        return self._summarise(self._describe_left_out, level, of).intervals
+
+    def _adjust(self, raw: RawPrediction) -> np.ndarray:
+        """Return probabilities as users get them: calibrated if asked for, with the offset."""
+        p = self._interval_model.calibrate(raw) if self._is_calibrated else raw.probabilities
+        return shift_probabilities(p, self._odds_ratio)
+
+    def _summarise(self, describe: Callable[[Any], RawPrediction], level: Any, of: Any) -> Summary:
+        """Return what users get; intervals are widened where they do not hold the probability."""
+        check_is_fitted(self)
+        check_choice(of, "of", self._kinds_of_interval)
+        level = check_level(level)
+        raw = describe(level if of == "parameters" else None)
+        stated, ends, inside = self._adjust(raw), raw.intervals, raw.probabilities
+        if ends is None:
+            ends, inside = self._interval_model.intervals(raw, level)
+        intervals = include(shift_intervals(ends, inside, self._odds_ratio), stated)
+        return Summary(stated, intervals, self._interval_model.scale.typicality(raw.distances))
+
+    def _describe_misfit(self, label: str | int | None, what: str, advice: str = "") -> None:
+        """Name the column on which the residuals still depend, whose effect ``what`` misses."""
+        self.diagnostics_["misfit_column"] = label
+        if label is not None:
+            self.diagnostics_["warnings"].append(
+                f"the residuals still depend on column {str(label)!r}: {what} misses part of its "
+                f"effect, and intervals are wider for it{advice}"
+            )
 
     @by_blocks
     def predict(self, X: Any) -> np.ndarray:

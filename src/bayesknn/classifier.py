@@ -57,10 +57,10 @@ from bayesknn.posterior.routes import (
     draw_from_grid,
 )
 from bayesknn.posterior.trees import add_predictive, restore_tree
-from bayesknn.predictive import PosteriorNodes, Predictive, Summary, draw_jointly, log_score
-from bayesknn.predictive.averages import RawPrediction, include
-from bayesknn.predictive.calibration import Calibration, shift_intervals, shift_probabilities
-from bayesknn.predictive.intervals import KINDS_OF_INTERVAL, Calibrator
+from bayesknn.predictive import PosteriorNodes, Predictive, draw_jointly, log_score
+from bayesknn.predictive.averages import RawPrediction
+from bayesknn.predictive.calibration import Calibration
+from bayesknn.predictive.intervals import Calibrator
 from bayesknn.predictive.joint import counts_of_draws, counts_of_probabilities
 
 if TYPE_CHECKING:
@@ -321,9 +321,8 @@ class BayesianKNeighborsClassifier(
         self.classes_, self.graph_, self.class_weight_ = classes, graph, ratios
         self._labels = labels
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
-        self._keep(route, prior, *learned)
-        at = self._calibrator.correlation.column
-        self._describe_misfit(None if at is None else columns[at].label)
+        at = learned[-1].correlation.column
+        self._keep(route, prior, None if at is None else columns[at].label, *learned)
         self.diagnostics_["training"] = fingerprint(X, labels)
         return self
 
@@ -373,8 +372,8 @@ class BayesianKNeighborsClassifier(
         route = draw_from_grid(grid, target, schedule, self.random_state)
         route.report.update(inference="grid", reason="the grid of a fit with another prior")
         other = copy(self).set_params(prior=prior, max_neighbors=None, beta_max="auto")
-        other._keep(route, prior, *self._leave_out(route, target))
-        other._describe_misfit(self.diagnostics_["misfit_column"])
+        misfit = self.diagnostics_["misfit_column"]
+        other._keep(route, prior, misfit, *self._leave_out(route, target))
         other.diagnostics_["training"] = self.diagnostics_["training"]
         return other
 
@@ -445,53 +444,6 @@ class BayesianKNeighborsClassifier(
         return self._adjust(self._predict_raw(X))
 
     @by_blocks
-    def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> np.ndarray:
-        """Return an interval of each class probability.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse graph of shape (m, p)
-        level : float, default=0.95
-            Proportion of points whose interval is to cover the truth; or, of parameters, the
-            posterior probability inside, half of the rest on either side.
-        of : {"probability", "parameters"}, default="probability"
-            ``"probability"`` is an interval for the true P(y | x), which carries what the sample
-            and the smoothing leave unknown; it is about the probability of ``calibrate=True``, and
-            [0, 1] where the neighbours are farther than any training point's.
-            ``"parameters"`` is the paper's credible interval, which carries the uncertainty about
-            beta and k alone.
-
-        Returns
-        -------
-        ndarray of shape (m, n_classes, 2)
-            Lower and upper ends; widened, if need be, to hold what :meth:`predict_proba` returns.
-        """
-        return self.predict_summary(X, level, of).intervals
-
-    def predict_summary(self, X: Any, level: float = 0.95, of: str = "probability") -> Summary:
-        """Return probabilities, intervals and typicality from one search for neighbours.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse graph of shape (m, p)
-        level, of
-            As in :meth:`predict_interval`.
-
-        Returns
-        -------
-        Summary
-            With ``probabilities``, ``intervals`` and ``typicality``: what
-            :meth:`predict_proba`, :meth:`predict_interval` and :meth:`predict_typicality` return.
-        """
-        check_choice(of, "of", KINDS_OF_INTERVAL)
-        level = check_level(level)
-        raw = self._predict_raw(X, level if of == "parameters" else None)
-        raw = raw._replace(copies=self._predictive.count_copies(X))
-        typicality = self._get_calibrator().scale.typicality(raw.distances)
-        probabilities = self._adjust(raw)
-        return Summary(probabilities, self._cut_intervals(raw, level, probabilities), typicality)
-
-    @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:
         """Return how typical the feature values of new points are.
 
@@ -505,7 +457,7 @@ class BayesianKNeighborsClassifier(
             The proportion of training points that lie at least as far from their neighbours as the
             point from its own, at the posterior mean of k: 0 for a point farther out than any.
         """
-        return self._get_calibrator().scale.typicality(self._predict_raw(X).distances)
+        return self._interval_model.scale.typicality(self._predict_raw(X).distances)
 
     def predict_influence(self, X: Any, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return the training rows that move the log odds of new points most, and how much.
@@ -625,47 +577,25 @@ class BayesianKNeighborsClassifier(
             self.predict_proba(X), self.loo_proba_, self._labels, level, weight
         )
 
-    def loo_interval(self, level: float = 0.95, of: str = "probability") -> np.ndarray:
-        """Return an interval of each class probability of the training points, left out.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-        of : {"probability", "parameters"}, default="probability"
-            As in :meth:`predict_interval`; of parameters, under their posterior without the point.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes, 2)
-            Lower and upper ends.
-        """
-        check_is_fitted(self)
-        check_choice(of, "of", KINDS_OF_INTERVAL)
-        level = check_level(level)
-        raw = self._left_out._replace(copies=self._predictive.count_copies())
-        if of == "parameters":
-            raw = raw._replace(intervals=self._predictive.leave_one_out(level)[0].intervals)
-        return self._cut_intervals(raw, level, self.loo_proba_)
-
     @property
     def calibration_(self) -> Calibration:
         """Exponents (t, s) of the probability and of the local proportion."""
-        return self._get_calibrator().calibration
+        return self._interval_model.calibration
 
     @property
     def calibration_spread_(self) -> np.ndarray | None:
         """Weights of the distance to neighbours, None where classes do not differ in spread."""
-        return self._get_calibrator().spread
+        return self._interval_model.spread
 
     @property
     def residual_correlation_(self) -> float:
         """Correlation of the residuals of near neighbours."""
-        return self._get_calibrator().correlation.value
+        return self._interval_model.correlation.value
 
     @property
     def residual_correlation_error_(self) -> float:
         """Standard error of ``residual_correlation_``."""
-        return self._get_calibrator().correlation.error
+        return self._interval_model.correlation.error
 
     @property
     def posterior_(self) -> xarray.DataTree:
@@ -689,25 +619,19 @@ class BayesianKNeighborsClassifier(
         """What the predicted odds are multiplied by."""
         return self.class_weight_ if self._is_offset else None
 
-    def _get_calibrator(self) -> Calibrator:
-        """Return what leave-one-out says about the probabilities."""
+    @property
+    def _interval_model(self) -> Calibrator:
         check_is_fitted(self)
         return self._calibrator
 
-    def _adjust(self, raw: RawPrediction) -> np.ndarray:
-        """Return probabilities as users get them: calibrated if asked for, with the offset."""
-        p = self._get_calibrator().calibrate(raw) if self._is_calibrated else raw.probabilities
-        return shift_probabilities(p, self._odds_ratio)
+    def _describe_new(self, X: Any, level: float | None) -> RawPrediction:
+        return self._predict_raw(X, level)._replace(copies=self._predictive.count_copies(X))
 
-    def _cut_intervals(self, raw: RawPrediction, level: float, stated: np.ndarray) -> np.ndarray:
-        """Return the credible intervals if there are any, or else those of true probabilities.
-
-        Widened where they do not hold the stated probabilities.
-        """
-        ends, inside = raw.intervals, raw.probabilities
-        if ends is None:
-            ends, inside = self._get_calibrator().intervals(raw, level)
-        return include(shift_intervals(ends, inside, self._odds_ratio), stated)
+    def _describe_left_out(self, level: float | None) -> RawPrediction:
+        raw = self._left_out._replace(copies=self._predictive.count_copies())
+        if level is None:
+            return raw
+        return raw._replace(intervals=self._predictive.leave_one_out(level)[0].intervals)
 
     def _get_predictive(self, X: Any) -> Predictive:
         check_new_points(self, X)
@@ -749,16 +673,6 @@ class BayesianKNeighborsClassifier(
                 "were broken at random; results could change slightly with another order. Use a "
                 "metric that ties less, or average over shuffled rows with scikit-learn's "
                 "VotingClassifier"
-            )
-
-    def _describe_misfit(self, label: str | int | None) -> None:
-        """Name the column on which the residuals still depend."""
-        self.diagnostics_["misfit_column"] = label
-        if label is not None:
-            self.diagnostics_["warnings"].append(
-                f"the residuals still depend on column {str(label)!r}: the distance over all "
-                "columns misses part of its effect, and intervals are wider for it; select "
-                "columns, or use PooledNeighborsClassifier"
             )
 
     def _check_settings(self) -> Schedule:
@@ -836,6 +750,7 @@ class BayesianKNeighborsClassifier(
         self,
         route: FittedPosterior,
         prior: Prior,
+        misfit: str | int | None,
         predictive: Predictive,
         left_out: RawPrediction,
         effective: np.ndarray,
@@ -857,10 +772,12 @@ class BayesianKNeighborsClassifier(
             self.log_evidence_ = route.grid.log_evidence
             self.log_evidence_error_ = route.grid.log_evidence_error
             route.report["warnings"] += self._compare_with_frequencies()
-        self.diagnostics_: dict[str, Any] = {"likelihood": self.likelihood, **route.report}
+        self.diagnostics_ = {"likelihood": self.likelihood, **route.report}
         self.diagnostics_["search"], problems = describe_search(self.graph_.index)
         self.diagnostics_["warnings"] += [*_check_leave_one_out(effective, route), *problems]
         self._count_ties()
+        advice = "; select columns, or use PooledNeighborsClassifier"
+        self._describe_misfit(misfit, "the distance over all columns", advice)
 
     def _state(self) -> dict[str, Any]:
         state = super()._state()

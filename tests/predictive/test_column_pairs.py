@@ -77,10 +77,12 @@ def test_the_pool_names_the_column_too():
 @pytest.mark.parametrize("votes", [20, 200])
 def test_votes_that_agree_leave_open_what_so_many_leave(votes):
     """Nobody of k is of the class: P may still be some 2 / k at the level of 95 %."""
+    from bayesknn.predictive.averages import RawPrediction
     from bayesknn.predictive.calibration import DistanceScale
     from bayesknn.predictive.intervals import ResidualCorrelation, find_probability_intervals
 
     p, scale = np.array([[1e-9, 1 - 1e-9]]), DistanceScale.from_distances(np.ones(10_000))
     sure = ResidualCorrelation(0.0, 0.01, 0.1, float(votes))
-    low, high = find_probability_intervals(p, 0 * p, sure, scale, np.ones(1), 0.95)[0, 0]
+    raw = RawPrediction(p, 0 * p, None, np.ones(1))
+    low, high = find_probability_intervals(p, raw, sure, scale, 0.95)[0, 0]
     assert low < 1e-9 and 1.7 / votes < high < 2.1 / votes

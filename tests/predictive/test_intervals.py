@@ -77,7 +77,7 @@ def test_classes_of_different_spread_open_the_gate():
     for seed in range(4):
         X, y, new, truth, k_max = draw("spread10", 250, seed)
         clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=k_max, random_state=0)
-        sure = clf.fit(X, y)._get_calibrator()
+        sure = clf.fit(X, y)._calibrator
         n_open += sure.spread is not None
         found = clf._predictive.predict(new)
         shut = without_spread(clf, found)
@@ -96,7 +96,7 @@ def without_spread(clf, found):
         flat, clf._labels, clf.graph_.neighbors, clf._predictive.nodes
     )
     assert sure.spread is None
-    scaled = clf._get_calibrator().scale
+    scaled = clf._calibrator.scale
     return Calibrator(
         sure.calibration, None, sure.correlation, scaled, sure.n_effective
     ).intervals(found, 0.95)  # fmt: skip
@@ -228,7 +228,7 @@ def test_it_is_what_its_slow_twin_says(likelihood):
 
 
 def test_exponents_maximise_the_penalised_score(pseudo):
-    left_out, sure = pseudo._left_out, pseudo._get_calibrator()
+    left_out, sure = pseudo._left_out, pseudo._calibrator
 
     def score(t, s):
         moved = Calibrator(type(sure.calibration)(t, s), None, *list(vars(sure).values())[2:])
@@ -298,9 +298,7 @@ def test_class_frequencies_offset_the_log_odds():
     ends = moved.predict_interval(glass.X_test, of="parameters")
     assert np.all(ends[..., 0] <= p + 1e-12) and np.all(p <= ends[..., 1] + 1e-12)
     # Each end moves by the logit that the probability inside moves by.
-    before, pooled = plain._get_calibrator().intervals(
-        plain._predictive.predict(glass.X_test), 0.95
-    )
+    before, pooled = plain._calibrator.intervals(plain._predictive.predict(glass.X_test), 0.95)
     ends = moved.predict_interval(glass.X_test)
     inside = (before > 1e-6) & (before < 1 - 1e-6)
     others = (pooled @ ratio)[:, None] - ratio * pooled

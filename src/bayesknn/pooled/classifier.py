@@ -43,10 +43,10 @@ from bayesknn.pooled.views import (
     fit_view,
     leave_folds_out,
 )
-from bayesknn.predictive import Summary, log_score
-from bayesknn.predictive.averages import include
-from bayesknn.predictive.calibration import shift_intervals, shift_probabilities
-from bayesknn.predictive.intervals import find_probability_intervals
+from bayesknn.predictive import log_score
+from bayesknn.predictive.averages import RawPrediction
+from bayesknn.predictive.calibration import shift_probabilities
+from bayesknn.predictive.intervals import KINDS_OF_INTERVAL
 from bayesknn.predictive.joint import counts_of_probabilities
 from bayesknn.predictive.predictive import take_largest
 
@@ -184,6 +184,9 @@ class PooledNeighborsClassifier(
         self.random_state = random_state
         self.verbose = verbose
 
+    # There is no posterior of parameters.
+    _kinds_of_interval = KINDS_OF_INTERVAL[:1]
+
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PooledNeighborsClassifier:
         """Fit every member and weigh them.
@@ -308,7 +311,7 @@ class PooledNeighborsClassifier(
             for name, view in self._views.items()
             if isinstance(view, NeighborView)
         }
-        self.diagnostics_: dict[str, Any] = {
+        self.diagnostics_ = {
             "search": {name: how for name, (how, _) in searches.items()},
             "warnings": [f"{name}: {w}" for name, (_, doubts) in searches.items() for w in doubts],
         }
@@ -316,11 +319,7 @@ class PooledNeighborsClassifier(
         if at is not None:
             names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
             label = names.tolist()[source[at]]
-            self.diagnostics_["warnings"].append(
-                f"the residuals still depend on column {str(label)!r}: the pool misses part of its "
-                "effect, and intervals are wider for it"
-            )
-        self.diagnostics_["misfit_column"] = label
+        self._describe_misfit(label, "the pool")
 
     @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -340,63 +339,23 @@ class PooledNeighborsClassifier(
         """Return the logs of :meth:`predict_proba`."""
         return np.log(self.predict_proba(X))
 
-    @by_blocks
-    def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> np.ndarray:
-        """Return an interval for each true class probability.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (m, p)
-        level : float, default=0.95
-            Share of points whose interval is to hold the true probability.
-        of : {"probability"}, default="probability"
-            As on :class:`BayesianKNeighborsClassifier`; there is no posterior of parameters here.
-
-        Returns
-        -------
-        ndarray of shape (m, n_classes, 2)
-            Lower and upper ends; [0, 1] where the neighbours are farther than any training
-            point's.
-        """
-        return self.predict_summary(X, level, of).intervals
-
-    def predict_summary(self, X: Any, level: float = 0.95, of: str = "probability") -> Summary:
-        """Return probabilities, intervals and typicality from one search for neighbours.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (m, p)
-        level, of
-            As in :meth:`predict_interval`.
-
-        Returns
-        -------
-        Summary
-            With ``probabilities``, ``intervals`` and ``typicality``: what
-            :meth:`predict_proba`, :meth:`predict_interval` and :meth:`predict_typicality` return.
-        """
-        check_choice(of, "of", ("probability",))
-        level = check_level(level)
-        table = self._read(X)
-        leader = self._views[self._leader]
-        features, reach = leader.search(table, self.n_jobs)
-        distances = reach[:, self._interval_model.place]
+    def _describe_new(self, X: Any, level: float | None) -> RawPrediction:
+        table, model = self._read(X), self._interval_model
+        features, reach = self._views[self._leader].search(table, self.n_jobs)
         probabilities, variances = self._predict_members(table, {self._leader: features})
-        stated = shift_probabilities(probabilities, self._ratios)
-        known = self._interval_model.copies
-        copies = None if known is None else known.count_new(table.values)
-        intervals = self._find_intervals(probabilities, variances, distances, copies, level, stated)
-        return Summary(stated, intervals, self._interval_model.scale.typicality(distances))
+        copies = None if model.copies is None else model.copies.count_new(table.values)
+        return RawPrediction(probabilities, variances, None, reach[:, model.place], copies=copies)
 
-    def _find_intervals(
-        self, inside: Any, variances: Any, distances: Any, copies: Any, level: float, stated: Any
-    ) -> np.ndarray:
-        """Return intervals about probabilities before ``class_prior``, that hold those after."""
-        model = self._interval_model
-        intervals = find_probability_intervals(
-            inside, variances, model.correlation, model.scale, distances, level, copies
-        )
-        return include(shift_intervals(intervals, inside, self._ratios), stated)
+    def _describe_left_out(self, level: float | None) -> RawPrediction:
+        copies, space = self._interval_model.copies, self._views[self._leader].space
+        if copies is not None:
+            copies = copies.count_others(space.labels, space.weights)
+        probabilities, variances, distances = self._left_out
+        return RawPrediction(probabilities, variances, None, distances, copies=copies)
+
+    @property
+    def _odds_ratio(self) -> np.ndarray | None:
+        return self._ratios
 
     def predict_counts(
         self, X: Any, level: float = 0.9, prevalence: str = "training"
@@ -434,25 +393,6 @@ class PooledNeighborsClassifier(
             weights = weights * self._ratios[space.labels]
         proba = np.asarray(self.predict_proba(X))
         return counts_of_probabilities(proba, self.loo_proba_, space.labels, level, weights)
-
-    def loo_interval(self, level: float = 0.95, of: str = "probability") -> np.ndarray:
-        """Return an interval of each true class probability of the training points, left out.
-
-        Parameters
-        ----------
-        level, of
-            As in :meth:`predict_interval`.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes, 2)
-            Lower and upper ends, around ``loo_proba_``.
-        """
-        check_is_fitted(self)
-        check_choice(of, "of", ("probability",))
-        copies, space = self._interval_model.copies, self._views[self._leader].space
-        others = None if copies is None else copies.count_others(space.labels, space.weights)
-        return self._find_intervals(*self._left_out, others, check_level(level), self.loo_proba_)
 
     @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:

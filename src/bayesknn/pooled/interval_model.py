@@ -12,6 +12,7 @@ import numpy as np
 from bayesknn.graph import NeighborGraph
 from bayesknn.pooled.features import Neighborhoods
 from bayesknn.pooled.member import Member
+from bayesknn.predictive.averages import RawPrediction
 from bayesknn.predictive.calibration import DistanceScale
 from bayesknn.predictive.column_pairs import find_misfit
 from bayesknn.predictive.copies import Copies
@@ -19,6 +20,7 @@ from bayesknn.predictive.intervals import (
     MAX_BOUND,
     ResidualCorrelation,
     correlate_residuals,
+    find_probability_intervals,
     find_residuals,
 )
 
@@ -76,6 +78,11 @@ class IntervalModel:
                 *find_residuals(space.labels, probabilities), columns, space.weights, folds=folds
             )
             self.correlation = correlation._replace(bound=bound).allow_for(misfit)
+
+    def intervals(self, raw: RawPrediction, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return intervals for the true probabilities, and the pooled ones inside them."""
+        inside = raw.probabilities
+        return find_probability_intervals(inside, raw, self.correlation, self.scale, level), inside
 
 
 def _find_bound(

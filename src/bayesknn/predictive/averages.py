@@ -42,8 +42,8 @@ class RawPrediction(NamedTuple):
         Averaged over the posterior of (beta, k).
     variances : ndarray of shape (m, n_classes)
         Of the probabilities over that posterior.
-    votes : ndarray of shape (m, n_classes)
-        The mean of ``beta / k`` times the count of each class.
+    votes : ndarray of shape (m, n_classes) or None
+        The mean of ``beta / k`` times the count of each class; the pool has no such votes.
     distances : ndarray of shape (m,)
         To the neighbour at the mean of k, rounded.
     intervals : ndarray of shape (m, n_classes, 2) or None
@@ -54,7 +54,7 @@ class RawPrediction(NamedTuple):
 
     probabilities: np.ndarray
     variances: np.ndarray
-    votes: np.ndarray
+    votes: Any
     distances: np.ndarray
     intervals: np.ndarray | None = None
     copies: np.ndarray | None = None

@@ -84,10 +84,6 @@ class DistanceScale(NamedTuple):
         n = self.sorted_distances.size
         return (n - np.searchsorted(self.sorted_distances, distances, side="left")) / n
 
-    def exceeds_all(self, distances: Any) -> np.ndarray:
-        """Whether distances are longer than every training point's."""
-        return np.asarray(distances) > self.sorted_distances[-1]
-
 
 def local_share(support: np.ndarray, n_effective: float) -> np.ndarray:
     """Turn votes into shares of the classes, shrunk to equal ones as if by one vote more."""

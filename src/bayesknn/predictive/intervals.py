@@ -159,9 +159,7 @@ class Calibrator:
     def intervals(self, raw: RawPrediction, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return intervals for the true probabilities, and the calibrated ones inside them."""
         inside = self.calibrate(raw)
-        return find_probability_intervals(
-            inside, raw.variances, self.correlation, self.scale, raw.distances, level, raw.copies
-        ), inside
+        return find_probability_intervals(inside, raw, self.correlation, self.scale, level), inside
 
 
 # Levels of how near to 0 or 1 a probability is, each half as far as the one before.
@@ -299,12 +297,10 @@ def effective_part(weight: np.ndarray) -> float:
 
 def find_probability_intervals(
     probabilities: np.ndarray,
-    variances: np.ndarray,
+    raw: RawPrediction,
     correlation: ResidualCorrelation,
     scale: DistanceScale,
-    distances: np.ndarray,
     level: float,
-    copies: np.ndarray | None = None,
 ) -> np.ndarray:
     """Find an interval for each true class probability.
 
@@ -312,30 +308,26 @@ def find_probability_intervals(
     ----------
     probabilities : ndarray of shape (m, n_classes)
         Calibrated ones, which their intervals hold.
-    variances : ndarray of shape (m, n_classes)
-        Of the probabilities over the posterior of (beta, k).
+    raw : RawPrediction
+        Of which variances, distances and copies are used.
     correlation : ResidualCorrelation
     scale : DistanceScale
         Of the training points.
-    distances : ndarray of shape (m,)
-        To the k-th neighbours.
     level : float
-    copies : ndarray of shape (m, n_classes), optional
-        Training rows of the very same values, by class.
 
     Returns
     -------
     ndarray of shape (m, n_classes, 2)
     """
     n_classes, votes = probabilities.shape[1], correlation.n_votes
-    stretch = 0.5 * correlation.bound * (1.0 + scale.relative(distances) ** 2)
-    is_far = scale.exceeds_all(distances)
+    stretch = 0.5 * correlation.bound * (1.0 + scale.relative(raw.distances) ** 2)
+    is_far = raw.distances > scale.sorted_distances[-1]
     intervals = np.empty((*probabilities.shape, 2))
     # With two classes the second interval mirrors the first.
     for g in range(1 if n_classes == 2 else n_classes):
         p = _shrink(probabilities[:, g], scale.sorted_distances.size, n_classes)
         spread = p * (1.0 - p)
-        size = np.maximum(spread / (stretch * spread + variances[:, g]) - 1.0, 1.0)
+        size = np.maximum(spread / (stretch * spread + raw.variances[:, g]) - 1.0, 1.0)
         # Near 0 and 1 that Beta distribution is a spike, while votes that all agree leave P open.
         of_votes = _cut(_shrink(probabilities[:, g], votes, n_classes), votes + 1.0, level)
         # They leave it no wider open than errors among rows that are as sure: a part 1 - level of
@@ -346,11 +338,11 @@ def find_probability_intervals(
         of_votes = [np.clip(end, lowest, highest) for end in of_votes]
         intervals[:, g] = _hull(*_cut(p, size, level), *of_votes)
         intervals[is_far, g] = (0.0, 1.0)
-        if copies is not None:
-            n = copies.sum(axis=1)
+        if raw.copies is not None:
+            n = raw.copies.sum(axis=1)
             rows = np.flatnonzero(n > 0)
             narrow = _cut_by_copies(
-                probabilities[rows, g], copies[rows, g], n[rows], n_classes, level
+                probabilities[rows, g], raw.copies[rows, g], n[rows], n_classes, level
             )
             rest = np.ptp(narrow, axis=1) < np.ptp(intervals[rows, g], axis=1)
             intervals[rows[rest], g] = narrow[rest]

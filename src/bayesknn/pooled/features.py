@@ -211,7 +211,9 @@ def _search_classes(
         # All but one of a small class, so that it does not look poorer to its own members.
         taken = np.minimum(counts, max(index.n_points - 1, 1))
         means[:, :, g] = np.cumsum(distances[: taken[-1]], axis=0)[taken - 1] / taken[:, None]
-    return *_merge(near, far, ends, k_max), means
+    # Sorted runs, of which a stable sort takes advantage; the first class among equals.
+    order = np.argsort(far, axis=1, kind="stable")[:, :k_max]
+    return np.take_along_axis(near, order, 1), np.take_along_axis(far, order, 1), means
 
 
 def _take_logs(features: np.ndarray, epsilon: float) -> np.ndarray:
@@ -225,25 +227,6 @@ def tricube(u):
     """Return the weight of a neighbour whose distance is u times the list's reach."""
     rest = 1.0 - u * u * u
     return rest * rest * rest
-
-
-@kernel
-def _merge(near, far, ends, k):
-    """Merge sorted lists that end at these places of each row, and return the first k."""
-    merged, distances = np.empty((near.shape[0], k), np.uint32), np.empty((near.shape[0], k))
-    heads = np.empty(ends.shape[0], np.int64)
-    for q in range(near.shape[0]):
-        # Not as slices, whose checks take long to compile.
-        for g in range(ends.shape[0]):
-            heads[g] = ends[g - 1] if g > 0 else 0
-        for r in range(k):
-            best = -1
-            for g in range(ends.shape[0]):
-                if heads[g] < ends[g] and (best < 0 or far[q, heads[g]] < far[q, heads[best]]):
-                    best = g
-            merged[q, r], distances[q, r] = near[q, heads[best]], far[q, heads[best]]
-            heads[best] += 1
-    return merged, distances
 
 
 @kernel

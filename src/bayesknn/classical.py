@@ -3,14 +3,15 @@
 A new point takes the most common class among its k nearest training points; "whenever ties occur,
 they are resolved by decreasing the number k of neighbours until the problem disappears".
 
-Taking the neighbours away one by one until one class leads alone leaves the class that was first
-to reach the tied count. So one pass outwards over the ranks, which remembers who first reached
-the highest count so far, knows the decision at every k, and the whole leave-one-out curve costs
-one reading of the neighbour lists.
+Decreasing k until one class leads alone leads back to the last vote that was decided. So one pass
+outwards over the ranks, which remembers that vote, knows the decision at every k, and the whole
+leave-one-out curve costs one reading of the neighbour lists.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from sklearn.utils.validation import validate_data
 
 from bayesknn._estimator import ContributionsMixin, check_new_points, check_training
 from bayesknn._utils.checks import check_count, check_label_vector, check_n_jobs
-from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import default_max_neighbors
@@ -145,7 +145,7 @@ class ClassicalKNeighborsClassifier(
         -------
         ndarray of shape (m,)
         """
-        winners = self._tally(X)[1]
+        winners = self._count_votes(X).argmax(axis=1)
         return self.classes_[winners]
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -163,15 +163,14 @@ class ClassicalKNeighborsClassifier(
         -------
         ndarray of shape (m, n_classes)
         """
-        counts = self._tally(X)[0]
+        counts = self._count_votes(X)
         return counts / counts.sum(axis=1, keepdims=True)
 
-    def _tally(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _count_votes(self, X: Any) -> np.ndarray:
         check_new_points(self, X)
         queries = self._voters.query_chunks(X, n_jobs=self.n_jobs, direction="forward")
-        tallies = [_tally_votes(q.neighbors, self._labels, len(self.classes_)) for _, q in queries]
-        counts, winners = zip(*tallies, strict=True)
-        return np.concatenate(counts), np.concatenate(winners)
+        votes = (walk_votes(q.neighbors, self._labels, len(self.classes_)) for _, q in queries)
+        return np.concatenate([deque(walk, maxlen=1)[0] for walk in votes])
 
     def _is_loo(self) -> bool:
         return isinstance(self.n_neighbors, str) and self.n_neighbors == "loo"
@@ -218,54 +217,30 @@ def find_loo_errors(graph: NeighborGraph, labels: np.ndarray, n_classes: int) ->
     ndarray of shape (k_max,)
         Entry k - 1 is the proportion of points that the vote of their k nearest puts elsewhere.
     """
-    labels = np.asarray(labels).astype(np.uint32)
-    return _count_loo_errors(graph.neighbors, labels, n_classes) / graph.n_points
+    walk = walk_votes(graph.neighbors, labels, n_classes)
+    return np.array([np.mean(votes.argmax(axis=1) != labels) for votes in walk])
 
 
-@inline_kernel
-def _add_vote(counts, top, leader, i, g):
-    """Count a vote of class g for point i; a class leads once it alone has the most."""
-    counts[i, g] += np.uint32(1)
-    if counts[i, g] > top[i]:
-        top[i] = counts[i, g]
-        leader[i] = g
+def walk_votes(neighbors: np.ndarray, labels: np.ndarray, n_classes: int) -> Iterator[np.ndarray]:
+    """Yield the votes for each class at rising k, once ties are resolved.
 
+    Parameters
+    ----------
+    neighbors : ndarray of shape (k, m)
+    labels : ndarray of shape (n,)
+        Class numbers of the training points.
+    n_classes : int
 
-@kernel
-def _tally_votes(neighbors, labels, n_classes):
-    """Votes for each class once ties are resolved, and the class that wins."""
-    k, m = neighbors.shape
-    one = np.uint32(1)
-    counts = np.zeros((m, n_classes), np.uint32)
-    top = np.zeros(m, np.uint32)
-    leader = np.zeros(m, np.uint32)
-    for r in range(np.uint64(k)):
-        for i in range(np.uint64(m)):
-            _add_vote(counts, top, leader, i, labels[neighbors[r, i]])
-    for i in range(np.uint64(m)):
-        for back in range(k - 1, 0, -1):
-            tied = False
-            for g in range(np.uint32(n_classes)):
-                tied |= g != leader[i] and counts[i, g] == top[i]
-            if not tied:
-                break
-            # The votes taken back are all for others: the leader had reached the top before them.
-            counts[i, labels[neighbors[np.uint64(back), i]]] -= one
-    return counts, leader
-
-
-@kernel
-def _count_loo_errors(neighbors, labels, n_classes):
-    """Training points whose neighbours outvote their own label, for every k."""
-    k_max, n = neighbors.shape
-    counts = np.zeros((n, n_classes), np.uint32)
-    top = np.zeros(n, np.uint32)
-    leader = np.zeros(n, np.uint32)
-    n_wrong = np.zeros(k_max, np.int64)
-    for r in range(np.uint64(k_max)):
-        wrong = 0
-        for i in range(np.uint64(n)):
-            _add_vote(counts, top, leader, i, labels[neighbors[r, i]])
-            wrong += leader[i] != labels[i]
-        n_wrong[r] = wrong
-    return n_wrong
+    Yields
+    ------
+    ndarray of shape (m, n_classes)
+        One array, updated in place: of the k nearest, or of the last number that was no tie.
+    """
+    rows = np.arange(neighbors.shape[1])
+    counts, decided = np.zeros((2, len(rows), n_classes), np.uint32)
+    for near in neighbors:
+        counts[rows, labels[near]] += 1
+        is_top = counts == counts.max(axis=1, keepdims=True)
+        leads_alone = is_top.sum(axis=1) == 1
+        decided[leads_alone] = counts[leads_alone]
+        yield decided

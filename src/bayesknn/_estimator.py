@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -375,32 +375,19 @@ def follow_stages(estimator: Any, X: Any, y: Any, n_stages: int) -> Iterator[Cal
     stage : callable
         ``with stage("neighbours"):`` around each of them.
     """
-    with announce_compiling():
-        yield from _follow(estimator, X, y, n_stages)
-
-
-def _follow(estimator: Any, X: Any, y: Any, n_stages: int) -> Iterator[Callable[[str], Any]]:
-    if not hasattr(estimator, "_init_callback_context"):
-        yield _no_stage
-        return
-    context = estimator._init_callback_context(max_subtasks=n_stages)
-    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 
     @contextmanager
-    def stage(name: str) -> Iterator[None]:
-        part = context.subcontext(task_name=name)
-        part.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+    def follow(task: Any) -> Iterator[None]:
+        task.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
         try:
             yield
         finally:
-            part.call_on_fit_task_end(estimator=estimator, X=X, y=y)
+            task.call_on_fit_task_end(estimator=estimator, X=X, y=y)
 
-    try:
-        yield stage
-    finally:
-        context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
-
-
-@contextmanager
-def _no_stage(name: str) -> Iterator[None]:
-    yield
+    with announce_compiling():
+        if not hasattr(estimator, "_init_callback_context"):
+            yield lambda name: nullcontext()
+            return
+        context = estimator._init_callback_context(max_subtasks=n_stages)
+        with follow(context):
+            yield lambda name: follow(context.subcontext(task_name=name))

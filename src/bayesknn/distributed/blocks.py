@@ -12,7 +12,7 @@ counts around its points for every k, in both directions (Section 2.2).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from bayesknn.graph.neighbor_graph import add_edges
 from bayesknn.graph.search.kd_tree import (
     KDTree,
     Queries,
-    TreeRadii,
     arrange_queries,
     build_tree,
     measure_radii,
@@ -43,11 +42,14 @@ class Block(NamedTuple):
         Holds the points; ties are broken as in the whole table.
     labels : ndarray of shape (n,), unsigned
         Class numbers.
+    radii : TreeRadii or None
+        How far its points' lists reach, at the k that are wanted: for finding reverse neighbours.
     """
 
     first: int
     tree: KDTree
     labels: np.ndarray
+    radii: Any = None
 
 
 class BlockLists(NamedTuple):
@@ -221,20 +223,6 @@ def add_tables(parts: Sequence[list[Deficits]]) -> list[Deficits]:
     return [add_deficits(at_k) for at_k in zip(*parts, strict=True)]
 
 
-class BlockWithRadii(NamedTuple):
-    """A block with what finding reverse neighbours needs.
-
-    Attributes
-    ----------
-    block : Block
-    radii : TreeRadii
-        How far its points' lists reach, at the k that are wanted.
-    """
-
-    block: Block
-    radii: TreeRadii
-
-
 class NewPointLists(NamedTuple):
     """Neighbours of new points in the blocks searched so far.
 
@@ -249,13 +237,13 @@ class NewPointLists(NamedTuple):
     reverse: np.ndarray
 
 
-def add_radii(block: Block, lists: BlockLists, k_values: np.ndarray) -> BlockWithRadii:
+def add_radii(block: Block, lists: BlockLists, k_values: np.ndarray) -> Block:
     """Add to a block what finding reverse neighbours needs."""
-    return BlockWithRadii(block, measure_radii(block.tree, lists.distances[k_values - 1]))
+    return block._replace(radii=measure_radii(block.tree, lists.distances[k_values - 1]))
 
 
 def search_new_points(
-    points: np.ndarray, known: BlockWithRadii, k_values: np.ndarray, n_classes: int, both: bool,
+    points: np.ndarray, block: Block, k_values: np.ndarray, n_classes: int, both: bool,
     before: NewPointLists | None,
 ) -> NewPointLists:  # fmt: skip
     """Search one more block for the neighbours of new points.
@@ -263,7 +251,8 @@ def search_new_points(
     Parameters
     ----------
     points : ndarray of shape (m, p), dtype float64
-    known : BlockWithRadii
+    block : Block
+        With radii.
     k_values : ndarray of int
         Rising.
     n_classes : int
@@ -278,13 +267,13 @@ def search_new_points(
     """
     queries = arrange_queries(points)
     k = int(k_values[-1])
-    lists = search_block(queries, known.block, k, None if before is None else before.lists)
+    lists = search_block(queries, block, k, None if before is None else before.lists)
     reverse = np.zeros((len(k_values), len(points), n_classes), np.int32)
     if both:
-        starts, members, places = reverse_in_tree(known.block.tree, known.radii, queries)
+        starts, members, places = reverse_in_tree(block.tree, block.radii, queries)
         # At the first k that they belong to, and then at all after it.
         asked = np.repeat(np.arange(len(points)), np.diff(starts))
-        np.add.at(reverse, (places - 1, asked, known.block.labels[members]), 1)
+        np.add.at(reverse, (places - 1, asked, block.labels[members]), 1)
         np.cumsum(reverse, axis=0, out=reverse)
         if before is not None:
             reverse += before.reverse

@@ -216,7 +216,9 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         dask.array.Array of shape (m, n_classes)
             Not computed yet; a block for each of X.
         """
-        return self._predict_new(X, attrgetter("probabilities"))
+        check_is_fitted(self)
+        like = np.empty((0, len(self.classes_)))
+        return self._predict_new(X, like, attrgetter("probabilities"))
 
     def predict(self, X: Any) -> Any:
         """Return the most probable class, the first in ``classes_`` where several are.
@@ -230,7 +232,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         dask.array.Array of shape (m,)
         """
         check_is_fitted(self)
-        return self._predict_new(X, _take_winners, self.classes_)
+        return self._predict_new(X, self.classes_, _take_winners, self.classes_)
 
     def predict_interval(self, X: Any, level: float = 0.95, of: str = "probability") -> Any:
         """Return an interval of each class probability.
@@ -251,9 +253,10 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         check_choice(of, "of", KINDS_OF_INTERVAL)
         level = check_level(level)
+        like = np.empty((0, len(self.classes_), 2))
         if of == "parameters":
-            return self._predict_new(X, attrgetter("intervals"), level=level)
-        return self._predict_new(X, _take_intervals, self._fit_calibrator(), level)
+            return self._predict_new(X, like, attrgetter("intervals"), level=level)
+        return self._predict_new(X, like, _take_intervals, self._fit_calibrator(), level)
 
     @property
     def loo_proba_(self) -> Any:
@@ -316,9 +319,13 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
             lists.append(near)
         return self._run(lists, "Finding neighbours")
 
-    def _predict_new(self, X: Any, take: Any, *arguments: Any, level: float | None = None) -> Any:
-        """Predict new points block by block, and take what is wanted of the predictions."""
-        check_is_fitted(self)
+    def _predict_new(
+        self, X: Any, like: np.ndarray, take: Any, *arguments: Any, level: float | None = None
+    ) -> Any:
+        """Predict new points block by block, and take what is wanted of the predictions.
+
+        ``like`` has the dtype and all but the first axis of it.
+        """
         import_dask("DistributedNeighborsClassifier")
         if not is_dask(X):
             import dask.array as da
@@ -335,10 +342,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
                 near = _later(search_new_points, rows, known, ks, n_classes, self._both, near)
             predicted = _later(_predict_block, near, rule, n_classes, level)
             parts.append(_later(take, predicted, *held))
-        example = RawPrediction(*(np.zeros((1, n_classes)),) * 3, np.zeros(1))
-        like = np.zeros((1, n_classes, 2))
-        example = example._replace(intervals=like)
-        return stack_blocks(parts, block_sizes(X), take(example, *arguments))
+        return stack_blocks(parts, block_sizes(X), like)
 
     def _fit_calibrator(self) -> Calibrator:
         """Learn from leave-one-out, on the client; on first use."""

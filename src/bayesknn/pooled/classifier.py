@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -431,20 +432,20 @@ class PooledNeighborsClassifier(
             the boosted trees: ``neighbor_share_`` says how much neighbours count in all.
         """
         n_neighbors = check_count(n_neighbors, "n_neighbors")
-        table = self._read(X)
+        return take_largest(self._find_influences(self._read(X)), n_neighbors)
+
+    def _find_influences(self, table: Table) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield all training rows, and the influence of each on each new point."""
         n = len(self.loo_proba_)
         # Influences of all rows on some points are held at a time.
         step = max(1, 2**22 // n)
-        largest = []
         for start in range(0, len(table.points), step):
             part = table.take(slice(start, start + step))
             influence = np.zeros((len(part.points), n))
             for name, weight in self.pool_weights_.items():
                 if weight > 0 and name in METRICS:
                     influence += weight * self._views[name].influence(part, self._members[name])
-            largest += [take_largest(np.arange(n), each, n_neighbors) for each in influence]
-        indices, influences = zip(*largest, strict=True)
-        return np.array(indices), np.array(influences)
+            yield from ((np.arange(n), each) for each in influence)
 
     def _read(self, X: Any) -> Table:
         check_new_points(self, X)

@@ -144,12 +144,15 @@ class Columns:
         """Learn means, spreads and levels, and return the training rows."""
         columns = _read(X)
         self.categorical = _find_columns(self.categorical, columns)
-        self.parts = [_learn(column) for column in self._declare(columns)]
-        return self.transform(X)
+        columns = self._declare(columns)
+        self.parts = [_learn(column) for column in columns]
+        return self._encode(columns)
 
     def transform(self, X: Any) -> Table:
         """Return rows of a table with the same columns."""
-        columns = self._declare(_read(X))
+        return self._encode(self._declare(_read(X)))
+
+    def _encode(self, columns: list[Column]) -> Table:
         # Also those that are constant: what is not finite is refused.
         encoded = [_encode(*pair) for pair in zip(self.parts, columns, strict=True)]
         kept = [(j, part) for j, part in enumerate(self.parts) if part is not None]

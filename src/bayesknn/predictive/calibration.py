@@ -24,6 +24,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from bayesknn.predictive.conditional_logit import fit_conditional_logit
 
@@ -98,8 +99,8 @@ def pool_with_share(
     log_probabilities: np.ndarray,
     log_share: np.ndarray,
     calibration: Calibration,
-    spread: np.ndarray | None = None,
-    z: np.ndarray | None = None,
+    spread: np.ndarray | None,
+    z: np.ndarray,
 ) -> np.ndarray:
     """Return the pooled probabilities.
 
@@ -107,22 +108,19 @@ def pool_with_share(
     ----------
     log_probabilities, log_share : ndarray of shape (m, n_classes)
     calibration : Calibration
-    spread : ndarray of shape (n_classes,), optional
+    spread : ndarray of shape (n_classes,) or None
         The b_g.
-    z : ndarray of shape (m,), optional
-        Standardised log distances, where ``spread`` is given.
+    z : ndarray of shape (m,)
+        Standardised log distances.
 
     Returns
     -------
     ndarray of shape (m, n_classes)
     """
     fields = calibration.t * log_probabilities + calibration.s * log_share
-    if spread is not None and z is not None:
+    if spread is not None:
         fields += z[..., None] * spread
-    fields -= fields.max(axis=-1, keepdims=True)
-    np.exp(fields, out=fields)
-    fields /= fields.sum(axis=-1, keepdims=True)
-    return fields
+    return softmax(fields, axis=-1)
 
 
 def safe_log(values: np.ndarray) -> np.ndarray:
@@ -134,8 +132,8 @@ def fit_calibration(
     loo: np.ndarray,
     share: np.ndarray,
     labels: np.ndarray,
-    z: np.ndarray | None = None,
-    weight: np.ndarray | None = None,
+    z: np.ndarray,
+    weight: np.ndarray,
 ) -> tuple[Calibration, np.ndarray | None]:
     """Choose the exponents by the leave-one-out log score.
 
@@ -145,9 +143,9 @@ def fit_calibration(
         Leave-one-out probabilities and local shares.
     labels : ndarray of shape (n,)
         Class numbers.
-    z : ndarray of shape (n,), optional
-        Standardised log distances; without them there is no term for unequal spread.
-    weight : ndarray of shape (n,), optional
+    z : ndarray of shape (n,)
+        Standardised log distances; if all are 0 there is no term for unequal spread.
+    weight : ndarray of shape (n,)
         How much each point counts, where the sample is to stand for other class frequencies.
 
     Returns
@@ -161,7 +159,7 @@ def fit_calibration(
     # Standard deviations of .5 for (t - 1, s) and .25 for b are weak against a hundred points.
     prior: dict[str, Any] = {"b_mean": (1.0, 0.0), "b_sd": 0.5, "weight": weight}
     fit, spread = fit_conditional_logit(features, labels, **prior), None
-    if z is not None and np.any(z):
+    if np.any(z):
         richer = fit_conditional_logit(features, labels, covariate=z, alpha_sd=0.25, **prior)
         # What as many free parameters gain by chance is half of their number.
         if richer.log_posterior > fit.log_posterior + 2 * (n_classes - 1):

@@ -43,10 +43,8 @@ def find_zones(intervals: Any) -> np.ndarray:
     lower, upper = ends[..., 0], ends[..., 1]
     # Only the class with the highest lower end can lie above all others.
     best = np.argmax(lower, axis=1)
-    rows = np.arange(len(ends))
-    others = upper.copy()
-    others[rows, best] = -np.inf
-    return np.where(lower[rows, best] > others.max(axis=1), best, -1).astype(np.int64)
+    others = np.where(np.arange(lower.shape[1]) == best[:, None], -np.inf, upper)
+    return np.where(lower.max(axis=1) > others.max(axis=1), best, -1)
 
 
 def name_zones(classes: np.ndarray, *others: Any) -> np.ndarray:

@@ -11,7 +11,7 @@ Holmes and Adams' rule (eq. knn-intuit) is the one with forward neighbours alone
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from functools import cached_property
 from typing import Any, cast
@@ -104,22 +104,27 @@ class PredictiveRule:
 
 
 def take_largest(
-    rows: np.ndarray, influence: np.ndarray, n_neighbors: int
+    influences: Iterable[tuple[np.ndarray, np.ndarray]], n_neighbors: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of largest influence, -1 where no more have any, and that influence.
+    """Return the rows of largest influence on each point, -1 where no more have any, and that.
+
+    Of each point its rows and their influence are given.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayesknn.predictive.predictive import take_largest
-    >>> take_largest(np.array([5, 6, 8]), np.array([0.0, 0.2, 0.7]), 3)
-    (array([ 8,  6, -1]), array([0.7, 0.2, 0. ]))
+    >>> take_largest([(np.array([5, 6, 8]), np.array([0.0, 0.2, 0.7]))], 3)
+    (array([[ 8,  6, -1]]), array([[0.7, 0.2, 0. ]]))
     """
-    indices, largest = np.full(n_neighbors, -1), np.zeros(n_neighbors)
-    first = np.argsort(-influence, kind="stable")[:n_neighbors]
-    first = first[influence[first] > 0]
-    indices[: first.size], largest[: first.size] = rows[first], influence[first]
-    return indices, largest
+    indices, largest = [], []
+    for rows, influence in influences:
+        first = np.argsort(-influence, kind="stable")[:n_neighbors]
+        first = first[influence[first] > 0]
+        rest = (0, n_neighbors - first.size)
+        indices.append(np.pad(rows[first].astype(np.int64), rest, constant_values=-1))
+        largest.append(np.pad(influence[first], rest))
+    return np.array(indices), np.array(largest)
 
 
 class Predictive:
@@ -330,9 +335,11 @@ class Predictive:
             has any.
         influence : ndarray of shape (m, n_neighbors)
         """
-        row_weight = self._row_weight
-        by_rank = self.nodes.votes_by_rank
-        largest = []
+        return take_largest(self._find_influences(X), n_neighbors)
+
+    def _find_influences(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the training rows that have influence on each new point, and how much."""
+        row_weight, by_rank = self._row_weight, self.nodes.votes_by_rank
         chunks = self.graph.query_chunks(X, n_jobs=self.n_jobs, direction=self.direction)
         for _, query in chunks:
             for q in range(query.n_queries):
@@ -342,10 +349,7 @@ class Predictive:
                     rows = np.append(rows, query.reverse_points[back])
                     votes = np.append(votes, by_rank[query.reverse_ranks[back] - 1])
                 some, place = np.unique(rows, return_inverse=True)
-                total = np.bincount(place, votes * row_weight[rows])
-                largest.append(take_largest(some, total, n_neighbors))
-        indices, influences = zip(*largest, strict=True)
-        return np.array(indices), np.array(influences)
+                yield some, np.bincount(place, votes * row_weight[rows])
 
     def log_likelihood(self, beta: np.ndarray, k: np.ndarray) -> np.ndarray:
         """Return the log probability of each training label given the others, for many (beta, k).

@@ -13,7 +13,6 @@ from bayesknn import (
     ColumnSelector,
     PooledNeighborsClassifier,
 )
-from bayesknn._utils import saving
 from bayesknn.cli import main
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import PathTable, path_table
@@ -50,8 +49,18 @@ def by_newer(monkeypatch):
         ("1.0.0rc1", "1.0.0"), ("0.1.0", "0.1.1.dev0"), ("0.1", "0.1.1"),
     ],
 )  # fmt: skip
-def test_versions_are_put_in_order(older, newer):
-    assert saving._order(older) < saving._order(newer)
+def test_versions_are_put_in_order(older, newer, monkeypatch):
+    """What a newer version saved is warned of, and nothing else is."""
+    version = "bayesknn._utils.saving.__version__"
+    monkeypatch.setattr(version, newer)
+    later = pickle.dumps(ClassicalKNeighborsClassifier())
+    pickle.loads(later)
+    monkeypatch.setattr(version, older)
+    with pytest.warns(UserWarning, match=f"by bayesknn {newer}, which is newer than .*{older}"):
+        pickle.loads(later)
+    earlier = pickle.dumps(ClassicalKNeighborsClassifier())
+    monkeypatch.setattr(version, newer)
+    pickle.loads(earlier)
 
 
 ESTIMATORS = [

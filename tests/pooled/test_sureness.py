@@ -7,7 +7,6 @@ from scipy.special import expit
 from bayesknn import PooledNeighborsClassifier
 from bayesknn.datasets import load_ripley
 from bayesknn.pooled.interval_model import _find_bound
-from bayesknn.predictive.intervals import ResidualCorrelation
 
 RIPLEY = load_ripley()
 
@@ -147,13 +146,13 @@ def test_intervals_of_left_out_rows_cover():
     assert covered > 0.88 and width < 0.6 and half < 0.8, found
 
 
-def test_pairs_that_stand_apart_widen_the_intervals():
+def test_pairs_that_stand_apart_widen_the_intervals(ripley):
     """Residuals of pairs that are half alike show half of the squared error; flat P has none."""
     rng = np.random.default_rng(0)
     n = 400
     pairs = (np.arange(n) ^ 1)[None]
     shared = np.repeat(rng.normal(size=n // 2), 2)
-    found = ResidualCorrelation(0.02, 0.01, 0.03)
+    found = ripley.residual_correlation_._replace(value=0.02, error=0.01, bound=0.03)
     bounds = []
     for own in (0.0, 1.0):
         p = expit(shared + own * rng.normal(size=n))

@@ -77,12 +77,13 @@ def test_the_pool_names_the_column_too():
 @pytest.mark.parametrize("votes", [20, 200])
 def test_votes_that_agree_leave_open_what_so_many_leave(votes):
     """Nobody of k is of the class: P may still be some 2 / k at the level of 95 %."""
-    from bayesknn.predictive.averages import RawPrediction
-    from bayesknn.predictive.calibration import DistanceScale
-    from bayesknn.predictive.intervals import ResidualCorrelation, find_probability_intervals
-
-    p, scale = np.array([[1e-9, 1 - 1e-9]]), DistanceScale.from_distances(np.ones(10_000))
-    sure = ResidualCorrelation(0.0, 0.01, 0.1, float(votes))
-    raw = RawPrediction(p, 0 * p, None, np.ones(1))
-    low, high = find_probability_intervals(p, raw, sure, scale, 0.95)[0, 0]
-    assert low < 1e-9 and 1.7 / votes < high < 2.1 / votes
+    n = 2 * votes
+    y = np.repeat([0, 1], n)
+    X = np.random.default_rng(0).random((2 * n, 2)) + 1000.0 * y[:, None]
+    prior = np.arange(1, votes + 1) == votes
+    clf = BayesianKNeighborsClassifier(
+        "pseudo", prior=prior.astype(float), max_neighbors=votes, beta_max=20.0, random_state=0
+    ).fit(X, y)
+    (p, _), ((low, high), _) = (each[0] for each in clf.predict_summary([[1000.5, 1000.5]])[:2])
+    print(p, low, high * votes)
+    assert low <= p < 1e-3 and 1.7 / votes < high < 2.1 / votes

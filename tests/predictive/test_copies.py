@@ -9,7 +9,9 @@ from scipy.stats import beta
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.datasets import load_ripley
-from bayesknn.predictive.copies import Copies
+from bayesknn.graph import NeighborGraph
+from bayesknn.model import BoltzmannModel
+from bayesknn.predictive import PosteriorNodes, Predictive
 
 # Passengers of the Titanic by class, sex and age, survivors and all: seven tenths of them.
 TITANIC = {
@@ -73,18 +75,24 @@ def test_saved_models_know_the_copies(fitted):
     np.testing.assert_array_equal(read.loo_interval(), fitted.loo_interval())
 
 
+def predictive_of(values, labels, class_weight=(0.7, 1.0, 1.6)):
+    """Return a rule that knows these rows; each weighs as much as its class."""
+    graph = NeighborGraph.from_points(values, 1)
+    model = BoltzmannModel(graph, len(class_weight), np.array(class_weight))
+    return Predictive(model, labels, PosteriorNodes([1], [1.0], [1.0]))
+
+
 def test_a_row_left_out_is_no_copy_of_itself(fitted):
     width = np.ptp(fitted.loo_interval()[:, 1], axis=1)
     most = widest(fitted.loo_proba_[:, 1], *np.repeat([SURVIVED, SIZES], SIZES, axis=1))
     assert (width <= most)[np.repeat(SIZES >= 50, SIZES)].mean() > 0.95
     rng = np.random.default_rng(0)
-    values, weight = rng.integers(0, 3, (40, 2)) + 0.0, rng.random(40) + 0.5
-    labels = rng.integers(0, 3, 40)
-    counts = Copies.from_rows(values, labels, weight, 3).count_others(labels, weight)
+    values, labels = rng.integers(0, 3, (40, 2)) + 0.0, rng.integers(0, 3, 40)
+    counts = predictive_of(values, labels).count_copies()
     for i in range(40):
         rest = np.arange(40) != i
-        copies = Copies.from_rows(values[rest], labels[rest], weight[rest], 3)
-        np.testing.assert_allclose(counts[i], copies.count_new(values[[i]])[0], atol=1e-9)
+        copies = predictive_of(values[rest], labels[rest]).count_copies(values[[i]])
+        np.testing.assert_allclose(counts[i], copies[0], atol=1e-9)
 
 
 def test_unequal_weights_are_worth_fewer_copies():
@@ -103,12 +111,12 @@ def test_tables_without_copies_have_none():
     clf.fit(ripley.X_train, ripley.y_train)
     assert clf._predictive.count_copies(ripley.X_train) is None
     assert clf._predictive.count_copies() is None
-    assert Copies.from_rows(ripley.X_train, ripley.y_train, np.ones(250), 2) is None
 
 
 def test_new_values_have_no_copies():
-    copies = Copies.from_rows(np.array([[0.0], [-0.0], [1.0]]), np.array([0, 1, 1]), np.ones(3), 2)
-    np.testing.assert_array_equal(copies.count_new(np.array([[0.0], [2.0]])), [[1, 1], [0, 0]])
+    predictive = predictive_of(np.array([[0.0], [-0.0], [1.0]]), [0, 1, 1], (1.0, 1.0))
+    copies = predictive.count_copies(np.array([[0.0], [2.0]]))
+    np.testing.assert_array_equal(copies, [[1, 1], [0, 0]])
 
 
 @pytest.mark.slow

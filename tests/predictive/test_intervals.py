@@ -2,6 +2,7 @@
 
 import math
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from sklearn.metrics import log_loss
 
 from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_glass, load_ripley
-from bayesknn.predictive.intervals import Calibrator
 from tests.predictive.laws import draw
 
 RIPLEY, GLASS = load_ripley(), load_glass()
@@ -92,14 +92,9 @@ def without_spread(clf, found):
     """Intervals as they are where all distances are the same to the calibration."""
     left_out = clf._left_out
     flat = left_out._replace(distances=np.ones_like(left_out.distances))
-    sure = Calibrator.from_leave_one_out(
-        flat, clf._labels, clf.graph_.neighbors, clf._predictive.nodes
-    )
+    sure = clf._predictive.fit_calibrator(flat)
     assert sure.spread is None
-    scaled = clf._calibrator.scale
-    return Calibrator(
-        sure.calibration, None, sure.correlation, scaled, sure.n_effective
-    ).intervals(found, 0.95)  # fmt: skip
+    return replace(sure, scale=clf._calibrator.scale).intervals(found, 0.95)
 
 
 NEW = np.array([[0.0, 0.5], [5.0, 5.0]])
@@ -231,7 +226,7 @@ def test_exponents_maximise_the_penalised_score(pseudo):
     left_out, sure = pseudo._left_out, pseudo._calibrator
 
     def score(t, s):
-        moved = Calibrator(type(sure.calibration)(t, s), None, *list(vars(sure).values())[2:])
+        moved = replace(sure, calibration=sure.calibration._replace(t=t, s=s), spread=None)
         own = moved.calibrate(left_out)[np.arange(250), RIPLEY.y_train]
         return np.log(own).sum() - ((t - 1) ** 2 + s**2) / (2 * 0.5**2)
 

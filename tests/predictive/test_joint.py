@@ -13,15 +13,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.model import BoltzmannModel
 from bayesknn.predictive import PosteriorNodes, Predictive, draw_jointly
-from bayesknn.predictive import joint as module
-from bayesknn.predictive.joint import (
-    count_classes,
-    counts_of_draws,
-    counts_of_probabilities,
-    joint_edges,
-    largest_rhat,
-    scale_k,
-)
+from bayesknn.predictive.joint import joint_edges, largest_rhat
 from tests.labels import clamped_twin
 from tests.model.enumeration import state_index
 from tests.predictive.laws import LAWS
@@ -63,7 +55,7 @@ def test_the_conditional_of_one_new_point_is_its_probability(metric, class_weigh
     for q in range(len(new)):
         edges = joint_edges(predictive, new[q : q + 1])
         for node_k, node_beta, node_weight in zip(k, beta, weight, strict=True):
-            at = int(scale_k(node_k, 60, 61))
+            at = round(node_k * 61 / 60)
             heard = [*edges.neighbors[:at, 0], *edges.sources[: edges.starts[at]]]
             counts = np.bincount(np.array(heard, int), minlength=3)
             odds = np.exp(node_beta / at * strengths * counts)
@@ -148,7 +140,7 @@ def test_draws_stand_in_random_order():
     """Any part of the draws is a sample of the whole law: no order of (beta, k) is left in them."""
     X, y, new = small_sample("euclidean")
     predictive = make_predictive(X, y, 3, ([1, 28], [8.0, 0.0], [0.5, 0.5]))
-    counts = count_classes(draw_jointly(predictive, new, 2_000, random_state=0), 3)[:, 0]
+    counts = np.sum(draw_jointly(predictive, new, 2_000, random_state=0) == 0, axis=1)
     assert autocorrelation_time(counts) < 1.5
 
 
@@ -182,37 +174,10 @@ def test_rhat_tells_chains_that_stay_apart():
     assert largest_rhat(np.ones((3, 30, 2))) == 1.0
 
 
-def test_counts_are_means_and_quantiles():
-    draws = np.repeat([[0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]], [5, 45, 45, 5], axis=0)
-    np.testing.assert_array_equal(counts_of_draws(draws, 2, 0.9), [[1.5, 0, 2], [1.5, 0, 2]])
-    np.testing.assert_array_equal(
-        counts_of_draws(draws, 3, 0.8), [[1.5, 1, 2], [1.5, 1, 2], [0, 0, 0]]
-    )
-
-
-def test_sums_are_corrected_by_the_mean_residual():
-    loo, labels = np.tile([0.75, 0.25], (100, 1)), (np.arange(100) % 4 == 0).astype(int)
-    p = np.full((50, 2), 0.5)
-    found = counts_of_probabilities(p, loo, labels, 0.9)
-    half = stats.norm.ppf(0.95) * np.sqrt(50 / 4 + 50**2 * (0.25 * 0.75) / 100)
-    np.testing.assert_allclose(found, [[25, round(25 - half), round(25 + half)]] * 2)
-    # Half of the labels are 1 where a quarter was predicted.
-    found = counts_of_probabilities(p, loo, np.arange(100) % 2, 0.9)
-    np.testing.assert_allclose(found[:, 0], [12.5, 37.5])
-    # Points that count nothing are not there.
-    weight = np.arange(100) % 2 == 0
-    found = counts_of_probabilities(p, loo, labels, 0.9, weight.astype(float))
-    few = counts_of_probabilities(p, loo[weight], labels[weight], 0.9)
-    np.testing.assert_allclose(found, few)
-    # The ends are numbers of points, whatever the mean.
-    sure = counts_of_probabilities(np.array([[1.0, 0.0]]), loo, labels, 0.9)
-    assert sure.min() >= 0 and sure.max() <= 1
-
-
 def test_a_batch_too_large_is_refused(monkeypatch):
     X, y, new = small_sample("euclidean")
     predictive = make_predictive(X, y, 3, ([2], [1.0], [1.0]))
-    monkeypatch.setattr(module, "_MOST_EDGES", 100)
+    monkeypatch.setattr("bayesknn.predictive.joint._MOST_EDGES", 100)
     with pytest.raises(ValueError, match="5 new points beside 60 training .* pass them in parts"):
         draw_jointly(predictive, new, 10)
 
@@ -253,6 +218,47 @@ def test_every_likelihood_and_route_has_joint_draws(likelihood, inference):
     assert np.all((counts[:, 1] <= counts[:, 0]) & (counts[:, 0] <= counts[:, 2]))
     # Errors of joint draws are shared, and the mean is not far from that of single predictions.
     np.testing.assert_allclose(counts[:, 0], clf.predict_proba(new).sum(axis=0), atol=6.0)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.9])
+def test_counts_are_means_and_quantiles(level):
+    """The ends are the smallest numbers with so much of the draws up to them; none are between."""
+    clf, new = fitted()
+    draws = clf.sample_labels(new, 1000, random_state=3)
+    counts = clf.predict_counts(new, level, "free", random_state=3)
+    for name, (mean, *ends) in zip(clf.classes_, counts, strict=True):
+        drawn = np.sum(draws == name, axis=1)
+        assert mean == pytest.approx(drawn.mean())
+        for end, part in zip(ends, ((1 - level) / 2, (1 + level) / 2), strict=True):
+            assert np.mean(drawn <= end) >= part - 1e-9 and np.mean(drawn < end) < part + 1e-9
+            assert end in drawn
+    # A class that no point can have is drawn nowhere.
+    none, _ = fitted(class_prior=[1 - 2e-12, 1e-12, 1e-12])
+    np.testing.assert_array_equal(none.predict_counts(new, level, "free", 3)[1:], np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("class_prior", [None, [0.2, 0.3, 0.5]])
+def test_sums_are_corrected_by_the_mean_residual(class_prior):
+    clf, new = fitted(class_prior=class_prior)
+    p, loo, labels = clf.predict_proba(new), clf.loo_proba_, clf._labels
+    m, rows = len(new), np.arange(len(labels))
+    # Each training point counts as much as its class does in the batch.
+    share = np.full(len(rows), 1 / len(rows)) if class_prior is None else None
+    if share is None:
+        share = (np.array(class_prior) / np.bincount(labels))[labels]
+    assert share.sum() == pytest.approx(1)
+    residuals = (labels[:, None] == np.arange(3)) - loo
+    mean = p.sum(axis=0) + m * share @ residuals
+    variance = (p * (1 - p)).sum(axis=0) + m**2 * share**2 @ residuals**2
+    half = stats.norm.ppf(0.95) * np.sqrt(variance)
+    expected = np.column_stack([mean, np.rint(mean - half), np.rint(mean + half)]).clip(0, m)
+    np.testing.assert_allclose(clf.predict_counts(new, 0.9), expected)
+    # The correction is seen.
+    assert np.abs(mean - p.sum(axis=0)).max() > 0.1
+    # The ends are numbers of points, whatever the mean.
+    sure = clf.predict_counts(new[:1], 0.9)
+    assert sure.min() >= 0 and sure.max() <= 1
+    np.testing.assert_array_equal(sure[:, 1:], np.rint(sure[:, 1:]))
 
 
 def test_the_default_number_of_draws_and_the_level():

@@ -11,7 +11,6 @@ from bayesknn.likelihood import HolmesAdamsLikelihood, PseudoLikelihood
 from bayesknn.model import BoltzmannModel
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive, decide, find_zones, log_score
-from bayesknn.predictive import predictive as module
 from tests.model.graphs import ripley_graph
 from tests.predictive.problems import interval, problem, random_nodes, rule_at_nodes
 
@@ -197,8 +196,8 @@ def test_blocks_and_threads_give_the_same_bits(n_classes, weighted, monkeypatch)
 
     whole = everything()
     threaded = everything(n_jobs=2)
-    monkeypatch.setattr(module, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(module, "_LOO_BLOCK_BYTES", 1)
+    monkeypatch.setattr("bayesknn.predictive.predictive._BLOCK_BYTES", 1)
+    monkeypatch.setattr("bayesknn.predictive.predictive._LOO_BLOCK_BYTES", 1)
     blocks = everything()
     assert all(map(np.array_equal, whole, threaded))
     assert all(map(np.array_equal, whole, blocks))

@@ -186,7 +186,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         )  # fmt: skip
         (table,) = dask.compute(*self._run(tables, "Counting classes"))
         grid = grid_posterior(SummedProduct(table, n, n_classes), prior)
-        rule = PredictiveRule(PosteriorNodes.from_grid(grid))
+        rule = PredictiveRule(PosteriorNodes.from_grid(grid), np.ones(n_classes))
         about = _hold(rule)
         searched = [_later(add_radii, block, near, rule.k_values) for block, near, _ in known]
         left_out = [_later(_leave_out, *each, n_classes, about) for each in known]
@@ -354,6 +354,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
                 np.concatenate([each.labels for each in left_out]),
                 np.concatenate([each.neighbors for each in left_out], axis=1),
                 self._rule.nodes,
+                self._rule.class_weight,
                 reverse=self._both,
             )
         return self._calibrator

@@ -14,12 +14,12 @@ from bayesknn.pooled.features import Neighborhoods
 from bayesknn.pooled.member import Member
 from bayesknn.predictive.averages import RawPrediction
 from bayesknn.predictive.calibration import DistanceScale
-from bayesknn.predictive.column_pairs import find_misfit
 from bayesknn.predictive.copies import Copies
 from bayesknn.predictive.intervals import (
     MAX_BOUND,
     ResidualCorrelation,
     correlate_residuals,
+    find_misfit,
     find_probability_intervals,
     find_residuals,
 )

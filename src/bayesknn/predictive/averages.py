@@ -30,7 +30,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn._utils.jit import kernel, run_in_threads
-from bayesknn.predictive.nodes import PosteriorNodes
 
 
 class RawPrediction(NamedTuple):
@@ -123,11 +122,8 @@ class CountsAtNodes(NamedTuple):
 
     def sum_votes(self) -> np.ndarray:
         """Average ``beta / k`` times the counts over the nodes, (m, n_classes)."""
-        votes = np.zeros(self.counts.shape[1:])
         strengths = np.add.reduceat(self.weights * self.strengths, self.starts[:-1])
-        for strength, at_k in zip(strengths, self.counts, strict=True):
-            votes += strength * at_k
-        return votes * self.class_weight
+        return np.einsum("k,kig->ig", strengths, self.counts) * self.class_weight
 
     def credible_intervals(self, level: float, n_jobs: int | None = None) -> np.ndarray:
         """Return the equal-tailed interval of each class probability, (m, n_classes, 2).
@@ -150,26 +146,6 @@ class CountsAtNodes(NamedTuple):
 
     def _run(self, add: Callable[[int, int], None], n_jobs: int | None) -> None:
         run_in_threads(add, self.counts.shape[1], 1024, n_jobs)
-
-
-def count_at(
-    counts: np.ndarray,
-    nodes: PosteriorNodes,
-    class_weight: np.ndarray | None,
-    labels: np.ndarray | None = None,
-) -> CountsAtNodes:
-    """Put counts (n_k, m, n_classes), dtype int32, and the nodes of as many k together.
-
-    Of training points with their labels (m,), without which the points are new.
-    """
-    scale = weights_or_ones(class_weight, counts.shape[2])
-    own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
-    return CountsAtNodes(counts, nodes.starts, nodes.strengths, nodes.weight, scale, own)
-
-
-def weights_or_ones(class_weight: np.ndarray | None, n_classes: int) -> np.ndarray:
-    """Return the factors of the counts."""
-    return np.ones(n_classes) if class_weight is None else class_weight
 
 
 @kernel

@@ -4,7 +4,9 @@ Given the feature values the labels are independent. So where p_i and p_j use ne
 the expected product of the residuals y_i - p_i and y_j - p_j is that of the errors P_i - p_i and
 P_j - p_j, and for near neighbours i and j the errors are about the same: such products estimate the
 mean squared error of the probabilities, as a part kappa of p (1 - p). Near neighbours are those by
-the distance, and those along a single column where that shows more. An interval is cut from the
+the distance, and those along a single column where that shows more: where many columns do not
+matter, neighbours by the distance are not near in the one that does, and its name says what the
+distance misses. An interval is cut from the
 Beta distribution of that variance, wider where neighbours are far, and is [0, 1] where they are
 farther than any training point's. What training rows of the very same values leave open is taken
 if it is less. The constants are empirical; ``docs/intervals.md`` says where they hold. Both kappa
@@ -18,9 +20,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtri
 
-from bayesknn.predictive.averages import RawPrediction, include, weights_or_ones
+from bayesknn._utils.jit import kernel
+from bayesknn.predictive.averages import RawPrediction, include
 from bayesknn.predictive.calibration import (
     Calibration,
     DistanceScale,
@@ -29,7 +32,6 @@ from bayesknn.predictive.calibration import (
     pool_with_share,
     safe_log,
 )
-from bayesknn.predictive.column_pairs import ColumnMisfit, find_misfit
 from bayesknn.predictive.nodes import PosteriorNodes
 
 # Of the true probability, or of what (beta, k) leave open.
@@ -83,9 +85,9 @@ class Calibrator:
         labels: np.ndarray,
         neighbors: np.ndarray,
         nodes: PosteriorNodes,
+        class_weight: np.ndarray,
         *,
         reverse: bool = True,
-        class_weight: np.ndarray | None = None,
         columns: np.ndarray | None = None,
     ) -> Calibrator:
         """Learn from the training points, each predicted without its label.
@@ -99,11 +101,11 @@ class Calibrator:
         neighbors : ndarray of shape (k_max, n)
             Their neighbours by rank.
         nodes : PosteriorNodes
+        class_weight : ndarray of shape (n_classes,)
+            The weights a_g inside the likelihood. Where they are not 1 its probabilities are meant
+            for other class frequencies than the sample's: each point counts a_g here, too.
         reverse : bool
             Whether a neighbour votes in both directions.
-        class_weight : ndarray of shape (n_classes,), optional
-            The weights a_g inside the likelihood, whose probabilities are meant for other class
-            frequencies than the sample's: each point then counts a_g here, too.
         columns : ndarray of shape (n, p), optional
             The feature values, along which residuals are looked at too.
 
@@ -112,7 +114,7 @@ class Calibrator:
         Calibrator
         """
         n_classes = left_out.probabilities.shape[1]
-        weight = weights_or_ones(class_weight, n_classes)[labels]
+        weight = class_weight[labels]
         by_rank = nodes.votes_by_rank
         n_effective = float(by_rank.sum() ** 2 / max((by_rank**2).sum(), 1e-300))
         scale = DistanceScale.from_distances(left_out.distances)
@@ -121,7 +123,7 @@ class Calibrator:
         calibration, spread = fit_calibration(left_out.probabilities, share, labels, z, weight)
         log_loo, log_share = safe_log(left_out.probabilities), safe_log(share)
         # One row for each class: what a neighbour of that class says.
-        vote_matrix = np.diag(weights_or_ones(class_weight, n_classes))
+        vote_matrix = np.diag(class_weight)
         doubled = 2.0 if reverse else 1.0
 
         def predict_without_pair(i: np.ndarray, j: np.ndarray, rank: int) -> np.ndarray:
@@ -191,11 +193,11 @@ class ResidualCorrelation(NamedTuple):
     column: int | None = None
     error_rates: np.ndarray = np.ones(_N_LEVELS)
 
-    def allow_for(self, misfit: ColumnMisfit | None) -> ResidualCorrelation:
+    def allow_for(self, misfit: ResidualCorrelation | None) -> ResidualCorrelation:
         """Return it with a bound that allows for what one column shows."""
         if misfit is None:
             return self
-        bound = min(max(self.bound, misfit.value + misfit.error), MAX_BOUND)
+        bound = min(max(self.bound, misfit.bound), MAX_BOUND)
         return self._replace(bound=bound, column=misfit.column)
 
 
@@ -280,6 +282,90 @@ def _error_rates(truth: np.ndarray, probabilities: np.ndarray, weight: np.ndarra
 def _level_of(probabilities: np.ndarray) -> np.ndarray:
     far = np.maximum(np.minimum(probabilities, 1.0 - probabilities), 2.0**-_N_LEVELS)
     return np.clip(-np.log2(far), 0, _N_LEVELS - 1).astype(np.int64)
+
+
+def find_misfit(
+    residuals: np.ndarray,
+    variances: np.ndarray,
+    columns: np.ndarray,
+    weight: np.ndarray,
+    *,
+    folds: np.ndarray | None = None,
+    voters: np.ndarray | None = None,
+    max_gap: int = 3,
+) -> ResidualCorrelation | None:
+    """Find the column on which residuals still depend, if there is one.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n, n_classes)
+        Of leave-one-out probabilities.
+    variances : ndarray of shape (n,)
+        What the squares of the residuals are expected to add up to.
+    columns : ndarray of shape (n, p)
+        Numbers, or numbers of categories.
+    weight : ndarray of shape (n,)
+        How much each row counts.
+    folds : ndarray of shape (n,), optional
+        Rows of different folds are no pair.
+    voters : ndarray of shape (n_ranks, n), optional
+        Rows that have a part in each row's probabilities, with which it is no pair.
+    max_gap : int, default=3
+        Pairs are up to so many rows apart in the order of the column.
+
+    Returns
+    -------
+    ResidualCorrelation or None
+        With that column; None if no column is significant at 5 % after their number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.predictive.intervals import find_misfit
+    >>> x = np.random.default_rng(0).random((200, 2))
+    >>> residuals = np.where(x[:, 1] > 0.5, 0.5, -0.5)[:, None] * [1, -1]
+    >>> find_misfit(residuals, np.full(200, 0.5), x, np.ones(200)).column
+    1
+    """
+    n, p = columns.shape
+    folds = np.zeros(n, np.int64) if folds is None else folds
+    # Equal values come in an order that owes nothing to the labels: a file may be sorted by them.
+    shuffled = np.random.default_rng(0).permutation(n)
+    best, most = None, ndtri(1 - 0.05 / max(p, 1))
+    for c in range(p):
+        order = shuffled[np.lexsort((columns[shuffled, c], folds[shuffled]))]
+        votes = np.zeros((max_gap, n), np.bool_)
+        if voters is not None:
+            place = np.empty(n, np.int64)
+            place[order] = np.arange(n)
+            _mark_voters(voters, place, votes)
+        total = squares = scale = 0.0
+        for apart in range(1, min(max_gap, n - 1) + 1):
+            i, j = order[:-apart], order[apart:]
+            taken = (folds[i] == folds[j]) & ~votes[apart - 1, :-apart]
+            i, j = i[taken], j[taken]
+            both = weight[i] * weight[j]
+            products = both * (residuals[i] * residuals[j]).sum(axis=1)
+            total += products.sum()
+            squares += (products**2).sum()
+            scale += both @ (variances[i] + variances[j]) / 2
+        if total > most * np.sqrt(squares):
+            most = total / np.sqrt(squares)
+            value, error = float(total / scale), float(np.sqrt(squares) / scale)
+            best = ResidualCorrelation(value, error, value + error, column=c)
+    return best
+
+
+@kernel
+def _mark_voters(voters, place, votes):
+    """Mark the pairs, by how far apart they are and where the first stands in the order."""
+    for r in range(voters.shape[0]):
+        for i in range(voters.shape[1]):
+            gap = place[voters[r, i]] - place[i]
+            if 0 < gap <= votes.shape[0]:
+                votes[gap - 1, place[i]] = True
+            elif 0 < -gap <= votes.shape[0]:
+                votes[-gap - 1, place[i] + gap] = True
 
 
 def effective_part(weight: np.ndarray) -> float:

@@ -177,7 +177,7 @@ def joint_edges(predictive: Predictive, X: Any) -> FreeEdges:
         )
     graph = predictive.graph.join(X, k_max, predictive.n_jobs)
     fixed = np.append(predictive.labels.astype(np.int64), np.full(m, FREE))
-    model = BoltzmannModel(graph, predictive.n_classes, predictive.class_weight, fixed)
+    model = BoltzmannModel(graph, predictive.n_classes, predictive.model.class_weight, fixed)
     return free_edges(model, predictive.direction)
 
 

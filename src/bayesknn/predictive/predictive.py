@@ -23,13 +23,7 @@ from bayesknn._utils.progress import progress
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.queries import DIRECTIONS
 from bayesknn.model import BoltzmannModel
-from bayesknn.predictive.averages import (
-    RawPrediction,
-    count_at,
-    include,
-    join_predictions,
-    weights_or_ones,
-)
+from bayesknn.predictive.averages import CountsAtNodes, RawPrediction, include, join_predictions
 from bayesknn.predictive.copies import Copies
 from bayesknn.predictive.intervals import Calibrator
 from bayesknn.predictive.nodes import PosteriorNodes, condense
@@ -46,7 +40,8 @@ class PredictiveRule:
     Parameters
     ----------
     nodes : PosteriorNodes
-    class_weight : ndarray of shape (n_classes,), optional
+    class_weight : ndarray of shape (n_classes,)
+        Factors of the counts.
 
     Attributes
     ----------
@@ -56,11 +51,10 @@ class PredictiveRule:
         Rank of the neighbour whose distance tells how usual a place is: the mean of k, rounded.
     """
 
-    def __init__(self, nodes: PosteriorNodes, class_weight: np.ndarray | None = None):
+    def __init__(self, nodes: PosteriorNodes, class_weight: np.ndarray):
         self.nodes = nodes
         self.class_weight = class_weight
-        steepness = 1.0 if class_weight is None else float(class_weight.max())
-        self._condensed = condense(nodes, steepness)
+        self._condensed = condense(nodes, float(class_weight.max()))
         self.k_values = self._condensed.k_values
         self.rank = round(nodes.k_mean)
 
@@ -93,13 +87,16 @@ class PredictiveRule:
         effective : ndarray of shape (m,)
             Part of the posterior that the reweighted nodes of each point are worth.
         """
-        at_nodes = count_at(counts, self._condensed, self.class_weight, labels)
-        means, variances, effective = at_nodes.average(n_jobs)
+        own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
+        at_nodes, at_condensed = (
+            CountsAtNodes(counts, each.starts, each.strengths, each.weight, self.class_weight, own)
+            for each in (self.nodes, self._condensed)
+        )
+        means, variances, effective = at_condensed.average(n_jobs)
         intervals = None
         if level is not None:
-            at_all_nodes = count_at(counts, self.nodes, self.class_weight, labels)
-            intervals = include(at_all_nodes.credible_intervals(level, n_jobs), means)
-        votes = at_nodes.sum_votes()
+            intervals = include(at_nodes.credible_intervals(level, n_jobs), means)
+        votes = at_condensed.sum_votes()
         return RawPrediction(means, variances, votes, distances, intervals), effective
 
 
@@ -171,7 +168,8 @@ class Predictive:
     ):
         self.direction = check_choice(direction, "direction", DIRECTIONS[:2])
         self.labels = model.check_labels(labels)
-        self.n_classes, self.class_weight = model.n_classes, model.class_weight
+        self.model, self.n_classes = model, model.n_classes
+        self.class_weight = model.weights
         self.nodes = nodes
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -280,8 +278,8 @@ class Predictive:
             self.labels,
             self.graph.neighbors,
             self.nodes,
+            self.class_weight,
             reverse=self.direction == "both",
-            class_weight=self.class_weight,
             columns=columns,
         )
 
@@ -313,7 +311,7 @@ class Predictive:
 
     @property
     def _row_weight(self) -> np.ndarray:
-        return weights_or_ones(self.class_weight, self.n_classes)[self.labels]
+        return self.class_weight[self.labels]
 
     def influence(self, X: Any, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
         """Find the training rows that move the log odds of new points most.
@@ -366,7 +364,7 @@ class Predictive:
         own = np.arange(self.graph.n_points), self.labels
         walk = self.graph.iterate_counts(self.labels, self.n_classes, np.unique(k), self.direction)
         for at, counts in walk:
-            fields = counts if self.class_weight is None else counts * self.class_weight
+            fields = counts * self.class_weight
             ahead = np.ascontiguousarray((fields - fields[own][:, None]).T, dtype=np.float64)
             for draw in np.flatnonzero(k == at):
                 values[draw] = -np.logaddexp.reduce(beta[draw] / at * ahead, axis=0)

@@ -32,7 +32,8 @@ from bayesknn.predictive.decisions import name_actions, name_zones, occlude_colu
 from bayesknn.predictive.intervals import KINDS_OF_INTERVAL
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks as with_callbacks
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -41,19 +42,6 @@ except ImportError:  # scikit-learn before 1.9
     def with_callbacks(method: Callable) -> Callable:
         """Return the method as it is."""
         return method
-
-
-__all__ = [
-    "CallbackSupportMixin",
-    "ContributionsMixin",
-    "DecisionMixin",
-    "check_new_points",
-    "check_training",
-    "choose_k_max",
-    "choose_prior",
-    "follow_stages",
-    "with_callbacks",
-]
 
 
 def check_training(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -78,9 +66,7 @@ def check_new_points(estimator: Any, X: Any) -> None:
 class ContributionsMixin:
     """What follows from ``predict_proba`` in every classifier."""
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities."""
-        raise NotImplementedError
+    predict_proba: Callable[[Any], np.ndarray]
 
     def predict_contributions(
         self, X: Any, background: Any = None, n_background: int = 20
@@ -345,7 +331,7 @@ def choose_k_max(max_neighbors: Any, prior: Any, class_sizes: np.ndarray) -> int
 
 
 def choose_prior(
-    prior: Any, beta_max: Any, k_max: int, likelihood: str, find_beta_max: Callable[[], float]
+    prior: Any, beta_max: Any, k_max: int, likelihood: str, find_beta_max: Callable[[], Any]
 ) -> Prior:
     """Return the prior on (beta, k); ``find_beta_max`` is asked for ``beta_max="auto"``."""
     if isinstance(beta_max, str):
@@ -353,7 +339,7 @@ def choose_prior(
             raise ValueError(f"beta_max must be a positive number or 'auto', got {beta_max!r}")
         beta_max = None
         if not isinstance(prior, Prior):
-            beta_max = find_beta_max() * LIKELIHOODS[likelihood].beta_scale
+            beta_max = find_beta_max().beta_max * LIKELIHOODS[likelihood].beta_scale
     return as_prior(prior, k_max, beta_max)
 
 

@@ -176,19 +176,18 @@ class ClassicalKNeighborsClassifier(
         return isinstance(self.n_neighbors, str) and self.n_neighbors == "loo"
 
     def _choose_max(self, labels: np.ndarray) -> int:
-        n = len(labels)
-        k_max = self.max_neighbors
+        n, k_max = len(labels), self.max_neighbors
         if k_max is not None:
             k_max = check_count(k_max, "max_neighbors", 1, n - 1)
-        if not self._is_loo():
-            try:
-                k = check_count(self.n_neighbors, "n_neighbors", 1, n - 1)
-            except ValueError as error:
-                raise ValueError(f'{error} (X has {n} rows); or "loo"') from None
-            if k_max is not None and k_max < k:
-                raise ValueError(f"max_neighbors is {k_max}, less than n_neighbors, which is {k}")
-            return k_max or k
-        return k_max or default_max_neighbors(np.bincount(labels))
+        if self._is_loo():
+            return k_max or default_max_neighbors(np.bincount(labels))
+        try:
+            k = check_count(self.n_neighbors, "n_neighbors", 1, n - 1)
+        except ValueError as error:
+            raise ValueError(f'{error} (X has {n} rows); or "loo"') from None
+        if k_max is not None and k_max < k:
+            raise ValueError(f"max_neighbors is {k_max}, less than n_neighbors, which is {k}")
+        return k_max or k
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)

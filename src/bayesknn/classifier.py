@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -299,7 +300,8 @@ class BayesianKNeighborsClassifier(
                 graph = self._find_graph(X, labels)
             model = BoltzmannModel(graph, len(classes), None if is_offset else ratios)
             with stage("beta_max"):
-                prior = self._choose_prior(model, seeds[0])
+                find = partial(find_beta_max, model, random_state=seeds[0])
+                prior = choose_prior(self.prior, self.beta_max, graph.k_max, self.likelihood, find)
             target = Target(self.likelihood, model, labels, prior)
             with stage("posterior"):
                 route = compute_posterior(
@@ -572,9 +574,9 @@ class BayesianKNeighborsClassifier(
         if prevalence == "free" or LIKELIHOODS[self.diagnostics_["likelihood"]].coherent:
             draws = self._draw_jointly(X, 1000, random_state)
             return counts_of_draws(draws, len(self.classes_), level)
-        weight = None if self.class_weight_ is None else self.class_weight_[self._labels]
+        weights = np.ones(len(self.classes_)) if self.class_weight_ is None else self.class_weight_
         return counts_of_probabilities(
-            self.predict_proba(X), self.loo_proba_, self._labels, level, weight
+            self.predict_proba(X), self.loo_proba_, self._labels, level, weights[self._labels]
         )
 
     @property
@@ -705,16 +707,6 @@ class BayesianKNeighborsClassifier(
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-
-    def _choose_prior(self, model: BoltzmannModel, seed: np.random.SeedSequence) -> Prior:
-        """Return the prior on (beta, k), with ``beta_max="auto"`` looked for on the graph."""
-
-        def find() -> float:
-            return find_beta_max(
-                model.graph, model.n_classes, class_weight=model.class_weight, random_state=seed
-            ).beta_max
-
-        return choose_prior(self.prior, self.beta_max, model.k_max, self.likelihood, find)
 
     def _make_model(self) -> BoltzmannModel:
         """Return the model of the training points' labels."""

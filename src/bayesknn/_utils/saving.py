@@ -44,10 +44,8 @@ def pack(value: Any) -> Any:
             state = value.state_for_file()
         elif hasattr(value, "_asdict"):
             state = value._asdict()
-        elif cls.__getstate__ is not object.__getstate__:
-            state = value.__getstate__()
         else:
-            state = vars(value)
+            state = value.__getstate__()
         name = f"{cls.__module__}.{cls.__qualname__}"
         return {_CLASS: name, **{field: pack(part) for field, part in state.items()}}
     if cls is dict:

@@ -47,7 +47,7 @@ from bayesknn.distributed.blocks import (
 )
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
-from bayesknn.labels.beta_max import ENOUGH_NEIGHBORS, choose_rows
+from bayesknn.labels.beta_max import ENOUGH_NEIGHBORS, PhaseTransition, choose_rows
 from bayesknn.likelihood.conditionals import SummedProduct
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive.averages import RawPrediction, include, join_predictions
@@ -468,7 +468,7 @@ def _leave_out(
 
 def _find_beta_max(
     blocks: list, firsts: np.ndarray, n: int, n_classes: int, k_max: int, seed: Any
-) -> float:
+) -> PhaseTransition:
     from dask import compute
 
     # All of them where they are few, so that the answer is the one in memory.
@@ -479,7 +479,7 @@ def _find_beta_max(
     of_blocks = zip(blocks, parts, firsts, strict=True)
     taken = compute(*(_later(_take_points, block, part - at) for block, part, at in of_blocks))
     graph = NeighborGraph.from_points(np.concatenate(taken), k_look)
-    return find_beta_max(graph, n_classes, random_state=seed).beta_max
+    return find_beta_max(graph, n_classes, random_state=seed)
 
 
 def _take_points(block: Block, rows: np.ndarray) -> np.ndarray:

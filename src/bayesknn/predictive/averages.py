@@ -141,8 +141,7 @@ class CountsAtNodes(NamedTuple):
 
     def _is_plain_pair(self) -> bool:
         """Whether the difference of two counts says all."""
-        has_weights = len(self.class_weight) > 2 or bool(np.any(self.class_weight != 1.0))
-        return not has_weights and self.own.size == 0
+        return self.own.size == 0 and np.array_equal(self.class_weight, [1.0, 1.0])
 
     def _run(self, add: Callable[[int, int], None], n_jobs: int | None) -> None:
         run_in_threads(add, self.counts.shape[1], 1024, n_jobs)

@@ -91,8 +91,7 @@ def name_actions(classes: np.ndarray, loss: Any, actions: Any = None) -> tuple[A
     if isinstance(loss, Mapping):
         if actions is not None:
             raise ValueError("loss names its actions by its keys: leave actions out")
-        actions, rows = list(loss), list(loss.values())
-        loss = [_order_row(row, classes) for row in rows]
+        actions, loss = list(loss), [_order_row(row, classes) for row in loss.values()]
     n_rows = len(np.atleast_1d(np.asarray(loss, dtype=object)))
     if actions is None:
         if n_rows != n_classes:

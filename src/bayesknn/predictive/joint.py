@@ -17,6 +17,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from bayesknn._utils.checks import check_count, count_rows
 from bayesknn._utils.progress import progress
@@ -119,7 +120,7 @@ def counts_of_probabilities(
     loo: np.ndarray,
     labels: np.ndarray,
     level: float,
-    weight: np.ndarray | None = None,
+    weight: np.ndarray,
 ) -> np.ndarray:
     """Estimate the number of each class in a batch that has the class frequencies of training.
 
@@ -137,19 +138,17 @@ def counts_of_probabilities(
         Class numbers of the training points.
     level : float
         Of the interval, from the normal distribution; its ends are whole numbers.
-    weight : ndarray of shape (n,), optional
-        How much each training point counts, where the batch has other class frequencies.
+    weight : ndarray of shape (n,)
+        How much each training point counts: not all as much where the batch has other class
+        frequencies.
 
     Returns
     -------
     ndarray of shape (n_classes, 3)
         Mean, low and high.
     """
-    from scipy.special import ndtri
-
     m, n_classes = probabilities.shape
-    share = np.full(len(labels), 1.0) if weight is None else weight
-    share = (share / share.sum())[:, None]
+    share = (weight / weight.sum())[:, None]
     residuals = np.eye(n_classes)[labels] - loo
     mean = probabilities.sum(axis=0) + m * (share * residuals).sum(axis=0)
     mean = np.clip(mean, 0.0, m)

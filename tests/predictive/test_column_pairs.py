@@ -38,9 +38,9 @@ def test_noise_names_no_column_and_distances_have_none():
     n_named = 0
     for seed in range(12):
         rng = np.random.default_rng([seed, 7])
-        residuals = rng.choice([-0.5, 0.5], 300)[:, None] * [1, -1]
+        labels = rng.choice([1, 0], 300)
         X = rng.integers(4, size=(300, 40))
-        n_named += find_misfit(residuals, np.full(300, 0.5), X, np.ones(300)) is not None
+        n_named += find_misfit(labels, np.full((300, 2), 0.5), X, np.ones(300)) is not None
     assert n_named <= 2
     rng = np.random.default_rng(0)
     X, y, _ = draw_step(60, rng)
@@ -51,19 +51,19 @@ def test_noise_names_no_column_and_distances_have_none():
 
 def test_rows_that_are_sorted_by_class_show_no_dependence_by_themselves():
     """Equal values are not taken in the order of the file."""
-    residuals = np.repeat([-0.5, 0.5], 150)[:, None] * [1, -1]
+    labels = np.repeat([1, 0], 150)
     X = np.tile([0.0, 1.0], 150)[:, None]
-    assert find_misfit(residuals, np.full(300, 0.5), X, np.ones(300)) is None
+    assert find_misfit(labels, np.full((300, 2), 0.5), X, np.ones(300)) is None
 
 
 def test_rows_that_vote_for_each_other_are_no_pair():
     x = np.arange(40.0)[:, None]
-    residuals = np.repeat([-0.5, 0.5], 20)[:, None] * [1, -1]
+    labels = np.repeat([1, 0], 20)
     near = np.arange(40) + np.array([[1], [2], [3], [-1], [-2], [-3]])
-    known = np.full(40, 0.5), x, np.ones(40)
-    assert find_misfit(residuals, *known).column == 0
-    assert find_misfit(residuals, *known, voters=np.clip(near, 0, 39)) is None
-    assert find_misfit(residuals, *known, folds=np.arange(40)) is None
+    known = np.full((40, 2), 0.5), x, np.ones(40)
+    assert find_misfit(labels, *known).column == 0
+    assert find_misfit(labels, *known, voters=np.clip(near, 0, 39)) is None
+    assert find_misfit(labels, *known, folds=np.arange(40)) is None
 
 
 def test_the_pool_names_the_column_too():

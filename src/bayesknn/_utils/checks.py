@@ -84,11 +84,10 @@ def check_indices(values: Any, name: str, high: int, low: int = 0) -> np.ndarray
     ValueError: labels must hold integers in 0..1, got -1
     """
     array = np.asarray(values)
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must hold integers in {low}..{high}, got {array.dtype}")
-    if array.size and not (array.min() >= low and array.max() <= high):
-        bad = array[(array < low) | (array > high)].flat[0]
-        raise ValueError(f"{name} must hold integers in {low}..{high}, got {bad}")
+    is_whole = array.dtype.kind in "iu"
+    bad = array[(array < low) | (array > high)].tolist() if is_whole else [array.dtype]
+    if bad:
+        raise ValueError(f"{name} must hold integers in {low}..{high}, got {bad[0]}")
     return array
 
 
@@ -185,11 +184,9 @@ def column_names(X: Any) -> list[str] | None:
     True
     """
     refuse_lazy(X)
-    names = getattr(X, "columns", None)
-    if names is None:
-        return None
-    names = list(names)
-    return [str(name) for name in names] if all(isinstance(n, str) for n in names) else None
+    names = list(getattr(X, "columns", ()))
+    has_names = names and all(isinstance(name, str) for name in names)
+    return [str(name) for name in names] if has_names else None
 
 
 def check_names(X: Any, names: list[str] | None, caller: str) -> None:

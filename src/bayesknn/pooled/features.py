@@ -165,14 +165,10 @@ def leave_out(
         )
     listed = np.ascontiguousarray(distances[:, k_values])
     _vote(neighbors, distances, listed, labels, sample.weights, k_values, features[..., 0])
-    reach = Reach(np.ascontiguousarray(distances[:, k_values - 1]), _find_epsilon(distances))
-    return _take_logs(features, reach.epsilon), reach
-
-
-def _find_epsilon(distances: np.ndarray) -> float:
     few = distances[:, :5]
-    positive = few[few > 0]
-    return 1e-3 * float(np.median(positive)) if len(positive) else 1.0
+    epsilon = 1e-3 * float(np.median(few[few > 0])) if few.any() else 1.0
+    reach = Reach(np.ascontiguousarray(distances[:, k_values - 1]), epsilon)
+    return _take_logs(features, reach.epsilon), reach
 
 
 def _find_members(labels: np.ndarray, n_classes: int) -> list[np.ndarray]:

@@ -21,7 +21,6 @@ from bayesknn.predictive.intervals import (
     correlate_residuals,
     find_misfit,
     find_probability_intervals,
-    find_residuals,
 )
 
 
@@ -74,9 +73,7 @@ class IntervalModel:
                 space.weights,
             )
             bound = _find_bound(correlation, probabilities, pairs)
-            misfit = find_misfit(
-                *find_residuals(space.labels, probabilities), columns, space.weights, folds=folds
-            )
+            misfit = find_misfit(space.labels, probabilities, columns, space.weights, folds=folds)
             self.correlation = correlation._replace(bound=bound).allow_for(misfit)
 
     def intervals(self, raw: RawPrediction, level: float) -> tuple[np.ndarray, np.ndarray]:

@@ -142,9 +142,7 @@ class Calibrator:
         if columns is not None:
             # Ranks whose votes are a hundredth of the first's count as none.
             n_voters = np.count_nonzero(by_rank > 0.01 * by_rank[0])
-            misfit = find_misfit(
-                *find_residuals(labels, pooled), columns, weight, voters=neighbors[:n_voters]
-            )
+            misfit = find_misfit(labels, pooled, columns, weight, voters=neighbors[:n_voters])
             correlation = correlation.allow_for(misfit)
         return cls(calibration, spread, correlation, scale, n_effective)
 
@@ -201,12 +199,8 @@ class ResidualCorrelation(NamedTuple):
         return self._replace(bound=bound, column=misfit.column)
 
 
-def find_residuals(labels: np.ndarray, probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the residuals (n, n_classes), and the expected sums of their squares (n,)."""
-    return np.eye(probabilities.shape[1])[labels] - probabilities, _variances(probabilities)
-
-
 def _variances(probabilities: np.ndarray) -> np.ndarray:
+    """Return what the squares of residuals are expected to add up to, (n,)."""
     return (probabilities * (1.0 - probabilities)).sum(axis=1)
 
 
@@ -216,7 +210,7 @@ def correlate_residuals(
     predict_without_pair: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
     probabilities: np.ndarray,
     k_mean: float,
-    weight: np.ndarray | None = None,
+    weight: np.ndarray,
 ) -> ResidualCorrelation:
     """Estimate how far probabilities are off from the residuals of near neighbours.
 
@@ -234,7 +228,7 @@ def correlate_residuals(
         Leave-one-out probabilities.
     k_mean : float
         How many neighbours vote on average.
-    weight : ndarray of shape (n,), optional
+    weight : ndarray of shape (n,)
         How much each point counts: a pair counts the product of its two.
 
     Returns
@@ -244,7 +238,6 @@ def correlate_residuals(
     n, n_classes = probabilities.shape
     points = np.arange(n)
     truth, variances = np.eye(n_classes)[labels], _variances(probabilities)
-    weight = np.ones(n) if weight is None else weight
     total = squares = scale = 0.0
     for r, j in enumerate(neighbors, start=1):
         ours = truth - predict_without_pair(points, j, r)
@@ -285,8 +278,8 @@ def _level_of(probabilities: np.ndarray) -> np.ndarray:
 
 
 def find_misfit(
-    residuals: np.ndarray,
-    variances: np.ndarray,
+    labels: np.ndarray,
+    probabilities: np.ndarray,
     columns: np.ndarray,
     weight: np.ndarray,
     *,
@@ -298,10 +291,10 @@ def find_misfit(
 
     Parameters
     ----------
-    residuals : ndarray of shape (n, n_classes)
-        Of leave-one-out probabilities.
-    variances : ndarray of shape (n,)
-        What the squares of the residuals are expected to add up to.
+    labels : ndarray of shape (n,)
+        Class numbers.
+    probabilities : ndarray of shape (n, n_classes)
+        Leave-one-out probabilities.
     columns : ndarray of shape (n, p)
         Numbers, or numbers of categories.
     weight : ndarray of shape (n,)
@@ -323,11 +316,13 @@ def find_misfit(
     >>> import numpy as np
     >>> from bayesknn.predictive.intervals import find_misfit
     >>> x = np.random.default_rng(0).random((200, 2))
-    >>> residuals = np.where(x[:, 1] > 0.5, 0.5, -0.5)[:, None] * [1, -1]
-    >>> find_misfit(residuals, np.full(200, 0.5), x, np.ones(200)).column
+    >>> labels, even = (x[:, 1] > 0.5).astype(int), np.full((200, 2), 0.5)
+    >>> find_misfit(labels, even, x, np.ones(200)).column
     1
     """
     n, p = columns.shape
+    residuals = np.eye(probabilities.shape[1])[labels] - probabilities
+    variances = _variances(probabilities)
     folds = np.zeros(n, np.int64) if folds is None else folds
     # Equal values come in an order that owes nothing to the labels: a file may be sorted by them.
     shuffled = np.random.default_rng(0).permutation(n)

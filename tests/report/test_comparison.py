@@ -88,12 +88,11 @@ def test_the_best_has_the_smallest_log_loss_and_errors_are_those_of_the_rows(fou
 
 @pytest.mark.usefixtures("only_one_other")
 def test_more_rows_help_where_classes_must_be_learnt(found):
-    growth = found.growth
-    assert (growth.n_half, growth.n_all) == (48, 96)
-    assert 0 < growth.gain_error < 0.2
+    assert (found.half.n_fitted, found.results[POOL].n_fitted) == (48, 96)
+    assert 0 < found.half.excess_error < 0.2
     # Harder data: half of the rows are clearly too few.
     table = FRAME.assign(x=FRAME["x"] * np.where(np.arange(N) % 4 < 2, 1, -1))
-    assert compared(table=table).growth.gain > 0
+    assert compared(table=table).half.excess > 0
 
 
 @pytest.mark.usefixtures("only_one_other")
@@ -128,14 +127,14 @@ def test_of_many_columns_fewer_rows_are_compared(monkeypatch):
         monkeypatch.setattr(comparison, "MAX_CELLS", limit)
         found = comparison.compare(frame, y, plan, build_pipeline(plan, OWN))
         assert (found.results[POOL].scores.n, found.n_folds) == (n_rows, n_folds)
-        assert (found.growth is None) == (n_folds == 2)
+        assert (found.half is None) == (n_folds == 2)
 
 
 @pytest.mark.usefixtures("only_one_other")
 def test_large_tables_have_two_folds_and_nothing_on_more_rows(monkeypatch):
     monkeypatch.setattr(comparison, "MAX_CELLS", 2 * N - 1)
     found = compared()
-    assert (found.n_folds, found.growth) == (2, None)
+    assert (found.n_folds, found.half) == (2, None)
     analysis = analyse(FRAME, "y", settings=QUICK)
     analysis.comparison = found
     page = render_report(analysis, source="t", command="", files={})
@@ -154,7 +153,7 @@ def test_the_classifier_of_the_report_is_compared_with_its_own_settings():
         found = comparison.compare(FRAME[["x", "z"]], classes, PLAN, build_pipeline(PLAN, own))
         assert found.own == "Bayesian kNN (Cucala et al. 2009), pseudo likelihood"
         losses.append(found.results[found.own].scores.log_loss)
-        assert np.isfinite(found.growth.gain)
+        assert np.isfinite(found.half.excess)
     # Half of the rows are of either class, so the prior costs.
     assert losses[1] > losses[0]
 

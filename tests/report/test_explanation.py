@@ -59,15 +59,17 @@ def test_those_who_speak_are_those_of_predict_influence(fitted, test):
 @pytest.mark.parametrize("test", [False, True])
 def test_a_column_that_tells_the_classes_apart_ranks_above_noise(fitted, test):
     found = make_importance(fitted[test])["ranked"]
-    assert found.names == ["x", "noise"]
+    names, means, errors = zip(*found.columns, strict=True)
+    assert names == ("x", "noise")
     assert (found.on_test, found.n_rows) == (test, 60 if test else 80)
-    assert found.mean[0] - found.mean[1] > 5 * np.hypot(*found.error)
+    assert means[0] - means[1] > 5 * np.hypot(*errors)
 
 
 def test_columns_are_those_of_the_table():
     table = mixed_table()
     analysis = analyse(table, "kind", settings=QUICK)
-    assert set(make_importance(analysis)["ranked"].names) == {"length", "<b>width</b>", "town"}
+    names = [name for name, _, _ in make_importance(analysis)["ranked"].columns]
+    assert set(names) == {"length", "<b>width</b>", "town"}
 
 
 def test_rows_of_no_known_class_are_not_judged_on():

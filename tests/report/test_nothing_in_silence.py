@@ -223,7 +223,7 @@ def test_classes_of_one_row(fit, names):
 
 def test_the_classes_are_checked_before_other_columns(fit, monkeypatch):
     table = two_columns(60).assign(y=np.linspace(0, 1, 60))
-    monkeypatch.setattr("bayesknn.report.analysis.plan_columns", lambda *_: pytest.fail("planned"))
+    monkeypatch.setattr("bayesknn.report.columns.plan_columns", lambda *_: pytest.fail("planned"))
     assert "this looks like regression" in fit(table).stderr
 
 

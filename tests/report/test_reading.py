@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesknn.report import analyse
+from bayesknn.report import analyse, reading
 from bayesknn.report import read_table as read_whole
 from tests.report.tables import QUICK, two_columns
 
@@ -242,9 +242,9 @@ def test_the_first_lines_are_cut_once_for_each_separator(write, monkeypatch):
 
 def test_what_a_column_is_is_decided_where_it_is_read(tmp_path, monkeypatch):
     two_columns(60).assign(town=["a", "b"] * 30).to_csv(tmp_path / "t.csv", index=False)
-    real, decided = pd.api.types.infer_dtype, []
+    real, decided = reading.kind_of, []
     monkeypatch.setattr(
-        pd.api.types, "infer_dtype", lambda column: decided.append(column.name) or real(column)
+        reading, "kind_of", lambda column: decided.append(column.name) or real(column)
     )
     train = read_whole(tmp_path / "t.csv")
     test = read_whole(tmp_path / "t.csv", kinds=train.kinds)

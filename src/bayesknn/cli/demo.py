@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from bayesknn.cli.errors import Command, debug_option
-
-if TYPE_CHECKING:
-    from bayesknn.report import Analysis
 
 # Of which items of the paper the error rates are shown: of classical kNN by data set, and of the
 # Bayesian rule on Ripley's data by likelihood.
@@ -37,38 +34,26 @@ def demo(out: Path | None, force: bool, quiet: bool) -> None:
     data, and writes what bayesknn fit writes, the tables it was given, and a picture of the
     classical rule at the k chosen by leave-one-out.
     """
-    from bayesknn.report.analysis import describe
-    from bayesknn.report.folder import FILES, PACKAGES, require_packages, write_folder
-
-    require_packages(*PACKAGES)
-    # demo-output is the demo's own; a folder that was named may hold someone's work.
-    folder, force = out or Path("demo-output"), force or out is None
-    with write_folder(folder, force=force, own=(*FILES, *PICTURES, *TABLES)) as target:
-        lines, analysis = _compute(folder, target, quiet)
-    if not quiet:
-        lines += [f"  {line}" for line in describe(analysis)]
-        lines.append(f"\nPicture: {' and '.join(str(folder / name) for name in PICTURES)}")
-        lines.append(f"Report:  {folder / 'report.html'}")
-        click.echo("\n".join(lines))
-
-
-def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analysis]:
-    """Fit everything, write what comes out to ``target``, which will become ``folder``, and tell.
-
-    Returns
-    -------
-    lines : list of str
-        What there is to say of the fits.
-    analysis : Analysis
-        The last of them, by the coherent likelihood.
-    """
     from bayesknn._utils.progress import progress
     from bayesknn.datasets import load_ripley
     from bayesknn.paper.comparison import read_published
-    from bayesknn.report import analyse
-    from bayesknn.report.folder import write_results
+    from bayesknn.report.folder import (
+        FILES,
+        PACKAGES,
+        require_packages,
+        write_folder,
+        write_results,
+    )
 
-    with progress("Fitting Ripley's and the Pima data", verbose=not quiet):
+    require_packages(*PACKAGES)
+    from bayesknn.report.analysis import analyse, describe
+
+    # demo-output is the demo's own; a folder that was named may hold someone's work.
+    folder, force = out or Path("demo-output"), force or out is None
+    with (
+        write_folder(folder, force=force, own=(*FILES, *PICTURES, *TABLES)) as target,
+        progress("Fitting Ripley's and the Pima data", verbose=not quiet),
+    ):
         lines = ["Classical k-nearest neighbours, ties resolved by decreasing k"]
         for name in CLASSICAL:
             lines += _classify(name, [target / name for name in PICTURES])
@@ -79,7 +64,11 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
         test = ripley.X_test.assign(**{"class": ripley.y_test})
         for likelihood, id in BAYESIAN.items():
             # Raw coordinates, as in the paper.
-            given = {"model": likelihood, "scale": False, "settings": {"random_state": 0}}
+            given: dict[str, Any] = {
+                "model": likelihood,
+                "scale": False,
+                "settings": {"random_state": 0},
+            }
             analysis = analyse(train, "class", test, **given)
             errors = analysis.scores["test"]
             published = read_published()[id]["numbers"]["error"]
@@ -94,7 +83,11 @@ def _compute(folder: Path, target: Path, quiet: bool) -> tuple[list[str], Analys
         for name, table in zip(TABLES, (train, test), strict=True):
             table.to_csv(target / name, index=False, lineterminator="\n")
         write_results(target, analysis, folder, command, [target / name for name in TABLES])
-    return lines, analysis
+    if not quiet:
+        lines += [f"  {line}" for line in describe(analysis)]
+        lines.append(f"\nPicture: {' and '.join(str(folder / name) for name in PICTURES)}")
+        lines.append(f"Report:  {folder / 'report.html'}")
+        click.echo("\n".join(lines))
 
 
 def _classify(name: str, pictures: list[Path]) -> list[str]:

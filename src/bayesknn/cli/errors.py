@@ -35,34 +35,6 @@ class Interrupted(click.ClickException):
     exit_code = 130
 
 
-@contextmanager
-def one_line_errors(debug: bool) -> Iterator[Callable[[], None]]:
-    """Turn errors into one line; the traceback is shown before it if asked for.
-
-    Parameters
-    ----------
-    debug : bool
-        Whether to show tracebacks.
-
-    Yields
-    ------
-    stop_if_interrupted : callable
-        To be called when work is done and before anything is written: chains answer Ctrl-C with
-        what they have, which is not the result that was asked for.
-    """
-    try:
-        with _watch_interrupts() as stop_if_interrupted:
-            yield stop_if_interrupted
-    except (click.ClickException, click.exceptions.Exit, click.Abort):
-        raise
-    except (Exception, KeyboardInterrupt) as error:
-        if isinstance(error, OSError) and error.errno == errno.EPIPE:
-            raise  # the reader of our output has left; click ends quietly
-        if debug:
-            click.echo(traceback.format_exc(), err=True, nl=False)
-        raise as_line(error) from None
-
-
 def as_line(error: BaseException) -> click.ClickException:
     """Return the one line that is said of an error, and how the command ends."""
     from bayesknn.exceptions import CoalescenceError
@@ -189,8 +161,9 @@ def take_form(options: dict[str, Any]) -> dict[str, Any]:
 class Command(click.Command):
     """A command that knows how it was called, and that ends in one line where it fails.
 
-    ``ctx.meta["command"]`` does the same again, without what changes only what is printed, and
-    ``ctx.obj`` is ``stop_if_interrupted`` of :func:`one_line_errors`.
+    ``ctx.meta["command"]`` does the same again, without what changes only what is printed.
+    ``ctx.obj()`` is to be called when work is done and before anything is written: chains answer
+    Ctrl-C with what they have, which is not the result that was asked for.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -211,9 +184,19 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
-        with one_line_errors(ctx.params.pop("debug")) as ctx.obj:
-            return super().invoke(ctx)
+        """Run the command; an error is one line, after its traceback if that is asked for."""
+        debug = ctx.params.pop("debug")
+        try:
+            with _watch_interrupts() as ctx.obj:
+                return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise  # the reader of our output has left; click ends quietly
+            if debug:
+                click.echo(traceback.format_exc(), err=True, nl=False)
+            raise as_line(error) from None
 
 
 def print_notes(notes: list[str], doubts: list[str]) -> None:

@@ -195,13 +195,10 @@ def fit(
     with (
         output.write_folder(out, force=force, own=output.FILES) as folder,
         # Python itself has taken a moment by now.
-        progress(
-            "Fitting, predicting and writing the report", 2, verbose=verbose, delay=1.0
-        ) as advance,
+        progress("Fitting, predicting and writing the report", verbose=verbose, delay=1.0),
     ):
         analysis = _analyse(verbose=verbose, **options)
         stop_if_interrupted()
-        advance(1)
         if verbose:
             print_notes(analysis.messages, analysis.warnings)
         output.write_results(folder, analysis, out, command, tables)

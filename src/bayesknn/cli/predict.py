@@ -56,7 +56,7 @@ def predict(
     classes and its header the classes decided for, so that the entry in row ill and column well is
     the cost of deciding for well where ill is true.
     """
-    from bayesknn.report.folder import require_packages, write_file, write_folder
+    from bayesknn.report.folder import require_packages, write_file
     from bayesknn.report.reading import check_readable, find_model
 
     find_model(model)
@@ -65,10 +65,9 @@ def predict(
         if path is not None:
             check_readable(path)
     place: AbstractContextManager[Path | None] = nullcontext()
-    if out is not None and out.suffix.lower() == ".csv":
-        place = write_file(out, force=force)
-    elif out is not None:
-        place = write_folder(out, force=force, own=("predictions.csv",))
+    if out is not None:
+        file = out if out.suffix.lower() == ".csv" else out / "predictions.csv"
+        place = write_file(file, force=force)
     with place as target:
         from bayesknn._utils.progress import progress
         from bayesknn.report.predictions import write_csv
@@ -77,19 +76,16 @@ def predict(
             predictions, notes, doubts = _predict(model, data, given)
             text = write_csv(predictions)
         if target is not None:
-            file = target / "predictions.csv" if target.is_dir() else target
-            file.write_text(text, encoding="utf-8", newline="")
+            target.write_text(text, encoding="utf-8", newline="")
         elif not as_json:
             click.echo(text, nl=False)
     scores = predictions.scores
     if as_json:
-        from bayesknn.report.analysis import finite_scores
-
         summary = {
             "rows": len(predictions.rows),
             "classes": predictions.count(predictions.winners),
             "decided": predictions.share_decided,
-            "scores": finite_scores(scores) if scores else None,
+            "scores": scores.to_json() if scores else None,
             "unlike_training": predictions.n_unlike,
             "messages": notes,
             "warnings": doubts,
@@ -99,10 +95,8 @@ def predict(
             summary["decisions"] = predictions.count(predictions.decide()[0])
         print_json(summary)
     elif not quiet:
-        from bayesknn.report.analysis import format_scores
-
         if scores is not None:
-            notes.append(f"rows of known class: {format_scores(scores)}")
+            notes.append(f"rows of known class: {scores}")
         print_notes(notes, doubts)
         if out is not None:
             click.echo(f"{predictions.describe_decided(given['level'])}: {out}")

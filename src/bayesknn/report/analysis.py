@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas
 
 from bayesknn._utils.checks import column_names, read_columns
 from bayesknn._utils.saving import fingerprint
@@ -20,9 +20,6 @@ from bayesknn.report.model import Model, adapt, build_pipeline
 from bayesknn.report.predictions import Predictions, Scores, predict_left_out, predict_new, score
 from bayesknn.report.reading import KINDS, Table, as_table
 from bayesknn.report.words import count, free_name, join, percent, shorten
-
-if TYPE_CHECKING:
-    import pandas
 
 
 @dataclass
@@ -203,13 +200,13 @@ def analyse(
     messages = [*train.notes, *messages, *plan.messages]
     frame = columns.name_categories(frame, plan.kinds)
     measured = columns.as_measured(frame, plan.kinds)
-    test_frame = None
     if test is not None:
         # Before the fit: a test table that cannot be read is detected at once.
         test = as_table(test)
         messages += [f"{note} (test table)" for note in test.notes]
         with columns.naming_file(test.file):
-            test_frame = columns.accept_rows(test, plan.kinds, impute=bool(fills))
+            rows = columns.accept_rows(test, plan.kinds, impute=bool(fills))
+        test = replace(test, frame=rows)
     classifier = adapter.classifier
     pipeline = build_pipeline(plan, classifier, scale=options.scale, impute=options.impute)
     begin = perf_counter()
@@ -222,11 +219,9 @@ def analyse(
     labels = np.searchsorted(classifier.classes_, classes)
     groups = frame[options.group] if options.group else None
     by = f" of {options.group}" if options.group else f" by {options.time}"
-    with columns.naming_file("" if test is None else test.file):
-        analysis = _predict(fitted, plan, frame, labels, test_frame, options)
-    analysis.messages[:0], analysis.seconds = messages, seconds
-    _judge(analysis, Folds(groups, order, by), caught)
-    return analysis
+    training = predict_left_out(fitted, frame, labels, options.level)
+    analysis = Analysis(plan, fitted, training, choices=options, messages=messages, seconds=seconds)
+    return _conclude(analysis, test, Folds(groups, order, by), caught)
 
 
 def analyse_fitted(
@@ -266,43 +261,33 @@ def analyse_fitted(
     labels = _check_same_rows(last, None if pipeline is classifier else X, classes)
     model = Model.of_table(pipeline, plan, columns.as_measured(table.frame, kinds), fills="mean")
     # Its own warnings name categories that it has not seen.
-    model.categories, test_frame = {}, None
+    model.categories, test, options = {}, None, Choices(**choices)
     if X_test is not None:
-        test_frame = _as_table(X_test, "X_test", None if y_test is None else len(y_test)).frame
+        test = _as_table(X_test, "X_test", None if y_test is None else len(y_test))
         for name in kinds:
-            columns.find_column(test_frame, name)
+            columns.find_column(test.frame, name)
         if y_test is not None:
-            test_frame[target] = np.asarray(y_test)
+            test.frame[target] = np.asarray(y_test)
     frame = table.frame.assign(**{target: classes})
-    analysis = _predict(model, plan, frame, labels, test_frame, Choices(**choices))
-    _judge(analysis, Folds(groups, time))
-    return analysis
+    training = predict_left_out(model, frame, labels, options.level)
+    return _conclude(Analysis(plan, model, training, choices=options), test, Folds(groups, time))
 
 
-def _predict(
-    model: Model, plan: columns.ColumnPlan, frame: Any, labels: np.ndarray, test_frame: Any,
-    choices: Choices,
-) -> Analysis:  # fmt: skip
-    """Predict the training rows and the test rows, and say what there is to say of these."""
-    training = predict_left_out(model, frame, labels, choices.level)
-    analysis = Analysis(plan, model, training, choices=choices)
-    if test_frame is None:
-        return analysis
-    test = analysis.test = predict_new(model, test_frame, choices.level)
-    where, n = " of the test table", len(test_frame)
-    analysis.messages += model.describe_gaps(test_frame, where)
-    analysis.warnings += model.describe_shifts(test_frame, where)
-    analysis.warnings += test.describe_doubts(model.target, "test row")
-    if test.actual_names is not None and len(test.judged) < n:
-        without = f"{n - len(test.judged):,} of {count(n, 'test row')} without a value"
-        analysis.messages.append(f"{without} in {model.target!r}: predicted and not scored")
-    return analysis
-
-
-def _judge(
-    analysis: Analysis, folds: Folds, caught: Iterable[warnings.WarningMessage] = ()
-) -> None:
-    """Look for what is wrong with a table, and compare with others what was fitted to it."""
+def _conclude(
+    analysis: Analysis, test: Table | None, folds: Folds, caught: Sequence[Any] = ()
+) -> Analysis:
+    """Predict the test rows, look for what is wrong with the tables, and compare with others."""
+    model, level = analysis.model, analysis.choices.level
+    if test is not None:
+        with columns.naming_file(test.file):
+            analysis.test = predictions = predict_new(model, test.frame, level)
+        where, n = " of the test table", len(test.frame)
+        analysis.messages += model.describe_gaps(test.frame, where)
+        analysis.warnings += model.describe_shifts(test.frame, where)
+        analysis.warnings += predictions.describe_doubts(model.target, "test row")
+        if predictions.actual_names is not None and len(predictions.judged) < n:
+            without = f"{n - len(predictions.judged):,} of {count(n, 'test row')} without a value"
+            analysis.messages.append(f"{without} in {model.target!r}: predicted and not scored")
     plan, training, compared = analysis.plan, analysis.training, analysis.choices.compared
     measured = columns.as_measured(training.frame, plan.kinds)
     classes = analysis.classifier.classes_[training.actual]
@@ -320,7 +305,7 @@ def _judge(
     # Distances cannot be cut into folds as the columns of a table can.
     is_distance = getattr(analysis.classifier, "metric", None) == "precomputed"
     if not (compared or folds.name) or is_distance:
-        return
+        return analysis
     comparison = compare(
         measured, classes, plan, analysis.model.pipeline, folds, scale=analysis.choices.scale,
         others=compared,
@@ -328,10 +313,11 @@ def _judge(
     if comparison is None:
         few = "the smallest class has too few rows to compare other classifiers on"
         analysis.messages.append(few)
-        return
+        return analysis
     if folds.name:
         analysis.apart = {folds.name: comparison.results[comparison.own].scores}
     analysis.comparison = comparison if compared else None
+    return analysis
 
 
 def _make_classifier(model: str, classes: np.ndarray, **settings: Any) -> Any:
@@ -370,8 +356,6 @@ def _check_same_rows(classifier: Any, X: Any, classes: np.ndarray) -> np.ndarray
 
 def _as_table(X: Any, name: str, n: int | None) -> Table:
     """Return rows from Python as a table."""
-    import pandas
-
     names = column_names(X)
     if names is None:
         frame = pandas.DataFrame({f"x{c.label}": c.values for c in read_columns(X)})
@@ -383,7 +367,7 @@ def _as_table(X: Any, name: str, n: int | None) -> Table:
     return as_table(frame.infer_objects())
 
 
-def _collect_warnings(classifier: Any, caught: Iterable[warnings.WarningMessage]) -> list[str]:
+def _collect_warnings(classifier: Any, caught: Sequence[Any]) -> list[str]:
     """Merge what the classifier knows about itself with what was warned about, each once."""
     texts = list(classifier.diagnostics_.get("warnings", []))
     for warning in caught:
@@ -410,8 +394,8 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "model": adapter.model,
         "search": analysis.classifier.diagnostics_["search"],
         **adapter.summarise(),
-        "scores": {basis: finite_scores(each) for basis, each in analysis.scores.items()},
-        "comparison": {name: finite_scores(each.scores) for name, each in results.items()},
+        "scores": {basis: each.to_json() for basis, each in analysis.scores.items()},
+        "comparison": {name: each.scores.to_json() for name, each in results.items()},
         "decided": analysis.predictions.share_decided,
         "messages": analysis.messages,
         "warnings": analysis.warnings,
@@ -438,8 +422,7 @@ def describe(analysis: Analysis) -> list[str]:
     if recall := analysis.describe_rare():
         lines.append(f"{recall[:1].upper()}{recall[1:]}")
     lines += [
-        f"{basis[:1].upper()}{basis[1:]}: {format_scores(scores)}"
-        for basis, scores in analysis.scores.items()
+        f"{basis[:1].upper()}{basis[1:]}: {scores}" for basis, scores in analysis.scores.items()
     ]
     return [
         *lines,
@@ -448,17 +431,3 @@ def describe(analysis: Analysis) -> list[str]:
         "probability of each class and its interval; zone is the class of a decided row",
         analysis.model.adapter.format_line(),
     ]
-
-
-def format_scores(scores: Scores) -> str:
-    """Give scores in one line."""
-    return (
-        f"{scores.n:,} rows, error {100 * scores.error:.1f} %, log-loss {scores.log_loss:.3f}, "
-        f"Brier score {scores.brier:.3f}"
-    )
-
-
-def finite_scores(scores: Scores) -> dict[str, float | None]:
-    """Return scores by name as JSON has them, None for what is not finite."""
-    values = scores._asdict().items()
-    return {name: value if math.isfinite(value) else None for name, value in values}

@@ -40,29 +40,15 @@ class Compared(NamedTuple):
     excess, excess_error : float
         Its log-loss less that of the report's own classifier on the same rows, and the standard
         error of that.
+    n_fitted : int
+        Rows it was fitted to, on average over the folds.
     """
 
     scores: Scores
     standard_errors: Scores
     excess: float
     excess_error: float
-
-
-class Growth(NamedTuple):
-    """What the report's classifier gains by twice as many rows.
-
-    Attributes
-    ----------
-    n_half, n_all : int
-        Rows it was fitted to, on average over the folds.
-    gain, gain_error : float
-        By how much its log-loss fell, and the standard error of that over the rows.
-    """
-
-    n_half: int
-    n_all: int
-    gain: float
-    gain_error: float
+    n_fitted: int
 
 
 class Comparison(NamedTuple):
@@ -75,14 +61,15 @@ class Comparison(NamedTuple):
     n_folds : int
     own : str
         The name of the report's own classifier.
-    growth : Growth or None
+    half : Compared or None
+        The report's own classifier, fitted to half of the rows: what it gains by twice as many.
         None where the rows compared have more than ``MAX_CELLS`` values.
     """
 
     results: dict[str, Compared]
     n_folds: int
     own: str
-    growth: Growth | None
+    half: Compared | None
 
     @property
     def best_other(self) -> str:
@@ -223,22 +210,21 @@ def compare(
 
     scores = {name: judge(f"Comparing with {name}", each, cut) for name, each in candidates.items()}
 
-    def sum_up(each: np.ndarray) -> Compared:
+    def sum_up(each: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]) -> Compared:
         """Return means over the rows and their standard errors, NaN where a loss is infinite."""
         with np.errstate(invalid="ignore"):
             excess = each[:, 1] - scores[own_name][:, 1]
             errors = Scores(len(each), *sem(each).tolist())
             means = Scores(len(each), *each.mean(axis=0).tolist())
-            return Compared(means, errors, float(excess.mean()), float(sem(excess)))
+            n_fitted = round(np.mean([len(fit) for fit, _ in folds]))
+            return Compared(means, errors, float(excess.mean()), float(sem(excess)), n_fitted)
 
-    growth = None
+    half = None
     if others and not is_large:
         halves = [(_halve(labels, fitted), test) for fitted, test in cut]
-        half = sum_up(judge("Fitting to half of the rows", own, halves))
-        n_half, n_all = (round(np.mean([len(fit) for fit, _ in each])) for each in (halves, cut))
-        growth = Growth(n_half, n_all, half.excess, half.excess_error)
-    results = {name: sum_up(each) for name, each in scores.items()}
-    return Comparison(results, len(cut), own_name, growth)
+        half = sum_up(judge("Fitting to half of the rows", own, halves), halves)
+    results = {name: sum_up(each, cut) for name, each in scores.items()}
+    return Comparison(results, len(cut), own_name, half)
 
 
 def _cross_validate(
@@ -280,21 +266,20 @@ def _list_candidates(own: Any) -> dict[str, Any]:
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
 
-    from bayesknn import (
-        BayesianKNeighborsClassifier,
-        ClassicalKNeighborsClassifier,
-        PooledNeighborsClassifier,
-    )
+    import bayesknn
 
     seed = own.random_state if isinstance(own.random_state, int) else 0
     shared: dict[str, Any] = {"random_state": seed, "n_jobs": own.n_jobs}
     likelihood = getattr(own, "likelihood", "pseudo")
-    ours = (BayesianKNeighborsClassifier(likelihood, **shared), PooledNeighborsClassifier(**shared))
+    classical = bayesknn.ClassicalKNeighborsClassifier(n_jobs=own.n_jobs)
+    bayesian = bayesknn.BayesianKNeighborsClassifier(likelihood, **shared)
+    pool = bayesknn.PooledNeighborsClassifier(**shared)
     return {
         BASELINE: DummyClassifier(strategy="prior"),
-        "classical kNN, k by leave-one-out": ClassicalKNeighborsClassifier(n_jobs=own.n_jobs),
+        "classical kNN, k by leave-one-out": classical,
         "logistic regression": LogisticRegression(max_iter=1000),
         "random forest (100 trees)": RandomForestClassifier(100, **shared),
         "gradient boosting": HistGradientBoostingClassifier(early_stopping=True, random_state=seed),
-        **{adapt(each).name: each for each in ours},
+        adapt(bayesian).name: bayesian,
+        adapt(pool).name: pool,
     }

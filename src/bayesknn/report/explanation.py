@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas
 from scipy.stats import sem
 
 from bayesknn.predictive.decisions import occlude_columns
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.columns import NUMERIC, as_measured
 from bayesknn.report.predictions import score
-
-if TYPE_CHECKING:
-    import pandas
 
 # Above this many columns each permutation says next to nothing, and all of them take long.
 MAX_IMPORTANCE_COLUMNS = 60
@@ -95,19 +93,16 @@ class Importance(NamedTuple):
 
     Attributes
     ----------
-    names : list of str
-        The columns as they are called in the table, the most important first.
-    mean, error : ndarray of shape (p,)
-        Mean increase of the log-loss over the permutations, and its standard error.
+    columns : list of (str, float, float)
+        The columns as they are called in the table, the most important first; of each the mean
+        increase of the log-loss over the permutations, and its standard error.
     n_rows : int
         How many rows it was measured on.
     on_test : bool
         Whether they are test rows.
     """
 
-    names: list[str]
-    mean: np.ndarray
-    error: np.ndarray
+    columns: list[tuple[str, float, float]]
     n_rows: int
     on_test: bool
 
@@ -143,10 +138,10 @@ def rank_columns(analysis: Analysis) -> Importance | None:
             n_repeats=n_repeats,
             random_state=0,
         )
-    mean, error = importance.importances_mean, sem(importance.importances, axis=1)
-    order = np.argsort(-mean, kind="stable")
-    names = [list(kinds)[j] for j in order]
-    return Importance(names, mean[order], error[order], n_rows, judged is analysis.test)
+    error = sem(importance.importances, axis=1)
+    columns = list(zip(kinds, importance.importances_mean, error, strict=True))
+    columns.sort(key=lambda column: -column[1])
+    return Importance(columns, n_rows, judged is analysis.test)
 
 
 def _count_affordable(analysis: Analysis, n_each: int) -> int:
@@ -180,8 +175,6 @@ class Effect(NamedTuple):
 
 def find_effects(analysis: Analysis, names: list[str]) -> list[Effect]:
     """Find the partial dependence of the class probabilities on some columns."""
-    import pandas
-
     kinds = analysis.plan.kinds
     measured = as_measured(analysis.training.frame, kinds)
     n, affordable = len(measured), _count_affordable(analysis, 15 * len(names))

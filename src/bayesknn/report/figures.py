@@ -40,12 +40,10 @@ def class_colours(n_classes: int) -> list[str]:
 
     from matplotlib.colors import to_hex
 
+    hues = [(g * 0.618034) % 1.0 for g in range(7, n_classes)]
+    others = [to_hex(colorsys.hls_to_rgb(hue, 0.5, 0.55)) for hue in hues]
     # Black is left out: it vanishes on a dark page.
-    colours = list(COLOURS[:7])
-    while len(colours) < n_classes:
-        hue = (len(colours) * 0.618034) % 1.0
-        colours.append(to_hex(colorsys.hls_to_rgb(hue, 0.5, 0.55)))
-    return colours[:n_classes]
+    return [*COLOURS[:7], *others][:n_classes]
 
 
 @_page_style()

@@ -350,7 +350,7 @@ class Model:
     def describe_shifts(self, frame: pandas.DataFrame, table: str = "") -> list[str]:
         """Say which columns of accepted rows mostly hold other values than those of training."""
         measured = as_measured(frame, self.kinds)
-        where, epoch = {}, np.datetime64(0, "D")
+        where = {}
         for name, ends in self.ranges.items():
             values = measured[name].dropna()
             outside = values[~values.between(*ends)]
@@ -358,7 +358,8 @@ class Model:
             if len(outside) > 0.1 * len(values):
                 shown = [f"{each:.5g}" for each in (outside.iloc[0], *ends)]
                 if self.kinds[name] == "date":
-                    shown = [str(epoch + math.floor(each)) for each in (outside.iloc[0], *ends)]
+                    days = [math.floor(each) for each in (outside.iloc[0], *ends)]
+                    shown = [str(np.datetime64(day, "D")) for day in days]
                 where[name] = (
                     f"in {len(outside):,} of {count(len(values), 'row')}, such as {shown[0]} "
                     f"(training: {shown[1]} to {shown[2]})"
@@ -387,7 +388,7 @@ def save_model(model: Model, path: Path) -> None:
     How many threads fitted it and whether it talked meanwhile is not kept. A digest of the parts
     is kept with them: it shows that a file was damaged, not that someone has forged it.
     """
-    skops = _require_skops()
+    skops = require("skops.io", "saved models need", "persist")
     pipeline = copy(model.pipeline)
     classifier = copy(model.classifier).set_params(n_jobs=None, verbose=0)
     pipeline.steps = [*pipeline.steps[:-1], ("classifier", classifier)]
@@ -414,7 +415,7 @@ def load_model(path: Path) -> Model:
     -------
     Model
     """
-    skops = _require_skops()
+    skops = require("skops.io", "saved models need", "persist")
     path = find_model(path)
     try:
         _check_members(path)
@@ -466,7 +467,3 @@ def _check_members(path: Path) -> None:
                     fits = member.file_size == file.tell() + math.prod(shape) * dtype.itemsize
             if not fits:
                 raise ValueError(f"its member {member.filename!r} is longer than it should be")
-
-
-def _require_skops() -> Any:
-    return require("skops.io", "saved models need", "persist")

@@ -326,7 +326,8 @@ def make_importance(analysis: Analysis) -> dict[str, Any] | None:
     ranked = explanation.rank_columns(analysis)
     if ranked is None:
         return None
-    effects, classes = explanation.find_effects(analysis, ranked.names[:3]), name_classes(analysis)
+    names, classes = [name for name, _, _ in ranked.columns], name_classes(analysis)
+    effects = explanation.find_effects(analysis, names[:3])
     shown = [analysis.rarer_class]
     if len(classes) > 2:
         # Those that the columns change most.
@@ -335,7 +336,7 @@ def make_importance(analysis: Analysis) -> dict[str, Any] | None:
     colours = [each["colour"] for each in classes]
     return {
         "ranked": ranked,
-        "columns": list(zip(shorten_all(ranked.names), ranked.mean, ranked.error, strict=True)),
+        "names": shorten_all(names),
         "effects": [
             (effect, figures.draw_effect(effect, shown, colours, i))
             for i, effect in enumerate(effects)

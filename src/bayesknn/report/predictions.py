@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas
 
 from bayesknn._utils.checks import category_codes, category_name
 from bayesknn.report.reading import as_text, read_table
 from bayesknn.report.words import count, free_name, join, percent, shorten
 
 if TYPE_CHECKING:
-    import pandas
-
     from bayesknn.report.model import Model
 
 LEAVE_ONE_OUT = "leave-one-out"
@@ -50,6 +49,16 @@ class Scores(NamedTuple):
     error: float
     log_loss: float
     brier: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n:,} rows, error {100 * self.error:.1f} %, log-loss {self.log_loss:.3f}, "
+            f"Brier score {self.brier:.3f}"
+        )
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return the scores by name as JSON has them, None for what is not finite."""
+        return {name: each if np.isfinite(each) else None for name, each in self._asdict().items()}
 
 
 def score(probabilities: np.ndarray, labels: np.ndarray) -> Scores:
@@ -289,8 +298,6 @@ class Predictions:
         >>> list(predictions.to_frame())[2:6]
         ['class', 'probability a', 'low a', 'high a']
         """
-        import pandas
-
         names = np.array(self.names, dtype=object)
         columns: dict[str, Any] = {"basis": self.basis}
         if self.actual_names is not None:
@@ -447,8 +454,6 @@ def read_losses(path: str | Path, names: list[str], encoding: str | None = None)
         ``loss[a, g]`` is the loss of decision a where the truth is g, in the order of ``names``:
         turned, since ``predictive.decide`` has the decisions as rows.
     """
-    import pandas
-
     frame = read_table(path, encoding).frame
     first, *decisions = frame.columns
     truths = as_text(frame[first]).fillna("").tolist()

@@ -202,12 +202,14 @@ def _read_columns(
     frame: pandas.DataFrame, known: Mapping[str, str], has_commas: bool | None
 ) -> Table:
     """Read cells as what they are; ``has_commas`` is None where a file has types."""
-    as_words = {name: as_text(each) for name, each in frame.items() if _is_category(each)}
+    from pandas.api import types
+
+    words = ("string", "boolean", "categorical", "empty")
+    as_words = {n: as_text(each) for n, each in frame.items() if types.infer_dtype(each) in words}
     table = as_table(frame.assign(**as_words))
     columns, kinds = dict(table.frame.items()), table.kinds
     if has_commas is not None:
-        words = [name for name, kind in kinds.items() if kind in ("text", "truth")]
-        unread = {n: columns[n] for n in words if known.get(n, "number") == "number"}
+        unread = {n: columns[n] for n in as_words if known.get(n, "number") == "number"}
         columns |= (numbers := _read_numbers(unread, has_commas, table.notes))
         kinds |= dict.fromkeys(numbers, "number")
     dates: list[tuple[str, str]] = []
@@ -255,16 +257,6 @@ def kind_of(column: pandas.Series) -> str:
     if types.is_numeric_dtype(column) and not types.is_complex_dtype(column):
         return "number"
     return "other"
-
-
-def _is_category(column: pandas.Series) -> bool:
-    import pandas
-
-    if isinstance(column.dtype, pandas.CategoricalDtype) or pandas.api.types.is_bool_dtype(column):
-        return True
-    if column.dtype != object:
-        return isinstance(column.dtype, pandas.StringDtype)
-    return all(isinstance(value, str | bool) for value in column[column.notna()])
 
 
 def text_dtype() -> Any:
@@ -385,11 +377,9 @@ def _refuse_other_files(path: Path, content: bytes) -> None:
         (b"<stata_dta>", "a Stata file (.dta)"),
         (b"$fl2", "an SPSS file (.sav)"),
         (b"@relation", "an ARFF file (of Weka)"),
-        (b"<!doctype html", "a web page (HTML)"),
-        (b"<html", "a web page (HTML)"),
+        ((b"<!doctype html", b"<html"), "a web page (HTML)"),
         (b"<?xml", "an XML document"),
-        (b"{", "JSON"),
-        (b"[", "JSON"),
+        ((b"{", b"["), "JSON"),
     ):
         if start.startswith(magic):
             raise ValueError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -37,21 +36,16 @@ def demo(out: Path | None, force: bool, quiet: bool) -> None:
     from bayesknn._utils.progress import progress
     from bayesknn.datasets import load_ripley
     from bayesknn.paper.comparison import read_published
-    from bayesknn.report.folder import (
-        FILES,
-        PACKAGES,
-        require_packages,
-        write_folder,
-        write_results,
-    )
+    from bayesknn.report import folder as output
 
-    require_packages(*PACKAGES)
+    output.require_packages(*output.PACKAGES)
     from bayesknn.report.analysis import analyse, describe
 
     # demo-output is the demo's own; a folder that was named may hold someone's work.
     folder, force = out or Path("demo-output"), force or out is None
+    own = (*output.FILES, *PICTURES, *TABLES)
     with (
-        write_folder(folder, force=force, own=(*FILES, *PICTURES, *TABLES)) as target,
+        output.write_folder(folder, force=force, own=own) as target,
         progress("Fitting Ripley's and the Pima data", verbose=not quiet),
     ):
         lines = ["Classical k-nearest neighbours, ties resolved by decreasing k"]
@@ -64,12 +58,9 @@ def demo(out: Path | None, force: bool, quiet: bool) -> None:
         test = ripley.X_test.assign(**{"class": ripley.y_test})
         for likelihood, id in BAYESIAN.items():
             # Raw coordinates, as in the paper.
-            given: dict[str, Any] = {
-                "model": likelihood,
-                "scale": False,
-                "settings": {"random_state": 0},
-            }
-            analysis = analyse(train, "class", test, **given)
+            analysis = analyse(
+                train, "class", test, model=likelihood, scale=False, settings={"random_state": 0}
+            )
             errors = analysis.scores["test"]
             published = read_published()[id]["numbers"]["error"]
             scores = f"{published['paper']:.3f}   {errors.error:.3f}      {errors.log_loss:.3f}"
@@ -82,7 +73,7 @@ def demo(out: Path | None, force: bool, quiet: bool) -> None:
         )
         for name, table in zip(TABLES, (train, test), strict=True):
             table.to_csv(target / name, index=False, lineterminator="\n")
-        write_results(target, analysis, folder, command, [target / name for name in TABLES])
+        output.write_results(target, analysis, folder, command, [target / name for name in TABLES])
     if not quiet:
         lines += [f"  {line}" for line in describe(analysis)]
         lines.append(f"\nPicture: {' and '.join(str(folder / name) for name in PICTURES)}")

@@ -178,10 +178,9 @@ def fit(
     from bayesknn.report.reading import check_readable
 
     # What cannot work is refused first.
-    for option in ctx.command.params if options["model"] == "pooled" else ():
-        source = ctx.get_parameter_source(str(option.name))
-        is_given = source is not click.core.ParameterSource.DEFAULT
-        if option.name in (*_OF_POSTERIOR, "scale") and is_given:
+    others = [each for each in ctx.command.params if each.name in (*_OF_POSTERIOR, "scale")]
+    for option in others if options["model"] == "pooled" else ():
+        if ctx.get_parameter_source(str(option.name)) is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError(
                 f"{option.opts[0]} is an option of the paper's models, not of the pool: pass "
                 "--model coherent with it, or leave it out"

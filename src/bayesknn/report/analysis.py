@@ -142,11 +142,10 @@ class Analysis:
         """Say how many rows of the classes with less than a quarter of an even share are found."""
         training, sizes = self.training, self.class_sizes
         is_right = training.winners == training.actual
-        rare = np.flatnonzero(sizes < 0.25 * sizes.mean())
         counts = [
             f"{np.sum(is_right[training.actual == g]):,} of {sizes[g]:,} rows of {shorten(name)}"
             for g, name in enumerate(training.names)
-            if g in rare
+            if sizes[g] < 0.25 * sizes.mean()
         ]
         return f"recall: {join(counts)} found" if counts else ""
 
@@ -414,18 +413,12 @@ def describe(analysis: Analysis) -> list[str]:
     used = [f"{word}: {join(names)}" for word, names in by_kind.items() if names]
     listed = [f"{training.names[g]} ({sizes[g]:,})" for g in np.argsort(-sizes, kind="stable")]
     majority = analysis.describe_majority(training.actual).replace("\xa0", " ")
-    lines = [
+    results = [f"{basis}: {scores}" for basis, scores in analysis.scores.items()]
+    return [
         f"Columns: {'; '.join(used)}",
         f"Classes: {join(listed)}",
         f"Baseline: {majority}",
-    ]
-    if recall := analysis.describe_rare():
-        lines.append(f"{recall[:1].upper()}{recall[1:]}")
-    lines += [
-        f"{basis[:1].upper()}{basis[1:]}: {scores}" for basis, scores in analysis.scores.items()
-    ]
-    return [
-        *lines,
+        *(text[:1].upper() + text[1:] for text in (analysis.describe_rare(), *results) if text),
         analysis.predictions.describe_decided(analysis.choices.level),
         "predictions.csv: class is the most probable one; probability, low and high give the "
         "probability of each class and its interval; zone is the class of a decided row",

@@ -156,9 +156,7 @@ def plan_columns(
     plan = ColumnPlan(target)
     notes: list[tuple[str, str]] = []
     rows = frame[find_column(frame, target).notna()]
-    for name in frame.columns:
-        if name == target:
-            continue
+    for name in frame.columns.drop(target):
         if why := [_LEFT_OUT[option] for option in _LEFT_OUT if name in asked[option]]:
             plan.dropped[name] = why[0]
             plan.identifiers += [name] * (name in asked["--id"])
@@ -581,18 +579,17 @@ def _check_finite(column: pandas.Series) -> None:
 
 def _check_missing(frame: pandas.DataFrame, impute: bool) -> None:
     """Refuse missing values, all columns that have some at once."""
-    gaps = {name: frame.index[frame[name].isna()] for name in frame.columns}
-    columns = [name for name, rows in gaps.items() if len(rows)]
-    if impute or not columns:
+    gaps = {name: frame.index[frame[name].isna()] for name in frame if frame[name].hasnans}
+    if impute or not gaps:
         return
-    apart = any("," in name for name in columns)
-    drop = _drop(columns if apart else [",".join(columns)])
+    apart = any("," in name for name in gaps)
+    drop = _drop(gaps if apart else [",".join(gaps)])
     listing = "; ".join(
-        f"{name!r} in {len(gaps[name]):,} of {len(frame):,} rows (first in row {gaps[name][0]})"
-        for name in columns
+        f"{name!r} in {len(rows):,} of {len(frame):,} rows (first in row {rows[0]})"
+        for name, rows in gaps.items()
     )
     raise ValueError(
-        f"{count(len(columns), 'column has', 'columns have')} missing values: {listing}: fill them "
+        f"{count(len(gaps), 'column has', 'columns have')} missing values: {listing}: fill them "
         f"in, pass {drop}, or pass --impute when fitting"
     )
 

@@ -138,9 +138,7 @@ class PosteriorAdapter(ReportAdapter):
             checks = criticism.predictive_statistics(clf, 100, random_state=0)
         coverage = None
         with suppress(ValueError):  # class_prior, or a class that is hardly ever drawn
-            coverage = criticism.check_intervals(
-                clf, X, y, n_repeats=5, random_state=0, verbose=0
-            )  # fmt: skip
+            coverage = criticism.check_intervals(clf, X, y, n_repeats=5, random_state=0, verbose=0)
         return {
             "checks": checks,
             "evidence": criticism.compare_evidence({"Bayesian kNN": clf}).to_dict("index"),
@@ -293,9 +291,7 @@ class Model:
             name: sorted(map(str, frame[name].dropna().unique())) for name in plan.categorical
         }
         ranges = {n: [float(frame[n].min()), float(frame[n].max())] for n in plan.numeric}
-        return cls(
-            pipeline, plan.target, plan.kinds, categories, plan.identifiers, fills, ranges
-        )  # fmt: skip
+        return cls(pipeline, plan.target, plan.kinds, categories, plan.identifiers, fills, ranges)
 
     @property
     def classifier(self) -> Any:

@@ -415,11 +415,7 @@ def predict_left_out(
 def _match(column: pandas.Series, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the class numbers and names of rows, as their table gives them."""
     there = column.notna().to_numpy()
-    texts = np.full(len(column), "", dtype=object)
-    given = column[there]
-    if given.dtype.kind == "f" and np.all(given == np.floor(given)):
-        given = given.astype(np.int64)
-    texts[there] = given.astype(str).to_numpy(dtype=object)
+    texts = as_text(column).fillna("").to_numpy(dtype=object)
     # Classes may be floats, which are whole.
     names = [f"{each:.0f}" if isinstance(each, float) else str(each) for each in classes.tolist()]
     # Those that are written alike, spaces aside, after those that are the same.

@@ -113,13 +113,14 @@ class ClassicalKNeighborsClassifier(
         graph = NeighborGraph.from_points(
             X, k_max, metric=self.metric, metric_params=self.metric_params, n_jobs=self.n_jobs
         )
-        errors = find_loo_errors(graph, labels, len(classes))
+        walk = walk_votes(graph.neighbors, labels, len(classes))
+        errors = np.array([np.mean(votes.argmax(axis=1) != labels) for votes in walk])
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
         # argmin takes the first, that is the smallest k.
         k = int(np.argmin(errors)) + 1 if self._is_loo() else int(self.n_neighbors)
-        self.classes_, self._labels = classes, labels.astype(np.uint32)
+        self.classes_, self._labels = classes, labels
         self.graph_ = graph
         # The graph of this k alone, so that predicting does not search up to k_max.
         assert graph.distances is not None
@@ -192,32 +193,13 @@ class ClassicalKNeighborsClassifier(
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
         if hasattr(self, "graph_"):
-            labels = check_label_vector(self._labels, self.graph_.n_points, len(self.classes_))
-            self._labels = labels.astype(np.uint32)
+            n, n_classes = self.graph_.n_points, len(self.classes_)
+            self._labels = check_label_vector(self._labels, n, n_classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
         return tags
-
-
-def find_loo_errors(graph: NeighborGraph, labels: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the leave-one-out error rate of the vote at every k of a graph.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-    labels : ndarray of shape (n,)
-        Class numbers, in ``0..n_classes - 1``.
-    n_classes : int
-
-    Returns
-    -------
-    ndarray of shape (k_max,)
-        Entry k - 1 is the proportion of points that the vote of their k nearest puts elsewhere.
-    """
-    walk = walk_votes(graph.neighbors, labels, n_classes)
-    return np.array([np.mean(votes.argmax(axis=1) != labels) for votes in walk])
 
 
 def walk_votes(neighbors: np.ndarray, labels: np.ndarray, n_classes: int) -> Iterator[np.ndarray]:

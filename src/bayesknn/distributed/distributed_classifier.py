@@ -262,7 +262,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
     def loo_proba_(self) -> Any:
         """Class probabilities of the training points, each left out, as a Dask array."""
         check_is_fitted(self)
-        parts = [_later(attrgetter("description.probabilities"), part) for part in self._left_out]
+        parts = [_later(attrgetter("probabilities"), part[0]) for part in self._left_out]
         return stack_blocks(parts, self._sizes, np.empty((0, len(self.classes_))))
 
     @property
@@ -348,11 +348,11 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         """Learn from leave-one-out, on the client; on first use."""
         if self._calibrator is None:
             dask = import_dask("predict_interval")
-            left_out = dask.compute(*self._left_out)
+            parts, labels, neighbors = zip(*dask.compute(*self._left_out), strict=True)
             self._calibrator = Calibrator.from_leave_one_out(
-                join_predictions([each.description for each in left_out]),
-                np.concatenate([each.labels for each in left_out]),
-                np.concatenate([each.neighbors for each in left_out], axis=1),
+                join_predictions(parts),
+                np.concatenate(labels),
+                np.concatenate(neighbors, axis=1),
                 self._rule.nodes,
                 self._rule.class_weight,
                 reverse=self._both,
@@ -405,14 +405,6 @@ class _BlockSummary(NamedTuple):
     error: str
 
 
-class _LeftOut(NamedTuple):
-    """Leave-one-out predictions of a block, and what its intervals are computed from."""
-
-    description: RawPrediction
-    labels: np.ndarray
-    neighbors: np.ndarray
-
-
 def _check_sizes(b: int, n: float, n_labels: float) -> None:
     if n == 0:
         raise ValueError(f"block {b} of X is empty; rechunk, or drop it")
@@ -457,13 +449,14 @@ def _prepare(x: Any, y: Any, classes: np.ndarray, first: int) -> Block:
 
 def _leave_out(
     block: Block, lists: BlockLists, received: list, n_classes: int, rule: PredictiveRule
-) -> _LeftOut:
+) -> tuple[RawPrediction, np.ndarray, np.ndarray]:
+    """Return predictions of a block, its labels and neighbours: what intervals are made of."""
     walk = walk_counts(lists, received, n_classes, rule.k_values.tolist())
     counts = np.stack([each.copy() for each in walk])
     distances = lists.distances[rule.rank - 1]
     description, _ = rule.predict(counts, distances, block.labels)
     # Intervals are made of the residuals of the first 15 neighbours, at most.
-    return _LeftOut(description, block.labels, lists.neighbors[:15].copy())
+    return description, block.labels, lists.neighbors[:15].copy()
 
 
 def _find_beta_max(

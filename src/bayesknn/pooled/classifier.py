@@ -41,7 +41,6 @@ from bayesknn.pooled.views import (
     WITH_IMPORTANCES,
     NeighborView,
     assign_folds,
-    fit_view,
     leave_folds_out,
 )
 from bayesknn.predictive import log_score
@@ -240,7 +239,7 @@ class PooledNeighborsClassifier(
         if leader not in members:
             reach[leader] = leave_folds_out(leader, sample, settings[leader], folds)[1]
         views = {
-            name: fit_view(name, sample, settings[name], reach[name])
+            name: VIEWS[name](sample, settings[name], reach[name])
             for name in reach
             # Who has no weight is not asked.
             if name in (leader, *WITH_IMPORTANCES) or pool_weights[name] > 0

@@ -141,9 +141,7 @@ class Evidence:
 
     def transform(self, table: Table) -> np.ndarray:
         """Return discriminant coordinates of the shares."""
-        points = self.shares_.transform(table)
-        points /= self.scale_
-        return self.whitening_.transform(points)
+        return self.whitening_.transform(self.shares_.transform(table) / self.scale_)
 
 
 def _trace_shares(

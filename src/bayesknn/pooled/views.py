@@ -4,12 +4,13 @@ Every view learns from training rows, and ``features`` gives for any table an ar
 n_classes, n_features), which :mod:`bayesknn.pooled.member` links to probabilities and averages over
 the settings: numbers of neighbours, penalties or rounds. Neighbours have two features. The additive
 and the boosted view have one, log probabilities: where classes follow from the columns one by one,
-or from cuts along them, neighbours have little to say. ``fit_view`` shows a member all training
-rows, ``leave_folds_out`` gives what it sees of each by the other folds.
+or from cuts along them, neighbours have little to say. ``VIEWS`` has them by name, and
+``leave_folds_out`` gives what one sees of each training row by the other folds.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from bayesknn.pooled.metrics import METRICS, ColumnShares, choose_norm, span_row
 class NeighborView:
     """Soft counts of neighbours and distances to the classes, in one metric."""
 
-    def __init__(self, name: str, sample: Sample, settings: Settings, reach: Any):
+    def __init__(self, name: str, sample: Sample, settings: Settings, reach: Reach):
         self.metric = METRICS[name]().fit(sample, settings.seed)
         points = self.metric.transform(sample.table)
         norm = choose_norm(name, len(points))
@@ -76,7 +77,7 @@ class AdditiveView:
     the others the log odds of normal classes are within reach.
     """
 
-    def __init__(self, sample: Sample, settings: Settings):
+    def __init__(self, sample: Sample, settings: Settings, reach: None = None):
         from sklearn.linear_model import LogisticRegression
 
         table, weights = sample.table, sample.weights
@@ -120,7 +121,7 @@ class AdditiveView:
 class BoostedView:
     """Boosted trees after several numbers of rounds."""
 
-    def __init__(self, sample: Sample, settings: Settings):
+    def __init__(self, sample: Sample, settings: Settings, reach: None = None):
         points, self.source = sample.table.in_order()
         # Fewer where every round has many trees.
         self.rounds = np.array((15, 30, 50) if sample.n_classes > 5 else (15, 30, 60, 100))
@@ -173,20 +174,14 @@ def _as_features(log_odds: np.ndarray) -> np.ndarray:
     return np.maximum(log_softmax(log_odds, axis=2), np.log(FLOOR))[..., None]
 
 
+# Of training rows, settings and, for neighbours, how far lists reach (``leave_folds_out``).
 VIEWS: dict[str, Any] = {
-    **dict.fromkeys(METRICS, NeighborView),
+    **{name: partial(NeighborView, name) for name in METRICS},
     "additive": AdditiveView,
     "boosted": BoostedView,
 }
 # Those that say how much each column matters.
 WITH_IMPORTANCES = ("relevance", "additive", "boosted")
-
-
-def fit_view(name: str, sample: Sample, settings: Settings, reach: Reach | None) -> Any:
-    """Return the view of all training rows; ``reach`` is of :func:`leave_folds_out`."""
-    if name in METRICS:
-        return NeighborView(name, sample, settings, reach)
-    return VIEWS[name](sample, settings)
 
 
 def assign_folds(labels: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:

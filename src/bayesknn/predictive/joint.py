@@ -77,7 +77,8 @@ def draw_jointly(
     nodes, n_classes, n = predictive.nodes, predictive.n_classes, len(predictive.labels)
     edges = joint_edges(predictive, X)
     m = len(edges.free)
-    starts = [_nearest_labels(predictive, X), *(np.full(m, g) for g in range(n_classes))]
+    near = predictive.graph.query(X, predictive.n_jobs, direction="forward").neighbors[0]
+    starts = [predictive.labels[near], *(np.full(m, g) for g in range(n_classes))]
     seeds = as_seed_sequence(random_state).spawn(2)
     rng = np.random.default_rng(seeds[0])
     # Chains of fewer draws could not be compared.
@@ -183,11 +184,6 @@ def joint_edges(predictive: Predictive, X: Any) -> FreeEdges:
 def scale_k(k: Any, n: int, total: int) -> np.ndarray:
     """Return k for more points: the same share of all of them."""
     return np.rint(np.asarray(k) * (total / n)).astype(np.int64)
-
-
-def _nearest_labels(predictive: Predictive, X: Any) -> np.ndarray:
-    query = predictive.graph.query(X, predictive.n_jobs, direction="forward")
-    return predictive.labels[query.neighbors[0]]
 
 
 def _warn(chains: list[np.ndarray], n: int, m: int, n_classes: int) -> None:

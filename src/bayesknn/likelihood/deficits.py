@@ -98,12 +98,12 @@ def count_deficits(
     rows = np.empty((n, n_classes - 1), row.dtype)
     multiplicity = np.empty(n, np.uint32)
     # One type for every number of classes spares a compilation.
-    own = labels.astype(np.uint32)
+    labels = labels.astype(np.uint32)
     n_bits = (2 * n - 1).bit_length()
     slots = np.empty(1 << n_bits, np.uint32)
     for counts in walk:
         n_rows, shortfall, largest = _merge_points(
-            counts.view(np.uint32), own, factors, row, bits, slots, n_bits, rows, multiplicity
+            counts.view(np.uint32), labels, factors, row, bits, slots, n_bits, rows, multiplicity
         )
         kept = rows[:n_rows], multiplicity[:n_rows].copy()
         yield _lay_out(*kept, float(shortfall), largest, weighted)
@@ -142,7 +142,7 @@ def _lay_out(rows: Any, multiplicity: Any, shortfall: float, largest: Any, weigh
 
 
 @kernel
-def _merge_points(counts, own, weights, row, bits, slots, n_bits, rows, multiplicity):
+def _merge_points(counts, labels, weights, row, bits, slots, n_bits, rows, multiplicity):
     """Fill ``rows`` and ``multiplicity``; ``bits`` is the memory of ``row`` as integers."""
     n_classes = np.uint64(counts.shape[1])
     mask = np.uint64(slots.size - 1)
@@ -162,7 +162,7 @@ def _merge_points(counts, own, weights, row, bits, slots, n_bits, rows, multipli
             if field > best:
                 best = field
                 leader = np.uint64(g)
-        shortfall += best - weights[own[i]] * counts[i, own[i]]
+        shortfall += best - weights[labels[i]] * counts[i, labels[i]]
         # Sorted by insertion: most classes are absent around a point, so little moves.
         size = np.uint64(0)
         for g in range(n_classes):

@@ -136,10 +136,10 @@ def _sort_into_bins(points: np.ndarray, weights: np.ndarray) -> Bins:
     cuts = [_choose_cuts(column, weights) for column in points.T]
     codes = np.empty(points.shape, np.uint8)
     places = np.zeros((len(cuts), _MAX_BINS))
-    for j, own in enumerate(cuts):
-        codes[:, j] = np.searchsorted(own, points[:, j])
-        places[j, : len(own)] = own
-    return Bins(codes, np.array([len(own) for own in cuts]), places)
+    for j, edges in enumerate(cuts):
+        codes[:, j] = np.searchsorted(edges, points[:, j])
+        places[j, : len(edges)] = edges
+    return Bins(codes, np.array([len(edges) for edges in cuts]), places)
 
 
 def _choose_cuts(column: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -232,13 +232,13 @@ def _grow(bins, columns, terms, rows, raw, trees, t, sums, gains):
                 )
     for node in range(n_nodes):
         if children[node] == 0:
-            own = rows[starts[node] : stops[node]]
+            members = rows[starts[node] : stops[node]]
             slope = curve = 0.0
-            for i in own:
+            for i in members:
                 slope += terms[i, 0]
                 curve += terms[i, 1]
             values[node] = -_RATE * slope / (curve + _PENALTY)
-            for i in own:
+            for i in members:
                 raw[i] += values[node]
             features[node] = 0
 

@@ -531,7 +531,7 @@ def _cross_pool(probabilities: np.ndarray, sample: Sample, folds: np.ndarray) ->
     """Pool each fold by weights that the other folds chose."""
     pooled = np.empty(probabilities.shape[1:])
     for fold in np.unique(folds):
-        own = folds == fold
-        weights = fit_weights(probabilities[:, ~own], sample.labels[~own], sample.weights[~own])
-        pooled[own] = pool_proba(weights, probabilities[:, own])
+        train = folds != fold
+        weights = fit_weights(probabilities[:, train], sample.labels[train], sample.weights[train])
+        pooled[~train] = pool_proba(weights, probabilities[:, ~train])
     return pooled

@@ -155,12 +155,12 @@ def leave_out(
     distances = np.empty(neighbors.shape)
     features = np.zeros((len(k_values), n, n_classes, 2))
     for fold, places in enumerate(points):
-        own = folds == fold
-        known = np.flatnonzero(~own)
+        in_fold = folds == fold
+        known = np.flatnonzero(~in_fold)
         members = [known[each] for each in _find_members(labels[known], n_classes)]
         classes = _index_classes(places, members, norm, settings)
-        rows = np.ascontiguousarray(places[own])
-        neighbors[own], distances[own], features[..., 1][:, own] = _search_classes(
+        rows = np.ascontiguousarray(places[in_fold])
+        neighbors[in_fold], distances[in_fold], features[..., 1][:, in_fold] = _search_classes(
             classes, members, rows, k_values, settings.n_jobs
         )
     listed = np.ascontiguousarray(distances[:, k_values])

@@ -87,7 +87,7 @@ class CountsAtNodes(NamedTuple):
         beta / k, and the weight of each node.
     class_weight : ndarray of shape (n_classes,)
         Factors of the counts.
-    own : ndarray of shape (m,), dtype uint32
+    own_labels : ndarray of shape (m,), dtype uint32
         The points' own class numbers, which the nodes are then reweighted to have not seen; empty
         for new points.
     """
@@ -97,7 +97,7 @@ class CountsAtNodes(NamedTuple):
     strengths: np.ndarray
     weights: np.ndarray
     class_weight: np.ndarray
-    own: np.ndarray
+    own_labels: np.ndarray
 
     def average(self, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Average class probabilities over the nodes.
@@ -141,7 +141,7 @@ class CountsAtNodes(NamedTuple):
 
     def _is_plain_pair(self) -> bool:
         """Whether the difference of two counts says all."""
-        return self.own.size == 0 and np.array_equal(self.class_weight, [1.0, 1.0])
+        return self.own_labels.size == 0 and np.array_equal(self.class_weight, [1.0, 1.0])
 
     def _run(self, add: Callable[[int, int], None], n_jobs: int | None) -> None:
         run_in_threads(add, self.counts.shape[1], 1024, n_jobs)
@@ -177,26 +177,26 @@ def _average_two(rule, first, last, means, squares, effective):
 
 @kernel
 def _average_any(rule, first, last, means, squares, effective):
-    counts, starts, strengths, weights, scale, own = rule
+    counts, starts, strengths, weights, scale, own_labels = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     probabilities = np.empty(n_classes)
     for q in range(np.uint64(first), np.uint64(last)):
         # The largest exponent, so that nothing overflows: it cancels.
         largest = 0.0
-        if own.size:
+        if own_labels.size:
             for t in range(np.uint64(counts.shape[0])):
                 _fill_deficits(counts[t, q], scale, deficits)
                 for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                    largest = max(largest, strengths[j] * deficits[own[q]])
+                    largest = max(largest, strengths[j] * deficits[own_labels[q]])
         size = kish = 0.0
         for t in range(np.uint64(counts.shape[0])):
             _fill_deficits(counts[t, q], scale, deficits)
             for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
                 inverse = _softmax(deficits, strengths[j], probabilities)
                 weight = weights[j]
-                if own.size:
-                    inverse *= math.exp(strengths[j] * deficits[own[q]] - largest)
+                if own_labels.size:
+                    inverse *= math.exp(strengths[j] * deficits[own_labels[q]] - largest)
                     weight *= inverse
                     size += weight
                     kish += weight * inverse
@@ -204,7 +204,7 @@ def _average_any(rule, first, last, means, squares, effective):
                     part = weight * probabilities[g]
                     means[q, g] += part
                     squares[q, g] += part * probabilities[g]
-        if own.size:
+        if own_labels.size:
             effective[q] = min(size * size / kish, 1.0)
             for g in range(n_classes):
                 means[q, g] /= size
@@ -236,7 +236,7 @@ def _softmax(deficits, strength, probabilities):
 
 @kernel
 def _cut_all(rule, tail, first, last, intervals):
-    counts, starts, strengths, weights, scale, own = rule
+    counts, starts, strengths, weights, scale, own_labels = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     probabilities = np.empty(n_classes)
@@ -249,10 +249,10 @@ def _cut_all(rule, tail, first, last, intervals):
                 total = _softmax(deficits, strengths[j], probabilities)
                 for g in range(n_classes):
                     values[g, j] = probabilities[g]
-                if own.size:
+                if own_labels.size:
                     # log 1 / p_j(y), which unlike 1 / p_j(y) never overflows.
-                    reweighted[j] = math.log(total) + strengths[j] * deficits[own[q]]
-        if own.size:
+                    reweighted[j] = math.log(total) + strengths[j] * deficits[own_labels[q]]
+        if own_labels.size:
             reweighted = weights * np.exp(reweighted - reweighted.max())
             reweighted /= reweighted.sum()
         # With two classes the second interval mirrors the first.

@@ -62,9 +62,9 @@ class Copies(NamedTuple):
 
     def count_others(self, labels: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Count the copies of each training row, (n, n_classes), itself left out."""
-        own = np.zeros((len(labels), self.totals.shape[1]))
-        own[np.arange(len(labels)), labels] = weight
-        return _make_even(self.totals[self.place] - own, self.squares[self.place] - weight**2)
+        point = np.zeros((len(labels), self.totals.shape[1]))
+        point[np.arange(len(labels)), labels] = weight
+        return _make_even(self.totals[self.place] - point, self.squares[self.place] - weight**2)
 
 
 def _as_keys(values: np.ndarray) -> list[bytes]:

@@ -87,9 +87,11 @@ class PredictiveRule:
         effective : ndarray of shape (m,)
             Part of the posterior that the reweighted nodes of each point are worth.
         """
-        own = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
+        labels = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
         at_nodes, at_condensed = (
-            CountsAtNodes(counts, each.starts, each.strengths, each.weight, self.class_weight, own)
+            CountsAtNodes(
+                counts, each.starts, each.strengths, each.weight, self.class_weight, labels
+            )
             for each in (self.nodes, self._condensed)
         )
         means, variances, effective = at_condensed.average(n_jobs)
@@ -361,11 +363,11 @@ class Predictive:
         ndarray of shape (n_draws, n)
         """
         values = np.empty((beta.size, self.graph.n_points))
-        own = np.arange(self.graph.n_points), self.labels
+        at_labels = np.arange(self.graph.n_points), self.labels
         walk = self.graph.iterate_counts(self.labels, self.n_classes, np.unique(k), self.direction)
         for at, counts in walk:
             fields = counts * self.class_weight
-            ahead = np.ascontiguousarray((fields - fields[own][:, None]).T, dtype=np.float64)
+            ahead = np.ascontiguousarray((fields - fields[at_labels][:, None]).T, dtype=np.float64)
             for draw in np.flatnonzero(k == at):
                 values[draw] = -np.logaddexp.reduce(beta[draw] / at * ahead, axis=0)
         return values

@@ -6,5 +6,6 @@ page.
 """
 
 from bayesknn.paper.run import REGISTRY, find_items, run_paper
+from bayesknn.paper.setting import as_published
 
-__all__ = ["REGISTRY", "find_items", "run_paper"]
+__all__ = ["REGISTRY", "as_published", "find_items", "run_paper"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,13 +30,15 @@ TABLES = ("train.csv", "test.csv")
 def demo(out: Path | None, force: bool, quiet: bool) -> None:
     """Classical and Bayesian kNN on the paper's data: its tables, a picture, a report.
 
-    Prints Tables 1 and 2 of the paper beside our numbers, fits the Bayesian classifier to Ripley's
-    data, and writes what bayesknn fit writes, the tables it was given, and a picture of the
-    classical rule at the k chosen by leave-one-out.
+    Prints Tables 1 and 2 of the paper next to the error rates computed here, fits the Bayesian
+    classifier to Ripley's data, and writes the files of bayesknn fit, the tables they were made
+    from, and a picture: level sets of the class probability, the paper's zones, and the posterior
+    of beta and k.
     """
     from bayesknn._utils.progress import progress
     from bayesknn.datasets import load_ripley
     from bayesknn.paper.comparison import read_published
+    from bayesknn.plots.style import render
     from bayesknn.report import folder as output
 
     output.require_packages(*output.PACKAGES)
@@ -50,7 +53,7 @@ def demo(out: Path | None, force: bool, quiet: bool) -> None:
     ):
         lines = ["Classical k-nearest neighbours, ties resolved by decreasing k"]
         for name in CLASSICAL:
-            lines += _classify(name, [target / name for name in PICTURES])
+            lines += _classify(name)
         lines += ["\nRipley: Bayesian k-nearest neighbours, k and its strength beta averaged over"]
         lines += ["    likelihood   published    ours   log-loss"]
         ripley = load_ripley(as_frame=True)
@@ -74,6 +77,9 @@ def demo(out: Path | None, force: bool, quiet: bool) -> None:
         for name, table in zip(TABLES, (train, test), strict=True):
             table.to_csv(target / name, index=False, lineterminator="\n")
         output.write_results(target, analysis, folder, command, [target / name for name in TABLES])
+        figure = draw(analysis.model.adapter.classifier, ripley.X_train, ripley.y_train)
+        for picture in (target / name for name in PICTURES):
+            picture.write_bytes(render(figure, picture.suffix[1:], dpi=110))
     if not quiet:
         lines += [f"  {line}" for line in describe(analysis)]
         lines.append(f"\nPicture: {' and '.join(str(folder / name) for name in PICTURES)}")
@@ -81,12 +87,31 @@ def demo(out: Path | None, force: bool, quiet: bool) -> None:
         click.echo("\n".join(lines))
 
 
-def _classify(name: str, pictures: list[Path]) -> list[str]:
-    """Classify one data set by the classical rule; draw Ripley's."""
+def draw(classifier: Any, X: Any, y: Any) -> Any:
+    """Return a figure of a classifier of two features: level sets, the paper's zones, posterior."""
+    import numpy as np
+
+    from bayesknn.plots import PosteriorDisplay, ZoneMapDisplay
+    from bayesknn.plots.style import new_figure
+
+    figure, axes = new_figure(2, 2, 9.0, 7.0, height_ratios=(1.7, 1))
+    left, right = axes[0]
+    shown = {"of": "parameters", "resolution": 100, "ax": left}
+    zones = ZoneMapDisplay.from_estimator(classifier, X, y, kind="levels", **shown)
+    zones.plot(np.asarray(X), y, kind="zones", ax=right)
+    left.set_title("Level sets of the class probability")
+    right.set_title("Zones: 95 % credible interval against 1/2")
+    PosteriorDisplay.from_estimator(classifier, traces=False, axes=axes[1])
+    axes[1, 0].set_title("Posterior of the strength β")
+    axes[1, 1].set_title("Posterior of the number of neighbours k")
+    return figure
+
+
+def _classify(name: str) -> list[str]:
+    """Return lines on the classical rule's error rates on one data set, and on leave-one-out."""
     from bayesknn import ClassicalKNeighborsClassifier, datasets
     from bayesknn.paper.comparison import published_rates, read_published
-    from bayesknn.plots import DecisionRegionDisplay, LeaveOneOutDisplay
-    from bayesknn.plots.style import new_figure, render
+    from bayesknn.plots import LeaveOneOutDisplay
 
     data, id = getattr(datasets, f"load_{name}")(), CLASSICAL[name]
     table = read_published()[id]["where"].split(",")[0]
@@ -104,13 +129,4 @@ def _classify(name: str, pictures: list[Path]) -> list[str]:
         f"{curve.errors.min():.3f} at k = {', '.join(map(str, curve.best_k))}; "
         f"k = {clf.n_neighbors_} is chosen"
     )
-    if name != "ripley":
-        return lines
-    figure, ((left, right),) = new_figure(1, 2, 9.0, 3.9)
-    DecisionRegionDisplay.from_estimator(clf, data.X_train, data.y_train, ax=left)
-    left.set_title(f"Ripley's training points, {clf.n_neighbors_} nearest neighbours")
-    LeaveOneOutDisplay.from_estimator(clf, ax=right)
-    right.set_title("Leave-one-out leaves k undecided")
-    for picture in pictures:
-        picture.write_bytes(render(figure, picture.suffix[1:], dpi=130))
     return lines

@@ -123,7 +123,8 @@ def test_messages_and_results_are_told(tmp_path):
         "note: 2 rows without a value in 'y' left out: 2, 3",
         "note: column 'unit' is left out: it has the same value in every row",
     ]
-    columns, classes, baseline, scores = result.stdout.splitlines()[:4]
+    model, columns, classes, baseline, scores = result.stdout.splitlines()[:5]
+    assert model == "Model: Bayesian k-nearest neighbours, pseudo likelihood"
     assert columns == "Columns: numbers: x, z; left out: unit"
     assert classes == "Classes: 0 (59), 1 (59)"
     assert baseline == "Baseline: always predicting 0 errs in 50.0 %"
@@ -419,7 +420,7 @@ def test_a_footer_changes_nothing_but_a_note(tmp_path):
     assert result.stderr == (
         "note: row 61 of t.csv is a footer and left out: 'Source: survey 2024'\n"
     )
-    assert result.stdout.startswith("Columns: numbers: x, z\n")
+    assert result.stdout.splitlines()[1] == "Columns: numbers: x, z"
     result = run("predict", tmp_path / "out", tmp_path / "t.csv")
     assert len(result.stdout.splitlines()) == 61
     assert "row 61 of t.csv is a footer" in result.stderr

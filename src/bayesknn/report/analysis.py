@@ -415,6 +415,7 @@ def describe(analysis: Analysis) -> list[str]:
     majority = analysis.describe_majority(training.actual).replace("\xa0", " ")
     results = [f"{basis}: {scores}" for basis, scores in analysis.scores.items()]
     return [
+        f"Model: {analysis.model.adapter.title}",
         f"Columns: {'; '.join(used)}",
         f"Classes: {join(listed)}",
         f"Baseline: {majority}",

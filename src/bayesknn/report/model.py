@@ -58,6 +58,8 @@ class ReportAdapter:
     ----------
     name : str
         What tables of scores call it.
+    title : str
+        Name of the model in the first line of ``bayesknn fit``.
     is_slow : bool
         Whether a prediction takes about ten times as long as one of the paper's model.
     fills : str
@@ -68,7 +70,7 @@ class ReportAdapter:
         Whether it compares numbers and categories as they are.
     """
 
-    name = "classifier"
+    name = title = "classifier"
     is_slow = False
     takes_categories = False
     fills = ""
@@ -88,6 +90,7 @@ class PosteriorAdapter(ReportAdapter):
         self.model = classifier.likelihood
         self.likelihood = LIKELIHOODS[self.model]
         self.name = f"Bayesian kNN (Cucala et al. 2009), {self.model} likelihood"
+        self.title = f"Bayesian k-nearest neighbours, {self.model} likelihood"
 
     @property
     def k_mean(self) -> float:
@@ -114,12 +117,12 @@ class PosteriorAdapter(ReportAdapter):
         }
 
     def format_line(self) -> str:
-        """Give k, beta and the likelihood in a line."""
+        """Give k and beta in a line."""
         clf = self.classifier
         low, high = self.k_interval
         return (
             f"k = {self.k_mean:.1f} (95 % credible interval {low} to {high}), beta = "
-            f"{clf.beta_mean_:.2f} ± {clf.beta_sd_:.2f}; {clf.likelihood} likelihood"
+            f"{clf.beta_mean_:.2f} ± {clf.beta_sd_:.2f}"
         )
 
     def criticise(self, X: Any, y: np.ndarray) -> dict[str, Any] | None:
@@ -148,9 +151,10 @@ class PosteriorAdapter(ReportAdapter):
 
 
 class PoolAdapter(ReportAdapter):
-    """The pool of neighbours in several metrics."""
+    """The pool: neighbours in several metrics, a logistic regression and boosted trees."""
 
     name = "pooled neighbours"
+    title = "the pool of nearest neighbours, a logistic regression and boosted trees"
     model = "pooled"
     is_slow = True
     takes_categories = True

@@ -1,18 +1,22 @@
 """Measurements that take too long for a build: kept in the repository with their commit.
 
 ``python docs/measure NAME`` makes one again. Each carries the commit that it was made at, the day
-and the machine; a test fails when the code that it measures is more than ``MAX_AGE`` commits
-younger.
+and the machine. The pages show its age: the number of commits to the measured code since then.
+``python docs/measure/kept.py`` lists the ages and fails if one is above ``MAX_AGE``; the release
+workflow runs it, ``make test`` does not.
 """
 
 import datetime
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+# Commits. A smaller limit makes releases wait for measurements of up to an hour; a larger one lets
+# the pages show numbers of code that is gone.
 MAX_AGE = 50
 _PREDICTIONS = ("src/bayesknn/pooled", "src/bayesknn/predictive")
 _FITS = tuple(
@@ -41,17 +45,46 @@ def describe_measurement() -> dict[str, str]:
     }
 
 
-def read_commit(name: str) -> str:
-    """Return the commit that a kept measurement carries."""
-    stamps = re.findall(r"\bcommit\W+([0-9a-f]{40})\b", (HERE / name).read_text())
-    if len(stamps) != 1:
-        raise ValueError(f"{name} must carry one commit, and carries {len(stamps)}")
-    return stamps[0]
+def read_stamp(name: str) -> tuple[str, str]:
+    """Return the commit and the day that a kept measurement carries."""
+    text = (HERE / name).read_text()
+    stamps = [
+        re.findall(rf"\b{word}\W+({form})\b", text)
+        for word, form in (("commit", "[0-9a-f]{40}"), ("date", r"\d{4}-\d\d-\d\d"))
+    ]
+    if [len(found) for found in stamps] != [1, 1]:
+        raise ValueError(f"{name} must carry one commit and one date; it carries {stamps}")
+    return stamps[0][0], stamps[1][0]
 
 
-def count_younger_commits(name: str) -> int:
-    """Count the commits since a kept measurement to the code that it measures."""
-    return int(git("rev-list", "--count", f"{read_commit(name)}..HEAD", "--", *CODE[name]))
+def count_younger_commits(name: str) -> int | None:
+    """Return the number of commits to the measured code since a kept measurement.
+
+    None without the history, or if the history lacks the commit.
+    """
+    since = f"{read_stamp(name)[0]}..HEAD"
+    try:
+        return int(git("rev-list", "--count", since, "--", *CODE[name]))
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def describe_age(name: str) -> str:
+    """Return commit, day and age of a kept measurement, as a phrase for the pages."""
+    commit, day = read_stamp(name)
+    age = count_younger_commits(name)
+    since = "" if age is None else f", {age} commits to the measured code ago"
+    return f"commit {commit[:12]} of {day}{since}"
+
+
+def list_ages(most: int = MAX_AGE) -> bool:
+    """Print the age of every kept measurement; return whether one is unknown or above the most."""
+    is_old = False
+    for name in CODE:
+        age = count_younger_commits(name)
+        is_old |= age is None or age > most
+        print(f"{name}: {describe_age(name)}; allowed: {most}")
+    return is_old
 
 
 def git(*words: str) -> str:
@@ -65,3 +98,7 @@ def _processor() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return "unknown processor"
+
+
+if __name__ == "__main__":
+    sys.exit(list_ages())

@@ -108,20 +108,21 @@ def test_what_is_kept_says_what_it_measures(measure):
         assert (kept.ROOT / path).is_dir(), path
 
 
-@pytest.mark.parametrize(
-    "name", ["benchmarks.txt", "interval_coverage.json", "prediction.json", "scaling.json"]
-)
-def test_what_is_kept_is_of_this_code(name, measure):
-    """An unknown commit fails, as git does; without the history there is nothing to count."""
-    kept = measure("kept")
-    assert kept.read_commit(name)
-    if (
-        not (kept.ROOT / ".git").exists()
-        or kept.git("rev-parse", "--is-shallow-repository") == "true"
-    ):
-        return
-    stem = name.partition(".")[0]
-    assert kept.count_younger_commits(name) <= kept.MAX_AGE, f"python docs/measure {stem}"
+def test_the_age_of_a_kept_measurement_is_shown(measure):
+    """The pages show each age, and the command for releases fails if one is too large."""
+    kept, shown = (
+        measure("kept"),
+        re.compile(r"commit \w{12} of \d{4}-\d\d-\d\d(, \d+ commits to the measured code ago)?"),
+    )
+    for name in kept.CODE:
+        assert shown.fullmatch(kept.describe_age(name))
+    pages = "".join(path.read_text() for path in DOCS.glob("*.md"))
+    for name in ("interval_coverage.json", "prediction.json", "scaling.json"):
+        assert f"{{{{ {Path(name).stem}_measured }}}}" in pages
+    assert kept.list_ages(most=-1)
+    # Without the history an age is unknown.
+    is_known = all(kept.count_younger_commits(name) is not None for name in kept.CODE)
+    assert kept.list_ages(most=10**6) != is_known
 
 
 def test_every_picture_kept_in_the_repository_is_used():

@@ -1,9 +1,9 @@
 """Measure what the pages say: ``python docs/measure`` fills ``docs/_generated``.
 
 A page's numbers are in ``numbers.json``, by name; its tables and figures are files beside it.
-``python docs/measure benchmarks``, ``interval_coverage``, ``prediction``, ``autogluon`` or
-``scaling`` make measurements that are kept in the repository again, and ``python docs/measure
-readme`` renews the README's pictures and measured lines.
+``python docs/measure NAME`` makes one of the measurements that are kept in the repository again
+(``benchmarks``, ``interval_coverage``, ``prediction``, ``autogluon``, ``scaling``),
+or renews the README's pictures and measured passages (``readme``).
 """
 
 import json
@@ -22,6 +22,7 @@ def main(names: list[str]) -> None:
     import comparison
     import comparison_autogluon
     import engine
+    import index
     import interval_coverage
     import intervals
     import methods
@@ -50,6 +51,7 @@ def main(names: list[str]) -> None:
     numbers: dict[str, str] = {}
     with mpl.rc_context({"font.size": 9, "savefig.dpi": 160}):
         for part in (
+            index,
             model,
             engine,
             methods,

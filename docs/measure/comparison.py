@@ -198,3 +198,5 @@ LAWS = {
     "Ripley + 10 noise columns": (_ripley_noise, 250),
     "no signal": (_nothing, 150),
 }
+# Ripley's data are simulated too, by those who published them.
+SIMULATED = {*LAWS, "Ripley"}

@@ -1,0 +1,20 @@
+"""Output of the first page's examples, which are run as they stand there."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parent.parent / "index.md"
+# One file for each block of Python, in the order of the page.
+OUTPUTS = ("index_paper.md", "index_pool.md")
+
+
+def run(out: Path) -> dict[str, str]:
+    """Run the examples and write what each prints."""
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    for code, name in zip(blocks, OUTPUTS, strict=True):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(code, PAGE.name, "exec"), {})
+        (out / name).write_text(f"```text\n{printed.getvalue()}```\n")
+    return {}

@@ -18,7 +18,7 @@ ROOT = HERE.parents[1]
 # Commits. A smaller limit makes releases wait for measurements of up to an hour; a larger one lets
 # the pages show numbers of code that is gone.
 MAX_AGE = 50
-_PREDICTIONS = ("src/bayesknn/pooled", "src/bayesknn/predictive")
+_PREDICTIONS = tuple(f"src/bayesknn/{part}" for part in ("pooled", "predictive", "sureness"))
 _FITS = tuple(
     f"src/bayesknn/{part}" for part in ("graph", "labels", "likelihood", "log_z", "posterior")
 )

@@ -21,7 +21,10 @@ the paper; each imports only from those before it:
 ``posterior``
     the posterior of (beta, k): quadrature, Metropolis, auxiliary variables, exchange (Section 3)
 ``predictive``
-    class probabilities averaged over it, intervals, zones and losses (Sections 3 and 4)
+    class probabilities averaged over it, credible intervals, zones and losses (Sections 3 and 4)
+``sureness``
+    calibration and intervals for the true probability, from anybody's leave-one-out (beyond the
+    paper)
 ``classifier``, ``classical``
     the Bayesian classifier, and the classical rule with leave-one-out choice of k (Section 1.2)
 ``pooled``

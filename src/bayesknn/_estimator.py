@@ -27,9 +27,9 @@ from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.model import Prior, as_prior, default_max_neighbors
 from bayesknn.predictive import Summary, decide, find_zones
 from bayesknn.predictive.averages import RawPrediction, include
-from bayesknn.predictive.calibration import shift_intervals, shift_probabilities
 from bayesknn.predictive.decisions import name_actions, name_zones, occlude_columns
-from bayesknn.predictive.intervals import KINDS_OF_INTERVAL
+from bayesknn.sureness.calibration import shift_intervals, shift_probabilities
+from bayesknn.sureness.intervals import KINDS_OF_INTERVAL
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin

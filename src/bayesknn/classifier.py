@@ -11,7 +11,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -60,9 +60,11 @@ from bayesknn.posterior.routes import (
 from bayesknn.posterior.trees import add_predictive, restore_tree
 from bayesknn.predictive import PosteriorNodes, Predictive, draw_jointly, log_score
 from bayesknn.predictive.averages import RawPrediction
-from bayesknn.predictive.calibration import Calibration
-from bayesknn.predictive.intervals import Calibrator
-from bayesknn.predictive.joint import counts_of_draws, counts_of_probabilities
+from bayesknn.predictive.joint import counts_of_draws
+from bayesknn.sureness.calibration import Calibration
+from bayesknn.sureness.copies import Copies
+from bayesknn.sureness.counts import counts_of_probabilities
+from bayesknn.sureness.intervals import Calibrator
 
 if TYPE_CHECKING:
     import xarray
@@ -267,6 +269,7 @@ class BayesianKNeighborsClassifier(
 
     _left_out: RawPrediction
     _calibrator: Calibrator
+    _copies: Copies | None
     _tree: xarray.DataTree | None
 
     @with_callbacks
@@ -321,7 +324,7 @@ class BayesianKNeighborsClassifier(
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
         self.classes_, self.graph_, self.class_weight_ = classes, graph, ratios
-        self._labels = labels
+        self._labels, self._copies = labels, _find_copies(model, labels)
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
         at = learned[-1].correlation.column
         self._keep(route, prior, None if at is None else columns[at].label, *learned)
@@ -627,10 +630,17 @@ class BayesianKNeighborsClassifier(
         return self._calibrator
 
     def _describe_new(self, X: Any, level: float | None) -> RawPrediction:
-        return self._predict_raw(X, level)._replace(copies=self._predictive.count_copies(X))
+        raw = self._predict_raw(X, level)
+        if self._copies is None:
+            return raw
+        values = cast(Any, self.graph_.metric).transform(X)
+        return raw._replace(copies=self._copies.count_new(values))
 
     def _describe_left_out(self, level: float | None) -> RawPrediction:
-        raw = self._left_out._replace(copies=self._predictive.count_copies())
+        raw, labels = self._left_out, self._labels
+        if self._copies is not None:
+            weight = self._make_model().weights[labels]
+            raw = raw._replace(copies=self._copies.count_others(labels, weight))
         if level is None:
             return raw
         return raw._replace(intervals=self._predictive.leave_one_out(level)[0].intervals)
@@ -736,7 +746,16 @@ class BayesianKNeighborsClassifier(
             nodes = PosteriorNodes.from_grid(route.grid)
         predictive = self._make_predictive(*target[:3], nodes)
         left_out, effective = predictive.leave_one_out()
-        return predictive, left_out, effective, predictive.fit_calibrator(left_out, columns)
+        calibrator = Calibrator.from_leave_one_out(
+            left_out,
+            target.labels,
+            target.model.graph.neighbors,
+            nodes,
+            target.model.weights,
+            reverse=predictive.direction == "both",
+            columns=columns,
+        )
+        return predictive, left_out, effective, calibrator
 
     def _keep(
         self,
@@ -775,6 +794,7 @@ class BayesianKNeighborsClassifier(
         state = super()._state()
         if "_predictive" in state:
             state["_nodes"] = state.pop("_predictive").nodes
+            del state["_copies"]
             # The replicates of a grid are megabytes.
             state["_tree"] = state["grid_"] = None
         return state
@@ -789,6 +809,7 @@ class BayesianKNeighborsClassifier(
             # Made anew, so that numbers which were changed in a file are refused.
             nodes = replace(nodes)
             self._predictive = self._make_predictive(likelihood, model, self._labels, nodes)
+            self._copies = _find_copies(model, self._labels)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -798,6 +819,14 @@ class BayesianKNeighborsClassifier(
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
+
+
+def _find_copies(model: BoltzmannModel, labels: np.ndarray) -> Copies | None:
+    """Return the training rows of equal values, if there are any and values are known."""
+    points = None if model.graph.index is None else model.graph.index.points
+    if points is None:
+        return None
+    return Copies.from_rows(points, labels, model.weights[labels], model.n_classes)
 
 
 def _check_leave_one_out(effective: np.ndarray, route: FittedPosterior) -> list[str]:

@@ -16,8 +16,8 @@ from bayesknn.predictive import PosteriorNodes, Predictive, draw_jointly
 from bayesknn.predictive.joint import joint_edges, largest_rhat
 from tests.labels import clamped_twin
 from tests.model.enumeration import state_index
-from tests.predictive.laws import LAWS
 from tests.statistical import check, p_value_of_counts, p_value_of_z, rejects
+from tests.sureness.laws import LAWS
 
 RIPLEY = load_ripley()
 WEIGHTS = np.array([0.5, 1.0, 1.4])

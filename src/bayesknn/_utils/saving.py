@@ -32,7 +32,7 @@ _FORMAT_KEY, _FORMAT = "_bayesknn_format", 2
 def _is_kept(home: str) -> bool:
     """Whether the classes of a module may be written and restored: an estimator holds them."""
     package, _, path = home.partition(".")
-    parts = ("classifier", "graph", "model", "pooled", "predictive")
+    parts = ("classifier", "graph", "model", "pooled", "predictive", "sureness")
     return package == "bayesknn" and path.partition(".")[0] in parts
 
 

@@ -51,9 +51,9 @@ from bayesknn.labels.beta_max import ENOUGH_NEIGHBORS, PhaseTransition, choose_r
 from bayesknn.likelihood.conditionals import SummedProduct
 from bayesknn.posterior import grid_posterior
 from bayesknn.predictive.averages import RawPrediction, include, join_predictions
-from bayesknn.predictive.intervals import KINDS_OF_INTERVAL, Calibrator
 from bayesknn.predictive.nodes import PosteriorNodes
 from bayesknn.predictive.predictive import PredictiveRule
+from bayesknn.sureness.intervals import KINDS_OF_INTERVAL, Calibrator
 
 if TYPE_CHECKING:
     import xarray

@@ -45,10 +45,10 @@ from bayesknn.pooled.views import (
 )
 from bayesknn.predictive import log_score
 from bayesknn.predictive.averages import RawPrediction
-from bayesknn.predictive.calibration import shift_probabilities
-from bayesknn.predictive.intervals import KINDS_OF_INTERVAL
-from bayesknn.predictive.joint import counts_of_probabilities
 from bayesknn.predictive.predictive import take_largest
+from bayesknn.sureness.calibration import shift_probabilities
+from bayesknn.sureness.counts import counts_of_probabilities
+from bayesknn.sureness.intervals import KINDS_OF_INTERVAL
 
 
 class PooledNeighborsClassifier(

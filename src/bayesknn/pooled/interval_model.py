@@ -1,6 +1,6 @@
 """How sure the pool is: intervals for the true probabilities, and how usual a place is.
 
-The method is that of :mod:`bayesknn.predictive.intervals`, which needs probabilities of two
+The method is that of :mod:`bayesknn.sureness.intervals`, which needs probabilities of two
 neighbours that use neither's label. Points of one fold are predicted without each other's labels,
 so the pairs are nearest neighbours within a fold, in the metric that weighs most.
 """
@@ -13,14 +13,14 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.pooled.features import Neighborhoods
 from bayesknn.pooled.member import Member
 from bayesknn.predictive.averages import RawPrediction
-from bayesknn.predictive.calibration import DistanceScale
-from bayesknn.predictive.copies import Copies
-from bayesknn.predictive.intervals import (
+from bayesknn.sureness.calibration import DistanceScale
+from bayesknn.sureness.copies import Copies
+from bayesknn.sureness.intervals import find_probability_intervals
+from bayesknn.sureness.residuals import (
     MAX_BOUND,
     ResidualCorrelation,
     correlate_residuals,
     find_misfit,
-    find_probability_intervals,
 )
 
 

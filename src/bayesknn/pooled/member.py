@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 
 from bayesknn._utils.jit import run_in_threads
-from bayesknn.predictive.conditional_logit import fit_conditional_logit
+from bayesknn.sureness.conditional_logit import fit_conditional_logit
 
 # No member holds a class for less likely than this: a single row could cost a member its weight.
 FLOOR = 1e-5

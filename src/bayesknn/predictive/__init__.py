@@ -5,13 +5,12 @@
 training point's own label out again; ``predictive`` puts that behind one object, which also says
 which training rows move it, and ``joint`` draws the labels of many new points together.
 
-What follows takes arrays, from whichever classifier: ``conditional_logit`` is the regression that
-``calibration`` chooses its exponents by, ``intervals`` cover the true probabilities, and
-``decisions`` turns them into zones, decisions and scores.
+``decisions`` takes arrays, from whichever classifier, and turns them into zones, decisions and
+scores.
 """
 
+from bayesknn.predictive.averages import Summary
 from bayesknn.predictive.decisions import decide, find_zones, log_score
-from bayesknn.predictive.intervals import Summary
 from bayesknn.predictive.joint import draw_jointly
 from bayesknn.predictive.nodes import PosteriorNodes
 from bayesknn.predictive.predictive import Predictive

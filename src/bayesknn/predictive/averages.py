@@ -59,6 +59,21 @@ class RawPrediction(NamedTuple):
     copies: np.ndarray | None = None
 
 
+class Summary(NamedTuple):
+    """What users are told about m points.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (m, n_classes)
+    intervals : ndarray of shape (m, n_classes, 2)
+    typicality : ndarray of shape (m,)
+    """
+
+    probabilities: np.ndarray
+    intervals: np.ndarray
+    typicality: np.ndarray
+
+
 def join_predictions(parts: Sequence[RawPrediction]) -> RawPrediction:
     """Put blocks of points together."""
     joined: list[Any] = [

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from copy import copy
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -24,8 +23,6 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.graph.queries import DIRECTIONS
 from bayesknn.model import BoltzmannModel
 from bayesknn.predictive.averages import CountsAtNodes, RawPrediction, include, join_predictions
-from bayesknn.predictive.copies import Copies
-from bayesknn.predictive.intervals import Calibrator
 from bayesknn.predictive.nodes import PosteriorNodes, condense
 
 # Memory that the neighbours and counts of a block of points may take.
@@ -267,49 +264,6 @@ class Predictive:
         ]
         parts, effective = zip(*blocks, strict=True)
         return join_predictions(parts), np.concatenate(effective)
-
-    def fit_calibrator(
-        self, left_out: RawPrediction, columns: np.ndarray | None = None
-    ) -> Calibrator:
-        """Learn from :meth:`leave_one_out` how to pool probabilities and how far they are off.
-
-        Also along the columns (n, p) of the points, if they are given.
-        """
-        return Calibrator.from_leave_one_out(
-            left_out,
-            self.labels,
-            self.graph.neighbors,
-            self.nodes,
-            self.class_weight,
-            reverse=self.direction == "both",
-            columns=columns,
-        )
-
-    def count_copies(self, X: Any = None) -> np.ndarray | None:
-        """Count the training rows of the very same values as new points, by class.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, p), optional
-            The training points without it, each without itself.
-
-        Returns
-        -------
-        ndarray of shape (m, n_classes) or None
-            None where no two training points have the same values.
-        """
-        if self._copies is None:
-            return None
-        if X is None:
-            return self._copies.count_others(self.labels, self._row_weight)
-        return self._copies.count_new(cast(Any, self.graph.metric).transform(X))
-
-    @cached_property
-    def _copies(self) -> Copies | None:
-        points = None if self.graph.index is None else self.graph.index.points
-        if points is None:
-            return None
-        return Copies.from_rows(points, self.labels, self._row_weight, self.n_classes)
 
     @property
     def _row_weight(self) -> np.ndarray:

@@ -50,7 +50,7 @@ class Copies(NamedTuple):
         Examples
         --------
         >>> import numpy as np
-        >>> from bayesknn.predictive.copies import Copies
+        >>> from bayesknn.sureness.copies import Copies
         >>> rows, labels = np.array([[1.0], [1.0], [2.0]]), np.array([0, 1, 1])
         >>> copies = Copies.from_rows(rows, labels, np.array([3.0, 1.0, 1.0]), 2)
         >>> copies.count_new(np.array([[1.0], [2.0], [3.0]])).round(3).tolist()

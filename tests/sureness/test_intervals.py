@@ -11,7 +11,8 @@ from sklearn.metrics import log_loss
 
 from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_glass, load_ripley
-from tests.predictive.laws import draw
+from bayesknn.sureness.intervals import Calibrator
+from tests.sureness.laws import draw
 
 RIPLEY, GLASS = load_ripley(), load_glass()
 # Coverage and width of 95 % intervals: n = 250 over six data sets, n = 1,000 over two.
@@ -88,11 +89,18 @@ def test_classes_of_different_spread_open_the_gate():
     assert np.mean(with_term) > 0.9
 
 
+def calibrator_of(clf, left_out):
+    predictive = clf._predictive
+    return Calibrator.from_leave_one_out(
+        left_out, clf._labels, clf.graph_.neighbors, predictive.nodes, predictive.class_weight
+    )
+
+
 def without_spread(clf, found):
     """Intervals as they are where all distances are the same to the calibration."""
     left_out = clf._left_out
     flat = left_out._replace(distances=np.ones_like(left_out.distances))
-    sure = clf._predictive.fit_calibrator(flat)
+    sure = calibrator_of(clf, flat)
     assert sure.spread is None
     return replace(sure, scale=clf._calibrator.scale).intervals(found, 0.95)
 
@@ -109,7 +117,7 @@ def test_the_numbers_of_ripley_by_the_old_leave_one_out(pseudo):
             for rows, c in predictive._count_training()
         ]
     )
-    sure = predictive.fit_calibrator(pseudo._left_out._replace(probabilities=seen))
+    sure = calibrator_of(pseudo, pseudo._left_out._replace(probabilities=seen))
     assert np.allclose(sure.calibration, (0.801, 0.439), atol=6e-4) and sure.spread is None
     assert abs(sure.correlation.value - 0.0090) < 6e-5
     assert abs(sure.correlation.error - 0.0388) < 6e-5

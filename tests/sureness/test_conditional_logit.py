@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from bayesknn.predictive import conditional_logit
-from bayesknn.predictive.conditional_logit import fit_conditional_logit
+from bayesknn.sureness import conditional_logit
+from bayesknn.sureness.conditional_logit import fit_conditional_logit
 
 PRIOR = {"b_mean": np.array([1.0, 0.0, 0.3]), "b_sd": np.array([0.5, 2.0, 1.0]), "alpha_sd": 0.7}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-from bayesknn.predictive.intervals import find_misfit
+from bayesknn.sureness.residuals import find_misfit
 
 
 def draw_step(n, rng, n_columns=8):

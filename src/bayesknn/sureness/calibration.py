@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from bayesknn.predictive.conditional_logit import fit_conditional_logit
+from bayesknn.sureness.conditional_logit import fit_conditional_logit
 
 
 class Calibration(NamedTuple):

@@ -9,9 +9,7 @@ from scipy.stats import beta
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.datasets import load_ripley
-from bayesknn.graph import NeighborGraph
-from bayesknn.model import BoltzmannModel
-from bayesknn.predictive import PosteriorNodes, Predictive
+from bayesknn.sureness.copies import Copies
 
 # Passengers of the Titanic by class, sex and age, survivors and all: seven tenths of them.
 TITANIC = {
@@ -75,11 +73,10 @@ def test_saved_models_know_the_copies(fitted):
     np.testing.assert_array_equal(read.loo_interval(), fitted.loo_interval())
 
 
-def predictive_of(values, labels, class_weight=(0.7, 1.0, 1.6)):
-    """Return a rule that knows these rows; each weighs as much as its class."""
-    graph = NeighborGraph.from_points(values, 1)
-    model = BoltzmannModel(graph, len(class_weight), np.array(class_weight))
-    return Predictive(model, labels, PosteriorNodes([1], [1.0], [1.0]))
+def copies_of(values, labels, class_weight=(0.7, 1.0, 1.6)):
+    """Return the copies among rows, each of which weighs as much as its class."""
+    weight = np.array(class_weight)[labels]
+    return Copies.from_rows(values, labels, weight, len(class_weight)), weight
 
 
 def test_a_row_left_out_is_no_copy_of_itself(fitted):
@@ -88,11 +85,12 @@ def test_a_row_left_out_is_no_copy_of_itself(fitted):
     assert (width <= most)[np.repeat(SIZES >= 50, SIZES)].mean() > 0.95
     rng = np.random.default_rng(0)
     values, labels = rng.integers(0, 3, (40, 2)) + 0.0, rng.integers(0, 3, 40)
-    counts = predictive_of(values, labels).count_copies()
+    copies, weight = copies_of(values, labels)
+    counts = copies.count_others(labels, weight)
     for i in range(40):
         rest = np.arange(40) != i
-        copies = predictive_of(values[rest], labels[rest]).count_copies(values[[i]])
-        np.testing.assert_allclose(counts[i], copies[0], atol=1e-9)
+        others = copies_of(values[rest], labels[rest])[0].count_new(values[[i]])
+        np.testing.assert_allclose(counts[i], others[0], atol=1e-9)
 
 
 def test_unequal_weights_are_worth_fewer_copies():
@@ -109,13 +107,13 @@ def test_tables_without_copies_have_none():
     ripley = load_ripley()
     clf = BayesianKNeighborsClassifier("pseudo", random_state=0)
     clf.fit(ripley.X_train, ripley.y_train)
-    assert clf._predictive.count_copies(ripley.X_train) is None
-    assert clf._predictive.count_copies() is None
+    assert clf._describe_new(ripley.X_train, None).copies is None
+    assert clf._describe_left_out(None).copies is None
 
 
 def test_new_values_have_no_copies():
-    predictive = predictive_of(np.array([[0.0], [-0.0], [1.0]]), [0, 1, 1], (1.0, 1.0))
-    copies = predictive.count_copies(np.array([[0.0], [2.0]]))
+    known, _ = copies_of(np.array([[0.0], [-0.0], [1.0]]), [0, 1, 1], (1.0, 1.0))
+    copies = known.count_new(np.array([[0.0], [2.0]]))
     np.testing.assert_array_equal(copies, [[1, 1], [0, 0]])
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from tests.graph.titanic import TITANIC, expand_titanic
-from tests.predictive.laws import draw
+from tests.sureness.laws import draw
 
 LEVEL = 0.95
 MODELS = {

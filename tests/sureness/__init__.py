@@ -1,0 +1,1 @@
+"""Tests of calibration, intervals and counts."""

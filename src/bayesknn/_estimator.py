@@ -13,6 +13,7 @@ from bayesknn._utils.blocks import by_blocks
 from bayesknn._utils.checks import (
     check_choice,
     check_count,
+    check_fraction,
     check_labels,
     check_level,
     check_n_features,
@@ -20,7 +21,6 @@ from bayesknn._utils.checks import (
     column_names,
     count_rows,
     refuse_lazy,
-    show,
 )
 from bayesknn._utils.jit import announce_compiling
 from bayesknn.likelihood import LIKELIHOODS
@@ -39,7 +39,7 @@ except ImportError:  # scikit-learn before 1.9
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands where scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Callable) -> Callable:
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
         """Return the method as it is."""
         return method
 
@@ -311,8 +311,7 @@ class DecisionMixin(ContributionsMixin):
         ndarray of shape (m,), dtype object
         """
         check_is_fitted(self)
-        if not (isinstance(unfamiliar, int | float | np.number) and 0.0 <= unfamiliar <= 1.0):
-            raise ValueError(f"unfamiliar must lie between 0 and 1, got {show(unfamiliar)}")
+        unfamiliar = check_fraction(unfamiliar, "unfamiliar")
         others = ("unfamiliar", uncertain) if unfamiliar > 0 else (uncertain,)
         names = name_zones(self.classes_, *others)
         summary = self.predict_summary(X, level, of)

@@ -45,11 +45,11 @@ from bayesknn._utils.saving import VersionMixin, fingerprint
 from bayesknn.graph import NeighborGraph, describe_search
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
+from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
 from bayesknn.labels.sampling import draw_each
 from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.model import BoltzmannModel, Prior, as_prior, class_weights
 from bayesknn.posterior.routes import (
-    LABEL_SAMPLERS,
     FittedPosterior,
     Schedule,
     Target,

@@ -342,7 +342,9 @@ def _change(prior: Prior) -> dict[str, Prior]:
     }
 
 
-def _sum_up(clf: BayesianKNeighborsClassifier, before: np.ndarray, after: np.ndarray) -> dict:
+def _sum_up(
+    clf: BayesianKNeighborsClassifier, before: np.ndarray, after: np.ndarray
+) -> dict[str, Any]:
     return {
         "k": int(np.argmax(clf.k_probabilities_)) + 1,
         "k_mean": float(clf.k_values_ @ clf.k_probabilities_),

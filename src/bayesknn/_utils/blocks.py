@@ -53,7 +53,7 @@ def stack_blocks(parts: Sequence[Any], sizes: Sequence[float], like: np.ndarray)
     return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
 
-def by_blocks(method: Callable) -> Callable:
+def by_blocks(method: Callable[..., Any]) -> Callable[..., Any]:
     """Let a method that predicts take Dask collections: each block is predicted by itself.
 
     The result is a Dask array, and nothing is computed yet.
@@ -75,7 +75,9 @@ def by_blocks(method: Callable) -> Callable:
     return predict
 
 
-def _call(model: Any, name: str, b: int, block: Any, args: tuple, kwargs: dict) -> np.ndarray:
+def _call(
+    model: Any, name: str, b: int, block: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> np.ndarray:
     try:
         return getattr(model, name)(block, *args, **kwargs)
     except ValueError as error:

@@ -39,7 +39,7 @@ class Column(NamedTuple):
     label: str | int
     values: np.ndarray
     is_category: bool
-    declared: tuple = ()
+    declared: tuple[Any, ...] = ()
     is_ordered: bool = False
 
 
@@ -96,6 +96,13 @@ def check_level(level: Any) -> float:
     if isinstance(level, float | np.floating) and 0.0 < level < 1.0:
         return float(level)
     raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+
+
+def check_fraction(value: Any, name: str) -> float:
+    """Return ``value`` as a float, or raise ValueError unless it lies in [0, 1]."""
+    if isinstance(value, int | float | np.number) and 0.0 <= value <= 1.0:
+        return float(value)
+    raise ValueError(f"{name} must lie between 0 and 1, got {show(value)}")
 
 
 def check_choice(value: Any, name: str, choices: Iterable[str]) -> str:
@@ -294,9 +301,9 @@ def read_columns(X: Any) -> list[Column]:
         )
     if hasattr(X, "columns") and hasattr(X, "dtypes") and not isinstance(X, np.ndarray):
         _check_shape(X.shape)
-        get = (lambda j: X.iloc[:, j]) if hasattr(X, "iloc") else (lambda j: X[:, j])
+        values = X.iloc if hasattr(X, "iloc") else X
         names: list[Any] = column_names(X) or list(range(X.shape[1]))
-        return [_read_series(name, get(j)) for j, name in enumerate(names)]
+        return [_read_series(name, values[:, j]) for j, name in enumerate(names)]
     # As objects, because numpy would turn [[1, "a"]] into strings only.
     table = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if table.ndim == 1 and any(isinstance(row, list | tuple) for row in table):

@@ -18,13 +18,22 @@ from numba.core import event
 
 from bayesknn._utils.progress import progress
 
+__all__ = [
+    "announce_compiling",
+    "hold_interrupts",
+    "inline_kernel",
+    "kernel",
+    "one_blas_thread",
+    "run_in_threads",
+]
+
 if TYPE_CHECKING:
     # Kernels are typed by numba; this is the one decorator that mypy leaves functions alone for.
     from typing import no_type_check as inline_kernel
     from typing import no_type_check as kernel
 else:
 
-    def kernel(function: Callable | None = None, /, **options: Any) -> Any:
+    def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Compile a function with :func:`numba.njit`, caching the machine code if it can.
 
         numba refuses to decorate with ``cache=True`` where neither the package's folder nor the
@@ -56,7 +65,7 @@ else:
                 raise
             return numba.njit(**options)(function)
 
-    def inline_kernel(function: Callable) -> Any:
+    def inline_kernel(function: Callable[..., Any]) -> Any:
         """Compile a function that is put into its callers before numba types them."""
         return kernel(function, inline="always")
 

@@ -271,7 +271,9 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._grid.to_tree(random_state=self._seed)
 
-    def _check_blocks(self, dask: Any, X: Any, y: Any) -> tuple[list, list, list[_BlockSummary]]:
+    def _check_blocks(
+        self, dask: Any, X: Any, y: Any
+    ) -> tuple[list[Any], list[Any], list[_BlockSummary]]:
         """Return the blocks of points and labels, and a summary of each."""
         for name, given in (("X", X), ("y", y)):
             if not is_dask(given):
@@ -308,7 +310,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
                 )
         return points, labels, list(checked)
 
-    def _find_lists(self, blocks: list, k: int) -> list[Any]:
+    def _find_lists(self, blocks: list[Any], k: int) -> list[Any]:
         lists = []
         for own in blocks:
             # Its own points first, which sets a limit to how far the others are searched.
@@ -448,7 +450,7 @@ def _prepare(x: Any, y: Any, classes: np.ndarray, first: int) -> Block:
 
 
 def _leave_out(
-    block: Block, lists: BlockLists, received: list, n_classes: int, rule: PredictiveRule
+    block: Block, lists: BlockLists, received: list[Any], n_classes: int, rule: PredictiveRule
 ) -> tuple[RawPrediction, np.ndarray, np.ndarray]:
     """Return predictions of a block, its labels and neighbours: what intervals are made of."""
     walk = walk_counts(lists, received, n_classes, rule.k_values.tolist())
@@ -460,7 +462,7 @@ def _leave_out(
 
 
 def _find_beta_max(
-    blocks: list, firsts: np.ndarray, n: int, n_classes: int, k_max: int, seed: Any
+    blocks: list[Any], firsts: np.ndarray, n: int, n_classes: int, k_max: int, seed: Any
 ) -> PhaseTransition:
     from dask import compute
 

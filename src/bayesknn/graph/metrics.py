@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any
 
@@ -92,7 +92,7 @@ class Metric:
         """Return a scikit-learn tree over the points, or None where the metric has none."""
         return None
 
-    def decode(self, numbers: np.ndarray) -> list:
+    def decode(self, numbers: np.ndarray) -> list[Any]:
         """Return a row that ``transform`` takes, from the numbers of a point."""
         return numbers.tolist()
 
@@ -195,7 +195,7 @@ class Mahalanobis(Euclidean):
         axes = [f"whitened {j}" for j in range(self._n_numbers())]
         return check_units(_whiten(points, self.centre_, self.whitening_), axes, is_new)
 
-    def decode(self, numbers: np.ndarray) -> list:
+    def decode(self, numbers: np.ndarray) -> list[Any]:
         """Return the centre, which stands for any point."""
         return self.centre_.tolist()
 
@@ -262,7 +262,7 @@ class Gower(Metric):
         self.feature_names_ = column_names(X)
         said = {self._position(label) for label in self.categorical}
         self.is_category_ = np.array([c.is_category or j in said for j, c in enumerate(columns)])
-        self.categories_: list[list] = [
+        self.categories_: list[list[Any]] = [
             _find_categories(column) if is_category else []
             for column, is_category in zip(columns, self.is_category_, strict=True)
         ]
@@ -292,7 +292,7 @@ class Gower(Metric):
         """Distances of shape (m, n) from new rows to arranged training points."""
         return _gower(rows, arranged, self.is_category_, self.ranges_, self.weights_)
 
-    def decode(self, numbers: np.ndarray) -> list:
+    def decode(self, numbers: np.ndarray) -> list[Any]:
         """Return numbers, and categories in place of their codes."""
         return [
             categories[int(number)] if is_category else float(number)
@@ -350,7 +350,7 @@ class ScikitLearnMetric(Metric):
         Passed to the metric.
     """
 
-    def __init__(self, metric: str | Callable, **params: Any):
+    def __init__(self, metric: str | Callable[..., Any], **params: Any):
         self.metric = metric
         self.params = params
         self.name = metric if isinstance(metric, str) else getattr(metric, "__name__", "callable")
@@ -463,7 +463,7 @@ class Precomputed(Metric):
             raise ValueError(f"there are {n_points} points, and distances to {self.n_features_}")
 
 
-def make_metric(metric: str | Callable | Metric, metric_params: dict | None = None) -> Metric:
+def make_metric(metric: Any, metric_params: dict[str, Any] | None = None) -> Metric:
     """Turn what users pass as ``metric`` into a :class:`Metric` that is not yet fitted.
 
     Parameters
@@ -548,7 +548,7 @@ def _check_form(matrix: Any, name: str, p: int) -> np.ndarray:
     return form
 
 
-def _find_categories(column: Column) -> list:
+def _find_categories(column: Column) -> list[Any]:
     """Return the column's categories, sorted where they can be."""
     values = column.values.tolist()
     for row, value in enumerate(values):
@@ -564,7 +564,7 @@ def _find_categories(column: Column) -> list:
     return sorted({category_name(value) for value in (*values, *column.declared)}, key=str)
 
 
-def _code_of(value: Any, codes: dict, row: int, label: str | int) -> int:
+def _code_of(value: Any, codes: dict[Hashable, int], row: int, label: str | int) -> int:
     if is_missing(value):
         refuse_missing("NaN", row, label)
     if (name := category_name(value)) not in codes:

@@ -111,10 +111,10 @@ class NeighborGraph:
         X: Any,
         k_max: int,
         metric: Any = "euclidean",
-        metric_params: dict | None = None,
+        metric_params: dict[str, Any] | None = None,
         search: str = "auto",
         n_jobs: int | None = None,
-        search_params: dict | None = None,
+        search_params: dict[str, Any] | None = None,
         verbose: int = 0,
     ) -> NeighborGraph:
         """Find every point's ``k_max`` nearest others, ordered by (distance, key of the row).
@@ -479,7 +479,7 @@ class NeighborGraph:
         check_choice(direction, "direction", DIRECTIONS)
         return _walk_counts(self.neighbors, labels, n_classes, wanted.tolist(), direction)
 
-    def example_row(self) -> list | None:
+    def example_row(self) -> list[Any] | None:
         """Return a row that :meth:`query` takes, None where there are no columns."""
         points = None if self.index is None else self.index.points
         return None if points is None or self.metric is None else self.metric.decode(points[0])

@@ -205,7 +205,7 @@ def draw_each(
     """
     n, seeds = len(beta), as_seed_sequence(random_state).spawn(2 * len(beta))
 
-    def draw(method: str, seeds: list, *starts: Any) -> np.ndarray:
+    def draw(method: str, seeds: list[Any], *starts: Any) -> np.ndarray:
         with progress("Drawing labels", total=n, verbose=verbose) as advance:
             for d, start in zip(range(n), cycle(starts), strict=False):
                 options = {"random_state": seeds[d], "initial": start, "n_warmup": 200, "thin": 1}

@@ -88,7 +88,7 @@ class Simulation:
         if self.pool is not None:
             self.pool.shutdown(cancel_futures=True)
 
-    def map(self, function: Callable, arguments: Iterable) -> list:
+    def map(self, function: Callable[..., Any], arguments: Iterable[Any]) -> list[Any]:
         """Call a function for each argument, in threads."""
 
         def call(argument: Any) -> Any:

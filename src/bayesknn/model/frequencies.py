@@ -49,7 +49,7 @@ def frequencies_of_others(class_sizes: Any) -> np.ndarray:
     return sizes / (sizes.sum() + len(sizes) - 1)
 
 
-def class_weights(labels: np.ndarray, class_prior: Any, classes: Sequence) -> np.ndarray:
+def class_weights(labels: np.ndarray, class_prior: Any, classes: Sequence[Any]) -> np.ndarray:
     """Weigh each class by its true frequency over its frequency in the sample.
 
     Parameters
@@ -84,7 +84,7 @@ def class_weights(labels: np.ndarray, class_prior: Any, classes: Sequence) -> np
     return prior * len(labels) / sizes
 
 
-def _check_class_prior(class_prior: Any, names: list) -> np.ndarray:
+def _check_class_prior(class_prior: Any, names: list[Any]) -> np.ndarray:
     if isinstance(class_prior, Mapping):
         missing = [name for name in names if name not in class_prior]
         if missing:

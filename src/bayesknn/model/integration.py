@@ -120,7 +120,7 @@ def integrate(
     return nodes, log_density(nodes) + np.log(weights)
 
 
-def _evaluate(log_density: Callable, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _evaluate(log_density: Callable[..., Any], low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return the log density at the nodes of panels, (n_panels, 8)."""
     nodes = low[:, None] + (high - low)[:, None] * (_NODES + 1) / 2
     values = np.asarray(log_density(nodes.ravel()), dtype=np.float64).reshape(nodes.shape)
@@ -145,7 +145,7 @@ def _beside(edges: np.ndarray, rough: np.ndarray) -> np.ndarray:
 
 
 def _halve(
-    log_density: Callable, edges: np.ndarray, values: np.ndarray, which: np.ndarray
+    log_density: Callable[..., Any], edges: np.ndarray, values: np.ndarray, which: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     at = np.flatnonzero(which)
     middles = (edges[at] + edges[at + 1]) / 2

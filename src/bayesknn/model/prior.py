@@ -300,7 +300,7 @@ class Mass(NamedTuple):
 
 
 def find_mass(
-    log_density: Callable, k_max: int, beta_max: float, ends: Any = ()
+    log_density: Callable[..., Any], k_max: int, beta_max: float, ends: Any = ()
 ) -> dict[int, Mass]:
     """Find where a prior has its mass, from its values.
 
@@ -402,7 +402,7 @@ def _find_mass_of(prior: Prior) -> dict[int, Mass]:
     return find_mass(prior.log_density, prior.k_max, prior.beta_max, ends)
 
 
-def _find_mass_at(log_density: Callable, edges: np.ndarray, look: np.ndarray) -> Mass:
+def _find_mass_at(log_density: Callable[..., Any], edges: np.ndarray, look: np.ndarray) -> Mass:
     if np.all(look == look[0]):
         height = float(look[0])
         log_mass = height + float(np.log(edges[-1]))
@@ -422,7 +422,7 @@ def _find_mass_at(log_density: Callable, edges: np.ndarray, look: np.ndarray) ->
     return Mass(low, high, breaks, float(logsumexp(log_masses)), log_top, is_flat=False)
 
 
-def _bisect(log_density: Callable, inner: np.ndarray, outer: np.ndarray) -> np.ndarray:
+def _bisect(log_density: Callable[..., Any], inner: np.ndarray, outer: np.ndarray) -> np.ndarray:
     """Move points of the support out to its edges, each of which lies between two points."""
     # So many halvings go down to rounding.
     for _ in range(50 if len(inner) else 0):
@@ -467,7 +467,7 @@ def _is_inside(prior: Any, beta: Any, k: Any) -> np.ndarray:
     return (beta >= 0) & (beta <= prior.beta_max) & whole
 
 
-def _check_density(values: np.ndarray, name: Callable, may_vanish: bool = False) -> None:
+def _check_density(values: np.ndarray, name: Callable[..., str], may_vanish: bool = False) -> None:
     bad = ~(np.isfinite(values) & (values >= 0))
     if bad.any():
         where = np.unravel_index(int(np.argmax(bad)), values.shape)
@@ -478,7 +478,7 @@ def _check_density(values: np.ndarray, name: Callable, may_vanish: bool = False)
         raise ValueError("prior is zero everywhere")
 
 
-def _name_cell(where: tuple, values: np.ndarray, beta_max: float) -> str:
+def _name_cell(where: tuple[Any, ...], values: np.ndarray, beta_max: float) -> str:
     if len(where) == 1:
         return f"k={where[0] + 1}"
     return f"k={where[0] + 1}, beta={beta_max * where[1] / (values.shape[1] - 1):.4g}"

@@ -157,7 +157,7 @@ def replicate(setting: Setting) -> np.ndarray:
     size, curves = setting.budget.n_replicates, true_expectations(setting, PAPER_K)[0]
     path_betas = gibbs_expectations(setting)[0]
 
-    def run(task: tuple[int, float], pair: np.ndarray) -> tuple[list, list, list]:
+    def run(task: tuple[int, float], pair: np.ndarray) -> tuple[list[Any], list[Any], list[Any]]:
         k, beta = task
         model = BoltzmannModel(NeighborGraph.from_neighbors(setting.ripley.graph.neighbors[:k]), 2)
         gibbs = [

@@ -120,7 +120,7 @@ class PaperRun:
 
 
 def run_paper(
-    out: str | os.PathLike,
+    out: str | os.PathLike[str],
     budget: str = "quick",
     only: Iterable[str] | None = None,
     seed: int = 0,

@@ -97,7 +97,7 @@ def lay_out_draws(
     return {"groups": groups, "attrs": about}
 
 
-def save_posterior(tree: xarray.DataTree, path: str | os.PathLike) -> None:
+def save_posterior(tree: xarray.DataTree, path: str | os.PathLike[str]) -> None:
     """Write a posterior to a netCDF file, which ArviZ and xarray read as well.
 
     Examples
@@ -121,7 +121,7 @@ def save_posterior(tree: xarray.DataTree, path: str | os.PathLike) -> None:
         file.write(content)
 
 
-def load_posterior(path: str | os.PathLike) -> xarray.DataTree:
+def load_posterior(path: str | os.PathLike[str]) -> xarray.DataTree:
     """Read a posterior that :func:`save_posterior` wrote into memory; the file is closed again."""
     xarray = require_xarray()
     require("h5netcdf", "netCDF files need", "posterior")

@@ -167,7 +167,7 @@ class Effect(NamedTuple):
     """
 
     name: str
-    values: list
+    values: list[Any]
     is_number: bool
     probabilities: np.ndarray
     n_rows: int

@@ -155,7 +155,7 @@ class ScikitLearnKDTreeSearch(BallTreeSearch):
     name = "kd_tree"
 
 
-def measure_candidates(search: SearchIndex, rows: np.ndarray, candidates: list) -> Any:
+def measure_candidates(search: SearchIndex, rows: np.ndarray, candidates: list[Any]) -> Any:
     """Return the distances of each row to its candidates as a sparse graph, (m, n)."""
     from scipy.sparse import csr_array
 

@@ -41,7 +41,7 @@ class LogPosterior:
         self.limits: dict[int, Limits] = {k: (m.low, m.high) for k, m in self.masses.items()}
         self.ks = np.array(list(self.masses))
 
-    def log_weight(self, k: int) -> Callable:
+    def log_weight(self, k: int) -> Callable[[np.ndarray], np.ndarray]:
         """Return the log posterior at k, but for log Z, as a function of beta."""
         return lambda beta: beta / k * self.observed[k - 1] + self.log_prior(beta, k)
 

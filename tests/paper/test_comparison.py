@@ -34,8 +34,20 @@ def test_verdict(published, decimals, estimate, verdict):
 
 def test_a_sentence_is_borne_out_or_not():
     quantity = Quantity("x", "more than a week", holds=lambda time: time.value > 7)
-    assert judge(quantity, Estimate(8)) == "within error"
-    assert judge(quantity, Estimate(6)) == "differs"
+    assert judge(quantity, Estimate(8)) == "borne out"
+    assert judge(quantity, Estimate(6)) == "not borne out"
+
+
+@pytest.mark.parametrize(
+    "estimate, verdict",
+    [
+        (Estimate(0.0871), "confirmed"),
+        (Estimate(0.0885, error=0.001), "confirmed"),
+        (Estimate(0.0885), "not confirmed"),
+    ],
+)
+def test_an_independent_value_is_confirmed_or_not(estimate, verdict):
+    assert judge(Quantity("x", 0.087, source="independent"), estimate) == verdict
 
 
 @given(st.floats(-1e3, 1e3), st.integers(0, 6))
@@ -58,4 +70,4 @@ def test_a_difference_is_explained_by_the_reason_given():
 def test_the_spread_of_single_runs_excuses_only_single_runs():
     estimate = Estimate(0.091, error=0.001, spread=0.003)
     assert judge(Quantity("x", 0.087), estimate) == "within error"
-    assert judge(Quantity("x", 0.087, source="independent"), estimate) == "differs"
+    assert judge(Quantity("x", 0.087, source="independent"), estimate) == "not confirmed"

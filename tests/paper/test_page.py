@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from bayesknn.paper.comparison import KINDS
 from tests.browser import check_page
 
 
@@ -17,7 +18,8 @@ def test_every_item_and_verdict_is_on_the_page(tiny_run):
     text = tiny_run.page.read_text()
     for outcome in tiny_run.outcomes:
         assert f'id="{outcome.item.slug}"' in text
-    assert text.count("<tr>") == len(tiny_run.rows) + len(tiny_run.outcomes)
+    # A head for each table, and the table of counts.
+    assert text.count("<tr>") == len(tiny_run.rows) + len(tiny_run.outcomes) + len(KINDS)
     assert text.count("<figure>") == sum(len(outcome.figures) for outcome in tiny_run.outcomes)
 
 

@@ -74,19 +74,22 @@ def _print_list(budget: str) -> None:
 
 
 def _print_outcome(outcome: Outcome) -> None:
+    from bayesknn.paper.comparison import NOT_PUBLISHED
+
     time = f"{outcome.seconds:6.1f} s" if outcome.is_new else "    kept"
-    verdicts = [row.verdict for row in outcome.rows if row.verdict != "not published"]
+    verdicts = [row.verdict for row in outcome.rows if row.verdict != NOT_PUBLISHED]
     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
     click.echo(f"{time}  {outcome.item.id:22s} {counts or 'nothing published'}")
 
 
 def _print_summary(outcome: Any) -> None:
-    from bayesknn.paper.comparison import VERDICTS
+    from bayesknn.paper.comparison import DIFFERENCES
+    from bayesknn.paper.run import count_verdicts
 
-    verdicts = [row.verdict for row in outcome.rows]
-    for verdict in VERDICTS:
-        click.echo(f"{verdicts.count(verdict):4d} {verdict}")
+    for name, counts in count_verdicts(outcome.rows).items():
+        listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        click.echo(f"{name}: {listed}")
     for row in outcome.rows:
-        if row.verdict == "differs":
-            click.echo(f"  differs: {row.id}, {row.what}: {row.explanation}")
+        if row.verdict in DIFFERENCES:
+            click.echo(f"  {row.verdict}: {row.id}, {row.what}: {row.explanation}")
     click.echo(f"Page: {outcome.page}")

@@ -17,7 +17,7 @@ import numpy as np
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import HolmesAdamsLikelihood
 from bayesknn.model import BoltzmannModel
-from bayesknn.paper.comparison import Estimate, Result, is_zero, item
+from bayesknn.paper.comparison import ALLOWED, Estimate, Result, is_zero, item
 from bayesknn.paper.samples import (
     BAD_PLUG_IN,
     GOOD_PLUG_IN,
@@ -35,7 +35,12 @@ from bayesknn.plots.style import COLOURS, INK, new_figure
 from bayesknn.posterior import GridPosterior, grid_posterior
 
 
-@item("num:no-joint", three=lambda gap: gap.value > 0, ripley=lambda share: share.value > 0)
+@item(
+    "num:no-joint",
+    three=lambda gap: gap.value > 0,
+    ripley=lambda share: share.value > 0,
+    coherent=lambda gap: gap.value < 1e-12,
+)
 def no_joint(setting: Setting) -> Result:
     """Look for a joint distribution of the intuitive conditionals (Section 2.1).
 
@@ -153,7 +158,7 @@ def running_times(setting: Setting) -> Result:
     return Result({**minutes, "ratio": minutes["perfect"] / minutes["gibbs"]})
 
 
-@item("fig:perfindian", avoided=lambda rate: rate.value < 10 / 68)
+@item("fig:perfindian", avoided=lambda rate: rate.value + ALLOWED * rate.error < 10 / 68)
 def pima_chain(setting: Setting) -> Result:
     """Draw the Gibbs chain on the Pima data (Figure perfindian)."""
     draws = pima_draws(setting)
@@ -163,9 +168,11 @@ def pima_chain(setting: Setting) -> Result:
     axes[1, 0].axhspan(57, 66, color=COLOURS[1], alpha=0.35, linewidth=0, zorder=0.5)
     place = {"transform": axes[1, 0].get_yaxis_transform(), "va": "center", "fontsize": "small"}
     axes[1, 0].text(0.01, 61.5, "chosen by leave-one-out", **place)
-    k = draws.kept["k"]
+    k, every_k = draws.kept["k"], exact.k_values[:, None]
+    is_chosen = np.ones_like(exact.betas) * ((every_k >= 57) & (every_k <= 66))
     estimates = _describe_chain(draws) | {
-        "avoided": mean_over_runs(np.mean((k >= 57) & (k <= 66), axis=1)),
+        "avoided": Estimate(*exact.mean(is_chosen)),
+        "avoided_chain": mean_over_runs(np.mean((k >= 57) & (k <= 66), axis=1)),
         "exact_k": Estimate(exact.k_mean, exact.k_mean_error),
         "exact_beta": Estimate(exact.beta_mean, exact.beta_mean_error),
     }

@@ -1,12 +1,15 @@
-"""What was published and what we computed, side by side: the verdict, in one word and one sentence.
+"""Published values next to ours: a verdict in one or two words, and a sentence.
 
-An :class:`Item` holds what ``published.toml`` says of it and a function; the function sees only the
+An :class:`Item` holds its entry of ``published.toml`` and a function; the function sees only the
 :class:`~bayesknn.paper.setting.Setting` and returns a :class:`Result`, so that no published value
 can find its way into ours.
 
-Three verdicts: "exact" (nothing random in ours, the same to the decimals published), "within
-error" (random, and no further away than chance explains; for a sentence: our number bears it out)
-and "differs". What has no published value has the verdict "not published".
+Three kinds of comparison have verdicts of their own. A published number is "exact" (nothing random
+in ours, the same to the decimals published), "within error" (random, and no further away than
+chance explains) or "differs". A sentence of the paper is "borne out" or "not borne out" by our
+number. A check compares with a value that was computed independently of the paper and of this
+package, and was not published: it is "confirmed" or "not confirmed". A quantity without any such
+value is "not published".
 """
 
 from __future__ import annotations
@@ -25,7 +28,16 @@ if TYPE_CHECKING:
     from bayesknn.paper.setting import Setting
 
 NOTHING = "Nothing was published to compare it with."
-VERDICTS = ("exact", "within error", "differs", "not published")
+# Of each kind of comparison: its name on the page, and its verdicts, the best one first.
+KINDS = {
+    "number": ("Published numbers", ("exact", "within error", "differs")),
+    "sentence": ("Sentences of the paper", ("borne out", "not borne out")),
+    "check": ("Our checks against independent values", ("confirmed", "not confirmed")),
+}
+NOT_PUBLISHED = "not published"
+VERDICTS = (*(verdict for _, verdicts in KINDS.values() for verdict in verdicts), NOT_PUBLISHED)
+# The verdicts that are listed first, with their explanations.
+DIFFERENCES = tuple(verdicts[-1] for _, verdicts in KINDS.values())
 # Standard errors that a random number may be away from the published one.
 ALLOWED = 3
 # What ``item`` declares, by id.
@@ -87,6 +99,15 @@ class Quantity:
     remark: str = ""
     source: str = "paper"
     unit: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Key of ``KINDS``, empty if nothing was published."""
+        if self.published is None:
+            return ""
+        if self.source == "independent":
+            return "check"
+        return "number" if self.holds is None else "sentence"
 
 
 @dataclass
@@ -208,6 +229,7 @@ class Row(NamedTuple):
     quantity: str
     what: str
     source: str
+    kind: str
     published: Any
     ours: Any
     error: float
@@ -228,8 +250,8 @@ def compare(item: Item, estimates: dict[str, Estimate]) -> list[Row]:
         source = "" if quantity.published is None else quantity.source
         rows.append(
             Row(
-                item.id, name, quantity.what, source, quantity.published, *estimates[name],
-                quantity.unit, verdict, explanation,
+                item.id, name, quantity.what, source, quantity.kind, quantity.published,
+                *estimates[name], quantity.unit, verdict, explanation,
             )
         )  # fmt: skip
     return rows
@@ -238,12 +260,12 @@ def compare(item: Item, estimates: dict[str, Estimate]) -> list[Row]:
 def _judge(quantity: Quantity, estimate: Estimate) -> tuple[str, str]:
     """Return the verdict on one quantity, and the sentence that goes with it."""
     published, decimals = quantity.published, quantity.decimals
-    if published is None:
-        return "not published", quantity.remark or NOTHING
-    verdict, words = "exact", "The same."
+    if not quantity.kind:
+        return NOT_PUBLISHED, quantity.remark or NOTHING
+    verdicts, noise, words = KINDS[quantity.kind][1], 0.0, "The same."
     if quantity.holds is not None:
         is_same = quantity.holds(estimate)
-        verdict, words = "within error", "Our number bears the sentence out."
+        words = "Our number bears the sentence out."
     elif not isinstance(published, int | float):
         is_same = estimate.value == published
     else:
@@ -255,12 +277,10 @@ def _judge(quantity: Quantity, estimate: Estimate) -> tuple[str, str]:
         is_same = gap <= ALLOWED * noise
         if noise > 0.0:
             allowed = f"{gap / noise:.1f} standard errors apart, where {ALLOWED} are allowed"
-            verdict, words = (
-                "within error",
-                f"{allowed}, besides the rounding of the published value.",
-            )
+            words = f"{allowed}, besides the rounding of the published value."
         elif isinstance(published, float):
             words = f"The same to {decimals} decimal{'s' * (decimals > 1)}."
     if not is_same:
-        return "differs", quantity.why or "No reason is known."
-    return verdict, quantity.remark or words
+        return verdicts[-1], quantity.why or "No reason is known."
+    is_random = quantity.kind == "number" and noise > 0.0
+    return verdicts[is_random], quantity.remark or words

@@ -26,11 +26,22 @@ from bayesknn._version import __version__
 from bayesknn.paper import (  # noqa: F401  Each declares its items.
     approximations,
     chain_figures,
+    claims,
     error_rates,
     path_sampling,
     perfect_sampling,
 )
-from bayesknn.paper.comparison import NOTHING, VERDICTS, Estimate, Item, Row, all_items, compare
+from bayesknn.paper.comparison import (
+    DIFFERENCES,
+    KINDS,
+    NOT_PUBLISHED,
+    NOTHING,
+    Estimate,
+    Item,
+    Row,
+    all_items,
+    compare,
+)
 from bayesknn.paper.setting import BUDGETS, Setting
 from bayesknn.plots.style import render
 from bayesknn.report.folder import require_packages, write_file
@@ -252,6 +263,15 @@ def _write(path: Path, content: bytes | str) -> None:
         place.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
+def count_verdicts(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
+    """Return the number of rows with each verdict, by the name of the kind of comparison."""
+    verdicts = [row.verdict for row in rows]
+    return {
+        name: {verdict: verdicts.count(verdict) for verdict in each}
+        for name, each in KINDS.values()
+    }
+
+
 def as_csv(rows: list[Row]) -> str:
     """Write the rows as CSV; lists are joined by semicolons."""
     text = io.StringIO()
@@ -289,13 +309,15 @@ def make_page(folder: Path, outcomes: list[Outcome], stamp: dict[str, Any]) -> s
 
     loader = FileSystemLoader(Path(__file__).parent / "templates")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    verdicts = [row.verdict for outcome in outcomes for row in outcome.rows]
+    rows = [row for outcome in outcomes for row in outcome.rows]
     budget = "" if stamp["budget"] == "quick" else f" --{stamp['budget']}"
     return environment.get_template("paper.html").render(
         outcomes=outcomes,
         stamp=stamp,
         n_items=len(REGISTRY),
-        counts={verdict: verdicts.count(verdict) for verdict in VERDICTS},
+        counts=count_verdicts(rows),
+        n_not_published=sum(row.verdict == NOT_PUBLISHED for row in rows),
+        differences=DIFFERENCES,
         seconds=sum(outcome.seconds for outcome in outcomes),
         pictures={name: _embed(folder / name) for each in outcomes for name in each.figures},
         show=show_values,

@@ -58,6 +58,10 @@ _NUMBERS: dict[str, tuple[Any, Any, Any]] = {
     "n_replicates": (4, 40, 200),
     # Perfect draws of the four-class experiment at each beta.
     "n_perfect": (20, 400, 2000),
+    # Stratified samples of Ripley's training points.
+    "n_surveys": (2, 10, 50),
+    # Repetitions of which the fastest is taken as the time of 500 Gibbs sweeps.
+    "n_timings": (1, 5, 20),
 }
 BUDGETS = {
     name: SimpleNamespace(**{field: values[at] for field, values in _NUMBERS.items()})

@@ -2,7 +2,8 @@
 
 A page's numbers are in ``numbers.json``, by name; its tables and figures are files beside it.
 ``python docs/measure NAME`` makes one of the measurements that are kept in the repository again
-(``benchmarks``, ``interval_coverage``, ``prediction``, ``autogluon``, ``scaling``),
+(``benchmarks``, ``first_use``, ``interval_coverage``, ``prediction``, ``autogluon``, ``scaling``,
+``verdicts``),
 or renews the README's pictures and measured passages (``readme``).
 """
 
@@ -22,6 +23,7 @@ def main(names: list[str]) -> None:
     import comparison
     import comparison_autogluon
     import engine
+    import first_use
     import index
     import interval_coverage
     import intervals
@@ -34,13 +36,16 @@ def main(names: list[str]) -> None:
     import scaling
     import speeds
     import start
+    import verdicts
 
     once = {
         "benchmarks": speeds.write,
+        "first_use": first_use.write,
         "interval_coverage": interval_coverage.write,
         "prediction": comparison.write,
         "autogluon": comparison_autogluon.write,
         "scaling": scaling.write,
+        "verdicts": verdicts.write,
         "readme": readme.write,
     }
     for name in names:

@@ -106,7 +106,7 @@ def change(value, how):
         ("index/n_points", lambda a: -600, "n_points must be an integer"),
         ("index/points", lambda a: a[:500], "the saved points are not 600 rows of 2 numbers"),
         ("index/points", lambda a: a[:, :1], "the saved points are not 600 rows"),
-        ("index/points", np.nan, "the saved points are not 600 rows"),
+        ("index/points", np.nan, "'points' is not finite"),
         ("index/points", lambda a: a.astype(np.int64), "the saved points are not 600 rows"),
         ("index/points", lambda a: None, "the saved points are not 600 rows"),
     ],

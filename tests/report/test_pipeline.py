@@ -192,7 +192,7 @@ def test_damaged_files(found, tmp_path):
         load_model(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("schema.json", "{}")
-    with pytest.raises(ValueError, match="is not a model of bayesknn fit") as error:
+    with pytest.raises(ValueError, match="is refused: it does not hold a model") as error:
         load_model(path)
     assert "\n" not in str(error.value)
 

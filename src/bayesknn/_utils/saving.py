@@ -28,6 +28,13 @@ _KEY = "_bayesknn_version"
 # What a file holds and how; it changes where an older file can no longer be read as it is.
 _FORMAT_KEY, _FORMAT = "_bayesknn_format", 2
 
+# What may hold NaN or infinity: reports, priors that exclude a k, residual correlations without
+# pairs, ranges of constant columns, and scores of columns that were not tried.
+_MAY_BE_INFINITE = (
+    "diagnostics_", "_draws", "prior", "prior_", "correlation", "residual_correlation_", "ranges_",
+    "k_probabilities_error_", "candidate_scores_", "candidate_errors_",
+)  # fmt: skip
+
 
 def _is_kept(home: str) -> bool:
     """Whether the classes of a module may be written and restored: an estimator holds them."""
@@ -55,13 +62,20 @@ def pack(value: Any) -> Any:
     return value
 
 
-def unpack(value: Any) -> Any:
-    """Return what :func:`pack` was given."""
+def unpack(value: Any, name: str | None = "") -> Any:
+    """Return what :func:`pack` was given; ``name`` is None where NaN and infinity are allowed."""
     if type(value) in (list, tuple):
-        return type(value)(unpack(part) for part in value)
+        return type(value)(unpack(part, name) for part in value)
     if type(value) is not dict:
+        if name is not None and isinstance(value, float | np.ndarray):
+            if np.asarray(value).dtype.kind == "f" and not np.isfinite(value).all():
+                raise ValueError(f"the saved model was changed: {name!r} is not finite")
         return value
-    state = {key: unpack(part) for key, part in value.items() if key != _CLASS}
+    state = {
+        key: unpack(part, None if name is None or key in _MAY_BE_INFINITE else str(key))
+        for key, part in value.items()
+        if key != _CLASS
+    }
     if _CLASS not in value:
         return state
     home, _, name = str(value[_CLASS]).rpartition(".")

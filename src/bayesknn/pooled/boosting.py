@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_indices
 from bayesknn._utils.jit import kernel
 
 # Step along the gradient, leaves of a tree, rows of a leaf, and penalty on what a leaf adds: small
@@ -111,17 +110,6 @@ def add_trees(
     log_odds = np.empty((len(rounds), len(points), len(start)))
     _add_up(np.ascontiguousarray(points), start, trees, rounds, log_odds)
     return log_odds
-
-
-def check_trees(trees: Trees, n_coordinates: int) -> int:
-    """Return the number of trees, or refuse saved ones that lead outside their arrays."""
-    n_trees, n_nodes = trees.values.shape
-    check_indices(trees.features, "features", n_coordinates - 1)
-    check_indices(trees.children, "children", n_nodes - 2)
-    is_behind = (trees.children == 0) | (trees.children > np.arange(n_nodes))
-    if not is_behind.all() or len({each.shape for each in trees}) > 1:
-        raise ValueError("the saved model was changed: its trees do not end")
-    return n_trees
 
 
 def _draw_columns(p: int, n_trees: int, seed: int) -> np.ndarray:

@@ -21,7 +21,6 @@ from bayesknn._utils.blocks import by_blocks
 from bayesknn._utils.checks import (
     check_choice,
     check_count,
-    check_indices,
     check_level,
     check_n_jobs,
     check_verbose,
@@ -32,6 +31,7 @@ from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin, fingerprint
 from bayesknn.graph import describe_search
 from bayesknn.model import class_weights
+from bayesknn.pooled.agreement import check_parts
 from bayesknn.pooled.columns import Columns, Sample, Settings, Table
 from bayesknn.pooled.interval_model import IntervalModel
 from bayesknn.pooled.member import fit_member, fit_weights, pool_proba
@@ -484,8 +484,7 @@ class PooledNeighborsClassifier(
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
         if hasattr(self, "_interval_model"):
-            n_k = len(self._views[self._leader].space.k_values)
-            check_indices(self._interval_model.place, "place", n_k - 1)
+            check_parts(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -152,12 +152,20 @@ class Columns:
         """Return rows of a table with the same columns."""
         return self._encode(self._declare(_read(X)))
 
+    def make_central(self, n: int) -> Table:
+        """Return n equal rows: the mean of each number, and the first level of each category."""
+        return self._arrange([np.zeros(n)] * len(self.parts), n)
+
     def _encode(self, columns: list[Column]) -> Table:
         # Also those that are constant: what is not finite is refused.
         encoded = [_encode(*pair) for pair in zip(self.parts, columns, strict=True)]
+        return self._arrange(encoded, len(columns[0].values))
+
+    def _arrange(self, encoded: list[np.ndarray], n: int) -> Table:
+        """Return n rows of a table, given the values of each column."""
         kept = [(j, part) for j, part in enumerate(self.parts) if part is not None]
         if not kept:  # Every column is constant: all points are in one place.
-            kept, encoded = [(0, _NOTHING)], [np.zeros(len(columns[0].values))]
+            kept, encoded = [(0, _NOTHING)], [np.zeros(n)]
         points = [_spread_out(part, encoded[j][:, None]) for j, part in kept]
         widths = [each.shape[1] for each in points]
         is_category = np.array([part["levels"] is not None for _, part in kept])

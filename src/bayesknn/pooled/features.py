@@ -14,11 +14,10 @@ the median of the points' five smallest distances.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_indices
 from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn.graph.metrics import make_metric
 from bayesknn.graph.search import SearchIndex, build_index
@@ -71,17 +70,6 @@ class Neighborhoods:
         for index in self.classes:
             if not index.exact:  # Only lists of all its points say what part it finds.
                 index.neighbors(min(int(self.k_values[-1]), index.n_points - 1), settings.n_jobs)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        # Refuse numbers that kernels would take for places outside their arrays.
-        n, n_classes = len(self.labels), len(self.classes)
-        check_indices(self.labels, "labels", n_classes - 1)
-        check_indices(self.k_values, "k_values", min(int(self.k_values[-1]), n - 2), 1)
-        sizes = [index.n_points for index in self.classes]
-        is_whole = np.bincount(self.labels, minlength=n_classes).tolist() == sizes
-        if not is_whole or self.reach.shape != (n, len(self.k_values)) or len(self.weights) != n:
-            raise ValueError("the saved model was changed: it has not a label for each point")
 
     @property
     def points(self) -> np.ndarray:

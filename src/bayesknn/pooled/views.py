@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from bayesknn._utils.checks import check_indices
 from bayesknn._utils.jit import one_blas_thread
-from bayesknn.pooled.boosting import add_trees, check_trees, grow_trees
+from bayesknn.pooled.boosting import add_trees, grow_trees
 from bayesknn.pooled.columns import Sample, Settings, Table
 from bayesknn.pooled.features import Neighborhoods, Reach, leave_out, tricube
 from bayesknn.pooled.member import FLOOR, Member
@@ -133,11 +132,6 @@ class BoostedView:
             int(self.rounds[-1]),
             settings.seed,
         )
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        n_trees = check_trees(self.trees, len(self.source))
-        check_indices(self.rounds, "rounds", n_trees // len(self.start), 1)
 
     def features(self, table: Table, n_jobs: int | None = None) -> np.ndarray:
         """Log probabilities after each number of rounds."""

@@ -11,7 +11,6 @@ The rest of this folder asks an adapter, not the classifier, where the two that 
 
 from __future__ import annotations
 
-import hashlib
 import math
 import warnings
 import zipfile
@@ -26,6 +25,7 @@ import numpy as np
 from bayesknn._utils.extras import require
 from bayesknn._utils.saving import fingerprint
 from bayesknn.likelihood import LIKELIHOODS
+from bayesknn.report import schema
 from bayesknn.report.columns import MAX_CATEGORIES, NUMERIC, ColumnPlan, as_measured
 from bayesknn.report.reading import find_model
 from bayesknn.report.words import count, say_of_columns, shorten
@@ -33,22 +33,6 @@ from bayesknn.report.words import count, say_of_columns, shorten
 if TYPE_CHECKING:
     import pandas
     from sklearn.pipeline import Pipeline
-
-# What a saved model may hold beside the types that skops knows by itself.
-TRUSTED = (
-    "bayesknn.report.model.Model",
-    "bayesknn.classifier.BayesianKNeighborsClassifier",
-    "bayesknn.pooled.classifier.PooledNeighborsClassifier",
-    # What SimpleImputer keeps of the columns it was fitted to: read as an empty array's.
-    "numpy.dtype",
-    "sklearn.compose._column_transformer.ColumnTransformer",
-    "sklearn.impute._base.SimpleImputer",
-    "sklearn.pipeline.Pipeline",
-    "sklearn.preprocessing._data.StandardScaler",
-    "sklearn.preprocessing._encoders.OneHotEncoder",
-    # For columns that pass as they are. A function in it would be a type to refuse by itself.
-    "sklearn.preprocessing._function_transformer.FunctionTransformer",
-)
 
 
 class ReportAdapter:
@@ -395,16 +379,17 @@ def save_model(model: Model, path: Path) -> None:
     skops.dump(replace(model, pipeline=pipeline), path)
     # Opened here: where it cannot be, zipfile would begin an empty one in its place.
     with open(path, "r+b") as file, zipfile.ZipFile(file, "a") as archive:
-        archive.comment = _seal(archive)
+        archive.comment = schema.seal(archive)
 
 
 def load_model(path: Path) -> Model:
     """Read a model that ``bayesknn fit`` wrote.
 
-    It may hold arrays, numbers, text, and the estimators of scikit-learn and of ours that are
-    listed here; any other type is refused by name, before it is loaded. A damaged file is found
-    out by its digest. Whoever writes a file on purpose can write a digest too, so a model is still
-    to be taken only from people whose software one would install.
+    It may hold arrays, numbers, text, and the estimators of scikit-learn and of ours that
+    ``report/schema.py`` lists; any other type is rejected by name before anything is built. The
+    parts are checked against each other, and two rows are predicted. A digest finds damage.
+    Whoever writes a file on purpose can write a digest too, and a model that predicts what they
+    want, so a model is still to be taken only from people whose software one would install.
 
     Parameters
     ----------
@@ -418,52 +403,44 @@ def load_model(path: Path) -> Model:
     skops = require("skops.io", "saved models need", "persist")
     path = find_model(path)
     try:
-        _check_members(path)
-        strange = sorted(set(skops.get_untrusted_types(file=path)) - set(TRUSTED))
-        if strange:
-            raise ValueError(f"it holds {strange[0]}, a type that no model of ours has")
-        with zipfile.ZipFile(path) as archive:
-            is_sealed = archive.comment == _seal(archive)
-        model = skops.load(path, trusted=list(TRUSTED)) if is_sealed else None
-        if not isinstance(model, Model):
-            raise ValueError(
-                "it does not hold a model that bayesknn fit wrote, or was damaged since"
-            )
+        schema.check_file(path)
+        model = skops.load(path, trusted=schema.TRUSTED)
+        _check_model(model)
         return model
     except ValueError as error:
-        raise ValueError(f"{path} is refused: {error}") from None
+        raise ValueError(f"{path} is refused: {' '.join(str(error).split())[:500]}") from None
     except Exception as error:
         # A damaged or hostile file fails in as many ways as there are; none of them is ours.
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ValueError(f"{path} is not a model of bayesknn fit: {reason}") from None
 
 
-def _seal(archive: zipfile.ZipFile) -> bytes:
-    """Digest of the members by name, length and checksum: it shows damage, not malice."""
-    members = sorted((each.filename, each.file_size, each.CRC) for each in archive.infolist())
-    return hashlib.sha256(repr(members).encode()).hexdigest().encode()
+def _check_model(model: Any) -> None:
+    """Raise an exception if a model that was read is none, or cannot predict two rows.
 
-
-def _check_members(path: Path) -> None:
-    """Refuse a file that holds more than a model, before any of it is read into memory.
-
-    The schema is text that grows with the number of parts, not of rows; every other member is an
-    array, whose header says how long it is.
+    The rows hold the ends of each column's range, and two of its categories.
     """
-    from numpy.lib import format
+    import pandas
 
-    with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        if sum(member.file_size for member in members) > 100 * path.stat().st_size:
-            raise ValueError("it unpacks to far more than it holds")
-        for member in members:
-            if member.filename == "schema.json":
-                # Ten times that of a model of 20,000 categories and classes.
-                fits = member.file_size <= 50_000_000
-            else:
-                with archive.open(member) as file:
-                    format.read_magic(file)
-                    shape, _, dtype = format.read_array_header_1_0(file)
-                    fits = member.file_size == file.tell() + math.prod(shape) * dtype.itemsize
-            if not fits:
-                raise ValueError(f"its member {member.filename!r} is longer than it should be")
+    from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+
+    ours = (BayesianKNeighborsClassifier, PooledNeighborsClassifier)
+    if type(model) is not Model or type(model.classifier) not in ours:
+        raise ValueError("it does not hold a model that bayesknn fit wrote")
+    columns: dict[str, Any] = {}
+    for name, kind in model.kinds.items():
+        if kind not in NUMERIC:
+            columns[name] = (model.categories[name] * 2)[:2]
+            continue
+        columns[name] = ends = np.array(model.ranges[name], dtype=np.float64)
+        if not np.isfinite(ends).all():
+            raise ValueError(f"the range of its column {name!r} is not finite")
+        if kind == "date":
+            # In milliseconds, which hold any year.
+            columns[name] = (ends * 86_400_000.0).astype("datetime64[ms]")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        points = model.transform(pandas.DataFrame(columns))
+        summary = model.classifier.predict_summary(points, 0.95)
+    if not all(np.isfinite(each).all() for each in summary):
+        raise ValueError("its predictions are not finite")

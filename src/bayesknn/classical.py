@@ -120,12 +120,13 @@ class ClassicalKNeighborsClassifier(
         validate_data(self, X, skip_check_array=True)
         # argmin takes the first, that is the smallest k.
         k = int(np.argmin(errors)) + 1 if self._is_loo() else int(self.n_neighbors)
-        self.classes_, self._labels = classes, labels
+        self.classes_: np.ndarray = classes
+        self._labels = labels
         self.graph_ = graph
         # The graph of this k alone, so that predicting does not search up to k_max.
         assert graph.distances is not None
         self._voters = NeighborGraph(graph.neighbors[:k], graph.distances[:k], graph.index)
-        self.loo_errors_ = errors
+        self.loo_errors_: np.ndarray = errors
         self.n_neighbors_ = k
         return self
 

@@ -95,6 +95,14 @@ class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
     [2, 1]
     """
 
+    order_: np.ndarray
+    informative_: bool
+    scores_: np.ndarray
+    score_errors_: np.ndarray
+    null_score_: float
+    candidate_scores_: np.ndarray
+    candidate_errors_: np.ndarray
+
     def __init__(
         self,
         by: str = "evidence",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -53,26 +53,28 @@ def stack_blocks(parts: Sequence[Any], sizes: Sequence[float], like: np.ndarray)
     return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
 
-def by_blocks(method: Callable[..., Any]) -> Callable[..., Any]:
+def by_blocks[**P, R](method: Callable[P, R]) -> Callable[P, R]:
     """Let a method that predicts take Dask collections: each block is predicted by itself.
 
-    The result is a Dask array, and nothing is computed yet.
+    The result is then a Dask array, and nothing is computed yet. Type checkers see the method as it
+    is written, for arrays in memory.
     """
+    whole: Callable[..., Any] = method
 
     @functools.wraps(method)
     def predict(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_dask(X):
-            return method(self, X, *args, **kwargs)
+            return whole(self, X, *args, **kwargs)
         dask = import_dask("predicting a Dask collection")
         # On a made-up row: shapes, and what is wrong with the arguments, are known at once.
-        like = np.asarray(method(self, _make_row(self, X), *args, **kwargs))
+        like = np.asarray(whole(self, _make_row(self, X), *args, **kwargs))
         model = dask.delayed(self, traverse=False)
         call = dask.delayed(_call, pure=False)
         blocks = enumerate(as_blocks(X))
-        parts = [call(model, method.__name__, b, part, args, kwargs) for b, part in blocks]
+        parts = [call(model, predict.__name__, b, part, args, kwargs) for b, part in blocks]
         return stack_blocks(parts, block_sizes(X), like)
 
-    return predict
+    return cast("Callable[P, R]", predict)
 
 
 def _call(

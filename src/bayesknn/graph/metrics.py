@@ -172,7 +172,7 @@ class Mahalanobis(Euclidean):
         p = points.shape[1]
         is_constant = (points == points[0]).all(axis=0)
         # The mean of equal numbers may be off by a rounding.
-        self.centre_ = np.where(is_constant, points[0], points.mean(axis=0))
+        self.centre_: np.ndarray = np.where(is_constant, points[0], points.mean(axis=0))
         if self.VI is not None:
             values, axes = np.linalg.eigh(_check_form(self.VI, "VI", p))
             keep = values > values.max(initial=0.0) * p * np.finfo(float).eps

@@ -20,6 +20,8 @@ from bayesknn.model import BoltzmannModel, as_model
 from bayesknn.model.boltzmann import check_betas, fingerprint
 from bayesknn.model.frequencies import frequencies_of_others
 
+type LogZSource = Literal["none", "table", "simulation"]
+
 
 class Likelihood:
     """One set of labels on one graph, and log f(y | beta, k) for all k of the graph.
@@ -46,17 +48,23 @@ class Likelihood:
     """
 
     # What users call it, if they can choose it, and what the report says about it.
-    name = ""
+    name: str = ""
     description = ""
     # Whether it is the distribution of the model itself, or an approximation.
     coherent = False
     # Whether the points that have i among their k nearest count at i ("both") or not ("forward").
     direction = "both"
     # What the largest beta of the coherent model is multiplied by.
-    beta_scale = 1.0
+    beta_scale: float = 1.0
     # Where log Z comes from: a table, or it is simulated where the posterior is ("simulation"). A
     # product of conditionals has none, and is concave in beta.
-    log_z_source: Literal["none", "table", "simulation"] = "table"
+    log_z_source: LogZSource = "table"
+
+    graph: NeighborGraph
+    class_weight: np.ndarray | None
+    n_points: int
+    n_classes: int
+    k_max: int
 
     def __init__(
         self,
@@ -69,8 +77,9 @@ class Likelihood:
             n_classes = int(check_label_vector(labels, graph.n_points).max()) + 1
             if n_classes < 2:
                 raise ValueError("labels hold class 0 alone; pass n_classes, at least 2")
-        self.model = model = as_model(graph, n_classes, class_weight)
-        self.labels = model.check_labels(labels)
+        self.model: BoltzmannModel = as_model(graph, n_classes, class_weight)
+        model = self.model
+        self.labels: np.ndarray = model.check_labels(labels)
         self.graph, self.class_weight = model.graph, model.class_weight
         self.n_points, self.n_classes, self.k_max = model.n_points, model.n_classes, model.k_max
 

@@ -16,7 +16,7 @@ from numpy.polynomial.chebyshev import chebinterpolate
 
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.base import Likelihood
+from bayesknn.likelihood.base import Likelihood, LogZSource
 from bayesknn.log_z import log_normalizer_path
 from bayesknn.model import BoltzmannModel, log_evidence_of_frequencies, log_normalizer_exact
 
@@ -64,14 +64,14 @@ class CoherentLikelihood(Likelihood):
         table: Any = None,
     ):
         super().__init__(graph, labels, n_classes, class_weight)
-        self.agreement = self.model.agreement(self.labels)
+        self.agreement: np.ndarray = self.model.agreement(self.labels)
         check_graph = getattr(table, "check_graph", None)
         if check_graph is not None:
             check_graph(self.graph, self.n_classes, self.class_weight)
-        self.table = table
-        self.log_z_source = "simulation" if table is None else "table"
+        self.table: Any = table
+        self.log_z_source: LogZSource = "simulation" if table is None else "table"
         if table is not None:
-            self.k_max = min(self.k_max, table.k_max)
+            self.k_max: int = min(self.k_max, table.k_max)
 
     @classmethod
     def log_evidence_without_neighbors(cls, class_sizes: np.ndarray) -> float:
@@ -132,7 +132,8 @@ class ExactLikelihood(CoherentLikelihood):
         class_weight: Any = None,
     ):
         super().__init__(graph, labels, n_classes, class_weight)
-        self.table, self.log_z_source = ExactTable(self.model), "table"
+        self.table: ExactTable = ExactTable(self.model)
+        self.log_z_source: LogZSource = "table"
 
 
 class ExactTable:

@@ -33,7 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bayesknn._utils.checks import check_positive
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.base import Likelihood
+from bayesknn.likelihood.base import Likelihood, LogZSource
 from bayesknn.likelihood.deficits import Deficits, tabulate_deficits
 
 # Stands for an infinite strength, which would make nan of a deficit of zero.
@@ -84,7 +84,7 @@ class ConditionalProduct(Likelihood):
     Everything about the labels is counted once, when a value is first asked for.
     """
 
-    log_z_source = "none"
+    log_z_source: LogZSource = "none"
 
     @cached_property
     def _deficits(self) -> list[Deficits]:
@@ -285,7 +285,7 @@ class HolmesAdamsLikelihood(ConditionalProduct):
     direction = "forward"
     # It counts k neighbours where the coherent model counts 2k on average, so that the same
     # strength of agreement is a beta twice as large.
-    beta_scale = 2.0
+    beta_scale: float = 2.0
 
 
 class SummedProduct(ConditionalProduct):

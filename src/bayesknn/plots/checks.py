@@ -7,7 +7,7 @@ that the fitted model draws.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import betaincinv
@@ -16,6 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from bayesknn._utils.checks import check_choice, check_count, check_level
 from bayesknn.criticism import Statistic, predictive_statistics
 from bayesknn.plots.style import COLOURS, INK, check_known, new_grid, tidy, tint
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class ReliabilityDisplay:
@@ -53,6 +56,11 @@ class ReliabilityDisplay:
     ([0.5, 1.0], [2, 2])
     """
 
+    lower: np.ndarray
+    upper: np.ndarray
+    figure_: Figure
+    axes_: np.ndarray
+
     def __init__(
         self,
         edges: Any,
@@ -63,12 +71,12 @@ class ReliabilityDisplay:
         *,
         level: float = 0.95,
     ) -> None:
-        self.edges = np.asarray(edges, dtype=float)
-        self.predicted = np.asarray(predicted, dtype=float)
-        self.observed = np.asarray(observed, dtype=float)
-        self.counts = np.asarray(counts)
+        self.edges: np.ndarray = np.asarray(edges, dtype=float)
+        self.predicted: np.ndarray = np.asarray(predicted, dtype=float)
+        self.observed: np.ndarray = np.asarray(observed, dtype=float)
+        self.counts: np.ndarray = np.asarray(counts)
         self.name = name
-        self.level = check_level(level)
+        self.level: float = check_level(level)
         self.lower, self.upper = _binomial_intervals(self.observed, self.counts, level)
 
     @classmethod
@@ -251,8 +259,11 @@ class PredictiveCheckDisplay:
     'smaller than each of the 20 draws'
     """
 
+    figure_: Figure
+    axes_: np.ndarray
+
     def __init__(self, statistics: Mapping[str, Statistic]) -> None:
-        self.statistics = dict(statistics)
+        self.statistics: dict[str, Statistic] = dict(statistics)
 
     @classmethod
     def from_estimator(

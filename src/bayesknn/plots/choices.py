@@ -6,13 +6,17 @@ The first is the paper's Figure 2.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesknn.plots.style import COLOURS, GREY, INK, new_axes, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _TITLES = {
     "evidence": "log evidence",
@@ -45,8 +49,11 @@ class LeaveOneOutDisplay:
     array([17, 18, 35, 36, 45, 46, 51, 52, 53, 54])
     """
 
+    figure_: Figure
+    ax_: Axes
+
     def __init__(self, errors: Any) -> None:
-        self.errors = np.asarray(errors, dtype=float)
+        self.errors: np.ndarray = np.asarray(errors, dtype=float)
 
     @property
     def best_k(self) -> np.ndarray:
@@ -125,6 +132,8 @@ class ColumnPathDisplay:
     null_score: float
     refused: Mapping[str, tuple[float, float]]
     label: str = "score"
+    figure_: Figure = field(init=False, repr=False, compare=False)
+    ax_: Axes = field(init=False, repr=False, compare=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ColumnPathDisplay:

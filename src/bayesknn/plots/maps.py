@@ -8,7 +8,7 @@ such class: the paper's Figure 'levelset'.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -26,14 +26,21 @@ from bayesknn.plots.style import (
 )
 from bayesknn.predictive import find_zones
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 class _MapDisplay:
     """A grid over two features and the classes of its points."""
 
+    figure_: Figure
+    ax_: Axes
+
     def __init__(self, x: Any, y: Any, classes: Any, feature_names: Any) -> None:
-        self.x = np.asarray(x, dtype=float)
-        self.y = np.asarray(y, dtype=float)
-        self.classes = np.asarray(classes)
+        self.x: np.ndarray = np.asarray(x, dtype=float)
+        self.y: np.ndarray = np.asarray(y, dtype=float)
+        self.classes: np.ndarray = np.asarray(classes)
         if len(self.classes) > len(COLOURS):
             raise ValueError(f"{len(self.classes)} classes, but only {len(COLOURS)} colours")
         self.feature_names = feature_names
@@ -88,7 +95,7 @@ class DecisionRegionDisplay(_MapDisplay):
         self, x: Any, y: Any, winners: Any, classes: Any, feature_names: Any = ("x1", "x2")
     ) -> None:
         super().__init__(x, y, classes, feature_names)
-        self.winners = np.asarray(winners)
+        self.winners: np.ndarray = np.asarray(winners)
 
     @classmethod
     def from_estimator(
@@ -188,8 +195,8 @@ class ZoneMapDisplay(_MapDisplay):
         feature_names: Any = ("x1", "x2"),
     ) -> None:
         super().__init__(x, y, classes, feature_names)
-        self.probabilities = np.asarray(probabilities, dtype=float)
-        self.zones = np.asarray(zones).astype(int)
+        self.probabilities: np.ndarray = np.asarray(probabilities, dtype=float)
+        self.zones: np.ndarray = np.asarray(zones).astype(int)
 
     @property
     def uncertain_share(self) -> float:
@@ -301,7 +308,7 @@ class ZoneMapDisplay(_MapDisplay):
 
         pale, uncertain = "#E4E4E4", (self.zones < 0).astype(float)
         if uncertain.any():
-            style = {"levels": [0.5, 1.5], "colors": [pale], "hatches": ["////"]}
+            style: dict[str, Any] = {"levels": [0.5, 1.5], "colors": [pale], "hatches": ["////"]}
             areas = self.ax_.contourf(self.x, self.y, uncertain, **style)
             areas.set(edgecolor=GREY, linewidth=0.0)
         return Patch(facecolor=pale, edgecolor=GREY, hatch="////", lw=0.0, label="uncertain")

@@ -6,13 +6,16 @@ and ``posterior/k`` over (chain, draw), or a classifier that has the latter as `
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 from sklearn.utils.validation import check_is_fitted
 
 from bayesknn.plots.style import COLOURS, INK, new_grid, tidy, tint
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class PosteriorDisplay:
@@ -44,6 +47,12 @@ class PosteriorDisplay:
     (1, 2)
     """
 
+    k_errors: np.ndarray | None
+    beta_trace: np.ndarray | None
+    k_trace: np.ndarray | None
+    figure_: Figure
+    axes_: np.ndarray
+
     def __init__(
         self,
         beta_edges: Any,
@@ -55,10 +64,10 @@ class PosteriorDisplay:
         beta_trace: Any = None,
         k_trace: Any = None,
     ) -> None:
-        self.beta_edges = np.asarray(beta_edges, dtype=float)
-        self.beta_density = np.asarray(beta_density, dtype=float)
-        self.k_values = np.asarray(k_values)
-        self.k_probabilities = np.asarray(k_probabilities, dtype=float)
+        self.beta_edges: np.ndarray = np.asarray(beta_edges, dtype=float)
+        self.beta_density: np.ndarray = np.asarray(beta_density, dtype=float)
+        self.k_values: np.ndarray = np.asarray(k_values)
+        self.k_probabilities: np.ndarray = np.asarray(k_probabilities, dtype=float)
         self.k_errors = None if k_errors is None else np.asarray(k_errors, dtype=float)
         self.beta_trace = None if beta_trace is None else np.atleast_2d(beta_trace)
         self.k_trace = None if k_trace is None else np.atleast_2d(k_trace)

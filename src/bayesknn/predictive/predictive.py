@@ -165,10 +165,11 @@ class Predictive:
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
-        self.direction = check_choice(direction, "direction", DIRECTIONS[:2])
-        self.labels = model.check_labels(labels)
-        self.model, self.n_classes = model, model.n_classes
-        self.class_weight = model.weights
+        self.direction: str = check_choice(direction, "direction", DIRECTIONS[:2])
+        self.labels: np.ndarray = model.check_labels(labels)
+        self.model: BoltzmannModel = model
+        self.n_classes: int = model.n_classes
+        self.class_weight: np.ndarray = model.weights
         self.nodes = nodes
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -176,7 +177,7 @@ class Predictive:
         k_max = graph.check_k(int(nodes.k[-1]))
         # The graph of the largest k alone, so that nothing searches further.
         distances = None if graph.distances is None else graph.distances[:k_max]
-        self.graph = NeighborGraph(graph.neighbors[:k_max], distances, graph.index)
+        self.graph: NeighborGraph = NeighborGraph(graph.neighbors[:k_max], distances, graph.index)
         self._rule = PredictiveRule(nodes, self.class_weight)
 
     def using(self, n_jobs: int | None, verbose: int) -> Predictive:

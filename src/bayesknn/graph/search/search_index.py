@@ -68,6 +68,9 @@ class SearchIndex:
     exact: ClassVar[bool] = True
     defaults: ClassVar[dict[str, int]] = {}
     recall: Recall | None = None
+    metric: Metric
+    params: dict[str, Any]
+    n_points: int
     _points: Any
 
     def __init__(

@@ -63,7 +63,18 @@ def check_new_points(estimator: Any, X: Any) -> None:
     validate_data(estimator, X, skip_check_array=True, reset=False)
 
 
-class ContributionsMixin:
+# Where docs/ is published.
+DOCUMENTATION = "https://bayesknn.readthedocs.io/en/stable"
+
+
+class DocumentedMixin:
+    """An estimator whose HTML representation links to its page of the reference."""
+
+    _doc_link_module = "bayesknn"
+    _doc_link_template = f"{DOCUMENTATION}/api/bayesknn.{{estimator_name}}.html"
+
+
+class ContributionsMixin(DocumentedMixin):
     """What follows from ``predict_proba`` in every classifier."""
 
     predict_proba: Callable[[Any], np.ndarray]

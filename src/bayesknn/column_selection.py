@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bayesknn._estimator import check_new_points, check_training
+from bayesknn._estimator import DocumentedMixin, check_new_points, check_training
 from bayesknn._utils.checks import check_choice, check_count, check_verbose
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
@@ -33,7 +33,7 @@ from bayesknn.model.frequencies import frequencies_of_others
 from bayesknn.pooled.columns import Columns
 
 
-class ColumnSelector(VersionMixin, SelectorMixin, BaseEstimator):
+class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator):
     """Forward choice of the columns that define who is a neighbour.
 
     Columns are standardised first, and categories become indicators, so that units do not choose.

@@ -5,6 +5,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from sklearn.utils import estimator_html_repr
+
+from bayesknn._estimator import DOCUMENTATION
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.rst").read_text()
 COMPLETE = ("", ".datasets", ".exceptions")
@@ -35,3 +38,16 @@ def test_public_names_are_listed(package):
     every = {name for _, names in listed() for name in names}
     public = [n for n in getattr(module, "__all__", vars(module)) if not n.startswith("_")]
     assert set(public) <= every | {"annotations", "Any"}, set(public) - every
+
+
+def test_the_html_of_an_estimator_links_to_its_page():
+    """Where autosummary writes the page: ``:toctree: api`` and the name as listed."""
+    links = {
+        f"{DOCUMENTATION}/api/{module}.{name}.html": getattr(import_module(module), name)
+        for module, names in listed()
+        for name in names
+    }
+    estimators = {link: cls for link, cls in links.items() if hasattr(cls, "get_params")}
+    assert len(estimators) == 5
+    for link, cls in estimators.items():
+        assert f'href="{link}"' in estimator_html_repr(cls())

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bayesknn._estimator import choose_k_max, choose_prior
+from bayesknn._estimator import DOCUMENTATION, DocumentedMixin, choose_k_max, choose_prior
 from bayesknn._utils.blocks import as_blocks, block_sizes, import_dask, is_dask, stack_blocks
 from bayesknn._utils.checks import (
     check_choice,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
+class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstimator):
     """The Bayesian k-nearest-neighbour classifier on Dask arrays and frames.
 
     Its answer is that of :class:`bayesknn.BayesianKNeighborsClassifier` on the same rows in the
@@ -136,6 +136,7 @@ class DistributedNeighborsClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    _doc_link_template = f"{DOCUMENTATION}/api/bayesknn.distributed.{{estimator_name}}.html"
     _calibrator: Calibrator | None
 
     def fit(self, X: Any, y: Any) -> DistributedNeighborsClassifier:

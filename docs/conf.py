@@ -82,8 +82,8 @@ PAGES = (
     "install", "start", "command_line", "api", "contributing", "changelog", "architecture",
 )  # fmt: skip
 GUIDE = (
-    "methods", "pool", "intervals", "model", "scaling", "from_r", "other_packages", "faq",
-    "glossary", "checks", "equations", "paper_in_400_lines",
+    "methods", "pool", "intervals", "model", "scaling", "programs", "from_r", "other_packages",
+    "faq", "glossary", "checks", "equations", "paper_in_400_lines",
 )  # fmt: skip
 html_sidebars = {page: [] for page in ("install", "start", "index", "genindex", "search")}
 html_theme_options = {

@@ -4,7 +4,8 @@ Your own table, from the command line
 
 ``bayesknn fit`` reads a CSV, Excel or Parquet file with numbers and categories, fits, and writes
 predictions, the model and a report that is one HTML file. ``bayesknn predict``
-uses the model later. Here both are typed from Python, in a folder that is thrown away.
+uses the model later. Each command is shown as it is typed in a shell, with what it prints; here
+they run in a folder that is thrown away.
 """
 
 # %%
@@ -13,6 +14,7 @@ uses the model later. Here both are typed from Python, in a folder that is throw
 # 180 patients, say, with two measurements and a category; the outcome is what we want to predict.
 # Twenty further rows have no outcome yet.
 
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -38,20 +40,20 @@ print((folder / "train.csv").read_text()[:150])
 # %%
 # Fit
 # ---
-# In a shell this is ``bayesknn fit train.csv --target outcome --test new.csv --out result``.
-# It pools neighbours in several metrics; ``--model coherent`` gives the paper's posterior of
-# (beta, k) in its place. The report says how each column was read, compares the model with
-# others, and shows which columns matter.
+# The default model is the pool, an ensemble of nearest neighbours, a logistic regression and
+# boosted trees; ``--model coherent`` fits the paper's model, with the posterior of (beta, k). The
+# report shows how each column was read, compares the model with others, and ranks the columns.
 
 
-def bayesknn(*words):
-    """Type a command in the folder and show what it prints."""
-    command = [sys.executable, "-m", "bayesknn", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+def shell(command):
+    """Run a command in the folder; print it as typed, and its output."""
+    print(f"$ {command}")
+    words = [sys.executable, "-m", *shlex.split(command)]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
     print(done.stdout)
 
 
-bayesknn("fit", "train.csv", "--target", "outcome", "--test", "new.csv", "--out", "result")
+shell("bayesknn fit train.csv --target outcome --test new.csv --out result")
 
 # %%
 # The folder is written whole or not at all, and an existing one is not overwritten without
@@ -72,7 +74,7 @@ pd.read_csv(folder / "result" / "predictions.csv").head(4).round(3)
 # ``model.skops`` is not a pickle: the types of objects in it are checked before it is loaded, and a
 # damaged file is refused. Still, use models only from people you trust.
 
-bayesknn("predict", "result/model.skops", "new.csv", "--out", "again.csv")
+shell("bayesknn predict result/model.skops new.csv --out again.csv")
 again = pd.read_csv(folder / "again.csv")
 print(len(again), "rows")
 
@@ -82,7 +84,7 @@ print(len(again), "rows")
 # beside the most probable class. Here it costs five times as much to miss a relapse.
 
 (folder / "loss.csv").write_text("truth,no relapse,relapse\nno relapse,0,1\nrelapse,5,0\n")
-bayesknn("predict", "result/model.skops", "new.csv", "--loss", "loss.csv", "--out", "decided.csv")
+shell("bayesknn predict result/model.skops new.csv --loss loss.csv --out decided.csv")
 decided = pd.read_csv(folder / "decided.csv")
 print(pd.crosstab(decided["class"], decided["decision"]))
 temporary.cleanup()

@@ -32,6 +32,7 @@ def main(names: list[str]) -> None:
     import paper
     import pool
     import prediction
+    import programs
     import readme
     import scaling
     import speeds
@@ -65,6 +66,7 @@ def main(names: list[str]) -> None:
             intervals,
             interval_coverage,
             scaling,
+            programs,
             start,
             paper,
             command_line,

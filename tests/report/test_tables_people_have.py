@@ -358,12 +358,13 @@ def test_the_pool_is_asked_once(people, monkeypatch):
     monkeypatch.setattr(
         PooledNeighborsClassifier,
         "predict_summary",
-        lambda *args, **options: asked.append(1) or real(*args, **options),
+        lambda *args, **options: asked.append(len(args[1])) or real(*args, **options),
     )
     for other in ("predict_proba", "predict_interval"):
         monkeypatch.setattr(PooledNeighborsClassifier, other, lambda *_: pytest.fail("twice"))
     invoke(people[0], "predict", "out", "new.csv")
-    assert asked == [1]
+    # Two rows show that the model can predict.
+    assert asked == [2, len(pd.read_csv(people[0] / "new.csv"))]
 
 
 def test_the_pool_takes_a_class_prior(people):

@@ -1,7 +1,9 @@
 """The command line: its commands, the demo, and how they end."""
 
+import html
 import json
 import re
+import shlex
 import signal
 import sys
 import weakref
@@ -60,6 +62,18 @@ def test_demo_writes_pictures_a_report_and_what_it_was_made_from(demo_run):
     assert (folder / "ripley.png").stat().st_size < 200_000
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert f'bayesknn fit {folder / "train.csv"} <span class="nowrap">--target</span> class' in page
+
+
+def test_the_command_on_the_report_of_the_demo_writes_the_same_report(demo_run, monkeypatch):
+    _, folder = demo_run
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    told = html.unescape(re.sub("<[^>]*>", "", re.search(r"<pre>(bayesknn fit.*?)</pre>", page)[1]))
+    monkeypatch.chdir(folder.parent)
+    result = run(*shlex.split(told)[1:])
+    assert result.exit_code == 0, result.output
+    again = (folder.parent / "ripley-report" / "report.html").read_text(encoding="utf-8")
+    # Only the place of the model file differs.
+    assert again == page.replace(str(folder / "model.skops"), "ripley-report/model.skops")
 
 
 def test_demo_does_not_replace_what_is_in_a_named_folder(demo_run):

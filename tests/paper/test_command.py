@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner
 
 from bayesknn.cli.paper import paper
@@ -42,3 +43,20 @@ def test_errors_are_one_line(tmp_path):
     (tmp_path / "mine").write_text("")
     done = call("--out", tmp_path, "--tiny", "--only", "num:pima-sizes")
     assert done.exit_code == 2 and done.output.count("\n") <= 2 and "--force" in done.output
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted; finished items are kept in --out"),
+        (PermissionError(13, "Permission denied", "/x"), 1, "Permission denied: /x"),
+    ],
+)
+def test_it_ends_as_the_other_commands_do(tmp_path, monkeypatch, error, code, line):
+    def fail(**options):
+        raise error
+
+    monkeypatch.setattr("bayesknn.paper.run.run_paper", fail)
+    done = call("--out", tmp_path, "--tiny", "--only", "num:pima-sizes", "--quiet")
+    assert done.exit_code == code
+    assert done.stderr.startswith(f"Error: {line}") and done.stderr.count("\n") == 1

@@ -72,7 +72,7 @@ def demo(out: Path | None, force: bool, quiet: bool) -> None:
         lines += textwrap.wrap(why, 92, initial_indent="    ", subsequent_indent="    ")
         command = (
             f"bayesknn fit {folder / TABLES[0]} --target class --test {folder / TABLES[1]} "
-            "--no-scale --model coherent --out ripley-report"
+            "--no-scale --model coherent --no-compare --out ripley-report"
         )
         for name, table in zip(TABLES, (train, test), strict=True):
             table.to_csv(target / name, index=False, lineterminator="\n")

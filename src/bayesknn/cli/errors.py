@@ -35,13 +35,13 @@ class Interrupted(click.ClickException):
     exit_code = 130
 
 
-def as_line(error: BaseException) -> click.ClickException:
-    """Return the one line that is said of an error, and how the command ends."""
+def as_line(error: BaseException, kept: str = "nothing was written") -> click.ClickException:
+    """Return an error as one line with its exit code; ``kept`` is what an interrupt leaves."""
     from bayesknn.exceptions import CoalescenceError
 
     text = " ".join(str(error).split())
     if isinstance(error, KeyboardInterrupt):
-        return Interrupted("interrupted; nothing was written")
+        return Interrupted(f"interrupted; {kept}")
     if isinstance(error, MemoryError):
         text = "there is not enough memory for this table; --max-neighbors makes it smaller"
     elif isinstance(error, OSError):
@@ -164,7 +164,14 @@ class Command(click.Command):
     ``ctx.meta["command"]`` does the same again, without what changes only what is printed.
     ``ctx.obj()`` is to be called when work is done and before anything is written: chains answer
     Ctrl-C with what they have, which is not the result that was asked for.
+
+    Attributes
+    ----------
+    kept : str
+        What an interrupted command leaves behind, for the message.
     """
+
+    kept = "nothing was written"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words, which are kept."""
@@ -196,7 +203,7 @@ class Command(click.Command):
                 raise  # the reader of our output has left; click ends quietly
             if debug:
                 click.echo(traceback.format_exc(), err=True, nl=False)
-            raise as_line(error) from None
+            raise as_line(error, self.kept) from None
 
 
 def print_notes(notes: list[str], doubts: list[str]) -> None:

@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesknn.cli.errors import as_line, read_jobs
+from bayesknn.cli.errors import Command, debug_option, read_jobs
 
 if TYPE_CHECKING:
     from bayesknn.paper.run import Outcome
 
 
-@click.command("paper", short_help="Reproduce every figure, table and number of the paper.")
+class _Continued(Command):
+    """A command whose finished parts stay in its folder."""
+
+    kept = "finished items are kept in --out, and the same command continues from there"
+
+
+@click.command(
+    "paper", cls=_Continued, short_help="Reproduce every figure, table and number of the paper."
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--force", is_flag=True, help="Compute again what is there; write to any folder.")
 @click.option("--list", "show_list", is_flag=True, help="List the ids and stop.")
+@debug_option
 def paper(
     budget: str, ids: tuple[str, ...], jobs: int, quiet: bool, show_list: bool, **options: Any
 ) -> None:
@@ -45,21 +54,18 @@ def paper(
         return
     from bayesknn.paper.run import find_items, run_paper
 
-    try:
-        items = find_items(ids or None)
-        if not quiet:
-            click.echo(f"{len(items)} items of the paper, {budget} budget, seed {options['seed']}")
-        report = None if quiet else _print_outcome
-        outcome = run_paper(
-            budget=budget,
-            only=ids or None,
-            n_jobs=jobs,
-            verbose=not quiet,
-            report=report,
-            **options,
-        )
-    except (ValueError, ModuleNotFoundError) as error:
-        raise as_line(error) from None
+    items = find_items(ids or None)
+    if not quiet:
+        click.echo(f"{len(items)} items of the paper, {budget} budget, seed {options['seed']}")
+    report = None if quiet else _print_outcome
+    outcome = run_paper(
+        budget=budget,
+        only=ids or None,
+        n_jobs=jobs,
+        verbose=not quiet,
+        report=report,
+        **options,
+    )
     if not quiet:
         _print_summary(outcome)
 

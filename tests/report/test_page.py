@@ -1,6 +1,7 @@
 """The report in a browser: alone, without errors, in sight at both widths, nothing unescaped."""
 
 import re
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -221,6 +222,37 @@ def test_a_rare_class_comes_first_and_the_majority_stands_beside_the_error(poole
     )
     assert "rare classes" not in page[: page.index("Details")]
     assert "66.7\xa0%" in page
+
+
+class _Headers(HTMLParser):
+    """Scope and text of every header cell, and the number of tables."""
+
+    def __init__(self):
+        super().__init__()
+        self.cells, self.n_tables, self.inside = [], 0, False
+
+    def handle_starttag(self, tag, attributes):
+        self.n_tables += tag == "table"
+        self.inside |= tag == "th"
+        if tag == "th":
+            self.cells.append([dict(attributes).get("scope"), ""])
+
+    def handle_data(self, data):
+        if self.inside:
+            self.cells[-1][1] += data
+
+    def handle_endtag(self, tag):
+        self.inside &= tag != "th"
+
+
+@pytest.mark.parametrize("which", ["page", "pooled_page", "crowded"])
+def test_every_header_cell_has_a_scope_and_text(request, which):
+    text = request.getfixturevalue(which)
+    parser = _Headers()
+    parser.feed(text if isinstance(text, str) else text[1])
+    assert parser.n_tables > 5 and len(parser.cells) > 3 * parser.n_tables
+    for scope, words in parser.cells:
+        assert scope in ("col", "row") and words.strip(), (scope, words)
 
 
 def test_the_report_says_whether_the_search_was_exact(pooled_page, page):

@@ -94,6 +94,13 @@ def test_of_many_categories_the_rare_are_one():
         columns.transform(frame[:100].assign(row=[f"isle {i}" for i in range(100)]))
 
 
+def test_missing_categories_are_called_so_in_a_warning():
+    columns = Columns()
+    columns.fit(pd.DataFrame({"town": ["a", "b"] * 20}))
+    with pytest.warns(UserWarning, match="in 3 of 4 rows, such as a missing value and 'c':"):
+        columns.transform(pd.DataFrame({"town": [None, "c", None, "a"]}))
+
+
 def test_class_prior_is_an_offset():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))

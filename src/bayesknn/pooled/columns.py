@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import binom
 
 from bayesknn._utils.checks import (
+    MISSING,
     Column,
     as_numbers,
     category_codes,
@@ -262,7 +263,7 @@ def _encode(part: dict[str, Any] | None, column: Column) -> np.ndarray:
         keys, other = _read_levels(column), codes.get(_RARE, -1)
         values = np.array([codes.get(key, other) for key in keys], dtype=np.float64)
         rare = category_codes(part["rare"])
-        unseen = [str(key) for key in keys if key not in codes and key not in rare]
+        unseen = [key for key in keys if key not in codes and key not in rare]
         _warn_of_unseen(column, unseen, part["shares"][other] if other >= 0 else 0)
         return values
     with np.errstate(over="ignore"):
@@ -282,12 +283,13 @@ def _read_levels(column: Column) -> list[Any]:
     return [category_name(value) for value in column.values.tolist()]
 
 
-def _warn_of_unseen(column: Column, unseen: list[str], usual: float) -> None:
+def _warn_of_unseen(column: Column, unseen: list[Any], usual: float) -> None:
     """Warn if most levels are new, of a column where ``usual`` is the share of rare ones."""
     n, n_unseen = len(column.values), len(unseen)
     # One row says nothing of a column. By chance as many would be rare ones once in a thousand.
     if 2 * n_unseen > max(n, 2) and binom.sf(n_unseen - 1, n, usual) < 0.001:
-        examples = " and ".join(map(show, list(dict.fromkeys(unseen))[:2]))
+        first = list(dict.fromkeys(unseen))[:2]
+        examples = " and ".join("a missing value" if key == MISSING else show(key) for key in first)
         warnings.warn(
             f"column {column.label!r} holds categories that training did not see in "
             f"{n_unseen:,} of {n:,} rows, such as {examples}: they count as none of the "

@@ -319,4 +319,8 @@ MUTANTS = (
            "ratio = np.clip((end - cells[:, :-1]) / np.diff(cells, axis=1), 0.0, 1.0)",
            "ratio = np.ones(betas.shape)",
            _in("test_criticism", "a_reweighted_classifier_is_a_refitted_one")),
+    # report
+    Mutant("an interval of k with 5 % on either side", "report/model.py",
+           "np.quantile(k, [0.025, 0.975]", "np.quantile(k, [0.05, 0.95]",
+           _in("report/test_analysis", "the_interval_of_k_has_a_fortieth_of_the_posterior_on_either_side")),
 )  # fmt: skip

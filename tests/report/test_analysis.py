@@ -1,6 +1,7 @@
 """The way from a table to predictions: which rows, which basis, what is told."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 from bayesknn.model import UniformPrior
 from bayesknn.report import analyse
+from bayesknn.report.model import PosteriorAdapter
 from bayesknn.report.page import render_report
 from bayesknn.report.predictions import Predictions
 from tests.report.tables import QUICK, mixed_table, two_columns
@@ -185,6 +187,31 @@ def test_the_relevance_is_that_of_the_column_it_stands_beside(monkeypatch):
     monkeypatch.setattr("bayesknn.report.explanation.MAX_IMPORTANCE_COLUMNS", 2)
     page = render_report(analysis, source="t", command="", files={})
     assert re.search(r"relative relevance</th>.*?<td>(\w+)</td>", page, re.DOTALL)[1] == "word"
+
+
+@pytest.mark.parametrize(("n", "ends"), [(100, (3, 98)), (1000, (25, 975))])
+def test_the_interval_of_k_has_a_fortieth_of_the_posterior_on_either_side(n, ends):
+    """Equal probabilities: the smallest k with 2.5 % and with 97.5 % at or below it."""
+    posterior = SimpleNamespace(
+        likelihood="pseudo", k_values_=np.arange(1, n + 1), k_probabilities_=np.full(n, 1 / n)
+    )
+    low, high = PosteriorAdapter(posterior).k_interval
+    # One k more or less where a cumulative sum meets the level up to rounding.
+    assert abs(low - ends[0]) <= (n == 1000) and abs(high - ends[1]) <= (n == 1000)
+
+
+def test_a_name_in_a_warning_does_not_hide_that_the_error_is_too_small():
+    """Classes change along a target called 'alone', and another column gives it away."""
+    rng = np.random.default_rng(0)
+    y = (np.arange(120) + 30 * rng.normal(size=120) > 60).astype(int)
+    days = np.datetime64("2024-01-01") + np.arange(120)
+    halves = np.where(y == 1, 8.0, -8.0) + rng.normal(size=120)
+    table = pd.DataFrame({"day": days, "u": halves + 20 * rng.normal(size=120)})
+    table["v"], table["lives_alone"] = halves - table["u"], y
+    warnings = analyse(table, "lives_alone", model="pooled", settings={"random_state": 0}).warnings
+    assert any("change along 'day'" in text for text in warnings)
+    assert not any("alone predicts" in text for text in warnings)
+    assert any("almost nothing: check for a column" in text for text in warnings)
 
 
 def test_a_test_table_that_lacks_a_column_is_found_out_first(monkeypatch):

@@ -290,11 +290,11 @@ def _conclude(
     plan, training, compared = analysis.plan, analysis.training, analysis.choices.compared
     measured = columns.as_measured(training.frame, plan.kinds)
     classes = analysis.classifier.classes_[training.actual]
-    problems = columns.find_problems(measured, plan, classes, ordered=bool(folds.name))
+    leaking = columns.find_leaking_columns(measured, plan.kinds, training.actual)
+    problems = columns.find_problems(measured, plan, classes, leaking, ordered=bool(folds.name))
     scores: Any = training.scores
     easy = analysis.class_sizes.max() > 0.95 * len(training.rows)
-    known = any("alone" in problem for problem in problems)
-    if not (easy or known) and scores.error <= 0.005 and scores.log_loss <= 0.02:
+    if not (easy or leaking) and scores.error <= 0.005 and scores.log_loss <= 0.02:
         problems.append(
             f"the leave-one-out error is {100 * scores.error:.1f} %, almost nothing: check for a "
             "column that is known only after the class is"

@@ -500,9 +500,14 @@ def _find_trends(
 
 
 def find_problems(
-    frame: pandas.DataFrame, plan: ColumnPlan, classes: np.ndarray, *, ordered: bool = False
+    frame: pandas.DataFrame,
+    plan: ColumnPlan,
+    classes: np.ndarray,
+    leaking: Sequence[str],
+    *,
+    ordered: bool = False,
 ) -> list[str]:
-    """Say what of a table makes results look better than they are, or classes more than they are.
+    """Return warnings about what makes results look too good, and about classes spelt in two ways.
 
     Parameters
     ----------
@@ -510,8 +515,10 @@ def find_problems(
         The rows with a class, as columns in use (:func:`as_measured`).
     plan : ColumnPlan
     classes : ndarray of shape (n,)
+    leaking : sequence of str
+        The columns that give the class away (:func:`find_leaking_columns`).
     ordered : bool
-        Whether the rows are judged in their order, so that time can hide nothing.
+        Whether the last rows are predicted from those before, which shows a change along time.
     """
     names, labels = np.unique(classes, return_inverse=True)
     problems = []
@@ -521,7 +528,6 @@ def find_problems(
             f"the classes {_list(alike)} of {plan.target!r} differ only in case or spaces: "
             f"they are taken as {len(alike)} classes; as one it would have {n:,} rows"
         )
-    leaking = find_leaking_columns(frame, plan.kinds, labels)
     problems += say_of_columns(
         dict.fromkeys(leaking, ""),
         f" alone predicts {plan.target!r} all but perfectly",

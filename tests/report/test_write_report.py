@@ -6,10 +6,13 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -18,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+from bayesknn._utils.saving import fingerprint
 from bayesknn.model import UniformPrior
 from bayesknn.report import write_report
 from bayesknn.report.analysis import analyse_fitted
@@ -153,6 +157,81 @@ def test_the_pipeline_of_the_report_is_compared_as_it_is(one_other):
     X[:, 1:] *= 1000
     found = analyse_fitted(clone(PSEUDO).fit(X, y), X, y, compared=True).comparison
     assert found.results[found.own].scores.error > 0.2
+
+
+class Jittered(TransformerMixin, BaseEstimator):
+    """Centred columns; those of training with noise, as an encoder of categories has folds."""
+
+    def fit(self, X, y=None):
+        self.mean_ = np.asarray(X).mean(axis=0)
+        return self
+
+    def transform(self, X):
+        return np.asarray(X) - self.mean_
+
+    def fit_transform(self, X, y=None):
+        return self.fit(X).transform(X) + 0.1 * np.random.default_rng(0).normal(size=X.shape)
+
+
+def change_cell(X):
+    other = X.copy()
+    other.loc[17, "z"] += 1e-9
+    return other
+
+
+@pytest.mark.parametrize("change", [lambda X: X[::-1], change_cell, lambda X: X + 1.0])
+@pytest.mark.parametrize(
+    "steps",
+    [(), (StandardScaler(),), (PCA(2),), (Jittered(),)],
+    ids=["alone", "scaled", "rotated", "jittered"],
+)
+def test_other_rows_than_those_of_training_are_rejected(steps, change):
+    """With the same labels, so that only X can show it."""
+    table = two_columns(60)
+    X, y = table[["x", "z"]], np.asarray(table["y"])
+    model = make_pipeline(*steps, PSEUDO) if steps else PSEUDO
+    model = clone(model).fit(X, y)
+    assert len(analyse_fitted(model, X, y).training.rows) == 60
+    given = change(X).reset_index(drop=True)
+    with pytest.raises(ValueError, match="X is not what the model was fitted to, or in another"):
+        analyse_fitted(model, given, y)
+
+
+def test_every_row_of_a_large_table_is_compared():
+    """All rows but each third differ, the first of 3,000 included among those that do not."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 2)), np.arange(3000) % 2
+    other = X.copy()
+    other[np.arange(3000) % 3 > 0] += 1.0
+    frame = pd.DataFrame({"a": X[:, 0], "w": np.where(X[:, 1] > 0, "up", "down")})
+    words = frame.assign(w=np.where(np.arange(3000) == 1001, "else", frame["w"]))
+    for one, two in ((X, other), (frame, words), (csr_array(X), csr_array(other))):
+        assert fingerprint(one, y) == fingerprint(one.copy(), y) != fingerprint(two, y)
+
+
+def test_the_paper_keeps_its_name_in_a_sentence(tmp_path, monkeypatch):
+    other = BayesianKNeighborsClassifier("holmes-adams", max_neighbors=8, random_state=0)
+    name = "Bayesian kNN (Cucala et al. 2009), holmes-adams likelihood"
+    monkeypatch.setattr("bayesknn.report.comparison._list_candidates", lambda own: {name: other})
+    table = two_columns(60)
+    clf = clone(PSEUDO).fit(table[["x", "z"]], table["y"])
+    text = write_report(clf, table[["x", "z"]], table["y"], out=tmp_path / "r.html").read_text()
+    assert f"<p>{name}, the best other classifier, is" in text
+
+
+def test_missing_values_in_a_pipeline_are_filled_by_it(tmp_path):
+    """The classifier alone would fill them with the mean."""
+    table = two_columns(60)
+    X, y = table[["x", "z"]].copy(), table["y"]
+    X.loc[3, "x"] = np.nan
+    model = make_pipeline(SimpleImputer(strategy="median"), clone(PSEUDO)).fit(X, y)
+    assert analyse_fitted(model, X, y).messages == [
+        "column 'x' has no value in 1 row: filled in by the pipeline"
+    ]
+    alone = PooledNeighborsClassifier(["robust"], random_state=0).fit(X, y)
+    assert analyse_fitted(alone, X, y).messages == [
+        "column 'x' has no value in 1 row: filled with its mean"
+    ]
 
 
 def test_distances_are_not_compared(tmp_path):

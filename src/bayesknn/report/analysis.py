@@ -214,7 +214,6 @@ def analyse(
         pipeline.fit(measured, classes)
     seconds = perf_counter() - begin
     fitted = Model.of_table(pipeline, plan, measured, fills)
-    messages += fitted.describe_gaps(frame)
     labels = np.searchsorted(classifier.classes_, classes)
     groups = frame[options.group] if options.group else None
     by = f" of {options.group}" if options.group else f" by {options.time}"
@@ -257,8 +256,9 @@ def analyse_fitted(
         given = hasattr(classifier, "feature_names_in_")
         as_given = FunctionTransformer(None if given else np.asarray)
         pipeline = Pipeline([("columns", as_given), ("classifier", classifier)])
-    labels = _check_same_rows(last, None if pipeline is classifier else X, classes)
-    model = Model.of_table(pipeline, plan, columns.as_measured(table.frame, kinds), fills="mean")
+    labels = _check_same_rows(classifier, X, classes)
+    fills = "mean" if pipeline is not classifier else "pipeline"
+    model = Model.of_table(pipeline, plan, columns.as_measured(table.frame, kinds), fills)
     # Its own warnings name categories that it has not seen.
     model.categories, test, options = {}, None, Choices(**choices)
     if X_test is not None:
@@ -277,6 +277,7 @@ def _conclude(
 ) -> Analysis:
     """Predict the test rows, look for what is wrong with the tables, and compare with others."""
     model, level = analysis.model, analysis.choices.level
+    analysis.messages += model.describe_gaps(analysis.training.frame)
     if test is not None:
         with columns.naming_file(test.file):
             analysis.test = predictions = predict_new(model, test.frame, level)
@@ -333,23 +334,37 @@ def _make_classifier(model: str, classes: np.ndarray, **settings: Any) -> Any:
     return BayesianKNeighborsClassifier(**{"likelihood": model, **settings})
 
 
-def _check_same_rows(classifier: Any, X: Any, classes: np.ndarray) -> np.ndarray:
-    """Return the class numbers of the rows that the classifier was fitted to, or refuse others.
+def _check_same_rows(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+    """Return the class numbers of the rows that a classifier or a pipeline was fitted to.
 
-    X is None where the classifier was fitted to what a pipeline made of it.
+    Raise ValueError if X and y are other rows, or the same in another order.
     """
+    from sklearn.base import clone
+    from sklearn.pipeline import Pipeline
+
+    classifier, steps = model, None
+    if isinstance(model, Pipeline):
+        classifier, steps = model[-1], model[:-1] if len(model) > 1 else None
     numbers = {name: g for g, name in enumerate(classifier.classes_.tolist())}
     labels = np.array([numbers.get(name, -1) for name in classes.tolist()])
-    fitted, given = classifier.diagnostics_.get("training"), fingerprint(X, labels)
-    n = len(classifier.loo_proba_)
+    n, fitted = len(classifier.loo_proba_), classifier.diagnostics_["training"]
+    other = "is not what the model was fitted to, or in another order"
     if len(labels) != n:
         problem = f"X and y have {count(len(labels), 'row')}, the model was fitted to {n:,}"
-    elif labels.min() < 0 or (fitted and fitted["labels"] != given["labels"]):
-        problem = "y is not what the model was fitted to, or in another order"
-    elif fitted and fitted["rows"] != given["rows"] and X is not None:
-        problem = "X is not what the model was fitted to, or in another order"
     else:
-        return labels
+        found = fingerprint(X if steps is None else steps.transform(X), labels)
+        if steps is not None and found["rows"] != fitted["rows"]:
+            # Some transformers return other numbers from `fit_transform` than from `transform`.
+            # Fitted to X again, they must also transform X as the fitted ones do.
+            again = clone(steps)
+            points = again.fit_transform(X, classes)
+            if fingerprint(again.transform(X), labels) == found:
+                found = fingerprint(points, labels)
+        if found == fitted:
+            return labels
+        problem = f"y {other}" if found["labels"] != fitted["labels"] else f"X {other}"
+        if steps is not None and problem[0] == "X":
+            problem += ", or a step of the pipeline draws random numbers without a random_state"
     raise ValueError(f"{problem}: pass the training rows as X and y, others as X_test and y_test")
 
 

@@ -246,8 +246,8 @@ class Model:
     identifiers : list of str
         Columns that told the rows of the training table apart.
     fills : str
-        What takes the place of missing numbers, ``"mean"`` or ``"median"``; empty if a missing
-        value is an error.
+        What takes the place of missing numbers, ``"mean"`` or ``"median"``, or ``"pipeline"`` if
+        a pipeline of the user decides; empty if a missing value is an error.
     ranges : dict of str to list of two floats
         The least and the largest number of each numeric column in training, dates in days.
     """
@@ -307,9 +307,11 @@ class Model:
 
     def is_fitted_to(self, points: Any) -> bool:
         """Whether these points are those of training, in the same order."""
-        fitted = self.classifier.diagnostics_.get("training")
+        classifier = self.classifier
+        if len(points) != len(classifier.loo_proba_):
+            return False
         rows = fingerprint(points, np.zeros(len(points)))["rows"]
-        return fitted is not None and rows != "" and fitted["rows"] == rows
+        return rows == classifier.diagnostics_.get("training", {}).get("rows")
 
     def describe_gaps(self, frame: pandas.DataFrame, table: str = "") -> list[str]:
         """Say how many values of accepted rows are filled in, and how many categories are new.
@@ -322,13 +324,16 @@ class Model:
         """
         gaps = {name: int(frame[name].isna().sum()) for name in self.kinds}
         sentences = []
-        for is_number, filled in ((True, f"its {self.fills}"), (False, "a category of its own")):
+        fills = (f"with its {self.fills}", "with a category of its own")
+        if self.fills == "pipeline":
+            fills = ("in by the pipeline",) * 2
+        for is_number, filled in zip((True, False), fills, strict=True):
             where = {
                 name: f"in {count(n, 'row')}"
                 for name, n in gaps.items()
                 if n and (self.kinds[name] in NUMERIC) == is_number
             }
-            sentences += say_of_columns(where, f"{table} has no value", f": filled with {filled}")
+            sentences += say_of_columns(where, f"{table} has no value", f": filled {filled}")
         return sentences + self._describe_unseen(frame, table, mostly=False)
 
     def describe_shifts(self, frame: pandas.DataFrame, table: str = "") -> list[str]:

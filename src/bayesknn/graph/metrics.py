@@ -193,7 +193,7 @@ class Mahalanobis(Euclidean):
 
     def _whiten(self, points: np.ndarray, is_new: bool = False) -> np.ndarray:
         axes = [f"whitened {j}" for j in range(self._n_numbers())]
-        return check_units(_whiten(points, self.centre_, self.whitening_), axes, is_new)
+        return check_units(whiten_rows(points, self.centre_, self.whitening_), axes, is_new)
 
     def decode(self, numbers: np.ndarray) -> list[Any]:
         """Return the centre, which stands for any point."""
@@ -606,8 +606,8 @@ def measure_pairs(rows, points, starts, members):
 
 
 @kernel
-def _whiten(points, centre, whitening):
-    """``(points - centre) @ whitening``, each row by itself.
+def whiten_rows(points, centre, whitening):
+    """Return ``(points - centre) @ whitening``, each row computed by itself.
 
     A matrix product may add in another order for another number of rows, and a training point
     that is asked about again would then not be at distance 0 from itself.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn.graph.metrics import whiten_rows
 from bayesknn.pooled.columns import Sample, Table
 from bayesknn.pooled.random_trees import find_importances
 
@@ -242,15 +243,22 @@ class Whitening:
 
     def transform(self, points: np.ndarray) -> np.ndarray:
         """Return the whitened coordinates of rows, old or new."""
+        turned = self.axes if self.basis is None else self.basis
+        inner = _turn(points, self.centre, turned / self.spread[:, None])
+        if self.basis is None:
+            return inner
         scaled = points - self.centre
         scaled /= self.spread
-        if self.basis is None:
-            return scaled @ self.axes
-        inner = scaled @ self.basis
         # A sum of squares that holds no copy of what may be millions of coordinates.
         outside = np.einsum("ij,ij->i", scaled, scaled) - (inner**2).sum(axis=1)
         outside = np.maximum(outside, 0.0)
-        return np.column_stack([inner @ self.axes, self.outside * np.sqrt(outside)])
+        axes = _turn(inner, np.zeros(inner.shape[1]), self.axes)
+        return np.column_stack([axes, self.outside * np.sqrt(outside)])
+
+
+def _turn(points: np.ndarray, centre: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Return ``(points - centre) @ axes``; equal rows are equal whatever other rows there are."""
+    return whiten_rows(np.ascontiguousarray(points), centre, np.ascontiguousarray(axes))
 
 
 def span_rows(points: np.ndarray) -> np.ndarray:

@@ -112,7 +112,7 @@ MUTANTS = (
            "np.exp(beta / k * (fields", "np.exp(beta * (fields",
            ("tests/model/test_conditionals.py",)),
     Mutant("class weights upside down", "model/frequencies.py",
-           "return prior * len(labels) / sizes", "return sizes / (prior * len(labels))",
+           "return prior / (sizes / len(labels))", "return (sizes / len(labels)) / prior",
            ("tests/model/test_weights.py",)),
     Mutant("a common class weight is forgotten", "model/boltzmann.py",
            "return float(self.class_weight[0])", "return 1.0",

@@ -30,6 +30,14 @@ def test_class_weights_change_the_strength_not_the_measure():
     assert 2 < uneven.beta_max < plain.beta_max
 
 
+def test_weights_of_one_are_no_weights():
+    points = np.random.default_rng(0).normal(size=(60, 2))
+    graph = NeighborGraph.from_points(points, k_max=20)
+    plain = find_beta_max(graph, 3, random_state=0)
+    weighted = find_beta_max(graph, 3, class_weight=np.ones(3), random_state=0)
+    np.testing.assert_array_equal(weighted.crossings, plain.crossings)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_crossing_is_that_of_the_exact_curve(n_classes):
     graph = ripley_graph()

@@ -11,6 +11,15 @@ def test_true_frequencies_give_weight_one():
     np.testing.assert_allclose(class_weights(labels, [1 / 2, 1 / 6, 1 / 3], range(3)), 1)
 
 
+def test_the_frequencies_of_the_sample_give_exactly_one():
+    """Weights of 1 plus a rounding error would be unequal weights, which another sampler serves."""
+    for n in range(20, 90):
+        labels = np.unique(np.arange(n) ** 2 % 7 % 5, return_inverse=True)[1]
+        frequencies = np.bincount(labels) / n
+        weights = class_weights(labels, frequencies, classes=range(len(frequencies)))
+        np.testing.assert_array_equal(weights, 1.0)
+
+
 def test_weights_are_p_n_over_n_g():
     labels = np.array([1, 0, 0, 0, 1, 0, 0, 0])
     np.testing.assert_allclose(

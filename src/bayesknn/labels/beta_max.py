@@ -160,9 +160,10 @@ def _simulate_agreement(
         model, beta, k, n_draws=n_draws, n_warmup=40,
         initial=np.zeros(model.n_points, np.int64), key=key,
     )  # fmt: skip
-    series = info.cluster_agreement
-    if model.class_weight is not None:
-        # The plain count of edges, whatever they weigh.
+    # The plain count of edges, whatever they weigh.
+    if model.unequal_weight is None:
+        series = info.cluster_agreement / model.common_weight
+    else:
         series = BoltzmannModel(model.graph, model.n_classes).agreement(labels, k)
     batches = series.reshape(n_batches, -1).mean(axis=1) / (model.n_points * k)
     return min(float(batches.mean()), 1.0), float(batches.std(ddof=1) / np.sqrt(n_batches))

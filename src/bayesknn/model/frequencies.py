@@ -81,7 +81,8 @@ def class_weights(labels: np.ndarray, class_prior: Any, classes: Sequence[Any]) 
     if not sizes.all():
         empty = names[int(np.argmin(sizes))]
         raise ValueError(f"class {empty!r} has no points: its weight p_g n / n_g is not defined")
-    return prior * len(labels) / sizes
+    # In this order the frequencies of the sample give exactly 1.
+    return prior / (sizes / len(labels))
 
 
 def _check_class_prior(class_prior: Any, names: list[Any]) -> np.ndarray:

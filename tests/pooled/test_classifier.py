@@ -12,7 +12,7 @@ import skops.io
 import bayesknn.pooled.classifier as classifier
 from bayesknn import PooledNeighborsClassifier
 from bayesknn.datasets import load_ripley
-from bayesknn.pooled.columns import Columns
+from bayesknn.pooled.columns import Columns, Sample
 from bayesknn.pooled.features import Neighborhoods, leave_out
 from bayesknn.pooled.metrics import METRICS
 
@@ -221,3 +221,29 @@ def test_plain_leave_one_out_would_leak(name, monkeypatch):
     monkeypatch.setattr(classifier, "leave_folds_out", seen_features)
     gain, error = find_gains((name,))
     assert gain > 3 * error
+
+
+@pytest.mark.parametrize("n_columns", [2, 12])
+@pytest.mark.parametrize("name", ["within", "discriminant", "evidence"])
+def test_a_row_has_the_same_coordinates_in_every_batch(name, n_columns):
+    """Equal rows are at distance 0, not at a rounding error, whose logarithm would count."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, (40, n_columns)).astype(str)
+    table = Columns().fit(X)
+    metric = METRICS[name]().fit(Sample(table, np.arange(40) % 3, np.ones(40), 3), 0)
+    together = metric.transform(table)
+    for i in range(40):
+        np.testing.assert_array_equal(metric.transform(table.take([i])), together[[i]])
+
+
+@pytest.mark.parametrize("factor", [1e-9, 0.3, 7.0, 1e12])
+def test_a_factor_of_all_weights_changes_nothing(factor):
+    """Trees choose between splits of equal gain by the last digits of the weights."""
+    rng = np.random.default_rng(1)
+    y = np.arange(80) % 3
+    X = pd.DataFrame({"a": rng.integers(0, 3, 80), "b": rng.integers(0, 4, 80)}).astype(str)
+    X["c"] = rng.normal(size=80).round(1)
+    weights, clf = rng.uniform(0.5, 2.0, 80), PooledNeighborsClassifier(("relevance",))
+    plain = clf.set_params(random_state=0).fit(X, y, weights).predict_proba(X)
+    scaled = clf.fit(X, y, factor * weights).predict_proba(X)
+    np.testing.assert_allclose(scaled, plain, atol=1e-7)

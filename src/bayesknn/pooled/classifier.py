@@ -514,7 +514,8 @@ def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
             "leave out rows, and classes, that are not to count"
         )
     # Of mean 1, so that nothing depends on their scale; by the largest first, lest sums overflow.
-    weights = weights / weights.max()
+    # Single precision drops the rounding error of that scale, which decides between equal splits.
+    weights = (weights / weights.max()).astype(np.float32).astype(np.float64)
     return weights / weights.mean()
 
 

@@ -21,7 +21,7 @@ endif
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo paper test test-full lint format bench fresh fuzz faults mutants coverage wheel-test docs clean
+.PHONY: help setup demo paper test test-full lint format bench fresh fuzz faults mutants invariances coverage wheel-test docs clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -74,6 +74,9 @@ faults: setup ## kills, interrupts, full disks and two at once; what is left is 
 mutants: setup ## slips in the statistical core that the tests must notice; lists the survivors
 	$(BIN)/python -m campaigns mutants $(MUTANTS)
 
+invariances: setup ## 2,000 cases of what must stay equal when something changes that should not matter
+	$(BIN)/python -m campaigns invariances $(INVARIANCES)
+
 coverage: setup ## which lines the tests run; kernels are compiled, and left out
 	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest
 	$(BIN)/coverage report
@@ -91,5 +94,5 @@ $(VENV)/.docs: $(READY)
 
 clean: ## forget the environment and every cache
 	rm -rf $(VENV) .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage build
-	rm -rf docs/_build docs/_generated docs/api docs/tutorials demo-output paper-output fuzz-found
+	rm -rf docs/_build docs/_generated docs/api docs/tutorials demo-output paper-output fuzz-found invariances-found
 	find src tests benchmarks campaigns -name __pycache__ -prune -exec rm -rf {} +

@@ -1,23 +1,31 @@
-"""Run a campaign: ``python -m campaigns faults|mutants``; exits 1 if it found something."""
+"""Run a campaign: ``python -m campaigns faults|mutants|invariances``; exits 1 if one fails."""
 
 import argparse
 import importlib
 import json
 import sys
 
+_MODULES = {
+    "faults": "campaigns.faults",
+    "mutants": "campaigns.mutants",
+    "invariances": "campaigns.invariances.run",
+}
+
 
 def main(arguments: list[str]) -> int:
     """Run the campaign that is named."""
     parser = argparse.ArgumentParser(prog="python -m campaigns")
-    parser.add_argument("campaign", choices=["faults", "mutants"])
+    parser.add_argument("campaign", choices=list(_MODULES))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--share", type=float, default=1.0, help="faults: how much of all")
-    parser.add_argument("--only", help="mutants: those whose name holds this text")
+    parser.add_argument("--only", help="mutants, invariances: those whose name holds this text")
+    parser.add_argument("--cases", type=int, default=2000, help="invariances: number of cases")
     given = parser.parse_args(arguments)
-    module = importlib.import_module(f"campaigns.{given.campaign}")
+    module = importlib.import_module(_MODULES[given.campaign])
     options = {
         "faults": {"seed": given.seed, "share": given.share},
         "mutants": {"only": given.only},
+        "invariances": {"n_cases": given.cases, "seed": given.seed, "only": given.only or ""},
     }
     result = module.run(**options[given.campaign])
     print(json.dumps(result, indent=2, ensure_ascii=False))

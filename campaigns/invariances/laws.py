@@ -1,0 +1,482 @@
+"""The invariances: what stays equal when something changes that should not matter.
+
+Each is a generator of :class:`Compared`: a name, a difference and the largest difference that is
+allowed. An exception inside is a fault as well.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import chdir
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+
+from campaigns.invariances.cases import ROWS, Case, cases
+
+BITS, ROUNDING, NEW_ROWS, AFTER_REWEIGHT, WEIGHTS = 0.0, 1e-8, 1e-10, 1e-6, 1e-7
+
+
+class Compared(NamedTuple):
+    """One comparison.
+
+    Attributes
+    ----------
+    what : str
+    difference, tolerance : float
+        A difference above the tolerance, or NaN, is a fault.
+    """
+
+    what: str
+    difference: float
+    tolerance: float
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the difference is too large."""
+        return not self.difference <= self.tolerance
+
+
+def compare(first: dict[str, Any], second: dict[str, Any], tolerance: float, change: str) -> Any:
+    """Yield the comparison of every answer that both have."""
+    for name in [name for name in first if name in second]:
+        yield Compared(f"{change}: {name}", find_difference(first[name], second[name]), tolerance)
+
+
+def find_difference(first: Any, second: Any) -> float:
+    """Return the largest absolute difference; infinity for other shapes or unequal objects."""
+    a, b = np.asarray(first), np.asarray(second)
+    if a.shape != b.shape:
+        return np.inf
+    if a.dtype.kind in "OUST" or b.dtype.kind in "OUST":
+        return 0.0 if a.tolist() == b.tolist() else np.inf
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    return float(np.where(same, 0.0, np.abs(a - np.where(same, a, b))).max(initial=0.0))
+
+
+def fit(case: Case, frame: Any = None, y: Any = None, weights: Any = None, **changes: Any) -> Any:
+    """Return the classifier of a case, fitted to its rows but for what is given."""
+    clf = clone(case.classifier).set_params(**changes)
+    weights = case.weights if weights is None else weights
+    given = {} if weights is None else {"sample_weight": weights}
+    frame = case.frame if frame is None else frame
+    return clf.fit(frame, case.y if y is None else y, **given)
+
+
+def describe(clf: Any, new: Any) -> dict[str, Any]:
+    """Return all answers of a fitted classifier, by name."""
+    if not hasattr(clf, "predict_summary"):
+        return {"probabilities": clf.predict_proba(new), "left-out errors": clf.loo_errors_}
+    summary = clf.predict_summary(new)
+    return {
+        "probabilities": summary.probabilities,
+        "intervals": summary.intervals,
+        "typicality": summary.typicality,
+        "left-out probabilities": clf.loo_proba_,
+        "left-out intervals": clf.loo_interval(),
+        "left-out log score": clf.loo_log_score_,
+        "warnings": clf.diagnostics_["warnings"],
+    }
+
+
+def keep(answers: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return the answers without some."""
+    return {name: each for name, each in answers.items() if name not in names}
+
+
+def is_coherent(case: Case) -> bool:
+    """Whether chains are run, whose random numbers follow the order of the rows."""
+    return case.options.get("likelihood") == "coherent"
+
+
+# Way of calling ------------------------------------------------------------------------------
+
+
+def way_of_calling(case: Case) -> Iterator[Compared]:
+    """Compare arrays, lists, frames and Dask collections, pickled and cloned classifiers."""
+    clf = fit(case)
+    answers = describe(clf, case.new)
+    yield from compare(answers, describe(clf, case.new), BITS, "again")
+    yield from compare(answers, describe(pickle.loads(pickle.dumps(clf)), case.new), BITS, "pickle")
+    yield from compare(answers, describe(fit(case), case.new), BITS, "clone")
+    # Arrays and polars do not know the order of categories.
+    if not any(isinstance(each, pandas.CategoricalDtype) for each in case.frame.dtypes):
+        for name, convert in _CONVERSIONS.items():
+            other = describe(fit(case, convert(case.frame)), convert(case.new))
+            # Warnings name columns.
+            yield from compare(answers, keep(other, "warnings"), ROUNDING, name)
+    if case.options["kind"] == "bayesian" and case.options["metric"] == "euclidean":
+        yield from _by_dask(case, answers)
+
+
+def _as_array(frame: pandas.DataFrame) -> np.ndarray:
+    return (
+        frame.to_numpy()
+        if all(each.kind == "f" for each in frame.dtypes)
+        else frame.to_numpy(dtype=object)
+    )
+
+
+def _as_polars(frame: pandas.DataFrame) -> Any:
+    import polars
+
+    return polars.from_pandas(frame)
+
+
+_CONVERSIONS: dict[str, Callable] = {
+    "array": _as_array,
+    "lists": lambda frame: _as_array(frame).tolist(),
+    "polars": _as_polars,
+}
+
+
+def _by_dask(case: Case, answers: dict[str, Any]) -> Iterator[Compared]:
+    """Compare Dask collections of one to five blocks."""
+    import dask
+    import dask.array
+
+    from bayesknn.distributed import DistributedNeighborsClassifier
+
+    n_blocks = 1 + case.seed % 5
+    X, new = case.frame.to_numpy(), case.new.to_numpy()
+    own, options = case.classifier, case.options
+    with dask.config.set(scheduler="synchronous"):
+        blocks = dask.array.from_array(new, chunks=(-(-len(new) // n_blocks), -1))
+        p = fit(case, X).predict_proba(blocks).compute()
+        yield from compare(answers, {"probabilities": p}, ROUNDING, "Dask blocks")
+        if options["likelihood"] == "coherent" or options["beta_max"] == "auto":
+            return
+        if options["class_prior_as"] or options["calibrate"]:
+            return
+        parts = dask.array.from_array(X, chunks=(-(-len(X) // n_blocks), -1))
+        y = dask.array.from_array(np.asarray(case.y), chunks=parts.chunks[0])
+        given = {name: getattr(own, name) for name in ("max_neighbors", "beta_max", "prior")}
+        clf = DistributedNeighborsClassifier(own.likelihood, **given, random_state=0).fit(parts, y)
+        other = {
+            "probabilities": clf.predict_proba(blocks).compute(),
+            "intervals": clf.predict_interval(blocks).compute(),
+            "left-out probabilities": clf.loo_proba_.compute(),
+        }
+        yield from compare(answers, other, ROUNDING, "Dask: classifier")
+
+
+def command(case: Case) -> Iterator[Compared]:
+    """Compare CSV, Excel and Parquet files, the command, and what it saved."""
+    from bayesknn.report import read_table
+    from bayesknn.report.analysis import analyse
+
+    days = pandas.to_timedelta(case.rng.integers(0, 99, len(case.y)), "D")
+    table = case.frame.assign(target=case.y, day=pandas.Timestamp("2024-01-31") + days)
+    new = case.new.assign(day=table["day"][: len(case.new)])
+    settings = case.classifier.get_params()
+    settings["class_prior"] = settings["class_prior"] or {}
+    model, results = settings.pop("likelihood", "pooled"), {}
+    with tempfile.TemporaryDirectory() as place, chdir(place):
+        for form in ("csv", "xlsx", "parquet"):
+            _write(table, Path(f"train.{form}"))
+            _write(new, Path(f"new.{form}"))
+            train = read_table(f"train.{form}")
+            test = read_table(f"new.{form}", kinds=train.kinds)
+            given = {"model": model, "settings": settings, "impute": model != "pooled"}
+            results[form] = analyse(train, "target", test, compared=False, **given)
+        csv = _describe_analysis(results["csv"])
+        for form in ("xlsx", "parquet"):
+            yield from compare(csv, _describe_analysis(results[form]), ROUNDING, form)
+        # The report takes most of the time.
+        if case.seed % 3 == 0:
+            yield from _by_command(case, model, settings, results["csv"])
+
+
+def _by_command(case: Case, model: str, settings: dict, analysis: Any) -> Iterator[Compared]:
+    """Compare what ``bayesknn fit`` and ``bayesknn predict`` write in this folder."""
+    from click.testing import CliRunner
+
+    from bayesknn.cli import main
+    from bayesknn.report import load_model, read_table
+    from bayesknn.report.columns import accept_rows
+    from bayesknn.report.predictions import predict_new, write_csv
+
+    words = ["fit", "train.csv", "--target", "target", "--test", "new.csv", "--out", "out"]
+    words += ["--no-compare", "--model", model, "--seed", "0", "--search", settings["search"]]
+    for name, p in settings["class_prior"].items():
+        words += ["--class-prior", f"{name}={float(p)!r}"]
+    if model != "pooled":
+        words += ["--impute", "--metric", settings["metric"], "--draws", "50"]
+        words += ["--max-neighbors", str(settings["max_neighbors"])]
+        words += ["--beta-max", str(settings["beta_max"])]
+    ended = CliRunner().invoke(main, words)
+    yield Compared(f"exit code: {ended.stderr[-300:]}", ended.exit_code, 0)
+    written = Path("out/predictions.csv").read_text(encoding="utf-8")
+    # What the command has options for.
+    options = case.options
+    has_all = options.get("members", "all") == "all" and options.get("prior") is None
+    if has_all and not options.get("calibrate") and options.get("class_prior_as") != "weights":
+        yield Compared("command", find_difference(write_csv(analysis.test), written), 0)
+    loaded = load_model(Path("out"))
+    rows = accept_rows(read_table("new.csv", kinds=loaded.kinds), loaded.kinds, impute=True)
+    answers = {"loaded": write_csv(predict_new(loaded, rows, 0.95))}
+    answers["predict"] = CliRunner().invoke(main, ["predict", "out", "new.xlsx"]).stdout
+    if case.seed % 51 == 0:
+        run = [sys.executable, "-m", "bayesknn", "predict", "out", "new.parquet"]
+        ended = subprocess.run(run, capture_output=True, text=True, check=True)
+        answers["another process"] = ended.stdout
+    for way, text in answers.items():
+        yield Compared(way, find_difference(text, written), 0)
+
+
+def _write(frame: pandas.DataFrame, path: Path) -> None:
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".xlsx":
+        frame.to_excel(path, index=False)
+    else:
+        frame.to_parquet(path)
+
+
+def _describe_analysis(analysis: Any) -> dict[str, Any]:
+    return {
+        "probabilities": analysis.test.probabilities,
+        "intervals": analysis.test.intervals,
+        "zones": analysis.test.zones,
+        "left-out probabilities": analysis.training.probabilities,
+        "left-out intervals": analysis.training.intervals,
+        "warnings": analysis.warnings,
+        "messages": analysis.messages,
+    }
+
+
+# Own prior, weights --------------------------------------------------------------------------
+
+
+def own_prior(case: Case) -> Iterator[Compared]:
+    """Compare with the prior of the fit, the frequencies of training and weights of 1."""
+    kind = case.options["kind"]
+    if kind == "pooled":
+        plain = fit(case, class_prior=None)
+        answers = describe(plain, case.new)
+        other = fit(case, class_prior=case.frequencies)
+        yield from compare(answers, describe(other, case.new), ROUNDING, "class_prior")
+        if case.weights is None:
+            other = describe(fit(case, weights=np.ones(len(case.y)), class_prior=None), case.new)
+            yield from compare(answers, other, ROUNDING, "sample_weight")
+        return
+    clf = fit(case)
+    again = clf.reweight(clf.prior_)
+    yield from compare(
+        describe(clf, case.new), describe(again, case.new), AFTER_REWEIGHT, "reweight"
+    )
+    yield from compare(_posterior(clf), _posterior(again), AFTER_REWEIGHT, "reweight")
+    plain = describe(fit(case, class_prior=None), case.new)
+    ways = ("offset",) if is_coherent(case) else ("offset", "weights")
+    for way in ways:
+        other = fit(case, class_prior=case.frequencies, class_prior_as=way)
+        yield from compare(plain, describe(other, case.new), ROUNDING, f"class_prior as {way}")
+
+
+def _posterior(clf: Any) -> dict[str, Any]:
+    return {
+        "P(k)": clf.k_probabilities_,
+        "moments of beta": [clf.beta_mean_, clf.beta_sd_],
+        "log evidence": clf.log_evidence_,
+        "diagnostics": json.dumps(
+            {name: clf.diagnostics_[name] for name in ("misfit_column", "boundary_ties", "search")}
+        ),
+    }
+
+
+def scale_of_weights(case: Case) -> Iterator[Compared]:
+    """Weights times a constant are the same weights."""
+    rng = case.rng
+    weights = rng.uniform(0.5, 2.0, len(case.y)) if case.weights is None else case.weights
+    answers = describe(fit(case, weights=weights), case.new)
+    factor = float(rng.choice([1e-9, 0.3, 7.0, 1e12]))
+    other = describe(fit(case, weights=factor * weights), case.new)
+    yield from compare(answers, other, WEIGHTS, "times a constant")
+
+
+# Order ---------------------------------------------------------------------------------------
+
+
+def order_of_new_rows(case: Case) -> Iterator[Compared]:
+    """Compare new rows that are permuted, doubled or asked one at a time."""
+    clf = fit(case)
+    names = ("probabilities", "intervals", "typicality")
+
+    def ask(rows: Any) -> dict[str, Any]:
+        answers = describe(clf, case.new.iloc[rows].reset_index(drop=True))
+        return {name: answers[name] for name in names if name in answers}
+
+    answers = ask(range(len(case.new)))
+    shuffled = case.rng.permutation(len(case.new))
+    for change, rows in {"permuted": shuffled, "doubled": np.tile(shuffled, 2)}.items():
+        wanted = {name: each[rows] for name, each in answers.items()}
+        yield from compare(wanted, ask(rows), NEW_ROWS, change)
+    for i in range(3):
+        wanted = {name: each[[i]] for name, each in answers.items()}
+        yield from compare(wanted, ask([i]), NEW_ROWS, "one at a time")
+
+
+def order(case: Case) -> Iterator[Compared]:
+    """Rows and named columns permuted, classes and categories renamed."""
+    clf = fit(case)
+    answers, rng = describe(clf, case.new), case.rng
+    rows, n = rng.permutation(len(case.y)), len(case.y)
+    weights = None if case.weights is None else case.weights[rows]
+    other = fit(case, case.frame.iloc[rows].reset_index(drop=True), case.y[rows], weights)
+    back = {"left-out probabilities", "left-out intervals"}
+    got = describe(other, case.new)
+    got = {name: each[np.argsort(rows)] if name in back else each for name, each in got.items()}
+    yield from _compare_order(case, clf, other, answers, got, "rows permuted")
+    columns = rng.permutation(case.frame.columns)
+    other = fit(case, case.frame[columns])
+    got = describe(other, case.new[columns])
+    yield from _compare_order(case, clf, other, answers, got, "columns permuted")
+    classes = clf.classes_
+    names = {name: f"renamed {9 - g}" for g, name in enumerate(classes.tolist())}
+    changes = {}
+    if getattr(case.classifier, "class_prior", None):
+        given = case.classifier.class_prior
+        changes["class_prior"] = {names[name]: p for name, p in given.items()}
+    other = fit(case, y=np.array([names[name] for name in case.y.tolist()]), **changes)
+    got = describe(other, case.new)
+    got = {name: each[:, ::-1] if np.ndim(each) > 1 else each for name, each in got.items()}
+    yield from _compare_order(case, clf, other, answers, got, "classes renamed")
+    texts = [name for name in case.frame if case.frame[name].dtype.kind in "OT"]
+    # A canonical order of the rows breaks ties by the names of categories.
+    if texts and case.options.get("columns") != "categories":
+        renamed = {name: {f"level {g}": f"renamed {9 - g}" for g in range(8)} for name in texts}
+        other = fit(case, case.frame.replace(renamed))
+        got = describe(other, case.new.replace(renamed))
+        yield from _compare_order(case, clf, other, answers, got, "categories renamed")
+    assert n == len(answers.get("left-out probabilities", case.y))
+
+
+def _compare_order(
+    case: Case, first: Any, second: Any, a: dict[str, Any], b: dict[str, Any], change: str
+) -> Iterator[Compared]:
+    """Compare to rounding, or where chains are run by their stated errors."""
+    is_simulated = is_coherent(case) or case.options.get("beta_max") == "auto"
+    if not is_simulated:
+        yield from compare(keep(a, "warnings"), b, ROUNDING, change)
+    elif is_coherent(case) and case.options["beta_max"] != "auto":
+        yield from _within_errors(first, second, change)
+
+
+def _within_errors(first: Any, second: Any, change: str, allowed: float = 4.5) -> Any:
+    """Compare posteriors by their stated Monte Carlo errors."""
+    errors = np.hypot(first.diagnostics_["mcse"]["beta"], second.diagnostics_["mcse"]["beta"])
+    gap = abs(first.beta_mean_ - second.beta_mean_)
+    yield Compared(f"{change}: E(beta) in errors", gap / max(errors, 1e-6), allowed)
+    errors = np.hypot(first.k_probabilities_error_, second.k_probabilities_error_)
+    gap = np.abs(first.k_probabilities_ - second.k_probabilities_)
+    yield Compared(
+        f"{change}: P(k) in errors", float((gap / np.maximum(errors, 1e-4)).max()), allowed
+    )
+
+
+# Units, distances ----------------------------------------------------------------------------
+
+
+def units(case: Case) -> Iterator[Compared]:
+    """Numbers times a positive constant, and plus a constant."""
+    answers, rng = describe(fit(case), case.new), case.rng
+    frame, new = case.frame.copy(), case.new.copy()
+    # Powers of two leave equal gaps equal, which whole numbers have.
+    factors = [0.25, 8.0] if any("whole" in name for name in frame) else [1e-3, 2.54, 1024.0]
+    common = rng.choice(factors)
+    # Other metrics need one unit for all columns.
+    each_column = case.options.get("metric") in (None, "gower", "mahalanobis")
+    for name in frame:
+        if frame[name].dtype.kind == "f":
+            factor = rng.choice(factors) if each_column else common
+            shift = 0.0 if "whole" in name else rng.choice([0.0, -7.5, 100.0]) * factor
+            frame[name], new[name] = factor * frame[name] + shift, factor * new[name] + shift
+    yield from compare(answers, describe(fit(case, frame), new), ROUNDING, "units")
+
+
+def precomputed(case: Case) -> Iterator[Compared]:
+    """Distances or a sparse graph in place of points give the same posterior and probabilities."""
+    clf = fit(case)
+    answers = keep(describe(clf, case.new), "intervals", "left-out intervals", "warnings")
+    metric = {"euclidean": "euclidean", "manhattan": "cityblock"}[case.options["metric"]]
+    X, new = case.frame.to_numpy(), case.new.to_numpy()
+    distances, to_new = cdist(X, X, metric), cdist(new, X, metric)
+    changes: dict[str, Any] = {"metric": "precomputed"}
+    if hasattr(case.classifier, "search"):
+        changes["search"] = "auto"
+    other = fit(case, distances, **changes)
+    yield from compare(answers, describe(other, to_new), ROUNDING, "distances")
+    if case.options["kind"] == "bayesian":
+        yield from compare(
+            _posterior_numbers(clf), _posterior_numbers(other), ROUNDING, "distances"
+        )
+        k = case.classifier.max_neighbors + 3
+        near = np.argsort(distances, axis=1, kind="stable")[:, : k + 1]
+        kept = np.take_along_axis(distances, near, axis=1)
+        rows = np.repeat(np.arange(len(X)), near.shape[1])
+        graph = csr_array((kept.ravel(), (rows, near.ravel())), shape=distances.shape)
+        if case.options["rows"] == "distinct":
+            sparse = fit(case, graph, **changes)
+            yield from compare(
+                _posterior_numbers(clf), _posterior_numbers(sparse), ROUNDING, "graph"
+            )
+
+
+def _posterior_numbers(clf: Any) -> dict[str, Any]:
+    return {**keep(_posterior(clf), "diagnostics"), "left-out probabilities": clf.loo_proba_}
+
+
+class Invariance(NamedTuple):
+    """A law, and of which cases it holds.
+
+    Attributes
+    ----------
+    check : callable
+        From a case to comparisons.
+    rows : list of dict
+        Options of the cases.
+    draw : callable
+        From options to a strategy.
+    """
+
+    check: Callable[[Any], Iterator[Compared]]
+    rows: list[dict[str, Any]]
+    draw: Callable[[dict[str, Any]], Any] = cases
+
+
+def _rows(*kinds: str, **levels: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """Return the rows of these classifiers, and of these levels of some factors."""
+    chosen = [row for row in ROWS if row["kind"] in kinds]
+    return [
+        row for row in chosen if all(row.get(name) in wanted for name, wanted in levels.items())
+    ]
+
+
+_MODELS, _ALL = ("bayesian", "pooled"), ("bayesian", "pooled", "classical")
+# Copies of a row are at equal distances from others; with other classes they are told apart.
+_UNTIED = [
+    {**row, "rows": "distinct" if row["kind"] == "bayesian" else "duplicates"}
+    for row in _rows(*_ALL)
+]
+INVARIANCES = {
+    "way of calling": Invariance(way_of_calling, _rows(*_ALL)),
+    "command": Invariance(command, _rows(*_MODELS, sample_weight=(None,))),
+    "own prior": Invariance(own_prior, _rows(*_MODELS)),
+    "scale of weights": Invariance(scale_of_weights, _rows("pooled")),
+    "order of new rows": Invariance(order_of_new_rows, _rows(*_ALL)),
+    "order": Invariance(order, _UNTIED),
+    "units": Invariance(units, _rows(*_ALL)),
+    "precomputed": Invariance(
+        precomputed, _rows("bayesian", "classical", metric=("euclidean", "manhattan"))
+    ),
+}

@@ -1,0 +1,44 @@
+"""A slice of the invariances, of fixed size: `make invariances` draws thousands of cases."""
+
+import pytest
+
+from campaigns.invariances.cases import FACTORS, cover
+from campaigns.invariances.laws import INVARIANCES
+from campaigns.invariances.run import run_row, sum_up
+
+# Number of rows of options of each invariance. More rows find more and cost about half a second
+# each, those of the command three seconds.
+N_ROWS = {"command": 2}
+
+
+@pytest.mark.parametrize("name", INVARIANCES)
+def test_a_slice_holds(name):
+    n_rows, n_comparisons = len(INVARIANCES[name].rows), 0
+    for row in range(0, n_rows, n_rows // N_ROWS.get(name, 5)):
+        outcome = run_row(name, row, n_cases=2, seed=0, shrink=False)
+        assert outcome.fault == ""
+        n_comparisons += outcome.n_comparisons
+    assert n_comparisons > 0
+
+
+@pytest.mark.parametrize("kind", FACTORS)
+def test_every_two_levels_of_two_factors_meet(kind):
+    factors = FACTORS[kind]
+    rows = cover(factors)
+    for one in factors:
+        for other in factors:
+            met = {(row[one], row[other]) for row in rows}
+            if one != other:
+                assert len(met) == len(factors[one]) * len(factors[other])
+    assert len(rows) < 30
+
+
+def test_a_known_fault_that_is_mended_fails_the_run(monkeypatch):
+    from campaigns.invariances import run
+    from campaigns.invariances.known import Known
+
+    monkeypatch.setattr(run, "KNOWN", (Known("units", "nothing", "a reason"),))
+    assert run.sum_up([], ["units"])["faults"] == [
+        "units: 'nothing' no longer fails: remove it from KNOWN"
+    ]
+    assert sum_up([], ["order"])["invariances"]["order"]["cases"] == 0

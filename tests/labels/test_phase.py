@@ -115,9 +115,9 @@ def test_labels_that_never_agree():
     ("arguments", "message"),
     [
         ({"k_values": []}, "k_values is empty"),
-        ({"k_values": [0]}, "k_values must be an integer >= 1"),
+        ({"k_values": [0]}, "k must be an integer in 1..1"),
         ({"n_classes": 1}, "n_classes must be an integer >= 2"),
-        ({"threshold": 1.0}, "threshold must lie strictly between 0 and 1"),
+        ({"threshold": 1.0}, "threshold must lie between 0 and 1"),
     ],
 )
 def test_bad_arguments(arguments, message):

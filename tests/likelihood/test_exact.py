@@ -96,7 +96,7 @@ def test_normalizer_front():
     weighted = log_normalizer(ring, 0.7, 1, 3, class_weight=[0.5, 1.0, 2.0])
     expected = enumerate_log_normalizer(ring, 0.7, 1, 3, [0.5, 1.0, 2.0])
     assert weighted.value == pytest.approx(expected, rel=1e-13)
-    with pytest.raises(ValueError, match="method must be 'exact' or 'path', got 'guess'"):
+    with pytest.raises(ValueError, match="method must be one of exact, path, got 'guess'"):
         log_normalizer(ring, 0.7, 1, 3, method="guess")
     with pytest.raises(ValueError, match="k must be an integer in 1..1"):
         log_normalizer(ring, 0.7, 2, 3)

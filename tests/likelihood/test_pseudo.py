@@ -308,7 +308,7 @@ def test_pickled_likelihood_gives_the_same_bits(ripley):
         ({"beta": -0.5}, "beta must be at least 0, got -0.5"),
         ({"beta": math.nan}, "beta must be finite, got nan"),
         ({"beta": [1.0, math.inf]}, "beta must be finite, got inf"),
-        ({"beta": "much"}, "beta must be a number"),
+        ({"beta": "much"}, "beta must be numeric"),
         ({"k": 0}, "k must be an integer in 1..2"),
         ({"k": 3}, "k must be an integer in 1..2"),
         ({"k": 1.5}, "k must be an integer in 1..2"),

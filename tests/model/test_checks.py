@@ -17,7 +17,7 @@ RING = ring(3)
         (-0.5, "beta must be at least 0, got -0.5"),
         (np.nan, "beta must be finite, got nan"),
         (np.inf, "beta must be finite, got inf"),
-        ("strong", "beta must be a number, got 'strong'"),
+        ("strong", "beta must be numeric, got 'strong'"),
         ([1.0, 2.0], r"beta must be one number, got an array of shape \(2,\)"),
     ],
 )
@@ -57,8 +57,8 @@ def test_what_only_looks_like_a_count_is_refused(value):
         ([1.0, 0.0], "finite and positive, got 0.0 for class 1"),
         ([-1.0, 1.0], "finite and positive, got -1.0 for class 0"),
         ([1.0, np.nan], "finite and positive, got nan for class 1"),
-        ("balanced", "must be None or 2 numbers"),
-        ({0: 1.0, 1: 2.0}, "must be None or 2 numbers"),
+        ("balanced", "class_weight must be numeric, got 'balanced'"),
+        ({0: 1.0, 1: 2.0}, "class_weight must be numeric, got {0: 1.0, 1: 2.0}"),
     ],
 )
 def test_bad_class_weight(weights, message):

@@ -49,7 +49,7 @@ def test_a_mapping_by_class_name():
             r"must hold 2 frequencies, one for each class, got an array of shape \(3,\)",
         ),
         (0.5, "must hold 2 frequencies"),
-        ("even", "class_prior must hold numbers, got 'even'"),
+        ("even", "class_prior must be numeric, got 'even'"),
         ({0: 0.5}, "class_prior has no entry for class 1"),
         (
             {0: 0.5, 1: 0.3, 2: 0.2},

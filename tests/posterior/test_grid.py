@@ -390,7 +390,7 @@ def test_draws_as_a_tree():
     assert np.array_equal(tree["sample_stats/log_posterior"].values.ravel(), log_posterior)
     assert np.array_equal(tree["observed_data/labels"].values, small_data()[1])
     assert tree.attrs["log_evidence"] == exact_posterior(2).log_evidence
-    with pytest.raises(ValueError, match="n_chains must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_chains must be an integer >= 1, got 0"):
         exact_posterior(2).to_tree(0, 5)
 
 
@@ -426,7 +426,7 @@ def test_bad_arguments_are_named(arguments, message):
 
 
 def test_no_draws_is_an_error():
-    with pytest.raises(ValueError, match="n_draws must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_draws must be an integer >= 1, got 0"):
         exact_posterior(2).sample(0)
 
 

@@ -69,6 +69,35 @@ def check_positive(value: Any, name: str) -> float:
     raise ValueError(f"{name} must be a positive number, got {show(value)}")
 
 
+def as_floats(values: Any, name: str) -> np.ndarray:
+    """Return numbers as a float64 array of the shape that they came in.
+
+    Examples
+    --------
+    >>> from bayesknn._utils.checks import as_floats
+    >>> as_floats(["a"], "beta")
+    Traceback (most recent call last):
+    ...
+    ValueError: beta must be numeric, got ['a']
+    """
+    try:
+        if np.asarray(values).dtype.kind not in "SUMm":
+            return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(f"{name} must be numeric, got {show(values)}")
+
+
+def check_k(k: Any, k_max: int, source: str) -> int:
+    """Return k as an int in 1..k_max, the range of ``source``; 3.0 is accepted as 3."""
+    whole = isinstance(k, float | np.floating) and float(k).is_integer()
+    try:
+        return check_count(int(k) if whole else k, "k", 1, k_max)
+    except ValueError:
+        message = f"k must be an integer in 1..{k_max} (k_max of {source}), got {show(k)}"
+        raise ValueError(message) from None
+
+
 def check_indices(values: Any, name: str, high: int, low: int = 0) -> np.ndarray:
     """Return whole numbers by which arrays are read, all in ``low..high``.
 
@@ -91,11 +120,16 @@ def check_indices(values: Any, name: str, high: int, low: int = 0) -> np.ndarray
     return array
 
 
+def check_part(value: Any, name: str) -> float:
+    """Return ``value`` as a float strictly between 0 and 1."""
+    if isinstance(value, float | np.floating) and 0.0 < value < 1.0:
+        return float(value)
+    raise ValueError(f"{name} must lie between 0 and 1, got {show(value)}")
+
+
 def check_level(level: Any) -> float:
-    """Return the level of an interval, or say that it is none."""
-    if isinstance(level, float | np.floating) and 0.0 < level < 1.0:
-        return float(level)
-    raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+    """Return the level of an interval, strictly between 0 and 1."""
+    return check_part(level, "level")
 
 
 def check_fraction(value: Any, name: str) -> float:

@@ -19,9 +19,9 @@ from bayesknn._utils.checks import (
     check_choice,
     check_count,
     check_indices,
+    check_k,
     check_label_vector,
     is_sparse,
-    show,
 )
 from bayesknn._utils.jit import kernel
 from bayesknn.graph.metrics import Metric, make_metric
@@ -223,14 +223,8 @@ class NeighborGraph:
         return self.neighbors.shape[0]
 
     def check_k(self, k: int) -> int:
-        """Return k as an int, or say why this graph cannot serve it; 3.0 is as good as 3."""
-        try:
-            whole = isinstance(k, float | np.floating) and float(k).is_integer()
-            return check_count(int(k) if whole else k, "k", 1, self.k_max)
-        except ValueError:
-            raise ValueError(
-                f"k must be an integer in 1..{self.k_max} (k_max of this graph), got {show(k)}"
-            ) from None
+        """Return k as an int; raise ValueError unless this graph has so many neighbours."""
+        return check_k(k, self.k_max, "this graph")
 
     def count_boundary_ties(self, k: int) -> int:
         """Count the points whose k-th neighbour is no nearer than one that is left out.
@@ -414,7 +408,7 @@ class NeighborGraph:
         >>> graph.take([0, 2, 3], k_max=1).neighbors.tolist()
         [[1, 0, 1]]
         """
-        rows = np.asarray(rows)
+        rows = check_indices(rows, "rows", self.n_points - 1)
         k_max = check_count(k_max, "k_max", 1, len(rows) - 1)
         lists = None if self.index is None else find_neighbors_among(self.index, rows, k_max)
         return None if lists is None else NeighborGraph(*lists)
@@ -526,7 +520,9 @@ class NeighborGraph:
         return f"NeighborGraph(n_points={self.n_points}, k_max={self.k_max})"
 
 
-def describe_search(*indices: SearchIndex | None) -> tuple[dict[str, Any], list[str]]:
+def describe_search(
+    index: SearchIndex | None, *others: SearchIndex | None
+) -> tuple[dict[str, Any], list[str]]:
     """Return how neighbours were found, for people to read, and what is doubtful about it.
 
     Of several indices that share the points the recalls are averaged by their numbers of points.
@@ -537,8 +533,7 @@ def describe_search(*indices: SearchIndex | None) -> tuple[dict[str, Any], list[
     >>> describe_search(NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1).index)
     ({'name': 'brute', 'exact': True}, [])
     """
-    index = indices[0]
-    judged = [(each.n_points, each.recall) for each in indices if each and each.recall]
+    judged = [(each.n_points, each.recall) for each in (index, *others) if each and each.recall]
     if index is None or not judged:
         return {"name": index.name if index else "given", "exact": not index or index.exact}, []
     sizes, recalls = zip(*judged, strict=True)
@@ -574,7 +569,10 @@ def find_components(neighbors: np.ndarray) -> np.ndarray:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    k, n = neighbors.shape
+    if np.ndim(neighbors) != 2 or np.size(neighbors) == 0:
+        raise ValueError(f"neighbors must have shape (k, n), got {np.shape(neighbors)}")
+    k, n = np.shape(neighbors)
+    neighbors = check_indices(neighbors, "neighbors", n - 1)
     targets, starts = neighbors.T.ravel().astype(np.int32), np.arange(0, k * n + 1, k)
     links = csr_array((np.ones(k * n, np.int8), targets, starts), (n, n))
     return connected_components(links, directed=False)[1]

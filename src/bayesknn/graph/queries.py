@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_choice, check_count, check_label_vector
+from bayesknn._utils.checks import check_choice, check_count, check_k, check_label_vector
 from bayesknn._utils.jit import kernel
 
 DIRECTIONS = ("both", "forward", "reverse")
@@ -137,7 +137,7 @@ def check_k_values(k_values: Any, k_max: int) -> np.ndarray:
     """
     if k_values is None:
         return np.arange(1, k_max + 1)
-    values = [check_count(k, "k", 1, k_max) for k in np.atleast_1d(k_values).tolist()]
+    values = [check_k(k, k_max, "the graph") for k in (k_values if np.iterable(k_values) else [k_values])]
     if not values:
         raise ValueError("k_values is empty")
     return np.array(values, dtype=np.int64)

@@ -29,9 +29,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count
+from bayesknn._utils.checks import check_part
 from bayesknn._utils.random import seeds_for
 from bayesknn.graph import NeighborGraph
+from bayesknn.graph.queries import check_k_values
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
 from bayesknn.model import BoltzmannModel, as_model
 
@@ -98,13 +99,16 @@ def find_beta_max(
     --------
     >>> import numpy as np
     >>> from bayesknn.graph import NeighborGraph
+    from bayesknn.graph.queries import check_k_values
     >>> from bayesknn.labels import find_beta_max
     >>> graph = NeighborGraph.from_points(np.random.default_rng(0).normal(size=(60, 2)), k_max=20)
     >>> 3.0 < find_beta_max(graph, n_classes=2, random_state=0).beta_max < 7.0
     True
     """
     model = as_model(graph, n_classes, class_weight)
-    k_values = None if k_values is None else list(k_values)
+    threshold = check_part(threshold, "threshold")
+    if k_values is not None:
+        k_values = check_k_values(k_values, model.k_max)
     rows = choose_rows(model.n_points, random_state)
     if rows is not None:
         k_max = min(model.k_max, ENOUGH_NEIGHBORS) if k_values is None else max(k_values)
@@ -189,14 +193,7 @@ def locate_beta_max(
     -------
     PhaseTransition
     """
-    if not 0 < threshold < 1:
-        raise ValueError(f"threshold must lie strictly between 0 and 1, got {threshold}")
-    curves = [
-        _Curve(simulate, k, n_classes, 1 - threshold)
-        for k in sorted({check_count(k, "k_values") for k in k_values})
-    ]
-    if not curves:
-        raise ValueError("k_values is empty: give at least one k")
+    curves = [_Curve(simulate, k, n_classes, 1 - threshold) for k in sorted(set(k_values))]
     _bracket(curves)
     # Between far points a crossing is a guess: those that may be the slowest get a point there. A
     # k that has crossed where another has not is none of them.

@@ -22,9 +22,10 @@ import numpy as np
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.mixing import PER_POINT, DrawInfo, split_run
+from bayesknn.labels.mixing import PER_POINT, DrawInfo, check_run, split_run
 from bayesknn.labels.swendsen_wang import start_labels
 from bayesknn.model import BoltzmannModel
+from bayesknn.model.boltzmann import check_setting
 
 _ONE = np.uint64(1)
 
@@ -77,7 +78,9 @@ def gibbs_labels(
     >>> labels.shape, info.n_sweeps
     ((4, 5), 504)
     """
-    n, key = model.n_points, np.uint64(key)
+    model, beta, k = check_setting(model, beta, k)
+    key, n_draws, n_warmup, thin = check_run(key, n_draws, n_warmup, thin)
+    n = model.n_points
     labels = start_labels(model, initial, key)
     sites = SiteConditionals(
         list_edges(model.graph, k), beta * model.common_weight / k,

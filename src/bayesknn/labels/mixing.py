@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesknn._utils.checks import check_count
+
 # Elementary operations of one call, about a fifth of a second.
 _OPERATIONS_PER_CALL = 2e8
 # Operations that a sweep takes for a point, or for a bond, beside its neighbours.
@@ -40,6 +42,18 @@ class DrawInfo(NamedTuple):
     n_sweeps: Any
     agreement: np.ndarray
     cluster_agreement: Any = None
+
+
+def check_run(
+    key: Any, n_draws: Any, n_warmup: Any = 0, thin: Any = 1
+) -> tuple[Any, int, int, int]:
+    """Return the key of a run as uint64 and its numbers of draws and sweeps, checked."""
+    return (
+        np.uint64(check_count(key, "key", 0, 2**64 - 1)),
+        check_count(n_draws, "n_draws"),
+        check_count(n_warmup, "n_warmup", 0),
+        check_count(thin, "thin"),
+    )
 
 
 def split_run(

@@ -50,15 +50,19 @@ from typing import NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
+from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel, run_in_threads
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.exceptions import CoalescenceError
-from bayesknn.labels.mixing import DrawInfo
+from bayesknn.labels.mixing import DrawInfo, check_run
 from bayesknn.labels.swendsen_wang import bond_rate, open_probability
 from bayesknn.model import BoltzmannModel
+from bayesknn.model.boltzmann import check_setting
 
 # Updates of a point per call of a kernel, about half a second, so that Ctrl-C is heard in between.
 _WORK_PER_CALL = 2**22
+# Largest past of a draw: draws and sweeps share a counter of 64 bits.
+MOST_SWEEPS = 2**31
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
@@ -159,6 +163,9 @@ def perfect_labels(
     >>> labels.shape, info.n_sweeps.shape
     ((4, 5), (4,))
     """
+    model, beta, k = check_setting(model, beta, k)
+    key, n_draws, *_ = check_run(key, n_draws)
+    max_sweeps = check_count(max_sweeps, "max_sweeps", high=MOST_SWEEPS)
     check_perfect(model)
     bonds = random_cluster(model, beta, k)
     labels = np.empty((n_draws, model.n_points), model.label_dtype)
@@ -170,7 +177,7 @@ def perfect_labels(
             # Parts are begun in their order: those before one that fails have begun.
             if not n_apart.any():
                 _draw_batch(
-                    bonds, np.uint64(key), np.uint64(part.start), n_start, max_sweeps,
+                    bonds, key, np.uint64(part.start), n_start, max_sweeps,
                     new_bond_workspace(model.n_points), labels[part], n_sweeps[part], n_apart[part],
                 )  # fmt: skip
 

@@ -22,10 +22,10 @@ from bayesknn.exceptions import CoalescenceError, MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.gibbs import gibbs_labels
 from bayesknn.labels.mixing import TOO_FAR_APART, autocorrelation_time, difference_in_errors
-from bayesknn.labels.perfect import perfect_labels
+from bayesknn.labels.perfect import MOST_SWEEPS, perfect_labels
 from bayesknn.labels.swendsen_wang import swendsen_wang_labels
-from bayesknn.model import BoltzmannModel, as_model
-from bayesknn.model.boltzmann import check_beta
+from bayesknn.model import BoltzmannModel
+from bayesknn.model.boltzmann import check_setting
 
 METHODS = ("swendsen-wang", "perfect", "gibbs")
 
@@ -134,12 +134,10 @@ def sample_labels(
     ((5, 60), (5,))
     """
     method = check_choice(str(method).replace("_", "-"), "method", METHODS)
-    model = as_model(graph, n_classes, class_weight)
-    beta, k = check_beta(beta), model.graph.check_k(k)
+    model, beta, k = check_setting(graph, beta, k, n_classes, class_weight)
     n_draws = check_count(n_draws, "n_draws")
     thin = check_count(10 if thin is None else thin, "thin")
-    # Draws and sweeps share a counter of 64 bits.
-    max_sweeps = check_count(max_sweeps, "max_sweeps", high=2**31)
+    max_sweeps = check_count(max_sweeps, "max_sweeps", high=MOST_SWEEPS)
     keys = spawn_keys(random_state, 2)
     if method == "perfect":
         if initial is not None:

@@ -45,10 +45,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits
-from bayesknn.labels.mixing import PER_POINT, DrawInfo, split_run
+from bayesknn.labels.mixing import PER_POINT, DrawInfo, check_run, split_run
 from bayesknn.model import BoltzmannModel
+from bayesknn.model.boltzmann import check_setting
 
 # Points whose candidates are drawn together: few enough for their lists to stay in the cache.
 _BLOCK = 1024
@@ -191,9 +193,11 @@ def swendsen_wang_labels(
     >>> bool(abs(info.cluster_agreement.mean() - 100 * np.e / (np.e + 1)) < 1)
     True
     """
-    recorded_k = k if recorded_k is None else recorded_k
+    model, beta, k = check_setting(model, beta, k)
+    key, n_draws, n_warmup, thin = check_run(key, n_draws, n_warmup, thin)
+    recorded_k = k if recorded_k is None else check_count(recorded_k, "recorded_k", 1, k)
     weight, unit = model.unequal_weight, model.common_weight
-    n, n_classes, key = model.n_points, model.n_classes, np.uint64(key)
+    n, n_classes = model.n_points, model.n_classes
     labels = start_labels(model, initial, key)
     chain = _Chain(model.graph.neighbors, k, beta * unit, n_classes, weight, recorded_k)
     draws, agreement = np.empty((n_draws, n), labels.dtype), np.empty((n_draws, 2))

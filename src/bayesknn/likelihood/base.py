@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesknn._utils.checks import check_label_vector
+from bayesknn._utils.checks import check_k, check_label_vector
 from bayesknn.graph import NeighborGraph
 from bayesknn.model import BoltzmannModel, as_model
 from bayesknn.model.boltzmann import check_betas, fingerprint
@@ -120,7 +120,8 @@ class Likelihood:
         values = np.empty(betas.shape)
         for one_k in np.unique(ks):
             where = ks == one_k
-            values[where] = self._log_density_curve(betas[where], self._check_k(one_k))
+            k = check_k(one_k, self.k_max, "this likelihood")
+            values[where] = self._log_density_curve(betas[where], k)
         return float(values) if values.ndim == 0 else values
 
     def log_density_grid(self, betas: Any) -> np.ndarray:
@@ -142,11 +143,6 @@ class Likelihood:
         for at in range(self.k_max):
             values[at] = self._log_density_curve(flat, at + 1)
         return values.reshape(self.k_max, *betas.shape)
-
-    def _check_k(self, k: Any) -> int:
-        if not (float(k).is_integer() and 1 <= k <= self.k_max):
-            raise ValueError(f"k must be an integer in 1..{self.k_max}, got {k}")
-        return int(k)
 
     def _log_density_at(self, beta: float, k: int) -> float:
         return float(self._log_density_curve(np.array([beta]), k)[0])

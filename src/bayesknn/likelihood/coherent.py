@@ -14,11 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial.chebyshev import chebinterpolate
 
+from bayesknn._utils.checks import check_choice, show
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.base import Likelihood, LogZSource
 from bayesknn.log_z import log_normalizer_path
-from bayesknn.model import BoltzmannModel, log_evidence_of_frequencies, log_normalizer_exact
+from bayesknn.model import (
+    BoltzmannModel,
+    as_model,
+    log_evidence_of_frequencies,
+    log_normalizer_exact,
+)
 
 
 class CoherentLikelihood(Likelihood):
@@ -65,6 +71,8 @@ class CoherentLikelihood(Likelihood):
     ):
         super().__init__(graph, labels, n_classes, class_weight)
         self.agreement: np.ndarray = self.model.agreement(self.labels)
+        if table is not None and not hasattr(table, "log_normalizer"):
+            raise ValueError(f"table must have log_normalizer(beta, k), got {show(table)}")
         check_graph = getattr(table, "check_graph", None)
         if check_graph is not None:
             check_graph(self.graph, self.n_classes, self.class_weight)
@@ -168,7 +176,7 @@ class ExactTable:
 
         def log_z(x: Any) -> Any:
             betas = 0.5 * (low + high + (high - low) * x)
-            return log_normalizer_exact(model.graph, betas, k, model.n_classes, model.class_weight)
+            return log_normalizer_exact(model, betas, k)
 
         # The degree is doubled until the last coefficients are as small as the rounding of log Z.
         for degree in (32, 64, 128, 256, 512, 1024):
@@ -196,13 +204,17 @@ class LogNormalizer(NamedTuple):
 
 
 def log_normalizer(
-    graph: NeighborGraph,
+    graph: NeighborGraph | BoltzmannModel,
     beta: Any,
     k: int,
-    n_classes: int,
+    n_classes: int | None = None,
     method: str = "exact",
     class_weight: Any = None,
-    **options: Any,
+    *,
+    max_bytes: float | None = None,
+    tolerance: float | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
 ) -> LogNormalizer:
     """Compute log Z(beta, k), and how well it is known.
 
@@ -214,9 +226,12 @@ def log_normalizer(
         ``"exact"``: variable elimination, for graphs of small width (small k). ``"path"``:
         path sampling, for any graph; each call simulates, so ask for all beta at once, or make a
         :func:`~bayesknn.likelihood.path_table` for all k.
-    **options
-        Passed to the method: ``max_bytes`` for ``"exact"``; ``tolerance``, ``random_state`` and
-        ``n_jobs`` for ``"path"``.
+    max_bytes : float, optional
+        For ``"exact"``: the most memory that the tables may take, 2 GB by default.
+    tolerance : float, optional
+        For ``"path"``: the standard error that is asked for, .05 by default.
+    random_state, n_jobs
+        As in :func:`~bayesknn.log_z.log_normalizer_path`; without effect on ``"exact"``.
 
     Returns
     -------
@@ -233,13 +248,15 @@ def log_normalizer(
     >>> round(value, 6), error
     (6.587164, 0.0)
     """
-    if method == "exact":
-        value = log_normalizer_exact(
-            graph, beta, k, n_classes, class_weight=class_weight, **options
-        )
-        return LogNormalizer(value, 0.0 if np.ndim(value) == 0 else np.zeros_like(value))
-    if method == "path":
-        return LogNormalizer(
-            *log_normalizer_path(graph, beta, k, n_classes, class_weight, **options)
-        )
-    raise ValueError(f"method must be 'exact' or 'path', got {method!r}")
+    is_exact = check_choice(method, "method", ("exact", "path")) == "exact"
+    name, value = ("tolerance", tolerance) if is_exact else ("max_bytes", max_bytes)
+    if value is not None:
+        raise ValueError(f"{name} has no effect with method={method!r}; leave it out")
+    model = as_model(graph, n_classes, class_weight)
+    if is_exact:
+        room: dict[str, Any] = {} if max_bytes is None else {"max_bytes": max_bytes}
+        log_z = log_normalizer_exact(model, beta, k, **room)
+        return LogNormalizer(log_z, 0.0 if np.ndim(log_z) == 0 else np.zeros_like(log_z))
+    options: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
+    options |= {"random_state": random_state, "n_jobs": n_jobs}
+    return LogNormalizer(*log_normalizer_path(model, beta, k, **options))

@@ -31,8 +31,8 @@ from bayesknn.log_z.table import PathTable, take_fingerprint
 from bayesknn.model import (
     BoltzmannModel,
     Prior,
-    UniformPrior,
     as_model,
+    as_prior,
     log_normalizer_exact,
     plan_elimination,
 )
@@ -53,7 +53,7 @@ def path_table(
     k_max: int | None = None,
     beta_max: float = 4.0,
     labels: Any = None,
-    prior: Prior | None = None,
+    prior: Any = None,
     class_weight: Any = None,
     tolerance: float = 0.05,
     exact: bool = True,
@@ -74,8 +74,9 @@ def path_table(
         Where the posterior of (beta, k) given these labels is, ``tolerance`` is met; elsewhere
         log Z is known less well, as :meth:`PathTable.error` tells. Without labels the tolerance
         is met everywhere.
-    prior : Prior, optional
-        With ``labels``: the prior of that posterior, uniform by default.
+    prior : Prior, array-like or callable, optional
+        With ``labels``: the prior of that posterior, on k up to ``k_max`` and beta up to
+        ``beta_max``; uniform by default.
     class_weight : array-like of shape (n_classes,), optional
         The weights a_g: a directed edge within class g counts a_g in place of 1.
     tolerance : float
@@ -112,14 +113,19 @@ def path_table(
     model = as_model(graph, n_classes, class_weight)
     k_max = model.k_max if k_max is None else model.graph.check_k(k_max)
     beta_max = check_positive(beta_max, "beta_max")
+    tolerance = check_positive(tolerance, "tolerance")
+    prior = as_prior(prior, k_max, None if isinstance(prior, Prior) else beta_max)
+    if prior.beta_max > beta_max:
+        raise ValueError(
+            f"the prior reaches beta={prior.beta_max:g}, the table beta_max={beta_max:g}; raise "
+            "beta_max or lower that of the prior"
+        )
     observed = None if labels is None else model.agreement(model.check_labels(labels))
     seeds = seeds_for(random_state, "log Z table", model.fingerprint)
     with (
         progress("Following the path", verbose=verbose) as advance,
         Simulation(model, seeds, n_jobs, advance) as simulation,
     ):
-        prior = prior or UniformPrior(k_max, beta_max)
-        tolerance = check_positive(tolerance, "tolerance")
         sampler = PathSampler(simulation, beta_max, tolerance, observed, prior)
         n_exact = sampler.eliminate(k_max) if exact else 0
         if n_exact < k_max:
@@ -244,7 +250,7 @@ class PathSampler:
         betas = _place_betas(self.beta_max, _N_STEPS)
 
         def compute(k: int) -> Curve:
-            log_z = log_normalizer_exact(model.graph, betas, k, model.n_classes, model.class_weight)
+            log_z = log_normalizer_exact(model, betas, k)
             return Curve([(betas, np.tile(log_z, (N_REPLICATES, 1)))])
 
         self.known = dict(enumerate(self.simulation.map(compute, range(1, k + 1)), start=1))
@@ -398,7 +404,7 @@ class PathSampler:
 def is_cheap(model: BoltzmannModel, k: int) -> bool:
     """Return whether elimination at k takes less time than simulation."""
     try:
-        plan = plan_elimination(model.graph, k, model.n_classes)
+        plan = plan_elimination(model, k)
     except ValueError:
         return False
     return plan.n_entries <= 2000 * model.n_points

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import BPoly
 
-from bayesknn._utils.checks import check_count
+from bayesknn._utils.checks import check_count, check_k, check_positive
 from bayesknn._utils.saving import reading
 from bayesknn._version import __version__
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.chains import standard_error
-from bayesknn.model.boltzmann import check_betas, check_class_weight
+from bayesknn.model.boltzmann import as_model, check_betas, check_class_weight
 
 _FORMAT = "bayesknn path table 1"
 
@@ -72,6 +72,25 @@ class PathTable:
     k_probabilities: np.ndarray = field(default_factory=lambda: np.empty(0))
     k_probabilities_error: np.ndarray = field(default_factory=lambda: np.empty(0))
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_count(self.n_points, "n_points")
+        check_count(self.n_classes, "n_classes", 2)
+        check_count(self.n_sweeps, "n_sweeps", 0)
+        check_positive(self.beta_max, "beta_max")
+        check_class_weight(self.class_weight, self.n_classes)
+        n_betas = check_betas(self.betas, "betas").size
+        shape = np.shape(self.log_normalizers)
+        k_max = shape[1] if len(shape) == 3 else 0
+        for name in ("log_normalizers", "means", "slopes"):
+            if k_max == 0 or np.shape(getattr(self, name)) != (shape[0], k_max, n_betas):
+                raise ValueError(
+                    f"{name} must have shape (n_replicates, k_max, {n_betas}), "
+                    f"got {np.shape(getattr(self, name))}"
+                )
+        for name in ("closure", "is_exact", "fingerprint"):
+            if np.shape(getattr(self, name)) != (k_max,):
+                raise ValueError(f"{name} must have an entry for each k in 1..{k_max}")
 
     @property
     def k_max(self) -> int:
@@ -152,6 +171,7 @@ class PathTable:
             By default that of the table.
         class_weight : array-like of shape (n_classes,), optional
         """
+        graph = as_model(graph, n_classes or self.n_classes).graph
         if graph.n_points != self.n_points:
             raise ValueError(
                 f"the table of log Z was made for {self.n_points} points, the graph has "
@@ -220,10 +240,7 @@ class PathTable:
                 raise _refusal(path) from error
 
     def _check(self, beta: Any, k: Any) -> tuple[np.ndarray, int]:
-        betas = check_betas(beta)
-        k = check_count(k, "k")
-        if k > self.k_max:
-            raise ValueError(f"k must be in 1..{self.k_max}, the range of this table, got {k}")
+        betas, k = check_betas(beta), check_k(k, self.k_max, "this table")
         if betas.size and betas.max() > self.beta_max * (1 + 1e-12):
             raise ValueError(
                 f"beta must lie in [0, {self.beta_max:g}], the range of this table, "

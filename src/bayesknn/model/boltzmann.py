@@ -20,10 +20,13 @@ from typing import Any
 import numpy as np
 
 from bayesknn._utils.checks import (
+    as_floats,
     check_count,
+    check_indices,
     check_label_draws,
     check_label_vector,
     label_dtype,
+    show,
 )
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
@@ -66,6 +69,8 @@ class BoltzmannModel:
     fixed: np.ndarray | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.graph, NeighborGraph):
+            raise ValueError(f"graph must be a NeighborGraph, got {show(self.graph)}")
         n_classes = check_count(self.n_classes, "n_classes", 2)
         object.__setattr__(self, "n_classes", n_classes)
         weight = check_class_weight(self.class_weight, n_classes)
@@ -167,7 +172,7 @@ class BoltzmannModel:
     def _check_fixed(self, fixed: Any) -> np.ndarray | None:
         if fixed is None:
             return None
-        values = np.asarray(fixed)
+        values = check_indices(fixed, "fixed", self.n_classes - 1, FREE)
         free = values == FREE
         if values.shape == (self.n_points,) and free.all():
             return None
@@ -208,6 +213,24 @@ def as_model(graph: Any, n_classes: int | None = None, class_weight: Any = None)
     return BoltzmannModel(graph, n_classes, class_weight)
 
 
+def check_setting(
+    graph: Any, beta: Any, k: Any, n_classes: int | None = None, class_weight: Any = None
+) -> tuple[BoltzmannModel, float, int]:
+    """Return the model of :func:`as_model`, one beta and one k of its graph, all checked.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.model.boltzmann import check_setting
+    >>> check_setting(NeighborGraph.from_neighbors([[1, 2, 0]]), 1.0, 2, n_classes=3)
+    Traceback (most recent call last):
+    ...
+    ValueError: k must be an integer in 1..1 (k_max of this graph), got 2
+    """
+    model = as_model(graph, n_classes, class_weight)
+    return model, check_beta(beta), model.graph.check_k(k)
+
+
 def class_probabilities(counts: Any, beta: float, k: int, class_weight: Any = None) -> np.ndarray:
     """Turn class counts into class probabilities: P(g) proportional to exp(beta / k a_g count_g).
 
@@ -232,8 +255,9 @@ def class_probabilities(counts: Any, beta: float, k: int, class_weight: Any = No
     >>> class_probabilities([3, 1], beta=2.0, k=4).round(4)
     array([0.7311, 0.2689])
     """
-    beta = check_beta(beta)
-    fields = np.asarray(counts, dtype=np.float64)
+    beta, k, fields = check_beta(beta), check_count(k, "k"), as_floats(counts, "counts")
+    if fields.ndim == 0 or fields.shape[-1] == 0:
+        raise ValueError(f"counts must have shape (..., n_classes), got {fields.shape}")
     weights = check_class_weight(class_weight, fields.shape[-1])
     if weights is not None:
         fields = fields * weights
@@ -280,10 +304,7 @@ def check_beta(beta: Any, name: str = "beta") -> float:
 
 def check_betas(beta: Any, name: str = "beta") -> np.ndarray:
     """Return strengths as a float64 array of the shape they came in."""
-    try:
-        values = np.asarray(beta, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number, got {beta!r}") from None
+    values = as_floats(beta, name)
     bad = ~np.isfinite(values)
     if bad.any():
         raise ValueError(f"{name} must be finite, got {values[bad][0]}")
@@ -297,13 +318,7 @@ def check_class_weight(class_weight: Any, n_classes: int) -> np.ndarray | None:
     """Return the class weights a_g as a float64 array, or ``None`` when there are none."""
     if class_weight is None:
         return None
-    try:
-        weights = np.ascontiguousarray(class_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"class_weight must be None or {n_classes} numbers, one for each class, "
-            f"got {class_weight!r}"
-        ) from None
+    weights = np.ascontiguousarray(as_floats(class_weight, "class_weight"))
     if weights.shape != (n_classes,):
         raise ValueError(
             f"class_weight must hold {n_classes} numbers, one for each class, "

@@ -27,19 +27,20 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy.sparse import coo_array
 
+from bayesknn._utils.checks import check_positive
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph, find_components
-from bayesknn.model.boltzmann import BoltzmannModel, check_betas
+from bayesknn.model.boltzmann import BoltzmannModel, as_model, check_betas
 
 # The search keeps a byte for every pair of points of a component: a quarter of a gigabyte.
 _MAX_COMPONENT = 2**14
 
 
 def log_normalizer_exact(
-    graph: NeighborGraph,
+    graph: NeighborGraph | BoltzmannModel,
     beta: Any,
     k: int,
-    n_classes: int,
+    n_classes: int | None = None,
     class_weight: Any = None,
     max_bytes: float = 2**31,
 ) -> np.ndarray | float:
@@ -47,7 +48,8 @@ def log_normalizer_exact(
 
     Parameters
     ----------
-    graph : NeighborGraph
+    graph : NeighborGraph or BoltzmannModel
+        With a model, ``n_classes`` and ``class_weight`` are left out.
     beta : float or array-like
         A whole curve shares one elimination order.
     k : int
@@ -75,16 +77,16 @@ def log_normalizer_exact(
     >>> round(log_normalizer_exact(ring, beta=1.0, k=1, n_classes=2), 6)
     131.326169
     """
-    betas = check_betas(beta)
-    log_z = _eliminate(graph, betas, k, n_classes, class_weight, max_bytes)
+    model, betas = as_model(graph, n_classes, class_weight), check_betas(beta)
+    log_z = _eliminate(model, betas, k, max_bytes)
     return float(log_z[0]) if betas.ndim == 0 else log_z.reshape(betas.shape)
 
 
 def expected_agreement_exact(
-    graph: NeighborGraph,
+    graph: NeighborGraph | BoltzmannModel,
     beta: Any,
     k: int,
-    n_classes: int,
+    n_classes: int | None = None,
     class_weight: Any = None,
     max_bytes: float = 2**31,
 ) -> np.ndarray | float:
@@ -108,25 +110,19 @@ def expected_agreement_exact(
     >>> expected_agreement_exact(ring, beta=[0.0, 1.0], k=1, n_classes=2).round(4).tolist()
     [50.0, 73.1059]
     """
-    betas = check_betas(beta)
-    # Too small to be seen beside a real part, and not small enough to vanish itself.
+    model, betas = as_model(graph, n_classes, class_weight), check_betas(beta)
+    # 1e-20 is far below double precision relative to any real part, and does not underflow.
     step = 1e-20
-    mean = _eliminate(graph, betas, k, n_classes, class_weight, max_bytes, step).imag / step
+    mean = _eliminate(model, betas, k, max_bytes, step).imag / step
     return float(mean[0]) if betas.ndim == 0 else mean.reshape(betas.shape)
 
 
 def _eliminate(
-    graph: NeighborGraph,
-    betas: np.ndarray,
-    k: int,
-    n_classes: int,
-    class_weight: Any,
-    max_bytes: float,
-    step: float = 0.0,
+    model: BoltzmannModel, betas: np.ndarray, k: int, max_bytes: float, step: float = 0.0
 ) -> np.ndarray:
     """Return log Z at all betas, moved off the real axis by a step of beta / k if there is one."""
-    model = BoltzmannModel(graph, n_classes, class_weight)
-    plan = plan_elimination(graph, k, model.n_classes)
+    max_bytes = check_positive(max_bytes, "max_bytes")
+    plan = plan_elimination(model, k)
     # Complex numbers take twice the room.
     n_bytes = (16.0 if step else 8.0) * plan.peak_entries
     if n_bytes > max_bytes:
@@ -135,7 +131,7 @@ def _eliminate(
     strengths = betas.ravel() / plan.k + (1j * step if step else 0.0)
     # As many strengths at a time as fill a few megabytes: small tables are not worth a call each.
     n_parts = -(-strengths.size // max(1, 2**18 // plan.peak_entries))
-    edges = symmetrise(graph, plan.k)
+    edges = symmetrise(model.graph, plan.k)
     parts = np.array_split(strengths, max(n_parts, 1))
     return np.concatenate([_sum_out(plan, edges, model.weights, part) for part in parts])
 
@@ -216,12 +212,15 @@ class EliminationPlan:
     peak_entries: int
 
 
-def plan_elimination(graph: NeighborGraph, k: int, n_classes: int) -> EliminationPlan:
+def plan_elimination(
+    graph: NeighborGraph | BoltzmannModel, k: int, n_classes: int | None = None
+) -> EliminationPlan:
     """Plan the exact sum over all labels of the graph of k.
 
     Parameters
     ----------
-    graph : NeighborGraph
+    graph : NeighborGraph or BoltzmannModel
+        With a model, ``n_classes`` is left out.
     k : int
     n_classes : int
 
@@ -243,7 +242,8 @@ def plan_elimination(graph: NeighborGraph, k: int, n_classes: int) -> Eliminatio
     >>> plan.width, plan.n_entries
     (2, 30)
     """
-    k = graph.check_k(k)
+    model = as_model(graph, n_classes)
+    graph, n_classes, k = model.graph, model.n_classes, model.graph.check_k(k)
     # No machine holds a table of more entries: such an order is not planned to its end.
     max_width = int(42 / np.log2(n_classes))
     order, width = order_elimination(graph, k, max_width)

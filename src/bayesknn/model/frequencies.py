@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
+from bayesknn._utils.checks import as_floats, check_indices, check_label_vector
+
 
 def log_evidence_of_frequencies(class_sizes: Any) -> float:
     """Return the log probability of the labels if they depend on class frequencies only.
@@ -29,7 +31,7 @@ def log_evidence_of_frequencies(class_sizes: Any) -> float:
     >>> round(float(np.exp(log_evidence_of_frequencies([2, 0]))), 6)
     0.333333
     """
-    sizes = np.asarray(class_sizes)
+    sizes = check_sizes(class_sizes)
     return float(gammaln(len(sizes)) + gammaln(sizes + 1).sum() - gammaln(sizes.sum() + len(sizes)))
 
 
@@ -45,7 +47,7 @@ def frequencies_of_others(class_sizes: Any) -> np.ndarray:
     >>> frequencies_of_others([2, 1]).tolist()
     [0.5, 0.25]
     """
-    sizes = np.asarray(class_sizes)
+    sizes = check_sizes(class_sizes)
     return sizes / (sizes.sum() + len(sizes) - 1)
 
 
@@ -77,12 +79,21 @@ def class_weights(labels: np.ndarray, class_prior: Any, classes: Sequence[Any]) 
     """
     names = list(classes)
     prior = _check_class_prior(class_prior, names)
+    labels = check_label_vector(labels, len(labels), len(names))
     sizes = np.bincount(labels, minlength=len(names))
     if not sizes.all():
         empty = names[int(np.argmin(sizes))]
         raise ValueError(f"class {empty!r} has no points: its weight p_g n / n_g is not defined")
     # In this order the frequencies of the sample give exactly 1.
     return prior / (sizes / len(labels))
+
+
+def check_sizes(class_sizes: Any) -> np.ndarray:
+    """Return the number of points in each class as an int64 array, at least one class long."""
+    sizes = check_indices(class_sizes, "class_sizes", 2**53)
+    if sizes.ndim != 1 or sizes.size == 0:
+        raise ValueError(f"class_sizes must have shape (n_classes,), got {sizes.shape}")
+    return sizes.astype(np.int64)
 
 
 def _check_class_prior(class_prior: Any, names: list[Any]) -> np.ndarray:
@@ -97,10 +108,7 @@ def _check_class_prior(class_prior: Any, names: list[Any]) -> np.ndarray:
                 f"the classes are {names}"
             )
         class_prior = [class_prior[name] for name in names]
-    try:
-        prior = np.asarray(class_prior, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"class_prior must hold numbers, got {class_prior!r}") from None
+    prior = as_floats(class_prior, "class_prior")
     if prior.shape != (len(names),):
         raise ValueError(
             f"class_prior must hold {len(names)} frequencies, one for each class, "

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from bayesknn._utils.checks import check_count, check_positive
+from bayesknn._utils.checks import as_floats, check_count, check_positive
+from bayesknn.model.frequencies import check_sizes
 from bayesknn.model.integration import (
     N_NODES,
     N_PANELS,
@@ -136,6 +137,13 @@ class ArrayPrior:
             density = self.values[row, column] * (1 - part) + self.values[row, column + 1] * part
         return _log(np.where(inside, density, 0.0))
 
+    def __eq__(self, other: object) -> bool:
+        is_array = isinstance(other, ArrayPrior) and self.beta_max == other.beta_max
+        return is_array and np.array_equal(self.values, other.values)
+
+    def __hash__(self) -> int:
+        return hash((self.beta_max, self.values.tobytes()))
+
     @property
     def ends(self) -> np.ndarray:
         """The beta between which the density is positive, at any k."""
@@ -236,6 +244,7 @@ def as_prior(prior: Any, k_max: int, beta_max: float | None = None) -> Prior:
     >>> as_prior(None, k_max=10, beta_max=4.0)
     UniformPrior(k_max=10, beta_max=4.0)
     """
+    k_max = check_count(k_max, "k_max")
     if isinstance(prior, Prior):
         if beta_max is not None and beta_max != prior.beta_max:
             raise ValueError(
@@ -446,7 +455,7 @@ def default_max_neighbors(class_sizes: Any) -> int:
     >>> default_max_neighbors([125, 125, 5])
     61
     """
-    sizes = np.asarray(class_sizes, dtype=np.int64)
+    sizes = check_sizes(class_sizes)
     n = int(sizes.sum())
     wanted = max(int(sizes.min()), int(sizes @ sizes) // (2 * n))
     # In a list of 500 the proportion of a class is known to two per cent or better, and 2e7
@@ -461,8 +470,7 @@ def _check_range(prior: Any) -> None:
 
 
 def _is_inside(prior: Any, beta: Any, k: Any) -> np.ndarray:
-    beta = np.asarray(beta, dtype=np.float64)
-    k = np.asarray(k)
+    beta, k = as_floats(beta, "beta"), as_floats(k, "k")
     whole = (k >= 1) & (k <= prior.k_max) & (k == np.floor(k))
     return (beta >= 0) & (beta <= prior.beta_max) & whole
 

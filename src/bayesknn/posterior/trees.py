@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesknn._utils.checks import check_count
 from bayesknn._utils.extras import require
 from bayesknn._utils.saving import reading
 from bayesknn._version import __version__
@@ -78,6 +79,9 @@ def lay_out_draws(
 
     The arguments are those of :func:`make_tree`; :func:`restore_tree` takes the result.
     """
+    if missing := {"beta", "k"} - set(draws):
+        raise ValueError(f"draws must hold beta and k, and have no {min(missing)}")
+    n_warmup = check_count(n_warmup, "n_warmup", 0, np.shape(draws["k"])[-1])
     groups: dict[str, dict[str, np.ndarray]] = {}
     for prefix, part in (("", slice(n_warmup, None)), ("warmup_", slice(0, n_warmup))):
         if prefix and not n_warmup:

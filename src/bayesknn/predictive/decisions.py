@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_label_vector, show
+from bayesknn._utils.checks import as_floats, check_label_vector, show
 
 
 def find_zones(intervals: Any) -> np.ndarray:
@@ -37,7 +37,7 @@ def find_zones(intervals: Any) -> np.ndarray:
     >>> find_zones([[[0.6, 0.9], [0.1, 0.4]], [[0.4, 0.7], [0.3, 0.6]]]).tolist()
     [0, -1]
     """
-    ends = np.asarray(intervals, dtype=np.float64)
+    ends = as_floats(intervals, "intervals")
     if ends.ndim != 3 or ends.shape[1] < 2 or ends.shape[2] != 2:
         raise ValueError(f"intervals must have shape (m, n_classes, 2), got {ends.shape}")
     lower, upper = ends[..., 0], ends[..., 1]
@@ -161,7 +161,7 @@ def decide(probabilities: Any, loss: Any = None) -> tuple[np.ndarray, np.ndarray
     if loss is None:
         decisions = np.argmax(values, axis=1)
         return decisions, 1.0 - np.take_along_axis(values, decisions[:, None], axis=1)[:, 0]
-    table = np.asarray(loss, dtype=np.float64)
+    table = as_floats(loss, "loss")
     n_classes = values.shape[1]
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] != n_classes:
         raise ValueError(
@@ -261,13 +261,19 @@ def log_score(probabilities: Any, labels: Any, weight: np.ndarray | None = None)
     truth = check_label_vector(labels, *values.shape)
     if len(truth) == 0:
         raise ValueError("there is no label to score")
+    if weight is not None:
+        weight = as_floats(weight, "weight")
+        if weight.shape != truth.shape or not (weight >= 0).all() or not 0 < weight.sum() < np.inf:
+            raise ValueError(
+                f"weight must be {len(truth)} numbers of at least 0, not all 0, got {show(weight)}"
+            )
     with np.errstate(divide="ignore"):
         logs = np.log(values[np.arange(len(truth)), truth])
     return float(np.average(logs, weights=weight))
 
 
 def _check_probabilities(probabilities: Any) -> np.ndarray:
-    values = np.asarray(probabilities, dtype=np.float64)
+    values = as_floats(probabilities, "probabilities")
     if values.ndim != 2 or values.shape[1] < 2:
         raise ValueError(f"probabilities must have shape (m, n_classes), got {values.shape}")
     # Probabilities that were added up elsewhere may leave 0..1 by a rounding error.
@@ -277,4 +283,9 @@ def _check_probabilities(probabilities: Any) -> np.ndarray:
         raise ValueError(
             f"probabilities must lie in 0..1, got {values[row, g]} in row {row}, class {g}"
         )
+    totals = values.sum(axis=1)
+    off = np.abs(totals - 1) > 1e-6
+    if off.any():
+        row = int(np.argmax(off))
+        raise ValueError(f"probabilities must sum to 1, got {totals[row]:.6g} in row {row}")
     return values

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count, count_rows
+from bayesknn._utils.checks import as_floats, check_count, count_rows
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence, spawn_keys
 from bayesknn.exceptions import MixingWarning
@@ -76,6 +76,10 @@ def draw_jointly(
     nodes, n_classes, n = predictive.nodes, predictive.n_classes, len(predictive.labels)
     edges = joint_edges(predictive, X)
     m = len(edges.free)
+    if field is not None:
+        field = as_floats(field, "field")
+        if field.shape != (m, n_classes) or not np.isfinite(field).all():
+            raise ValueError(f"field must hold finite numbers of shape {(m, n_classes)}")
     near = predictive.graph.query(X, predictive.n_jobs, direction="forward").neighbors[0]
     starts = [predictive.labels[near], *(np.full(m, g) for g in range(n_classes))]
     seeds = as_seed_sequence(random_state).spawn(2)

@@ -17,11 +17,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from bayesknn._utils.checks import check_choice, check_level, count_rows
+from bayesknn._utils.checks import check_choice, check_count, check_level, count_rows
 from bayesknn._utils.progress import progress
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.queries import DIRECTIONS
-from bayesknn.model import BoltzmannModel
+from bayesknn.model import BoltzmannModel, as_model
+from bayesknn.model.boltzmann import check_betas
 from bayesknn.predictive.averages import CountsAtNodes, RawPrediction, include, join_predictions
 from bayesknn.predictive.nodes import PosteriorNodes, condense
 
@@ -165,6 +166,7 @@ class Predictive:
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
+        model = as_model(model)
         self.direction: str = check_choice(direction, "direction", DIRECTIONS[:2])
         self.labels: np.ndarray = model.check_labels(labels)
         self.model: BoltzmannModel = model
@@ -256,6 +258,8 @@ class Predictive:
         effective : ndarray of shape (n,)
             Part of the posterior that the reweighted nodes of each point are worth.
         """
+        if level is not None:
+            level = check_level(level)
         distances = np.zeros(self.graph.n_points)
         if self.graph.distances is not None:
             distances = self.graph.distances[self._rule.rank - 1]
@@ -290,7 +294,7 @@ class Predictive:
             has any.
         influence : ndarray of shape (m, n_neighbors)
         """
-        return take_largest(self._find_influences(X), n_neighbors)
+        return take_largest(self._find_influences(X), check_count(n_neighbors, "n_neighbors"))
 
     def _find_influences(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the training rows that have influence on each new point, and how much."""
@@ -317,6 +321,7 @@ class Predictive:
         -------
         ndarray of shape (n_draws, n)
         """
+        beta, k = np.broadcast_arrays(np.atleast_1d(check_betas(beta)), k)
         values = np.empty((beta.size, self.graph.n_points))
         at_labels = np.arange(self.graph.n_points), self.labels
         walk = self.graph.iterate_counts(self.labels, self.n_classes, np.unique(k), self.direction)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesknn._utils.checks import check_positive
+from bayesknn._utils.checks import as_floats, check_count, check_indices, check_positive
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence, seeds_for
 from bayesknn.exceptions import MixingWarning, PhaseTransitionWarning
@@ -27,6 +27,7 @@ from bayesknn.log_z.chains import standard_error
 from bayesknn.log_z.path import log_z_at
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
+from bayesknn.model.boltzmann import check_betas
 from bayesknn.model.integration import (
     N_PANELS,
     find_panels,
@@ -90,6 +91,24 @@ class GridPosterior:
     cells: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
+        k_max = check_count(self.k_max, "k_max")
+        k_values = check_indices(self.k_values, "k_values", k_max, 1)
+        betas, weights = check_betas(self.betas, "betas"), as_floats(self.weights, "weights")
+        replicates, cells = as_floats(self.replicates, "replicates"), as_floats(self.cells, "cells")
+        shape = (len(np.atleast_1d(k_values)), *betas.shape[1:])
+        for name, array, ends in (
+            ("betas", betas, (shape,)),
+            ("weights", weights, (shape,)),
+            ("replicates", replicates, ((len(replicates), *shape),)),
+            ("cells", cells, ((0,), (shape[0], betas.shape[-1] + 1))),
+        ):
+            if k_values.ndim != 1 or len(shape) != 2 or array.shape not in ends:
+                raise ValueError(
+                    f"{name} of shape {array.shape} does not suit {shape[0]} k_values and betas of "
+                    f"shape {betas.shape}"
+                )
+        if not (np.all(weights >= 0) and np.isclose(weights.sum(), 1.0)):
+            raise ValueError(f"weights must not be negative and sum to one, not {weights.sum()}")
         if self.cells.size == 0:
             inner = (self.betas[:, 1:] + self.betas[:, :-1]) / 2
             cells = np.column_stack([self.betas[:, 0], inner, self.betas[:, -1]])
@@ -170,8 +189,7 @@ class GridPosterior:
         beta : ndarray of shape (n_draws,)
         k : ndarray of shape (n_draws,), dtype int64
         """
-        if n_draws < 1:
-            raise ValueError(f"n_draws must be at least 1, got {n_draws}")
+        n_draws = check_count(n_draws, "n_draws")
         rng = np.random.default_rng(as_seed_sequence(random_state))
         chosen = rng.choice(self.weights.size, size=n_draws, p=self.weights.ravel())
         row, column = np.divmod(chosen, self.betas.shape[1])
@@ -186,8 +204,7 @@ class GridPosterior:
         dict of str to ndarray of shape (n_chains, n_draws)
             ``beta``, ``k`` and ``log_posterior``.
         """
-        if n_chains < 1:
-            raise ValueError(f"n_chains must be at least 1, got {n_chains}")
+        n_chains, n_draws = check_count(n_chains, "n_chains"), check_count(n_draws, "n_draws")
         beta, k = self.sample(n_chains * n_draws, random_state)
         draws = {"beta": beta, "k": k, "log_posterior": self.log_density(beta, k)}
         return {name: values.reshape(n_chains, n_draws) for name, values in draws.items()}
@@ -204,6 +221,7 @@ class GridPosterior:
         ndarray of shape (m,)
             Minus infinity outside the cells.
         """
+        beta, k = np.broadcast_arrays(np.atleast_1d(check_betas(beta)), as_floats(k, "k"))
         with np.errstate(divide="ignore"):
             # Cells beyond a range that was cut have no width.
             table = np.log(self.weights / np.maximum(np.diff(self.cells, axis=1), 1e-300))

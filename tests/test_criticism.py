@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -208,6 +209,26 @@ def test_what_cannot_be_compared_says_which_argument(toy, settings, named):
         compare_evidence({"one": clf, "other": fit(X, y, **settings)})
 
 
+def test_equal_array_priors_can_be_compared_without_xarray(toy, monkeypatch):
+    _, X, y = toy
+    clf = fit(X, y, likelihood="pseudo", prior=ArrayPrior([5, 4, 3, 2], BETA_MAX), beta_max="auto")
+    fits = {"one": clf, "other": clone(clf).fit(X[:, 1:], y)}
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    table = compare_evidence(fits)
+    assert sorted(table.index) == ["class frequencies alone", "one", "other"]
+    assert hash(clf.prior_) == hash(fits["other"].prior_)
+    with pytest.raises(ValueError, match="their priors differ"):
+        compare_evidence({"one": clf, "other": fit(X, y, likelihood="pseudo", prior=[5, 4, 3, 1])})
+
+
+def test_a_product_of_conditionals_has_no_bayes_factor(toy):
+    clf, X, y = toy
+    assert "bayes_factor" in compare_evidence({"coherent": clf})
+    for likelihood in ("pseudo", "holmes-adams"):
+        table = compare_evidence({"one": fit(X, y, likelihood=likelihood)})
+        assert list(table.columns) == ["log_evidence", "error", "loo_log_score"]
+
+
 def test_other_labels_cannot_be_compared(toy):
     clf, X, y = toy
     with pytest.raises(ValueError, match="different labels"):
@@ -359,7 +380,8 @@ def test_coverage_of_the_pool():
 
 def test_coverage_refuses_other_tables(toy):
     clf, X, y = toy
-    with pytest.raises(ValueError, match="fitted to"):
-        check_intervals(clf, X, y[:-1], verbose=0)
+    for other, named in ((y[:-1], "X has 7 rows but y has 6"), (y[::-1], "fitted to")):
+        with pytest.raises(ValueError, match=named):
+            check_intervals(clf, X, other, verbose=0)
     with pytest.raises(ValueError, match="class_prior"):
         check_intervals(fit(X, y, class_prior=[0.5, 0.5]), X, y, verbose=0)

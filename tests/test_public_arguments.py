@@ -265,7 +265,7 @@ def find_calls():
     calls["BayesianKNeighborsClassifier.sample_predictive"] = COHERENT_CLF.sample_predictive
     for folder in (*FOLDERS, ""):
         module = import_module(f"bayesknn.{folder}".rstrip("."))
-        for name in module.__all__:
+        for name in getattr(module, "__all__", ()):
             full = f"{folder}.{name}".lstrip(".")
             value = getattr(module, name)
             if full in RECORDS:

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from bayesknn._estimator import check_training
 from bayesknn._utils.checks import check_count, check_level
 from bayesknn._utils.extras import require
 from bayesknn._utils.progress import progress
@@ -82,7 +83,7 @@ def predictive_statistics(
     """
     tree = clf.sample_predictive(n_draws, random_state)
     drawn = np.asarray(tree["posterior_predictive"]["labels"])[0]
-    labels = np.vstack([_labels_of(clf), drawn]).astype(np.int64)
+    labels = np.vstack([clf._labels, drawn]).astype(np.int64)
     best = int(np.argmax(clf.k_probabilities_)) + 1
     ks = np.unique([1, best, clf.k_values_[-1]])
     model = BoltzmannModel(clf.graph_, len(clf.classes_))
@@ -115,9 +116,12 @@ def compare_evidence(fits: Mapping[str, BayesianKNeighborsClassifier]) -> pandas
     -------
     pandas.DataFrame
         By name, the largest evidence first: ``log_evidence`` and its Monte Carlo ``error``;
-        ``bayes_factor``, the evidence divided by the largest one; and ``loo_log_score``, the mean
-        log probability of a label given all others. Class frequencies alone have a uniform prior.
-        Under a likelihood that is a product of conditionals, theirs is one too.
+        ``bayes_factor``, the evidence divided by the largest one, of the coherent likelihood
+        only; and ``loo_log_score``, the mean log probability of a label given all others. Class
+        frequencies alone have a uniform prior. The pseudo-likelihood and that of Holmes and Adams
+        are products of conditionals, not distributions of the labels: their ``log_evidence``
+        orders fits, and its differences are no Bayes factors. The row of the class frequencies is
+        such a product then.
 
     Examples
     --------
@@ -144,15 +148,16 @@ def compare_evidence(fits: Mapping[str, BayesianKNeighborsClassifier]) -> pandas
         if reason := _find_difference(first, clf):
             raise ValueError(f"{first_name!r} and {name!r} cannot be compared: {reason}")
         rows[name] = (clf.log_evidence_, clf.log_evidence_error_, clf.loo_log_score_)
-    sizes = np.bincount(_labels_of(first))
-    log_evidence = LIKELIHOODS[first.diagnostics_["likelihood"]].log_evidence_without_neighbors(
-        sizes
-    )
+    sizes = np.bincount(first._labels)
+    likelihood = LIKELIHOODS[first.diagnostics_["likelihood"]]
+    log_evidence = likelihood.log_evidence_without_neighbors(sizes)
     score = float(np.average(np.log(frequencies_of_others(sizes)), weights=sizes))
     rows[NULL] = log_evidence, 0.0, score
     columns = ["log_evidence", "error", "loo_log_score"]
     table = pandas.DataFrame.from_dict(rows, orient="index", columns=columns)
-    table.insert(2, "bayes_factor", np.exp(table["log_evidence"] - table["log_evidence"].max()))
+    if likelihood.coherent:
+        factor = np.exp(table["log_evidence"] - table["log_evidence"].max())
+        table.insert(2, "bayes_factor", factor)
     return table.sort_values("log_evidence", ascending=False)
 
 
@@ -267,7 +272,9 @@ def check_intervals(
     n_repeats, level = check_count(n_repeats, "n_repeats", 2), check_level(level)
     if clf.class_prior is not None:
         raise ValueError("labels have the frequencies of the table: fit without class_prior")
-    if clf.diagnostics_["training"] != fingerprint(X, np.searchsorted(clf.classes_, y)):
+    classes, labels = check_training(X, y)
+    is_same = np.array_equal(classes, clf.classes_)
+    if not is_same or clf.diagnostics_["training"] != fingerprint(X, labels):
         raise ValueError("X and y must be the table that the classifier was fitted to")
     truth = clf.loo_proba_
     other = clone(clf).set_params(verbose=0)
@@ -284,10 +291,6 @@ def check_intervals(
             advance(1)
     error = np.std(held, ddof=1) / np.sqrt(n_repeats)
     return Coverage(float(np.mean(held)), float(error), level)
-
-
-def _labels_of(clf: BayesianKNeighborsClassifier) -> np.ndarray:
-    return np.asarray(clf.posterior_["observed_data"]["labels"])
 
 
 def _look_closer(

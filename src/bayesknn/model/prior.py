@@ -138,8 +138,9 @@ class ArrayPrior:
         return _log(np.where(inside, density, 0.0))
 
     def __eq__(self, other: object) -> bool:
-        is_array = isinstance(other, ArrayPrior) and self.beta_max == other.beta_max
-        return is_array and np.array_equal(self.values, other.values)
+        if not isinstance(other, ArrayPrior):
+            return False
+        return self.beta_max == other.beta_max and np.array_equal(self.values, other.values)
 
     def __hash__(self) -> int:
         return hash((self.beta_max, self.values.tobytes()))

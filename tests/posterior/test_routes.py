@@ -22,3 +22,21 @@ def test_probabilities_are_shares_of_draws_and_their_errors_count_effective_ones
     n_effective = clf.diagnostics_["ess"]["k"]
     assert n_effective < k.size / 2
     np.testing.assert_allclose(clf.k_probabilities_error_, np.sqrt(p * (1 - p) / n_effective))
+
+
+@pytest.mark.parametrize("likelihood", ["pseudo", "holmes-adams", "coherent"])
+def test_a_posterior_without_an_upper_end_is_warned_of(likelihood):
+    """Separated classes: all large beta are equally probable, and 2 % lie in the last 2 %."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(24) % 2
+    noise = rng.normal(size=(24, 2))
+
+    def warns(points, beta_max):
+        options = {"max_neighbors": 3, "beta_max": beta_max, "random_state": 0}
+        clf = BayesianKNeighborsClassifier(likelihood, **options).fit(points, labels)
+        return any(
+            "does not fall towards beta_max" in each for each in clf.diagnostics_["warnings"]
+        )
+
+    assert warns(noise + 20 * labels[:, None], 1000.0)
+    assert not warns(noise + labels[:, None], 1000.0)

@@ -137,7 +137,9 @@ def check_k_values(k_values: Any, k_max: int) -> np.ndarray:
     """
     if k_values is None:
         return np.arange(1, k_max + 1)
-    values = [check_k(k, k_max, "the graph") for k in (k_values if np.iterable(k_values) else [k_values])]
+    values = [
+        check_k(k, k_max, "the graph") for k in (k_values if np.iterable(k_values) else [k_values])
+    ]
     if not values:
         raise ValueError("k_values is empty")
     return np.array(values, dtype=np.int64)

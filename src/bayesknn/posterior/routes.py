@@ -30,6 +30,9 @@ INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
 # The tail of the prior's range that the posterior must stay out of: further in, it is warned of
 # priors that change nothing; further out, not of some that do.
 _EDGE = 0.98
+# Mass beyond beta_max, extrapolated and relative to the posterior, above which the posterior counts
+# as flat. Smaller values warn of tails that fall slowly, larger ones miss plateaus at some k only.
+_FLAT = 0.5
 
 
 class Target(NamedTuple):
@@ -185,6 +188,12 @@ def compute_posterior(
             f"{target.prior.beta_max:.3g}: the labels agree with their neighbours as well as the "
             "prior lets them, and a larger beta_max would change the answer"
         )
+    elif _extrapolate_tail(route.beta / target.prior.beta_max) > _FLAT:
+        route.report["warnings"].append(
+            f"the posterior of beta does not fall towards beta_max={target.prior.beta_max:.3g}: "
+            "large beta fit the labels equally well, so the prior alone bounds beta, and its mean "
+            "and intervals follow from beta_max"
+        )
     if np.mean(route.beta < (1 - _EDGE) * target.prior.beta_max) > 0.5:
         route.report["warnings"].append(
             "beta is all but 0: under this likelihood the labels are as good as independent of "
@@ -204,6 +213,18 @@ def compute_posterior(
             "be used if max_neighbors let them"
         )
     return route
+
+
+def _extrapolate_tail(part: np.ndarray) -> float:
+    """Return the mass beyond the range, from draws of beta as a part of beta_max.
+
+    The mass of the last two tenths of the range is continued as a geometric series.
+    """
+    before, last = np.mean((part > 0.8) & (part <= 0.9)), np.mean(part > 0.9)
+    # Less than a hundredth is too few draws to compare.
+    if last < 0.01:
+        return 0.0
+    return float(last**2 / (before - last)) if before > last else np.inf
 
 
 def draw_from_grid(

@@ -1,7 +1,4 @@
-"""The Bayesian classifier: fitting against a grid search over k, and the first fit of all."""
-
-import subprocess
-import sys
+"""The Bayesian classifier: fitting against a grid search over k, and prediction."""
 
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -12,22 +9,10 @@ from benchmarks.harness import Report, interleave
 
 K_MAX = 125
 
-_FIRST_FIT = """
-import time
-start = time.perf_counter()
-from bayesknn import BayesianKNeighborsClassifier
-from bayesknn.datasets import load_ripley
-ripley = load_ripley()
-imported = time.perf_counter() - start
-BayesianKNeighborsClassifier(n_jobs=2, random_state=0).fit(ripley.X_train, ripley.y_train)
-print(imported, time.perf_counter() - start - imported)
-"""
-
 
 def run(report: Report) -> None:
     measure_fit(report)
     measure_prediction(report)
-    measure_first_fit(report)
 
 
 def measure_fit(report: Report) -> None:
@@ -68,16 +53,3 @@ def measure_prediction(report: Report) -> None:
     # Its posterior reaches k = 96, so that both directions together look at more neighbours.
     ratio = best["pseudo"] / best["theirs"]
     report.line("predict_proba, pseudo", ratio, at_most=3.0, against=against)
-
-
-def measure_first_fit(report: Report) -> None:
-    report.section("First fit of Ripley in a fresh interpreter, warm disk cache")
-    command = [sys.executable, "-c", _FIRST_FIT]
-    runs = []
-    # The first run fills the cache.
-    for _ in range(4):
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        runs.append([float(word) for word in done.stdout.split()])
-    imported, fitted = min(runs[1:], key=sum)
-    against = f"imports, of which scikit-learn and numba are most: {imported:.2f} s"
-    report.line(f"the fit ({fitted:.2f} s)", fitted / imported, at_most=2.0, against=against)

@@ -37,6 +37,9 @@ if not NUMBERS.exists():
 myst_substitutions = json.loads(NUMBERS.read_text())
 myst_enable_extensions = ["colon_fence", "dollarmath", "substitution"]
 myst_heading_anchors = 4
+# It is about the whole path: a clone may be in a folder with a space in its name. A test looks at
+# the names of the tutorials.
+suppress_warnings = ["sphinx_gallery.space_in_filename"]
 
 # Links to other projects' references need their inventories, which an offline build does not have.
 if os.environ.get("READTHEDOCS"):

@@ -32,5 +32,7 @@ def test_tutorial_runs(script, tmp_path):
 
 def test_tutorials_begin_with_their_titles():
     for script in SCRIPTS:
+        # The documentation does not warn of a space in a name.
+        assert " " not in script.name
         first, title, rule = script.read_text(encoding="utf-8").splitlines()[:3]
         assert first == '"""' and set(rule) == {"="} and len(rule) >= len(title), script

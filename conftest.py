@@ -8,11 +8,11 @@ from pathlib import Path
 # Every core has a worker of pytest: more threads in each only wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
+import pytest
+from hypothesis import settings
 
-import bayesknn  # noqa: E402
-from campaigns.stale_kernels import forget_stale_kernels  # noqa: E402
+import bayesknn
+from campaigns.stale_kernels import forget_stale_kernels
 
 # A slow machine is not a bug: time is measured in benchmarks, never asserted in tests.
 # `make test-full` draws more examples, and `make fuzz` thousands.

@@ -53,7 +53,7 @@ def use_wheel(uv: str, python: str, wheel: Path, extra: str, place: Path) -> boo
 
 def main(uv: str, *chosen: str) -> None:
     """Build, install and use; ``chosen`` are Pythons, all of them by default."""
-    uv = os.path.abspath(shutil.which(uv) or uv)
+    uv = str(Path(shutil.which(uv) or uv).absolute())
     place = ROOT / "build" / "wheel-test"
     shutil.rmtree(place, ignore_errors=True)
     # The wheel is made from the source distribution, not from the checkout.

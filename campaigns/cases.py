@@ -225,19 +225,18 @@ def _foreign_files() -> list[bytes]:
     from skops.io import dumps
 
     X, y = np.arange(8.0).reshape(4, 2), [0, 1, 0, 1]
-    found = [b"", b"PK", b"PK\x03\x04" + bytes(40), b"no model", b"\x80\x04.", b"PAR1" + bytes(9)]
-    for thing in (
+    things = [
         LogisticRegression().fit(X, y), make_pipeline(KNeighborsClassifier(1)).fit(X, y),
         X, {"a": [1]}, "text", None, print, 3.5, [X], np.random.default_rng(0),
-    ):  # fmt: skip
-        found.append(dumps(thing))
+    ]  # fmt: skip
+    found = [b"", b"PK", b"PK\x03\x04" + bytes(40), b"no model", b"\x80\x04.", b"PAR1" + bytes(9)]
+    found += map(dumps, things)
     found.append(pickle.dumps(X))
     npz = io.BytesIO()
     np.savez(npz, X=X)
     found.append(npz.getvalue())
-    for schema in (b"", b"{}", b"[]", b"null", b"{", b"[" * 100_000, b'{"__class__": "x"}'):
-        found.append(_zip({"schema.json": schema}))
-    return found
+    schemas = (b"", b"{}", b"[]", b"null", b"{", b"[" * 100_000, b'{"__class__": "x"}')
+    return found + [_zip({"schema.json": schema}) for schema in schemas]
 
 
 def _zip(members: dict[str, bytes], *, is_sealed: bool = False) -> bytes:

@@ -295,7 +295,7 @@ def main(recipe: str, *arguments: str) -> int:
     for name in names:
         print("--", name, DIFFERENCES[name].env or "", flush=True)
     with tempfile.TemporaryDirectory(prefix="fresh-") as folder:
-        os.chmod(folder, 0o755)
+        Path(folder).chmod(0o755)
         clones = Clones(Path(folder), commit)
         if clones.nobody is None:
             print("-- this user is not root: the clone stays with them")

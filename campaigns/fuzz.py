@@ -10,13 +10,14 @@ import os
 import resource
 import tempfile
 from pathlib import Path
-from typing import Any
-
-from hypothesis import strategies as st
+from typing import TYPE_CHECKING, Any
 
 from campaigns import cases
 from campaigns.cases import Case
 from campaigns.verdicts import describe, judge
+
+if TYPE_CHECKING:
+    from hypothesis import strategies as st
 
 CORPUS = Path(__file__).parents[1] / "tests" / "campaigns" / "corpus"
 FOUND = Path("fuzz-found")

@@ -37,7 +37,7 @@ def judge(case: Case, folder: Path, *, outside: bool = False) -> list[str]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     before = _list(folder)
-    here = os.getcwd()
+    here = Path.cwd()
     os.chdir(folder)
     try:
         faults, ran = _judge_command(case, before)
@@ -73,7 +73,7 @@ def _judge_command(case: Case, before: set[str]) -> tuple[list[str], tuple[int, 
         faults.append(f"stray line: {line[:300]}")
     if code not in (0, 2) and not faults and not _is_excused(result.stderr):
         faults.append(f"exit code {code}: {result.stderr.strip()[-300:]}")
-    new = _list(Path(".")) - before
+    new = _list(Path()) - before
     if left := [name for name in new if ".partial" in name]:
         faults.append(f"left behind: {left[0]}")
     if code == 2:

@@ -193,7 +193,7 @@ def test_evidence_differences_are_those_of_enumeration(toy):
 
 
 @pytest.mark.parametrize(
-    "settings, named",
+    ("settings", "named"),
     [
         ({"max_neighbors": 3}, "max_neighbors"),
         ({"beta_max": 2.5}, "beta_max"),

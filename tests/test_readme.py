@@ -20,7 +20,7 @@ def test_every_block_of_python_shows_its_output():
     assert len(BLOCKS) == README.count("```python") == 2
 
 
-@pytest.mark.parametrize("code, shown", BLOCKS, ids=("paper", "table"))
+@pytest.mark.parametrize(("code", "shown"), BLOCKS, ids=("paper", "table"))
 def test_python_prints_what_is_shown(code, shown, capsys):
     """The same text; numbers to a unit of the last decimal, counts of test points to three."""
     exec(compile(code, "README.md", "exec"), {})
@@ -34,7 +34,7 @@ def test_python_prints_what_is_shown(code, shown, capsys):
 
 
 @pytest.mark.parametrize(
-    "likelihood, claim", [("coherent", 0.258), ("pseudo", 0.224), ("holmes-adams", 0.215)]
+    ("likelihood", "claim"), [("coherent", 0.258), ("pseudo", 0.224), ("holmes-adams", 0.215)]
 )
 def test_the_log_losses_are_those_measured(likelihood, claim):
     ripley = load_ripley()

@@ -168,7 +168,7 @@ def replay(size, *names):
 
 
 def p_value_of(draw, a, beta=0.8):
-    every, p = ref.distribution(NEAR, a, beta, 2)
+    _every, p = ref.distribution(NEAR, a, beta, 2)
 
     def p_value(n_draws, seed):
         draws = np.array([draw(a, seed, t) for t in range(n_draws)])

@@ -24,7 +24,7 @@ def run(out: Path) -> dict[str, str]:
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     for name, parts in _data():
-        X, y, X_test, y_test = parts
+        _X, y, _X_test, y_test = parts
         fits = {each: _fit(each, *parts) for each in LIKELIHOODS}
         gap = fits["coherent"]["loss"] - fits["pseudo"]["loss"]
         error = gap.std(ddof=1) / np.sqrt(len(gap))

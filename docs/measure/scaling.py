@@ -87,12 +87,12 @@ def run(out: Path) -> dict[str, str]:
         "| likelihood | n | p | E k | fit, CPU s | 10,000 predictions, CPU s | peak memory, MB |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for row in kept["rows"]:
-        lines.append(
-            f"| {row['likelihood']} | {row['n']:,} | {row['p']} | {row['k_mean']:,.0f} "
-            f"| {row['fit_seconds']:.3g} | {row['predict_seconds']:.2g} "
-            f"| {row['peak_megabytes']:,.0f} |"
-        )
+    lines += [
+        f"| {row['likelihood']} | {row['n']:,} | {row['p']} | {row['k_mean']:,.0f} "
+        f"| {row['fit_seconds']:.3g} | {row['predict_seconds']:.2g} "
+        f"| {row['peak_megabytes']:,.0f} |"
+        for row in kept["rows"]
+    ]
     (out / "scaling.md").write_text("\n".join(lines) + "\n")
     return {
         "scaling_machine": kept["measured"]["machine"],

@@ -633,7 +633,7 @@ class BayesianKNeighborsClassifier(
         raw = self._predict_raw(X, level)
         if self._copies is None:
             return raw
-        values = cast(Any, self.graph_.metric).transform(X)
+        values = cast("Any", self.graph_.metric).transform(X)
         return raw._replace(copies=self._copies.count_new(values))
 
     def _describe_left_out(self, level: float | None) -> RawPrediction:

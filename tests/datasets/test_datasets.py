@@ -68,7 +68,7 @@ def test_glass_seed_decides_the_partition():
 
 @pytest.mark.parametrize(
     "random_state",
-    [None, np.random.default_rng(1), np.random.RandomState(1)],  # noqa: NPY002
+    [None, np.random.default_rng(1), np.random.RandomState(1)],
 )
 def test_glass_takes_any_kind_of_random_state(random_state):
     assert len(load_glass(random_state=random_state).y_train) == 89

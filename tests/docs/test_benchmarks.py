@@ -27,7 +27,7 @@ def test_no_bound_is_in_seconds_or_bytes(path):
                 assert "against" in names, where
 
 
-@pytest.mark.parametrize("unit, against", [("s", "another"), ("x", "")])
+@pytest.mark.parametrize(("unit", "against"), [("s", "another"), ("x", "")])
 def test_a_bound_that_is_no_ratio_is_refused(unit, against):
     with pytest.raises(ValueError, match="a target is a ratio"):
         Report().line("a fit", 1.0, unit, at_most=2.0, against=against)

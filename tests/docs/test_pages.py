@@ -21,7 +21,7 @@ def test_there_is_python_in_the_pages():
 @pytest.mark.filterwarnings("ignore::bayesknn.exceptions.MixingWarning")
 # joblib's cache says so where a disk is slow for half a second.
 @pytest.mark.filterwarnings("ignore:Persisting input arguments took")
-@pytest.mark.parametrize("page, at, code", BLOCKS, ids=lambda value: str(value)[:12])
+@pytest.mark.parametrize(("page", "at", "code"), BLOCKS, ids=lambda value: str(value)[:12])
 def test_python_in_a_page_runs(page, at, code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(code, f"{page}.md", "exec"), {})

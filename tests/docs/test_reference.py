@@ -21,7 +21,7 @@ def listed():
         yield module, re.findall(r"^   (\w+)$", text, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("module, names", list(listed()), ids=lambda value: str(value)[:24])
+@pytest.mark.parametrize(("module", "names"), list(listed()), ids=lambda value: str(value)[:24])
 def test_listed_names_exist(module, names):
     assert names
     for name in names:

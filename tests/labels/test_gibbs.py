@@ -147,7 +147,7 @@ def test_same_labels_as_the_reference(graph_and_k, beta, n_classes, key, weighte
 
 def test_many_classes_need_wider_labels():
     graph = random_graph(40, 3, seed=3)
-    draws, info = gibbs_labels(graph, 2.0, 3, 300, n_draws=2, n_warmup=1, key=KEY)
+    draws, _info = gibbs_labels(graph, 2.0, 3, 300, n_draws=2, n_warmup=1, key=KEY)
     assert draws.dtype == np.uint32
     states = sweep_by_reference(graph, 2.0, 3, 300, KEY, 3)
     np.testing.assert_array_equal(draws, states[1:])

@@ -39,7 +39,7 @@ def test_a_sentence_is_borne_out_or_not():
 
 
 @pytest.mark.parametrize(
-    "estimate, verdict",
+    ("estimate", "verdict"),
     [
         (Estimate(0.0871), "confirmed"),
         (Estimate(0.0885, error=0.001), "confirmed"),

@@ -140,6 +140,7 @@ def draw_with_fresh_numbers(model, beta, key):
         stream = np.uint64((int(key) + n_sweeps) % 2**64)
         with contextlib.suppress(CoalescenceError):
             return perfect_labels_by_sites(model, beta, 1, key=stream, max_sweeps=n_sweeps)[0][0]
+    return None
 
 
 def p_value_of_past(fresh):

@@ -48,7 +48,7 @@ def test_what_is_drawn_is_what_was_computed():
         [0, 0.5, 0.7, 1], [0.2, np.nan, 0.8], [0.25, np.nan, 1.0], [8, 0, 4], "a"
     ).plot(axes=axes)
     assert display.axes_.tolist() == axes.tolist()
-    identity, curve = axes[0].lines
+    _identity, curve = axes[0].lines
     np.testing.assert_array_equal(curve.get_xydata(), [[0.2, 0.25], [0.8, 1.0]])
     bars = axes[0].collections[0].get_segments()
     np.testing.assert_allclose(bars[0][:, 1], [display.lower[0], display.upper[0]])

@@ -140,7 +140,7 @@ def test_threads_and_files_give_the_same_bits():
 
 
 @pytest.mark.parametrize(
-    "parameters, message",
+    ("parameters", "message"),
     [
         ({"members": ("robust", "euclid")}, "each of members must be one of robust, within"),
         ({"members": "robust"}, "members must be a sequence of"),

@@ -150,7 +150,7 @@ def test_weights_move_every_member():
 
 
 @pytest.mark.parametrize(
-    "weights, message",
+    ("weights", "message"),
     [
         (np.ones(7), r"sample_weight must have shape \(120,\)"),
         (np.arange(120), "sample_weight is 0 in row 0; weights must be above zero"),

@@ -39,7 +39,7 @@ def as_sample(X, y, columns=None):
     return Sample((columns or Columns()).fit(X), y, np.ones(len(y)), int(y.max()) + 1)
 
 
-@pytest.mark.parametrize("norm, name", [("euclidean", "euclidean"), ("manhattan", "cityblock")])
+@pytest.mark.parametrize(("norm", "name"), [("euclidean", "euclidean"), ("manhattan", "cityblock")])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_features_of_lists_are_those_of_all_distances(norm, name, n_classes):
     X, y = blobs(90, 3, n_classes, 0)

@@ -165,7 +165,7 @@ def test_pairs_that_stand_apart_widen_the_intervals(ripley):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n, least, widest", [(1000, 0.92, 0.63), (4000, 0.89, 0.4)])
+@pytest.mark.parametrize(("n", "least", "widest"), [(1000, 0.92, 0.63), (4000, 0.89, 0.4)])
 def test_intervals_cover_in_ten_dimensions(n, least, widest):
     """Mean coverage and width at level 0.95, within 4.5 standard errors of what was found.
 

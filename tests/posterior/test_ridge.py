@@ -199,7 +199,7 @@ def test_chains_stand_between_k_that_do_not_overlap():
     points = np.column_stack([np.repeat(np.arange(n // 2), 2), np.tile([0.0, 0.1], n // 2)])
     graph = NeighborGraph.from_points(points, k_max=3)
     labels = np.random.default_rng(0).integers(2, size=n)
-    mesh, posterior = run(UniformPrior(3, BETA_MAX), CoherentLikelihood(graph, labels))
+    _mesh, posterior = run(UniformPrior(3, BETA_MAX), CoherentLikelihood(graph, labels))
     assert len(posterior.profiles) >= 1 and np.isfinite(posterior.excess)
 
 

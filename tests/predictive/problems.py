@@ -56,6 +56,7 @@ def interval(values, weights, level, mean):
             total += weights[j]
             if total >= tail:
                 return values[j]
+        return None
 
     return min(walk(order), mean), max(walk(order[::-1]), mean)
 

@@ -46,7 +46,7 @@ def reweighted(nodes, values, label):
 def test_it_is_the_reweighted_rule_on_the_graph_without_the_point(n_classes, weighted, direction):
     """Where no distances tie, the full conditional is the predictive law from all other points."""
     predictive, X, labels, nodes, weights = build(n_classes, weighted, direction)
-    (found, variances, votes, *_), share = predictive.leave_one_out()
+    (found, variances, _votes, *_), share = predictive.leave_one_out()
     for i in range(0, len(X), 5):
         others = np.delete(np.arange(len(X)), i)
         values = rule_at_nodes(

@@ -166,7 +166,7 @@ def test_renaming_classes_permutes_the_columns(n_classes, weighted, direction):
             y,
             nodes,
             direction=direction,
-        )  # fmt: skip
+        )
         for y, a in ((labels, weights), (renamed[labels], weights[np.argsort(renamed)]))
     ]
     for method in ("probabilities", "intervals"):

@@ -136,7 +136,7 @@ def test_what_could_be_read_in_two_ways_is_told(tmp_path, content, expected, not
 def test_numbers_written_in_two_ways_and_words_among_them(tmp_path):
     mixed, _ = read(tmp_path, 'x,y\n"1,234.5",a\n"1.234,5",b\n')
     assert mixed["x"].tolist() == ["1,234.5", "1.234,5"]
-    frame, notes = read(tmp_path, "x,y\n" + '"1,234.5",a\n$7,b\n' * 5 + "many,a\n")
+    frame, _notes = read(tmp_path, "x,y\n" + '"1,234.5",a\n$7,b\n' * 5 + "many,a\n")
     with pytest.raises(ValueError, match="column 'x' holds numbers and, in 1 row, words such as"):
         plan_columns(frame, "y")
 
@@ -267,7 +267,7 @@ def test_excel_without_its_package_names_the_extra(tmp_path, monkeypatch):
 
 
 def test_a_price_is_regression(tmp_path):
-    frame, notes = read(tmp_path, 'x,price\n1,"522,727.67"\n2,"1,000.50"\n')
+    frame, _notes = read(tmp_path, 'x,price\n1,"522,727.67"\n2,"1,000.50"\n')
     with pytest.raises(ValueError, match="holds 522727.67, a decimal number: this looks like reg"):
         analyse(frame, "price")
 

@@ -26,7 +26,7 @@ def problem(n_classes, n=80, seed=0):
 
 def log_posterior(theta, features, labels, covariate, weight):
     """Write the formula out."""
-    n, n_classes, _ = features.shape
+    n, _n_classes, _ = features.shape
     alpha, b = theta[:-3], theta[-3:]
     fields = features @ b
     if covariate is not None:

@@ -79,7 +79,7 @@ def load_pima(*, as_frame: bool = False) -> Bunch:
 
 
 def load_glass(
-    random_state: int | None | np.random.RandomState | np.random.Generator = 0,
+    random_state: int | np.random.RandomState | np.random.Generator | None = 0,
     *,
     classes: str = "merged",
     as_frame: bool = False,

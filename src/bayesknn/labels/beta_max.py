@@ -254,7 +254,8 @@ def _bracket(curves: list[_Curve]) -> None:
     if not below:
         for _ in range(12):
             top /= 2
-            if any([curve.add(top) for curve in curves]):
+            is_below = [curve.add(top) for curve in curves]
+            if any(is_below):
                 break
         return
     for _ in range(12):

@@ -163,7 +163,7 @@ class CountsAtNodes(NamedTuple):
 
 
 @kernel
-def _average_two(rule, first, last, means, squares, effective):
+def _average_two(rule, first, last, means, squares, effective):  # noqa: ARG001 - as _average_any
     counts, starts, strengths, weights, _, _ = rule
     for t in range(np.uint64(counts.shape[0])):
         largest = 0

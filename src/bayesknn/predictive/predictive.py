@@ -219,7 +219,7 @@ class Predictive:
         ndarray of shape (m, n_classes, 2)
             Lower and upper ends.
         """
-        return cast(np.ndarray, self.predict(X, check_level(level)).intervals)
+        return cast("np.ndarray", self.predict(X, check_level(level)).intervals)
 
     def predict(self, X: Any, level: float | None = None) -> RawPrediction:
         """Search the neighbours of new points once, for all that follows from them.

@@ -3,7 +3,7 @@
 A page's numbers are in ``numbers.json``, by name; its tables and figures are files beside it.
 ``python docs/measure NAME`` makes one of the measurements that are kept in the repository again
 (``benchmarks``, ``first_use``, ``interval_coverage``, ``prediction``, ``autogluon``, ``scaling``,
-``verdicts``),
+``max_neighbors``, ``verdicts``),
 or renews the README's pictures and measured passages (``readme``).
 """
 
@@ -27,6 +27,7 @@ def main(names: list[str]) -> None:
     import index
     import interval_coverage
     import intervals
+    import max_neighbors
     import methods
     import model
     import paper
@@ -46,6 +47,7 @@ def main(names: list[str]) -> None:
         "prediction": comparison.write,
         "autogluon": comparison_autogluon.write,
         "scaling": scaling.write,
+        "max_neighbors": max_neighbors.write,
         "verdicts": verdicts.write,
         "readme": readme.write,
     }

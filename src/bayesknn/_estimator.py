@@ -44,6 +44,16 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
+def params_of_fit(estimator: Any) -> dict[str, Any]:
+    """Return the parameters that an estimator was fitted with; the current ones before any fit.
+
+    Parameters that ``set_params`` changed take effect at the next fit, so that whatever describes
+    a fit reads them here. Files leave them out.
+    """
+    params: dict[str, Any] | None = getattr(estimator, "_params_of_fit", None)
+    return estimator.get_params(deep=False) if params is None else params
+
+
 def check_training(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes and each row's class number."""
     refuse_lazy(X)
@@ -114,7 +124,7 @@ class ContributionsMixin(DocumentedMixin):
         True
         """
         check_is_fitted(self)
-        if getattr(self, "metric", None) == "precomputed":
+        if params_of_fit(self).get("metric") == "precomputed":
             raise ValueError("a matrix of distances has no columns that contribute")
         check_count(n_background, "n_background", 1)
         check_new_points(self, X)

@@ -122,6 +122,7 @@ class ClassicalKNeighborsClassifier(
         k = int(np.argmin(errors)) + 1 if self._is_loo() else int(self.n_neighbors)
         self.classes_: np.ndarray = classes
         self._labels = labels
+        self._params_of_fit = self.get_params(deep=False)
         self.graph_ = graph
         # The graph of this k alone, so that predicting does not search up to k_max.
         assert graph.distances is not None

@@ -25,6 +25,7 @@ from bayesknn._estimator import (
     choose_k_max,
     choose_prior,
     follow_stages,
+    params_of_fit,
     with_callbacks,
 )
 from bayesknn._utils.blocks import by_blocks
@@ -276,6 +277,9 @@ class BayesianKNeighborsClassifier(
     def fit(self, X: Any, y: Any) -> BayesianKNeighborsClassifier:
         """Compute the posterior of (beta, k) given the labels of the training points.
 
+        Parameters that :meth:`set_params` changes after a fit take effect at the next one, except
+        ``n_jobs`` and ``verbose``, on which no result depends.
+
         Parameters
         ----------
         X : array-like, frame or sparse graph of shape (n, p)
@@ -326,6 +330,7 @@ class BayesianKNeighborsClassifier(
         self.classes_, self.graph_, self.class_weight_ = classes, graph, ratios
         self._labels, self._copies = labels, _find_copies(model, labels)
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
+        self._params_of_fit = self.get_params(deep=False)
         at = learned[-1].correlation.column
         self._keep(route, prior, None if at is None else columns[at].label, *learned)
         self.diagnostics_["training"] = fingerprint(X, labels)
@@ -376,7 +381,9 @@ class BayesianKNeighborsClassifier(
         target = Target(self.diagnostics_["likelihood"], self._make_model(), self._labels, prior)
         route = draw_from_grid(grid, target, schedule, self.random_state)
         route.report.update(inference="grid", reason="the grid of a fit with another prior")
-        other = copy(self).set_params(prior=prior, max_neighbors=None, beta_max="auto")
+        changes = {"prior": prior, "max_neighbors": None, "beta_max": "auto"}
+        other = copy(self).set_params(**changes)
+        other._params_of_fit = params_of_fit(self) | changes
         misfit = self.diagnostics_["misfit_column"]
         other._keep(route, prior, misfit, *self._leave_out(route, target))
         other.diagnostics_["training"] = self.diagnostics_["training"]
@@ -662,10 +669,10 @@ class BayesianKNeighborsClassifier(
             field = np.tile(np.log(self._odds_ratio), (count_rows(X), 1))
         return draw_jointly(predictive, X, n_draws, random_state, field)
 
-    def _compare_with_frequencies(self) -> list[str]:
+    def _compare_with_frequencies(self, likelihood: str) -> list[str]:
         """Say so if the labels are as probable without any neighbours."""
         sizes = np.bincount(self._labels)
-        null = LIKELIHOODS[self.likelihood].log_evidence_without_neighbors(sizes)
+        null = LIKELIHOODS[likelihood].log_evidence_without_neighbors(sizes)
         if self.log_evidence_ + self.log_evidence_error_ >= null:
             return []
         return [
@@ -782,8 +789,8 @@ class BayesianKNeighborsClassifier(
         if route.grid is not None:
             self.log_evidence_ = route.grid.log_evidence
             self.log_evidence_error_ = route.grid.log_evidence_error
-            route.report["warnings"] += self._compare_with_frequencies()
-        self.diagnostics_ = {"likelihood": self.likelihood, **route.report}
+            route.report["warnings"] += self._compare_with_frequencies(route.report["likelihood"])
+        self.diagnostics_ = route.report
         self.diagnostics_["search"], problems = describe_search(self.graph_.index)
         self.diagnostics_["warnings"] += [*_check_leave_one_out(effective, route), *problems]
         self._count_ties()

@@ -187,6 +187,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
                 stacklevel=2,
             )
         validate_data(self, X, skip_check_array=True)
+        self._params_of_fit = self.get_params(deep=False)
         self.order_, self.informative_ = np.array(order), is_informative
         self.scores_, self.score_errors_ = np.array([score[:2] for score in path]).T
         self.null_score_ = start.value

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayesknn._estimator import check_training
+from bayesknn._estimator import check_training, params_of_fit
 from bayesknn._utils.checks import check_count, check_level
 from bayesknn._utils.extras import require
 from bayesknn._utils.progress import progress
@@ -270,15 +270,16 @@ def check_intervals(
     """
     check_is_fitted(clf)
     n_repeats, level = check_count(n_repeats, "n_repeats", 2), check_level(level)
-    if clf.class_prior is not None:
+    params = params_of_fit(clf)
+    if params["class_prior"] is not None:
         raise ValueError("labels have the frequencies of the table: fit without class_prior")
     classes, labels = check_training(X, y)
     is_same = np.array_equal(classes, clf.classes_)
     if not is_same or clf.diagnostics_["training"] != fingerprint(X, labels):
         raise ValueError("X and y must be the table that the classifier was fitted to")
     truth = clf.loo_proba_
-    other = clone(clf).set_params(verbose=0)
-    if isinstance(clf, BayesianKNeighborsClassifier) and LIKELIHOODS[clf.likelihood].coherent:
+    other = clone(clf).set_params(**(params | {"verbose": 0}))
+    if LIKELIHOODS[params.get("likelihood", "pseudo")].coherent:
         other.set_params(likelihood="pseudo", inference="grid")
     seeds, held = as_seed_sequence(random_state).spawn(n_repeats), []
     with progress("Fitting to drawn labels", n_repeats, verbose=verbose) as advance:

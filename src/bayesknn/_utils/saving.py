@@ -147,7 +147,10 @@ class VersionMixin:
     """
 
     def __getstate__(self) -> dict[str, Any]:
-        return pack(self._state()) | _stamp()
+        state = self._state()
+        # The parameters of the fit: a file holds them once, as they are set.
+        state.pop("_params_of_fit", None)
+        return pack(state) | _stamp()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _make_empty, (type(self),), self._state() | _stamp()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from bayesknn._estimator import params_of_fit
 from bayesknn.plots.style import COLOURS, GREY, INK, new_axes, tidy
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class ColumnPathDisplay:
             estimator.score_errors_,
             estimator.null_score_,
             refused,
-            _TITLES[estimator.by],
+            _TITLES[params_of_fit(estimator)["by"]],
         ).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> ColumnPathDisplay:

@@ -254,6 +254,7 @@ class PooledNeighborsClassifier(
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
         self.classes_, self._ratios = classes, ratios
+        self._params_of_fit = self.get_params(deep=False)
         self._columns, self._views, self._members = columns, views, members
         self._leader, self._interval_model = leader, interval_model
         self._left_out = left_out, variances, views[leader].space.reach[:, interval_model.place]

@@ -75,7 +75,7 @@ class FittedPosterior(NamedTuple):
     grid : GridPosterior or None
         None where chains were run.
     report : dict
-        For people to read: ``inference``, ``ess``, ``mcse``,
+        For people to read: ``likelihood``, ``inference``, ``ess``, ``mcse``,
         ``log_normalizer_error``, ``warnings``, and of chains ``rhat`` and ``acceptance``.
     """
 
@@ -235,6 +235,7 @@ def draw_from_grid(
     n_draws = float(draws["k"].size)
     attrs = {"algorithm": "grid", "beta_max": target.prior.beta_max, "k_max": target.prior.k_max}
     report = {
+        "likelihood": target.likelihood,
         # The draws are independent; a sum has no R-hat and accepts nothing.
         "ess": {"beta": n_draws, "k": n_draws},
         "mcse": {"beta": grid.beta_mean_error, "k": grid.k_mean_error},
@@ -274,6 +275,7 @@ def _by_chains(
         tree = run(target.make_likelihood(), target.prior, **lengths, **how)
     diagnostics = diagnose(tree)
     report = {
+        "likelihood": target.likelihood,
         "ess": diagnostics.ess,
         "rhat": diagnostics.rhat,
         "mcse": diagnostics.mcse,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import sem
 
+from bayesknn._estimator import params_of_fit
 from bayesknn._utils.progress import progress
 from bayesknn.report.columns import ColumnPlan, as_words
 from bayesknn.report.model import adapt, build_pipeline
@@ -270,7 +271,7 @@ def _list_candidates(own: Any) -> dict[str, Any]:
 
     seed = own.random_state if isinstance(own.random_state, int) else 0
     shared: dict[str, Any] = {"random_state": seed, "n_jobs": own.n_jobs}
-    likelihood = getattr(own, "likelihood", "pseudo")
+    likelihood = params_of_fit(own).get("likelihood", "pseudo")
     classical = bayesknn.ClassicalKNeighborsClassifier(n_jobs=own.n_jobs)
     bayesian = bayesknn.BayesianKNeighborsClassifier(likelihood, **shared)
     pool = bayesknn.PooledNeighborsClassifier(**shared)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesknn._estimator import params_of_fit
 from bayesknn._utils.extras import require
 from bayesknn._utils.saving import fingerprint
 from bayesknn.likelihood import LIKELIHOODS
@@ -62,7 +63,8 @@ class ReportAdapter:
 
     def __init__(self, classifier: Any):
         self.classifier = classifier
-        self.is_gower = getattr(classifier, "metric", None) == "gower"
+        self.params = params_of_fit(classifier)
+        self.is_gower = self.params.get("metric") == "gower"
         self.takes_categories |= self.is_gower
 
 
@@ -71,7 +73,7 @@ class PosteriorAdapter(ReportAdapter):
 
     def __init__(self, classifier: Any):
         super().__init__(classifier)
-        self.model = classifier.likelihood
+        self.model = self.params["likelihood"]
         self.likelihood = LIKELIHOODS[self.model]
         self.name = f"Bayesian kNN (Cucala et al. 2009), {self.model} likelihood"
         self.title = f"Bayesian k-nearest neighbours, {self.model} likelihood"
@@ -94,7 +96,7 @@ class PosteriorAdapter(ReportAdapter):
         clf = self.classifier
         interval, k_max = list(self.k_interval), int(clf.k_values_[-1])
         return {
-            "likelihood": clf.likelihood,
+            "likelihood": self.model,
             "inference": clf.diagnostics_["inference"],
             "k": {"mean": self.k_mean, "interval": interval, "max": k_max},
             "beta": {"mean": clf.beta_mean_, "sd": clf.beta_sd_, "max": clf.beta_max_},

@@ -158,7 +158,7 @@ def render_report(
         uncertain=make_cases(analysis),
         importance=make_importance(analysis),
         posterior=figures.draw_posterior(clf) if hasattr(clf, "posterior_") else None,
-        is_uniform=isinstance(getattr(clf, "prior", None), UniformPrior | None),
+        is_uniform=isinstance(analysis.model.adapter.params.get("prior"), UniformPrior | None),
         criticism=analysis.model.adapter.criticise(X, y),
         columns=describe_columns(analysis),
         command=command,

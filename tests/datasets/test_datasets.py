@@ -105,3 +105,10 @@ def test_a_changed_file_is_refused(name, monkeypatch):
     with pytest.raises(ValueError, match=f"{name} was changed.*reinstall bayesknn") as error:
         _loaders.read_table(name)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("load", [load_ripley, load_pima, load_glass])
+def test_descriptions_state_source_and_terms(load):
+    description = load().DESCR
+    assert "Source: " in description and "Terms: the R package MASS" in description
+    assert max(map(len, description.splitlines())) <= 100

@@ -1,5 +1,6 @@
 """Kernels compile with or without a folder to cache them in."""
 
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -36,6 +37,37 @@ def test_kernels_work_where_nothing_can_be_cached(use):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "done"
+
+
+# A disk that takes no more bytes: numba's files in it can be made, and not written.
+FULL_DISK = """
+import builtins, errno
+written = builtins.open
+def refuse(file, mode="r", *args, **options):
+    if "w" in mode and ".nb" in str(file):
+        refused.append(file)
+        raise OSError(errno.ENOSPC, "No space left on device", str(file))
+    return written(file, mode, *args, **options)
+refused, builtins.open = [], refuse
+import numpy as np
+from bayesknn.graph import NeighborGraph
+counts = dict(NeighborGraph.from_neighbors([[1, 0], ]).iterate_counts([0, 1], 2))
+assert counts[1].tolist() == [[0, 2], [2, 0]] and refused
+"""
+
+
+NESTED = """
+from bayesknn._utils.random import key_of_sweep
+assert isinstance(key_of_sweep(np.uint64(1), np.uint64(2)), int)
+"""
+
+
+def test_kernels_work_where_the_disk_is_full(tmp_path):
+    """One that calls others, too."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", f"{FULL_DISK}{NESTED}\nprint('done')"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.stdout.strip() == "done", done.stderr
 
 
 def test_numba_refuses_in_these_words_what_it_cannot_cache():

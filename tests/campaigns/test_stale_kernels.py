@@ -23,7 +23,7 @@ from numba import njit
 def _probe(x):
     return STEP * _move(x) + _inner.OFFSET
 if __name__ == "__main__":
-    print(_probe(10), sum(_probe.stats.cache_hits.values()))
+    print(_probe(10), sum(_probe.dispatcher.stats.cache_hits.values()))
 """
 
 

@@ -7,14 +7,18 @@ numba's cache looks at the file of a kernel and not at the modules it imports: w
 deletes the cache (``make clean``). An installation writes every file anew.
 """
 
+import errno
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
 import numba
+from numba import types
 from numba.core import event
+from numba.extending import typeof_impl
 
 from bayesknn._utils.progress import progress
 
@@ -37,7 +41,8 @@ else:
         """Compile a function with :func:`numba.njit`, caching the machine code if it can.
 
         numba refuses to decorate with ``cache=True`` where neither the package's folder nor the
-        user's cache folder can be written; there the function is compiled in every process.
+        user's cache folder can be written; there the function is compiled in every process, as it
+        is where the disk is full.
 
         Parameters
         ----------
@@ -59,7 +64,7 @@ else:
             return lambda function: kernel(function, **options)
         options.setdefault("nogil", True)
         try:
-            return numba.njit(cache=True, **options)(function)
+            return _Kernel(numba.njit(cache=True, **options)(function))
         except RuntimeError as error:
             if "cannot cache function" not in str(error):
                 raise
@@ -68,6 +73,38 @@ else:
     def inline_kernel(function: Callable[..., Any]) -> Any:
         """Compile a function that is put into its callers before numba types them."""
         return kernel(function, inline="always")
+
+
+class _Kernel:
+    """A compiled function that runs where numba cannot write its cache because the disk is full.
+
+    numba raises the error after it has compiled a function and before it calls it. The next call
+    finds the function compiled, and so each call that fails leaves one more function compiled.
+
+    Parameters
+    ----------
+    dispatcher : numba dispatcher
+        What :func:`numba.njit` returns.
+    """
+
+    def __init__(self, dispatcher: Any):
+        # With its attributes, by which numba puts an inline kernel into its callers.
+        update_wrapper(self, dispatcher)
+        self.dispatcher = dispatcher
+
+    def __call__(self, *arguments: Any) -> Any:
+        while True:
+            try:
+                return self.dispatcher(*arguments)
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+
+
+@typeof_impl.register(_Kernel)
+def _type_kernel(value: _Kernel, context: Any) -> Any:
+    """Return the type by which a compiled function calls another."""
+    return types.Dispatcher(value.dispatcher)
 
 
 @contextmanager

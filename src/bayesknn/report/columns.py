@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesknn._utils.checks import category_name
+from bayesknn._utils.checks import LARGEST, category_name
 from bayesknn.report import reading
 from bayesknn.report.reading import Table, as_table, split_names
 from bayesknn.report.words import (
@@ -574,8 +574,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _check_finite(column: pandas.Series) -> None:
-    # The square of a larger number, summed over a table, overflows.
-    far = column[column.astype("float64").abs() > 1e150]
+    far = column[column.astype("float64").abs() > LARGEST]
     if len(far):
         raise ValueError(
             f"column {column.name!r} holds {far.iloc[0]:g} in row {far.index[0]}, too large to "

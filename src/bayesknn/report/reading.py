@@ -9,7 +9,8 @@ stand alone below the table, in a column of numbers or as ``Source: ...``, are a
 
 Every column is of one of four kinds, by what stands in all of its cells:
 
-- number: ``-1.5``, ``2e-3``, ``12,345.67``, ``1.065,20``, ``$123.45``, ``12.5%`` (read as 12.5).
+- number: ``-1.5``, ``2e-3``, ``12,345.67``, ``1.065,20``, ``$123.45``, ``(12.50)`` (read as -12.5),
+  ``12.5%`` (read as 12.5), in the digits of any script.
   Codes with leading zeros, ``01``, are words. ``1,234`` could be two numbers: it is read as the
   other columns of the file are, or else as 1234 (as 1.234 between semicolons), and a note says so;
 - date: ``2024-03-31``, ``31.3.2024`` or ``3/31/2024``, with a time or not, where it is clear which
@@ -30,6 +31,7 @@ import io
 import math
 import re
 import warnings
+import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -49,6 +51,14 @@ KINDS = {"number": "numbers", "date": "dates", "text": "categories", "truth": "t
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 # In order of preference where two of them cut the lines equally well.
 _SEPARATORS = (";", "\t", "|", ",")
+# Bytes of text, or cells, to which a file of any size may unpack, and those beyond for each byte of
+# the file. A table of numbers unpacks to 2 bytes for each in CSV and to 17 in Excel; one of 0 and 1
+# in which 1 % of the cells are 1, to 56 in CSV.
+_MOST_UNPACKED, _MOST_PER_BYTE = 100_000_000, 100
+# Rows of a footer that have a note each.
+_MOST_NOTED = 10
+# Rows of an Excel sheet.
+_MOST_ROWS = 2**20
 # A code with leading zeros.
 PADDED = r"\s*[+-]?0\d"
 
@@ -56,10 +66,12 @@ PADDED = r"\s*[+-]?0\d"
 def _number(point: str, thousands: str) -> str:
     """Return the pattern of a number whose decimals and thousands are set off by these."""
     currency = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF)"
-    before = rf"\s*[+−-]?\s*(?:{currency}\s*)?[+−-]?"
+    sign, money = r"[+−-]?", rf"(?:{currency}\s*)?"
     whole = rf"\d{{1,3}}(?:[{thousands}'’ \xa0\u2009\u202f]\d{{3}})+|\d+"
     after = rf"(?:[eE][+-]?\d+)?\s*(?:%|{currency})?\s*"
-    return rf"{before}(?:(?:{whole})(?:{point}\d*)?|{point}\d+){after}"
+    number = rf"(?:(?:{whole})(?:{point}\d*)?|{point}\d+){after}"
+    # Accountants put a number below 0 into brackets.
+    return rf"\s*(?:{sign}\s*{money}{sign}{number}|{money}\(\s*{money}{number}\)\s*)"
 
 
 _POINT, _COMMA = _number(r"\.", ","), _number(",", ".")
@@ -74,6 +86,10 @@ DATE_OF_ANY_KIND = (
     r"|(?:\d{1,2}[- .]{0,2})?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
     r"[- ,]{0,2}(?:\d{1,2},? )?\d{2,4})\b.*"
 )
+
+
+class TooLargeError(ValueError):
+    """A table that unpacks to far more than its file holds."""
 
 
 @dataclass
@@ -170,10 +186,7 @@ def read_table(
     check_readable(path)
     content = path.read_bytes()
     if content.startswith(b"\x1f\x8b"):
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"{path} cannot be decompressed: {error}") from None
+        content = _decompress(path, content)
     _refuse_other_files(path, content)
     notes: list[str] = []
     has_commas: bool | None = False
@@ -196,6 +209,27 @@ def read_table(
     table = _read_columns(frame, known, has_commas)
     table.notes[:0], table.file = notes, path.name
     return table
+
+
+def _decompress(path: Path, content: bytes) -> bytes:
+    most = max(_MOST_UNPACKED, _MOST_PER_BYTE * len(content))
+    try:
+        with gzip.open(io.BytesIO(content)) as file:
+            unpacked = file.read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be decompressed: {error}") from None
+    _check_size(path, content, len(unpacked))
+    return unpacked
+
+
+def _check_size(path: Path, content: bytes, n_unpacked: int) -> None:
+    """Raise TooLargeError if a table has too many bytes or cells for the bytes of its file."""
+    most = max(_MOST_UNPACKED, _MOST_PER_BYTE * len(content))
+    if n_unpacked > most:
+        raise TooLargeError(
+            f"{path} has {len(content):,} bytes and unpacks to more than {most:,} bytes or cells: "
+            "if that is meant, save the table as a .csv file that is not compressed"
+        )
 
 
 def _read_columns(
@@ -340,7 +374,11 @@ def _to_numbers(words: pandas.Series, comma: bool) -> pandas.Series:
 
     # Currencies, per cent and what sets thousands off go; an exponent stays.
     bare = words.str.replace(rf"EUR|[^-+−\d{',' if comma else '.'}eE]", "", regex=True)
-    return pandas.to_numeric(bare.str.replace("−", "-").str.replace(",", "."))
+    plain = bare.str.replace("−", "-").str.replace(",", ".")
+    plain = plain.mask(words.str.contains("(", regex=False, na=False), "-" + plain)
+    # The pattern of a number takes the digits of any script, as float does; pandas does not.
+    is_plain = all(word.isascii() for word in plain.dropna())
+    return pandas.to_numeric(plain if is_plain else plain.map(float, na_action="ignore"))
 
 
 def _as_dates(column: pandas.Series, notes: list[tuple[str, str]]) -> pandas.Series:
@@ -425,7 +463,10 @@ def _parse_csv(
     import pandas
 
     if not records:
-        raise ValueError(f"the header of {path} cannot be read: it has a field without end")
+        raise ValueError(
+            f"the header of {path} cannot be read: it has a name of more than "
+            f"{csv.field_size_limit():,} characters, or a quotation mark that is not closed"
+        )
     names = _check_names(path, records[0], notes)
     with warnings.catch_warnings():
         # pandas drops the fields that exceed the header with no more than this warning.
@@ -487,8 +528,10 @@ def _cut_footer(frame: pandas.DataFrame, file: str, notes: list[str]) -> pandas.
         n -= 1
     notes += [
         f"row {i + 1:,} of {file} is a footer and left out: {shorten(first[i], 60)!r}"
-        for i in range(n, len(frame))
+        for i in range(n, min(len(frame), n + _MOST_NOTED))
     ]
+    if (n_more := len(frame) - n - _MOST_NOTED) > 0:
+        notes.append(f"{n_more:,} more rows at the end of {file} are a footer and left out")
     return frame[:n]
 
 
@@ -498,16 +541,18 @@ def _parse_excel(
     """Read a sheet of an Excel file; cells of several kinds in a column become words."""
     import pandas
 
-    require("openpyxl", "Excel files need", "excel")
+    openpyxl = require("openpyxl", "Excel files need", "excel")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about styles and other things that are not read
         try:
-            book = pandas.ExcelFile(io.BytesIO(content), engine="openpyxl")
-            names = list(map(str, book.sheet_names))
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                _check_size(path, content, sum(each.file_size for each in archive.infolist()))
+            book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+            names = [str(each.title) for each in book.worksheets]
             place = names.index(wanted) if wanted in names else 0
-            sheet = book.parse(
-                place, header=None, dtype=object, keep_default_na=False, na_values=list(MISSING)
-            )
+            rows = _read_rows(path, content, book.worksheets[place])
+        except TooLargeError:
+            raise
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise ValueError(
@@ -520,20 +565,54 @@ def _parse_excel(
         notes.append(
             f"the sheet {names[0]!r} of {path.name} is read, not {others} (--sheet reads another)"
         )
-    sheet = sheet.dropna(how="all").dropna(how="all", axis=1)
-    if not len(sheet):
+    if not rows:
         raise ValueError(f"{path} is empty")
+    sheet = pandas.DataFrame(rows, dtype=object).fillna(math.nan).dropna(how="all", axis=1)
     header = ["" if value != value else str(value) for value in sheet.iloc[0]]
     names = _check_names(path, header, notes)
     frame = sheet.iloc[1:].set_axis(names, axis=1).reset_index(drop=True).infer_objects()
     return frame.apply(lambda each: as_text(each) if each.dtype == object else each)
 
 
+def _read_rows(path: Path, content: bytes, sheet: Any) -> list[list[Any]]:
+    """Return the cells of the rows of a sheet that are not empty, up to the last cell in use."""
+    rows: list[list[Any]] = []
+    width = 0
+    sheet.reset_dimensions()  # what a file says of them may be wrong
+    for number, cells in enumerate(sheet.rows, 1):
+        if number > _MOST_ROWS:
+            raise TooLargeError(f"{path} has more than {_MOST_ROWS:,} rows, the most in Excel")
+        row = list(map(_read_cell, cells))
+        while row and row[-1] is None:
+            row.pop()
+        if row:
+            rows.append(row)
+            width = max(width, len(row))
+            _check_size(path, content, width * len(rows))
+    return rows
+
+
+def _read_cell(cell: Any) -> Any:
+    """Return the value of a cell, whole numbers as such; None if it is missing or an error."""
+    value = cell.value
+    if value in MISSING or cell.data_type == "e":
+        return None
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _parse_parquet(path: Path, content: bytes) -> pandas.DataFrame:
     pyarrow = require("pyarrow", "Parquet files need", "report")
     parquet = require("pyarrow.parquet", "Parquet files need", "report")
     try:
-        table = parquet.read_table(pyarrow.BufferReader(content))
+        file = parquet.ParquetFile(pyarrow.BufferReader(content))
+        _check_size(path, content, file.metadata.num_rows * file.metadata.num_columns)
+        batches, n_bytes = [], 0
+        for batch in file.iter_batches(1024):
+            batches.append(batch)
+            n_bytes += batch.nbytes
+            # A number takes eight bytes in memory, and may take none in the file.
+            _check_size(path, content, n_bytes // 8)
+        table = pyarrow.Table.from_batches(batches, file.schema_arrow)
     except (pyarrow.ArrowException, OSError) as error:
         reason = (str(error).splitlines() or ["damaged"])[0]
         raise ValueError(f"{path} is not a readable Parquet file: {reason}") from None

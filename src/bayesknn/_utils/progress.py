@@ -21,7 +21,7 @@ def progress(
 ) -> Iterator[Callable[[float], None]]:
     """Show a progress bar on standard error if the work outlasts ``delay``.
 
-    Nothing is shown when ``verbose`` is 0, standard error is not a terminal or rich is not
+    Nothing is shown when ``verbose`` is 0, standard error is closed or no terminal, or rich is not
     installed. The bar vanishes when the work ends.
     Work within other work has its bar below that of the other.
 
@@ -41,7 +41,9 @@ def progress(
     advance : callable
         ``advance(steps)``: that many more steps are done; any thread may call it.
     """
-    if not verbose or not sys.stderr.isatty() or not is_installed("rich"):
+    # A process that is started without standard error has None in its place.
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    if not (verbose and is_terminal and is_installed("rich")):
         yield lambda steps: None
         return
     from rich.progress import Progress

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import shlex
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+
+# Characters that a terminal obeys: control characters, line separators and marks of direction.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 debug_option = click.option("--debug", is_flag=True, help="Show where an error comes from.")
 
@@ -53,8 +59,34 @@ def as_line(error: BaseException, kept: str = "nothing was written") -> click.Cl
             "where it is"
         )
     if isinstance(error, ValueError):
-        return Refusal(text)
-    return click.ClickException(text)
+        return Refusal(make_plain(text))
+    return click.ClickException(make_plain(text))
+
+
+def make_plain(text: str) -> str:
+    r"""Return text with every character that a terminal obeys as an escape.
+
+    Examples
+    --------
+    >>> from bayesknn.cli.errors import make_plain
+    >>> print(make_plain("a\x1b[2Jb"))
+    a\x1b[2Jb
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def print_lines(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print lines, which may hold names and values of somebody's table."""
+    for line in lines:
+        click.echo(make_plain(line), err=err)
+
+
+def print_table(text: str) -> None:
+    """Print a CSV table: as it is to a file or program, with escapes to a terminal."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        print_lines(text.splitlines())
+    else:
+        click.echo(text, nl=False, color=True)  # or click leaves escape sequences out
 
 
 @contextmanager
@@ -194,7 +226,11 @@ class Command(click.Command):
         """Run the command; an error is one line, after its traceback if that is asked for."""
         debug = ctx.params.pop("debug")
         try:
-            with _watch_interrupts() as ctx.obj:
+            with _watch_interrupts() as ctx.obj, warnings.catch_warnings():
+                # Notes count these categories by column.
+                told = "(?s)column .* holds categories that"
+                warnings.filterwarnings("ignore", told, UserWarning)
+                warnings.showwarning = partial(_show_warning, warnings.showwarning)
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
@@ -209,8 +245,17 @@ class Command(click.Command):
 def print_notes(notes: list[str], doubts: list[str]) -> None:
     """Print what there is to know of a table, and what a reader must know before trusting it."""
     for kind, texts in (("note", notes), ("warning", doubts)):
-        for text in texts:
-            click.echo(f"{kind}: {text}", err=True)
+        print_lines((f"{kind}: {text}" for text in texts), err=True)
+
+
+def _show_warning(
+    otherwise: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any
+) -> None:
+    """Print a warning of the library as a line; those of Python and NumPy keep their place."""
+    if issubclass(category, UserWarning):
+        print_notes([], [" ".join(str(message).split())])
+    else:
+        otherwise(message, category, *where)
 
 
 def print_json(summary: dict[str, Any]) -> None:

@@ -11,7 +11,15 @@ from typing import Any
 import click
 
 from bayesknn._utils.extras import LIKELIHOOD_NAMES, SEARCHES
-from bayesknn.cli.errors import FILE, Command, common_options, print_json, print_notes, take_form
+from bayesknn.cli.errors import (
+    FILE,
+    Command,
+    common_options,
+    print_json,
+    print_lines,
+    print_notes,
+    take_form,
+)
 
 # Options by whose parameters they are: of either classifier, of the paper's.
 _OF_BOTH = ("max_neighbors", "search", "random_state", "n_jobs")
@@ -208,7 +216,7 @@ def fit(
         files = {name: (out / name).as_posix() for name in output.FILES if (out / name).exists()}
         print_json({"command": command, **summarise(analysis), "files": files})
     elif not quiet:
-        click.echo("\n".join([*describe(analysis), f"Report: {out / 'report.html'}"]))
+        print_lines([*describe(analysis), f"Report: {out / 'report.html'}"])
 
 
 def _analyse(verbose: bool, **options: Any) -> Any:

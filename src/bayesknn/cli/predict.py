@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesknn.cli.errors import FILE, Command, common_options, print_json, print_notes, take_form
+from bayesknn.cli.errors import (
+    FILE,
+    Command,
+    common_options,
+    print_json,
+    print_lines,
+    print_notes,
+    print_table,
+    take_form,
+)
 
 if TYPE_CHECKING:
     from bayesknn.report.predictions import Predictions
@@ -78,7 +87,7 @@ def predict(
         if target is not None:
             target.write_text(text, encoding="utf-8", newline="")
         elif not as_json:
-            click.echo(text, nl=False)
+            print_table(text)
     scores = predictions.scores
     if as_json:
         summary = {
@@ -99,7 +108,7 @@ def predict(
             notes.append(f"rows of known class: {scores}")
         print_notes(notes, doubts)
         if out is not None:
-            click.echo(f"{predictions.describe_decided(given['level'])}: {out}")
+            print_lines([f"{predictions.describe_decided(given['level'])}: {out}"])
 
 
 def _predict(

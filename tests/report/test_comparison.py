@@ -7,11 +7,14 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.report import analyse, build_pipeline, comparison, plan_columns
 from bayesknn.report.page import render_report
+from bayesknn.report.predictions import draw_rows
 from tests.report.tables import QUICK
 
 POOL = "pooled neighbours"
@@ -49,8 +52,7 @@ def only_one_other(monkeypatch):
 
 @pytest.mark.usefixtures("only_one_other")
 def test_on_large_tables_some_rows_are_enough(monkeypatch):
-    rows = np.random.default_rng(0).choice(N, 60, replace=False)
-    wanted = compared(rows=rows).results[POOL]
+    wanted = compared(rows=draw_rows(Y, 60)).results[POOL]
     monkeypatch.setattr(comparison, "MAX_ROWS", 60)
     some = compared().results[POOL]
     assert some.scores.n == 60
@@ -59,14 +61,53 @@ def test_on_large_tables_some_rows_are_enough(monkeypatch):
     assert some == wanted
 
 
-@pytest.mark.parametrize("limit", [N, 60])
-def test_classes_of_few_rows_are_not_compared(monkeypatch, limit):
-    monkeypatch.setattr(comparison, "MAX_ROWS", limit)
-    # Enough of the rare class in the table, none among the rows that are chosen.
-    left_out = np.setdiff1d(np.arange(N), np.random.default_rng(0).choice(N, 60, replace=False))
-    labels = np.zeros(N, int)
-    labels[left_out[: comparison.MIN_CLASS - (limit == N)]] = 1
-    assert compared(labels) is None
+@pytest.mark.usefixtures("only_one_other")
+def test_a_rare_class_stays_among_the_rows_that_are_drawn(monkeypatch):
+    """Of 5 rare rows in 200 all are kept, and scores are those of their true proportion."""
+    monkeypatch.setattr(comparison, "MAX_ROWS", 60)
+    y = (np.arange(200) >= 195).astype(int)
+    x = np.random.default_rng(0).normal(size=200) + 2 * y
+    frame = pd.DataFrame({"x": x, "z": x[::-1]})
+    groups = np.arange(200) % 10
+    plan = plan_columns(frame.assign(y=y), "y")
+    for folds in (None, comparison.Folds(groups)):
+        found = comparison.compare(frame, y, plan, build_pipeline(plan, OWN), folds)
+        baseline = found.results["baseline: class frequencies"]
+        assert baseline.scores.error == pytest.approx(5 / 200)
+        # Odds are moved from those of the rows drawn to those of all.
+        entropy = -0.025 * np.log(0.025) - 0.975 * np.log(0.975)
+        assert baseline.scores.log_loss == pytest.approx(entropy, rel=0.05)
+
+
+def test_a_draw_keeps_small_classes_and_the_proportions_of_the_others():
+    labels = np.repeat([0, 1, 2], [20_000, 9_955, 45])
+    drawn = draw_rows(labels, 1000)
+    assert np.bincount(labels[drawn]).tolist() == [667, 332, 45]
+    assert len(set(drawn.tolist())) == len(drawn)
+    np.testing.assert_array_equal(draw_rows(labels[:900], 1000), np.arange(900))
+    many = np.arange(10_000) % 200
+    assert np.bincount(many[draw_rows(many, 1000)]).tolist() == [5] * 200
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        ({}, (0, 0)),
+        ({"compared": True}, (0, 1)),
+        ({"group": "g"}, (1, 0)),
+        ({"time": "z", "compared": True}, (1, 1)),
+    ],
+)
+def test_what_a_class_of_two_rows_prevents_is_named(options, lines):
+    table = FRAME.assign(y=np.where(np.arange(N) < 2, 2, Y), g=np.arange(N) % 7)
+    analysis = analyse(table, "y", settings=QUICK, **options)
+    few = "class '2' has 2 rows; cross-validation needs 3 of each"
+    about = "groups of g" if "group" in options else "rows by z"
+    evaluation = [text for text in analysis.warnings if text.endswith(few)]
+    compared = [text for text in analysis.messages if text.endswith(few)]
+    assert (len(evaluation), len(compared)) == lines
+    assert all(about in text and "other classifiers" not in text for text in evaluation)
+    assert all("comparison with other classifiers" in text for text in compared)
 
 
 def test_the_best_has_the_smallest_log_loss_and_errors_are_those_of_the_rows(found):
@@ -141,21 +182,75 @@ def test_large_tables_have_two_folds_and_nothing_on_more_rows(monkeypatch):
     assert "Not computed: fits to this many columns take too long." in page
 
 
-@pytest.mark.usefixtures("only_one_other")
-def test_the_classifier_of_the_report_is_compared_with_its_own_settings():
-    """Those that are given by class too, as a prior is."""
-    prior = {"no": 0.9, "yes": 0.1}
-    classes = np.array(["no", "yes"])[Y]
+def probabilities_left_out(model, X, y, prior, weights):
+    """Return cross-validated probabilities, their odds multiplied by p_g over the fold's q_g."""
+    p = np.empty((len(y), 2))
+    for fit, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
+        options = {} if weights is None else {"sample_weight": weights[fit]}
+        each = clone(model).fit(X[fit], y[fit], **options).predict_proba(X[test])
+        sums = np.bincount(y[fit], None if weights is None else weights[fit])
+        each = each * (prior if prior is not None else sums) / sums
+        p[test] = each / each.sum(axis=1, keepdims=True)
+    return p
+
+
+@pytest.mark.parametrize("prior", [None, [0.1, 0.9]])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_all_classifiers_have_the_prior_and_the_weights(monkeypatch, prior, is_weighted):
+    """By hand, row by row; the rows weigh as the prior and the fit weigh them."""
+    logistic = LogisticRegression()
+    monkeypatch.setattr(comparison, "_list_candidates", lambda own: {"logistic": logistic})
+    weights = np.where(np.arange(N) % 3, 1.0, 5.0) if is_weighted else None
+    own = clone(OWN).set_params(class_prior=prior)
+    prior = None if prior is None else np.array(prior)
+    X, pipeline = FRAME[["x", "z"]], build_pipeline(PLAN, own, scale=False)
+    found = comparison.compare(
+        X, Y, PLAN, pipeline, weights=weights, class_prior=prior, scale=False
+    )
+    w = np.ones(N) if weights is None else weights
+    if prior is not None:
+        w = w * (prior / np.bincount(Y, w))[Y]
+    losses = {}
+    for name, model in (("logistic", logistic), (POOL, OWN)):
+        p = probabilities_left_out(model, X.to_numpy(), Y, prior, weights)
+        losses[name] = -np.log(p[np.arange(N), Y])
+        scores = found.results[name].scores
+        assert scores.log_loss == pytest.approx(np.average(losses[name], weights=w))
+        assert scores.error == pytest.approx(np.average(p.argmax(axis=1) != Y, weights=w))
+    excess = losses["logistic"] - losses[POOL]
+    assert found.results["logistic"].excess == pytest.approx(np.average(excess, weights=w))
+    assert found.unweighted == []
+
+
+def test_classifiers_that_take_no_weights_are_named(monkeypatch):
     plain = BayesianKNeighborsClassifier("pseudo", max_neighbors=10, beta_max=4.0, random_state=0)
-    given = clone(plain).set_params(class_prior=prior)
-    losses = []
-    for own in (plain, given):
-        found = comparison.compare(FRAME[["x", "z"]], classes, PLAN, build_pipeline(PLAN, own))
-        assert found.own == "Bayesian kNN (Cucala et al. 2009), pseudo likelihood"
-        losses.append(found.results[found.own].scores.log_loss)
-        assert np.isfinite(found.half.excess)
-    # Half of the rows are of either class, so the prior costs.
-    assert losses[1] > losses[0]
+    monkeypatch.setattr(comparison, "_list_candidates", lambda own: {"plain": plain})
+    weights = np.where(np.arange(N) % 3, 1.0, 0.0)
+    pipeline, X = build_pipeline(PLAN, OWN), FRAME[["x", "z"]]
+    rows = np.flatnonzero(weights)
+    found = comparison.compare(X, Y, PLAN, pipeline, weights=weights)
+    # A row of weight 0 is in no fit and in no score.
+    wanted = comparison.compare(X.iloc[rows], Y[rows], PLAN, pipeline)
+    assert found == wanted and found.unweighted == []
+    found = comparison.compare(X, Y, PLAN, pipeline, weights=1 + weights)
+    assert found.unweighted == ["plain"]
+
+
+@pytest.mark.usefixtures("only_one_other")
+def test_a_prior_is_given_to_the_classes_that_a_fold_has():
+    """The last class is in one group alone: the fit without that group has two classes."""
+    y = np.where(np.arange(N) < 4, 2, Y)
+    prior = np.array([0.2, 0.3, 0.5])
+    own = BayesianKNeighborsClassifier(
+        "pseudo", max_neighbors=10, beta_max=4.0, class_prior=prior, random_state=0
+    )
+    groups = np.where(y == 2, 4, np.arange(N) % 4)
+    found = comparison.compare(
+        FRAME[["x", "z"]], y, PLAN, build_pipeline(PLAN, own), comparison.Folds(groups),
+        class_prior=prior,
+    )  # fmt: skip
+    # Half of the weight is of rows that no fit can predict.
+    assert found.results[found.own].scores.error > 0.5
 
 
 def test_parts_of_the_rows_keep_every_class():

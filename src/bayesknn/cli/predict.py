@@ -95,6 +95,7 @@ def predict(
             "classes": predictions.count(predictions.winners),
             "decided": predictions.share_decided,
             "scores": scores.to_json() if scores else None,
+            "weights": predictions.weighting,
             "unlike_training": predictions.n_unlike,
             "messages": notes,
             "warnings": doubts,
@@ -105,7 +106,8 @@ def predict(
         print_json(summary)
     elif not quiet:
         if scores is not None:
-            notes.append(f"rows of known class: {scores}")
+            parts = [f"rows of known class: {scores}", predictions.weighting]
+            notes.append("; ".join(filter(None, parts)))
         print_notes(notes, doubts)
         if out is not None:
             print_lines([f"{predictions.describe_decided(given['level'])}: {out}"])

@@ -37,6 +37,8 @@ class ReliabilityDisplay:
         Of what the probabilities were stated.
     level : float, default=0.95
         Of the binomial (Clopper-Pearson) intervals of the frequencies.
+    effective_counts : array-like of shape (n_bins,), optional
+        Equally weighted points that give intervals of the same width; ``counts`` by default.
 
     Attributes
     ----------
@@ -70,6 +72,7 @@ class ReliabilityDisplay:
         name: str,
         *,
         level: float = 0.95,
+        effective_counts: Any = None,
     ) -> None:
         self.edges: np.ndarray = np.asarray(edges, dtype=float)
         self.predicted: np.ndarray = np.asarray(predicted, dtype=float)
@@ -77,7 +80,8 @@ class ReliabilityDisplay:
         self.counts: np.ndarray = np.asarray(counts)
         self.name = name
         self.level: float = check_level(level)
-        self.lower, self.upper = _binomial_intervals(self.observed, self.counts, level)
+        n_equal = self.counts if effective_counts is None else np.asarray(effective_counts)
+        self.lower, self.upper = _binomial_intervals(self.observed, n_equal, level)
 
     @classmethod
     def from_predictions(
@@ -89,6 +93,7 @@ class ReliabilityDisplay:
         kind: str = "auto",
         edges: Any = 10,
         level: float = 0.95,
+        sample_weight: Any = None,
         axes: Any = None,
     ) -> ReliabilityDisplay:
         """Bin stated probabilities, and draw.
@@ -108,6 +113,9 @@ class ReliabilityDisplay:
             How many bins of equal width, or the edges of the bins.
         level : float, default=0.95
             Of the binomial intervals.
+        sample_weight : array-like of shape (m,), optional
+            Weights of the points in both means, all 1 by default. Intervals are those of
+            ``(sum w)^2 / sum w^2`` points.
         axes : sequence of two matplotlib Axes, optional
             For the diagram and the counts; a new figure by default.
 
@@ -126,10 +134,17 @@ class ReliabilityDisplay:
                 f"{edges[0]:g} to {edges[-1]:g}"
             )
         counts, _ = np.histogram(stated, edges)
-        sums = (np.histogram(stated, edges, weights=each)[0] for each in (stated, 1.0 * came_true))
+        n_bins = len(counts)
+        at = np.minimum(np.searchsorted(edges, stated, "right") - 1, n_bins - 1)
+        w = np.ones(len(stated)) if sample_weight is None else np.asarray(sample_weight, float)
+        sizes, squares = np.bincount(at, w, n_bins), np.bincount(at, w**2, n_bins)
         with np.errstate(invalid="ignore"):
-            predicted, observed = (each / counts for each in sums)
-        return cls(edges, predicted, observed, counts, name, level=level).plot(axes=axes)
+            predicted = np.bincount(at, w * stated, n_bins) / sizes
+            observed = np.bincount(at, w * came_true, n_bins) / sizes
+            n_equal = sizes**2 / squares
+        return cls(
+            edges, predicted, observed, counts, name, level=level, effective_counts=n_equal
+        ).plot(axes=axes)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> ReliabilityDisplay:

@@ -255,6 +255,7 @@ class PooledNeighborsClassifier(
         validate_data(self, X, skip_check_array=True)
         self.classes_, self._ratios = classes, ratios
         self._params_of_fit = self.get_params(deep=False)
+        self._labels, self._score_weights = labels, weights
         self._columns, self._views, self._members = columns, views, members
         self._leader, self._interval_model = leader, interval_model
         self._left_out = left_out, variances, views[leader].space.reach[:, interval_model.place]

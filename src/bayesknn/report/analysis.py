@@ -15,7 +15,7 @@ from bayesknn._utils.checks import column_names, read_columns
 from bayesknn._utils.saving import fingerprint
 from bayesknn._version import __version__
 from bayesknn.report import columns
-from bayesknn.report.comparison import Comparison, Folds, compare
+from bayesknn.report.comparison import MIN_CLASS, Comparison, Folds, compare
 from bayesknn.report.model import Model, adapt, build_pipeline
 from bayesknn.report.predictions import Predictions, Scores, predict_left_out, predict_new, score
 from bayesknn.report.reading import KINDS, Table, as_table
@@ -116,6 +116,13 @@ class Analysis:
         return np.bincount(self.training.actual, minlength=len(self.training.classes))
 
     @property
+    def class_frequencies(self) -> np.ndarray:
+        """Weighted frequencies of the classes in training, those of ``class_prior`` if given."""
+        training = self.training
+        sums = np.bincount(training.actual, training.weights, len(training.classes))
+        return sums / sums.sum()
+
+    @property
     def rarer_class(self) -> int:
         """Number of the rarer of two classes, of the second if they are equally common."""
         return int(self.class_sizes[1] <= self.class_sizes[0])
@@ -129,13 +136,15 @@ class Analysis:
 
     def score_frequencies(self, predictions: Predictions) -> Scores:
         """Score the frequencies of the classes in training on rows whose class is known."""
-        labels = predictions.actual[predictions.judged]
-        return score(np.tile(self.class_sizes / len(self.training.rows), (len(labels), 1)), labels)
+        rows = predictions.judged
+        frequencies = np.tile(self.class_frequencies, (len(rows), 1))
+        return score(frequencies, predictions.actual[rows], predictions.weights[rows])
 
-    def describe_majority(self, labels: np.ndarray) -> str:
-        """Say how often the most common class of the training rows would be wrong."""
-        most = int(self.class_sizes.argmax())
-        wrong = percent(np.mean(labels != most), 1)
+    def describe_majority(self, predictions: Predictions) -> str:
+        """Return the error of always predicting the most frequent class of training, in words."""
+        most, rows = int(self.class_frequencies.argmax()), predictions.judged
+        is_other = predictions.actual[rows] != most
+        wrong = percent(np.average(is_other, weights=predictions.weights[rows]), 1)
         return f"always predicting {shorten(self.training.names[most], 20)} errs in {wrong}"
 
     def describe_rare(self) -> str:
@@ -306,14 +315,20 @@ def _conclude(
     is_distance = getattr(analysis.classifier, "metric", None) == "precomputed"
     if not (compared or folds.name) or is_distance:
         return analysis
-    comparison = compare(
-        measured, classes, plan, analysis.model.pipeline, folds, scale=analysis.choices.scale,
-        others=compared,
-    )  # fmt: skip
-    if comparison is None:
-        few = "the smallest class has too few rows to compare other classifiers on"
-        analysis.messages.append(few)
+    sizes = np.bincount(training.actual[training.judged], minlength=len(training.classes))
+    if sizes.min() < MIN_CLASS:
+        rarest, rows = training.names[sizes.argmin()], count(int(sizes.min()), "row")
+        few = f"class {shorten(rarest)!r} has {rows}; cross-validation needs {MIN_CLASS} of each"
+        if folds.name:
+            analysis.warnings.append(f"there is no evaluation on {folds.name}: {few}")
+        if compared:
+            analysis.messages.append(f"there is no comparison with other classifiers: {few}")
         return analysis
+    adapter = analysis.model.adapter
+    comparison = compare(
+        measured, classes, plan, analysis.model.pipeline, folds, weights=adapter.score_weights,
+        class_prior=adapter.class_prior, scale=analysis.choices.scale, others=compared,
+    )  # fmt: skip
     if folds.name:
         analysis.apart = {folds.name: comparison.results[comparison.own].scores}
     analysis.comparison = comparison if compared else None
@@ -396,6 +411,7 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
     """Sum a fit up for a machine to read: numbers, text, lists and dictionaries, as JSON has."""
     plan, training, adapter = analysis.plan, analysis.training, analysis.model.adapter
     results = analysis.comparison.results if analysis.comparison else {}
+    prior = None if adapter.class_prior is None else adapter.class_prior.tolist()
     return {
         "version": __version__,
         "target": plan.target,
@@ -405,6 +421,8 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "kinds": plan.kinds,
         "dropped": plan.dropped,
         "classes": dict(zip(training.names, analysis.class_sizes.tolist(), strict=True)),
+        "class_prior": None if prior is None else dict(zip(training.names, prior, strict=True)),
+        "weights": training.weighting,
         "model": adapter.model,
         "search": analysis.classifier.diagnostics_["search"],
         **adapter.summarise(),
@@ -427,10 +445,11 @@ def describe(analysis: Analysis) -> list[str]:
     by_kind["left out"] = list(plan.dropped)
     used = [f"{word}: {join(names)}" for word, names in by_kind.items() if names]
     listed = [f"{training.names[g]} ({sizes[g]:,})" for g in np.argsort(-sizes, kind="stable")]
-    majority = analysis.describe_majority(training.actual).replace("\xa0", " ")
+    majority = analysis.describe_majority(training).replace("\xa0", " ")
+    model = [analysis.model.adapter.title, training.weighting]
     results = [f"{basis}: {scores}" for basis, scores in analysis.scores.items()]
     return [
-        f"Model: {analysis.model.adapter.title}",
+        f"Model: {'; '.join(filter(None, model))}",
         f"Columns: {'; '.join(used)}",
         f"Classes: {join(listed)}",
         f"Baseline: {majority}",

@@ -4,21 +4,26 @@ The rows are cut into folds; each classifier is fitted to all folds but one and 
 with everything it chooses, its k or its weights, chosen on the rows it was fitted to. Folds are of
 whole groups where rows belong together, and the last rows are one where they have an order. To see
 whether more rows would help, the report's own classifier is also fitted to half of these rows.
+
+Rows have the weights that they have in the other scores of the report. Classifiers that take
+weights are fitted with those of ``sample_weight``; where ``class_prior`` was given, the predicted
+odds of every classifier are multiplied by the same factors a_g.
 """
 
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import sem
 
 from bayesknn._estimator import params_of_fit
 from bayesknn._utils.progress import progress
 from bayesknn.report.columns import ColumnPlan, as_words
 from bayesknn.report.model import adapt, build_pipeline
-from bayesknn.report.predictions import Scores, score_rows
+from bayesknn.report.predictions import Scores, average, draw_rows, score_rows, weigh_rows
+from bayesknn.sureness.calibration import shift_probabilities
 
 # More rows than this are compared on a random sample of this size: the paper's model takes
 # seconds a fold.
@@ -65,12 +70,15 @@ class Comparison(NamedTuple):
     half : Compared or None
         The report's own classifier, fitted to half of the rows: what it gains by twice as many.
         None where the rows compared have more than ``MAX_CELLS`` values.
+    unweighted : list of str
+        Classifiers that were fitted without the rows' weights because they take none.
     """
 
     results: dict[str, Compared]
     n_folds: int
     own: str
     half: Compared | None
+    unweighted: list[str]
 
     @property
     def best_other(self) -> str:
@@ -152,9 +160,11 @@ def compare(
     own: Any,
     folds: Folds | None = None,
     *,
+    weights: Any = None,
+    class_prior: Any = None,
     scale: bool = True,
     others: bool = True,
-) -> Comparison | None:
+) -> Comparison:
     """Compare the pool and the paper's model with what users would pick instead.
 
     Parameters
@@ -162,11 +172,16 @@ def compare(
     frame : pandas.DataFrame
         The columns in use, measured (:func:`as_measured`).
     classes : ndarray of shape (n,)
+        Each has at least ``MIN_CLASS`` rows whose weight is not 0.
     plan : ColumnPlan
     own : sklearn.pipeline.Pipeline
         The report's model, fitted or not; the others have its seed and number of threads.
     folds : Folds, optional
         Which rows are judged together.
+    weights : ndarray of shape (n,), optional
+        Weights of the rows in fits and scores, all 1 by default. Rows of weight 0 are left out.
+    class_prior : ndarray of shape (n_classes,), optional
+        Class frequencies where the classifiers are used, if they are not those of training.
     scale : bool
         Whether numbers are standardised, for those others that do not do it themselves.
     others : bool
@@ -174,24 +189,27 @@ def compare(
 
     Returns
     -------
-    Comparison or None
-        None if the smallest class has fewer than ``MIN_CLASS`` rows.
+    Comparison
     """
     from sklearn.base import clone
+    from sklearn.utils.validation import has_fit_parameter
 
-    verbose = own[-1].verbose
+    verbose, params = own[-1].verbose, params_of_fit(own[-1])
     own = clone(own)
-    own[-1].set_params(verbose=0)
+    own[-1].set_params(**params | {"verbose": 0})
     own_name = adapt(own[-1]).name
     labels = np.unique(classes, return_inverse=True)[1]
-    rows = np.arange(len(labels))
+    weights = np.ones(len(labels)) if weights is None else weights
+    rows = np.flatnonzero(weights > 0)
+    frequencies = np.bincount(labels[rows], weights[rows]) / weights[rows].sum()
     # Of many columns fewer rows, but enough to tell classifiers apart.
     n_rows = min(MAX_ROWS, max(MAX_CELLS // frame.shape[1], 200))
-    if len(rows) > n_rows:
-        rows = np.random.default_rng(0).choice(len(rows), n_rows, replace=False)
-    if np.bincount(labels[rows], minlength=labels.max() + 1).min() < MIN_CLASS:
-        return None
-    frame, labels = as_words(frame.iloc[rows]), labels[rows]
+    rows = rows[draw_rows(labels[rows], n_rows)]
+    frame, labels, weights = as_words(frame.iloc[rows]), labels[rows], weights[rows]
+    # Rare classes have more of these rows than of all.
+    drawn = frequencies / (np.bincount(labels, weights) / weights.sum())
+    goal = frequencies if class_prior is None else class_prior
+    score_weights = weigh_rows(labels, goal, weights)
     # If these are still too many values there are as few fits as can be.
     is_large = frame.size > MAX_CELLS
     n_folds = min(2 if is_large else 5, int(np.bincount(labels).min()))
@@ -203,11 +221,32 @@ def compare(
             for name, each in _list_candidates(own[-1]).items()
         } | candidates
 
+    predicted = np.concatenate([test for _, test in cut])
+    is_weighted = bool(np.ptp(weights) > 0)
+
+    def fit(model: Any, at: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Return a model fitted to rows, and the factors for the odds that it predicts."""
+        seen = np.unique(labels[at])
+        ratios, options = drawn[seen], {}
+        if class_prior is not None:
+            sums = np.bincount(labels[at], weights[at], len(class_prior))
+            ratios = (class_prior / np.where(sums > 0, sums, 1.0))[seen]
+        if model is own and class_prior is not None:
+            # It multiplies the odds itself.
+            prior = class_prior[seen] / class_prior[seen].sum()
+            model, ratios = clone(model), np.ones(len(seen))
+            model[-1].set_params(class_prior=prior)
+        if is_weighted and has_fit_parameter(model[-1], "sample_weight"):
+            options[f"{model.steps[-1][0]}__sample_weight"] = weights[at]
+        return clone(model).fit(frame.iloc[at], classes[rows[at]], **options), ratios
+
     def judge(doing: str, model: Any, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """Score each row that is predicted (:func:`score_rows`)."""
         with progress(doing, len(folds), verbose=verbose, delay=0.5) as advance:
-            p = _cross_validate(model, frame, classes[rows], folds, advance)
-        return score_rows(p, labels[np.concatenate([test for _, test in folds])])
+            p = _cross_validate(
+                partial(fit, model), frame, np.unique(classes[rows]), folds, advance
+            )
+        return score_rows(p, labels[predicted])
 
     scores = {name: judge(f"Comparing with {name}", each, cut) for name, each in candidates.items()}
 
@@ -215,37 +254,44 @@ def compare(
         """Return means over the rows and their standard errors, NaN where a loss is infinite."""
         with np.errstate(invalid="ignore"):
             excess = each[:, 1] - scores[own_name][:, 1]
-            errors = Scores(len(each), *sem(each).tolist())
-            means = Scores(len(each), *each.mean(axis=0).tolist())
-            n_fitted = round(np.mean([len(fit) for fit, _ in folds]))
-            return Compared(means, errors, float(excess.mean()), float(sem(excess)), n_fitted)
+            means, errors = average(each, score_weights[predicted])
+            mean, error = average(excess, score_weights[predicted])
+        n, n_fitted = len(each), round(np.mean([len(fit) for fit, _ in folds]))
+        means, errors = Scores(n, *means.tolist()), Scores(n, *errors.tolist())
+        return Compared(means, errors, float(mean), float(error), n_fitted)
 
     half = None
     if others and not is_large:
         halves = [(_halve(labels, fitted), test) for fitted, test in cut]
         half = sum_up(judge("Fitting to half of the rows", own, halves), halves)
     results = {name: sum_up(each, cut) for name, each in scores.items()}
-    return Comparison(results, len(cut), own_name, half)
+    takes = {
+        name: has_fit_parameter(each[-1], "sample_weight") for name, each in candidates.items()
+    }
+    unweighted = [name for name in results if is_weighted and not takes[name]]
+    return Comparison(results, len(cut), own_name, half, unweighted)
 
 
 def _cross_validate(
-    model: Any, frame: Any, classes: np.ndarray, folds: Any, advance: Any
+    fit: Any, frame: Any, names: np.ndarray, folds: Any, advance: Any
 ) -> np.ndarray:
-    """Return the class probabilities of the rows of each fold, by the model fitted without them."""
-    from sklearn.base import clone
+    """Return the class probabilities of the rows of each fold, by a model fitted without them.
+
+    ``fit(rows)`` returns the model and the factors for its odds; ``names`` are the classes in
+    their order.
+    """
     from threadpoolctl import threadpool_limits
 
-    # In the order of the class numbers.
-    names = np.unique(classes)
     parts = []
     # On so few rows a second thread waits longer than it works.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the report's own fit has warned of the same
         for train, test in folds:
-            fitted = clone(model).fit(frame.iloc[train], classes[train])
+            fitted, ratios = fit(train)
             probabilities = np.zeros((len(test), len(names)))
             seen = np.searchsorted(names, fitted.classes_)
-            probabilities[:, seen] = fitted.predict_proba(frame.iloc[test])
+            predicted = fitted.predict_proba(frame.iloc[test])
+            probabilities[:, seen] = shift_probabilities(predicted, ratios)
             parts.append(probabilities)
             advance(1)
     return np.concatenate(parts)

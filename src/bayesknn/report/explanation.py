@@ -120,13 +120,14 @@ def rank_columns(analysis: Analysis) -> Importance | None:
     judged = analysis.judged
     affordable = _count_affordable(analysis, 5 * len(kinds))
     n_repeats = 5 if affordable >= 50 else 3
-    n_rows = min(len(judged.known), max(50, min(affordable, 300)))
-    rows = np.sort(np.random.default_rng(0).choice(judged.known, n_rows, replace=False))
+    rows, weights = judged.draw(max(50, min(affordable, 300)))
 
-    def judge(pipeline: Any, X: pandas.DataFrame, labels: np.ndarray) -> float:
+    def judge(
+        pipeline: Any, X: pandas.DataFrame, labels: np.ndarray, sample_weight: np.ndarray
+    ) -> float:
         # A probability of 0 would hide every other row.
         probabilities = np.maximum(pipeline.predict_proba(X), np.finfo(float).eps)
-        return -score(probabilities, labels).log_loss
+        return -score(probabilities, labels, sample_weight).log_loss
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
@@ -137,11 +138,12 @@ def rank_columns(analysis: Analysis) -> Importance | None:
             scoring=judge,
             n_repeats=n_repeats,
             random_state=0,
+            sample_weight=weights,
         )
     error = sem(importance.importances, axis=1)
     columns = list(zip(kinds, importance.importances_mean, error, strict=True))
     columns.sort(key=lambda column: -column[1])
-    return Importance(columns, n_rows, judged is analysis.test)
+    return Importance(columns, len(rows), judged is analysis.test)
 
 
 def _count_affordable(analysis: Analysis, n_each: int) -> int:
@@ -161,7 +163,7 @@ class Effect(NamedTuple):
         Numbers or days in order, or the most common categories.
     is_number : bool
     probabilities : ndarray of shape (len(values), n_classes)
-        Means over some of the training rows.
+        Weighted means over some of the training rows.
     n_rows : int
         How many rows those are.
     """
@@ -177,9 +179,9 @@ def find_effects(analysis: Analysis, names: list[str]) -> list[Effect]:
     """Find the partial dependence of the class probabilities on some columns."""
     kinds = analysis.plan.kinds
     measured = as_measured(analysis.training.frame, kinds)
-    n, affordable = len(measured), _count_affordable(analysis, 15 * len(names))
-    n_rows = min(n, max(affordable, 50), 100)
-    rows = measured.iloc[np.random.default_rng(0).choice(n, n_rows, replace=False)]
+    affordable = _count_affordable(analysis, 15 * len(names))
+    drawn, weights = analysis.training.draw(min(max(affordable, 50), 100))
+    rows, n_rows = measured.iloc[drawn], len(drawn)
     effects = []
     for name in names:
         is_number = kinds[name] in NUMERIC
@@ -193,7 +195,8 @@ def find_effects(analysis: Analysis, names: list[str]) -> list[Effect]:
         if not is_number:
             table = table.astype({name: rows[name].dtype})
         probabilities = analysis.model.pipeline.predict_proba(table)
-        means = probabilities.reshape(len(values), n_rows, -1).mean(axis=1)
+        each = probabilities.reshape(len(values), n_rows, -1)
+        means = np.average(each, axis=1, weights=weights)
         if kinds[name] == "date":
             values = list(np.datetime64(0, "D") + np.round(values).astype("timedelta64[D]"))
         effects.append(Effect(name, values, is_number, means, n_rows))

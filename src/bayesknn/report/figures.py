@@ -63,7 +63,7 @@ def draw_posterior(classifier: Any) -> tuple[str, str]:
 
 
 @_page_style()
-def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
+def draw_reliability(probabilities: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> str:
     """Draw how often the likeliest class came true against its probability, and of how many rows.
 
     Nothing is drawn where there are not two groups of rows to compare.
@@ -73,6 +73,7 @@ def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
     probabilities : ndarray of shape (n, n_classes)
     labels : ndarray of shape (n,)
         Class numbers.
+    weights : ndarray of shape (n,)
     """
     from bayesknn.plots import ReliabilityDisplay
 
@@ -84,7 +85,7 @@ def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
         return ""
     figure, axes = _new(n_rows=2, sharex=True, height_ratios=(3, 1))
     ReliabilityDisplay.from_predictions(
-        labels, probabilities, classes, kind="top", edges=edges, axes=axes
+        labels, probabilities, classes, kind="top", edges=edges, sample_weight=weights, axes=axes
     )
     axes[0].get_legend().remove()
     axes[0].set(ylabel="observed accuracy")
@@ -93,18 +94,26 @@ def draw_reliability(probabilities: np.ndarray, labels: np.ndarray) -> str:
 
 
 @_page_style()
-def draw_curves(truth: np.ndarray, probabilities: np.ndarray) -> list[str]:
+def draw_curves(truth: np.ndarray, probabilities: np.ndarray, weights: np.ndarray) -> list[str]:
     """Draw a ROC curve and a precision-recall curve, each beside what guessing gives."""
     from sklearn import metrics
 
-    false_rate, recall, _ = metrics.roc_curve(truth, probabilities)
-    precision, recalled, _ = metrics.precision_recall_curve(truth, probabilities)
+    curves_of = {"y_true": truth, "y_score": probabilities, "sample_weight": weights}
+    false_rate, recall, _ = metrics.roc_curve(**curves_of)
+    precision, recalled, _ = metrics.precision_recall_curve(**curves_of)
     curves = []
     for name, style, x, y, guess, labels in (
         # Between thresholds a ROC curve is straight: tied rows are called in any order.
         ("roc", "default", false_rate, recall, (0, 1), ("false positive rate", "recall")),
         # Recall falls along the arrays.
-        ("pr", "steps-post", recalled, precision, [truth.mean()] * 2, ("recall", "precision")),
+        (
+            "pr",
+            "steps-post",
+            recalled,
+            precision,
+            [np.average(truth, weights=weights)] * 2,
+            ("recall", "precision"),
+        ),
     ):
         figure, ax = _new()
         ax.plot((0, 1), guess, "--", color=INK, linewidth=1, alpha=0.6)

@@ -29,7 +29,7 @@ from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.report import schema
 from bayesknn.report.columns import MAX_CATEGORIES, NUMERIC, ColumnPlan, as_measured
 from bayesknn.report.reading import find_model
-from bayesknn.report.words import count, say_of_columns, shorten
+from bayesknn.report.words import count, join, percent, say_of_columns, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -66,6 +66,39 @@ class ReportAdapter:
         self.params = params_of_fit(classifier)
         self.is_gower = self.params.get("metric") == "gower"
         self.takes_categories |= self.is_gower
+
+    @property
+    def _odds_ratios(self) -> np.ndarray | None:
+        """The factors a_g of ``class_prior``."""
+        return self.classifier.class_weight_
+
+    @property
+    def score_weights(self) -> np.ndarray:
+        """Weight of each training row in scores, before ``class_prior``; 0 for one in no score."""
+        return getattr(self.classifier, "_score_weights", np.ones(len(self.classifier._labels)))
+
+    @property
+    def class_prior(self) -> np.ndarray | None:
+        """Class frequencies that the classifier was fitted for; None for those of training."""
+        ratios = self._odds_ratios
+        if ratios is None:
+            return None
+        sums = ratios * np.bincount(self.classifier._labels, self.score_weights)
+        return sums / sums.sum()
+
+    def describe_weights(self, of_training: bool = True) -> str:
+        """Return a sentence on the weights of rows in scores, empty if all weights are 1."""
+        parts, weights = [], self.score_weights
+        if of_training and np.ptp(weights[weights > 0]) > 1e-9:
+            parts.append("training rows have the sample_weight of the fit")
+        if (prior := self.class_prior) is not None:
+            names = map(str, self.classifier.classes_.tolist())
+            each = zip(names, prior, strict=True)
+            given = [f"{shorten(n)} {percent(p, 1)}".replace("\xa0", " ") for n, p in each]
+            parts.append(
+                f"each class has the proportion that was given as class_prior ({join(given)})"
+            )
+        return f"every score here is weighted: {' and '.join(parts)}" if parts else ""
 
 
 class PosteriorAdapter(ReportAdapter):
@@ -146,6 +179,10 @@ class PoolAdapter(ReportAdapter):
     takes_categories = True
     fills = "mean"
     unseen = "they count as none of the known ones"
+
+    @property
+    def _odds_ratios(self) -> np.ndarray | None:
+        return self.classifier._odds_ratio
 
     @property
     def relevance(self) -> dict[str, float]:

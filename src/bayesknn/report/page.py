@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest, sem
 
 from bayesknn._version import __version__
 from bayesknn.model import UniformPrior
@@ -25,7 +24,14 @@ from bayesknn.report import explanation, figures
 from bayesknn.report.analysis import Analysis, analyse_fitted
 from bayesknn.report.columns import MAX_CATEGORIES
 from bayesknn.report.comparison import BASELINE
-from bayesknn.report.predictions import LEAVE_ONE_OUT, Predictions, measure_area, score_rows
+from bayesknn.report.predictions import (
+    LEAVE_ONE_OUT,
+    Predictions,
+    average,
+    bound_proportion,
+    measure_area,
+    score_rows,
+)
 from bayesknn.report.reading import KINDS
 from bayesknn.report.words import MAX_LISTED, count, join, percent, shorten, shorten_all
 
@@ -51,12 +57,20 @@ def write_report(
 ) -> Path:
     """Write the report that ``bayesknn fit`` writes, about a classifier fitted from Python.
 
+    Scores have the weights of the fit: rows their ``sample_weight``, a row of weight 0 being in no
+    score, and classes the proportions of ``class_prior``, which the first paragraph then says.
+    Test rows have the proportions of ``class_prior`` too, whatever their own are. In the
+    comparison the other classifiers are fitted with the same weights if they take any, and the odds
+    that they predict are moved to the same proportions.
+
     Parameters
     ----------
     model : BayesianKNeighborsClassifier, PooledNeighborsClassifier or Pipeline
         Fitted to X and y; a pipeline ends with one of the two.
     X : array-like or frame of shape (n, p)
-        The rows that it was fitted to, in their order; others are refused.
+        The rows that it was fitted to, in their order. Others raise ValueError: every value is
+        compared. A pipeline transforms X first; one whose steps draw random numbers needs their
+        ``random_state``.
     y : array-like of shape (n,)
         Their classes.
     X_test, y_test : array-like or frame, optional
@@ -152,6 +166,8 @@ def render_report(
         headline=make_headline(analysis),
         lead_classes=join([shorten(name) for name in training.names], 5),
         confusion=make_confusion(analysis),
+        weighting=training.weighting,
+        class_prior=analysis.model.adapter.class_prior,
         thresholds=make_thresholds(analysis),
         scores=make_scores(analysis),
         comparison=make_comparison(analysis),
@@ -180,19 +196,22 @@ def make_headline(analysis: Analysis) -> dict[str, Any]:
     """Say how good the predictions are, beside the class frequencies."""
     judged: Any = analysis.judged
     scores, baseline = judged.scores, analysis.score_frequencies(judged)
-    low, high = binomtest(round(scores.error * scores.n), scores.n).proportion_ci(method="wilson")
-    losses = score_rows(judged.probabilities[judged.known], judged.actual[judged.known])[:, 1]
+    rows, known = judged.judged, judged.known
+    wrong = judged.winners[rows] != judged.actual[rows]
+    error, low, high = bound_proportion(wrong, judged.weights[rows])
+    losses = score_rows(judged.probabilities[known], judged.actual[known])[:, 1]
     with np.errstate(invalid="ignore"):
-        typical = np.exp(-scores.log_loss + 1.96 * sem(losses) * np.array([0, -1, 1]))
+        loss, loss_error = average(losses, judged.weights[known])
+        typical = np.exp(-loss + 1.96 * loss_error * np.array([0, -1, 1]))
     doubts = []
     if baseline.error <= high:
-        majority = analysis.describe_majority(judged.actual[judged.judged])
+        majority = analysis.describe_majority(judged)
         doubts.append(f"the error is not clearly smaller than the baseline's: {majority}")
     if recall := analysis.describe_rare():
         doubts.append(f"the error hardly depends on rare classes; {recall} when left out")
     return {
         "rows": f"{scores.n:,} {judged.words}",
-        "error": (scores.error, low, high),
+        "error": (error, low, high),
         "typical": typical,
         "log_loss": scores.log_loss,
         "baseline": baseline,
@@ -201,21 +220,30 @@ def make_headline(analysis: Analysis) -> dict[str, Any]:
 
 
 def make_confusion(analysis: Analysis) -> dict[str, Any]:
-    """Count the rows of each class and how many are found, and actual against predicted classes.
+    """Return recall and precision of each class, and the matrix of actual and predicted classes.
 
-    Of many classes the worst come first. Test rows are counted if there are any, and left out ones.
+    Recall and precision use leave-one-out predictions of the training rows and are weighted. The
+    matrices count rows: test rows if there are any, and training rows. The classes of lowest
+    recall come first where there are many.
     """
     training, classes = analysis.training, name_classes(analysis)
-    rows = []
+    rows, sizes = [], analysis.class_sizes
+    scored = training.judged
+    zones, weights = training.zones[scored], training.weights[scored]
     for g, about in enumerate(classes):
-        mine, called = training.actual == g, training.winners == g
-        precision = np.mean(mine[called]) if called.any() else None
-        counts = {"n": mine.sum(), "recall": np.mean(called[mine]), "precision": precision}
-        rows.append(about | counts | {"decided": np.mean(training.zones[mine] >= 0)})
+        mine, called = training.actual[scored] == g, training.winners[scored] == g
+        counts = {"n": sizes[g], "recall": _average(called, weights, mine)}
+        counts["precision"] = _average(mine, weights, called)
+        rows.append(about | counts | {"decided": _average(zones >= 0, weights, mine)})
     if len(rows) > MAX_LISTED:
-        rows.sort(key=lambda row: row["recall"])
+        rows.sort(key=lambda row: 1.0 if row["recall"] is None else row["recall"])
     counted = [each for each in (analysis.test, training) if each is not None and len(each.known)]
     return {"classes": rows, "tables": [_count_pairs(each, classes) for each in counted]}
+
+
+def _average(values: np.ndarray, weights: np.ndarray, where: np.ndarray) -> float | None:
+    """Return the weighted mean of some of the values, None of no values."""
+    return float(np.average(values[where], weights=weights[where])) if where.any() else None
 
 
 def _count_pairs(predictions: Predictions, classes: Classes) -> dict[str, Any]:
@@ -242,33 +270,32 @@ def make_thresholds(analysis: Analysis) -> dict[str, Any] | None:
     from sklearn.metrics import average_precision_score
 
     judged, positive = analysis.judged, analysis.rarer_class
-    truth = judged.actual[judged.known] == positive
+    truth, weights = judged.actual[judged.known] == positive, judged.weights[judged.known]
     if len(judged.classes) != 2 or truth.all() or not truth.any():
         return None
     probabilities = judged.probabilities[judged.known, positive]
-    area, error = measure_area(truth, probabilities)
+    area, error = measure_area(truth, probabilities, weights)
     rows = []
     for threshold in (0.05, *np.arange(1, 10) / 10):
         called = probabilities >= threshold
-        hits = np.sum(called & truth)
         rows.append(
             {
                 "threshold": threshold,
                 "called": called.sum(),
-                "recall": hits / truth.sum(),
-                "precision": hits / called.sum() if called.any() else None,
-                "false": np.mean(called[~truth]),
-                "error": np.mean(called != truth),
+                "recall": _average(called, weights, truth),
+                "precision": _average(truth, weights, called),
+                "false": _average(called, weights, ~truth),
+                "error": np.average(called != truth, weights=weights),
             }
         )
     return {
         "name": name_classes(analysis)[positive]["name"],
         "is_rarer": np.ptp(analysis.class_sizes) > 0,
         "basis": f"the {len(truth):,} {judged.words}",
-        "figures": figures.draw_curves(truth, probabilities),
+        "figures": figures.draw_curves(truth, probabilities, weights),
         "area": (area, max(area - 1.96 * error, 0.0), min(area + 1.96 * error, 1.0)),
-        "precision": average_precision_score(truth, probabilities),
-        "share": truth.mean(),
+        "precision": average_precision_score(truth, probabilities, sample_weight=weights),
+        "share": np.average(truth, weights=weights),
         "rows": rows,
     }
 
@@ -281,7 +308,9 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
     return {
         "table": [*table, (BASELINE, "training rows", analysis.score_frequencies(training))],
         "basis": f"The {len(known):,} {judged.words}",
-        "reliability": figures.draw_reliability(judged.probabilities[known], judged.actual[known]),
+        "reliability": figures.draw_reliability(
+            judged.probabilities[known], judged.actual[known], judged.weights[known]
+        ),
     }
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas
+from scipy.special import ndtri
 
 from bayesknn._utils.checks import category_codes, category_name
 from bayesknn.report.reading import as_text, read_table
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 LEAVE_ONE_OUT = "leave-one-out"
 # Stands in ``Predictions.actual`` where a table does not say the class of a row.
 NO_CLASS = -2
+# Rows that a rare class keeps when rows are drawn. Fewer make its part of a score a matter of
+# chance; more take the place of rows of the other classes.
+_FEWEST_DRAWN = 50
 
 
 class Scores(NamedTuple):
@@ -61,24 +65,30 @@ class Scores(NamedTuple):
         return {name: each if np.isfinite(each) else None for name, each in self._asdict().items()}
 
 
-def score(probabilities: np.ndarray, labels: np.ndarray) -> Scores:
-    """Score class probabilities.
+def score(probabilities: np.ndarray, labels: np.ndarray, weights: Any = None) -> Scores:
+    """Return the mean scores of class probabilities.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n, n_classes)
     labels : ndarray of shape (n,)
-        Class numbers; rows with -1, a class that training did not see, count as errors and are
+        Class indices; rows with -1, a class that training did not see, count as errors and are
         left out of the other two scores.
+    weights : ndarray of shape (n,), optional
+        Positive weights of the rows, all 1 by default.
 
     Returns
     -------
     Scores
     """
+    weights = np.ones(len(labels)) if weights is None else weights
     each = score_rows(probabilities, labels)
     known = labels >= 0
-    log_loss, brier = each[known, 1:].mean(axis=0) if known.any() else (np.nan, np.nan)
-    return Scores(len(labels), float(each[:, 0].mean()), float(log_loss), float(brier))
+    log_loss, brier = np.nan, np.nan
+    if known.any():
+        log_loss, brier = np.average(each[known, 1:], axis=0, weights=weights[known])
+    error = np.average(each[:, 0], weights=weights)
+    return Scores(len(labels), float(error), float(log_loss), float(brier))
 
 
 def score_rows(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -99,25 +109,134 @@ def score_rows(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return scores
 
 
-def measure_area(truth: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
-    """Return the area under the ROC curve and its standard error (DeLong).
+def measure_area(truth: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Return the weighted area under the ROC curve and its standard error (DeLong).
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayesknn.report.predictions import measure_area
-    >>> area, error = measure_area(np.array([0, 0, 1, 1]) == 1, np.array([0.1, 0.4, 0.35, 0.8]))
+    >>> truth, scores = np.array([0, 0, 1, 1]) == 1, np.array([0.1, 0.4, 0.35, 0.8])
+    >>> area, error = measure_area(truth, scores, np.ones(4))
     >>> area, round(error, 3)
     (0.75, 0.354)
     """
-    from scipy.stats import rankdata
+    values, at = np.unique(scores, return_inverse=True)
 
-    ranks, n = rankdata(scores), len(scores)
-    # Of each row, the share of the rows of the other class that it is ranked right against.
-    above = [(ranks[mine] - rankdata(scores[mine])) / (n - mine.sum()) for mine in (truth, ~truth)]
+    def find_below(mine: np.ndarray) -> np.ndarray:
+        """Return the proportion of the rows of the other class with a lower score, ties half."""
+        others = np.bincount(at[~mine], weights[~mine], len(values))
+        return ((np.cumsum(others) - others / 2) / others.sum())[at[mine]]
+
+    areas = [average(find_below(mine), weights[mine]) for mine in (truth, ~truth)]
+    return float(areas[0][0]), float(np.hypot(areas[0][1], areas[1][1]))
+
+
+def average(values: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:
+    """Return the weighted mean over rows and its standard error.
+
+    Equal weights give the mean and the standard deviation over the square root of n. A single row,
+    or an infinite value, has an error of NaN.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,) or (n, n_columns)
+    weights : ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.report.predictions import average
+    >>> mean, error = average(np.array([0.0, 1.0, 5.0]), np.array([1.0, 1.0, 0.0]))
+    >>> float(mean), float(error)
+    (0.5, 0.5)
+    """
+    mean, shares = np.average(values, axis=0, weights=weights), weights / weights.sum()
+    n_equal = count_equal(weights)
     with np.errstate(invalid="ignore", divide="ignore"):
-        error = np.sqrt(sum(each.var() / (len(each) - 1) for each in above))
-    return float(above[0].mean()), float(error)
+        variance = shares**2 @ (values - mean) ** 2 * n_equal / (n_equal - 1)
+        return mean, np.sqrt(variance)
+
+
+def count_equal(weights: np.ndarray) -> float:
+    """Return the number of equally weighted rows whose mean is as variable (Kish)."""
+    return float(weights.sum() ** 2 / (weights @ weights))
+
+
+def bound_proportion(hits: np.ndarray, weights: np.ndarray) -> tuple[float, float, float]:
+    """Return the weighted proportion of hits and the ends of its 95 % interval (Wilson).
+
+    The interval is that of as many equally weighted rows as have the variance of the weighted
+    proportion, or as :func:`count_equal` returns if that is fewer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.report.predictions import bound_proportion
+    >>> [round(each, 4) for each in bound_proportion(np.arange(10) < 2, np.ones(10))]
+    [0.2, 0.0567, 0.5098]
+    """
+    p, shares = float(np.average(hits, weights=weights)), weights / weights.sum()
+    variance, n = float(shares**2 @ (hits - p) ** 2), count_equal(weights)
+    if variance > 0:
+        n = min(n, p * (1 - p) / variance)
+    z = float(ndtri(0.975))
+    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    return p, max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+def weigh_rows(labels: np.ndarray, proportions: Any, weights: np.ndarray) -> np.ndarray:
+    """Return weights of mean 1 that give the classes their proportions.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        Class indices; negative ones, where the class is not known, have weight 1.
+    proportions : ndarray of shape (n_classes,) or None
+        Proportions to have; None keeps those of ``weights``.
+    weights : ndarray of shape (n,)
+        Weights within the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.report.predictions import weigh_rows
+    >>> weigh_rows(np.array([0, 0, 0, 1]), np.array([0.5, 0.5]), np.ones(4)).round(3).tolist()
+    [0.667, 0.667, 0.667, 2.0]
+    """
+    found, known = np.ones(len(labels)), labels >= 0
+    if known.any():
+        mine, given = labels[known], weights[known]
+        if proportions is not None:
+            sums = np.bincount(mine, given, len(proportions))
+            given = given * (proportions / np.where(sums > 0, sums, 1.0))[mine]
+        found[known] = given / given.mean()
+    return found
+
+
+def draw_rows(labels: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return the positions of about ``n_rows`` rows, drawn by class; all of them if they are fewer.
+
+    A class has its proportion of the rows, and at least ``_FEWEST_DRAWN`` of its own where the
+    classes are few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.report.predictions import draw_rows
+    >>> labels = np.repeat([0, 1], [29_955, 45])
+    >>> np.bincount(labels[draw_rows(labels, 1000)])
+    array([998,  45])
+    """
+    if len(labels) <= n_rows:
+        return np.arange(len(labels))
+    sizes = np.bincount(labels)
+    least = max(min(_FEWEST_DRAWN, n_rows // (2 * int(np.count_nonzero(sizes)))), 3)
+    wanted = np.minimum(sizes, np.maximum(np.rint(sizes * (n_rows / len(labels))), least))
+    order = np.random.default_rng(0).permutation(len(labels))
+    parts = [order[labels[order] == g][: int(n)] for g, n in enumerate(wanted)]
+    return np.sort(np.concatenate(parts))
 
 
 @dataclass
@@ -149,6 +268,10 @@ class Predictions:
         Share of training rows that lie at least as far from their neighbours.
     is_training : bool
         Whether these are the rows that the classifier was fitted to, not left out.
+    weights : ndarray of shape (m,)
+        Weight of each row in every score, 1 by default. A row of weight 0 is in no score.
+    weighting : str
+        A sentence on these weights, empty if all are 1.
     """
 
     frame: pandas.DataFrame
@@ -162,10 +285,14 @@ class Predictions:
     identifiers: Sequence[str] = ()
     typicality: Any = None
     is_training: bool = False
+    weights: Any = None
+    weighting: str = ""
 
     def __post_init__(self) -> None:
         if self.actual is None:
             self.actual = np.full(len(self.rows), NO_CLASS)
+        if self.weights is None:
+            self.weights = np.ones(len(self.rows))
 
     @property
     def rows(self) -> np.ndarray:
@@ -186,13 +313,23 @@ class Predictions:
 
     @property
     def judged(self) -> np.ndarray:
-        """Numbers of the rows whose class is known, by which the predictions can be judged."""
-        return np.flatnonzero(self.actual != NO_CLASS)
+        """Positions of the rows that are scored: their class is known, their weight is not 0."""
+        return np.flatnonzero((self.actual != NO_CLASS) & (self.weights > 0))
 
     @property
     def known(self) -> np.ndarray:
-        """Those of them whose class training has seen."""
-        return np.flatnonzero(self.actual >= 0)
+        """Positions of the scored rows whose class training has seen."""
+        return np.flatnonzero((self.actual >= 0) & (self.weights > 0))
+
+    def draw(self, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return about ``n_rows`` of the ``known`` rows, drawn by class, and weights for them.
+
+        The weights give the classes the proportions that they have among all known rows.
+        """
+        known = self.known
+        frequencies = np.bincount(self.actual[known], self.weights[known], len(self.classes))
+        rows = known[draw_rows(self.actual[known], n_rows)]
+        return rows, weigh_rows(self.actual[rows], frequencies, self.weights[rows])
 
     @property
     def words(self) -> str:
@@ -205,7 +342,9 @@ class Predictions:
     def scores(self) -> Scores | None:
         """Scores on the rows whose class is known, if there are any."""
         rows = self.judged
-        return score(self.probabilities[rows], self.actual[rows]) if len(rows) else None
+        if not len(rows):
+            return None
+        return score(self.probabilities[rows], self.actual[rows], self.weights[rows])
 
     @property
     def n_unlike(self) -> int:
@@ -271,8 +410,22 @@ class Predictions:
 
     @property
     def share_decided(self) -> float:
-        """Proportion of the rows that are decided: one class is known to be the likeliest."""
-        return float(np.mean(self.zones >= 0))
+        """Weighted proportion of the rows that are decided: one interval lies above all others."""
+        return float(np.average(self.zones >= 0, weights=self.weights))
+
+    @property
+    def decided(self) -> dict[str, Any] | None:
+        """Number of decided rows, their expected and observed error; None if there are none."""
+        rows = self.judged[self.zones[self.judged] >= 0]
+        if not len(rows):
+            return None
+        weights = self.weights[rows]
+        wrong = self.winners[rows] != self.actual[rows]
+        return {
+            "n": len(rows),
+            "expected": float(np.average(self.expected_loss[rows], weights=weights)),
+            "error": float(np.average(wrong, weights=weights)),
+        }
 
     def describe_decided(self, level: float) -> str:
         """Say how many rows are decided, and what that is."""
@@ -376,6 +529,10 @@ def predict_new(
     if model.target in frame.columns:
         column, classes = frame[model.target], predictions.classes
         predictions.actual, predictions.actual_names = _match(column, classes)
+        predictions.weights = weigh_rows(
+            predictions.actual, model.adapter.class_prior, predictions.weights
+        )
+        predictions.weighting = model.adapter.describe_weights(of_training=False)
     return predictions
 
 
@@ -409,6 +566,8 @@ def predict_left_out(
         labels,
         names[labels],
         identifiers=model.identifiers,
+        weights=weigh_rows(labels, model.adapter.class_prior, model.adapter.score_weights),
+        weighting=model.adapter.describe_weights(),
     )
 
 

@@ -11,8 +11,10 @@ import weakref
 import pytest
 from click.testing import CliRunner
 
-from bayesknn import __version__
+from bayesknn import BayesianKNeighborsClassifier, __version__
 from bayesknn.cli import main
+from bayesknn.cli.demo import draw
+from bayesknn.datasets import load_ripley
 from tests.report.tables import QUICK_OPTIONS, two_columns
 
 DEMO_FILES = {
@@ -74,6 +76,20 @@ def test_the_command_on_the_report_of_the_demo_writes_the_same_report(demo_run, 
     again = (folder.parent / "ripley-report" / "report.html").read_text(encoding="utf-8")
     # Only the place of the model file differs.
     assert again == page.replace(str(folder / "model.skops"), "ripley-report/model.skops")
+
+
+def test_demo_draws_level_sets_zones_and_the_posterior():
+    ripley = load_ripley()
+    clf = BayesianKNeighborsClassifier("pseudo", random_state=0)
+    clf.fit(ripley.X_train, ripley.y_train)
+    levels, zones, beta, k = draw(clf, ripley.X_train, ripley.y_train).axes
+    assert "Level sets" in levels.get_title() and "Zones" in zones.get_title()
+    # The numbers next to the lines are labels of level sets; only zones are hatched.
+    assert levels.texts and not zones.texts
+    hatched = [each.get_hatch() for each in zones.get_legend().get_patches()]
+    assert any(hatched) and not any(p.get_hatch() for p in levels.get_legend().get_patches())
+    assert [bar.get_height() for bar in k.patches] == pytest.approx(clf.k_probabilities_)
+    assert "β" in beta.get_title()
 
 
 def test_demo_does_not_replace_what_is_in_a_named_folder(demo_run):

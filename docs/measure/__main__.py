@@ -72,6 +72,8 @@ def main(names: list[str]) -> None:
             start,
             paper,
             command_line,
+            first_use,
+            verdicts,
         ):
             print(f"measuring: {part.__name__}", flush=True)
             numbers |= part.run(OUT)

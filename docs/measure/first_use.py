@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer
 
-from kept import HERE, describe_measurement
+from kept import HERE, describe_age, describe_measurement
 
 FILE = HERE / "first_use.json"
 N_ROWS = 300
@@ -62,6 +62,17 @@ def write() -> None:
 def read() -> dict[str, float]:
     """Return the CPU seconds of each measurement."""
     return json.loads(FILE.read_text())["seconds"]
+
+
+def run(_out: Path) -> dict[str, str]:
+    """Return by how much the first fit takes longer than a later one."""
+    seconds = read()
+    paper, pool = (seconds[f"{fit}_first"] - seconds[f"{fit}_later"] for fit in _FITS)
+    return {
+        "first_use_paper": f"{paper:.0f}",
+        "first_use_pool": f"{pool:.0f}",
+        "first_use_measured": describe_age(FILE.name),
+    }
 
 
 def _time(command: list[str], environment: dict[str, str], folder: Path | None = None) -> float:

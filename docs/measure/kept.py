@@ -25,9 +25,11 @@ _FITS = tuple(
 # The code that each measures.
 CODE = {
     "benchmarks.txt": (*_FITS, "src/bayesknn/distributed"),
+    "first_use.json": (*_FITS, *_PREDICTIONS),
     "interval_coverage.json": _PREDICTIONS,
     "prediction.json": _PREDICTIONS,
     "scaling.json": (*_FITS, "src/bayesknn/predictive"),
+    "verdicts.json": (*_FITS, "src/bayesknn/paper"),
 }
 
 

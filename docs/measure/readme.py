@@ -1,13 +1,14 @@
 """The README's pictures and measured lines: ``python docs/measure readme`` renews them."""
 
-import re
 import textwrap
 from pathlib import Path
 
 import matplotlib as mpl
 
+import first_use
 import interval_coverage
 import prediction
+import verdicts
 from bayesknn.cli.demo import draw
 from bayesknn.datasets import load_ripley
 from bayesknn.paper import as_published
@@ -33,21 +34,48 @@ def fill(text: str) -> str:
     A passage named NAME stands between the lines ``<!-- NAME -->`` and ``<!-- end -->``.
     """
     for name, write_passage in PASSAGES.items():
-        passage = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end -->)", re.DOTALL)
-        text, count = passage.subn(lambda _, write=write_passage: write(), text)
-        if count != 1:
-            raise ValueError(f"README.md must have one passage <!-- {name} -->, and has {count}")
+        start, end = f"<!-- {name} -->\n", "<!-- end -->"
+        before, *others = text.split(start)
+        if len(others) != 1:
+            raise ValueError(f"README.md must have one passage {start.strip()}")
+        text = before + start + write_passage() + others[0][others[0].index(end) :]
     return text
+
+
+def _write_demo() -> str:
+    """Return the sentence on the cost of the demo."""
+    later, first = (first_use.read()[f"demo_{time}"] for time in ("later", "first"))
+    return _wrap(
+        f"The demo takes {later:.0f} CPU seconds, and {first:.0f} the first time, when functions "
+        "are compiled."
+    )
 
 
 def _write_pool() -> str:
     """Return the items on the pool: its log-loss, its intervals and its cost."""
-    return prediction.write_case(prediction.read()) + _wrap(interval_coverage.write_case())
+    seconds = first_use.read()
+    first, fits, whole, alone = (
+        f"{seconds[name]:.1f}" for name in ("pool_first", "pool_later", "command", "command_alone")
+    )
+    cost = (
+        f"- **Cost of the command.** `bayesknn fit` on {first_use.N_ROWS} such rows takes {whole} "
+        "CPU seconds with the report and a comparison with other classifiers, "
+        f"{alone} with `--no-compare`. The first use on a machine compiles functions: a first fit "
+        f"of the pool from Python takes {first} CPU seconds, a later one {fits}, imports included."
+    )
+    return prediction.write_case(prediction.read()) + _wrap(interval_coverage.write_case(), cost)
 
 
-def _wrap(*items: str) -> str:
-    """Return items of Markdown, wrapped."""
-    return "".join(textwrap.fill(item, 118, subsequent_indent="  ") + "\n" for item in items)
+def _wrap(*parts: str) -> str:
+    """Return paragraphs or items of Markdown, wrapped."""
+    return "".join(
+        textwrap.fill(part, 118, subsequent_indent="  " * part.startswith("- ")) + "\n"
+        for part in parts
+    )
 
 
-PASSAGES = {"pool": _write_pool}
+PASSAGES = {
+    "demo": _write_demo,
+    "paper": lambda: _wrap(verdicts.write_case()),
+    "pool": _write_pool,
+}

@@ -8,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bayesknn.paper import REGISTRY
+from bayesknn.paper.comparison import KINDS
+
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
     "index", "install", "start", "model", "engine", "methods", "pool", "intervals", "checks",
@@ -117,12 +120,25 @@ def test_the_age_of_a_kept_measurement_is_shown(measure):
     for name in kept.CODE:
         assert shown.fullmatch(kept.describe_age(name))
     pages = "".join(path.read_text() for path in DOCS.glob("*.md"))
-    for name in ("interval_coverage.json", "prediction.json", "scaling.json"):
+    for name in set(kept.CODE) - {"benchmarks.txt"}:
         assert f"{{{{ {Path(name).stem}_measured }}}}" in pages
     assert kept.list_ages(most=-1)
     # Without the history an age is unknown.
     is_known = all(kept.count_younger_commits(name) is not None for name in kept.CODE)
     assert kept.list_ages(most=10**6) != is_known
+
+
+def test_the_kept_verdicts_are_those_of_the_papers_page(measure):
+    """One for each comparison; what is not random has the verdict that it has at any budget."""
+    kept = measure("verdicts").read()
+    wanted = {
+        f"{item.id} {name}": KINDS[quantity.kind][1]
+        for item in REGISTRY.values()
+        for name, quantity in item.quantities.items()
+        if quantity.kind
+    }
+    assert set(kept) == set(wanted), "python docs/measure verdicts"
+    assert all(verdict in wanted[name] for name, verdict in kept.items())
 
 
 def test_every_picture_kept_in_the_repository_is_used():

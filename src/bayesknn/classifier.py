@@ -56,7 +56,7 @@ from bayesknn.posterior.routes import (
     Target,
     choose_inference,
     compute_posterior,
-    draw_from_grid,
+    reweight_posterior,
 )
 from bayesknn.posterior.trees import add_predictive, restore_tree
 from bayesknn.predictive import PosteriorNodes, Predictive, draw_jointly, log_score
@@ -306,6 +306,9 @@ class BayesianKNeighborsClassifier(
 
     _left_out: RawPrediction
     _interval_model: IntervalModel
+    # For reweight; not kept in a copy or a file.
+    _known: _Rows
+    _seeds: np.random.SeedSequence
     _tree: xarray.DataTree | None
 
     @with_callbacks
@@ -374,11 +377,13 @@ class BayesianKNeighborsClassifier(
         return self
 
     def reweight(self, prior: Any) -> BayesianKNeighborsClassifier:
-        """Return the classifier as another prior would have made it, without a fit.
+        """Return the classifier as another prior would have made it, on the graph of the fit.
 
-        The likelihood on the grid of the fit is weighed anew, so that the other prior can reach no
-        further than the one of the fit, but for larger beta where the posterior had no mass near
-        ``beta_max_``. :func:`bayesknn.sensitivity` does this for a few priors.
+        The two products of conditionals are computed again under the other prior. Of the coherent
+        likelihood the values on the grid of the fit are reweighted, which simulates nothing: the
+        other prior can reach no further than the grid, but for larger beta where the posterior had
+        no mass near ``beta_max_``. The prior of the fit gives the fit again, intervals, diagnostics
+        and warnings included. :func:`bayesknn.sensitivity` does this for a few priors.
 
         Parameters
         ----------
@@ -393,8 +398,8 @@ class BayesianKNeighborsClassifier(
         Raises
         ------
         ValueError
-            If the grid does not reach, or if there is none: chains have none, nor has a classifier
-            that was saved and loaded.
+            If the graph, or the grid of the coherent likelihood, does not reach; or if there is no
+            grid: chains have none, nor has a classifier that was saved and loaded.
 
         Examples
         --------
@@ -413,14 +418,14 @@ class BayesianKNeighborsClassifier(
             raise ValueError("there is no grid: fit again, with inference='grid'")
         if not isinstance(prior, Prior):
             prior = as_prior(prior, int(self.k_values_[-1]), self.beta_max_)
-        grid = self.grid_.reweight(self.prior_, prior)
         schedule = Schedule(*self._draws["groups"]["posterior"]["k"].shape)
         target = Target(self.diagnostics_["likelihood"], self._make_model(), self._labels, prior)
-        route = draw_from_grid(grid, target, schedule, self.random_state)
-        route.report.update(inference="grid", reason="the grid of a fit with another prior")
+        route = reweight_posterior(self.grid_, self.prior_, target, schedule, self._seeds)
+        route.report["reason"] = self.diagnostics_["reason"]
         changes = {"prior": prior, "max_neighbors": None, "beta_max": "auto"}
         other = copy(self).set_params(**changes)
         other._params_of_fit = params_of_fit(self) | changes
+        other._known, other._seeds = self._known, self._seeds
         other._keep(route, prior, self._leave_out(route, target, self._known))
         other.diagnostics_["training"] = self.diagnostics_["training"]
         return other
@@ -638,7 +643,7 @@ class BayesianKNeighborsClassifier(
     @property
     def _calibrator(self) -> Calibrator:
         check_is_fitted(self)
-        return cast(Calibrator, self._interval_model.calibrator)
+        return cast("Calibrator", self._interval_model.calibrator)
 
     @property
     def posterior_(self) -> xarray.DataTree:

@@ -118,7 +118,7 @@ UNSEEN = {
         lambda X: np.column_stack([0 * X[:, 0], 1.5 * X[:, 0] - 3.4, 1.5 * X[:, 1] - 4.8]),
     ),
 }
-# These were written when the method was finished.
+# These were written when the method was finished, and no constant was chosen on them.
 FRESH = {
     "eight classes around a circle, three columns more": Classes(
         5,
@@ -145,9 +145,7 @@ FRESH = {
     "ten classes, two of four columns": Classes(
         4, lambda X: 2.5 * X[:, :2] @ np.array([np.cos(_TENTHS), np.sin(_TENTHS)]) + _TENTHS % 2
     ),
-}
-# These were written when pairs were divided by their correlation and columns were added up.
-LATER = {
+    # From here on when pairs were divided by their correlation and effects of columns added up.
     "a slope along two of fifteen columns": Pattern(
         15, lambda X: expit(2 * X[:, 0] - 2 * X[:, 1]), _normal
     ),

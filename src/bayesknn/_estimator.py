@@ -30,6 +30,7 @@ from bayesknn.predictive.averages import RawPrediction, include
 from bayesknn.predictive.decisions import name_actions, name_zones, occlude_columns
 from bayesknn.sureness.calibration import shift_intervals, shift_probabilities
 from bayesknn.sureness.intervals import KINDS_OF_INTERVAL, IntervalModel
+from bayesknn.sureness.residuals import MAX_ROWS
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
@@ -148,6 +149,7 @@ class DecisionMixin(ContributionsMixin):
 
     classes_: np.ndarray
     diagnostics_: dict[str, Any]
+    loo_proba_: np.ndarray
     # Raw predictions of new points, and of the training points, each left out.
     _describe_new: Callable[[Any, float | None], RawPrediction]
     _describe_left_out: Callable[[float | None], RawPrediction]
@@ -250,6 +252,8 @@ class DecisionMixin(ContributionsMixin):
         at = self._interval_model.correlation.column
         label = None if at is None else labels[at]
         self.diagnostics_["misfit_column"] = label
+        # Of more rows a sample is examined.
+        self.diagnostics_["misfit_rows"] = min(len(self.loo_proba_), MAX_ROWS) if labels else 0
         if label is not None:
             self.diagnostics_["warnings"].append(
                 f"the residuals still depend on column {str(label)!r}: {what} misses part of its "

@@ -217,8 +217,8 @@ class BayesianKNeighborsClassifier(
         last neighbour, at the most probable k, is no nearer than one left out; ``search``:
         ``name``, ``exact`` and, of an approximate search, ``recall``, the part of the neighbours
         that it found on a sample, with ``recall_error``; ``misfit_column``, the one on which the
-        residuals still depend, or None; ``warnings`` in words; ``training``: a fingerprint of X
-        and y.
+        residuals still depend, or None; ``misfit_rows``, the number of rows on which columns were
+        examined, at most 20,000; ``warnings`` in words; ``training``: a fingerprint of X and y.
     loo_proba_ : ndarray of shape (n, n_classes)
         Class probabilities of each training point given the labels of all others: the posterior
         is reweighted to what it were without the point's own label, exactly for the coherent
@@ -832,7 +832,8 @@ class BayesianKNeighborsClassifier(
             # Rows of equal values are found again among the points of the graph, and the values of
             # the columns are for reweight, which a saved classifier has not.
             state["_interval_model"] = replace(state["_interval_model"], copies=None)
-            del state["_known"], state["_seeds"]
+            for name in ("_known", "_seeds"):
+                state.pop(name, None)
             # The replicates of a grid are megabytes.
             state["_tree"] = state["grid_"] = None
         return state

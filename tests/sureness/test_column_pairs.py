@@ -26,7 +26,7 @@ def test_a_step_in_one_of_eight_columns_is_named_and_covered():
         new, _, p = draw_step(200, rng)
         clf = BayesianKNeighborsClassifier("pseudo", random_state=0, max_neighbors=100)
         clf.fit(pd.DataFrame(X, columns=names), y)
-        assert clf.diagnostics_["misfit_column"] == "x2"
+        assert clf.diagnostics_["misfit_column"] == "x2" and clf.diagnostics_["misfit_rows"] == 250
         assert any("depend on column 'x2'" in each for each in clf.diagnostics_["warnings"])
         low, high = clf.predict_interval(pd.DataFrame(new, columns=names))[:, 1].T
         covered.append(np.mean((low <= p) & (p <= high)))
@@ -46,7 +46,7 @@ def test_noise_names_no_column_and_distances_have_none():
     X, y, _ = draw_step(60, rng)
     gaps = np.linalg.norm(X[:, None] - X, axis=2)
     clf = BayesianKNeighborsClassifier("pseudo", metric="precomputed").fit(gaps, y)
-    assert clf.diagnostics_["misfit_column"] is None
+    assert clf.diagnostics_["misfit_column"] is None and clf.diagnostics_["misfit_rows"] == 0
 
 
 def test_rows_that_are_sorted_by_class_show_no_dependence_by_themselves():

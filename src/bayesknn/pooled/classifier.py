@@ -125,8 +125,9 @@ class PooledNeighborsClassifier(
     diagnostics_ : dict
         ``search``: for each metric that is in use how its neighbours were found, ``name``,
         ``exact`` and, of an approximate search, ``recall`` and ``recall_error``;
-        ``misfit_column``, the one on which the residuals still depend, or None; ``warnings`` in
-        words; ``training``: a fingerprint of X and y.
+        ``misfit_column``, the one on which the residuals still depend, or None; ``misfit_rows``,
+        the number of rows on which columns were examined, at most 20,000; ``warnings`` in words;
+        ``training``: a fingerprint of X and y.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each column in what the members ``"relevance"``, ``"additive"`` and ``"boosted"``
         see, averaged by their weights in the pool; only if one of them is in use.

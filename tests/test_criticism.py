@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -362,6 +363,7 @@ def test_coverage_counts_the_intervals_that_hold():
     wide = check_intervals(clf, X, y, n_repeats=3, level=0.999, random_state=0, verbose=0)
     narrow = check_intervals(clf, X, y, n_repeats=3, level=0.1, random_state=0, verbose=0)
     assert narrow.coverage < result.coverage <= wide.coverage
+    assert re.fullmatch(r"at most \d+\.\d ± \d+\.\d % of 95 % intervals hold .*", str(result))
 
 
 def test_coverage_of_the_pool():
@@ -370,6 +372,31 @@ def test_coverage_of_the_pool():
     result = check_intervals(clf, X, y, n_repeats=2, random_state=0, verbose=0)
     assert result.level == 0.95
     assert 0.5 < result.coverage <= 1
+
+
+def test_coverage_of_the_pool_keeps_the_weights_of_the_rows():
+    """Weights of a pattern that no unweighted fit has: rows of weight near 0 hardly count."""
+    X, y = make_table(60, 3)
+    weights = np.where(np.arange(60) % 3 == 0, 1.0, 1e-3)
+    clf = PooledNeighborsClassifier(("robust",), random_state=0)
+    plain = check_intervals(clf.fit(X, y), X, y, n_repeats=2, random_state=0, verbose=0)
+    weighted = clf.fit(X, y, sample_weight=weights)
+    found = check_intervals(weighted, X, y, n_repeats=2, random_state=0, verbose=0)
+    # By hand, from the same seeds.
+    held = []
+    for seed in np.random.SeedSequence(0).spawn(2):
+        of_labels, of_fit = seed.spawn(2)
+        upper = np.cumsum(weighted.loo_proba_, axis=1)
+        u = np.random.default_rng(of_labels).random((60, 1))
+        labels = np.sum(u * upper[:, -1:] >= upper[:, :-1], axis=1)
+        again = clone(weighted).set_params(random_state=of_fit)
+        again.fit(X, weighted.classes_[labels], sample_weight=weights)
+        low, high = np.moveaxis(again.loo_interval(0.95), -1, 0)
+        held.append(
+            weights @ ((low <= weighted.loo_proba_) & (weighted.loo_proba_ <= high)).mean(axis=1)
+        )
+    assert found.coverage == pytest.approx(np.mean(held) / weights.sum())
+    assert found.coverage != plain.coverage
 
 
 def test_coverage_refuses_other_tables(toy):

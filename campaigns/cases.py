@@ -27,9 +27,9 @@ class Case(NamedTuple):
 
     Attributes
     ----------
-    kind : {"csv", "model", "arguments", "estimator"}
+    kind : {"csv", "model", "arguments", "estimator", "call"}
     words : tuple of str
-        The command line; of an estimator its class.
+        The command line; of an estimator its class; of a call its name and the wrong argument.
     files : dict of str to bytes
         Written to the folder that the command runs in.
     expect : {"accepted", "refused", "either"}

@@ -33,6 +33,10 @@ def judge(case: Case, folder: Path, *, outside: bool = False) -> list[str]:
     """
     if case.kind == "estimator":
         return _judge_estimator(case)
+    if case.kind == "call":
+        from campaigns.invariances.engine import judge_call
+
+        return judge_call(*case.words)
     for name, content in case.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)

@@ -34,10 +34,28 @@ def _is_pooled(case: Any) -> bool:
     return case.options["kind"] == "pooled"
 
 
+def _is_reweighted(case: Any) -> bool:
+    return case.weights is not None or bool(getattr(case.classifier, "class_prior", None))
+
+
+def _has_dates(case: Any) -> bool:
+    return case.options["form"] in ("day first", "day first, slashes", "month first")
+
+
+def _has_commas(case: Any) -> bool:
+    forms = {case.options["form"], case.options["other"]}
+    return "plain" in forms and bool({"decimal comma", "euros", "thousands with points"} & forms)
+
+
 KNOWN: tuple[Known, ...] = (
     Known("", "sample_weight is 0", "a weight of 0 is to be a row left out", _is_pooled),
     Known("order", "permuted", "folds and trees of the pool follow positions", _is_pooled),
     Known("order", "renamed", "folds and trees of the pool follow the order of names", _is_pooled),
     Known("own prior", "reweight: ", "reweighting forgets columns and warnings"),
-    Known("own prior", "the grid does not reach", "the grid has no nodes where the prior is 0"),
+    Known("", "the grid does not reach", "the grid has no nodes where the prior is 0"),
+    Known("report", "", "scores ignore class_prior and sample_weight", _is_reweighted),
+    Known("format", "row", "the order of day and month is not remembered", _has_dates),
+    Known("format", "row", "the decimal comma is not remembered: 1.234 may be 1,234", _has_commas),
+    Known("format", "sentinel as a float: missing", "-999.0 is not the missing value -999"),
+    Known("nothing to learn", "", "a left-out row takes its part of its class along"),
 )

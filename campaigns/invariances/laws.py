@@ -1,8 +1,4 @@
-"""The invariances: what stays equal when something changes that should not matter.
-
-Each is a generator of :class:`Compared`: a name, a difference and the largest difference that is
-allowed. An exception inside is a fault as well.
-"""
+"""Invariances of a fitted classifier: the same answers, however it is called or permuted."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas
@@ -22,46 +18,17 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
-from campaigns.invariances.cases import ROWS, Case, cases
-
-BITS, ROUNDING, NEW_ROWS, AFTER_REWEIGHT, WEIGHTS = 0.0, 1e-8, 1e-10, 1e-6, 1e-7
-
-
-class Compared(NamedTuple):
-    """One comparison.
-
-    Attributes
-    ----------
-    what : str
-    difference, tolerance : float
-        A difference above the tolerance, or NaN, is a fault.
-    """
-
-    what: str
-    difference: float
-    tolerance: float
-
-    @property
-    def is_fault(self) -> bool:
-        """Whether the difference is too large."""
-        return not self.difference <= self.tolerance
-
-
-def compare(first: dict[str, Any], second: dict[str, Any], tolerance: float, change: str) -> Any:
-    """Yield the comparison of every answer that both have."""
-    for name in [name for name in first if name in second]:
-        yield Compared(f"{change}: {name}", find_difference(first[name], second[name]), tolerance)
-
-
-def find_difference(first: Any, second: Any) -> float:
-    """Return the largest absolute difference; infinity for other shapes or unequal objects."""
-    a, b = np.asarray(first), np.asarray(second)
-    if a.shape != b.shape:
-        return np.inf
-    if a.dtype.kind in "OUST" or b.dtype.kind in "OUST":
-        return 0.0 if a.tolist() == b.tolist() else np.inf
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    return float(np.where(same, 0.0, np.abs(a - np.where(same, a, b))).max(initial=0.0))
+from campaigns.invariances.cases import Case
+from campaigns.invariances.compared import (
+    AFTER_REWEIGHT,
+    BITS,
+    NEW_ROWS,
+    ROUNDING,
+    WEIGHTS,
+    Compared,
+    compare,
+    find_difference,
+)
 
 
 def fit(case: Case, frame: Any = None, y: Any = None, weights: Any = None, **changes: Any) -> Any:
@@ -330,7 +297,7 @@ def order(case: Case) -> Iterator[Compared]:
     """Rows and named columns permuted, classes and categories renamed."""
     clf = fit(case)
     answers, rng = describe(clf, case.new), case.rng
-    rows, n = rng.permutation(len(case.y)), len(case.y)
+    rows = rng.permutation(len(case.y))
     weights = None if case.weights is None else case.weights[rows]
     other = fit(case, case.frame.iloc[rows].reset_index(drop=True), case.y[rows], weights)
     back = {"left-out probabilities", "left-out intervals"}
@@ -358,7 +325,6 @@ def order(case: Case) -> Iterator[Compared]:
         other = fit(case, case.frame.replace(renamed))
         got = describe(other, case.new.replace(renamed))
         yield from _compare_order(case, clf, other, answers, got, "categories renamed")
-    assert n == len(answers.get("left-out probabilities", case.y))
 
 
 def _compare_order(
@@ -434,49 +400,3 @@ def precomputed(case: Case) -> Iterator[Compared]:
 
 def _posterior_numbers(clf: Any) -> dict[str, Any]:
     return {**keep(_posterior(clf), "diagnostics"), "left-out probabilities": clf.loo_proba_}
-
-
-class Invariance(NamedTuple):
-    """A law, and of which cases it holds.
-
-    Attributes
-    ----------
-    check : callable
-        From a case to comparisons.
-    rows : list of dict
-        Options of the cases.
-    draw : callable
-        From options to a strategy.
-    """
-
-    check: Callable[[Any], Iterator[Compared]]
-    rows: list[dict[str, Any]]
-    draw: Callable[[dict[str, Any]], Any] = cases
-
-
-def _rows(*kinds: str, **levels: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Return the rows of these classifiers, and of these levels of some factors."""
-    chosen = [row for row in ROWS if row["kind"] in kinds]
-    return [
-        row for row in chosen if all(row.get(name) in wanted for name, wanted in levels.items())
-    ]
-
-
-_MODELS, _ALL = ("bayesian", "pooled"), ("bayesian", "pooled", "classical")
-# Copies of a row are at equal distances from others; with other classes they are told apart.
-_UNTIED = [
-    {**row, "rows": "distinct" if row["kind"] == "bayesian" else "duplicates"}
-    for row in _rows(*_ALL)
-]
-INVARIANCES = {
-    "way of calling": Invariance(way_of_calling, _rows(*_ALL)),
-    "command": Invariance(command, _rows(*_MODELS, sample_weight=(None,))),
-    "own prior": Invariance(own_prior, _rows(*_MODELS)),
-    "scale of weights": Invariance(scale_of_weights, _rows("pooled")),
-    "order of new rows": Invariance(order_of_new_rows, _rows(*_ALL)),
-    "order": Invariance(order, _UNTIED),
-    "units": Invariance(units, _rows(*_ALL)),
-    "precomputed": Invariance(
-        precomputed, _rows("bayesian", "classical", metric=("euclidean", "manhattan"))
-    ),
-}

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 
+from campaigns.invariances.compared import Compared
 from campaigns.invariances.known import KNOWN
-from campaigns.invariances.laws import INVARIANCES, Compared
+from campaigns.invariances.registry import INVARIANCES
 
 FOUND = Path("invariances-found")
 
@@ -90,7 +91,7 @@ def run_row(name: str, row: int, n_cases: int, seed: int, shrink: bool = True) -
         faults, n_comparisons = find_faults(name, case)
         positions = [match_known(name, case, fault) for fault in faults]
         if not has_failed:
-            counts[0] += 1
+            counts[0] += INVARIANCES[name].size
             counts[1] += n_comparisons
             known.update(set(positions) - {None})
         unknown = [fault for fault, i in zip(faults, positions, strict=True) if i is None]
@@ -126,7 +127,7 @@ def run(
     tasks = []
     for name in names:
         n_rows = len(INVARIANCES[name].rows)
-        per_row = math.ceil(n_cases / len(INVARIANCES) / n_rows)
+        per_row = math.ceil(n_cases / len(INVARIANCES) / n_rows / INVARIANCES[name].size)
         tasks += [(name, row, per_row, seed) for row in range(n_rows)]
     outcomes: list[Outcome] = []
     context = multiprocessing.get_context("spawn")

@@ -3,15 +3,16 @@
 import pytest
 
 from campaigns.invariances.cases import FACTORS, cover
-from campaigns.invariances.laws import INVARIANCES
+from campaigns.invariances.nothing import Noise, nothing_to_learn
+from campaigns.invariances.registry import INVARIANCES
 from campaigns.invariances.run import run_row, sum_up
 
 # Number of rows of options of each invariance. More rows find more and cost about half a second
 # each, those of the command three seconds.
-N_ROWS = {"command": 2}
+N_ROWS = {"command": 2, "format": 21, "report": 3, "refusal": 2}
 
 
-@pytest.mark.parametrize("name", INVARIANCES)
+@pytest.mark.parametrize("name", [name for name in INVARIANCES if name != "nothing to learn"])
 def test_a_slice_holds(name):
     n_rows, n_comparisons = len(INVARIANCES[name].rows), 0
     for row in range(0, n_rows, n_rows // N_ROWS.get(name, 5)):
@@ -19,6 +20,13 @@ def test_a_slice_holds(name):
         assert outcome.fault == ""
         n_comparisons += outcome.n_comparisons
     assert n_comparisons > 0
+
+
+def test_nothing_to_learn_from_few_tables():
+    """Six tables of noise, and four times as many if they look odd."""
+    options = {"classifier": "pooled", "sizes": "one to three", "n_tables": 6}
+    faults = [each for each in nothing_to_learn(Noise(options, 0)) if each.is_fault]
+    assert faults == []
 
 
 @pytest.mark.parametrize("kind", FACTORS)

@@ -1,0 +1,107 @@
+"""Labels that are independent of the columns: what is stated of them is what new rows show.
+
+The yardstick is stratified ten-fold cross-validation of the same fit on the same rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+
+from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+from campaigns.invariances.compared import Compared
+
+# Tables of one sample. More tables see smaller biases; each takes eleven fits.
+N_TABLES = 20
+_CLASSIFIERS = {
+    "pseudo": BayesianKNeighborsClassifier("pseudo", beta_max=4.0, n_draws=20, random_state=0),
+    "calibrated": BayesianKNeighborsClassifier(
+        "holmes-adams", beta_max=6.0, n_draws=20, calibrate=True, random_state=0
+    ),
+    "pooled": PooledNeighborsClassifier(("robust", "discriminant"), random_state=0),
+}
+NOTHING = [
+    {"classifier": name, "sizes": sizes, "n_tables": N_TABLES}
+    for name in _CLASSIFIERS
+    for sizes in ("equal", "one to three")
+]
+
+
+class Noise(NamedTuple):
+    """Which classifier, on which sizes of the classes, and a seed."""
+
+    options: dict[str, Any]
+    seed: int
+
+
+def noise(options: dict[str, Any]) -> st.SearchStrategy[Noise]:
+    """Draw a seed."""
+    return st.integers(0, 2**32 - 1).map(lambda seed: Noise(options, seed))
+
+
+def nothing_to_learn(case: Noise) -> Iterator[Compared]:
+    """Compare left-out error, AUC and log-loss with cross-validation, within 3 standard errors.
+
+    A sample beyond them is drawn again with four times the tables, as in ``tests/statistical.py``.
+    """
+    from tests.statistical import rejects
+
+    n_tables = case.options["n_tables"]
+    for name in ("error", "AUC", "log-loss", "intervals", "misfit"):
+        is_off = rejects(lambda n, seed, name=name: _p_value(case, name, n, seed), n_tables)
+        yield Compared(f"{case.options}: {name}", float(is_off), 0.0)
+
+
+_samples: dict[Any, np.ndarray] = {}
+
+
+def _p_value(case: Noise, name: str, n_tables: int, seed: int) -> float:
+    """Return the p-value of one statistic of a sample of tables, which all statistics share."""
+    key = (*case.options.values(), case.seed, n_tables, seed)
+    if key not in _samples:
+        seeds = np.random.SeedSequence([case.seed, seed]).spawn(n_tables)
+        _samples[key] = np.array([_measure(case.options, each) for each in seeds])
+    error, area, loss, inside, misfit = _samples[key].T
+    if name == "misfit":
+        # A column is named in at most 5 % of such tables.
+        return float(stats.binom.sf(misfit.sum() - 1, n_tables, 0.05))
+    sample = {"error": error, "AUC": area, "log-loss": loss, "intervals": inside - 0.95}[name]
+    if np.ptp(sample) == 0:
+        return float(np.all(sample >= 0) or name != "intervals")
+    side = "less" if name == "intervals" else "two-sided"
+    return float(stats.ttest_1samp(sample, 0.0, alternative=side).pvalue)
+
+
+def _measure(options: dict[str, Any], seed: np.random.SeedSequence) -> tuple[float, ...]:
+    """Return left-out minus cross-validated scores, the coverage, and whether a column is named."""
+    rng = np.random.default_rng(seed)
+    n, clf = 60, _CLASSIFIERS[options["classifier"]]
+    X = rng.normal(size=(n, 4))
+    y = rng.permutation(np.arange(n) % (2 if options["sizes"] == "equal" else 4) == 0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = clone(clf).fit(X, y)
+        crossed = np.empty((n, 2))
+        for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(X, y):
+            crossed[test] = clone(clf).fit(X[train], y[train]).predict_proba(X[test])
+    gaps = np.subtract(_score(fitted.loo_proba_, y), _score(crossed, y))
+    low, high = np.moveaxis(fitted.loo_interval(), 2, 0)
+    frequency = 1 / 2 if options["sizes"] == "equal" else 1 / 4
+    truth = np.array([1 - frequency, frequency])
+    inside = np.mean((low <= truth) & (truth <= high))
+    return *gaps, inside, fitted.diagnostics_["misfit_column"] is not None
+
+
+def _score(p: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    """Return error, AUC and log-loss."""
+    wrong = np.mean(p.argmax(axis=1) != y)
+    loss = -np.mean(np.log(p[np.arange(len(y)), y]))
+    return float(wrong), float(roc_auc_score(y, p[:, 1])), float(loss)

@@ -118,7 +118,7 @@ UNSEEN = {
         lambda X: np.column_stack([0 * X[:, 0], 1.5 * X[:, 0] - 3.4, 1.5 * X[:, 1] - 4.8]),
     ),
 }
-# These were written when the method was finished.
+# These were written when the method was finished, and no constant was chosen on them.
 FRESH = {
     "eight classes around a circle, three columns more": Classes(
         5,
@@ -144,5 +144,30 @@ FRESH = {
     ),
     "ten classes, two of four columns": Classes(
         4, lambda X: 2.5 * X[:, :2] @ np.array([np.cos(_TENTHS), np.sin(_TENTHS)]) + _TENTHS % 2
+    ),
+    # From here on when pairs were divided by their correlation and effects of columns added up.
+    "a slope along two of fifteen columns": Pattern(
+        15, lambda X: expit(2 * X[:, 0] - 2 * X[:, 1]), _normal
+    ),
+    "three waves added, five columns": Pattern(
+        5, lambda X: expit(1.2 * np.sin(3 * X[:, :3]).sum(axis=1)), _normal
+    ),
+    "a band of 0.9 in 0.1, three columns": Pattern(
+        3, lambda X: np.where(np.abs(X[:, 0]) < 0.5, 0.9, 0.1), _normal
+    ),
+    "a slope that bends with another column, eight columns": Pattern(
+        8, lambda X: expit(2 * X[:, 0] * (1 + X[:, 1])), _normal
+    ),
+    "four classes, a column for each, six columns": Classes(6, lambda X: 2 * X[:, :4]),
+    "heavy tails, four columns": Pattern(
+        4, lambda X: expit(X[:, 0] + X[:, 1]), lambda rng, size: rng.standard_t(3, size)
+    ),
+    "a step from 0.05 to 0.95 along the sum of two of twelve columns": Pattern(
+        12, lambda X: np.where(X[:, 0] + X[:, 1] > 0, 0.95, 0.05), _normal
+    ),
+    "five columns of four values, two of them with an effect": Pattern(
+        5,
+        lambda X: np.where((X[:, 0] + X[:, 1]) % 2 == 0, 0.85, 0.15),
+        lambda rng, size: rng.integers(4, size=size).astype(float),
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -29,7 +29,8 @@ from bayesknn.predictive import Summary, decide, find_zones
 from bayesknn.predictive.averages import RawPrediction, include
 from bayesknn.predictive.decisions import name_actions, name_zones, occlude_columns
 from bayesknn.sureness.calibration import shift_intervals, shift_probabilities
-from bayesknn.sureness.intervals import KINDS_OF_INTERVAL
+from bayesknn.sureness.intervals import KINDS_OF_INTERVAL, IntervalModel
+from bayesknn.sureness.residuals import MAX_ROWS
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
@@ -148,11 +149,12 @@ class DecisionMixin(ContributionsMixin):
 
     classes_: np.ndarray
     diagnostics_: dict[str, Any]
+    loo_proba_: np.ndarray
     # Raw predictions of new points, and of the training points, each left out.
     _describe_new: Callable[[Any, float | None], RawPrediction]
     _describe_left_out: Callable[[float | None], RawPrediction]
-    # A Calibrator or what the pool has in its place, and what the odds are multiplied by.
-    _interval_model: Any
+    # Of the training rows; and what the odds are multiplied by.
+    _interval_model: IntervalModel
     _odds_ratio: Any
     _is_calibrated = False
     _kinds_of_interval: tuple[str, ...] = KINDS_OF_INTERVAL
@@ -216,6 +218,18 @@ class DecisionMixin(ContributionsMixin):
         """
         return self._summarise(self._describe_left_out, level, of).intervals
 
+    @property
+    def residual_correlation_(self) -> float:
+        """Correlation of the residuals of near rows."""
+        check_is_fitted(self)
+        return self._interval_model.correlation.value
+
+    @property
+    def residual_correlation_error_(self) -> float:
+        """Standard error of ``residual_correlation_``."""
+        check_is_fitted(self)
+        return self._interval_model.correlation.error
+
     def _adjust(self, raw: RawPrediction) -> np.ndarray:
         """Return probabilities as users get them: calibrated if asked for, with the offset."""
         p = self._interval_model.calibrate(raw) if self._is_calibrated else raw.probabilities
@@ -233,9 +247,13 @@ class DecisionMixin(ContributionsMixin):
         intervals = include(shift_intervals(ends, inside, self._odds_ratio), stated)
         return Summary(stated, intervals, self._interval_model.scale.typicality(raw.distances))
 
-    def _describe_misfit(self, label: str | int | None, what: str, advice: str = "") -> None:
+    def _describe_misfit(self, labels: Sequence[str | int], what: str, advice: str = "") -> None:
         """Name the column on which the residuals still depend, whose effect ``what`` misses."""
+        at = self._interval_model.correlation.column
+        label = None if at is None else labels[at]
         self.diagnostics_["misfit_column"] = label
+        # Of more rows a sample is examined.
+        self.diagnostics_["misfit_rows"] = min(len(self.loo_proba_), MAX_ROWS) if labels else 0
         if label is not None:
             self.diagnostics_["warnings"].append(
                 f"the residuals still depend on column {str(label)!r}: {what} misses part of its "

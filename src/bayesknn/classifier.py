@@ -11,7 +11,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -56,16 +56,16 @@ from bayesknn.posterior.routes import (
     Target,
     choose_inference,
     compute_posterior,
-    draw_from_grid,
+    reweight_posterior,
 )
 from bayesknn.posterior.trees import add_predictive, restore_tree
 from bayesknn.predictive import PosteriorNodes, Predictive, draw_jointly, log_score
 from bayesknn.predictive.averages import RawPrediction
 from bayesknn.predictive.joint import counts_of_draws
-from bayesknn.sureness.calibration import Calibration
+from bayesknn.sureness.calibration import Calibration, Calibrator
 from bayesknn.sureness.copies import Copies
 from bayesknn.sureness.counts import counts_of_probabilities
-from bayesknn.sureness.intervals import Calibrator
+from bayesknn.sureness.intervals import IntervalModel, fit_interval_model
 
 if TYPE_CHECKING:
     import xarray
@@ -73,6 +73,42 @@ if TYPE_CHECKING:
 # Numbers in the log_likelihood group of a posterior, 8 MB: 4,000 draws of 250 labels, which ArviZ
 # needs hardly more of, and a plot of beta does not wait for.
 _MOST_LOG_LIKELIHOODS = 1_000_000
+
+
+class _Rows(NamedTuple):
+    """Training rows as intervals need them.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n, p) or None
+        Feature values and category codes; None of precomputed distances.
+    labels : list of str or int
+        Names or positions of the columns.
+    copies : Copies or None
+        Rows of equal values.
+    """
+
+    columns: np.ndarray | None
+    labels: list[str | int]
+    copies: Copies | None
+
+
+class _Learned(NamedTuple):
+    """Predictions of the training rows, each left out, and all that follows from them.
+
+    Attributes
+    ----------
+    predictive : Predictive
+    left_out : RawPrediction
+    effective : ndarray of shape (n,)
+        As :meth:`Predictive.leave_one_out` returns it.
+    interval_model : IntervalModel
+    """
+
+    predictive: Predictive
+    left_out: RawPrediction
+    effective: np.ndarray
+    interval_model: IntervalModel
 
 
 class BayesianKNeighborsClassifier(
@@ -181,8 +217,8 @@ class BayesianKNeighborsClassifier(
         last neighbour, at the most probable k, is no nearer than one left out; ``search``:
         ``name``, ``exact`` and, of an approximate search, ``recall``, the part of the neighbours
         that it found on a sample, with ``recall_error``; ``misfit_column``, the one on which the
-        residuals still depend, or None; ``warnings`` in words; ``training``: a fingerprint of X
-        and y.
+        residuals still depend, or None; ``misfit_rows``, the number of rows on which columns were
+        examined, at most 20,000; ``warnings`` in words; ``training``: a fingerprint of X and y.
     loo_proba_ : ndarray of shape (n, n_classes)
         Class probabilities of each training point given the labels of all others: the posterior
         is reweighted to what it were without the point's own label, exactly for the coherent
@@ -269,8 +305,10 @@ class BayesianKNeighborsClassifier(
         self.verbose = verbose
 
     _left_out: RawPrediction
-    _calibrator: Calibrator
-    _copies: Copies | None
+    _interval_model: IntervalModel
+    # For reweight; not kept in a copy or a file.
+    _known: _Rows
+    _seeds: np.random.SeedSequence
     _tree: xarray.DataTree | None
 
     @with_callbacks
@@ -323,25 +361,29 @@ class BayesianKNeighborsClassifier(
                 route.report["reason"] = reason
             with stage("leave-one-out"):
                 columns = [] if self._is_precomputed else read_columns(X)
-                learned = self._leave_out(route, target, as_codes(columns))
+                labels_of_columns = [column.label for column in columns]
+                known = _Rows(as_codes(columns), labels_of_columns, _find_copies(model, labels))
+                learned = self._leave_out(route, target, known)
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         validate_data(self, X, skip_check_array=True)
         self.classes_, self.graph_, self.class_weight_ = classes, graph, ratios
-        self._labels, self._copies = labels, _find_copies(model, labels)
+        self._labels = labels
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
         self._params_of_fit = self.get_params(deep=False)
-        at = learned[-1].correlation.column
-        self._keep(route, prior, None if at is None else columns[at].label, *learned)
+        self._known, self._seeds = known, seeds[1]
+        self._keep(route, prior, learned)
         self.diagnostics_["training"] = fingerprint(X, labels)
         return self
 
     def reweight(self, prior: Any) -> BayesianKNeighborsClassifier:
-        """Return the classifier as another prior would have made it, without a fit.
+        """Return the classifier as another prior would have made it, on the graph of the fit.
 
-        The likelihood on the grid of the fit is weighed anew, so that the other prior can reach no
-        further than the one of the fit, but for larger beta where the posterior had no mass near
-        ``beta_max_``. :func:`bayesknn.sensitivity` does this for a few priors.
+        The two products of conditionals are computed again under the other prior. Of the coherent
+        likelihood the values on the grid of the fit are reweighted, which simulates nothing: the
+        other prior can reach no further than the grid, but for larger beta where the posterior had
+        no mass near ``beta_max_``. The prior of the fit gives the fit again, intervals, diagnostics
+        and warnings included. :func:`bayesknn.sensitivity` does this for a few priors.
 
         Parameters
         ----------
@@ -356,8 +398,8 @@ class BayesianKNeighborsClassifier(
         Raises
         ------
         ValueError
-            If the grid does not reach, or if there is none: chains have none, nor has a classifier
-            that was saved and loaded.
+            If the graph, or the grid of the coherent likelihood, does not reach; or if there is no
+            grid: chains have none, nor has a classifier that was saved and loaded.
 
         Examples
         --------
@@ -376,16 +418,15 @@ class BayesianKNeighborsClassifier(
             raise ValueError("there is no grid: fit again, with inference='grid'")
         if not isinstance(prior, Prior):
             prior = as_prior(prior, int(self.k_values_[-1]), self.beta_max_)
-        grid = self.grid_.reweight(self.prior_, prior)
         schedule = Schedule(*self._draws["groups"]["posterior"]["k"].shape)
         target = Target(self.diagnostics_["likelihood"], self._make_model(), self._labels, prior)
-        route = draw_from_grid(grid, target, schedule, self.random_state)
-        route.report.update(inference="grid", reason="the grid of a fit with another prior")
+        route = reweight_posterior(self.grid_, self.prior_, target, schedule, self._seeds)
+        route.report["reason"] = self.diagnostics_["reason"]
         changes = {"prior": prior, "max_neighbors": None, "beta_max": "auto"}
         other = copy(self).set_params(**changes)
         other._params_of_fit = params_of_fit(self) | changes
-        misfit = self.diagnostics_["misfit_column"]
-        other._keep(route, prior, misfit, *self._leave_out(route, target))
+        other._known, other._seeds = self._known, self._seeds
+        other._keep(route, prior, self._leave_out(route, target, self._known))
         other.diagnostics_["training"] = self.diagnostics_["training"]
         return other
 
@@ -592,22 +633,17 @@ class BayesianKNeighborsClassifier(
     @property
     def calibration_(self) -> Calibration:
         """Exponents (t, s) of the probability and of the local proportion."""
-        return self._interval_model.calibration
+        return self._calibrator.calibration
 
     @property
     def calibration_spread_(self) -> np.ndarray | None:
         """Weights of the distance to neighbours, None where classes do not differ in spread."""
-        return self._interval_model.spread
+        return self._calibrator.spread
 
     @property
-    def residual_correlation_(self) -> float:
-        """Correlation of the residuals of near neighbours."""
-        return self._interval_model.correlation.value
-
-    @property
-    def residual_correlation_error_(self) -> float:
-        """Standard error of ``residual_correlation_``."""
-        return self._interval_model.correlation.error
+    def _calibrator(self) -> Calibrator:
+        check_is_fitted(self)
+        return cast("Calibrator", self._interval_model.calibrator)
 
     @property
     def posterior_(self) -> xarray.DataTree:
@@ -631,23 +667,17 @@ class BayesianKNeighborsClassifier(
         """What the predicted odds are multiplied by."""
         return self.class_weight_ if self._is_offset else None
 
-    @property
-    def _interval_model(self) -> Calibrator:
-        check_is_fitted(self)
-        return self._calibrator
-
     def _describe_new(self, X: Any, level: float | None) -> RawPrediction:
-        raw = self._predict_raw(X, level)
-        if self._copies is None:
+        raw, copies = self._predict_raw(X, level), self._interval_model.copies
+        if copies is None:
             return raw
-        values = cast("Any", self.graph_.metric).transform(X)
-        return raw._replace(copies=self._copies.count_new(values))
+        return raw._replace(copies=copies.count_new(cast("Any", self.graph_.metric).transform(X)))
 
     def _describe_left_out(self, level: float | None) -> RawPrediction:
-        raw, labels = self._left_out, self._labels
-        if self._copies is not None:
-            weight = self._make_model().weights[labels]
-            raw = raw._replace(copies=self._copies.count_others(labels, weight))
+        raw, labels, copies = self._left_out, self._labels, self._interval_model.copies
+        if copies is not None:
+            weights = self._make_model().weights[labels]
+            raw = raw._replace(copies=copies.count_others(labels, weights))
         if level is None:
             return raw
         return raw._replace(intervals=self._predictive.leave_one_out(level)[0].intervals)
@@ -743,41 +773,39 @@ class BayesianKNeighborsClassifier(
             verbose=self.verbose,
         )
 
-    def _leave_out(
-        self, route: FittedPosterior, target: Target, columns: np.ndarray | None = None
-    ) -> tuple[Predictive, RawPrediction, np.ndarray, Calibrator]:
-        """Return what predicts, the training points left out, and what is learned from them."""
+    def _leave_out(self, route: FittedPosterior, target: Target, rows: _Rows) -> _Learned:
+        """Predict every training row without its label, and learn from it."""
         if route.grid is None:
             nodes = PosteriorNodes.from_draws(route.beta, route.k)
         else:
             nodes = PosteriorNodes.from_grid(route.grid)
+        _, model, labels, _ = target
         predictive = self._make_predictive(*target[:3], nodes)
         left_out, effective = predictive.leave_one_out()
-        calibrator = Calibrator.from_leave_one_out(
+        weights, both = model.weights[labels], predictive.direction == "both"
+        calibrator = Calibrator.fit(left_out, labels, nodes.votes_by_rank, weights)
+        interval_model = fit_interval_model(
             left_out,
-            target.labels,
-            target.model.graph.neighbors,
-            nodes,
-            target.model.weights,
-            reverse=predictive.direction == "both",
-            columns=columns,
+            labels,
+            pairs=calibrator.find_pairs(
+                left_out, labels, model.graph.neighbors, nodes.k_mean, model.weights, both
+            ),
+            n_votes=nodes.k_mean,
+            columns=rows.columns,
+            copies=rows.copies,
+            weights=weights,
+            groups=None,
+            calibrator=calibrator,
         )
-        return predictive, left_out, effective, calibrator
+        return _Learned(predictive, left_out, effective, interval_model)
 
-    def _keep(
-        self,
-        route: FittedPosterior,
-        prior: Prior,
-        misfit: str | int | None,
-        predictive: Predictive,
-        left_out: RawPrediction,
-        effective: np.ndarray,
-        calibrator: Calibrator,
-    ) -> None:
-        """Set the attributes that follow from the posterior, and say what is doubtful."""
+    def _keep(self, route: FittedPosterior, prior: Prior, learned: _Learned) -> None:
+        """Set the attributes that follow from the posterior, and warn of what is doubtful."""
+        predictive, left_out, effective, interval_model = learned
         self.prior_, self.beta_max_, self.grid_ = prior, float(prior.beta_max), route.grid
         self._draws, self._tree = route.draws, None
-        self._predictive, self._left_out, self._calibrator = predictive, left_out, calibrator
+        self._predictive, self._left_out = predictive, left_out
+        self._interval_model = interval_model
         self.loo_proba_ = self._adjust(left_out)
         self.loo_log_score_ = log_score(self.loo_proba_, self._labels)
         self.k_values_ = np.arange(1, prior.k_max + 1)
@@ -795,13 +823,17 @@ class BayesianKNeighborsClassifier(
         self.diagnostics_["warnings"] += [*_check_leave_one_out(effective, route), *problems]
         self._count_ties()
         advice = "; select columns, or use PooledNeighborsClassifier"
-        self._describe_misfit(misfit, "the distance over all columns", advice)
+        self._describe_misfit(self._known.labels, "the distance over all columns", advice)
 
     def _state(self) -> dict[str, Any]:
         state = super()._state()
         if "_predictive" in state:
             state["_nodes"] = state.pop("_predictive").nodes
-            del state["_copies"]
+            # Rows of equal values are found again among the points of the graph, and the values of
+            # the columns are for reweight, which a saved classifier has not.
+            state["_interval_model"] = replace(state["_interval_model"], copies=None)
+            for name in ("_known", "_seeds"):
+                state.pop(name, None)
             # The replicates of a grid are megabytes.
             state["_tree"] = state["grid_"] = None
         return state
@@ -816,7 +848,8 @@ class BayesianKNeighborsClassifier(
             # Made anew, so that numbers which were changed in a file are refused.
             nodes = replace(nodes)
             self._predictive = self._make_predictive(likelihood, model, self._labels, nodes)
-            self._copies = _find_copies(model, self._labels)
+            copies = _find_copies(model, self._labels)
+            self._interval_model = replace(self._interval_model, copies=copies)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

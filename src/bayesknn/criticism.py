@@ -1,7 +1,8 @@
 """Criticism of a fitted model: checks, comparison, sensitivity and coverage (beyond the paper).
 
 Are the labels like draws of the model? Which metric or which columns have the larger evidence?
-Would another prior have changed the answer? Do the intervals hold what they should on this table?
+Would another prior have changed the answer? How often do intervals hold the true probability on
+this table, at most?
 """
 
 from __future__ import annotations
@@ -213,30 +214,42 @@ def sensitivity(
 
 
 class Coverage(NamedTuple):
-    """How often intervals held the probability that labels were drawn with.
+    """Proportion of intervals that hold the probabilities with which labels were drawn.
+
+    An upper bound, up to ``error``, of the proportion that hold the true P(y | x): the labels are
+    drawn from the fit itself, and what the fit misses is not in them.
 
     Attributes
     ----------
     coverage, error : float
         The proportion of points and classes, and its standard error over the repetitions.
     level : float
-        What it should be.
+        The level of the intervals.
     """
 
     coverage: float
     error: float
     level: float
 
+    def __str__(self) -> str:
+        return (
+            f"at most {100 * self.coverage:.1f} ± {100 * self.error:.1f} % of "
+            f"{100 * self.level:g} % intervals hold the true probability"
+        )
+
 
 def check_intervals(
     clf: Any, X: Any, y: Any, *, n_repeats: int = 20, level: float = 0.95, random_state: Any = None,
     verbose: int = 1,
 ) -> Coverage:  # fmt: skip
-    """Measure on a table of one's own how often intervals hold the probability they are for.
+    """Bound the proportion of intervals that hold the true probability on a table of one's own.
 
     Labels are drawn with the leave-one-out probabilities of the fit, as if these were true, and the
-    classifier is fitted to them: one of the coherent likelihood by the pseudo-likelihood, which has
-    the same intervals and takes far less time.
+    classifier is fitted to them, with the weights of the rows: one of the coherent likelihood by
+    the pseudo-likelihood, which has the same intervals and takes far less time. The probabilities
+    of a fit are smoother than the true ones. What the fit misses is therefore in no drawn label:
+    the result is an upper bound of the coverage of the true probability, and where P depends on one
+    of many columns it can be far above it.
 
     Parameters
     ----------
@@ -255,6 +268,7 @@ def check_intervals(
     Returns
     -------
     Coverage
+        Rows count by their weights.
 
     Examples
     --------
@@ -281,14 +295,17 @@ def check_intervals(
     other = clone(clf).set_params(**(params | {"verbose": 0}))
     if LIKELIHOODS[params.get("likelihood", "pseudo")].coherent:
         other.set_params(likelihood="pseudo", inference="grid")
+    weights = getattr(clf, "_score_weights", None)
+    given = {} if weights is None else {"sample_weight": weights}
     seeds, held = as_seed_sequence(random_state).spawn(n_repeats), []
     with progress("Fitting to drawn labels", n_repeats, verbose=verbose) as advance:
         for seed in seeds:
             of_labels, of_fit = seed.spawn(2)
             labels = _draw_labels(truth, np.random.default_rng(of_labels))
-            other.set_params(random_state=of_fit).fit(X, clf.classes_[labels])
+            other.set_params(random_state=of_fit).fit(X, clf.classes_[labels], **given)
             low, high = np.moveaxis(other.loo_interval(level), -1, 0)
-            held.append(np.mean((low <= truth) & (truth <= high)))
+            is_held = ((low <= truth) & (truth <= high)).mean(axis=1)
+            held.append(np.average(is_held, weights=weights))
             advance(1)
     error = np.std(held, ddof=1) / np.sqrt(n_repeats)
     return Coverage(float(np.mean(held)), float(error), level)

@@ -267,7 +267,7 @@ def test_copies_and_workers_do_not_search_the_neighbours_again(with_long_lists, 
         other = send(clf)
     np.testing.assert_array_equal(other.predict_proba(NEW), clf.predict_proba(NEW))
     if hasattr(clf, "calibration_"):
-        assert other._calibrator is not None and other.calibration_ == expected
+        assert other._interval_model is not None and other.calibration_ == expected
     if hasattr(clf, "graph_"):  # A file does leave them out; the pool keeps none.
         assert len(pickle.dumps(clf.__getstate__())) < len(pickle.dumps(clf))
 

@@ -60,7 +60,7 @@ CHANGES = [
     *([[*TREES, "features"], j] for j in (-1, 3, 2**40)),
     *([[*TREES, "children"], node] for node in (-1, 1, 14, 2**40)),
     *([[*BOOSTED, "rounds"], t] for t in (0, 101, 2**40)),
-    *([["_interval_model", "place"], t] for t in (-1, -3, 10, 10**6)),
+    *([["_reach_at"], t] for t in (-1, -3, 10, 10**6)),
 ]
 
 

@@ -6,7 +6,6 @@ from scipy.special import expit
 
 from bayesknn import PooledNeighborsClassifier
 from bayesknn.datasets import load_ripley
-from bayesknn.pooled.interval_model import _find_bound
 
 RIPLEY = load_ripley()
 
@@ -146,24 +145,6 @@ def test_intervals_of_left_out_rows_cover():
     assert covered > 0.88 and width < 0.6 and half < 0.8, found
 
 
-def test_pairs_that_stand_apart_widen_the_intervals(ripley):
-    """Residuals of pairs that are half alike show half of the squared error; flat P has none."""
-    rng = np.random.default_rng(0)
-    n = 400
-    pairs = (np.arange(n) ^ 1)[None]
-    shared = np.repeat(rng.normal(size=n // 2), 2)
-    found = ripley.residual_correlation_._replace(value=0.02, error=0.01, bound=0.03)
-    bounds = []
-    for own in (0.0, 1.0):
-        p = expit(shared + own * rng.normal(size=n))
-        bounds.append(_find_bound(found, np.column_stack([p, 1 - p]), pairs))
-    assert bounds[0] == pytest.approx(0.03) and 0.05 < bounds[1] < 0.08
-    p = 0.3 + 0.001 * rng.normal(size=n)
-    assert _find_bound(found, np.column_stack([p, 1 - p]), pairs) == pytest.approx(0.03)
-    below = found._replace(value=-0.05)
-    assert _find_bound(below, np.column_stack([p, 1 - p]), pairs) >= 0.01
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "least", "widest"), [(1000, 0.92, 0.63), (4000, 0.89, 0.4)])
 def test_intervals_cover_in_ten_dimensions(n, least, widest):
@@ -242,7 +223,7 @@ def test_the_scale_of_weights_changes_nothing(scale):
             np.testing.assert_allclose(*both, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(first.loo_proba_, second.loo_proba_, rtol=1e-9)
         assert second.loo_log_score_ == pytest.approx(first.loo_log_score_)
-        assert -1 <= second.residual_correlation_.value <= 1
+        assert -1 <= second.residual_correlation_ <= 1
 
 
 def test_scores_are_weighted_as_the_rows_are():

@@ -26,7 +26,7 @@ def test_a_step_in_one_of_eight_columns_is_named_and_covered():
         new, _, p = draw_step(200, rng)
         clf = BayesianKNeighborsClassifier("pseudo", random_state=0, max_neighbors=100)
         clf.fit(pd.DataFrame(X, columns=names), y)
-        assert clf.diagnostics_["misfit_column"] == "x2"
+        assert clf.diagnostics_["misfit_column"] == "x2" and clf.diagnostics_["misfit_rows"] == 250
         assert any("depend on column 'x2'" in each for each in clf.diagnostics_["warnings"])
         low, high = clf.predict_interval(pd.DataFrame(new, columns=names))[:, 1].T
         covered.append(np.mean((low <= p) & (p <= high)))
@@ -40,37 +40,38 @@ def test_noise_names_no_column_and_distances_have_none():
         rng = np.random.default_rng([seed, 7])
         labels = rng.choice([1, 0], 300)
         X = rng.integers(4, size=(300, 40))
-        n_named += find_misfit(labels, np.full((300, 2), 0.5), X, np.ones(300)) is not None
+        n_named += find_misfit(np.full((300, 2), 0.5), labels, X, np.ones(300)) is not None
     assert n_named <= 2
     rng = np.random.default_rng(0)
     X, y, _ = draw_step(60, rng)
     gaps = np.linalg.norm(X[:, None] - X, axis=2)
     clf = BayesianKNeighborsClassifier("pseudo", metric="precomputed").fit(gaps, y)
-    assert clf.diagnostics_["misfit_column"] is None
+    assert clf.diagnostics_["misfit_column"] is None and clf.diagnostics_["misfit_rows"] == 0
 
 
 def test_rows_that_are_sorted_by_class_show_no_dependence_by_themselves():
     """Equal values are not taken in the order of the file."""
     labels = np.repeat([1, 0], 150)
     X = np.tile([0.0, 1.0], 150)[:, None]
-    assert find_misfit(labels, np.full((300, 2), 0.5), X, np.ones(300)) is None
+    assert find_misfit(np.full((300, 2), 0.5), labels, X, np.ones(300)) is None
 
 
 def test_rows_that_vote_for_each_other_are_no_pair():
     x = np.arange(40.0)[:, None]
     labels = np.repeat([1, 0], 20)
-    near = np.arange(40) + np.array([[1], [2], [3], [-1], [-2], [-3]])
-    known = np.full((40, 2), 0.5), x, np.ones(40)
-    assert find_misfit(labels, *known).column == 0
-    assert find_misfit(labels, *known, voters=np.clip(near, 0, 39)) is None
-    assert find_misfit(labels, *known, folds=np.arange(40)) is None
+    near = np.clip(np.arange(40) + np.r_[1:11, -10:0][:, None], 0, 39)
+    known = np.full((40, 2), 0.5), labels, x, np.ones(40)
+    assert find_misfit(*known).column == 0
+    assert find_misfit(*known, voters=near) is None
+    assert find_misfit(*known, folds=np.arange(40)) is None
+    assert find_misfit(*known, groups=np.repeat([3, 4], 20)) is None
 
 
 def test_the_pool_names_the_column_too():
     rng = np.random.default_rng(3)
     X, y, _ = draw_step(400, rng, 6)
     clf = PooledNeighborsClassifier(("robust",), max_neighbors=150, random_state=0).fit(X, y)
-    assert clf.diagnostics_["misfit_column"] == 2 == clf.residual_correlation_.column
+    assert clf.diagnostics_["misfit_column"] == 2 == clf._interval_model.correlation.column
     assert any("depend on column '2'" in each for each in clf.diagnostics_["warnings"])
 
 

@@ -11,7 +11,8 @@ from sklearn.metrics import log_loss
 
 from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_glass, load_ripley
-from bayesknn.sureness.intervals import Calibrator
+from bayesknn.sureness.calibration import Calibrator
+from bayesknn.sureness.intervals import fit_interval_model
 from tests.sureness.laws import draw
 
 RIPLEY, GLASS = load_ripley(), load_glass()
@@ -78,8 +79,8 @@ def test_classes_of_different_spread_open_the_gate():
     for seed in range(4):
         X, y, new, truth, k_max = draw("spread10", 250, seed)
         clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=k_max, random_state=0)
-        sure = clf.fit(X, y)._calibrator
-        n_open += sure.spread is not None
+        sure = clf.fit(X, y)._interval_model
+        n_open += sure.calibrator.spread is not None
         found = clf._predictive.predict(new)
         shut = without_spread(clf, found)
         for rows, (ends, _) in ((with_term, sure.intervals(found, 0.95)), (without, shut)):
@@ -89,10 +90,24 @@ def test_classes_of_different_spread_open_the_gate():
     assert np.mean(with_term) > 0.9
 
 
-def calibrator_of(clf, left_out):
-    predictive = clf._predictive
-    return Calibrator.from_leave_one_out(
-        left_out, clf._labels, clf.graph_.neighbors, predictive.nodes, predictive.class_weight
+def interval_model_of(clf, left_out, columns):
+    """Return the interval model of other leave-one-out predictions, without copies of rows."""
+    predictive, labels = clf._predictive, clf._labels
+    nodes, weights = predictive.nodes, predictive.class_weight
+    calibrator = Calibrator.fit(left_out, labels, nodes.votes_by_rank, weights[labels])
+    both = predictive.direction == "both"
+    return fit_interval_model(
+        left_out,
+        labels,
+        pairs=calibrator.find_pairs(
+            left_out, labels, clf.graph_.neighbors, nodes.k_mean, weights, both
+        ),
+        n_votes=nodes.k_mean,
+        columns=columns,
+        copies=None,
+        weights=weights[labels],
+        groups=None,
+        calibrator=calibrator,
     )
 
 
@@ -100,16 +115,16 @@ def without_spread(clf, found):
     """Intervals as they are where all distances are the same to the calibration."""
     left_out = clf._left_out
     flat = left_out._replace(distances=np.ones_like(left_out.distances))
-    sure = calibrator_of(clf, flat)
-    assert sure.spread is None
-    return replace(sure, scale=clf._calibrator.scale).intervals(found, 0.95)
+    sure = interval_model_of(clf, flat, None)
+    assert sure.calibrator.spread is None
+    return replace(sure, scale=clf._interval_model.scale).intervals(found, 0.95)
 
 
 NEW = np.array([[0.0, 0.5], [5.0, 5.0]])
 
 
 def test_the_numbers_of_ripley_by_the_old_leave_one_out(pseudo):
-    """The formulas, from probabilities that have seen the labels: as the author measured them."""
+    """The formulas, from probabilities that have seen the labels."""
     predictive = pseudo._predictive
     seen = np.concatenate(
         [
@@ -117,12 +132,14 @@ def test_the_numbers_of_ripley_by_the_old_leave_one_out(pseudo):
             for rows, c in predictive._count_training()
         ]
     )
-    sure = calibrator_of(pseudo, pseudo._left_out._replace(probabilities=seen))
-    assert np.allclose(sure.calibration, (0.801, 0.439), atol=6e-4) and sure.spread is None
+    sure = interval_model_of(pseudo, pseudo._left_out._replace(probabilities=seen), RIPLEY.X_train)
+    calibrator = sure.calibrator
+    assert np.allclose(calibrator.calibration, (0.801, 0.439), atol=6e-4)
+    assert calibrator.spread is None
     assert abs(sure.correlation.value - 0.0090) < 6e-5
     assert abs(sure.correlation.error - 0.0388) < 6e-5
     ends, _ = sure.intervals(predictive.predict(NEW), 0.95)
-    assert np.allclose(ends[:, 1], [[0.259, 0.780], [0, 1]], atol=1e-3)
+    assert np.allclose(ends[:, 1], [[0.256, 0.782], [0, 1]], atol=1e-3)
 
 
 def test_the_numbers_of_ripley(pseudo):
@@ -131,7 +148,7 @@ def test_the_numbers_of_ripley(pseudo):
     assert abs(pseudo.residual_correlation_ - 0.0059) < 1e-4
     assert abs(pseudo.residual_correlation_error_ - 0.0383) < 1e-4
     ends = pseudo.predict_interval(NEW)
-    assert np.allclose(ends[:, 1], [[0.264, 0.773], [0, 1]], atol=1e-3)
+    assert np.allclose(ends[:, 1], [[0.261, 0.775], [0, 1]], atol=1e-3)
     assert np.allclose(ends[:, 0], 1 - ends[:, 1, ::-1])
 
 
@@ -177,7 +194,15 @@ def slow_twin(clf, new):
             T, Q = T + c, Q + c * c
     q = np.array([cal(loo[i], S[i]) for i in range(n)])
     D = n_ranks * (q * (1 - q)).sum()
-    kappa = min(max(1.5 / k_mean, T / D + math.sqrt(2 * Q) / D), 0.5)
+    v, se = T / D, math.sqrt(2 * Q) / D
+    away = q - q.mean(axis=0)
+    rho = np.mean([
+        sum(away[i] @ away[int(graph.neighbors[r, i])] for i in range(n)) for r in range(n_ranks)
+    ]) / (away**2).sum()  # fmt: skip
+    rho = min(max(rho, 0.2), 1.0)
+    near = max(v, 0) / rho + min(v, 0) + se
+    cautious = min((max(v, 0) + se) / rho, n_ranks * (away**2).sum() / D)
+    kappa = min(max(1.5 / k_mean, near, cautious), 0.5)
     assert clf.diagnostics_["misfit_column"] is None
     rank = round(k_mean)
     h = np.sort(graph.distances[rank - 1])
@@ -301,7 +326,7 @@ def test_class_frequencies_offset_the_log_odds():
     ends = moved.predict_interval(glass.X_test, of="parameters")
     assert np.all(ends[..., 0] <= p + 1e-12) and np.all(p <= ends[..., 1] + 1e-12)
     # Each end moves by the logit that the probability inside moves by.
-    before, pooled = plain._calibrator.intervals(plain._predictive.predict(glass.X_test), 0.95)
+    before, pooled = plain._interval_model.intervals(plain._predictive.predict(glass.X_test), 0.95)
     ends = moved.predict_interval(glass.X_test)
     inside = (before > 1e-6) & (before < 1 - 1e-6)
     others = (pooled @ ratio)[:, None] - ratio * pooled

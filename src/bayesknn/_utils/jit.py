@@ -102,7 +102,7 @@ class _Kernel:
 
 
 @typeof_impl.register(_Kernel)
-def _type_kernel(value: _Kernel, context: Any) -> Any:
+def _type_kernel(value: _Kernel, _context: Any) -> Any:
     """Return the type by which a compiled function calls another."""
     return types.Dispatcher(value.dispatcher)
 

@@ -53,7 +53,8 @@ from bayesknn.posterior import grid_posterior
 from bayesknn.predictive.averages import RawPrediction, include, join_predictions
 from bayesknn.predictive.nodes import PosteriorNodes
 from bayesknn.predictive.predictive import PredictiveRule
-from bayesknn.sureness.intervals import KINDS_OF_INTERVAL, Calibrator
+from bayesknn.sureness.calibration import Calibrator
+from bayesknn.sureness.intervals import KINDS_OF_INTERVAL, IntervalModel, fit_interval_model
 
 if TYPE_CHECKING:
     import xarray
@@ -62,8 +63,9 @@ if TYPE_CHECKING:
 class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstimator):
     """The Bayesian k-nearest-neighbour classifier on Dask arrays and frames.
 
-    Its answer is that of :class:`bayesknn.BayesianKNeighborsClassifier` on the same rows in the
-    same order, to rounding. Distances are Euclidean: bring the columns to one scale beforehand.
+    Its posterior and probabilities are those of :class:`bayesknn.BayesianKNeighborsClassifier` on
+    the same rows in the same order, to rounding. Distances are Euclidean: bring the columns to one
+    scale beforehand.
 
     Parameters
     ----------
@@ -137,7 +139,7 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
         self.verbose = verbose
 
     _doc_link_template = f"{DOCUMENTATION}/api/bayesknn.distributed.{{estimator_name}}.html"
-    _calibrator: Calibrator | None
+    _interval_model: IntervalModel | None
 
     def fit(self, X: Any, y: Any) -> DistributedNeighborsClassifier:
         """Compute the posterior of (beta, k) given the labels of the training points.
@@ -197,7 +199,7 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
         self._both, self._rule, self._grid = both, rule, grid
         self._blocks, self._left_out = done[: len(blocks)], done[len(blocks) :]
         self._sizes = [each.n_points for each in checked]
-        self._seed, self._calibrator = seeds[1], None
+        self._seed, self._interval_model = seeds[1], None
         self.beta_max_ = float(prior.beta_max)
         self.k_values_ = np.arange(1, prior.k_max + 1)
         self.k_probabilities_ = grid.k_probabilities
@@ -244,8 +246,11 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
         level : float, default=0.95
         of : {"probability", "parameters"}, default="probability"
             As in :meth:`bayesknn.BayesianKNeighborsClassifier.predict_interval`. The first time
-            that intervals of probabilities are asked for, what leave-one-out says of every
-            training point is brought to the client: about 30 numbers a point with three classes.
+            that intervals of probabilities are asked for, the leave-one-out predictions of all
+            training points are brought to the client: about 30 numbers a point with three classes.
+            The feature values are not. So, unlike in memory, no column is examined on which the
+            residuals still depend, and intervals may be too narrow where many columns do not
+            matter; and duplicate rows do not make intervals narrower.
 
         Returns
         -------
@@ -257,7 +262,7 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
         like = np.empty((0, len(self.classes_), 2))
         if of == "parameters":
             return self._predict_new(X, like, attrgetter("intervals"), level=level)
-        return self._predict_new(X, like, _take_intervals, self._fit_calibrator(), level)
+        return self._predict_new(X, like, _take_intervals, self._fit_intervals(), level)
 
     @property
     def loo_proba_(self) -> Any:
@@ -347,20 +352,28 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
             parts.append(_later(take, predicted, *held))
         return stack_blocks(parts, block_sizes(X), like)
 
-    def _fit_calibrator(self) -> Calibrator:
+    def _fit_intervals(self) -> IntervalModel:
         """Learn from leave-one-out, on the client; on first use."""
-        if self._calibrator is None:
+        if self._interval_model is None:
             dask = import_dask("predict_interval")
             parts, labels, neighbors = zip(*dask.compute(*self._left_out), strict=True)
-            self._calibrator = Calibrator.from_leave_one_out(
-                join_predictions(parts),
-                np.concatenate(labels),
-                np.concatenate(neighbors, axis=1),
-                self._rule.nodes,
-                self._rule.class_weight,
-                reverse=self._both,
+            left_out, y = join_predictions(parts), np.concatenate(labels)
+            near, nodes, ones = np.concatenate(neighbors, axis=1), self._rule.nodes, np.ones(len(y))
+            calibrator = Calibrator.fit(left_out, y, nodes.votes_by_rank, ones)
+            weights = self._rule.class_weight
+            self._interval_model = fit_interval_model(
+                left_out,
+                y,
+                pairs=calibrator.find_pairs(left_out, y, near, nodes.k_mean, weights, self._both),
+                n_votes=nodes.k_mean,
+                # The rows stay with the workers.
+                columns=None,
+                copies=None,
+                weights=ones,
+                groups=None,
+                calibrator=calibrator,
             )
-        return self._calibrator
+        return self._interval_model
 
     def _run(self, parts: list[Any], words: str) -> list[Any]:
         """Start the work on what is to stay with the workers, and wait for it."""
@@ -503,5 +516,5 @@ def _take_winners(predicted: RawPrediction, classes: np.ndarray) -> np.ndarray:
     return classes[np.argmax(predicted.probabilities, axis=1)]
 
 
-def _take_intervals(raw: RawPrediction, calibrator: Calibrator, level: float) -> np.ndarray:
-    return include(calibrator.intervals(raw, level)[0], raw.probabilities)
+def _take_intervals(raw: RawPrediction, model: IntervalModel, level: float) -> np.ndarray:
+    return include(model.intervals(raw, level)[0], raw.probabilities)

@@ -277,7 +277,7 @@ def _judge(quantity: Quantity, estimate: Estimate) -> tuple[str, str]:
         is_same = gap <= ALLOWED * noise
         if noise > 0.0:
             allowed = f"{gap / noise:.1f} standard errors apart, where {ALLOWED} are allowed"
-            words = f"{allowed}, besides the rounding of the published value."
+            words = f"{allowed}, besides the rounding of the value."
         elif isinstance(published, float):
             words = f"The same to {decimals} decimal{'s' * (decimals > 1)}."
     if not is_same:

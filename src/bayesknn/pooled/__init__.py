@@ -4,7 +4,7 @@ A table becomes coordinates (``columns``). A view is what a member sees of it (`
 neighbours in one of five ``metrics``, whose lists give two ``features`` of a point for each class
 and k, or an additive regression, or boosted trees (``boosting``). A ``member`` links the view to
 probabilities and averages over k; members are weighed by their leave-one-out scores.
-``classifier`` connects these parts, and ``interval_model`` says how sure the result is.
+``classifier`` connects these parts; ``interval_model`` hands what they know to ``sureness``.
 """
 
 from bayesknn.pooled.classifier import PooledNeighborsClassifier

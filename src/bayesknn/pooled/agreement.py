@@ -69,7 +69,7 @@ def _check_parts(pool: Any) -> None:
             _require(member.k_weights, (n_settings[name],), "k_weights")
         else:
             _agree(pool.pool_weights_[name] == 0, name)
-    check_indices(pool._interval_model.place, "place", n_settings[pool._leader] - 1)
+    check_indices(pool._reach_at, "place", n_settings[pool._leader] - 1)
     for array, shape in zip(pool._left_out, ((n, n_classes), (n, n_classes), (n,)), strict=True):
         _require(array, shape, "leave-one-out probabilities")
     if (copies := pool._interval_model.copies) is not None:

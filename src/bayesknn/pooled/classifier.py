@@ -33,7 +33,7 @@ from bayesknn.graph import describe_search
 from bayesknn.model import class_weights
 from bayesknn.pooled.agreement import check_parts
 from bayesknn.pooled.columns import Columns, Sample, Settings, Table
-from bayesknn.pooled.interval_model import IntervalModel
+from bayesknn.pooled.interval_model import find_pool_intervals
 from bayesknn.pooled.member import fit_member, fit_weights, pool_proba
 from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.views import (
@@ -119,13 +119,15 @@ class PooledNeighborsClassifier(
         ``sample_weight``.
     member_log_scores_ : dict of str to float
         The same of each member by itself.
-    residual_correlation_ : ResidualCorrelation
-        Of near neighbours, with its error: what the width of the intervals comes from.
+    residual_correlation_, residual_correlation_error_ : float
+        Correlation of the residuals of near rows and its standard error; NaN where folds are too
+        small to have pairs. Intervals are made from it.
     diagnostics_ : dict
         ``search``: for each metric that is in use how its neighbours were found, ``name``,
         ``exact`` and, of an approximate search, ``recall`` and ``recall_error``;
-        ``misfit_column``, the one on which the residuals still depend, or None; ``warnings`` in
-        words; ``training``: a fingerprint of X and y.
+        ``misfit_column``, the one on which the residuals still depend, or None; ``misfit_rows``,
+        the number of rows on which columns were examined, at most 20,000; ``warnings`` in words;
+        ``training``: a fingerprint of X and y.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each column in what the members ``"relevance"``, ``"additive"`` and ``"boosted"``
         see, averaged by their weights in the pool; only if one of them is in use.
@@ -245,7 +247,7 @@ class PooledNeighborsClassifier(
             if name in (leader, *WITH_IMPORTANCES) or pool_weights[name] > 0
         }
         apart = pool_proba(exponents, member_proba)
-        interval_model = IntervalModel(
+        interval_model, reach_at = find_pool_intervals(
             views[leader].space, members.get(leader), apart, folds, sample.table.values, self.n_jobs
         )
         left_out = _cross_pool(member_proba, sample, folds)
@@ -257,9 +259,8 @@ class PooledNeighborsClassifier(
         self._params_of_fit = self.get_params(deep=False)
         self._labels, self._score_weights = labels, weights
         self._columns, self._views, self._members = columns, views, members
-        self._leader, self._interval_model = leader, interval_model
-        self._left_out = left_out, variances, views[leader].space.reach[:, interval_model.place]
-        self.residual_correlation_ = interval_model.correlation
+        self._leader, self._interval_model, self._reach_at = leader, interval_model, reach_at
+        self._left_out = left_out, variances, views[leader].space.reach[:, reach_at]
         self.k_values_ = settings[leader].k_values
         self.pool_weights_ = pool_weights
         self.k_probabilities_ = {name: member.k_weights for name, member in members.items()}
@@ -317,11 +318,8 @@ class PooledNeighborsClassifier(
             "search": {name: how for name, (how, _) in searches.items()},
             "warnings": [f"{name}: {w}" for name, (_, doubts) in searches.items() for w in doubts],
         }
-        at, label = self._interval_model.correlation.column, None
-        if at is not None:
-            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-            label = names.tolist()[source[at]]
-        self._describe_misfit(label, "the pool")
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        self._describe_misfit(names[source].tolist(), "the pool")
 
     @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -342,16 +340,16 @@ class PooledNeighborsClassifier(
         return np.log(self.predict_proba(X))
 
     def _describe_new(self, X: Any, level: float | None) -> RawPrediction:
-        table, model = self._read(X), self._interval_model
+        table, known = self._read(X), self._interval_model.copies
         features, reach = self._views[self._leader].search(table, self.n_jobs)
         probabilities, variances = self._predict_members(table, {self._leader: features})
-        copies = None if model.copies is None else model.copies.count_new(table.values)
-        return RawPrediction(probabilities, variances, None, reach[:, model.place], copies=copies)
+        copies = None if known is None else known.count_new(table.values)
+        distances = reach[:, self._reach_at]
+        return RawPrediction(probabilities, variances, None, distances, copies=copies)
 
     def _describe_left_out(self, level: float | None) -> RawPrediction:
-        copies, space = self._interval_model.copies, self._views[self._leader].space
-        if copies is not None:
-            copies = copies.count_others(space.labels, space.weights)
+        known, space = self._interval_model.copies, self._views[self._leader].space
+        copies = None if known is None else known.count_others(space.labels, space.weights)
         probabilities, variances, distances = self._left_out
         return RawPrediction(probabilities, variances, None, distances, copies=copies)
 
@@ -411,7 +409,7 @@ class PooledNeighborsClassifier(
             point from its own, in the metric that weighs most: 0 for a point farther out than any.
         """
         _, reach = self._views[self._leader].search(self._read(X), self.n_jobs)
-        return self._interval_model.scale.typicality(reach[:, self._interval_model.place])
+        return self._interval_model.scale.typicality(reach[:, self._reach_at])
 
     def predict_influence(self, X: Any, n_neighbors: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return the training rows that move the log odds of new points most, and how much.

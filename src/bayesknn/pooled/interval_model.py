@@ -1,8 +1,8 @@
-"""How sure the pool is: intervals for the true probabilities, and how usual a place is.
+"""What the pool gives to :func:`bayesknn.sureness.intervals.fit_interval_model`.
 
-The method is that of :mod:`bayesknn.sureness.intervals`, which needs probabilities of two
-neighbours that use neither's label. Points of one fold are predicted without each other's labels,
-so the pairs are nearest neighbours within a fold, in the metric that weighs most.
+Intervals need probabilities of two near rows that use neither's label. Rows of one fold are
+predicted without each other's labels, so the pairs are nearest neighbours within a fold, in the
+metric that weighs most.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.pooled.features import Neighborhoods
 from bayesknn.pooled.member import Member
 from bayesknn.predictive.averages import RawPrediction
-from bayesknn.sureness.calibration import DistanceScale
 from bayesknn.sureness.copies import Copies
-from bayesknn.sureness.intervals import find_probability_intervals
-from bayesknn.sureness.residuals import (
-    MAX_BOUND,
-    ResidualCorrelation,
-    correlate_residuals,
-    find_misfit,
-)
+from bayesknn.sureness.intervals import IntervalModel, fit_interval_model
+from bayesknn.sureness.residuals import Pairs
 
 
-class IntervalModel:
-    """What intervals and typicality need to know of the training points.
+def find_pool_intervals(
+    space: Neighborhoods,
+    member: Member | None,
+    probabilities: np.ndarray,
+    folds: np.ndarray,
+    columns: np.ndarray,
+    n_jobs: int | None = None,
+) -> tuple[IntervalModel, int]:
+    """Learn from the pool's left-out probabilities how far off they may be.
 
     Parameters
     ----------
@@ -37,70 +38,36 @@ class IntervalModel:
         Pooled ones, that do not use the labels of the same fold.
     folds : ndarray of shape (n,)
     columns : ndarray of shape (n, p)
-        The feature values, along which residuals are looked at too.
+        The feature values.
     n_jobs : int, optional
+
+    Returns
+    -------
+    interval_model : IntervalModel
+    at : int
+        Index of the k whose neighbour distance the intervals and typicality go by.
     """
-
-    def __init__(
-        self,
-        space: Neighborhoods,
-        member: Member | None,
-        probabilities: np.ndarray,
-        folds: np.ndarray,
-        columns: np.ndarray,
-        n_jobs: int | None = None,
-    ):
-        k_mean = float(np.median(space.k_values))
-        if member is not None:
-            k_mean = float(member.k_weights @ space.k_values)
-        self.place = int(np.argmin(np.abs(space.k_values - k_mean)))
-        self.scale = DistanceScale.from_distances(space.reach[:, self.place])
-        # More pairs make the estimate surer and the intervals narrower, but farther ones have less
-        # of their errors in common: up to sqrt(k) / 2 too few points are covered where P is smooth.
-        n_ranks = max(round(np.sqrt(k_mean) / 4), 1)
-        pairs = _pair_within_folds(space.points, space.norm, folds, n_ranks, n_jobs)
-        self.copies = Copies.from_rows(columns, space.labels, space.weights, probabilities.shape[1])
-        # Where folds are too small to have pairs: the most that it can be.
-        unknown = ResidualCorrelation(float("nan"), float("nan"), MAX_BOUND)
-        self.correlation = unknown._replace(n_votes=k_mean)
-        if pairs is not None:
-            correlation = correlate_residuals(
-                space.labels,
-                pairs,
-                lambda i, j, rank: probabilities[i],
-                probabilities,
-                k_mean,
-                space.weights,
-            )
-            bound = _find_bound(correlation, probabilities, pairs)
-            misfit = find_misfit(space.labels, probabilities, columns, space.weights, folds=folds)
-            self.correlation = correlation._replace(bound=bound).allow_for(misfit)
-
-    def intervals(self, raw: RawPrediction, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return intervals for the true probabilities, and the pooled ones inside them."""
-        inside = raw.probabilities
-        return find_probability_intervals(inside, raw, self.correlation, self.scale, level), inside
-
-
-def _find_bound(
-    correlation: ResidualCorrelation, probabilities: np.ndarray, pairs: np.ndarray
-) -> float:
-    """Return the squared error that intervals allow for, where pairs stand apart.
-
-    Smoothing is off in proportion to how P differs from its mean, so that the errors of two points
-    are about as much alike as their probabilities are: in many dimensions products of residuals
-    show a part of the squared error alone, and are divided by that likeness. The error is then no
-    larger than the variance of the probabilities, which is small where P is flat. An estimate below
-    0 is chance, and would cut the intervals short.
-    """
-    away = probabilities - probabilities.mean(axis=0)
-    signal = (away**2).sum()
-    likeness = np.mean([(away * away[j]).sum() for j in pairs]) / max(signal, 1e-300)
-    plain = max(correlation.value, 0.0) + correlation.error
-    # Pairs that are less alike than a quarter say too little to be scaled up by it.
-    scaled = plain / max(likeness, 0.25)
-    most = signal / max((probabilities * (1.0 - probabilities)).sum(), 1e-300)
-    return float(min(max(correlation.bound, plain, min(scaled, most)), MAX_BOUND))
+    n_votes = float(np.median(space.k_values))
+    if member is not None:
+        n_votes = float(member.k_weights @ space.k_values)
+    at, n_classes = int(np.argmin(np.abs(space.k_values - n_votes))), probabilities.shape[1]
+    # More pairs make the estimate surer and the intervals narrower, but farther ones have less
+    # of their errors in common: up to sqrt(k) / 2 too few points are covered where P is smooth.
+    n_ranks = max(round(np.sqrt(n_votes) / 4), 1)
+    near = _pair_within_folds(space.points, space.norm, folds, n_ranks, n_jobs)
+    pairs = None if near is None else Pairs(near, lambda i, j, rank: probabilities[i], folds=folds)
+    interval_model = fit_interval_model(
+        RawPrediction(probabilities, np.zeros_like(probabilities), None, space.reach[:, at]),
+        space.labels,
+        pairs=pairs,
+        n_votes=n_votes,
+        columns=columns,
+        copies=Copies.from_rows(columns, space.labels, space.weights, n_classes),
+        weights=space.weights,
+        groups=None,
+        calibrator=None,
+    )
+    return interval_model, at
 
 
 def _pair_within_folds(

@@ -176,26 +176,69 @@ def compute_posterior(
     if inference == "grid":
         likelihood = target.make_likelihood()
         grid = grid_posterior(likelihood, target.prior, **how)
-        seeds = seeds_for(random_state, "draws from the grid", likelihood.fingerprint)
-        route = draw_from_grid(grid, target, schedule, seeds)
+        return _draw_from_grid(grid, target, likelihood, schedule, random_state)
+    return _by_chains(target, inference, label_sampler, schedule, how)
+
+
+def reweight_posterior(
+    grid: GridPosterior, prior: Prior, target: Target, schedule: Schedule, random_state: Any
+) -> FittedPosterior:
+    """Return the posterior under the prior of ``target``, from that of a fit under another one.
+
+    The coherent likelihood is known where the grid of the fit has nodes. The two products of
+    conditionals are computed again, which takes no simulation.
+
+    Parameters
+    ----------
+    grid : GridPosterior
+        Of the fit.
+    prior : Prior
+        Of the fit.
+    target : Target
+        With the graph and the labels of the fit, and the other prior.
+    schedule : Schedule
+    random_state : None, int, SeedSequence, Generator or RandomState
+        That of the fit gives the draws of the fit under the same prior.
+
+    Returns
+    -------
+    FittedPosterior
+
+    Raises
+    ------
+    ValueError
+        If the graph, or the grid of the coherent likelihood, does not reach.
+    """
+    if target.prior.k_max > prior.k_max:
+        raise ValueError(
+            f"the graph of the fit ends at k = {prior.k_max}: fit with k up to {target.prior.k_max}"
+        )
+    likelihood = target.make_likelihood()
+    if LIKELIHOODS[target.likelihood].coherent:
+        grid = grid.reweight(prior, target.prior)
     else:
-        route = _by_chains(target, inference, label_sampler, schedule, how)
-    route.report["inference"] = inference
+        grid = grid_posterior(likelihood, target.prior)
+    return _draw_from_grid(grid, target, likelihood, schedule, random_state)
+
+
+def _warn_of_ends(route: FittedPosterior, target: Target) -> FittedPosterior:
+    """Add warnings to the report of a posterior that lies at an end of the prior's range."""
+    warnings = route.report["warnings"]
     edge = float(np.mean(route.beta > _EDGE * target.prior.beta_max))
     if edge > 0.05:
-        route.report["warnings"].append(
+        warnings.append(
             f"{100 * edge:.0f} % of the posterior lies within 2 % of beta_max="
             f"{target.prior.beta_max:.3g}: the labels agree with their neighbours as well as the "
             "prior lets them, and a larger beta_max would change the answer"
         )
     elif _extrapolate_tail(route.beta / target.prior.beta_max) > _FLAT:
-        route.report["warnings"].append(
+        warnings.append(
             f"the posterior of beta does not fall towards beta_max={target.prior.beta_max:.3g}: "
             "large beta fit the labels equally well, so the prior alone bounds beta, and its mean "
             "and intervals follow from beta_max"
         )
     if np.mean(route.beta < (1 - _EDGE) * target.prior.beta_max) > 0.5:
-        route.report["warnings"].append(
+        warnings.append(
             "beta is all but 0: under this likelihood the labels are as good as independent of "
             "their neighbours, and all classes are about as probable everywhere; unequal class "
             "weights may do that"
@@ -208,7 +251,7 @@ def compute_posterior(
     # So much of the mass that the prior gives to the others leans on the largest k.
     if k_max < target.model.n_points - 1 and edge >= part + 0.3 * (1 - part):
         last = f"the last {n_last} k, {k_max - n_last + 1} to" if n_last > 1 else "the largest k,"
-        route.report["warnings"].append(
+        warnings.append(
             f"{100 * edge:.0f} % of the posterior lies in {last} {k_max}: more neighbours would "
             "be used if max_neighbors let them"
         )
@@ -227,22 +270,25 @@ def _extrapolate_tail(part: np.ndarray) -> float:
     return float(last**2 / (before - last)) if before > last else np.inf
 
 
-def draw_from_grid(
-    grid: GridPosterior, target: Target, schedule: Schedule, random_state: Any
+def _draw_from_grid(
+    grid: GridPosterior, target: Target, likelihood: Any, schedule: Schedule, random_state: Any
 ) -> FittedPosterior:
     """Return a posterior that is known on a grid, with draws from it."""
-    draws = grid.draw(schedule.n_chains, schedule.n_draws, random_state)
+    seeds = seeds_for(random_state, "draws from the grid", likelihood.fingerprint)
+    draws = grid.draw(schedule.n_chains, schedule.n_draws, seeds)
     n_draws = float(draws["k"].size)
     attrs = {"algorithm": "grid", "beta_max": target.prior.beta_max, "k_max": target.prior.k_max}
     report = {
         "likelihood": target.likelihood,
+        "inference": "grid",
         # The draws are independent; a sum has no R-hat and accepts nothing.
         "ess": {"beta": n_draws, "k": n_draws},
         "mcse": {"beta": grid.beta_mean_error, "k": grid.k_mean_error},
         "log_normalizer_error": _largest_error(grid),
         "warnings": [str(sentence) for sentence in grid.info.get("warnings", [])],
     }
-    return FittedPosterior(lay_out_draws(draws, labels=target.labels, attrs=attrs), grid, report)
+    draws = lay_out_draws(draws, labels=target.labels, attrs=attrs)
+    return _warn_of_ends(FittedPosterior(draws, grid, report), target)
 
 
 def _largest_error(grid: GridPosterior) -> float:
@@ -276,6 +322,7 @@ def _by_chains(
     diagnostics = diagnose(tree)
     report = {
         "likelihood": target.likelihood,
+        "inference": inference,
         "ess": diagnostics.ess,
         "rhat": diagnostics.rhat,
         "mcse": diagnostics.mcse,
@@ -285,7 +332,7 @@ def _by_chains(
     }
     if inference != "metropolis":
         report["label_sampler"] = label_sampler
-    return FittedPosterior(flatten_tree(tree), None, report)
+    return _warn_of_ends(FittedPosterior(flatten_tree(tree), None, report), target)
 
 
 def _error_at_best(table: PathTable, tree: Any) -> float:

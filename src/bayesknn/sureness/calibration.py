@@ -21,12 +21,15 @@ Everything here takes arrays, from whichever classifier they come.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
 
+from bayesknn.predictive.averages import RawPrediction
 from bayesknn.sureness.conditional_logit import fit_conditional_logit
+from bayesknn.sureness.residuals import Pairs
 
 
 class Calibration(NamedTuple):
@@ -165,6 +168,115 @@ def fit_calibration(
         if richer.log_posterior > fit.log_posterior + 2 * (n_classes - 1):
             fit, spread = richer, richer.alpha
     return Calibration(*fit.b.tolist()), spread
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """Calibration of probabilities that neighbours vote for, by leave-one-out.
+
+    Build one with :meth:`fit`.
+
+    Attributes
+    ----------
+    calibration : Calibration
+    spread : ndarray of shape (n_classes,) or None
+        Weights of the distance, where classes differ in spread.
+    scale : DistanceScale
+        Of the training rows.
+    votes_by_rank : ndarray of shape (k_max,)
+        Mean vote of a neighbour at each rank, ``beta / k`` over the k that reach it.
+    """
+
+    calibration: Calibration
+    spread: np.ndarray | None
+    scale: DistanceScale
+    votes_by_rank: np.ndarray
+
+    @classmethod
+    def fit(
+        cls,
+        left_out: RawPrediction,
+        labels: np.ndarray,
+        votes_by_rank: np.ndarray,
+        weights: np.ndarray,
+    ) -> Calibrator:
+        """Choose the exponents by the predictions of the training rows, each left out.
+
+        Parameters
+        ----------
+        left_out : RawPrediction
+        labels : ndarray of shape (n,)
+            Class indices.
+        votes_by_rank : ndarray of shape (k_max,)
+        weights : ndarray of shape (n,)
+            Weights of the rows.
+
+        Returns
+        -------
+        Calibrator
+        """
+        scale = DistanceScale.from_distances(left_out.distances)
+        z = scale.standardise(left_out.distances)
+        share = local_share(left_out.votes, _effective_number(votes_by_rank))
+        calibration, spread = fit_calibration(left_out.probabilities, share, labels, z, weights)
+        return cls(calibration, spread, scale, votes_by_rank)
+
+    def calibrate(self, raw: RawPrediction) -> np.ndarray:
+        """Return the calibrated probabilities, of shape (m, n_classes)."""
+        z = self.scale.standardise(raw.distances)
+        return self._pool(safe_log(raw.probabilities), raw.votes, z)
+
+    def find_pairs(
+        self,
+        left_out: RawPrediction,
+        labels: np.ndarray,
+        neighbors: np.ndarray,
+        n_votes: float,
+        class_weight: np.ndarray,
+        reverse: bool,
+    ) -> Pairs:
+        """Pair the training rows with their nearest, whose votes can be taken out.
+
+        Parameters
+        ----------
+        left_out : RawPrediction
+        labels : ndarray of shape (n,)
+        neighbors : ndarray of shape (k_max, n)
+            Neighbours by rank.
+        n_votes : float
+            Mean number of neighbours that vote.
+        class_weight : ndarray of shape (n_classes,)
+            Factors a_g of the votes.
+        reverse : bool
+            Whether a neighbour votes in both directions.
+
+        Returns
+        -------
+        Pairs
+        """
+        by_rank, n_classes = self.votes_by_rank, len(class_weight)
+        log_loo, z = safe_log(left_out.probabilities), self.scale.standardise(left_out.distances)
+        # One row for each class: the vote of a neighbour of that class.
+        vote_matrix = np.diag(class_weight) * (2.0 if reverse else 1.0)
+
+        def predict_without_pair(i: np.ndarray, j: np.ndarray, rank: int) -> np.ndarray:
+            vote = by_rank[rank - 1] * vote_matrix[labels[j]]
+            less = vote.sum(axis=1, keepdims=True) / n_classes
+            return self._pool(log_loo[i] - (vote - less), left_out.votes[i] - vote, z[i])
+
+        n_ranks = min(int(np.clip(int(n_votes / 5), 3, 15)), len(by_rank), len(neighbors))
+        # Ranks whose votes are a hundredth of the first's count as none.
+        n_voters = np.count_nonzero(by_rank > 0.01 * by_rank[0])
+        return Pairs(neighbors[:n_ranks], predict_without_pair, voters=neighbors[:n_voters])
+
+    def _pool(self, log_probabilities: np.ndarray, votes: np.ndarray, z: np.ndarray) -> np.ndarray:
+        share = local_share(np.maximum(votes, 0.0), _effective_number(self.votes_by_rank))
+        return pool_with_share(log_probabilities, safe_log(share), self.calibration, self.spread, z)
+
+
+def _effective_number(votes: np.ndarray) -> float:
+    """Return how many equal votes these are worth, (sum v)^2 / sum v^2."""
+    return float(votes.sum() ** 2 / max((votes**2).sum(), 1e-300))
 
 
 def shift_probabilities(probabilities: np.ndarray, ratios: np.ndarray | None) -> np.ndarray:

@@ -17,6 +17,7 @@ class Copies(NamedTuple):
     Attributes
     ----------
     values : ndarray of shape (n_distinct, p)
+        In the order of their bytes, by which rows are looked up; 0 for -0.
     totals : ndarray of shape (n_distinct, n_classes)
         Weight of the training rows of each class.
     squares : ndarray of shape (n_distinct,)
@@ -35,14 +36,13 @@ class Copies(NamedTuple):
         cls, values: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_classes: int
     ) -> Copies | None:
         """Take training rows (n, p), their class numbers and weights; None if all are distinct."""
-        places: dict[bytes, int] = {}
-        place = np.array([places.setdefault(key, len(places)) for key in _as_keys(values)])
-        if len(places) == len(place):
+        keys = _as_keys(values + 0.0)
+        _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+        if len(first) == len(place):
             return None
-        totals = np.zeros((len(places), n_classes))
+        totals = np.zeros((len(first), n_classes))
         np.add.at(totals, (place, labels), weight)
-        first = np.unique(place, return_index=True)[1]
-        return cls(values[first], totals, np.bincount(place, weight**2), place)
+        return cls(values[first] + 0.0, totals, np.bincount(place, weight**2), place)
 
     def count_new(self, values: np.ndarray) -> np.ndarray:
         """Count the copies of new rows by class, (m, n_classes), as rows of equal weight.
@@ -56,9 +56,10 @@ class Copies(NamedTuple):
         >>> copies.count_new(np.array([[1.0], [2.0], [3.0]])).round(3).tolist()
         [[1.2, 0.4], [0.0, 1.0], [0.0, 0.0]]
         """
-        places = {key: place for place, key in enumerate(_as_keys(self.values))}
-        at = np.array([places.get(key, -1) for key in _as_keys(values)])
-        return _make_even(self.totals[at] * (at >= 0)[:, None], self.squares[at])
+        known, wanted = _as_keys(self.values), _as_keys(values + 0.0)
+        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        is_known = known[at] == wanted
+        return _make_even(self.totals[at] * is_known[:, None], self.squares[at])
 
     def count_others(self, labels: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Count the copies of each training row, (n, n_classes), itself left out."""
@@ -67,9 +68,10 @@ class Copies(NamedTuple):
         return _make_even(self.totals[self.place] - point, self.squares[self.place] - weight**2)
 
 
-def _as_keys(values: np.ndarray) -> list[bytes]:
-    """Return rows as what dictionaries take; -0 is 0."""
-    return [row.tobytes() for row in values + 0.0]
+def _as_keys(values: np.ndarray) -> np.ndarray:
+    """Return the bytes of each row as one value that sorts."""
+    rows = np.ascontiguousarray(values)
+    return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
 
 
 def _make_even(totals: np.ndarray, squares: np.ndarray) -> np.ndarray:

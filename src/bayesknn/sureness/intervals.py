@@ -1,11 +1,13 @@
 """Intervals that cover the true P(y | x), bias of smoothing included.
 
 The mean squared error of the probabilities, as a part kappa of p (1 - p), comes from the residuals
-of leave-one-out, see :mod:`bayesknn.sureness.residuals`. An interval is cut from the
-Beta distribution of that variance, wider where neighbours are far, and is [0, 1] where they are
-farther than any training point's. What training rows of the very same values leave open is taken
-if it is less. The constants are empirical; ``docs/intervals.md`` says where they hold. Both kappa
-and the calibration are learned from the training points, each left out.
+of leave-one-out, see :mod:`bayesknn.sureness.residuals`. An interval is cut from the Beta
+distribution of that variance, wider where neighbours are far, and is [0, 1] where they are farther
+than any training point's. The interval that training rows of the very same values leave is taken if
+it is narrower. The constants are empirical; ``docs/intervals.md`` says where they hold.
+
+``fit_interval_model`` is the only way to make intervals: the Bayesian classifier, its ``reweight``,
+the pool and the classifier on Dask collections call it, and it has no optional argument.
 """
 
 from __future__ import annotations
@@ -16,131 +18,95 @@ import numpy as np
 from scipy.special import betaincinv
 
 from bayesknn.predictive.averages import RawPrediction, include
-from bayesknn.predictive.nodes import PosteriorNodes
-from bayesknn.sureness.calibration import (
-    Calibration,
-    DistanceScale,
-    fit_calibration,
-    local_share,
-    pool_with_share,
-    safe_log,
-)
-from bayesknn.sureness.residuals import (
-    ResidualCorrelation,
-    correlate_residuals,
-    find_misfit,
-    level_of,
-)
+from bayesknn.sureness.calibration import Calibrator, DistanceScale
+from bayesknn.sureness.copies import Copies
+from bayesknn.sureness.residuals import Pairs, ResidualCorrelation, correlate_residuals, level_of
 
 # Of the true probability, or of what (beta, k) leave open.
 KINDS_OF_INTERVAL = ("probability", "parameters")
 
 
 @dataclass(frozen=True)
-class Calibrator:
-    """How to calibrate probabilities, and how far off they are.
+class IntervalModel:
+    """Everything that intervals, calibration and typicality know of the training rows.
 
-    Build one with :meth:`from_leave_one_out`.
+    Build one with :func:`fit_interval_model`.
 
     Attributes
     ----------
-    calibration : Calibration
-    spread : ndarray of shape (n_classes,) or None
-        The weights of the distance, where classes differ in spread.
     correlation : ResidualCorrelation
     scale : DistanceScale
-    n_effective : float
-        How many votes the local shares are worth.
+        Of the training rows.
+    copies : Copies or None
+        Training rows of equal values; None if all are distinct or values are not known.
+    calibrator : Calibrator or None
+        None where the probabilities are calibrated already, as the pool's are.
     """
 
-    calibration: Calibration
-    spread: np.ndarray | None
     correlation: ResidualCorrelation
     scale: DistanceScale
-    n_effective: float
-
-    @classmethod
-    def from_leave_one_out(
-        cls,
-        left_out: RawPrediction,
-        labels: np.ndarray,
-        neighbors: np.ndarray,
-        nodes: PosteriorNodes,
-        class_weight: np.ndarray,
-        *,
-        reverse: bool = True,
-        columns: np.ndarray | None = None,
-    ) -> Calibrator:
-        """Learn from the training points, each predicted without its label.
-
-        Parameters
-        ----------
-        left_out : RawPrediction
-            Of the training points.
-        labels : ndarray of shape (n,)
-            Their class numbers.
-        neighbors : ndarray of shape (k_max, n)
-            Their neighbours by rank.
-        nodes : PosteriorNodes
-        class_weight : ndarray of shape (n_classes,)
-            The weights a_g inside the likelihood. Where they are not 1 its probabilities are meant
-            for other class frequencies than the sample's: each point counts a_g here, too.
-        reverse : bool
-            Whether a neighbour votes in both directions.
-        columns : ndarray of shape (n, p), optional
-            The feature values, along which residuals are looked at too.
-
-        Returns
-        -------
-        Calibrator
-        """
-        n_classes = left_out.probabilities.shape[1]
-        weight = class_weight[labels]
-        by_rank = nodes.votes_by_rank
-        n_effective = float(by_rank.sum() ** 2 / max((by_rank**2).sum(), 1e-300))
-        scale = DistanceScale.from_distances(left_out.distances)
-        z = scale.standardise(left_out.distances)
-        share = local_share(left_out.votes, n_effective)
-        calibration, spread = fit_calibration(left_out.probabilities, share, labels, z, weight)
-        log_loo, log_share = safe_log(left_out.probabilities), safe_log(share)
-        # One row for each class: what a neighbour of that class says.
-        vote_matrix = np.diag(class_weight)
-        doubled = 2.0 if reverse else 1.0
-
-        def predict_without_pair(i: np.ndarray, j: np.ndarray, rank: int) -> np.ndarray:
-            vote = doubled * by_rank[rank - 1] * vote_matrix[labels[j]]
-            less = vote.sum(axis=1, keepdims=True) / n_classes
-            share = local_share(np.maximum(left_out.votes[i] - vote, 0.0), n_effective)
-            return pool_with_share(
-                log_loo[i] - (vote - less), safe_log(share), calibration, spread, z[i]
-            )
-
-        n_ranks = min(int(np.clip(int(nodes.k_mean / 5), 3, 15)), len(by_rank), len(neighbors))
-        pooled = pool_with_share(log_loo, log_share, calibration, spread, z)
-        correlation = correlate_residuals(
-            labels, neighbors[:n_ranks], predict_without_pair, pooled, nodes.k_mean, weight
-        )
-        if columns is not None:
-            # Ranks whose votes are a hundredth of the first's count as none.
-            n_voters = np.count_nonzero(by_rank > 0.01 * by_rank[0])
-            misfit = find_misfit(labels, pooled, columns, weight, voters=neighbors[:n_voters])
-            correlation = correlation.allow_for(misfit)
-        return cls(calibration, spread, correlation, scale, n_effective)
+    copies: Copies | None
+    calibrator: Calibrator | None
 
     def calibrate(self, raw: RawPrediction) -> np.ndarray:
         """Return the calibrated probabilities, of shape (m, n_classes)."""
-        return pool_with_share(
-            safe_log(raw.probabilities),
-            safe_log(local_share(raw.votes, self.n_effective)),
-            self.calibration,
-            self.spread,
-            self.scale.standardise(raw.distances),
-        )
+        return raw.probabilities if self.calibrator is None else self.calibrator.calibrate(raw)
 
     def intervals(self, raw: RawPrediction, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return intervals for the true probabilities, and the calibrated ones inside them."""
         inside = self.calibrate(raw)
         return find_probability_intervals(inside, raw, self.correlation, self.scale, level), inside
+
+
+def fit_interval_model(
+    left_out: RawPrediction,
+    labels: np.ndarray,
+    *,
+    pairs: Pairs | None,
+    n_votes: float,
+    columns: np.ndarray | None,
+    copies: Copies | None,
+    weights: np.ndarray,
+    groups: np.ndarray | None,
+    calibrator: Calibrator | None,
+) -> IntervalModel:
+    """Learn from leave-one-out predictions how far probabilities may be off.
+
+    Parameters
+    ----------
+    left_out : RawPrediction
+        Of the training rows, each predicted without its label.
+    labels : ndarray of shape (n,)
+        Class indices.
+    pairs : Pairs or None
+        None where no two rows can be predicted without each other's labels: intervals are then as
+        wide as ``MAX_BOUND`` makes them.
+    n_votes : float
+        Mean number of neighbours that vote.
+    columns : ndarray of shape (n, p) or None
+        Feature values or category codes. None, where they are not known, leaves dependence of the
+        residuals on single columns unseen: intervals may be too narrow.
+    copies : Copies or None
+        Training rows of equal values. Without them, intervals at values that many training rows
+        have are wider than need be.
+    weights : ndarray of shape (n,)
+        Weights of the rows.
+    groups : ndarray of shape (n,) or None
+        Rows that belong together, which are no pair.
+    calibrator : Calibrator or None
+        None where ``left_out`` is calibrated already.
+
+    Returns
+    -------
+    IntervalModel
+    """
+    scale, stated = DistanceScale.from_distances(left_out.distances), left_out.probabilities
+    if calibrator is not None:
+        scale, stated = calibrator.scale, calibrator.calibrate(left_out)
+    correlation = correlate_residuals(
+        stated, labels, pairs, n_votes, columns=columns, weights=weights, groups=groups
+    )
+    return IntervalModel(correlation, scale, copies, calibrator)
 
 
 def find_probability_intervals(

@@ -2,11 +2,33 @@
 
 Given the feature values the labels are independent. So where p_i and p_j use neither y_i nor y_j,
 the expected product of the residuals y_i - p_i and y_j - p_j is that of the errors P_i - p_i and
-P_j - p_j, and for near neighbours i and j the errors are about the same: such products estimate the
-mean squared error of the probabilities, as a part kappa of p (1 - p). Near neighbours are those by
-the distance, and those along a single column where that shows more: where many columns do not
-matter, neighbours by the distance are not near in the one that does, and its name says what the
-distance misses.
+P_j - p_j. Over pairs of near rows, and summed over the classes, with w_ij = w_i w_j::
+
+    v = sum w_ij (y_i - p_i)(y_j - p_j) / sum w_ij p_i (1 - p_i)       se its standard error
+
+is the part of p (1 - p) that the errors of the two rows have in common. Smoothing is off in
+proportion to how P differs from its mean, so errors of two rows are about as much alike as their
+probabilities are, and the mean squared error is v divided by the correlation of these::
+
+    rho = sum w_ij (p_i - m)(p_j - m) / sum w_ij (p_i - m)^2           m the mean of p
+
+Where many columns do not matter, rows that are near by the distance are not near in the one that
+does. Rows that are near along a single column c show its effect: v_c and se_c are the same as v and
+se over pairs up to 3, or up to 10, rows apart in the order of the column. A column is significant
+if z_c = v_c / se_c exceeds z_0, the quantile of the normal distribution at 5 % after the number of
+columns. A barely significant v_c is mostly chance, so that it counts (1 - (z_0 / z_c)^2) v_c.
+Columns that each miss something add up. The mean squared error that intervals allow for is the
+part ``bound`` of p (1 - p)::
+
+    near     = max(v, 0) / rho + min(v, 0) + se
+    cautious = min((max(v, 0) + se) / rho, s)
+    column   = sum_c v_c (1 - (z_0 / z_c)^2) + se_c of the largest z_c     the larger of both gaps
+    bound    = min(max(1.5 / votes, near, cautious, column), 1/2)
+
+with rho at least 1/5 and at most 1, and s = sum w_ij (p_i - m)^2 / sum w_ij p_i (1 - p_i) the
+largest error that is in proportion to p - m. Products that cannot tell the error from 0 thus leave
+that of the mean of so many votes. The
+constants are empirical; ``docs/intervals.md`` has what was measured.
 """
 
 from __future__ import annotations
@@ -19,28 +41,58 @@ from scipy.special import ndtri
 
 from bayesknn._utils.jit import kernel
 
-# The squared error is at most this part of p (1 - p).
+# Upper limit of the squared error as a part of p (1 - p): the interval is then nearly [0, 1].
 MAX_BOUND = 0.5
+# Lower limit of the correlation rho that v is divided by. Smaller values widen intervals where
+# pairs have little in common, larger ones miss part of the error in many dimensions.
+_MIN_LIKENESS = 0.2
+# Largest distances, in rows, of pairs along a column. Few rows show jumps, many show slopes.
+_GAPS = (3, 10)
+# Rows on which columns are examined. More take time, fewer miss small effects: with 20,000 an
+# effect of .5 % of p (1 - p) is significant.
+MAX_ROWS = 20_000
 # Levels of how near to 0 or 1 a probability is, each half as far as the one before.
 _N_LEVELS = 40
 
 
+class Pairs(NamedTuple):
+    """Near rows, and predictions for one of them that do not use the label of the other.
+
+    Attributes
+    ----------
+    neighbors : ndarray of shape (n_ranks, n)
+        ``neighbors[r, i]`` is the neighbour of row i at rank r + 1.
+    predict_without_pair : callable
+        ``predict_without_pair(i, j, rank)`` returns the leave-one-out probabilities, of shape
+        (n, n_classes), of rows i that do not use the labels of rows j either, where j is the
+        neighbour of i at that rank or i that of j.
+    voters : ndarray of shape (n_voters, n) or None
+        Rows whose labels have a part in each row's probabilities: no pair with it along a column.
+    folds : ndarray of shape (n,) or None
+        Rows of different folds are no pair along a column.
+    """
+
+    neighbors: np.ndarray
+    predict_without_pair: Callable[[np.ndarray, np.ndarray, int], np.ndarray]
+    voters: np.ndarray | None = None
+    folds: np.ndarray | None = None
+
+
 class ResidualCorrelation(NamedTuple):
-    """Correlation of the residuals of near neighbours.
+    """Correlation of the residuals of near rows.
 
     Attributes
     ----------
     value, error : float
-        The estimate and its standard error.
+        The estimate v and its standard error; NaN without pairs.
     bound : float
-        What intervals use: the estimate and one error more, within reason.
+        Mean squared error that intervals allow for, as a part of p (1 - p).
     n_votes : float
-        How many votes a probability rests on.
+        Number of votes that a probability rests on.
     column : int or None
-        That on which the residuals still depend.
+        Column on which the residuals depend most, None where no column is significant.
     error_rates : ndarray of shape (n_levels,)
-        How often leave-one-out probabilities at least so near to 0 or 1 are wrong: entry j is of
-        those within 2^-j.
+        Entry j is the error rate of leave-one-out probabilities within 2^-j of 0 or 1.
     """
 
     value: float
@@ -50,73 +102,102 @@ class ResidualCorrelation(NamedTuple):
     column: int | None = None
     error_rates: np.ndarray = np.ones(_N_LEVELS)
 
-    def allow_for(self, misfit: ResidualCorrelation | None) -> ResidualCorrelation:
-        """Return it with a bound that allows for what one column shows."""
-        if misfit is None:
-            return self
-        bound = min(max(self.bound, misfit.bound), MAX_BOUND)
-        return self._replace(bound=bound, column=misfit.column)
 
+class Misfit(NamedTuple):
+    """Dependence of residuals on single columns.
 
-def _variances(probabilities: np.ndarray) -> np.ndarray:
-    """Return what the squares of residuals are expected to add up to, (n,)."""
-    return (probabilities * (1.0 - probabilities)).sum(axis=1)
+    Attributes
+    ----------
+    column : int
+        The most significant column.
+    bound : float
+        Mean squared error that the columns show together, as a part of p (1 - p).
+    """
+
+    column: int
+    bound: float
 
 
 def correlate_residuals(
-    labels: np.ndarray,
-    neighbors: np.ndarray,
-    predict_without_pair: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
     probabilities: np.ndarray,
-    k_mean: float,
-    weight: np.ndarray,
+    labels: np.ndarray,
+    pairs: Pairs | None,
+    n_votes: float,
+    *,
+    columns: np.ndarray | None,
+    weights: np.ndarray,
+    groups: np.ndarray | None,
 ) -> ResidualCorrelation:
-    """Estimate how far probabilities are off from the residuals of near neighbours.
+    """Estimate the mean squared error of probabilities from the residuals of near rows.
 
     Parameters
     ----------
-    labels : ndarray of shape (n,)
-        Class numbers.
-    neighbors : ndarray of shape (n_ranks, n)
-        ``neighbors[r, i]`` is the neighbour of i at rank r + 1.
-    predict_without_pair : callable
-        ``predict_without_pair(i, j, rank)`` are the leave-one-out probabilities of the points i
-        that do not use the labels of the points j either, of shape (n, n_classes); j stands at
-        that rank from i, or i from j.
     probabilities : ndarray of shape (n, n_classes)
         Leave-one-out probabilities.
-    k_mean : float
-        How many neighbours vote on average.
-    weight : ndarray of shape (n,)
-        How much each point counts: a pair counts the product of its two.
+    labels : ndarray of shape (n,)
+        Class indices.
+    pairs : Pairs or None
+        None where no two rows can be predicted without each other's labels.
+    n_votes : float
+        Mean number of neighbours that vote.
+    columns : ndarray of shape (n, p) or None
+        Feature values, along which pairs are formed too; category codes are values.
+    weights : ndarray of shape (n,)
+        A pair counts the product of the weights of its rows.
+    groups : ndarray of shape (n,) or None
+        Rows of one group are no pair.
 
     Returns
     -------
     ResidualCorrelation
     """
-    n, n_classes = probabilities.shape
-    points = np.arange(n)
-    truth, variances = np.eye(n_classes)[labels], _variances(probabilities)
-    total = squares = scale = 0.0
-    for r, j in enumerate(neighbors, start=1):
-        ours = truth - predict_without_pair(points, j, r)
-        theirs = truth[j] - predict_without_pair(j, points, r)
-        both = weight * weight[j]
+    truth = np.eye(probabilities.shape[1])[labels]
+    votes = n_votes * effective_part(weights)
+    rates = _error_rates(truth, probabilities, weights)
+    if pairs is None:
+        nan = float("nan")
+        return ResidualCorrelation(nan, nan, MAX_BOUND, votes, error_rates=rates)
+    rows, variances = np.arange(len(labels)), _variances(probabilities)
+    away = probabilities - probabilities.mean(axis=0)
+    total = squares = scale = alike = signal = 0.0
+    for r, j in enumerate(pairs.neighbors, start=1):
+        ours = truth - pairs.predict_without_pair(rows, j, r)
+        theirs = truth[j] - pairs.predict_without_pair(j, rows, r)
+        both = weights * weights[j]
+        if groups is not None:
+            both = both * (groups != groups[j])
         products = both * (ours * theirs).sum(axis=1)
         total += products.sum()
         squares += (products**2).sum()
         scale += both @ variances
+        alike += both @ (away * away[j]).sum(axis=1)
+        signal += both @ (away**2).sum(axis=1)
     scale = max(scale, 1e-300)
     value, error = np.clip(total / scale, -1.0, 1.0), np.sqrt(2.0 * squares) / scale
-    votes = k_mean * effective_part(weight)
-    # Products that cannot tell the error from 0 leave that of so many votes' mean.
-    bound = min(max(1.5 / votes, value + error), MAX_BOUND)
-    rates = _error_rates(truth, probabilities, weight)
-    return ResidualCorrelation(float(value), float(error), float(bound), votes, error_rates=rates)
+    likeness = np.clip(alike / max(signal, 1e-300), _MIN_LIKENESS, 1.0)
+    near = max(value, 0.0) / likeness + min(value, 0.0) + error
+    # An error in proportion to p - m is at most the variance of p, which is small where P is flat.
+    cautious = min((max(value, 0.0) + error) / likeness, signal / scale)
+    bound = max(1.5 / votes, near, cautious)
+    misfit = None
+    if columns is not None:
+        misfit = find_misfit(
+            probabilities, labels, columns, weights, pairs.voters, pairs.folds, groups
+        )
+    if misfit is not None:
+        bound = max(bound, misfit.bound)
+    column = None if misfit is None else misfit.column
+    bound = min(float(bound), MAX_BOUND)
+    return ResidualCorrelation(float(value), float(error), bound, votes, column, rates)
+
+
+def _variances(probabilities: np.ndarray) -> np.ndarray:
+    """Return the expected sum of squared residuals of each row, (n,)."""
+    return (probabilities * (1.0 - probabilities)).sum(axis=1)
 
 
 def _error_rates(truth: np.ndarray, probabilities: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return how often probabilities at each level or nearer to 0 or 1 are wrong.
+    """Return the error rate of probabilities at each level or nearer to 0 or 1.
 
     One more error is added, which shows in two classes, so that few rows say little. Where they are
     few, those that are less sure stand for them. See :class:`ResidualCorrelation`.
@@ -138,38 +219,30 @@ def level_of(probabilities: np.ndarray) -> np.ndarray:
 
 
 def find_misfit(
-    labels: np.ndarray,
     probabilities: np.ndarray,
+    labels: np.ndarray,
     columns: np.ndarray,
-    weight: np.ndarray,
-    *,
-    folds: np.ndarray | None = None,
+    weights: np.ndarray,
     voters: np.ndarray | None = None,
-    max_gap: int = 3,
-) -> ResidualCorrelation | None:
-    """Find the column on which residuals still depend, if there is one.
+    folds: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+) -> Misfit | None:
+    """Estimate the squared error that pairs of rows along single columns show.
+
+    Of more than ``MAX_ROWS`` rows a sample of so many is examined, the same one for every table of
+    as many rows.
 
     Parameters
     ----------
-    labels : ndarray of shape (n,)
-        Class numbers.
-    probabilities : ndarray of shape (n, n_classes)
-        Leave-one-out probabilities.
-    columns : ndarray of shape (n, p)
-        Numbers, or numbers of categories.
-    weight : ndarray of shape (n,)
-        How much each row counts.
-    folds : ndarray of shape (n,), optional
-        Rows of different folds are no pair.
-    voters : ndarray of shape (n_ranks, n), optional
-        Rows that have a part in each row's probabilities, with which it is no pair.
-    max_gap : int, default=3
-        Pairs are up to so many rows apart in the order of the column.
+    probabilities, labels, columns, weights, groups
+        As :func:`correlate_residuals` takes them.
+    voters, folds
+        As in :class:`Pairs`.
 
     Returns
     -------
-    ResidualCorrelation or None
-        With that column; None if no column is significant at 5 % after their number.
+    Misfit or None
+        None if no column is significant at 5 % after their number.
 
     Examples
     --------
@@ -177,50 +250,59 @@ def find_misfit(
     >>> from bayesknn.sureness.residuals import find_misfit
     >>> x = np.random.default_rng(0).random((200, 2))
     >>> labels, even = (x[:, 1] > 0.5).astype(int), np.full((200, 2), 0.5)
-    >>> find_misfit(labels, even, x, np.ones(200)).column
+    >>> find_misfit(even, labels, x, np.ones(200)).column
     1
     """
     n, p = columns.shape
+    # Equal values come in an order that owes nothing to the labels: a file may be sorted by them.
+    rows = np.random.default_rng(0).permutation(n)[:MAX_ROWS]
     residuals = np.eye(probabilities.shape[1])[labels] - probabilities
     variances = _variances(probabilities)
     folds = np.zeros(n, np.int64) if folds is None else folds
-    # Equal values come in an order that owes nothing to the labels: a file may be sorted by them.
-    shuffled = np.random.default_rng(0).permutation(n)
-    best, most = None, ndtri(1 - 0.05 / max(p, 1))
+    least = ndtri(1.0 - 0.05 / max(p, 1))
+    sums, errors, largest, column = (np.zeros(len(_GAPS)) for _ in range(4))
     for c in range(p):
-        order = shuffled[np.lexsort((columns[shuffled, c], folds[shuffled]))]
-        votes = np.zeros((max_gap, n), np.bool_)
+        order = rows[np.lexsort((columns[rows, c], folds[rows]))]
+        is_voter = np.zeros((max(_GAPS), len(rows)), np.bool_)
         if voters is not None:
-            place = np.empty(n, np.int64)
-            place[order] = np.arange(n)
-            _mark_voters(voters, place, votes)
+            position = np.full(n, -1)
+            position[order] = np.arange(len(rows))
+            _mark_voters(voters, order, position, is_voter)
         total = squares = scale = 0.0
-        for apart in range(1, min(max_gap, n - 1) + 1):
-            i, j = order[:-apart], order[apart:]
-            taken = (folds[i] == folds[j]) & ~votes[apart - 1, :-apart]
+        for gap in range(1, min(max(_GAPS), len(rows) - 1) + 1):
+            i, j = order[:-gap], order[gap:]
+            taken = (folds[i] == folds[j]) & ~is_voter[gap - 1, :-gap]
+            if groups is not None:
+                taken &= groups[i] != groups[j]
             i, j = i[taken], j[taken]
-            both = weight[i] * weight[j]
+            both = weights[i] * weights[j]
             products = both * (residuals[i] * residuals[j]).sum(axis=1)
             total += products.sum()
             squares += (products**2).sum()
             scale += both @ (variances[i] + variances[j]) / 2
-        if total > most * np.sqrt(squares):
-            most = total / np.sqrt(squares)
-            value, error = float(total / scale), float(np.sqrt(squares) / scale)
-            best = ResidualCorrelation(value, error, value + error, column=c)
-    return best
+            if gap in _GAPS and total > least * np.sqrt(squares):
+                at, z = _GAPS.index(gap), total / np.sqrt(squares)
+                sums[at] += total / scale * (1.0 - (least / z) ** 2)
+                if z > largest[at]:
+                    largest[at], errors[at], column[at] = z, np.sqrt(squares) / scale, c
+    if not largest.any():
+        return None
+    return Misfit(int(column[largest.argmax()]), float((sums + errors).max()))
 
 
 @kernel
-def _mark_voters(voters, place, votes):
-    """Mark the pairs, by how far apart they are and where the first stands in the order."""
+def _mark_voters(voters, order, position, is_voter):
+    """Mark pairs of a row and its voter, by their gap and the position of the first of the two."""
     for r in range(voters.shape[0]):
-        for i in range(voters.shape[1]):
-            gap = place[voters[r, i]] - place[i]
-            if 0 < gap <= votes.shape[0]:
-                votes[gap - 1, place[i]] = True
-            elif 0 < -gap <= votes.shape[0]:
-                votes[-gap - 1, place[i] + gap] = True
+        for i in order:
+            at = position[voters[r, i]]
+            gap = at - position[i]
+            if at < 0:
+                continue
+            if 0 < gap <= is_voter.shape[0]:
+                is_voter[gap - 1, position[i]] = True
+            elif 0 < -gap <= is_voter.shape[0]:
+                is_voter[-gap - 1, at] = True
 
 
 def effective_part(weight: np.ndarray) -> float:

@@ -252,25 +252,32 @@ class GridPosterior:
         ValueError
             If the new prior has much of its posterior where this grid has no values.
         """
-        if new.k_max > self.k_max:
-            raise ValueError(f"the grid ends at k = {self.k_max}: fit with k up to {new.k_max}")
         kept, end = self.k_values <= new.k_max, min(prior.beta_max, new.beta_max)
         ks, betas, cells = self.k_values[kept], self.betas[kept], self.cells[kept]
         betas = np.minimum(betas, end)
         # A cell that the new range cuts keeps the part below.
         ratio = np.clip((end - cells[:, :-1]) / np.diff(cells, axis=1), 0.0, 1.0)
-        ratio *= _prior_ratio(prior, new, betas, ks[:, None])
-        weights, replicates = self.weights[kept] * ratio, self.replicates[:, kept] * ratio
+        with np.errstate(invalid="ignore"):
+            # NaN, which no comparison below is true of, where the fit's prior was 0.
+            ratio = ratio * _prior_ratio(prior, new, betas, ks[:, None])
+            weights, replicates = self.weights[kept] * ratio, self.replicates[:, kept] * ratio
         total, totals = weights.sum(), replicates.sum(axis=(1, 2))
-        left_out = np.setdiff1d(np.arange(1, new.k_max + 1), ks)
-        unknown = _prior_ratio(prior, new, min(self.beta_mean, end), left_out).sum()
-        unknown *= np.exp(-MAX_LOG_DEFICIT) * self.weights.sum(axis=1).max()
-        unknown += self._bound_beyond(prior.beta_max, new.beta_max - prior.beta_max)
-        if not unknown < 0.01 * total:
+        missing = np.setdiff1d(np.arange(1, new.k_max + 1), ks)
+        at_missing = _prior_ratio(prior, new, min(self.beta_mean, end), missing)
+        unknown = np.exp(-MAX_LOG_DEFICIT) * self.weights.sum(axis=1).max() * at_missing.sum()
+        beyond = self._bound_beyond(prior.beta_max, new.beta_max - prior.beta_max)
+        if not unknown + beyond < 0.01 * total:
+            missing = missing[at_missing > 0]
+            gap = ""
+            if unknown >= 0.01 * total and len(missing):
+                gap = (
+                    f"it has no nodes at {len(missing)} k of this prior, {missing[0]} to "
+                    f"{missing[-1]}, which the fit's prior excluded or the labels made improbable; "
+                )
             raise ValueError(
-                "the grid does not reach: under this prior much of the posterior may lie at k or "
-                f"beta of which the fit (k_max={prior.k_max}, beta_max={prior.beta_max:g}) has "
-                "nothing; fit with this prior"
+                f"the grid does not reach: {gap}much of the posterior may lie at k or beta of "
+                f"which the fit (k_max={prior.k_max}, beta_max={prior.beta_max:g}) has nothing; "
+                "fit with this prior"
             )
         spread = np.log(totals).std() if len(totals) else 0.0
         log_evidence = self.log_evidence + float(np.log(total))
@@ -400,7 +407,10 @@ def grid_posterior(
 
 
 def _prior_ratio(prior: Prior, new: Prior, beta: Any, k: Any) -> np.ndarray:
-    return np.exp(new.log_density(beta, k) - prior.log_density(beta, k))
+    """Return the new density over that of the fit: 0 where the new one is, even if both are."""
+    above, below = new.log_density(beta, k), prior.log_density(beta, k)
+    with np.errstate(invalid="ignore"):
+        return np.exp(np.where(np.isneginf(above), -np.inf, above - below))
 
 
 def choose_tolerance(n_points: int) -> float:

@@ -117,6 +117,18 @@ def test_new_values_have_no_copies():
     np.testing.assert_array_equal(copies, [[1, 1], [0, 0]])
 
 
+def test_rows_are_looked_up_as_in_a_dictionary():
+    rng = np.random.default_rng(0)
+    values, labels = rng.integers(-2, 3, (300, 3)) / 3.0, rng.integers(0, 2, 300)
+    copies, _ = copies_of(values, labels, (1.0, 1.0))
+    new = np.vstack([values[::7], -values[::7], [[9.0, 9.0, 9.0], [-9.0, 0.0, 0.0]]])
+    rows = {}
+    for row, label in zip(values.tolist(), labels, strict=True):
+        rows.setdefault(tuple(row), np.zeros(2))[label] += 1
+    expected = [rows.get(tuple(row), np.zeros(2)) for row in new.tolist()]
+    np.testing.assert_array_equal(copies.count_new(new), expected)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.parametrize("shape", [(4, 3), (3, 5, 4)])

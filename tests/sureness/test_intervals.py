@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import log_loss
 
-from bayesknn import BayesianKNeighborsClassifier
+from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.datasets import load_glass, load_ripley
 from bayesknn.sureness.calibration import Calibrator
 from bayesknn.sureness.intervals import fit_interval_model
@@ -253,6 +253,14 @@ def test_it_is_what_its_slow_twin_says(likelihood):
     assert math.isclose(clf.residual_correlation_, value, rel_tol=1e-6)
     assert math.isclose(clf.residual_correlation_error_, error, rel_tol=1e-6)
     assert np.allclose(clf.predict_interval(new, 0.9), ends, atol=1e-6)
+
+
+def test_both_classifiers_give_the_correlation_as_two_numbers(pseudo):
+    """It was a tuple of all that residuals show in the pool."""
+    pool = PooledNeighborsClassifier(("robust",), random_state=0)
+    for clf in (pseudo, pool.fit(RIPLEY.X_train[::4], RIPLEY.y_train[::4])):
+        value, error = clf.residual_correlation_, clf.residual_correlation_error_
+        assert type(value) is type(error) is float and -1 <= value <= 1 and error > 0
 
 
 def test_exponents_maximise_the_penalised_score(pseudo):

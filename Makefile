@@ -21,7 +21,7 @@ endif
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo paper test test-full lint format bench fresh fuzz faults mutants invariances coverage wheel-test docs clean
+.PHONY: help setup demo paper test test-full lint format bench fresh fuzz faults mutants invariances coverage wheel-test clients types docs clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,7 +47,7 @@ test: setup ## the tests that CI runs
 	$(BIN)/pytest $(PARALLEL)
 
 test-full: setup ## the long statistical tests, and the mutants that show what tests notice
-	$(BIN)/pytest $(PARALLEL) -m "" --hypothesis-profile=full
+	$(BIN)/pytest $(PARALLEL) -m "not client" --hypothesis-profile=full
 
 lint: setup ## ruff, mypy and the direction of imports
 	$(BIN)/ruff check .
@@ -83,6 +83,16 @@ coverage: setup ## which lines the tests run; kernels are compiled, and left out
 
 wheel-test: setup ## the wheel in clean environments, without extras and with each
 	$(BIN)/python .ci/wheel_test.py $(UV) $(PYTHONS)
+
+clients: $(VENV)/.clients ## libraries of others around the classifiers, as their documentation says
+	$(BIN)/pytest tests/clients -m client $(CLIENTS)
+
+$(VENV)/.clients: $(READY)
+	$(UV) pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[clients]'
+	@touch $@
+
+types: setup ## the types of all public names, as pyright finds them in the installed wheel
+	$(BIN)/python .ci/check_types.py $(UV)
 
 docs: $(VENV)/.docs ## the documentation, in docs/_build/html
 	rm -rf docs/_build docs/_generated docs/api docs/tutorials

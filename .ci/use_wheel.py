@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 
 import bayesknn
 from bayesknn import BayesianKNeighborsClassifier
@@ -33,6 +34,8 @@ def use_core(X, y):
     assert np.mean(clf.predict(X) == y) > 0.7
     low, high = np.moveaxis(clf.predict_interval(X), 2, 0)
     assert np.all(low <= high)
+    threads = clone(clf).set_params(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(threads.predict_proba(X), clf.predict_proba(X))
     return clf
 
 

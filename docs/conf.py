@@ -86,7 +86,7 @@ PAGES = (
 )  # fmt: skip
 GUIDE = (
     "methods", "pool", "intervals", "model", "scaling", "programs", "from_r", "other_packages",
-    "faq", "glossary", "checks", "equations", "paper_in_400_lines",
+    "clients", "faq", "glossary", "checks", "equations", "paper_in_400_lines",
 )  # fmt: skip
 html_sidebars = {page: [] for page in ("install", "start", "index", "genindex", "search")}
 html_theme_options = {

@@ -2,8 +2,8 @@
 
 A page's numbers are in ``numbers.json``, by name; its tables and figures are files beside it.
 ``python docs/measure NAME`` makes one of the measurements that are kept in the repository again
-(``benchmarks``, ``first_use``, ``interval_coverage``, ``prediction``, ``autogluon``, ``scaling``,
-``max_neighbors``, ``verdicts``),
+(``benchmarks``, ``clients``, ``first_use``, ``interval_coverage``, ``prediction``, ``autogluon``,
+``scaling``, ``max_neighbors``, ``verdicts``),
 or renews the README's pictures and measured passages (``readme``).
 """
 
@@ -19,6 +19,7 @@ OUT = Path(__file__).parent.parent / "_generated"
 
 def main(names: list[str]) -> None:
     """Run what was asked for, or all that a build needs."""
+    import clients
     import command_line
     import comparison
     import comparison_autogluon
@@ -42,6 +43,7 @@ def main(names: list[str]) -> None:
 
     once = {
         "benchmarks": speeds.write,
+        "clients": clients.write,
         "first_use": first_use.write,
         "interval_coverage": interval_coverage.write,
         "prediction": comparison.write,
@@ -71,6 +73,7 @@ def main(names: list[str]) -> None:
             programs,
             start,
             paper,
+            clients,
             command_line,
             first_use,
             verdicts,

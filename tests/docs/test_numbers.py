@@ -15,6 +15,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
     "index", "install", "start", "model", "engine", "methods", "pool", "intervals", "checks",
     "scaling", "command_line", "faq", "other_packages", "programs",
+    "clients",
 )  # fmt: skip
 # Levels and thresholds, and the made-up example of a probability.
 TYPED = {"0.5", "0.6", "0.9", "0.95"}

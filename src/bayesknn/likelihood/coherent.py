@@ -153,7 +153,8 @@ class ExactTable:
     """
 
     def __init__(self, model: BoltzmannModel):
-        self.model, self.k_max = model, model.k_max
+        self.model: BoltzmannModel = model
+        self.k_max: int = model.k_max
         self._panels: dict[tuple[int, int], np.ndarray] = {}
 
     def log_normalizer(self, beta: Any, k: int) -> np.ndarray:

@@ -1,0 +1,66 @@
+"""Libraries of others around the classifiers: ``make clients`` records what works, this lists it.
+
+``python docs/measure clients`` runs ``tests/clients`` and writes ``clients.json``, which is kept in
+the repository; it needs the libraries of the extra ``clients``.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+from kept import HERE, ROOT, describe_measurement
+
+FILE = HERE / "clients.json"
+NAMES = {"bayesian": "Bayesian", "pooled": "pool", "classical": "classical", "": "one of them"}
+# Libraries that are not in the extra, and why.
+NOT_TRIED = {
+    "dalex": "requires pandas 2",
+    "mlflow": "requires 60 further packages",
+    "alibi": "requires TensorFlow",
+    "torchcp": "requires PyTorch",
+    "yellowbrick": "takes none of the classifiers of scikit-learn 1.9 for a classifier",
+    "dice-ml": "requires XGBoost and LightGBM",
+}
+
+
+def write() -> None:
+    """Run the tests and keep their records."""
+    about = describe_measurement()
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "client", ROOT / "tests" / "clients"]
+    # A client that fails is a line of the page, too.
+    subprocess.run(command, env=os.environ | {"CLIENTS_RECORD": str(FILE)}, check=False)
+    found = json.loads(FILE.read_text())
+    FILE.write_text(json.dumps({"measured": about, **found}, indent=1) + "\n")
+
+
+def write_table() -> str:
+    """Return a row for each library, its version, what was tried, and with which classifiers."""
+    records = json.loads(FILE.read_text())["records"]
+    case = itemgetter("library", "version", "tried")
+    lines = ["| library | version | tried | works with | fails with |", "|---|---|---|---|---|"]
+    for (library, version, tried), each in groupby(sorted(records, key=case), case):
+        rows = list(each)
+        good, bad = (
+            ", ".join(dict.fromkeys(NAMES[row["with"]] for row in rows if row["works"] is works))
+            for works in (True, False)
+        )
+        lines.append(f"| {library} | {version} | {tried} | {good} | {bad} |")
+    return "\n".join(lines) + "\n"
+
+
+def run(out: Path) -> dict[str, str]:
+    """Write the table for the page."""
+    (out / "clients.md").write_text(write_table())
+    not_tried = "; ".join(f"{name} ({why})" for name, why in NOT_TRIED.items())
+    measured = json.loads(FILE.read_text())
+    libraries = {row["library"] for row in measured["records"]}
+    return {
+        "clients_libraries": str(len(libraries)),
+        "clients_python": measured["python"],
+        "clients_day": measured["measured"]["date"],
+        "clients_not_tried": not_tried,
+    }

@@ -1,0 +1,1 @@
+"""Libraries of others around the classifiers, used as their own documentation says."""

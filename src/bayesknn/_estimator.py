@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -32,17 +32,28 @@ from bayesknn.sureness.calibration import shift_intervals, shift_probabilities
 from bayesknn.sureness.intervals import KINDS_OF_INTERVAL, IntervalModel
 from bayesknn.sureness.residuals import MAX_ROWS
 
-try:
-    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
-    from sklearn.callback import with_callbacks as with_callbacks
-except ImportError:  # scikit-learn before 1.9
+if TYPE_CHECKING:
+    # scikit-learn has no types: what of its callbacks users and fits need.
+    class CallbackSupportMixin:
+        """Takes callbacks."""
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands where scikit-learn has no callbacks."""
+        def set_callbacks(self, *callbacks: Any) -> Self:
+            """Set the callbacks that the fit calls."""
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method as it is."""
-        return method
+    def with_callbacks[**P, R](method: Callable[P, R]) -> Callable[P, R]:
+        """Return the method, with callbacks around it."""
+
+else:
+    try:
+        from sklearn.callback import CallbackSupportMixin, with_callbacks
+    except ImportError:  # scikit-learn before 1.9
+
+        class CallbackSupportMixin:
+            """Stands where scikit-learn has no callbacks."""
+
+        def with_callbacks(method):
+            """Return the method as it is."""
+            return method
 
 
 def params_of_fit(estimator: Any) -> dict[str, Any]:

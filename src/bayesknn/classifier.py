@@ -50,6 +50,7 @@ from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
 from bayesknn.labels.sampling import draw_each
 from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.model import BoltzmannModel, Prior, as_prior, class_weights
+from bayesknn.posterior.quadrature.grid import GridPosterior
 from bayesknn.posterior.routes import (
     FittedPosterior,
     Schedule,
@@ -260,6 +261,23 @@ class BayesianKNeighborsClassifier(
     >>> clf.predict_zone([[0.4, 0.9], [-0.4, 0.1]]).tolist()
     [1, 0]
     """
+
+    classes_: np.ndarray
+    graph_: NeighborGraph
+    class_weight_: np.ndarray | None
+    prior_: Prior
+    beta_max_: float
+    grid_: GridPosterior | None
+    loo_proba_: np.ndarray
+    loo_log_score_: float
+    k_values_: np.ndarray
+    k_probabilities_: np.ndarray
+    k_probabilities_error_: np.ndarray
+    beta_mean_: float
+    beta_sd_: float
+    log_evidence_: float
+    log_evidence_error_: float
+    diagnostics_: dict[str, Any]
 
     def __init__(
         self,

@@ -121,6 +121,15 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
     ((2, 2), dask.array<...>)
     """
 
+    classes_: np.ndarray
+    n_features_in_: int
+    beta_max_: float
+    k_values_: np.ndarray
+    k_probabilities_: np.ndarray
+    beta_mean_: float
+    beta_sd_: float
+    log_evidence_: float
+
     def __init__(
         self,
         likelihood: str = "pseudo",

@@ -161,6 +161,17 @@ class PooledNeighborsClassifier(
     ['additive', 'boosted', 'discriminant', 'evidence', 'relevance', 'robust', 'within']
     """
 
+    classes_: np.ndarray
+    k_values_: np.ndarray
+    k_probabilities_: dict[str, np.ndarray]
+    member_log_scores_: dict[str, float]
+    loo_proba_: np.ndarray
+    loo_log_score_: float
+    neighbor_share_: float
+    feature_importances_: np.ndarray
+    feature_relevance_: np.ndarray
+    diagnostics_: dict[str, Any]
+
     def __init__(
         self,
         members: Any = tuple(VIEWS),

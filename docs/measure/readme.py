@@ -58,8 +58,8 @@ def _write_pool() -> str:
         f"{seconds[name]:.1f}" for name in ("pool_first", "pool_later", "command", "command_alone")
     )
     cost = (
-        f"- **Cost of the command.** `bayesknn fit` on {first_use.N_ROWS} such rows takes {whole} "
-        "CPU seconds with the report and a comparison with other classifiers, "
+        f"- **Cost of the command.** `bayesknn fit` on {first_use.N_ROWS} rows of the data above "
+        f"takes {whole} CPU seconds with the report and a comparison with other classifiers, "
         f"{alone} with `--no-compare`. The first use on a machine compiles functions: a first fit "
         f"of the pool from Python takes {first} CPU seconds, a later one {fits}, imports included."
     )

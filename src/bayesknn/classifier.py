@@ -71,10 +71,6 @@ from bayesknn.sureness.intervals import IntervalModel, fit_interval_model
 if TYPE_CHECKING:
     import xarray
 
-# Numbers in the log_likelihood group of a posterior, 8 MB: 4,000 draws of 250 labels, which ArviZ
-# needs hardly more of, and a plot of beta does not wait for.
-_MOST_LOG_LIKELIHOODS = 1_000_000
-
 
 class _Rows(NamedTuple):
     """Training rows as intervals need them.
@@ -180,11 +176,10 @@ class BayesianKNeighborsClassifier(
     ----------
     classes_ : ndarray of shape (n_classes,)
     posterior_ : xarray.DataTree
-        In ArviZ's layout: ``posterior`` with beta and k over (chain, draw), ``sample_stats``,
-        ``observed_data``, and ``log_likelihood``, the log probability of each label given all
-        others, which ``arviz_stats.loo`` and ``compare`` take: of every draw, or of evenly spaced
-        ones where all would be more than a million numbers. ArviZ refuses them ("All tail values
-        are the same") where a label is as probable in many draws; ``loo_log_score_`` does not.
+        In ArviZ's layout: ``posterior`` with beta and k over (chain, draw), ``sample_stats`` and
+        ``observed_data``. There is no group ``log_likelihood`` for ``arviz_stats.loo``, whose
+        smoothed importance sampling fails where a label has one probability in all draws: compare
+        fits by ``loo_log_score_``, and row by row by ``loo_proba_``.
     k_values_, k_probabilities_ : ndarray of shape (K,)
         1..K, and their posterior probabilities.
     k_probabilities_error_ : ndarray of shape (K,)
@@ -667,18 +662,9 @@ class BayesianKNeighborsClassifier(
     def posterior_(self) -> xarray.DataTree:
         """Draws of beta and k in ArviZ's layout."""
         check_is_fitted(self)
-        tree = self._tree
-        if tree is None:
-            tree = self._tree = restore_tree(self._draws)
-            draws, points = tree["posterior"].dataset, tree["observed_data"].dataset.coords
-            step = -(-draws["k"].size * len(self._labels) // _MOST_LOG_LIKELIHOODS)
-            some = draws.isel(draw=slice(None, None, step))
-            beta, k = some["beta"].values, some["k"].values
-            each = self._predictive.log_likelihood(beta.ravel(), k.ravel())
-            group = some.drop_vars(["beta", "k"]).assign_coords(points)
-            group["labels"] = ("chain", "draw", "point"), each.reshape(*k.shape, -1)
-            tree["log_likelihood"] = type(tree)(group)
-        return tree
+        if self._tree is None:
+            self._tree = restore_tree(self._draws)
+        return self._tree
 
     @property
     def _odds_ratio(self) -> np.ndarray | None:

@@ -314,7 +314,8 @@ def test_the_posterior_is_in_the_layout_of_arviz(tmp_path):
     clf = make(n_draws=5000).fit(X, Y)
     tree = clf.posterior_
     assert dict(tree["posterior"].sizes) == {"chain": 4, "draw": 5000}
-    assert {"posterior", "sample_stats", "observed_data"} <= set(tree.children)
+    # ArviZ's loo fails on log-likelihoods that are the same in all draws: there are none.
+    assert {"posterior", "sample_stats", "observed_data"} == set(tree.children)
     summary = arviz_stats.summary(tree)
     assert abs(float(summary.loc["beta", "mean"]) - clf.beta_mean_) < 0.05
     save_posterior(tree, tmp_path / "posterior.nc")

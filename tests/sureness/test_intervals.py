@@ -1,7 +1,6 @@
 """Calibration, intervals of the true probability, typicality and influence."""
 
 import math
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -392,45 +391,6 @@ def test_influence_adds_up_to_the_log_odds_and_flips_with_a_label(likelihood):
             assert math.isclose(spoken, votes[q, g], rel_tol=1e-9)
     few = clf.predict_influence(new, 5)
     assert np.array_equal(few[0], indices[:, :5]) and np.array_equal(few[1], influence[:, :5])
-
-
-# Some rows move the posterior by themselves, which ArviZ says in its own words.
-@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")
-def test_arviz_reads_leave_one_out_and_compares_fits():
-    import arviz_stats
-
-    # Where labels have as many neighbours of one class as of the other at every k, ArviZ refuses
-    # ("All tail values are the same"): some of Ripley's.
-    X, y = GLASS.X_train, GLASS.y_train
-    fits = {
-        likelihood: BayesianKNeighborsClassifier(
-            likelihood, max_neighbors=60, beta_max=3.0, random_state=0, n_draws=2000
-        ).fit(X, y)
-        for likelihood in ("pseudo", "holmes-adams")
-    }
-    trees = {name: clf.posterior_ for name, clf in fits.items()}
-    for name, clf in fits.items():
-        found = arviz_stats.loo(trees[name], pointwise=True)
-        # Eight thousand draws against the posterior itself.
-        assert abs(found.elpd - len(y) * clf.loo_log_score_) < 0.2
-    table = arviz_stats.compare(trees)
-    best = max(fits, key=lambda name: fits[name].loo_log_score_)
-    assert table.index[0] == best
-
-
-def test_long_posteriors_have_evenly_spaced_log_likelihoods(pseudo, monkeypatch):
-    monkeypatch.setattr("bayesknn.classifier._MOST_LOG_LIKELIHOODS", 10_000)
-    group = copy(pseudo).posterior_["log_likelihood"]["labels"]
-    draws = pseudo.posterior_["posterior"].dataset
-    assert group.shape == (4, 10, 250)
-    step = draws.sizes["draw"] // 10
-    np.testing.assert_array_equal(group["draw"], step * np.arange(10))
-    # Each says which draw it belongs to.
-    one = group.isel(chain=1, draw=3)
-    there = draws.sel(chain=one["chain"], draw=one["draw"])
-    beta, k = (np.array([there[name].item()]) for name in ("beta", "k"))
-    wanted = pseudo._predictive.log_likelihood(beta, k)[0]
-    np.testing.assert_allclose(one, wanted, atol=1e-8)
 
 
 def test_few_neighbours_that_hardly_err_leave_intervals_narrow():

@@ -1,10 +1,9 @@
 """The posterior as people and ArviZ read it: an xarray DataTree (groups as in ArviZ's schema).
 
 ``posterior`` holds beta and k over (chain, draw), ``sample_stats`` what the sampler says about
-each draw, ``observed_data`` the labels, ``log_likelihood`` the log probability of each label given
-the others and ``posterior_predictive`` labels drawn from the model, where they were asked for; the
-iterations of warm-up stand in groups of their own,
-``warmup_posterior`` and ``warmup_sample_stats``. Attributes hold text and numbers only, tuning and
+each draw, ``observed_data`` the labels and ``posterior_predictive`` labels drawn from the model, if
+they were asked for; the iterations of warm-up stand in groups of their own, ``warmup_posterior``
+and ``warmup_sample_stats``. Attributes hold text and numbers only, tuning and
 keys as JSON, so that netCDF gives back what it was given.
 """
 

@@ -22,7 +22,6 @@ from bayesknn._utils.progress import progress
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.queries import DIRECTIONS
 from bayesknn.model import BoltzmannModel, as_model
-from bayesknn.model.boltzmann import check_betas
 from bayesknn.predictive.averages import CountsAtNodes, RawPrediction, include, join_predictions
 from bayesknn.predictive.nodes import PosteriorNodes, condense
 
@@ -309,28 +308,6 @@ class Predictive:
                     votes = np.append(votes, by_rank[query.reverse_ranks[back] - 1])
                 some, place = np.unique(rows, return_inverse=True)
                 yield some, np.bincount(place, votes * row_weight[rows])
-
-    def log_likelihood(self, beta: np.ndarray, k: np.ndarray) -> np.ndarray:
-        """Return the log probability of each training label given the others, for many (beta, k).
-
-        Parameters
-        ----------
-        beta, k : ndarray of shape (n_draws,)
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n)
-        """
-        beta, k = np.broadcast_arrays(np.atleast_1d(check_betas(beta)), k)
-        values = np.empty((beta.size, self.graph.n_points))
-        at_labels = np.arange(self.graph.n_points), self.labels
-        walk = self.graph.iterate_counts(self.labels, self.n_classes, np.unique(k), self.direction)
-        for at, counts in walk:
-            fields = counts * self.class_weight
-            ahead = np.ascontiguousarray((fields - fields[at_labels][:, None]).T, dtype=np.float64)
-            for draw in np.flatnonzero(k == at):
-                values[draw] = -np.logaddexp.reduce(beta[draw] / at * ahead, axis=0)
-        return values
 
     def _count_new(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the class counts of new points, block by block, and how far neighbours are."""

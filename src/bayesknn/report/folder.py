@@ -76,8 +76,7 @@ def write_results(
     )
     csv.write_text(write_csv(analysis.predictions), encoding="utf-8", newline="")
     if hasattr(analysis.classifier, "posterior_"):
-        # Without the log-likelihood of each label under each draw: large, and quick to find.
-        save_posterior(analysis.classifier.posterior_.drop_nodes("log_likelihood"), posterior)
+        save_posterior(analysis.classifier.posterior_, posterior)
     save_model(analysis.model, model)
     report.write_text(page, encoding="utf-8", newline="")
 

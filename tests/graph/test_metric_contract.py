@@ -5,12 +5,20 @@ import pytest
 
 from bayesknn._utils.saving import pack, unpack
 from bayesknn.graph import NeighborGraph
-from bayesknn.graph.metrics import Gower, Mahalanobis, Metric, Precomputed, ScikitLearnMetric
+from bayesknn.graph.metrics import (
+    Gower,
+    Mahalanobis,
+    Metric,
+    NanEuclidean,
+    Precomputed,
+    ScikitLearnMetric,
+)
 
 POINTS = np.random.default_rng(0).normal(size=(30, 3))
 # Arguments and points of those that do not take plain numbers.
 MADE = {
     ScikitLearnMetric: lambda: (ScikitLearnMetric("manhattan"), POINTS),
+    NanEuclidean: lambda: (NanEuclidean(), np.where(POINTS > [9, 9, 0.5], np.nan, POINTS)),
     Gower: lambda: (Gower(), [[x, y, "ab"[z > 0]] for x, y, z in POINTS.tolist()]),
     Precomputed: lambda: (Precomputed(), np.linalg.norm(POINTS[:, None] - POINTS[None], axis=2)),
 }

@@ -43,6 +43,9 @@ class Column(NamedTuple):
     is_ordered: bool = False
 
 
+# Largest sparse table that is converted, in numbers: 400 MB. A larger limit fills the memory of
+# small machines, a smaller one rejects the encoded categories of common tables.
+MOST_NUMBERS = 50_000_000
 # Sums of squares of larger numbers overflow, and those of smaller ones than its inverse vanish.
 LARGEST = 1e150
 
@@ -196,6 +199,23 @@ def is_sparse(X: Any) -> bool:
     return issparse(X)
 
 
+def fill_in(X: Any) -> np.ndarray:
+    """Return sparse feature values as an array, or raise ValueError if that would be too large."""
+    n, p = X.shape
+    if n * p > MOST_NUMBERS:
+        raise ValueError(
+            f"X is sparse, and its {n:,} x {p:,} numbers take {8e-9 * n * p:.1f} GB as an array: "
+            "make fewer columns (OneHotEncoder(max_categories=..., sparse_output=False)), or pass "
+            "a sparse graph of distances with metric='precomputed'"
+        )
+    return np.asarray(X.toarray())
+
+
+def is_arrow(X: Any) -> bool:
+    """Whether X is a table or a record batch of pyarrow."""
+    return isinstance(getattr(getattr(X, "schema", None), "names", None), list)
+
+
 def count_rows(X: Any) -> int:
     """Return the number of rows of a table, matrix or list of rows.
 
@@ -225,7 +245,7 @@ def column_names(X: Any) -> list[str] | None:
     True
     """
     refuse_lazy(X)
-    names = list(getattr(X, "columns", ()))
+    names = X.schema.names if is_arrow(X) else list(getattr(X, "columns", ()))
     has_names = names and all(isinstance(name, str) for name in names)
     return [str(name) for name in names] if has_names else None
 
@@ -258,20 +278,22 @@ def check_n_features(n_given: int, n_expected: int, caller: str) -> None:
         )
 
 
-def check_points(X: Any) -> np.ndarray:
+def check_points(X: Any, may_miss: bool = False) -> np.ndarray:
     """Return a table of numbers as a C-ordered float64 array of shape (n, p).
 
     Parameters
     ----------
     X : array-like or frame of shape (n, p)
         Finite numbers; truth values count as 0 and 1.
+    may_miss : bool
+        Whether values may be missing, which are NaN in the result.
 
     Returns
     -------
     ndarray of shape (n, p), dtype float64
         The caller's own array where nothing had to be changed.
     """
-    X = _unmask(X)
+    X = fill_in(X) if is_sparse(X) else _unmask(X)
     if isinstance(X, list | tuple):
         with contextlib.suppress(ValueError, TypeError):
             X = table if (table := np.asarray(X)).dtype.kind in "biuf" else X
@@ -279,13 +301,14 @@ def check_points(X: Any) -> np.ndarray:
         _check_shape(X.shape)
         # Writeable and of the base class, or the kernels would be compiled a second time for it.
         points = np.require(X, np.float64, ["C", "W", "E"])
-        check_finite(points, range(points.shape[1]))
+        check_finite(points, range(points.shape[1]), may_miss)
         return points
     columns = read_columns(X)
     points = np.empty((len(columns[0].values), len(columns)))
     for j, column in enumerate(columns):
-        points[:, j] = as_numbers(column, "encode it, or use metric='gower' for categories")
-    check_finite(points, [column.label for column in columns])
+        advice = "encode it, or use metric='gower' for categories"
+        points[:, j] = as_numbers(column, advice, may_miss)
+    check_finite(points, [column.label for column in columns], may_miss)
     return points
 
 
@@ -329,10 +352,12 @@ def read_columns(X: Any) -> list[Column]:
     refuse_lazy(X)
     X = _unmask(X)
     if is_sparse(X):
-        raise ValueError(
-            "sparse input is not supported by this metric; pass X.toarray(), or a sparse graph "
-            "of distances with metric='precomputed'"
-        )
+        X = fill_in(X)
+    if is_arrow(X):
+        return [
+            _read_column(name, np.asarray(column), str(column.type).startswith("dictionary"))
+            for name, column in zip(X.schema.names, X.columns, strict=True)
+        ]
     if hasattr(X, "columns") and hasattr(X, "dtypes") and not isinstance(X, np.ndarray):
         _check_shape(X.shape)
         values = X.iloc if hasattr(X, "iloc") else X
@@ -346,12 +371,15 @@ def read_columns(X: Any) -> list[Column]:
     return [_read_column(j, table[:, j], False) for j in range(table.shape[1])]
 
 
-def as_numbers(column: Column, advice: str = "correct it") -> np.ndarray:
+def as_numbers(column: Column, advice: str = "correct it", may_miss: bool = False) -> np.ndarray:
     """Return the float64 values of a column, or name the first value that is not a number."""
-    if column.values.dtype != object:
-        return column.values.astype(np.float64)
-    for row, value in enumerate(column.values):
-        if is_missing(value):
+    values = column.values
+    if values.dtype != object:
+        return values.astype(np.float64)
+    if may_miss:
+        values = np.array([np.nan if is_missing(value) else value for value in values], object)
+    for row, value in enumerate(values):
+        if is_missing(value) and not may_miss:
             refuse_missing("NaN", row, column.label)
         if isinstance(value, str | bytes):
             raise ValueError(
@@ -361,7 +389,7 @@ def as_numbers(column: Column, advice: str = "correct it") -> np.ndarray:
         if isinstance(value, complex | np.complexfloating):
             raise ValueError(f"Complex data not supported: row {row}, column {column.label!r}")
     try:
-        return column.values.astype(np.float64)
+        return values.astype(np.float64)
     except TypeError as error:
         # scikit-learn's estimator checks ask for a TypeError here and for float()'s own words.
         raise TypeError(f"column {column.label!r}: {error}") from None
@@ -372,6 +400,8 @@ def as_numbers(column: Column, advice: str = "correct it") -> np.ndarray:
 def as_codes(columns: list[Column]) -> np.ndarray | None:
     """Return columns as numbers (n, p), a category by its number; None if there are no columns.
 
+    A missing number is the mean of its column.
+
     Examples
     --------
     >>> from bayesknn._utils.checks import as_codes, read_columns
@@ -380,12 +410,15 @@ def as_codes(columns: list[Column]) -> np.ndarray | None:
     """
     if not columns:
         return None
-    return np.column_stack([
+    codes = np.column_stack([
         np.unique(column.values.astype(str), return_inverse=True)[1]
         if column.is_category
-        else as_numbers(column)
+        else as_numbers(column, may_miss=True)
         for column in columns
     ])  # fmt: skip
+    missing = np.isnan(codes)
+    totals = np.where(missing, 0.0, codes).sum(axis=0)
+    return np.where(missing, totals / np.maximum((~missing).sum(axis=0), 1), codes)
 
 
 def check_labels(
@@ -421,7 +454,9 @@ def check_labels(
     if isinstance(y, str | bytes) or is_sparse(y):
         raise ValueError(f"y is {show(y)}; it must hold one label for each row of X")
     try:
-        values = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+        # pyarrow's own conversion rejects text and booleans.
+        is_own = hasattr(y, "to_numpy") and not type(y).__module__.startswith("pyarrow")
+        values = np.asarray(y.to_numpy() if is_own else y)
     except ValueError:
         row = next((i for i, label in enumerate(y) if np.ndim(label)), 0)
         raise ValueError(
@@ -606,9 +641,9 @@ def _check_shape(shape: tuple[int, ...]) -> None:
             )
 
 
-def check_finite(points: np.ndarray, labels: Any) -> None:
-    """Refuse points of which a number is NaN or infinite; ``labels`` name the columns."""
-    bad = np.argwhere(~np.isfinite(points))
+def check_finite(points: np.ndarray, labels: Any, may_miss: bool = False) -> None:
+    """Raise ValueError if a number is infinite, or NaN unless values may be missing."""
+    bad = np.argwhere(np.isinf(points) if may_miss else ~np.isfinite(points))
     if len(bad):
         row, j = bad[0].tolist()
         value = "NaN" if np.isnan(points[row, j]) else str(points[row, j])

@@ -146,6 +146,59 @@ class Euclidean(Metric):
         return BallTree(points)
 
 
+class NanEuclidean(Metric):
+    """Euclidean distance over the columns that two points both have, scaled up to all columns.
+
+    As in scikit-learn: the squared distance over the common columns is multiplied by the number of
+    columns over the number of common ones. A point becomes its values, 0 where one is missing, and
+    an indicator of 1 for each value that is known.
+    """
+
+    name = "nan_euclidean"
+
+    def fit(self, X: Any) -> np.ndarray:
+        """Return the values of the training points and which of them are known."""
+        points = check_points(X, may_miss=True)
+        self.n_features_ = points.shape[1]
+        self.feature_names_ = column_names(X)
+        return self._split(points, is_new=False)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the values of new points and which of them are known."""
+        check_names(X, self.feature_names_, "NeighborGraph")
+        points = check_points(X, may_miss=True)
+        check_n_features(points.shape[1], self.n_features_, "NeighborGraph")
+        return self._split(points, is_new=True)
+
+    def _split(self, points: np.ndarray, is_new: bool) -> np.ndarray:
+        known = ~np.isnan(points)
+        values = check_units(np.where(known, points, 0.0), self._names(), is_new)
+        return np.hstack([values, known])
+
+    def arrange(self, points: np.ndarray) -> np.ndarray:
+        """Column by column."""
+        return np.ascontiguousarray(points.T)
+
+    def distances(self, rows: np.ndarray, arranged: np.ndarray) -> np.ndarray:
+        """Distances of shape (m, n) from new rows to arranged training points."""
+        distances = _nan_euclidean(rows, arranged)
+        if np.isnan(distances).any():
+            a, b = np.argwhere(np.isnan(distances))[0]
+            raise ValueError(
+                "metric 'nan_euclidean' needs a column that both points have; there is none for "
+                f"the points {self.decode(rows[a])} and {self.decode(arranged[:, b])}"
+            )
+        return distances
+
+    def decode(self, numbers: np.ndarray) -> list[Any]:
+        """Return the values, NaN where one is missing."""
+        values, known = np.split(numbers, 2)
+        return np.where(known > 0, values, np.nan).tolist()
+
+    def _n_numbers(self) -> int:
+        return 2 * self.n_features_
+
+
 class Mahalanobis(Euclidean):
     """Euclidean distance after whitening by the covariance of the training points.
 
@@ -469,8 +522,8 @@ def make_metric(metric: Any, metric_params: dict[str, Any] | None = None) -> Met
     Parameters
     ----------
     metric : str or callable
-        ``"euclidean"``, ``"mahalanobis"``, ``"gower"``, ``"precomputed"``, any metric name of
-        scikit-learn, or a function of two rows.
+        ``"euclidean"``, ``"nan_euclidean"``, ``"mahalanobis"``, ``"gower"``, ``"precomputed"``, any
+        metric name of scikit-learn, or a function of two rows.
     metric_params : dict, optional
         Parameters of the metric, as in scikit-learn.
     """
@@ -491,6 +544,7 @@ def make_metric(metric: Any, metric_params: dict[str, Any] | None = None) -> Met
     package_metrics: dict[str, Callable[..., Metric]] = {
         "euclidean": Euclidean,
         "l2": Euclidean,
+        "nan_euclidean": NanEuclidean,
         "mahalanobis": Mahalanobis,
         "gower": Gower,
         "precomputed": Precomputed,
@@ -520,7 +574,7 @@ def is_city_block(metric: Metric) -> bool:
 def _names(algorithm: str) -> frozenset[str]:
     from sklearn.neighbors import VALID_METRICS
 
-    # Missing values are refused, and these names stand for something else here.
+    # These names stand for classes of this module.
     other = {"nan_euclidean", "precomputed", "pyfunc", "mahalanobis"}
     return frozenset(VALID_METRICS[algorithm]) - other
 
@@ -589,6 +643,28 @@ def _euclidean(rows, columns):
                 row[i] += (x - column[i]) * (x - column[i])
         for i in range(n):
             row[i] = np.sqrt(row[i])
+    return distances
+
+
+@kernel
+def _nan_euclidean(rows, columns):
+    """Return NaN where two points have no column in common; indicators follow the values."""
+    m, p = rows.shape[0], rows.shape[1] // 2
+    n = columns.shape[1]
+    distances = np.empty((m, n))
+    common = np.empty(n)
+    for q in range(m):
+        row = distances[q]
+        row[:] = 0.0
+        common[:] = 0.0
+        for f in range(p):
+            if rows[q, p + f] > 0.0:
+                x, column, known = rows[q, f], columns[f], columns[p + f]
+                for i in range(n):
+                    row[i] += known[i] * (x - column[i]) * (x - column[i])
+                    common[i] += known[i]
+        for i in range(n):
+            row[i] = np.sqrt(row[i] / common[i] * p) if common[i] > 0.0 else np.nan
     return distances
 
 

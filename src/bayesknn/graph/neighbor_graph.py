@@ -132,8 +132,9 @@ class NeighborGraph:
         k_max : int
             Largest k the graph shall serve, in 1..n-1.
         metric : str or callable
-            ``"euclidean"``; ``"mahalanobis"``, by the covariance of X; ``"gower"``, for numbers
-            and categories; ``"precomputed"``; any metric name of scikit-learn; or a function of
+            ``"euclidean"``; ``"nan_euclidean"``, over the columns that two points both have;
+            ``"mahalanobis"``, by the covariance of X; ``"gower"``, for numbers and categories;
+            ``"precomputed"``; any metric name of scikit-learn; or a function of
             two rows.
         metric_params : dict, optional
             Parameters of the metric, as in scikit-learn. Gower takes ``categorical`` and

@@ -20,9 +20,13 @@ from bayesknn._utils.checks import (
     check_points,
     column_names,
     count_rows,
+    fill_in,
+    is_arrow,
+    is_sparse,
     refuse_lazy,
 )
 from bayesknn._utils.jit import announce_compiling
+from bayesknn.graph.precomputed import count_stored
 from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.model import Prior, as_prior, default_max_neighbors
 from bayesknn.predictive import Summary, decide, find_zones
@@ -72,6 +76,16 @@ def check_training(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     return check_labels(y, count_rows(X))
 
 
+def check_column_names(estimator: Any, X: Any, reset: bool = True) -> None:
+    """Keep number and names of the columns of X, or compare them with those of the fit."""
+    if is_arrow(X) and not hasattr(X, "to_batches"):
+        # scikit-learn reads the names of Arrow tables and not of record batches.
+        from pyarrow import Table
+
+        X = Table.from_batches([X])
+    validate_data(estimator, X, skip_check_array=True, reset=reset)
+
+
 def check_new_points(estimator: Any, X: Any) -> None:
     """Refuse an unfitted estimator, and points that have not its columns."""
     check_is_fitted(estimator)
@@ -82,7 +96,7 @@ def check_new_points(estimator: Any, X: Any) -> None:
     if column_names(X) is None:
         # Before scikit-learn warns that the columns, too few or too many, have no names.
         check_n_features(shape[1], estimator.n_features_in_, type(estimator).__name__)
-    validate_data(estimator, X, skip_check_array=True, reset=False)
+    check_column_names(estimator, X, reset=False)
 
 
 # Where docs/ is published.
@@ -100,6 +114,22 @@ class ContributionsMixin(DocumentedMixin):
     """What follows from ``predict_proba`` in every classifier."""
 
     predict_proba: Callable[[Any], np.ndarray]
+
+    @by_blocks
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logs of what :meth:`predict_proba` returns, minus infinity for 0.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            As :meth:`predict_proba` takes it.
+
+        Returns
+        -------
+        ndarray of shape (m, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def predict_contributions(
         self, X: Any, background: Any = None, n_background: int = 20
@@ -145,9 +175,12 @@ class ContributionsMixin(DocumentedMixin):
                 raise ValueError("one row needs others to compare with: pass background=X_train")
             background = X
         check_new_points(self, background)
-        if not hasattr(X, "iloc"):
+        if column_names(X) is None or type(X) is not type(background):
             # A float does not fit into an array of integers, nor a word into one of numbers.
-            X, background = (np.array(each, dtype=object) for each in (X, background))
+            X, background = (
+                np.array(fill_in(each) if is_sparse(each) else each, dtype=object)
+                for each in (X, background)
+            )
         return occlude_columns(self.predict_proba, X, background, n_background)
 
 
@@ -369,14 +402,21 @@ class DecisionMixin(ContributionsMixin):
         return names[np.where(summary.typicality < unfamiliar, len(self.classes_), zones)]
 
 
-def choose_k_max(max_neighbors: Any, prior: Any, class_sizes: np.ndarray) -> int:
-    """Return K: as asked for, as the prior has it, or by default."""
+def choose_k_max(max_neighbors: Any, prior: Any, class_sizes: np.ndarray, graph: Any = None) -> int:
+    """Return K: as asked for, as the prior has it, or by default.
+
+    The default is at most the number of neighbours that each row of ``graph`` stores, if X is a
+    sparse graph of distances.
+    """
     most = int(class_sizes.sum()) - 1
     if max_neighbors is not None:
         return check_count(max_neighbors, "max_neighbors", 1, most)
     if isinstance(prior, Prior):
         return check_count(prior.k_max, "k_max of the prior", 1, most)
-    return default_max_neighbors(class_sizes)
+    k_max = default_max_neighbors(class_sizes)
+    if is_sparse(graph) and graph.shape[0] == graph.shape[1]:
+        return max(1, min(k_max, count_stored(graph)))
+    return k_max
 
 
 def choose_prior(

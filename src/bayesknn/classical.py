@@ -16,13 +16,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import validate_data
 
-from bayesknn._estimator import ContributionsMixin, check_new_points, check_training
+from bayesknn._estimator import (
+    ContributionsMixin,
+    check_column_names,
+    check_new_points,
+    check_training,
+    choose_k_max,
+)
+from bayesknn._utils.blocks import by_blocks
 from bayesknn._utils.checks import check_count, check_label_vector, check_n_jobs
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph
-from bayesknn.model import default_max_neighbors
 
 
 class ClassicalKNeighborsClassifier(
@@ -109,7 +114,7 @@ class ClassicalKNeighborsClassifier(
         """
         check_n_jobs(self.n_jobs)
         classes, labels = check_training(X, y)
-        k_max = self._choose_max(labels)
+        k_max = self._choose_max(X, labels)
         graph = NeighborGraph.from_points(
             X, k_max, metric=self.metric, metric_params=self.metric_params, n_jobs=self.n_jobs
         )
@@ -117,7 +122,7 @@ class ClassicalKNeighborsClassifier(
         errors = np.array([np.mean(votes.argmax(axis=1) != labels) for votes in walk])
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
-        validate_data(self, X, skip_check_array=True)
+        check_column_names(self, X)
         # argmin takes the first, that is the smallest k.
         k = int(np.argmin(errors)) + 1 if self._is_loo() else int(self.n_neighbors)
         self.classes_: np.ndarray = classes
@@ -136,6 +141,7 @@ class ClassicalKNeighborsClassifier(
         """The k in use, as ``n_neighbors_``."""
         return self.n_neighbors_
 
+    @by_blocks
     def predict(self, X: Any) -> np.ndarray:
         """Class that wins the vote, ties resolved by decreasing k.
 
@@ -151,6 +157,7 @@ class ClassicalKNeighborsClassifier(
         winners = self._count_votes(X).argmax(axis=1)
         return self.classes_[winners]
 
+    @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:
         """Each class's proportion of the votes that decided, in the order of ``classes_``.
 
@@ -178,12 +185,13 @@ class ClassicalKNeighborsClassifier(
     def _is_loo(self) -> bool:
         return isinstance(self.n_neighbors, str) and self.n_neighbors == "loo"
 
-    def _choose_max(self, labels: np.ndarray) -> int:
+    def _choose_max(self, X: Any, labels: np.ndarray) -> int:
         n, k_max = len(labels), self.max_neighbors
         if k_max is not None:
             k_max = check_count(k_max, "max_neighbors", 1, n - 1)
         if self._is_loo():
-            return k_max or default_max_neighbors(np.bincount(labels))
+            graph = X if self._is_precomputed else None
+            return k_max or choose_k_max(None, None, np.bincount(labels), graph)
         try:
             k = check_count(self.n_neighbors, "n_neighbors", 1, n - 1)
         except ValueError as error:
@@ -200,8 +208,13 @@ class ClassicalKNeighborsClassifier(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
+        tags.input_tags.pairwise, tags.input_tags.sparse = self._is_precomputed, True
+        tags.input_tags.allow_nan = isinstance(self.metric, str) and self.metric == "nan_euclidean"
         return tags
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
 
 
 def walk_votes(neighbors: np.ndarray, labels: np.ndarray, n_classes: int) -> Iterator[np.ndarray]:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bayesknn._estimator import (
     CallbackSupportMixin,
     DecisionMixin,
+    check_column_names,
     check_new_points,
     check_training,
     choose_k_max,
@@ -37,14 +38,12 @@ from bayesknn._utils.checks import (
     check_n_jobs,
     check_verbose,
     count_rows,
-    is_sparse,
     read_columns,
     show,
 )
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin, fingerprint
 from bayesknn.graph import NeighborGraph, describe_search
-from bayesknn.graph.precomputed import count_stored
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
 from bayesknn.labels.sampling import draw_each
@@ -379,7 +378,7 @@ class BayesianKNeighborsClassifier(
                 learned = self._leave_out(route, target, known)
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
-        validate_data(self, X, skip_check_array=True)
+        check_column_names(self, X)
         self.classes_, self.graph_, self.class_weight_ = classes, graph, ratios
         self._labels = labels
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
@@ -743,11 +742,9 @@ class BayesianKNeighborsClassifier(
         )
 
     def _find_graph(self, X: Any, labels: np.ndarray) -> NeighborGraph:
-        """Find the neighbours up to K, of which a sparse graph may store fewer than it could."""
-        k_max = choose_k_max(self.max_neighbors, self.prior, np.bincount(labels))
-        is_free = self.max_neighbors is None and not isinstance(self.prior, Prior)
-        if is_free and is_sparse(X) and X.shape[0] == X.shape[1]:
-            k_max = max(1, min(k_max, count_stored(X)))
+        """Find the neighbours up to K."""
+        graph = X if self._is_precomputed else None
+        k_max = choose_k_max(self.max_neighbors, self.prior, np.bincount(labels), graph)
         return NeighborGraph.from_points(
             X,
             k_max,
@@ -857,7 +854,8 @@ class BayesianKNeighborsClassifier(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.sparse = self._is_precomputed
+        tags.input_tags.pairwise, tags.input_tags.sparse = self._is_precomputed, True
+        tags.input_tags.allow_nan = isinstance(self.metric, str) and self.metric == "nan_euclidean"
         return tags
 
     @property

@@ -18,10 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from bayesknn._estimator import DocumentedMixin, check_new_points, check_training
-from bayesknn._utils.checks import check_choice, check_count, check_verbose
+from bayesknn._estimator import (
+    DocumentedMixin,
+    check_column_names,
+    check_new_points,
+    check_training,
+)
+from bayesknn._utils.checks import check_choice, check_count, check_verbose, is_sparse
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin
@@ -186,7 +191,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
                 "rows; the best is kept, as a classifier needs one",
                 stacklevel=2,
             )
-        validate_data(self, X, skip_check_array=True)
+        check_column_names(self, X)
         self._params_of_fit = self.get_params(deep=False)
         self.order_, self.informative_ = np.array(order), is_informative
         self.scores_, self.score_errors_ = np.array([score[:2] for score in path]).T
@@ -210,6 +215,8 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
         """
         check_new_points(self, X)
         kept = self.get_support(indices=True)
+        if is_sparse(X):
+            return X.tocsr()[:, kept]
         if hasattr(X, "iloc"):
             return X.iloc[:, kept]
         if hasattr(X, "columns") and hasattr(X, "select"):
@@ -242,7 +249,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
         tags.target_tags.required = True
         tags.classifier_tags = None
         return tags

@@ -48,7 +48,7 @@ def changed(array, row, column, value):
         (np.empty((0, 2)), r"0 sample\(s\)"),
         (np.empty((5, 0)), r"0 feature\(s\) \(shape=\(5, 0\)\) while a minimum of 1 is required."),
         (X[0], "Reshape your data"),
-        (sparse.csr_array(X), "sparse input is not supported"),
+        (sparse.csr_array((10**5, 10**4)), r"8\.0 GB.*sparse_output=False"),
         (np.ma.masked_greater(X, 30.0), "X has a masked value in row 5, column 0"),
         (pl.DataFrame({"a": [1.0, 2.0]}).lazy(), r"X is a LazyFrame; pass X.collect\(\)"),
         ([[10**400]], "column 0 holds a value too large"),

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
@@ -164,8 +163,6 @@ def test_companions_alone_have_intervals_and_typicality():
 
 
 def test_refusals_name_what_was_wrong():
-    with pytest.raises(ValueError, match=r"X is sparse.*X\.toarray\(\)$"):
-        PooledNeighborsClassifier().fit(csr_array(np.eye(4)), [0, 0, 1, 1])
     with pytest.raises(ValueError, match="class 'b' has 1 member; every class needs at least 2"):
         PooledNeighborsClassifier().fit(np.eye(4), ["a", "a", "a", "b"])
     clf = PooledNeighborsClassifier(("robust",)).fit(np.eye(4), [0, 0, 1, 1])

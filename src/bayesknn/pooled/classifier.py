@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bayesknn._estimator import (
     CallbackSupportMixin,
     DecisionMixin,
+    check_column_names,
     check_new_points,
     check_training,
     follow_stages,
@@ -265,7 +266,7 @@ class PooledNeighborsClassifier(
         variances = spread.get(leader, np.zeros_like(left_out))
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
-        validate_data(self, X, skip_check_array=True)
+        check_column_names(self, X)
         self.classes_, self._ratios = classes, ratios
         self._params_of_fit = self.get_params(deep=False)
         self._labels, self._score_weights = labels, weights
@@ -345,10 +346,6 @@ class PooledNeighborsClassifier(
         ndarray of shape (m, n_classes)
         """
         return shift_probabilities(self._predict_members(self._read(X))[0], self._ratios)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logs of :meth:`predict_proba`."""
-        return np.log(self.predict_proba(X))
 
     def _describe_new(self, X: Any, level: float | None) -> RawPrediction:
         table, known = self._read(X), self._interval_model.copies
@@ -499,7 +496,7 @@ class PooledNeighborsClassifier(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
 
 

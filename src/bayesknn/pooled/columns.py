@@ -22,7 +22,6 @@ from bayesknn._utils.checks import (
     category_codes,
     category_name,
     is_missing,
-    is_sparse,
     read_columns,
     refuse_missing,
     show,
@@ -143,7 +142,7 @@ class Columns:
 
     def fit(self, X: Any) -> Table:
         """Learn means, spreads and levels, and return the training rows."""
-        columns = _read(X)
+        columns = read_columns(X)
         self.categorical = _find_columns(self.categorical, columns)
         columns = self._declare(columns)
         self.parts = [_learn(column) for column in columns]
@@ -151,7 +150,7 @@ class Columns:
 
     def transform(self, X: Any) -> Table:
         """Return rows of a table with the same columns."""
-        return self._encode(self._declare(_read(X)))
+        return self._encode(self._declare(read_columns(X)))
 
     def make_central(self, n: int) -> Table:
         """Return n equal rows: the mean of each number, and the first level of each category."""
@@ -186,12 +185,6 @@ class Columns:
             column._replace(is_category=True) if j in self.categorical else column
             for j, column in enumerate(columns)
         ]
-
-
-def _read(X: Any) -> list[Column]:
-    if is_sparse(X):
-        raise ValueError("X is sparse, which the pool does not take; pass X.toarray()")
-    return read_columns(X)
 
 
 def _find_columns(wanted: Any, columns: list[Column]) -> list[int]:

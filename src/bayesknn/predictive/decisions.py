@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import as_floats, check_label_vector, show
+from bayesknn._utils.checks import as_floats, check_label_vector, is_arrow, show
 
 
 def find_zones(intervals: Any) -> np.ndarray:
@@ -190,8 +190,8 @@ def occlude_columns(
     ----------
     predict_proba : callable
         Class probabilities of the rows of a table such as X.
-    X : ndarray or pandas.DataFrame of shape (m, p)
-    background : ndarray or pandas.DataFrame of shape (n, p)
+    X : ndarray, or frame of pandas, polars or pyarrow, of shape (m, p)
+    background : table of the same kind, of shape (n, p)
         Rows whose values take the place of those of X.
     n_background : int, default=20
         How many of them, drawn at random, always the same ones.
@@ -210,11 +210,10 @@ def occlude_columns(
     >>> occlude_columns(by_first, np.array([[2.0, 9.0]]), np.array([[-1.0, 0.0]])).round(6).tolist()
     [[3.0, 0.0]]
     """
-    is_frame = hasattr(X, "iloc")
     m, p = X.shape
     n = min(n_background, len(background))
     drawn = np.random.default_rng(0).choice(len(background), n, replace=False)
-    background = background.iloc[drawn] if is_frame else background[drawn]
+    background = _take(background, drawn)
     winners = predict_proba(X).argmax(axis=1)
     each = np.repeat(np.arange(m), n)
 
@@ -226,13 +225,29 @@ def occlude_columns(
 
     contributions = np.repeat(log_odds(X, winners)[:, None], p, axis=1)
     for j in range(p):
-        table = X.iloc[each].reset_index(drop=True) if is_frame else X[each]
-        if is_frame:
-            table.isetitem(j, background.iloc[np.tile(np.arange(n), m), j].array)
-        else:
-            table[:, j] = np.tile(background[:, j], m)
+        table = _replace(_take(X, each), j, _take(background, np.tile(np.arange(n), m)))
         contributions[:, j] -= log_odds(table, winners[each]).reshape(m, n).mean(axis=1)
     return contributions
+
+
+def _take(table: Any, rows: np.ndarray) -> Any:
+    """Return some rows of an array or of a frame of pandas, polars or pyarrow."""
+    if hasattr(table, "iloc"):
+        return table.iloc[rows].reset_index(drop=True)
+    return table.take(rows) if is_arrow(table) else table[rows]
+
+
+def _replace(table: Any, j: int, other: Any) -> Any:
+    """Return a table with column j of another one of its kind."""
+    if is_arrow(table):
+        return table.set_column(j, table.schema.field(j), other.column(j))
+    if hasattr(table, "with_columns"):
+        return table.with_columns(other.to_series(j))
+    if hasattr(table, "isetitem"):
+        table.isetitem(j, other.iloc[:, j].array)
+    else:
+        table[:, j] = other[:, j]
+    return table
 
 
 def log_score(probabilities: Any, labels: Any, weight: np.ndarray | None = None) -> float:

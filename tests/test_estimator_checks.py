@@ -39,7 +39,8 @@ def name_expected_failures(estimator):
     """Name the checks that cannot pass, and why."""
     if isinstance(estimator, PooledNeighborsClassifier):
         why = "of two equal rows one is a neighbour of the other, of a row of weight 2 none is"
-        return {"check_sample_weight_equivalence_on_dense_data": why}
+        kinds = ("dense", "sparse")
+        return {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in kinds}
     return {}
 
 

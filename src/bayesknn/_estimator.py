@@ -25,6 +25,7 @@ from bayesknn._utils.checks import (
     is_sparse,
     refuse_lazy,
 )
+from bayesknn._utils.extras import require
 from bayesknn._utils.jit import announce_compiling
 from bayesknn.graph.precomputed import count_stored
 from bayesknn.likelihood import LIKELIHOODS
@@ -80,9 +81,7 @@ def check_column_names(estimator: Any, X: Any, reset: bool = True) -> None:
     """Keep number and names of the columns of X, or compare them with those of the fit."""
     if is_arrow(X) and not hasattr(X, "to_batches"):
         # scikit-learn reads the names of Arrow tables and not of record batches.
-        from pyarrow import Table
-
-        X = Table.from_batches([X])
+        X = require("pyarrow", "record batches need", "report").Table.from_batches([X])
     validate_data(estimator, X, skip_check_array=True, reset=reset)
 
 

@@ -82,7 +82,6 @@ def test_fewer_points_than_neighbours(metric):
 def test_unknown_names():
     refuses("unknown metric 'euclidian'; known are", NeighborGraph.from_points, X, 1, "euclidian")
     refuses("unknown metric 3", NeighborGraph.from_points, X, 1, 3)
-    refuses("unknown metric 'nan_euclidean'", NeighborGraph.from_points, X, 1, "nan_euclidean")
     refuses("search must be one of", NeighborGraph.from_points, X, 1, search="tree")
     refuses("does not take .*'p'", NeighborGraph.from_points, X, 1, "euclidean", {"p": 2})
     refuses("manhattan", NeighborGraph.from_points, X, 1, "manhattan", {"nonsense": 2})

@@ -136,8 +136,8 @@ def write_case(data: Comparison) -> str:
     items = (
         f"- **Log-loss.** Mean test log-loss on {len(rows)} data sets of {min(rows)} to "
         f"{max(rows)} rows: the pool {means[OURS]:.3f}, {listed}. The difference from AutoGluon, "
-        f"unrounded, is {more.mean():.3f} (standard error {error:.3f}); the pool is ahead of all {len(others)} "
-        f"others on {leads} sets.",
+        f"unrounded, is {more.mean():.3f} (standard error {error:.3f}); the pool is ahead of all "
+        f"{len(others)} others on {leads} sets.",
         f"- **Limits of this comparison.** {simulated} of the {len(rows)} sets are simulated. None "
         "was held back: the prior of the pool's exponents was chosen on these sets and 47 other "
         f"tables. Another method makes fewer errors on {fewer} sets. On 100,000 rows and more, "

@@ -833,8 +833,7 @@ class BayesianKNeighborsClassifier(
             # Rows of equal values are found again among the points of the graph, and the values of
             # the columns are for reweight, which a saved classifier has not.
             state["_interval_model"] = replace(state["_interval_model"], copies=None)
-            for name in ("_known", "_seeds"):
-                state.pop(name, None)
+            state["_known"] = state["_seeds"] = None
             # The replicates of a grid are megabytes.
             state["_tree"] = state["grid_"] = None
         return state

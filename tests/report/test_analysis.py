@@ -193,8 +193,9 @@ def test_the_relevance_is_that_of_the_column_it_stands_beside(monkeypatch):
 def test_the_interval_of_k_has_a_fortieth_of_the_posterior_on_either_side(n, ends):
     """Equal probabilities: the smallest k with 2.5 % and with 97.5 % at or below it."""
     posterior = SimpleNamespace(
-        likelihood="pseudo", k_values_=np.arange(1, n + 1), k_probabilities_=np.full(n, 1 / n)
-    )
+        likelihood="pseudo", k_values_=np.arange(1, n + 1), k_probabilities_=np.full(n, 1 / n),
+        _params_of_fit={"likelihood": "pseudo"},
+    )  # fmt: skip
     low, high = PosteriorAdapter(posterior).k_interval
     # One k more or less where a cumulative sum meets the level up to rounding.
     assert abs(low - ends[0]) <= (n == 1000) and abs(high - ends[1]) <= (n == 1000)

@@ -76,8 +76,8 @@ def test_an_error_of_almost_nothing_is_doubted(tmp_path):
     "classifier", [PSEUDO, PooledNeighborsClassifier(members=["robust"], random_state=0)]
 )
 def test_rows_that_the_classifier_was_not_fitted_to_are_refused(classifier, tmp_path):
-    table = two_columns(80).assign(town=np.arange(80) % 3)
-    X, y = table[["x", "z", "town"]], table["y"]
+    table = two_columns(80).astype(np.float32).assign(town=np.arange(80) % 3)
+    X, y = table[["x", "z", "town"]].astype(np.float64), table["y"]
     clf = classifier.fit(X[:60], y[:60])
     out, shuffled = tmp_path / "r.html", np.random.default_rng(0).permutation(60)
     others = "pass the training rows as X and y, others as X_test and y_test"

@@ -99,7 +99,6 @@ def find_beta_max(
     --------
     >>> import numpy as np
     >>> from bayesknn.graph import NeighborGraph
-    from bayesknn.graph.queries import check_k_values
     >>> from bayesknn.labels import find_beta_max
     >>> graph = NeighborGraph.from_points(np.random.default_rng(0).normal(size=(60, 2)), k_max=20)
     >>> 3.0 < find_beta_max(graph, n_classes=2, random_state=0).beta_max < 7.0

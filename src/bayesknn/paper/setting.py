@@ -97,7 +97,7 @@ def as_published(y: Any, **params: Any) -> BayesianKNeighborsClassifier:
     >>> clf.max_neighbors
     68
     >>> clf.fit(pima.X_train, pima.y_train).predict_zone(pima.X_test[:3], of="parameters").tolist()
-    ['No', 'No', 'No']
+    ['Yes', 'No', 'No']
     """
     settings = {"max_neighbors": count_smallest(y), "class_prior_as": "weights", **params}
     return BayesianKNeighborsClassifier(**settings)

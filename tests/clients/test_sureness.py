@@ -83,7 +83,7 @@ def test_relplot(clf):
 
 @pytest.mark.client("arviz")
 def test_arviz():
-    """``summary`` of the draws, and ``loo`` of the labels at the default settings."""
+    """``summary`` of the draws of ``posterior_``; fits are compared by ``loo_log_score_``."""
     import arviz
 
     from bayesknn import BayesianKNeighborsClassifier
@@ -91,4 +91,6 @@ def test_arviz():
     clf = BayesianKNeighborsClassifier(random_state=0).fit(X, Y)
     table = arviz.summary(clf.posterior_, var_names=["beta", "k"])
     assert float(table["mean"]["beta"]) == pytest.approx(clf.beta_mean_, rel=0.05)
-    assert np.isfinite(arviz.loo(clf.posterior_).elpd)
+    # Its `loo` needs smooth importance weights: the labels have one probability in all draws.
+    assert "log_likelihood" not in clf.posterior_.children
+    assert np.isfinite(clf.loo_log_score_)

@@ -135,6 +135,7 @@ def time_of_gibbs(setting: Setting) -> Result:
     line = seconds[0] * np.array(_SIZES) / _SIZES[0]
     ax.loglog(_SIZES, line, color=INK, linewidth=0.8, label="linear in n")
     ax.set_xticks(_SIZES, [f"{n:,}" for n in _SIZES])
+    ax.set_yticks(line, [f"{each:.2g}" for each in line])
     ax.minorticks_off()
     ax.set(xlabel="points n", ylabel="CPU seconds of 500 sweeps")
     ax.legend(loc="upper left")

@@ -16,10 +16,10 @@ from kept import HERE, ROOT, describe_measurement
 
 FILE = HERE / "clients.json"
 NAMES = {"bayesian": "Bayesian", "pooled": "pool", "classical": "classical", "": "one of them"}
-# Libraries that are not in the extra, and why.
+# Libraries that are not in the extra, and why. The page has a section on MLflow, tried by hand.
 NOT_TRIED = {
     "dalex": "requires pandas 2",
-    "mlflow": "requires 60 further packages",
+    "mlflow": "requires 60 further packages; see below",
     "alibi": "requires TensorFlow",
     "torchcp": "requires PyTorch",
     "yellowbrick": "takes none of the classifiers of scikit-learn 1.9 for a classifier",

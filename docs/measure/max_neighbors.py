@@ -31,7 +31,7 @@ Rule = Callable[[np.ndarray], float]
 
 
 def smallest_or_typical(sizes: np.ndarray) -> float:
-    """Return the size of the smallest class or half that of a typical point's class."""
+    """Return the size of the smallest class, or half the mean size of a point's class if larger."""
     return max(sizes.min(), sizes @ sizes // (2 * sizes.sum()))
 
 
@@ -76,7 +76,7 @@ def simulate(n_classes: int, mean_size: int, p: int, separation: float, kind: st
 
 
 def divide(X: np.ndarray, y: np.ndarray, n: int) -> Any:
-    """Return a function of a seed that draws n training rows, standardised; classes of one go."""
+    """Return a function of a seed: n standardised training rows, classes of one row dropped."""
 
     def draw(seed: int) -> Data:
         order = np.random.default_rng(seed).permutation(len(y))

@@ -135,9 +135,9 @@ def write_case(data: Comparison) -> str:
     simulated = sum(name in SIMULATED for name in data.sets)
     items = (
         f"- **Log-loss.** Mean test log-loss on {len(rows)} data sets of {min(rows)} to "
-        f"{max(rows)} rows: the pool {means[OURS]:.3f}, {listed}. The difference from AutoGluon, "
-        f"unrounded, is {more.mean():.3f} (standard error {error:.3f}); the pool is ahead of all "
-        f"{len(others)} others on {leads} sets.",
+        f"{max(rows)} rows: the pool {means[OURS]:.3f}, {listed}. AutoGluon's is larger by "
+        f"{more.mean():.3f} before rounding (standard error {error:.3f}); the pool has the "
+        f"smallest of all {len(others) + 1} methods on {leads} sets.",
         f"- **Limits of this comparison.** {simulated} of the {len(rows)} sets are simulated. None "
         "was held back: the prior of the pool's exponents was chosen on these sets and 47 other "
         f"tables. Another method makes fewer errors on {fewer} sets. On 100,000 rows and more, "

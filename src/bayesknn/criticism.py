@@ -244,12 +244,13 @@ def check_intervals(
 ) -> Coverage:  # fmt: skip
     """Bound the proportion of intervals that hold the true probability on a table of one's own.
 
-    Labels are drawn with the leave-one-out probabilities of the fit, as if these were true, and the
-    classifier is fitted to them, with the weights of the rows: one of the coherent likelihood by
-    the pseudo-likelihood, which has the same intervals and takes far less time. The probabilities
-    of a fit are smoother than the true ones. What the fit misses is therefore in no drawn label:
-    the result is an upper bound of the coverage of the true probability, and where P depends on one
-    of many columns it can be far above it.
+    Labels are drawn from the leave-one-out probabilities of the fit, as if these were true, and the
+    classifier is fitted to the drawn labels, with the weights of the rows. A classifier with the
+    coherent likelihood is fitted with the pseudo-likelihood, which has the same intervals and takes
+    far less time. Predicted probabilities are smoother than the true ones, and the drawn labels
+    have none of the structure that the fit misses. The result is therefore an upper bound of the
+    coverage of the true probability. Where P depends on one of many columns, the coverage can be
+    far below this bound.
 
     Parameters
     ----------

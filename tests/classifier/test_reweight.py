@@ -62,7 +62,7 @@ def test_a_prior_that_is_zero_at_some_k_is_its_own(likelihood):
     clf = fit(likelihood, X, y, [1.0, 0.0, 1.0, 1.0, 1.0, 0.0], max_neighbors=6)
     check_equal(clf.reweight(clf.prior_), clf, X[:10] + 0.1)
     assert sensitivity(clf)["largest_change"]["as fitted"] < 1e-6
-    # What the fit's prior excluded is known of the products alone.
+    # The coherent fit has no nodes at a k that its prior excluded; the products have all k.
     if likelihood == "coherent":
         with pytest.raises(ValueError, match="no nodes at 2 k of this prior, 2 to 6"):
             clf.reweight(UniformPrior(6, 4.0))
@@ -109,7 +109,7 @@ def test_where_the_grid_has_no_nodes_the_error_says_so():
 
 
 def test_draws_share_no_stream_with_the_user():
-    """Data made by default_rng(0) and draws of random_state=0 were the same random numbers."""
+    """Draws of random_state=0 are not those of default_rng(0), which may have made the data."""
     X, y = draw_step(60, 2)
     clf = fit("pseudo", X, y, max_neighbors=6)
     other = clf.reweight(UniformPrior(5, 4.0))

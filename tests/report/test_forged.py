@@ -65,7 +65,7 @@ class Forger:
     def set(self, path, value):
         """Set a plain value, or what a function makes of an array."""
         node = self.find(path)
-        # A number of its own: plain values that are equal are one node.
+        # Equal plain values share a node of the file; a new id makes this node a separate one.
         node["__id__"] = len(self.members)
         if callable(value):
             array = value(np.load(io.BytesIO(self.members[node["file"]])))

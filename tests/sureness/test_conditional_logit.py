@@ -88,7 +88,7 @@ def test_weights_count_as_copies():
 
 
 def test_gains_that_rounding_hides_are_not_waited_for():
-    """A sum over 100,000 rows is off by 1e-9: one fit took 2,963 passes in search of less."""
+    """Sums over 100,000 rows have errors of 1e-9: a smaller tolerance took 2,963 passes."""
     passes = []
 
     def objective(x):

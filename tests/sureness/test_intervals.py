@@ -332,7 +332,7 @@ def test_class_frequencies_offset_the_log_odds():
     np.testing.assert_allclose(moved.loo_proba_, expected / expected.sum(axis=1, keepdims=True))
     ends = moved.predict_interval(glass.X_test, of="parameters")
     assert np.all(ends[..., 0] <= p + 1e-12) and np.all(p <= ends[..., 1] + 1e-12)
-    # Each end moves by the logit that the probability inside moves by.
+    # On the logit scale each end moves by as much as the calibrated probability.
     before, pooled = plain._interval_model.intervals(plain._predictive.predict(glass.X_test), 0.95)
     ends = moved.predict_interval(glass.X_test)
     inside = (before > 1e-6) & (before < 1 - 1e-6)

@@ -28,8 +28,8 @@ _KEY = "_bayesknn_version"
 # What a file holds and how; it changes where an older file can no longer be read as it is.
 _FORMAT_KEY, _FORMAT = "_bayesknn_format", 2
 
-# What may hold NaN or infinity: reports, priors that exclude a k, residual correlations without
-# pairs, ranges of constant columns, and scores of columns that were not tried.
+# Attributes that may hold NaN or infinity: reports, priors that exclude a k, residual correlations
+# without pairs, ranges of constant columns, and scores of columns that were not tried.
 _MAY_BE_INFINITE = (
     "diagnostics_", "_draws", "prior", "prior_", "correlation", "ranges_",
     "k_probabilities_error_", "candidate_scores_", "candidate_errors_",

@@ -86,7 +86,8 @@ def print_table(text: str) -> None:
     if sys.stdout is not None and sys.stdout.isatty():
         print_lines(text.splitlines())
     else:
-        click.echo(text, nl=False, color=True)  # or click leaves escape sequences out
+        # Without color=True click removes escape sequences from the cells.
+        click.echo(text, nl=False, color=True)
 
 
 @contextmanager

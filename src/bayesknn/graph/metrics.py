@@ -648,7 +648,10 @@ def _euclidean(rows, columns):
 
 @kernel
 def _nan_euclidean(rows, columns):
-    """Return NaN where two points have no column in common; indicators follow the values."""
+    """Return distances of shape (m, n), NaN where two points have no column in common.
+
+    A row holds p values, then p indicators that are 1 where the value is known.
+    """
     m, p = rows.shape[0], rows.shape[1] // 2
     n = columns.shape[1]
     distances = np.empty((m, n))

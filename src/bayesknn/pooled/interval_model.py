@@ -45,7 +45,7 @@ def find_pool_intervals(
     -------
     interval_model : IntervalModel
     at : int
-        Index of the k whose neighbour distance the intervals and typicality go by.
+        Index of the k such that intervals and typicality use the distance to the k-th neighbour.
     """
     n_votes = float(np.median(space.k_values))
     if member is not None:

@@ -206,7 +206,7 @@ def compare(
     n_rows = min(MAX_ROWS, max(MAX_CELLS // frame.shape[1], 200))
     rows = rows[draw_rows(labels[rows], n_rows)]
     frame, labels, weights = as_words(frame.iloc[rows]), labels[rows], weights[rows]
-    # Rare classes have more of these rows than of all.
+    # Rows were drawn by class, more of a rare class than of others: weights undo this.
     drawn = frequencies / (np.bincount(labels, weights) / weights.sum())
     goal = frequencies if class_prior is None else class_prior
     score_weights = weigh_rows(labels, goal, weights)

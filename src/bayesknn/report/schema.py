@@ -36,10 +36,10 @@ _TYPES: dict[str, tuple[str, ...]] = {
     "TupleNode": ("builtins.tuple",),
     "JsonNode": ("builtins.str",),
     "SliceNode": ("builtins.slice",),
-    # Of the keys of dictionaries.
+    # Types of the keys of dictionaries.
     "TypeNode": (*_PLAIN, *(f"numpy.{name}" for name in _SCALARS)),
     "NdArrayNode": ("numpy.ndarray", *(f"numpy.{name}" for name in _SCALARS)),
-    # What SimpleImputer keeps of the columns it was fitted to: read as an empty array's.
+    # The dtype of its columns, which SimpleImputer keeps; skops stores it as an empty array.
     "DTypeNode": ("numpy.dtype",),
 }
 # What skops is told to trust in addition to the types that it trusts by itself.

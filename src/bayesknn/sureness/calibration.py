@@ -1,7 +1,8 @@
-"""Class probabilities pooled with the local share of each class, so that they are calibrated.
+"""Class probabilities calibrated by the local proportion of each class among the neighbours.
 
-A softmax of ``beta`` times the share of neighbours is a fixed link: its probabilities need not
-tend to P(y | x), whatever n. The pooled ones are, with the weights w of the nodes::
+A softmax of ``beta`` times the proportions among the neighbours is a fixed link: its probabilities
+need not tend to P(y | x) as n grows. The calibrated probabilities q are, with the weights w of the
+nodes (beta_j, k_j) of the posterior::
 
     S_g = sum_j w_j beta_j / k_j count_g(k_j)              votes of class g around the point
     share_g = (k_eff S_g / sum S + 1 / G) / (k_eff + 1)    k_eff: how many votes that is worth
@@ -33,14 +34,14 @@ from bayesknn.sureness.residuals import Pairs
 
 
 class Calibration(NamedTuple):
-    """How probabilities are pooled with local shares.
+    """Exponents by which probabilities and local proportions are combined.
 
     Attributes
     ----------
     t : float
-        Exponent of the probability: 1 leaves it alone.
+        Exponent of the probability; 1 if it is not changed.
     s : float
-        Exponent of the local share: 0 leaves it out.
+        Exponent of the local proportion; 0 if it is not used.
     """
 
     t: float
@@ -48,7 +49,7 @@ class Calibration(NamedTuple):
 
 
 class DistanceScale(NamedTuple):
-    """What is usual among the training points' distances to their k-th neighbour.
+    """Distribution of the training points' distances to their k-th neighbour.
 
     Attributes
     ----------
@@ -265,7 +266,7 @@ class Calibrator:
             return self._pool(log_loo[i] - (vote - less), left_out.votes[i] - vote, z[i])
 
         n_ranks = min(int(np.clip(int(n_votes / 5), 3, 15)), len(by_rank), len(neighbors))
-        # Ranks whose votes are a hundredth of the first's count as none.
+        # A rank counts as a voter if its vote is above a hundredth of that of the first rank.
         n_voters = np.count_nonzero(by_rank > 0.01 * by_rank[0])
         return Pairs(neighbors[:n_ranks], predict_without_pair, voters=neighbors[:n_voters])
 
@@ -275,7 +276,7 @@ class Calibrator:
 
 
 def _effective_number(votes: np.ndarray) -> float:
-    """Return how many equal votes these are worth, (sum v)^2 / sum v^2."""
+    """Return the number of equal votes with the same variance, (sum v)^2 / sum v^2."""
     return float(votes.sum() ** 2 / max((votes**2).sum(), 1e-300))
 
 

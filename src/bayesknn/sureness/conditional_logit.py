@@ -91,7 +91,7 @@ def fit_conditional_logit(
 def _minimize(
     objective: Any, start: np.ndarray, is_bounded: np.ndarray, max_steps: int = 100
 ) -> Any:
-    """Minimise a strictly convex function; return where, its value and its Hessian there."""
+    """Minimise a strictly convex function; return the minimiser, the minimum and the Hessian."""
     x = start
     value, gradient, hessian = objective(x)
     # A dozen steps are the rule.

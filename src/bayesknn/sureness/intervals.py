@@ -28,7 +28,7 @@ KINDS_OF_INTERVAL = ("probability", "parameters")
 
 @dataclass(frozen=True)
 class IntervalModel:
-    """Everything that intervals, calibration and typicality know of the training rows.
+    """What intervals, calibration and typicality need of the training rows.
 
     Build one with :func:`fit_interval_model`.
 
@@ -53,7 +53,7 @@ class IntervalModel:
         return raw.probabilities if self.calibrator is None else self.calibrator.calibrate(raw)
 
     def intervals(self, raw: RawPrediction, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return intervals for the true probabilities, and the calibrated ones inside them."""
+        """Return intervals for the true probabilities, and the calibrated probabilities."""
         inside = self.calibrate(raw)
         return find_probability_intervals(inside, raw, self.correlation, self.scale, level), inside
 

@@ -15,10 +15,10 @@ probabilities are, and the mean squared error is v divided by the correlation of
 Where many columns do not matter, rows that are near by the distance are not near in the one that
 does. Rows that are near along a single column c show its effect: v_c and se_c are the same as v and
 se over pairs up to 3, or up to 10, rows apart in the order of the column. A column is significant
-if z_c = v_c / se_c exceeds z_0, the quantile of the normal distribution at 5 % after the number of
-columns. A barely significant v_c is mostly chance, so that it counts (1 - (z_0 / z_c)^2) v_c.
-Columns that each miss something add up. The mean squared error that intervals allow for is the
-part ``bound`` of p (1 - p)::
+if z_c = v_c / se_c exceeds z_0, the normal quantile of a one-sided test at 5 % divided by the
+number of columns. A barely significant v_c is mostly chance, so that it is reduced to
+(1 - (z_0 / z_c)^2) v_c. The effects of significant columns are added. The mean squared error that
+intervals allow for is the part ``bound`` of p (1 - p)::
 
     near     = max(v, 0) / rho + min(v, 0) + se
     cautious = min((max(v, 0) + se) / rho, s)
@@ -26,9 +26,9 @@ part ``bound`` of p (1 - p)::
     bound    = min(max(1.5 / votes, near, cautious, column), 1/2)
 
 with rho at least 1/5 and at most 1, and s = sum w_ij (p_i - m)^2 / sum w_ij p_i (1 - p_i) the
-largest error that is in proportion to p - m. Products that cannot tell the error from 0 thus leave
-that of the mean of so many votes. The
-constants are empirical; ``docs/intervals.md`` has what was measured.
+largest error that is in proportion to p - m. If v is not distinguishable from 0, the variance of
+the mean of so many votes remains, 1.5 / votes. The constants are empirical; ``docs/intervals.md``
+has what was measured.
 """
 
 from __future__ import annotations
@@ -197,10 +197,10 @@ def _variances(probabilities: np.ndarray) -> np.ndarray:
 
 
 def _error_rates(truth: np.ndarray, probabilities: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the error rate of probabilities at each level or nearer to 0 or 1.
+    """Return for each level the error rate of predictions at least as near to 0 or 1.
 
-    One more error is added, which shows in two classes, so that few rows say little. Where they are
-    few, those that are less sure stand for them. See :class:`ResidualCorrelation`.
+    One error is added, which counts in two classes, so that a rate over few rows is not near 0. The
+    rate of a level is at most that of the levels below. See :class:`ResidualCorrelation`.
     """
     wrong = weight[:, None] * np.where(probabilities > 0.5, 1.0 - truth, truth)
     every = np.broadcast_to(weight[:, None], wrong.shape)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# What equal means: within one way of calling, between two, of new rows, after reweighting, and
+# Tolerances: within one way of calling, between two, of new rows, after reweighting, and
 # after a change of the scale of the weights.
 BITS, ROUNDING, NEW_ROWS, AFTER_REWEIGHT, WEIGHTS = 0.0, 1e-8, 1e-10, 1e-6, 1e-7
 

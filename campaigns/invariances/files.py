@@ -19,7 +19,7 @@ from campaigns.invariances.cases import Case, cover
 from campaigns.invariances.compared import Compared, find_difference
 from campaigns.invariances.laws import fit
 
-# How a number, a date or a truth value is written.
+# Formats of numbers, dates and booleans.
 _NUMBERS = {
     "plain": lambda v: f"{v:.3f}",
     "whole": lambda v: f"{v:.0f}",

@@ -36,7 +36,7 @@ NOTHING = [
 
 
 class Noise(NamedTuple):
-    """Which classifier, on which sizes of the classes, and a seed."""
+    """Options of a classifier, sizes of the classes, and a seed."""
 
     options: dict[str, Any]
     seed: int

@@ -24,7 +24,7 @@ FOUND = Path("invariances-found")
 
 
 class Outcome(NamedTuple):
-    """What the cases of one row of options came to.
+    """Results of the cases of one row of options.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ REPLACED = ("num:accept-reject", "num:times", "extra:perfect-four")
 def write() -> None:
     """Reproduce the paper at the default budget and keep the verdicts."""
     about = describe_measurement()
-    # What is there may be of other code.
+    # force: results in the folder may come from other code.
     rows = run_paper(ROOT / "paper-output", force=True).rows
     verdicts = {f"{row.id} {row.quantity}": row.verdict for row in rows if row.kind}
     FILE.write_text(json.dumps({"measured": about, "verdicts": verdicts}, indent=1) + "\n")

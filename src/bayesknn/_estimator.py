@@ -98,7 +98,7 @@ def check_new_points(estimator: Any, X: Any) -> None:
     check_column_names(estimator, X, reset=False)
 
 
-# Where docs/ is published.
+# Address at which docs/ is published.
 DOCUMENTATION = "https://bayesknn.readthedocs.io/en/stable"
 
 
@@ -196,7 +196,7 @@ class DecisionMixin(ContributionsMixin):
     # Raw predictions of new points, and of the training points, each left out.
     _describe_new: Callable[[Any, float | None], RawPrediction]
     _describe_left_out: Callable[[float | None], RawPrediction]
-    # Of the training rows; and what the odds are multiplied by.
+    # Interval model of the training rows; factors of the odds, from ``class_prior``.
     _interval_model: IntervalModel
     _odds_ratio: Any
     _is_calibrated = False

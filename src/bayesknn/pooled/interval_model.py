@@ -1,4 +1,4 @@
-"""What the pool gives to :func:`bayesknn.sureness.intervals.fit_interval_model`.
+"""Arguments of :func:`bayesknn.sureness.intervals.fit_interval_model` for the pool.
 
 Intervals need probabilities of two near rows that use neither's label. Rows of one fold are
 predicted without each other's labels, so the pairs are nearest neighbours within a fold, in the

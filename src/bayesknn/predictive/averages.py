@@ -60,7 +60,7 @@ class RawPrediction(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What users are told about m points.
+    """Class probabilities, their intervals and the typicality of m points.
 
     Attributes
     ----------

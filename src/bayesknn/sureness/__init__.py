@@ -1,4 +1,4 @@
-"""How far class probabilities may be off: calibration, intervals and counts, from arrays.
+"""Uncertainty of class probabilities: calibration, intervals and counts, from arrays.
 
 Leave-one-out probabilities go in, from whichever classifier. ``conditional_logit`` is the
 regression by which ``calibration`` chooses its exponents. ``residuals`` estimates the squared error

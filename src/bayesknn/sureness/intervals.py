@@ -22,7 +22,7 @@ from bayesknn.sureness.calibration import Calibrator, DistanceScale
 from bayesknn.sureness.copies import Copies
 from bayesknn.sureness.residuals import Pairs, ResidualCorrelation, correlate_residuals, level_of
 
-# Of the true probability, or of what (beta, k) leave open.
+# Intervals for the true probability, or credible intervals from the posterior of (beta, k) alone.
 KINDS_OF_INTERVAL = ("probability", "parameters")
 
 

@@ -166,7 +166,7 @@ def test_every_section_is_folded_and_says_what_to_do_with_it(page, pooled_page):
             text,
         )
         assert len(found) == text.count("<section") == text.count('class="advice"') >= 8
-        assert set(re.findall(r'href="#(\w+)"', text[: text.index("<h2>Details")])) <= {
+        assert set(re.findall(r'<a href="#(\w+)"', text[: text.index("<h2>Details")])) <= {
             name for _, name, _ in found
         }
         # In the order of use: what is of the method itself comes last.

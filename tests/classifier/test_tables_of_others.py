@@ -142,7 +142,19 @@ def test_distances_with_gaps_are_those_of_scikit_learn():
     BAYESIAN.set_params(metric="euclidean")
 
 
-def test_points_without_a_common_column_have_no_distance():
+def test_points_without_a_common_column_are_no_neighbours():
     values = np.array([[1.0, np.nan], [np.nan, 2.0], [1.0, 2.0], [0.0, 1.0]])
-    with pytest.raises(ValueError, match=r"no.* \[1\.0, nan\] and \[nan, 2\.0\]"):
-        NeighborGraph.from_points(values, 1, metric="nan_euclidean")
+    graph = NeighborGraph.from_points(values, 2, metric="nan_euclidean")
+    assert graph.neighbors[:, :2].T.tolist() == [[2, 3], [2, 3]]
+    # Also where there are more candidates than are kept while a row is ranked.
+    many = np.tile(values[1:2], (500, 1))
+    graph = NeighborGraph.from_points(np.r_[values, many], 2, metric="nan_euclidean")
+    assert graph.neighbors[:, 0].tolist() == [2, 3]
+    message = r"\[1\.0, nan\] has a distance to 2 training points, fewer than the 3"
+    with pytest.raises(ValueError, match=message) as error:
+        NeighborGraph.from_points(values, 3, metric="nan_euclidean")
+    assert "\n" not in str(error.value)
+    others = NeighborGraph.from_points(np.r_[values[1:], values[2:3]], 2, metric="nan_euclidean")
+    assert others.query([[1.0, np.nan]]).neighbors.shape == (2, 1)
+    with pytest.raises(ValueError, match="to 1 training points, fewer than the 2"):
+        NeighborGraph.from_points(values[[1, 2, 1]], 2, metric="nan_euclidean").query(values[:1])

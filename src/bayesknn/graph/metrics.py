@@ -150,7 +150,8 @@ class NanEuclidean(Metric):
     """Euclidean distance over the columns that two points both have, scaled up to all columns.
 
     As in scikit-learn: the squared distance over the common columns is multiplied by the number of
-    columns over the number of common ones. A point becomes its values, 0 where one is missing, and
+    columns over the number of common ones, and two points without a common column are no
+    neighbours: their distance is infinite. A point becomes its values, 0 where one is missing, and
     an indicator of 1 for each value that is known.
     """
 
@@ -181,14 +182,7 @@ class NanEuclidean(Metric):
 
     def distances(self, rows: np.ndarray, arranged: np.ndarray) -> np.ndarray:
         """Distances of shape (m, n) from new rows to arranged training points."""
-        distances = _nan_euclidean(rows, arranged)
-        if np.isnan(distances).any():
-            a, b = np.argwhere(np.isnan(distances))[0]
-            raise ValueError(
-                "metric 'nan_euclidean' needs a column that both points have; there is none for "
-                f"the points {self.decode(rows[a])} and {self.decode(arranged[:, b])}"
-            )
-        return distances
+        return _nan_euclidean(rows, arranged)
 
     def decode(self, numbers: np.ndarray) -> list[Any]:
         """Return the values, NaN where one is missing."""
@@ -648,7 +642,7 @@ def _euclidean(rows, columns):
 
 @kernel
 def _nan_euclidean(rows, columns):
-    """Return distances of shape (m, n), NaN where two points have no column in common.
+    """Return distances of shape (m, n), infinity where two points have no column in common.
 
     A row holds p values, then p indicators that are 1 where the value is known.
     """
@@ -667,7 +661,7 @@ def _nan_euclidean(rows, columns):
                     row[i] += known[i] * (x - column[i]) * (x - column[i])
                     common[i] += known[i]
         for i in range(n):
-            row[i] = np.sqrt(row[i] / common[i] * p) if common[i] > 0.0 else np.nan
+            row[i] = np.sqrt(row[i] / common[i] * p) if common[i] > 0.0 else np.inf
     return distances
 
 

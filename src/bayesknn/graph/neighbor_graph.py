@@ -28,6 +28,7 @@ from bayesknn.graph.metrics import Metric, make_metric
 from bayesknn.graph.precomputed import warn_of_missing
 from bayesknn.graph.queries import DIRECTIONS, NeighborQuery, check_k_values
 from bayesknn.graph.search.back_ends import (
+    check_reach,
     find_joint_neighbors,
     find_neighbors,
     find_neighbors_among,
@@ -355,6 +356,7 @@ class NeighborGraph:
         assert self.index is not None
         radii = self.radii if direction == "both" else None
         forward, reverse = self.index.query(rows, self.k_max, radii, n_jobs)
+        check_reach(self.index.metric, rows, forward[1])
         return NeighborQuery(*forward, reverse, self.n_points)
 
     def join(self, X: Any, k_max: int, n_jobs: int | None = None) -> NeighborGraph:

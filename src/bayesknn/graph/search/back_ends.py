@@ -107,8 +107,21 @@ def search_all(
     k = min(k_max + 1, index.n_points - 1)
     with progress("Finding neighbours", index.n_points, verbose=verbose) as advance:
         neighbors, distances = index.neighbors(k, n_jobs, advance)
+    check_reach(index.metric, index.points, distances[:k_max])
     tied_beyond = (distances[k_max:] == distances[k_max - 1]).any(axis=0)
     return neighbors[:k_max], distances[:k_max], tied_beyond
+
+
+def check_reach(metric: Metric, rows: Any, distances: np.ndarray) -> None:
+    """Raise ValueError if a row has fewer neighbours at a finite distance than were asked for."""
+    short = np.flatnonzero(np.isinf(distances[-1]))
+    if len(short):
+        n_near = np.isfinite(distances[:, short[0]]).sum()
+        raise ValueError(
+            f"metric {metric.name!r}: {metric.decode(rows[short[0]])} has a distance "
+            f"to {n_near} training points, fewer than the {len(distances)} neighbours asked for: "
+            "ask for fewer, or leave the row out"
+        )
 
 
 def build_index(
@@ -172,7 +185,9 @@ def find_joint_neighbors(
     # Exact lists do not depend on who finds them.
     kind = _find_kind("auto", metric, points) if index.exact else type(index)
     params = None if index.exact else index.params
-    return kind(points, metric, ties, params).neighbors(k_max, n_jobs)
+    lists = kind(points, metric, ties, params).neighbors(k_max, n_jobs)
+    check_reach(metric, points, lists[1])
+    return lists
 
 
 def find_neighbors_among(index: SearchIndex, rows: np.ndarray, k_max: int) -> Lists | None:
@@ -184,7 +199,9 @@ def find_neighbors_among(index: SearchIndex, rows: np.ndarray, k_max: int) -> Li
     if points is None:
         return None
     some = np.ascontiguousarray(points[rows])
-    return _find_kind("auto", metric, some)(some, metric).neighbors(k_max)
+    lists = _find_kind("auto", metric, some)(some, metric).neighbors(k_max)
+    check_reach(metric, some, lists[1])
+    return lists
 
 
 def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:

@@ -55,8 +55,8 @@ def test_identifiers_are_kept_whatever_they_are_called():
     p = np.array([[0.75, 0.25]])
     names = ["row", "decision", "decision loss", "probability a", "class", "id class", "basis"]
     table = Predictions(
-        pd.DataFrame([names], [1], names), np.array(["a", "b"]), p, np.stack([p, p], axis=2),
-        "new row", loss=1 - np.eye(2), identifiers=names,
+        np.array(["a", "b"]), p, np.stack([p, p], axis=2), identifiers=names,
+        frame=pd.DataFrame([names], [1], names), loss=1 - np.eye(2),
     ).to_frame()  # fmt: skip
     assert table["decision"].tolist() == ["a"] and table["row"].tolist() == [1]
     assert table["probability a"].tolist() == [0.75]
@@ -69,7 +69,7 @@ def test_a_class_called_undecided_is_not_a_zone():
     p = np.array([[0.75, 0.25]])
     wide = np.stack([0 * p, 0 * p + 1], axis=2)
     for names, zone in ((["a", "b"], "undecided"), (["undecided", "(undecided)"], "((undecided))")):
-        table = Predictions(pd.DataFrame(index=[1]), np.array(names), p, wide, "new row").to_frame()
+        table = Predictions(np.array(names), p, wide, frame=pd.DataFrame(index=[1])).to_frame()
         assert (table["class"][0], table["zone"][0]) == (names[0], zone)
 
 
@@ -184,7 +184,7 @@ def test_the_relevance_is_that_of_the_column_it_stands_beside(monkeypatch):
     analysis = analyse(table, "y", model="pooled", settings=settings)
     assert analysis.model.adapter.summarise()["relevance"]["word"] > 0.8
     # On the page where columns are too many to permute each.
-    monkeypatch.setattr("bayesknn.report.explanation.MAX_IMPORTANCE_COLUMNS", 2)
+    monkeypatch.setattr("bayesknn.evaluation.MAX_IMPORTANCE_COLUMNS", 2)
     page = render_report(analysis, source="t", command="", files={})
     assert re.search(r"relative relevance</th>.*?<td>(\w+)</td>", page, re.DOTALL)[1] == "word"
 

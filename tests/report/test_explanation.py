@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from bayesknn.report import analyse
-from bayesknn.report.explanation import find_contributions, find_influential
-from bayesknn.report.page import make_cases, make_importance, render_report
+from bayesknn.report.page import (
+    list_contributions,
+    list_influential,
+    make_cases,
+    make_importance,
+    render_report,
+)
 from tests.report.tables import QUICK, mixed_table, two_columns
 
 SETTINGS = {"pseudo": QUICK, "pooled": {"members": ("robust", "within"), "random_state": 0}}
@@ -37,7 +42,7 @@ def test_those_who_speak_are_those_of_predict_influence(fitted, test):
     points = analysis.model.transform(analysis.predictions.frame)
     n = len(analysis.training.rows)
     rows, influence = analysis.classifier.predict_influence(points, n)
-    found = find_influential(analysis, at, 3)
+    found = list_influential(analysis, at, 3)
     assert len(found) == 8
     own_seen = 0
     for i, sides in zip(at, found, strict=True):
@@ -58,17 +63,17 @@ def test_those_who_speak_are_those_of_predict_influence(fitted, test):
 
 @pytest.mark.parametrize("test", [False, True])
 def test_a_column_that_tells_the_classes_apart_ranks_above_noise(fitted, test):
-    found = make_importance(fitted[test])["ranked"]
-    names, means, errors = zip(*found.columns, strict=True)
+    found = make_importance(fitted[test])
+    names, means, errors = zip(*found["columns"], strict=True)
     assert names == ("x", "noise")
-    assert (found.on_test, found.n_rows) == (test, 60 if test else 80)
+    assert (found["on_test"], found["n_rows"]) == (test, 60 if test else 80)
     assert means[0] - means[1] > 5 * np.hypot(*errors)
 
 
 def test_columns_are_those_of_the_table():
     table = mixed_table()
     analysis = analyse(table, "kind", settings=QUICK)
-    names = [name for name, _, _ in make_importance(analysis)["ranked"].columns]
+    names = [name for name, _, _ in make_importance(analysis)["columns"]]
     assert set(names) == {"length", "<b>width</b>", "town"}
 
 
@@ -80,11 +85,11 @@ def test_rows_of_no_known_class_are_not_judged_on():
     # All others are of two of the three classes.
     test = test[test["kind"] != "plain"].reset_index(drop=True)
     analysis = analyse(table, "kind", test, settings=QUICK)
-    found = make_importance(analysis)["ranked"]
-    assert found.on_test
-    assert found.n_rows == np.isin(test["kind"], table["kind"]).sum()
+    found = make_importance(analysis)
+    assert found["on_test"]
+    assert found["n_rows"] == np.isin(test["kind"], table["kind"]).sum()
     without = analyse(table, "kind", test.drop(columns="kind"), settings=QUICK)
-    assert not make_importance(without)["ranked"].on_test
+    assert not make_importance(without)["on_test"]
 
 
 @pytest.mark.parametrize("test", [False, True])
@@ -158,7 +163,7 @@ def test_effects_are_means_over_rows_with_one_value_in_a_column(kind):
 @pytest.mark.parametrize("test", [False, True])
 def test_the_column_that_matters_contributes_most_to_the_listed_rows(fitted, test):
     analysis = fitted[test]
-    listed = find_contributions(analysis, np.arange(30))
+    listed = list_contributions(analysis, np.arange(30))
     first = [each[0][0] for each in listed]
     assert first.count("x") > 20
     assert [len(each) for each in listed] == [2] * 30

@@ -160,7 +160,7 @@ def test_whole_groups_are_judged(fit):
 
 def test_the_page_says_what_was_judged(tmp_path, monkeypatch):
     few = {"baseline: class frequencies": DummyClassifier(strategy="prior")}
-    monkeypatch.setattr("bayesknn.report.comparison._list_candidates", lambda own: few)
+    monkeypatch.setattr("bayesknn.evaluation.comparison.list_candidates", lambda own: few)
     table = grouped()
     X, y = table[["x", "z"]], table["y"]
     clf = PSEUDO.fit(X, y)

@@ -23,8 +23,8 @@ def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
         high[i] = 0.5 if zone >= 0 else 1.0
         low[i, zone], high[i, zone] = (0.6, 0.9) if zone >= 0 else (0.0, 1.0)
     training = Predictions(
-        pd.DataFrame(index=np.arange(1, len(actual) + 1)), names, probabilities,
-        np.stack([low, high], axis=2), "leave-one-out", actual, names[actual],
+        names, probabilities, np.stack([low, high], axis=2), actual, basis="leave-one-out",
+        frame=pd.DataFrame(index=np.arange(1, len(actual) + 1)), actual_names=names[actual],
     )  # fmt: skip
     return Analysis(None, None, training)
 

@@ -19,7 +19,7 @@ def analysis_of(actual, probabilities, training=(0, 0, 1), third=False):
     def predict(actual, p):
         shares = np.column_stack([1 - p, p, 0 * p][: 2 + third])
         rows = pd.DataFrame(index=range(len(p)))
-        return Predictions(rows, names, shares, None, "new row", np.asarray(actual))
+        return Predictions(names, shares, actual=np.asarray(actual), frame=rows)
 
     left_out = predict(training, np.full(len(training), 0.5))
     test = predict(actual, np.asarray(probabilities))

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binomtest, sem
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+from bayesknn.evaluation import average, bound_proportion
 from bayesknn.report import analyse
 from bayesknn.report.analysis import Analysis, analyse_fitted, describe, summarise
 from bayesknn.report.page import (
@@ -16,7 +17,7 @@ from bayesknn.report.page import (
     make_thresholds,
     render_report,
 )
-from bayesknn.report.predictions import Predictions, average, bound_proportion
+from bayesknn.report.predictions import Predictions
 from tests.report.tables import QUICK, run, two_columns
 
 PRIOR = {"0": 0.1, "1": 0.9}
@@ -27,9 +28,8 @@ def analysis_of(p, actual, weights, zones):
     low = np.where(zones[:, None] == np.arange(2), 0.6, 0.0)
     high = np.where(zones[:, None] >= 0, np.where(zones[:, None] == np.arange(2), 0.9, 0.5), 1.0)
     each = Predictions(
-        pd.DataFrame(index=np.arange(len(p))), np.array(["no", "yes"]),
-        np.column_stack([1 - p, p]), np.stack([low, high], axis=2), "leave-one-out",
-        actual, weights=weights,
+        np.array(["no", "yes"]), np.column_stack([1 - p, p]), np.stack([low, high], axis=2),
+        actual, weights, frame=pd.DataFrame(index=np.arange(len(p))), basis="leave-one-out",
     )  # fmt: skip
     return Analysis(None, None, each)
 

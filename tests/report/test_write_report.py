@@ -35,7 +35,7 @@ POOL = PooledNeighborsClassifier(random_state=0)
 def test_arrays_and_test_rows(tmp_path, monkeypatch):
     # One other classifier will do; test_cli_fit compares with all.
     few = {"baseline: class frequencies": DummyClassifier(strategy="prior")}
-    monkeypatch.setattr("bayesknn.report.comparison._list_candidates", lambda own: few)
+    monkeypatch.setattr("bayesknn.evaluation.comparison.list_candidates", lambda own: few)
     table = two_columns(80)
     X, y = table[["x", "z"]].to_numpy(), table["y"].to_numpy()
     clf = PSEUDO.fit(X[:60], y[:60])
@@ -113,7 +113,7 @@ def test_a_class_prior_that_is_an_array(tmp_path):
 def one_other(monkeypatch):
     """One other classifier, one that looks at the columns."""
     few = {"logistic regression": LogisticRegression()}
-    monkeypatch.setattr("bayesknn.report.comparison._list_candidates", lambda own: few)
+    monkeypatch.setattr("bayesknn.evaluation.comparison.list_candidates", lambda own: few)
 
 
 def test_arrays_with_holes_and_categories(tmp_path, one_other):
@@ -212,7 +212,7 @@ def test_every_row_of_a_large_table_is_compared():
 def test_the_paper_keeps_its_name_in_a_sentence(tmp_path, monkeypatch):
     other = BayesianKNeighborsClassifier("holmes-adams", max_neighbors=8, random_state=0)
     name = "Bayesian kNN (Cucala et al. 2009), holmes-adams likelihood"
-    monkeypatch.setattr("bayesknn.report.comparison._list_candidates", lambda own: {name: other})
+    monkeypatch.setattr("bayesknn.evaluation.comparison.list_candidates", lambda own: {name: other})
     table = two_columns(60)
     clf = clone(PSEUDO).fit(table[["x", "z"]], table["y"])
     text = write_report(clf, table[["x", "z"]], table["y"], out=tmp_path / "r.html").read_text()

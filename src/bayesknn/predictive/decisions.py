@@ -213,7 +213,7 @@ def occlude_columns(
     m, p = X.shape
     n = min(n_background, len(background))
     drawn = np.random.default_rng(0).choice(len(background), n, replace=False)
-    background = _take(background, drawn)
+    background = take_rows(background, drawn)
     winners = predict_proba(X).argmax(axis=1)
     each = np.repeat(np.arange(m), n)
 
@@ -225,12 +225,12 @@ def occlude_columns(
 
     contributions = np.repeat(log_odds(X, winners)[:, None], p, axis=1)
     for j in range(p):
-        table = _replace(_take(X, each), j, _take(background, np.tile(np.arange(n), m)))
+        table = _replace(take_rows(X, each), j, take_rows(background, np.tile(np.arange(n), m)))
         contributions[:, j] -= log_odds(table, winners[each]).reshape(m, n).mean(axis=1)
     return contributions
 
 
-def _take(table: Any, rows: np.ndarray) -> Any:
+def take_rows(table: Any, rows: np.ndarray) -> Any:
     """Return some rows of an array or of a frame of pandas, polars or pyarrow."""
     if hasattr(table, "iloc"):
         return table.iloc[rows].reset_index(drop=True)

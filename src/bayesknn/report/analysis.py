@@ -14,10 +14,10 @@ import pandas
 from bayesknn._utils.checks import column_names, read_columns
 from bayesknn._utils.saving import fingerprint
 from bayesknn._version import __version__
+from bayesknn.evaluation import MIN_CLASS, Comparison, Folds, Scores, compare, score
 from bayesknn.report import columns
-from bayesknn.report.comparison import MIN_CLASS, Comparison, Folds, compare
 from bayesknn.report.model import Model, adapt, build_pipeline
-from bayesknn.report.predictions import Predictions, Scores, predict_left_out, predict_new, score
+from bayesknn.report.predictions import Predictions, predict_left_out, predict_new
 from bayesknn.report.reading import KINDS, Table, as_table
 from bayesknn.report.words import count, free_name, join, percent, shorten
 
@@ -326,8 +326,9 @@ def _conclude(
         return analysis
     adapter = analysis.model.adapter
     comparison = compare(
-        measured, classes, plan, analysis.model.pipeline, folds, weights=adapter.score_weights,
-        class_prior=adapter.class_prior, scale=analysis.choices.scale, others=compared,
+        columns.as_words(measured), classes, analysis.model.pipeline, folds,
+        prepare=lambda clf: build_pipeline(plan, clf, scale=analysis.choices.scale, impute=True),
+        weights=adapter.score_weights, class_prior=adapter.class_prior, others=compared,
     )  # fmt: skip
     if folds.name:
         analysis.apart = {folds.name: comparison.results[comparison.own].scores}

@@ -41,8 +41,6 @@ class ReportAdapter:
 
     Attributes
     ----------
-    name : str
-        What tables of scores call it.
     title : str
         Name of the model in the first line of ``bayesknn fit``.
     is_slow : bool
@@ -55,7 +53,7 @@ class ReportAdapter:
         Whether it compares numbers and categories as they are.
     """
 
-    name = title = "classifier"
+    title = "classifier"
     is_slow = False
     takes_categories = False
     fills = ""
@@ -108,7 +106,6 @@ class PosteriorAdapter(ReportAdapter):
         super().__init__(classifier)
         self.model = self.params["likelihood"]
         self.likelihood = LIKELIHOODS[self.model]
-        self.name = f"Bayesian kNN (Cucala et al. 2009), {self.model} likelihood"
         self.title = f"Bayesian k-nearest neighbours, {self.model} likelihood"
 
     @property
@@ -172,7 +169,6 @@ class PosteriorAdapter(ReportAdapter):
 class PoolAdapter(ReportAdapter):
     """The pool: neighbours in several metrics, a logistic regression and boosted trees."""
 
-    name = "pooled neighbours"
     title = "the pool of nearest neighbours, a logistic regression and boosted trees"
     model = "pooled"
     is_slow = True

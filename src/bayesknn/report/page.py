@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import platform
 import re
+import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
 from itertools import cycle
@@ -18,20 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn import evaluation
 from bayesknn._version import __version__
+from bayesknn.evaluation import BASELINE, average, bound_proportion, measure_area, score_rows
 from bayesknn.model import UniformPrior
-from bayesknn.report import explanation, figures
+from bayesknn.predictive.decisions import occlude_columns
+from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis, analyse_fitted
-from bayesknn.report.columns import MAX_CATEGORIES
-from bayesknn.report.comparison import BASELINE
-from bayesknn.report.predictions import (
-    LEAVE_ONE_OUT,
-    Predictions,
-    average,
-    bound_proportion,
-    measure_area,
-    score_rows,
-)
+from bayesknn.report.columns import MAX_CATEGORIES, NUMERIC, as_measured
+from bayesknn.report.predictions import LEAVE_ONE_OUT, Predictions
 from bayesknn.report.reading import KINDS
 from bayesknn.report.words import MAX_LISTED, count, join, percent, shorten, shorten_all
 
@@ -303,7 +299,7 @@ def make_thresholds(analysis: Analysis) -> dict[str, Any] | None:
 def make_scores(analysis: Analysis) -> dict[str, Any]:
     """Judge the probabilities, beside the class frequencies."""
     training, judged = analysis.training, analysis.judged
-    name, known = analysis.model.adapter.name, judged.known
+    name, known = evaluation.name_classifier(analysis.classifier), judged.known
     table = [(name, basis, each) for basis, each in analysis.scores.items()]
     return {
         "table": [*table, (BASELINE, "training rows", analysis.score_frequencies(training))],
@@ -323,8 +319,8 @@ def make_cases(analysis: Analysis) -> dict[str, Any]:
     }
     listed = [(i, why) for why, rows in by_reason.items() for i in rows[:10]]
     at = np.array([i for i, _ in listed], dtype=np.intp)
-    influential = explanation.find_influential(analysis, at, 3)
-    contributions = explanation.find_contributions(analysis, at)
+    influential = list_influential(analysis, at, 3)
+    contributions = list_contributions(analysis, at)
     rows = [
         {
             "at": i,
@@ -350,13 +346,80 @@ def make_cases(analysis: Analysis) -> dict[str, Any]:
     }
 
 
+def list_influential(
+    analysis: Analysis, at: np.ndarray, n_rows: int
+) -> list[list[tuple[int, np.ndarray, np.ndarray]]]:
+    """List the most influential training rows of predicted rows (:func:`find_influential`).
+
+    Parameters
+    ----------
+    analysis : Analysis
+    at : ndarray of shape (m,)
+        Positions in ``analysis.predictions``.
+    n_rows : int
+        At most how many rows for each of the two likeliest classes.
+    """
+    if not len(at):
+        return []
+    predictions = analysis.predictions
+    return evaluation.find_influential(
+        analysis.classifier,
+        analysis.model.transform(predictions.frame.iloc[at]),
+        predictions.probabilities[at],
+        analysis.training.actual,
+        n_rows,
+        at if analysis.test is None else None,
+    )
+
+
+def list_contributions(analysis: Analysis, at: np.ndarray) -> list[list[tuple[str, float]]]:
+    """List the four columns that contribute most to the class of predicted rows, and how much.
+
+    Empty lists where there are more than ``MAX_IMPORTANCE_COLUMNS`` columns.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    at : ndarray of shape (m,)
+        Positions in ``analysis.predictions``.
+    """
+    kinds = analysis.plan.kinds
+    if len(kinds) > evaluation.MAX_IMPORTANCE_COLUMNS or not len(at):
+        return [[] for _ in at]
+    n_background = min(max(_count_affordable(analysis, len(at) * len(kinds)), 5), 20)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*categories", UserWarning)
+        contributions = occlude_columns(
+            analysis.model.pipeline.predict_proba,
+            as_measured(analysis.predictions.frame.iloc[at], kinds),
+            as_measured(analysis.training.frame, kinds),
+            n_background,
+        )
+    names = list(kinds)
+    return [
+        [(names[j], float(each[j])) for j in np.argsort(-np.abs(each), kind="stable")[:4]]
+        for each in contributions
+    ]
+
+
+def _count_affordable(analysis: Analysis, n_each: int) -> int:
+    n, is_slow = len(analysis.training.rows), analysis.model.adapter.is_slow
+    return evaluation.count_affordable(n, n_each, is_slow=is_slow)
+
+
 def make_importance(analysis: Analysis) -> dict[str, Any] | None:
     """Show how much the log-loss grows when a column is permuted, and effects of the first ones."""
-    ranked = explanation.rank_columns(analysis)
-    if ranked is None:
+    names, classes = list(analysis.plan.kinds), name_classes(analysis)
+    if len(names) > evaluation.MAX_IMPORTANCE_COLUMNS:
         return None
-    names, classes = [name for name, _, _ in ranked.columns], name_classes(analysis)
-    effects = explanation.find_effects(analysis, names[:3])
+    judged, affordable = analysis.judged, _count_affordable(analysis, 5 * len(names))
+    rows, weights = judged.draw(max(50, min(affordable, 300)))
+    X = as_measured(judged.frame.iloc[rows], analysis.plan.kinds)
+    n_repeats = 5 if affordable >= 50 else 3
+    ranked = evaluation.rank_columns(
+        analysis.model.pipeline, X, judged.actual[rows], weights, n_repeats
+    )
+    effects = _find_effects(analysis, [names[j] for j, _, _ in ranked[:3]])
     shown = [analysis.rarer_class]
     if len(classes) > 2:
         # Those that the columns change most.
@@ -364,14 +427,35 @@ def make_importance(analysis: Analysis) -> dict[str, Any] | None:
         shown = np.sort(np.argsort(-ranges, kind="stable")[:_MAX_PARTS]).tolist()
     colours = [each["colour"] for each in classes]
     return {
-        "ranked": ranked,
-        "names": shorten_all(names),
+        "columns": [(names[j], mean, error) for j, mean, error in ranked],
+        "n_rows": len(rows),
+        "on_test": judged is analysis.test,
+        "names": shorten_all([names[j] for j, _, _ in ranked]),
         "effects": [
             (effect, figures.draw_effect(effect, shown, colours, i))
             for i, effect in enumerate(effects)
         ],
         "effect_classes": [classes[g] for g in shown],
     }
+
+
+def _find_effects(analysis: Analysis, names: list[str]) -> list[evaluation.Effect]:
+    """Return the partial dependence on some columns, over some of the training rows."""
+    kinds = analysis.plan.kinds
+    measured = as_measured(analysis.training.frame, kinds)
+    affordable = _count_affordable(analysis, 15 * len(names))
+    drawn, weights = analysis.training.draw(min(max(affordable, 50), 100))
+    effects = []
+    for name in names:
+        effect = evaluation.find_effect(
+            analysis.model.pipeline.predict_proba, measured.iloc[drawn], weights, measured[name],
+            is_number=kinds[name] in NUMERIC,
+        )  # fmt: skip
+        if kinds[name] == "date":
+            days = np.round(effect.values).astype("timedelta64[D]")
+            effect = effect._replace(values=np.datetime64(0, "D") + days)
+        effects.append(effect)
+    return effects
 
 
 def make_comparison(analysis: Analysis) -> dict[str, Any] | None:

@@ -12,9 +12,10 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-from bayesknn.report import analyse, build_pipeline, comparison, plan_columns
+from bayesknn.evaluation import Folds, comparison, draw_rows
+from bayesknn.evaluation.folds import halve
+from bayesknn.report import analyse
 from bayesknn.report.page import render_report
-from bayesknn.report.predictions import draw_rows
 from tests.report.tables import QUICK
 
 POOL = "pooled neighbours"
@@ -22,7 +23,6 @@ N = 120
 RNG = np.random.default_rng(0)
 Y = np.arange(N) % 2
 FRAME = pd.DataFrame({"x": RNG.normal(size=N) + 3 * Y, "z": RNG.normal(size=N), "y": Y})
-PLAN = plan_columns(FRAME, "y")
 
 
 # Two members will do: the others are compared no differently.
@@ -31,15 +31,15 @@ OWN = PooledNeighborsClassifier(members=("robust", "within"), random_state=0)
 
 def compared(labels=Y, rows=slice(None), table=FRAME):
     frame = table[["x", "z"]].iloc[rows]
-    return comparison.compare(frame, np.asarray(labels)[rows], PLAN, build_pipeline(PLAN, OWN))
+    return comparison.compare(frame, np.asarray(labels)[rows], OWN)
 
 
 @pytest.fixture(scope="module")
 def found():
     """Compare with the quick ones; test_cli_fit compares with all."""
-    few = dict(list(comparison._list_candidates(OWN).items())[:3])
+    few = dict(list(comparison.list_candidates(OWN).items())[:3])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison, "_list_candidates", lambda own: few)
+        patch.setattr(comparison, "list_candidates", lambda own: few)
         return compared()
 
 
@@ -47,7 +47,7 @@ def found():
 def only_one_other(monkeypatch):
     """Where the others do not matter, there is only the quickest of them."""
     few = {"baseline: class frequencies": DummyClassifier(strategy="prior")}
-    monkeypatch.setattr(comparison, "_list_candidates", lambda own: few)
+    monkeypatch.setattr(comparison, "list_candidates", lambda own: few)
 
 
 @pytest.mark.usefixtures("only_one_other")
@@ -69,9 +69,8 @@ def test_a_rare_class_stays_among_the_rows_that_are_drawn(monkeypatch):
     x = np.random.default_rng(0).normal(size=200) + 2 * y
     frame = pd.DataFrame({"x": x, "z": x[::-1]})
     groups = np.arange(200) % 10
-    plan = plan_columns(frame.assign(y=y), "y")
-    for folds in (None, comparison.Folds(groups)):
-        found = comparison.compare(frame, y, plan, build_pipeline(plan, OWN), folds)
+    for folds in (None, Folds(groups)):
+        found = comparison.compare(frame, y, OWN, folds)
         baseline = found.results["baseline: class frequencies"]
         assert baseline.scores.error == pytest.approx(5 / 200)
         # Odds are moved from those of the rows drawn to those of all.
@@ -149,7 +148,7 @@ def test_classifiers_are_compared_in_one_thread_and_the_bar_names_them(monkeypat
     monkeypatch.setattr(comparison, "progress", open_bar)
     own = clone(OWN).set_params(verbose=1)
     with threadpool_limits(2):
-        comparison.compare(FRAME[["x", "z"]], Y, PLAN, build_pipeline(PLAN, own))
+        comparison.compare(FRAME[["x", "z"]], Y, own)
     assert shown == [
         ("Comparing with baseline: class frequencies", 5, 1),
         ("Comparing with pooled neighbours", 5, 1),
@@ -163,10 +162,9 @@ def test_of_many_columns_fewer_rows_are_compared(monkeypatch):
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     frame = pd.DataFrame(rng.normal(size=(400, 8)) + y[:, None]).rename(columns=str)
-    plan = plan_columns(frame.assign(y=y), "y")
     for limit, n_rows, n_folds in ((2000, 250, 5), (800, 200, 2)):
         monkeypatch.setattr(comparison, "MAX_CELLS", limit)
-        found = comparison.compare(frame, y, plan, build_pipeline(plan, OWN))
+        found = comparison.compare(frame, y, OWN)
         assert (found.results[POOL].scores.n, found.n_folds) == (n_rows, n_folds)
         assert (found.half is None) == (n_folds == 2)
 
@@ -199,14 +197,12 @@ def probabilities_left_out(model, X, y, prior, weights):
 def test_all_classifiers_have_the_prior_and_the_weights(monkeypatch, prior, is_weighted):
     """By hand, row by row; the rows weigh as the prior and the fit weigh them."""
     logistic = LogisticRegression()
-    monkeypatch.setattr(comparison, "_list_candidates", lambda own: {"logistic": logistic})
+    monkeypatch.setattr(comparison, "list_candidates", lambda own: {"logistic": logistic})
     weights = np.where(np.arange(N) % 3, 1.0, 5.0) if is_weighted else None
     own = clone(OWN).set_params(class_prior=prior)
     prior = None if prior is None else np.array(prior)
-    X, pipeline = FRAME[["x", "z"]], build_pipeline(PLAN, own, scale=False)
-    found = comparison.compare(
-        X, Y, PLAN, pipeline, weights=weights, class_prior=prior, scale=False
-    )
+    X = FRAME[["x", "z"]]
+    found = comparison.compare(X, Y, own, weights=weights, class_prior=prior)
     w = np.ones(N) if weights is None else weights
     if prior is not None:
         w = w * (prior / np.bincount(Y, w))[Y]
@@ -224,15 +220,15 @@ def test_all_classifiers_have_the_prior_and_the_weights(monkeypatch, prior, is_w
 
 def test_classifiers_that_take_no_weights_are_named(monkeypatch):
     plain = BayesianKNeighborsClassifier("pseudo", max_neighbors=10, beta_max=4.0, random_state=0)
-    monkeypatch.setattr(comparison, "_list_candidates", lambda own: {"plain": plain})
+    monkeypatch.setattr(comparison, "list_candidates", lambda own: {"plain": plain})
     weights = np.where(np.arange(N) % 3, 1.0, 0.0)
-    pipeline, X = build_pipeline(PLAN, OWN), FRAME[["x", "z"]]
+    X = FRAME[["x", "z"]]
     rows = np.flatnonzero(weights)
-    found = comparison.compare(X, Y, PLAN, pipeline, weights=weights)
+    found = comparison.compare(X, Y, OWN, weights=weights)
     # A row of weight 0 is in no fit and in no score.
-    wanted = comparison.compare(X.iloc[rows], Y[rows], PLAN, pipeline)
+    wanted = comparison.compare(X.iloc[rows], Y[rows], OWN)
     assert found == wanted and found.unweighted == []
-    found = comparison.compare(X, Y, PLAN, pipeline, weights=1 + weights)
+    found = comparison.compare(X, Y, OWN, weights=1 + weights)
     assert found.unweighted == ["plain"]
 
 
@@ -246,7 +242,7 @@ def test_a_prior_is_given_to_the_classes_that_a_fold_has():
     )
     groups = np.where(y == 2, 4, np.arange(N) % 4)
     found = comparison.compare(
-        FRAME[["x", "z"]], y, PLAN, build_pipeline(PLAN, own), comparison.Folds(groups),
+        FRAME[["x", "z"]], y, own, Folds(groups),
         class_prior=prior,
     )  # fmt: skip
     # Half of the weight is of rows that no fit can predict.
@@ -255,6 +251,6 @@ def test_a_prior_is_given_to_the_classes_that_a_fold_has():
 
 def test_parts_of_the_rows_keep_every_class():
     labels = np.repeat([0, 1], [40, 3])
-    kept = comparison._halve(labels, np.arange(43))
+    kept = halve(labels, np.arange(43))
     assert np.bincount(labels[kept]).tolist() == [20, 2]
     assert len(set(kept)) == len(kept)

@@ -16,7 +16,7 @@ def predict(probabilities, labels):
     """Return predictions of rows that have these classes."""
     names = np.arange(probabilities.shape[1])
     rows = pd.DataFrame(index=range(len(labels)))
-    return Predictions(rows, names, probabilities, None, "new row", labels)
+    return Predictions(names, probabilities, actual=labels, frame=rows)
 
 
 def score(probabilities, labels):

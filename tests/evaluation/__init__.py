@@ -1,0 +1,1 @@
+"""Scores, folds, comparison and explanation, apart from tables and pages."""

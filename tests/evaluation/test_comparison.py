@@ -12,8 +12,8 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-from bayesknn.evaluation import Folds, comparison, draw_rows
-from bayesknn.evaluation.folds import halve
+from bayesknn.evaluation import comparison
+from bayesknn.evaluation.folds import Folds, draw_rows, halve
 from bayesknn.report import analyse
 from bayesknn.report.page import render_report
 from tests.report.tables import QUICK

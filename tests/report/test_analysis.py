@@ -184,7 +184,7 @@ def test_the_relevance_is_that_of_the_column_it_stands_beside(monkeypatch):
     analysis = analyse(table, "y", model="pooled", settings=settings)
     assert analysis.model.adapter.summarise()["relevance"]["word"] > 0.8
     # On the page where columns are too many to permute each.
-    monkeypatch.setattr("bayesknn.evaluation.MAX_IMPORTANCE_COLUMNS", 2)
+    monkeypatch.setattr("bayesknn.evaluation.explanation.MAX_IMPORTANCE_COLUMNS", 2)
     page = render_report(analysis, source="t", command="", files={})
     assert re.search(r"relative relevance</th>.*?<td>(\w+)</td>", page, re.DOTALL)[1] == "word"
 

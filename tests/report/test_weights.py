@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest, sem
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-from bayesknn.evaluation import average, bound_proportion
+from bayesknn.evaluation.scores import average, bound_proportion
 from bayesknn.report import analyse
 from bayesknn.report.analysis import Analysis, analyse_fitted, describe, summarise
 from bayesknn.report.page import (

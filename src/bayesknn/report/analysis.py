@@ -14,7 +14,9 @@ import pandas
 from bayesknn._utils.checks import column_names, read_columns
 from bayesknn._utils.saving import fingerprint
 from bayesknn._version import __version__
-from bayesknn.evaluation import MIN_CLASS, Comparison, Folds, Scores, compare, score
+from bayesknn.evaluation.comparison import MIN_CLASS, Comparison, compare
+from bayesknn.evaluation.folds import Folds
+from bayesknn.evaluation.scores import Scores, score
 from bayesknn.report import columns
 from bayesknn.report.model import Model, adapt, build_pipeline
 from bayesknn.report.predictions import Predictions, predict_left_out, predict_new
@@ -147,14 +149,20 @@ class Analysis:
         wrong = percent(np.average(is_other, weights=predictions.weights[rows]), 1)
         return f"always predicting {shorten(self.training.names[most], 20)} errs in {wrong}"
 
-    def describe_rare(self) -> str:
-        """Say how many rows of the classes with less than a quarter of an even share are found."""
-        training, sizes = self.training, self.class_sizes
-        is_right = training.winners == training.actual
+    def describe_rare(self, below: float = np.inf) -> str:
+        """Return how many left-out rows are found of each class of few rows, empty if none is.
+
+        Those are classes of fewer than a quarter of the mean number of rows, whose recall is less
+        than ``below``. Rows of weight 0 do not count.
+        """
+        training, rows = self.training, self.training.judged
+        labels, is_right = training.actual[rows], (training.winners == training.actual)[rows]
+        sizes = np.bincount(labels, minlength=len(training.classes))
+        hits = np.bincount(labels, is_right, len(sizes)).astype(int)
         counts = [
-            f"{np.sum(is_right[training.actual == g]):,} of {sizes[g]:,} rows of {shorten(name)}"
+            f"{hits[g]:,} of {sizes[g]:,} rows of {shorten(name)}"
             for g, name in enumerate(training.names)
-            if sizes[g] < 0.25 * sizes.mean()
+            if sizes[g] < 0.25 * sizes.mean() and hits[g] < below * sizes[g]
         ]
         return f"recall: {join(counts)} found" if counts else ""
 

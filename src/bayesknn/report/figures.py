@@ -63,6 +63,42 @@ def draw_posterior(classifier: Any) -> tuple[str, str]:
 
 
 @_page_style()
+def draw_map(
+    axes: tuple[np.ndarray, np.ndarray],
+    probabilities: np.ndarray,
+    zones: np.ndarray,
+    points: np.ndarray,
+    labels: np.ndarray,
+    names: Sequence[str],
+) -> str:
+    """Draw class probabilities and zones over two columns, and rows as points.
+
+    Parameters
+    ----------
+    axes : tuple of two ndarray of shape (s,)
+        The values of the columns on a grid.
+    probabilities : ndarray of shape (s * s, n_classes)
+        At most seven classes. The first column's value changes fastest.
+    zones : ndarray of shape (s * s,)
+        Index of the class whose zone it is, -1 for none.
+    points : ndarray of shape (n, 2)
+    labels : ndarray of shape (n,)
+        Class indices.
+    names : sequence of two str
+        The columns.
+    """
+    from bayesknn.plots import ZoneMapDisplay
+
+    side, (figure, ax) = len(axes[0]), _new()
+    classes, names = np.arange(probabilities.shape[1]), [shorten(name, 46) for name in names]
+    surface = probabilities.reshape(side, side, -1)
+    display = ZoneMapDisplay(*axes, surface, zones.reshape(side, side), classes, names)
+    display.plot(points, labels, ax=ax)
+    ax.get_legend().remove()
+    return _as_svg(figure, "map", "Map of class probabilities and zones over two columns")
+
+
+@_page_style()
 def draw_reliability(probabilities: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> str:
     """Draw how often the likeliest class came true against its probability, and of how many rows.
 

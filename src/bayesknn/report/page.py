@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn import evaluation
 from bayesknn._version import __version__
-from bayesknn.evaluation import BASELINE, average, bound_proportion, measure_area, score_rows
+from bayesknn.evaluation import explanation
+from bayesknn.evaluation.comparison import BASELINE, name_classifier
+from bayesknn.evaluation.scores import average, bound_proportion, measure_area, score_rows
 from bayesknn.model import UniformPrior
-from bayesknn.predictive.decisions import occlude_columns
+from bayesknn.predictive.decisions import find_zones, occlude_columns
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis, analyse_fitted
 from bayesknn.report.columns import MAX_CATEGORIES, NUMERIC, as_measured
@@ -31,6 +32,8 @@ from bayesknn.report.predictions import LEAVE_ONE_OUT, Predictions
 from bayesknn.report.reading import KINDS
 from bayesknn.report.words import MAX_LISTED, count, join, percent, shorten, shorten_all
 
+# Rows drawn on a map; more hide the colours below them.
+_MAX_POINTS = 400
 # Classes whose colours can be told apart among lines of a plot and parts of a bar.
 _MAX_PARTS = 8
 # Of each class what the page shows: its name, cut where it is not short, its whole one, its mark
@@ -164,6 +167,7 @@ def render_report(
         confusion=make_confusion(analysis),
         weighting=training.weighting,
         class_prior=analysis.model.adapter.class_prior,
+        map=make_map(analysis),
         thresholds=make_thresholds(analysis),
         scores=make_scores(analysis),
         comparison=make_comparison(analysis),
@@ -191,6 +195,7 @@ def name_classes(analysis: Analysis) -> Classes:
 def make_headline(analysis: Analysis) -> dict[str, Any]:
     """Say how good the predictions are, beside the class frequencies."""
     judged: Any = analysis.judged
+    left_out: Any = analysis.training.scores
     scores, baseline = judged.scores, analysis.score_frequencies(judged)
     rows, known = judged.judged, judged.known
     wrong = judged.winners[rows] != judged.actual[rows]
@@ -203,7 +208,8 @@ def make_headline(analysis: Analysis) -> dict[str, Any]:
     if baseline.error <= high:
         majority = analysis.describe_majority(judged)
         doubts.append(f"the error is not clearly smaller than the baseline's: {majority}")
-    if recall := analysis.describe_rare():
+    # A rare class that is found as often as the others is nothing to beware of.
+    if recall := analysis.describe_rare(below=1 - left_out.error):
         doubts.append(f"the error hardly depends on rare classes; {recall} when left out")
     return {
         "rows": f"{scores.n:,} {judged.words}",
@@ -296,10 +302,34 @@ def make_thresholds(analysis: Analysis) -> dict[str, Any] | None:
     }
 
 
+def make_map(analysis: Analysis) -> str | None:
+    """Draw probabilities and zones over the columns if these are two numbers; else return None."""
+    model, training, names = analysis.model, analysis.training, list(analysis.plan.kinds)
+    if [*analysis.plan.kinds.values()] != ["number"] * 2 or len(training.classes) > 7:
+        return None
+    rows = training.draw(_MAX_POINTS)[0]
+    points = training.frame[names].iloc[rows].to_numpy(dtype=np.float64)
+    is_whole = np.isfinite(points).all(axis=1)
+    if not is_whole.any():
+        return None
+    rows, points = rows[is_whole], points[is_whole]
+    side = int(np.clip(np.sqrt(_count_affordable(analysis, 1)), 25, 60))
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = 0.05 * np.where(high > low, high - low, 1.0)
+    x, y = np.linspace(low - margin, high + margin, side).T
+    grid = np.column_stack([each.ravel() for each in np.meshgrid(x, y)])
+    grid = model.transform(type(training.frame)(grid, columns=names))
+    summary = analysis.classifier.predict_summary(grid, analysis.choices.level)
+    zones = find_zones(summary.intervals)
+    return figures.draw_map(
+        (x, y), summary.probabilities, zones, points, training.actual[rows], names
+    )
+
+
 def make_scores(analysis: Analysis) -> dict[str, Any]:
     """Judge the probabilities, beside the class frequencies."""
     training, judged = analysis.training, analysis.judged
-    name, known = evaluation.name_classifier(analysis.classifier), judged.known
+    name, known = name_classifier(analysis.classifier), judged.known
     table = [(name, basis, each) for basis, each in analysis.scores.items()]
     return {
         "table": [*table, (BASELINE, "training rows", analysis.score_frequencies(training))],
@@ -362,7 +392,7 @@ def list_influential(
     if not len(at):
         return []
     predictions = analysis.predictions
-    return evaluation.find_influential(
+    return explanation.find_influential(
         analysis.classifier,
         analysis.model.transform(predictions.frame.iloc[at]),
         predictions.probabilities[at],
@@ -384,7 +414,7 @@ def list_contributions(analysis: Analysis, at: np.ndarray) -> list[list[tuple[st
         Positions in ``analysis.predictions``.
     """
     kinds = analysis.plan.kinds
-    if len(kinds) > evaluation.MAX_IMPORTANCE_COLUMNS or not len(at):
+    if len(kinds) > explanation.MAX_IMPORTANCE_COLUMNS or not len(at):
         return [[] for _ in at]
     n_background = min(max(_count_affordable(analysis, len(at) * len(kinds)), 5), 20)
     with warnings.catch_warnings():
@@ -404,19 +434,19 @@ def list_contributions(analysis: Analysis, at: np.ndarray) -> list[list[tuple[st
 
 def _count_affordable(analysis: Analysis, n_each: int) -> int:
     n, is_slow = len(analysis.training.rows), analysis.model.adapter.is_slow
-    return evaluation.count_affordable(n, n_each, is_slow=is_slow)
+    return explanation.count_affordable(n, n_each, is_slow=is_slow)
 
 
 def make_importance(analysis: Analysis) -> dict[str, Any] | None:
     """Show how much the log-loss grows when a column is permuted, and effects of the first ones."""
     names, classes = list(analysis.plan.kinds), name_classes(analysis)
-    if len(names) > evaluation.MAX_IMPORTANCE_COLUMNS:
+    if len(names) > explanation.MAX_IMPORTANCE_COLUMNS:
         return None
     judged, affordable = analysis.judged, _count_affordable(analysis, 5 * len(names))
     rows, weights = judged.draw(max(50, min(affordable, 300)))
     X = as_measured(judged.frame.iloc[rows], analysis.plan.kinds)
     n_repeats = 5 if affordable >= 50 else 3
-    ranked = evaluation.rank_columns(
+    ranked = explanation.rank_columns(
         analysis.model.pipeline, X, judged.actual[rows], weights, n_repeats
     )
     effects = _find_effects(analysis, [names[j] for j, _, _ in ranked[:3]])
@@ -439,7 +469,7 @@ def make_importance(analysis: Analysis) -> dict[str, Any] | None:
     }
 
 
-def _find_effects(analysis: Analysis, names: list[str]) -> list[evaluation.Effect]:
+def _find_effects(analysis: Analysis, names: list[str]) -> list[explanation.Effect]:
     """Return the partial dependence on some columns, over some of the training rows."""
     kinds = analysis.plan.kinds
     measured = as_measured(analysis.training.frame, kinds)
@@ -447,7 +477,7 @@ def _find_effects(analysis: Analysis, names: list[str]) -> list[evaluation.Effec
     drawn, weights = analysis.training.draw(min(max(affordable, 50), 100))
     effects = []
     for name in names:
-        effect = evaluation.find_effect(
+        effect = explanation.find_effect(
             analysis.model.pipeline.predict_proba, measured.iloc[drawn], weights, measured[name],
             is_number=kinds[name] in NUMERIC,
         )  # fmt: skip
@@ -530,7 +560,7 @@ def _show_interval(ends: tuple[float, float, float]) -> str:
     value, low, high = ends
     shown = percent(value, 1) if np.isfinite(value) else ""
     both = np.isfinite([value, low, high]).all()
-    return shown + (f" ({100 * low:.1f} to {100 * min(high, 1.0):.1f})" if both else "")
+    return shown + (f" ({100 * low:.1f}\xa0to\xa0{100 * min(high, 1.0):.1f})" if both else "")
 
 
 def _open_template() -> Any:

@@ -16,7 +16,8 @@ import numpy as np
 import pandas
 
 from bayesknn._utils.checks import category_codes, category_name
-from bayesknn.evaluation import NO_CLASS, Predicted, weigh_rows
+from bayesknn.evaluation.predicted import NO_CLASS, Predicted
+from bayesknn.evaluation.scores import weigh_rows
 from bayesknn.report.reading import as_text, read_table
 from bayesknn.report.words import count, free_name, join, percent, shorten
 

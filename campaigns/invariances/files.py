@@ -211,7 +211,7 @@ def report(case: Case) -> Iterator[Compared]:
             yield _printed("AUC", row[1], area)
         if match := re.match(r"typical probability .*log-loss ([\d.]+)", row[0]):
             yield _printed("log-loss of the headline", match[1], loss)
-    decided = np.mean(_find_zones(clf.loo_interval()) >= 0)
+    decided = np.average(_find_zones(clf.loo_interval()) >= 0, weights=weight)
     text = " ".join(page.text)
     if match := re.search(r"([<>]?\d+)\s*% of the [\d,]+ training rows are decided", text):
         yield _printed("decided rows", match[1], 100 * decided)

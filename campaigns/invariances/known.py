@@ -34,10 +34,6 @@ def _is_pooled(case: Any) -> bool:
     return case.options["kind"] == "pooled"
 
 
-def _is_reweighted(case: Any) -> bool:
-    return case.weights is not None or bool(getattr(case.classifier, "class_prior", None))
-
-
 def _has_dates(case: Any) -> bool:
     return case.options["form"] in ("day first", "day first, slashes", "month first")
 
@@ -53,7 +49,6 @@ KNOWN: tuple[Known, ...] = (
     Known("order", "renamed", "folds and trees of the pool follow the order of names", _is_pooled),
     Known("own prior", "reweight: ", "reweighting forgets columns and warnings"),
     Known("", "the grid does not reach", "the grid has no nodes where the prior is 0"),
-    Known("report", "", "scores ignore class_prior and sample_weight", _is_reweighted),
     Known("format", "row", "the order of day and month is not remembered", _has_dates),
     Known("format", "row", "the decimal comma is not remembered: 1.234 may be 1,234", _has_commas),
     Known("format", "sentinel as a float: missing", "-999.0 is not the missing value -999"),

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
@@ -254,3 +254,27 @@ def test_parts_of_the_rows_keep_every_class():
     kept = halve(labels, np.arange(43))
     assert np.bincount(labels[kept]).tolist() == [20, 2]
     assert len(set(kept)) == len(kept)
+
+
+class _Frequencies(ClassifierMixin, BaseEstimator):
+    """Class frequencies of the fit, by a classifier that takes no weights."""
+
+    def fit(self, X, y):
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.p_ = counts / counts.sum()
+        return self
+
+    def predict_proba(self, X):
+        return np.tile(self.p_, (len(X), 1))
+
+
+@pytest.mark.parametrize("prior", [None, np.array([0.2, 0.8])])
+def test_odds_of_a_fit_without_weights_are_moved_to_the_weighted_frequencies(monkeypatch, prior):
+    """Three quarters of the weight is of one class, whatever a fit without weights predicts."""
+    monkeypatch.setattr(comparison, "list_candidates", lambda own: {"plain": _Frequencies()})
+    weights = np.where(Y == 1, 3.0, 1.0)
+    found = comparison.compare(FRAME[["x", "z"]], Y, OWN, weights=weights, class_prior=prior)
+    q = 0.75 if prior is None else 0.8
+    entropy = -q * np.log(q) - (1 - q) * np.log(1 - q)
+    assert found.results["plain"].scores.log_loss == pytest.approx(entropy)
+    assert found.unweighted == ["plain"]

@@ -130,7 +130,7 @@ def compare(
     Comparison
     """
     name, own, verbose = name_classifier(_last(own)), _make_quiet(own), _last(own).verbose
-    task = _Task.draw(X, classes, own, weights, class_prior, verbose)
+    task = _Task(X, classes, own, weights, class_prior)
     # If these are still too many values there are as few fits as can be.
     is_large = task.X.shape[0] * task.X.shape[1] > MAX_CELLS
     n_folds = min(2 if is_large else 5, int(np.bincount(task.labels).min()))
@@ -139,11 +139,13 @@ def compare(
     if others:
         each = list_candidates(_last(own))
         candidates = {n: prepare(clf) if prepare else clf for n, clf in each.items()} | candidates
-    losses = {n: task.score(f"Comparing with {n}", m, parts) for n, m in candidates.items()}
+    losses = {
+        n: task.score(f"Comparing with {n}", m, parts, verbose) for n, m in candidates.items()
+    }
     half = None
     if others and not is_large:
         halves = [(halve(task.labels, fitted), test) for fitted, test in parts]
-        scored = task.score("Fitting to half of the rows", own, halves)
+        scored = task.score("Fitting to half of the rows", own, halves, verbose)
         half = task.sum_up(scored, losses[name], halves)
     results = {n: task.sum_up(each, losses[name], parts) for n, each in losses.items()}
     is_weighted = bool(np.ptp(task.weights) > 0)
@@ -151,13 +153,15 @@ def compare(
     return Comparison(results, len(parts), name, half, unweighted)
 
 
-class _Task(NamedTuple):
+class _Task:
     """The rows that classifiers are compared on, and the class frequencies that they predict for.
+
+    At most ``MAX_ROWS`` rows are drawn by class, fewer where columns are many.
 
     Attributes
     ----------
     X : ndarray or pandas.DataFrame of shape (m, p)
-        Rows drawn by class.
+        The rows.
     rows : ndarray of shape (m,)
         Their positions among all rows.
     classes, labels : ndarray of shape (m,)
@@ -165,44 +169,23 @@ class _Task(NamedTuple):
     weights, score_weights : ndarray of shape (m,)
         Weights in fits, and weights in scores, which give the classes their ``frequencies``.
     frequencies : ndarray of shape (n_classes,)
-        Class frequencies to predict for: ``class_prior``, or those of all rows.
+        Class frequencies to predict for: those given as ``class_prior``, or those of all rows.
     own : estimator
         The evaluated classifier, which multiplies the odds by itself if it is given a class_prior.
-    has_prior : bool
-        Whether ``class_prior`` was given.
-    verbose : int
     """
 
-    X: Any
-    rows: np.ndarray
-    classes: np.ndarray
-    labels: np.ndarray
-    weights: np.ndarray
-    score_weights: np.ndarray
-    frequencies: np.ndarray
-    own: Any
-    has_prior: bool
-    verbose: int
-
-    @classmethod
-    def draw(
-        cls, X: Any, classes: np.ndarray, own: Any, weights: Any, prior: Any, verbose: int
-    ) -> _Task:
-        """Draw at most ``MAX_ROWS`` rows by class, fewer where columns are many."""
+    def __init__(self, X: Any, classes: np.ndarray, own: Any, weights: Any, class_prior: Any):
         labels = np.unique(classes, return_inverse=True)[1]
         weights = np.ones(len(labels)) if weights is None else weights
         rows = np.flatnonzero(weights > 0)
         frequencies = np.bincount(labels[rows], weights[rows]) / weights[rows].sum()
-        if prior is not None:
-            frequencies = np.asarray(prior)
+        self.has_prior = class_prior is not None
+        self.frequencies = np.asarray(class_prior) if self.has_prior else frequencies
         n_rows = min(MAX_ROWS, max(MAX_CELLS // X.shape[1], 200))
-        rows = rows[draw_rows(labels[rows], n_rows)]
-        y, w = labels[rows], weights[rows]
-        in_scores = weigh_rows(y, frequencies, w)
-        return cls(
-            take_rows(X, rows), rows, classes[rows], y, w, in_scores, frequencies, own,
-            prior is not None, verbose,
-        )  # fmt: skip
+        self.rows = rows = rows[draw_rows(labels[rows], n_rows)]
+        self.X, self.classes, self.own = take_rows(X, rows), classes[rows], own
+        self.labels, self.weights = labels[rows], weights[rows]
+        self.score_weights = weigh_rows(self.labels, self.frequencies, self.weights)
 
     def fit(self, model: Any, at: np.ndarray) -> tuple[Any, np.ndarray]:
         """Return a clone fitted to some of the rows, and the factors for the odds it predicts."""
@@ -223,11 +206,11 @@ class _Task(NamedTuple):
             options = {f"{step}sample_weight": self.weights[at]}
         return clone(model).fit(take_rows(self.X, at), self.classes[at], **options), ratios
 
-    def score(self, doing: str, model: Any, folds: Parts) -> np.ndarray:
+    def score(self, doing: str, model: Any, folds: Parts, verbose: int) -> np.ndarray:
         """Return the scores of each predicted row (:func:`score_rows`), fold after fold."""
         names, parts = np.unique(self.classes), []
         with (
-            progress(doing, len(folds), verbose=self.verbose, delay=0.5) as advance,
+            progress(doing, len(folds), verbose=verbose, delay=0.5) as advance,
             # On so few rows a second thread waits longer than it works.
             threadpool_limits(1),
             warnings.catch_warnings(),

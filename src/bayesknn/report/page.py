@@ -24,6 +24,7 @@ from bayesknn.evaluation import explanation
 from bayesknn.evaluation.comparison import BASELINE, name_classifier
 from bayesknn.evaluation.scores import average, bound_proportion, measure_area, score_rows
 from bayesknn.model import UniformPrior
+from bayesknn.plots.maps import plane_around
 from bayesknn.predictive.decisions import find_zones, occlude_columns
 from bayesknn.report import figures
 from bayesknn.report.analysis import Analysis, analyse_fitted
@@ -310,14 +311,11 @@ def make_map(analysis: Analysis) -> str | None:
     rows = training.draw(_MAX_POINTS)[0]
     points = training.frame[names].iloc[rows].to_numpy(dtype=np.float64)
     is_whole = np.isfinite(points).all(axis=1)
-    if not is_whole.any():
-        return None
     rows, points = rows[is_whole], points[is_whole]
+    if not len(rows):
+        return None
     side = int(np.clip(np.sqrt(_count_affordable(analysis, 1)), 25, 60))
-    low, high = points.min(axis=0), points.max(axis=0)
-    margin = 0.05 * np.where(high > low, high - low, 1.0)
-    x, y = np.linspace(low - margin, high + margin, side).T
-    grid = np.column_stack([each.ravel() for each in np.meshgrid(x, y)])
+    x, y, grid, _, _ = plane_around(None, points, side, "the map")
     grid = model.transform(type(training.frame)(grid, columns=names))
     summary = analysis.classifier.predict_summary(grid, analysis.choices.level)
     zones = find_zones(summary.intervals)

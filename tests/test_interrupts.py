@@ -33,7 +33,7 @@ def test_ctrl_c_waits_for_the_end_but_only_once():
         (log_z_chains, "_advance", lambda one: grid_posterior(one, beta_max=2.0, random_state=0)),
         (
             exchange_module,
-            "_run_moves",
+            "run_exchange",
             lambda one: exchange(one, beta_max=2.0, n_chains=1, n_draws=10, n_warmup=0),
         ),
     ],

@@ -80,7 +80,7 @@ def run_exchange_twin(
 ):
     """Return beta and k after each move."""
     model, walk = Model(sampler), sampler.walk
-    theta, k, _, tuning, _, _ = sampler.init(key)
+    theta, k, _, tuning = sampler.init(key)
     betas, ks = np.empty(n_moves), np.empty(n_moves, int)
     for move in range(n_moves):
         beta = beta_of(theta, walk.beta_max)

@@ -12,7 +12,7 @@ from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
 from bayesknn.model import ArrayPrior, UniformPrior
 from bayesknn.posterior import grid_posterior, metropolis
 from bayesknn.posterior.mcmc import metropolis as metropolis_module
-from bayesknn.posterior.mcmc.metropolis import MetropolisSampler
+from bayesknn.posterior.mcmc.metropolis import HybridGibbsSampler, MetropolisSampler
 from bayesknn.posterior.mcmc.proposals import plan_walk, propose
 from bayesknn.posterior.mcmc.runner import run_chains
 from tests.posterior.label_chain_cases import make_likelihood
@@ -32,7 +32,8 @@ N_WARMUP = 500
 def make_sampler(likelihood, prior=None, scheme="alternating", tau=None, r=None, n_warmup=N_WARMUP):
     prior = prior or UniformPrior(likelihood.k_max, BETA_MAX)
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
-    return MetropolisSampler(prior, walk, tuning, 1, likelihood)
+    cls = HybridGibbsSampler if scheme == "hybrid-gibbs" else MetropolisSampler
+    return cls(prior, walk, tuning, 1, likelihood)
 
 
 def p_value_of(sampler):

@@ -181,7 +181,7 @@ def test_starts_are_uniform_and_those_of_further_attempts_differ():
 
 def slow_adapt(walk, tuning, theta, k, acceptance, iteration):
     """Tune in warm-up: steps to how often they are accepted, the slope by a regression."""
-    if iteration >= walk.n_warmup or walk.schedule == 0:
+    if iteration >= walk.n_warmup or not walk.adapts_slope:
         return tuning
     of_beta = walk.k_max == 1 or iteration % 2 == 0
     along_the_curve = not of_beta and iteration % 6 != 5

@@ -37,10 +37,10 @@ from bayesknn.model import ArrayPrior, BoltzmannModel, Prior, UniformPrior
 from bayesknn.paper.comparison import Estimate
 from bayesknn.paper.setting import BETA_MAX, Setting, Study
 from bayesknn.posterior import GridPosterior, exchange, grid_posterior, metropolis
-from bayesknn.posterior.mcmc.auxiliary import AuxiliarySampler, first_plug_in
+from bayesknn.posterior.mcmc.auxiliary import AuxiliarySampler, AuxiliaryState, first_plug_in
 from bayesknn.posterior.mcmc.diagnostics import effective_sample_size, mean_error
 from bayesknn.posterior.mcmc.proposals import plan_walk
-from bayesknn.posterior.mcmc.runner import State, sample_posterior
+from bayesknn.posterior.mcmc.runner import sample_posterior
 from bayesknn.posterior.trees import make_tree
 from bayesknn.predictive import PosteriorNodes, Predictive
 
@@ -232,7 +232,7 @@ def exact_posterior(setting: Setting, data: str = "ripley", k: int | None = None
 class PaperSampler(AuxiliarySampler):
     """Chains that start at the plug-in."""
 
-    def init(self, key: np.uint64) -> State:
+    def init(self, key: np.uint64) -> AuxiliaryState:
         """Return the plug-in with labels drawn there."""
         beta, k = self.plug_in
         theta = math.log(beta / (self.walk.beta_max - beta))

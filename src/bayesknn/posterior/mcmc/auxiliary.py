@@ -23,21 +23,93 @@ one of the paper.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bayesknn._utils.checks import check_count
+from bayesknn._utils.jit import kernel
+from bayesknn._utils.random import random_bits
+from bayesknn.labels.label_sampler import CompiledSampler, agreement_at, sweep_labels
+from bayesknn.labels.swendsen_wang import bond_rate
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.conditionals import PseudoLikelihood
 from bayesknn.model import Prior
 from bayesknn.model.boltzmann import check_beta
-from bayesknn.posterior.mcmc.exchange import ExchangeSampler, PlugIn, plan_labels, plan_moves
-from bayesknn.posterior.mcmc.runner import State, sample_posterior
+from bayesknn.posterior.mcmc.exchange import (
+    DRAW_SLOT,
+    ExchangeSampler,
+    Problem,
+    log_exchange,
+    note,
+    offer,
+    plan_labels,
+    plan_moves,
+)
+from bayesknn.posterior.mcmc.proposals import (
+    Tuning,
+    accept_and_adapt,
+    acceptance_probability,
+    beta_of,
+    iteration_key,
+)
+from bayesknn.posterior.mcmc.runner import sample_posterior
 
 if TYPE_CHECKING:
     import xarray
+
+
+REFRESH_SLOT = DRAW_SLOT + 1
+
+
+class PlugIn(NamedTuple):
+    """The plug-in estimate and what the next one is made of.
+
+    Attributes
+    ----------
+    beta : float
+    k : int
+    counts : ndarray of shape (k_max,), dtype int64
+        How many moves have ended at each k since the estimate was last replaced.
+    beta_sums : ndarray of shape (k_max,)
+        The sum of beta over them.
+    """
+
+    beta: float
+    k: int
+    counts: np.ndarray
+    beta_sums: np.ndarray
+
+
+class AuxiliaryState(NamedTuple):
+    """What the next move needs; the first four as in :class:`State`.
+
+    Attributes
+    ----------
+    plug_in : PlugIn
+    labels : ndarray of shape (n,)
+        The auxiliary labels z.
+    """
+
+    theta: float
+    k: int
+    log_density: float
+    tuning: Tuning
+    plug_in: PlugIn
+    labels: np.ndarray
+
+
+class AuxiliaryMoves(NamedTuple):
+    """What :class:`Moves` holds, and the plug-in after each move."""
+
+    beta: np.ndarray
+    k: np.ndarray
+    accepted: np.ndarray
+    acceptance: np.ndarray
+    plug_in_beta: np.ndarray
+    plug_in_k: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -58,24 +130,39 @@ class AuxiliarySampler(ExchangeSampler):
     n_refresh: int
     name = "auxiliary"
 
-    def start(self, theta: float, k: int) -> State | None:
+    def start(self, theta: float, k: int) -> AuxiliaryState | None:
         """Return the state at (theta, k), with the data as the auxiliary labels."""
         state = super().start(theta, k)
         if state is None:
             return None
         counts, beta_sums = np.zeros(self.walk.k_max, np.int64), np.zeros(self.walk.k_max)
         plug_in = PlugIn(*self.plug_in, counts, beta_sums)
-        return state._replace(plug_in=plug_in, labels=self.label_sampler.observed)
+        theta, k, log_prior, tuning = state
+        labels = self.label_sampler.observed
+        return AuxiliaryState(theta, k, log_prior, tuning, plug_in, labels)
 
-    def prepare(self, state: State) -> tuple[State, Any, np.ndarray]:
-        """Return a copy of the state, and the refreshing and updates of the plug-in."""
-        assert isinstance(state.plug_in, PlugIn)
-        plug_in = state.plug_in._replace(
-            counts=state.plug_in.counts.copy(), beta_sums=state.plug_in.beta_sums.copy()
+    def new_moves(self, size: int) -> AuxiliaryMoves:
+        """Return arrays for what is noted of so many moves."""
+        beta, k, accepted, acceptance = super().new_moves(size)
+        plug_in_beta, plug_in_k = np.empty(size), np.empty(size, np.int64)
+        return AuxiliaryMoves(beta, k, accepted, acceptance, plug_in_beta, plug_in_k)
+
+    def run(
+        self, state: AuxiliaryState, key: np.uint64, first: int, last: int, problem: Problem,
+        sampler: CompiledSampler, moves: AuxiliaryMoves,
+    ) -> tuple[AuxiliaryState, int]:  # fmt: skip
+        """Make the moves ``first..last - 1``; return the state and how many points are apart."""
+        plug_in = state.plug_in
+        # Moves write to these.
+        state = state._replace(
+            labels=state.labels.copy(),
+            plug_in=plug_in._replace(
+                counts=plug_in.counts.copy(), beta_sums=plug_in.beta_sums.copy()
+            ),
         )
-        state = state._replace(labels=state.labels.copy(), plug_in=plug_in)
         refresh = self.label_sampler.swendsen_wang(self.n_refresh)
-        return state, refresh, np.array(self.updates, np.int64)
+        updates = np.array(self.updates, np.int64)
+        return run_auxiliary(state, key, first, last, problem, sampler, refresh, updates, moves)
 
     def find_problems(self, tree: xarray.DataTree) -> list[str]:
         """Say what may be wrong with the draws."""
@@ -216,3 +303,69 @@ def _find_stuck_chains(tree: xarray.DataTree) -> list[str]:
                 "use exchange, which needs none"
             )
     return sentences
+
+
+@kernel
+def _update_plug_in(plug_in, beta, k, n_done, updates):
+    """Count a move that ended at (beta, k), and replace the plug-in when it is time."""
+    if updates.size == 0 or n_done > updates[-1]:
+        return plug_in
+    counts, beta_sums = plug_in.counts, plug_in.beta_sums
+    counts[k - 1] += 1
+    beta_sums[k - 1] += beta
+    if not np.any(updates == n_done):
+        return plug_in
+    at = np.searchsorted(2 * np.cumsum(counts), counts.sum())
+    beta = beta_sums[at] / counts[at]
+    counts[:] = 0
+    beta_sums[:] = 0.0
+    return PlugIn(beta, at + 1, counts, beta_sums)
+
+
+@kernel
+def _log_auxiliary(sampler, observed, labels, plug_in, beta, k, to):
+    """Log ratio of the likelihoods, of g and of the proposals of the labels.
+
+    ``labels`` are the auxiliary ones, which those drawn may replace.
+    """
+    kept, at_plug_in = agreement_at(sampler, labels, k, plug_in.k)
+    drawn, drawn_at_plug_in = agreement_at(sampler, sampler.labels, to.k, plug_in.k)
+    gain = bond_rate(to.beta, to.k) * (observed[to.k - 1] - drawn)
+    loss = bond_rate(beta, k) * (observed[k - 1] - kept)
+    return gain - loss + bond_rate(plug_in.beta, plug_in.k) * (drawn_at_plug_in - at_plug_in)
+
+
+@kernel
+def run_auxiliary(state, key, first, last, problem, sampler, refresh, updates, moves):
+    """Make the moves ``first..last - 1``; return the state and how many points are apart."""
+    theta, k, log_prior, tuning, plug_in, labels = state
+    walk, observed = problem.walk, problem.observed
+    for move in range(first, last):
+        refresh_key = random_bits(iteration_key(key, move), np.uint64(REFRESH_SLOT))
+        sweep_labels(sampler, refresh, plug_in.beta, plug_in.k, refresh_key, labels)
+        to, to_prior, others, n_apart = offer(
+            walk, tuning, (theta, k, log_prior), key, move, problem, sampler
+        )
+        if n_apart > 0:
+            return AuxiliaryState(to.theta, to.k, log_prior, tuning, plug_in, labels), n_apart
+        acceptance, exchanged = 0.0, 0.0
+        if to_prior > -math.inf:
+            beta = beta_of(theta, walk.beta_max)
+            ratio = _log_auxiliary(sampler, observed, labels, plug_in, beta, k, to)
+            acceptance = acceptance_probability(ratio + others)
+            # Steps are tuned to what the exchange algorithm would accept: how often this chain
+            # does depends on its plug-in, and where that is bad no step would be short enough.
+            if move < walk.n_warmup:
+                ratio = log_exchange(sampler, observed, beta, k, to)
+                exchanged = acceptance_probability(ratio + others)
+        accepted, theta, k, tuning = accept_and_adapt(
+            walk, tuning, theta, k, to, acceptance, exchanged, move
+        )
+        if accepted:
+            log_prior = to_prior
+            labels[:] = sampler.labels
+        note(moves, move - first, walk, theta, k, accepted, acceptance)
+        plug_in = _update_plug_in(plug_in, beta_of(theta, walk.beta_max), k, move + 1, updates)
+        moves.plug_in_beta[move - first] = plug_in.beta
+        moves.plug_in_k[move - first] = plug_in.k
+    return AuxiliaryState(theta, k, log_prior, tuning, plug_in, labels), 0

@@ -7,12 +7,13 @@ data y and leaves z to (beta, k). The constants Z cancel in
         * pi(beta', k') Q(k', k) J(theta') / {pi(beta, k) Q(k, k') J(theta)},
 
 and with perfect draws of z the chain has the posterior as its distribution, exactly. Unlike the
-scheme of Moller et al. (``auxiliary.py``) it has no plug-in estimate to choose. That scheme makes
-the same moves and differs in the ratio by which it accepts: the moves of both are made here, in
-compiled blocks. ``thin`` moves make one iteration of :mod:`~bayesknn.posterior.mcmc.runner`. Random
-numbers of a move are a function of (key, move), so that blocks may be cut anywhere. A uniform prior
-and one given by an array become a table that compiled code interpolates; any other is a function in
-Python, and chains come back for it in every move.
+scheme of Moller et al. (``auxiliary.py``) it has no plug-in estimate to choose. A move of either is
+composed of the same parts: :func:`offer` proposes (beta', k') and draws z there, a log ratio is
+computed, and the proposal is taken or left. Moves are made in compiled blocks; ``thin`` moves make
+one iteration of :mod:`~bayesknn.posterior.mcmc.runner`. Random numbers of a move are a function of
+(key, move), so that blocks may be cut anywhere. A uniform prior and one given by an array become a
+table that compiled code interpolates; any other is a function in Python, which is called before
+every move.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ from bayesknn._utils.random import random_bits
 from bayesknn.exceptions import CoalescenceError
 from bayesknn.labels.label_sampler import (
     MAX_PAST,
+    CompiledSampler,
     LabelSampler,
     agreement_at,
     draw_labels,
-    sweep_labels,
 )
 from bayesknn.labels.swendsen_wang import bond_rate
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.model import ArrayPrior, Prior, UniformPrior, as_prior
 from bayesknn.posterior.mcmc.proposals import (
     FREE_SLOT,
+    Proposal,
     Tuning,
     Walk,
     accept_and_adapt,
@@ -53,37 +55,36 @@ from bayesknn.posterior.mcmc.runner import Sampler, State, sample_posterior
 if TYPE_CHECKING:
     import xarray
 
-DRAW_SLOT, REFRESH_SLOT = FREE_SLOT, FREE_SLOT + 1
-
-
-class PlugIn(NamedTuple):
-    """The plug-in estimate and what the next one is made of.
-
-    Attributes
-    ----------
-    beta : float
-    k : int
-    counts : ndarray of shape (k_max,), dtype int64
-        How many moves have ended at each k since the estimate was last replaced.
-    beta_sums : ndarray of shape (k_max,)
-        The sum of beta over them.
-    """
-
-    beta: float
-    k: int
-    counts: np.ndarray
-    beta_sums: np.ndarray
+DRAW_SLOT = FREE_SLOT
 
 
 class Moves(NamedTuple):
-    """Where each move of a block ended, how it went, and the plug-in after it, if there is one."""
+    """Where each move of a block ended, whether and how probably its proposal was accepted."""
 
     beta: np.ndarray
     k: np.ndarray
     accepted: np.ndarray
     acceptance: np.ndarray
-    plug_in_beta: np.ndarray
-    plug_in_k: np.ndarray
+
+
+class Offer(NamedTuple):
+    """A proposal, for which labels have been drawn.
+
+    Attributes
+    ----------
+    to : Proposal
+    log_prior : float
+        At the proposal; labels are drawn where it is finite.
+    log_others : float
+        Log ratio of priors, proposals and Jacobians: what any acceptance ratio contains.
+    n_apart : int
+        Points on which perfect chains did not meet: with any, the labels are not a draw.
+    """
+
+    to: Proposal
+    log_prior: float
+    log_others: float
+    n_apart: int
 
 
 class Problem(NamedTuple):
@@ -119,24 +120,31 @@ class ExchangeSampler(Sampler):
     name = "exchange"
     prefer = "threads"
 
-    def start(self, theta: float, k: int) -> State | None:
+    def start(self, theta: float, k: int) -> Any:
         """Return the state at (theta, k), or None where the prior is zero."""
         log_prior = float(self.prior.log_density(beta_of(theta, self.walk.beta_max), k))
         if not math.isfinite(log_prior):
             return None
-        return State(theta, k, log_prior, self.tuning, (), self.label_sampler.observed[:0])
+        return State(theta, k, log_prior, self.tuning)
 
-    def prepare(self, state: State) -> tuple[State, Any, Any]:
-        """Return a state that moves may write to, and the refreshing and updates of a plug-in."""
-        return state, None, None
+    def new_moves(self, size: int) -> Any:
+        """Return arrays for what is noted of so many moves."""
+        beta, accepted, acceptance = np.empty((3, size))
+        return Moves(beta, np.empty(size, np.int64), accepted, acceptance)
+
+    def run(
+        self, state: Any, key: np.uint64, first: int, last: int, problem: Problem,
+        sampler: CompiledSampler, moves: Any,
+    ) -> tuple[Any, int]:  # fmt: skip
+        """Make the moves ``first..last - 1``; return the state and how many points are apart."""
+        return run_exchange(state, key, first, last, problem, sampler, moves)
 
     def advance(
-        self, state: State, key: np.uint64, first: int, last: int
-    ) -> tuple[State, dict[str, np.ndarray]]:
+        self, state: Any, key: np.uint64, first: int, last: int
+    ) -> tuple[Any, dict[str, np.ndarray]]:
         """Make iterations ``first..last - 1``, of ``thin`` moves each."""
         first, last = first * self.thin, last * self.thin
-        state, refresh, updates = self.prepare(state)
-        moves = _new_moves(last - first, 0 if updates is None else last - first)
+        moves = self.new_moves(last - first)
         sampler = self.label_sampler.compiled()
         table = tabulate_prior(self.prior)
         problem = Problem(self.likelihood.agreement, table, self.walk, np.empty(0))
@@ -147,10 +155,8 @@ class ExchangeSampler(Sampler):
                 to = propose(self.walk, state.tuning, state.theta, state.k, key, move)
                 given = np.full(1, self.prior.log_density(to.beta, to.k), np.float64)
                 problem = problem._replace(given=given)
-            part = Moves(*(values[move - first : move - first + step] for values in moves))
-            state, n_apart = _run_moves(
-                state, key, move, move + step, problem, sampler, refresh, updates, part
-            )
+            part = type(moves)(*(values[move - first : move - first + step] for values in moves))
+            state, n_apart = self.run(state, key, move, move + step, problem, sampler, part)
             if n_apart:
                 beta = beta_of(state.theta, self.walk.beta_max)
                 raise CoalescenceError(
@@ -162,9 +168,7 @@ class ExchangeSampler(Sampler):
                     n_apart,
                 )
         kept = {
-            name: values[self.thin - 1 :: self.thin]
-            for name, values in moves._asdict().items()
-            if values.size
+            name: values[self.thin - 1 :: self.thin] for name, values in moves._asdict().items()
         }
         for name in ("accepted", "acceptance"):
             kept[name] = getattr(moves, name).reshape(-1, self.thin).mean(axis=1)
@@ -302,14 +306,6 @@ def tabulate_prior(prior: Prior) -> np.ndarray:
     return np.empty((0, 0))
 
 
-def _new_moves(size: int, plug_in_size: int) -> Moves:
-    real = np.empty((3, size))
-    return Moves(
-        real[0], np.empty(size, np.int64), real[1], real[2],
-        np.empty(plug_in_size), np.empty(plug_in_size, np.int64),
-    )  # fmt: skip
-
-
 @kernel
 def _log_prior(table, beta_max, beta, k):
     """Log density at (beta, k), by linear interpolation in beta."""
@@ -325,87 +321,54 @@ def _log_prior(table, beta_max, beta, k):
 
 
 @kernel
-def _update_plug_in(plug_in, beta, k, n_done, updates):
-    """Count a move that ended at (beta, k), and replace the plug-in when it is time."""
-    if updates.size == 0 or n_done > updates[-1]:
-        return plug_in
-    counts, beta_sums = plug_in.counts, plug_in.beta_sums
-    counts[k - 1] += 1
-    beta_sums[k - 1] += beta
-    if not np.any(updates == n_done):
-        return plug_in
-    at = np.searchsorted(2 * np.cumsum(counts), counts.sum())
-    beta = beta_sums[at] / counts[at]
-    counts[:] = 0
-    beta_sums[:] = 0.0
-    return PlugIn(beta, at + 1, counts, beta_sums)
+def offer(walk, tuning, at, key, move, problem, sampler):
+    """Propose (beta', k') from ``at``, (theta, k, log prior), and draw labels there."""
+    theta, k, log_prior = at
+    to = propose(walk, tuning, theta, k, key, move)
+    given = problem.given
+    to_prior = given[0] if given.size else _log_prior(problem.table, walk.beta_max, to.beta, to.k)
+    n_apart = 0
+    if to_prior > -math.inf:
+        stream = random_bits(iteration_key(key, move), np.uint64(DRAW_SLOT))
+        n_apart = draw_labels(sampler, to.beta, to.k, stream)
+    return Offer(to, to_prior, to_prior - log_prior + to.log_correction, n_apart)
 
 
 @kernel
-def _log_exchange(observed, beta, k, to_beta, to_k, drawn_k, drawn_to_k):
+def log_exchange(sampler, observed, beta, k, to):
     """Log ratio of the two ways to hand out the data and the labels drawn."""
-    gain = bond_rate(to_beta, to_k) * (observed[to_k - 1] - drawn_to_k)
-    return gain - bond_rate(beta, k) * (observed[k - 1] - drawn_k)
+    drawn, to_drawn = agreement_at(sampler, sampler.labels, k, to.k)
+    gain = bond_rate(to.beta, to.k) * (observed[to.k - 1] - to_drawn)
+    return gain - bond_rate(beta, k) * (observed[k - 1] - drawn)
 
 
 @kernel
-def _log_auxiliary(observed, plug_in, beta, k, to_beta, to_k, kept, drawn):
-    """Log ratio of the likelihoods, of g and of the proposals of the labels.
-
-    ``kept`` holds S_k and S_k_hat of the present labels, ``drawn`` S_k' and S_k_hat of those
-    proposed.
-    """
-    gain = bond_rate(to_beta, to_k) * (observed[to_k - 1] - drawn[0])
-    loss = bond_rate(beta, k) * (observed[k - 1] - kept[0])
-    return gain - loss + bond_rate(plug_in.beta, plug_in.k) * (drawn[1] - kept[1])
+def note(moves, at, walk, theta, k, accepted, acceptance):
+    """Note where a move ended and how it went."""
+    moves.beta[at], moves.k[at] = beta_of(theta, walk.beta_max), k
+    moves.accepted[at], moves.acceptance[at] = accepted, acceptance
 
 
 @kernel
-def _run_moves(state, key, first, last, problem, sampler, refresh, updates, moves):
-    """Make the moves ``first..last - 1``; return the state and how many points are apart.
-
-    ``refresh`` and ``updates`` are None in the exchange algorithm, which is decided when this is
-    compiled.
-    """
-    observed, table, walk, given = problem
-    theta, k, log_prior, tuning, plug_in, labels = state
-    beta = beta_of(theta, walk.beta_max)
+def run_exchange(state, key, first, last, problem, sampler, moves):
+    """Make the moves ``first..last - 1``; return the state and how many points are apart."""
+    theta, k, log_prior, tuning = state
+    walk = problem.walk
     for move in range(first, last):
-        stream = iteration_key(key, move)
-        if updates is not None:
-            refresh_key = random_bits(stream, np.uint64(REFRESH_SLOT))
-            sweep_labels(sampler, refresh, plug_in.beta, plug_in.k, refresh_key, labels)
-        to = propose(walk, tuning, theta, k, key, move)
-        to_log_prior = given[0] if given.size else _log_prior(table, walk.beta_max, to.beta, to.k)
-        acceptance, exchanged = 0.0, 0.0
-        if to_log_prior > -math.inf:
-            n_apart = draw_labels(sampler, to.beta, to.k, random_bits(stream, np.uint64(DRAW_SLOT)))
-            if n_apart > 0:
-                return State(to.theta, to.k, log_prior, tuning, plug_in, labels), n_apart
-            others = to_log_prior - log_prior + to.log_correction
-            if updates is None or move < walk.n_warmup:
-                drawn_k, drawn_to_k = agreement_at(sampler, sampler.labels, k, to.k)
-                ratio = _log_exchange(observed, beta, k, to.beta, to.k, drawn_k, drawn_to_k)
-                exchanged = acceptance_probability(ratio + others)
-            acceptance = exchanged
-            if updates is not None:
-                kept = agreement_at(sampler, labels, k, plug_in.k)
-                drawn = agreement_at(sampler, sampler.labels, to.k, plug_in.k)
-                ratio = _log_auxiliary(observed, plug_in, beta, k, to.beta, to.k, kept, drawn)
-                acceptance = acceptance_probability(ratio + others)
-        # Steps are tuned to what the exchange algorithm accepts: how often the auxiliary-variable
-        # chain does depends on its plug-in, and where that is bad no step would be short enough.
+        to, to_prior, others, n_apart = offer(
+            walk, tuning, (theta, k, log_prior), key, move, problem, sampler
+        )
+        if n_apart > 0:
+            return State(to.theta, to.k, log_prior, tuning), n_apart
+        acceptance = 0.0
+        if to_prior > -math.inf:
+            beta = beta_of(theta, walk.beta_max)
+            ratio = log_exchange(sampler, problem.observed, beta, k, to)
+            acceptance = acceptance_probability(ratio + others)
         accepted, theta, k, tuning = accept_and_adapt(
-            walk, tuning, theta, k, to, acceptance, exchanged, move
+            walk, tuning, theta, k, to, acceptance, acceptance, move
         )
         if accepted:
-            beta, log_prior = to.beta, to_log_prior
-            if updates is not None:
-                labels[:] = sampler.labels
-        at = move - first
-        moves.beta[at], moves.k[at] = beta, k
-        moves.accepted[at], moves.acceptance[at] = accepted, acceptance
-        if updates is not None:
-            plug_in = _update_plug_in(plug_in, beta, k, move + 1, updates)
-            moves.plug_in_beta[at], moves.plug_in_k[at] = plug_in.beta, plug_in.k
-    return State(theta, k, log_prior, tuning, plug_in, labels), 0
+            log_prior = to_prior
+        note(moves, move - first, walk, theta, k, accepted, acceptance)
+    return State(theta, k, log_prior, tuning), 0

@@ -12,8 +12,9 @@ on beta. The acceptance probability is that of the paper,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from bayesknn._utils.checks import check_choice
 from bayesknn.model import as_prior
 from bayesknn.model.boltzmann import fingerprint
 from bayesknn.posterior.mcmc.proposals import (
-    BETA_ONLY,
     FREE_SLOT,
     SCHEDULES,
     accept_and_adapt,
@@ -72,47 +72,31 @@ class MetropolisSampler(Sampler):
             return -math.inf
         return float(log_prior + self.likelihood.log_density(beta, k))
 
-    def log_densities(self, beta: float) -> np.ndarray:
-        """Log of likelihood times prior for every k; minus infinity where it is not a number."""
-        values = np.array(self.prior.log_density(beta, np.arange(1, self.walk.k_max + 1)))
-        for at in np.flatnonzero(values > -math.inf).tolist():
-            # One k at a time: likelihoods are at their fastest for a single number.
-            values[at] += self.likelihood.log_density(beta, at + 1)
-        return np.where(np.isnan(values), -math.inf, values)
-
     def start(self, theta: float, k: int) -> State | None:
         """Return the state at (theta, k), or None where the posterior is zero."""
         log_density = self.log_density(beta_of(theta, self.walk.beta_max), k)
         return State(theta, k, log_density, self.tuning) if math.isfinite(log_density) else None
 
-    def step(
-        self, state: State, key: np.uint64, iteration: int, log_densities: Any = None
-    ) -> tuple[State, Info]:
-        """Make one iteration; ``log_densities`` may be the method of that name with a memory."""
-        theta, k, log_density, tuning, *_ = state
-        walk = self.walk
-        if walk.schedule == BETA_ONLY:
-            values = (log_densities or self.log_densities)(beta_of(theta, walk.beta_max))
-            k, log_density = _draw_k(values, uniform_at(key, iteration, FREE_SLOT))
-        to = propose(walk, tuning, theta, k, key, iteration)
+    def step(self, state: State, key: np.uint64, iteration: int) -> tuple[State, Info]:
+        """Make one iteration."""
+        theta, k, log_density, tuning = state
+        to = propose(self.walk, tuning, theta, k, key, iteration)
         proposed = self.log_density(to.beta, int(to.k))
         acceptance = acceptance_probability(proposed - log_density + to.log_correction)
         accepted, theta, k, tuning = accept_and_adapt(
-            walk, tuning, theta, k, to, acceptance, acceptance, iteration
+            self.walk, tuning, theta, k, to, acceptance, acceptance, iteration
         )
         log_density = proposed if accepted else log_density
-        info = Info(beta_of(theta, walk.beta_max), int(k), log_density, accepted, acceptance)
+        info = Info(beta_of(theta, self.walk.beta_max), int(k), log_density, accepted, acceptance)
         return State(theta, int(k), log_density, tuning), info
 
     def advance(
         self, state: State, key: np.uint64, first: int, last: int
     ) -> tuple[State, dict[str, np.ndarray]]:
         """Make iterations ``first..last - 1``."""
-        # beta stays where it is in more than half of the iterations.
-        log_densities = lru_cache(maxsize=1)(self.log_densities)
         infos = []
         for iteration in range(first, last):
-            state, info = self.step(state, key, iteration, log_densities)
+            state, info = self.step(state, key, iteration)
             infos.append(info)
         columns = zip(Info._fields, zip(*infos, strict=True), strict=True)
         return state, {name: np.array(values) for name, values in columns}
@@ -128,6 +112,33 @@ class MetropolisSampler(Sampler):
         ks = rng.integers(1, self.walk.k_max, 64, endpoint=True).tolist()
         values = [self.likelihood.log_density(*at) for at in zip(betas, ks, strict=True)]
         return fingerprint([f"{float(value):.9g}" for value in values])
+
+
+@dataclass(frozen=True)
+class HybridGibbsSampler(MetropolisSampler):
+    """A draw of k from its full conditional, and a Metropolis step of beta."""
+
+    def log_densities(self, beta: float) -> np.ndarray:
+        """Log of likelihood times prior for every k; minus infinity where it is not a number."""
+        values = np.array(self.prior.log_density(beta, np.arange(1, self.walk.k_max + 1)))
+        for at in np.flatnonzero(values > -math.inf).tolist():
+            # One k at a time: likelihoods are at their fastest for a single number.
+            values[at] += self.likelihood.log_density(beta, at + 1)
+        return np.where(np.isnan(values), -math.inf, values)
+
+    def step(self, state: State, key: np.uint64, iteration: int) -> tuple[State, Info]:
+        """Make one iteration."""
+        values = self._memory(beta_of(state.theta, self.walk.beta_max))
+        k, log_density = _draw_k(values, uniform_at(key, iteration, FREE_SLOT))
+        return super().step(state._replace(k=k, log_density=log_density), key, iteration)
+
+    @cached_property
+    def _memory(self) -> Callable[[float], np.ndarray]:
+        """``log_densities`` that knows its last result: beta often stays where it is."""
+        return lru_cache(maxsize=1)(self.log_densities)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_memory"}
 
 
 def metropolis(
@@ -210,7 +221,8 @@ def metropolis(
     if scheme == "hybrid-gibbs" and r is not None:
         raise ValueError("r has no use in scheme='hybrid-gibbs', which tries every k; leave it out")
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
-    sampler = MetropolisSampler(prior, walk, tuning, 1, likelihood)
+    cls = HybridGibbsSampler if scheme == "hybrid-gibbs" else MetropolisSampler
+    sampler = cls(prior, walk, tuning, 1, likelihood)
     return sample_posterior(sampler, n_chains, n_draws, random_state, n_jobs, verbose)
 
 

@@ -1,20 +1,17 @@
-"""Proposals for (beta, k): the moves of Section 3.1, and their tuning during warm-up.
+"""Moves of (beta, k) (Section 3.1), schedules of them, and their tuning during warm-up.
 
-beta walks on the scale theta = logit(beta / beta_max), theta' ~ N(theta, tau^2), and k' is uniform
-on the 2r neighbours of k that lie in {1..K}. The target of a chain has a density in beta, so each
-proposal carries one correction to the log acceptance ratio,
+beta walks on the scale theta = logit(beta / beta_max), and k on {1..K}. A move is a function
+``move(walk, tuning, theta, k, stream)`` that returns theta', k' and the log ratio of the
+probabilities with which k' and k are proposed from each other. A schedule is a tuple of moves that
+are made by turns. The target of a chain has a density in beta, so :func:`propose` adds a Jacobian
+and returns one correction to the log acceptance ratio,
 
     log Q_r(k', k) - log Q_r(k, k') + log J(theta') - log J(theta),   J = dbeta/dtheta.
 
-Two schedules are offered. ``JOINT`` is the paper's: both change at once. ``ALTERNATING`` moves
-beta in every other iteration and k in the rest, in one of two ways:
-
-- along the mode curve of the posterior, theta' = theta + slope * log(k'/k), where the slope is the
-  regression of theta on log k in warm-up. For a given slope the way back undoes the shift, so it
-  needs no correction of its own;
-- every third time by a leap, theta' = theta + tau * Cauchy and k' from Q with an r drawn
-  log-uniformly from 1..K. It crosses what the other cannot: gaps in k, and a sharp curve whose
-  slope is wrong or not yet known.
+``"joint"`` is the paper's schedule: both change at once. ``"alternating"`` moves beta in every
+other iteration and k in the others, most often along the mode curve of the posterior, and in every
+sixth iteration by a leap: it crosses gaps in k, and a sharp mode curve whose slope is not yet
+known.
 
 The same compiled functions serve Python loops and compiled chains. Random numbers are a pure
 function of (key, iteration, slot); slots below ``FREE_SLOT`` are used here.
@@ -31,9 +28,6 @@ from bayesknn._utils.checks import check_count, check_positive
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 
-JOINT, ALTERNATING, BETA_ONLY = 0, 1, 2
-_BETA, _BOTH, _CURVE, _LEAP = 0, 1, 2, 3
-SCHEDULES = {"alternating": ALTERNATING, "joint": JOINT, "hybrid-gibbs": BETA_ONLY}
 # The paper's tuning: tau^2 = .05 and r = 3.
 PAPER_TAU, PAPER_R = math.sqrt(0.05), 3
 
@@ -56,18 +50,22 @@ class Walk(NamedTuple):
     beta_max : float
     k_max : int
     schedule : int
-        ``JOINT``, ``ALTERNATING`` or ``BETA_ONLY``.
+        Position of its name in ``SCHEDULES``.
+    turns : ndarray of int64
+        Its moves, as positions in ``MOVES``.
     n_warmup : int
         The tuning changes in iterations before this one and never after.
-    adapts_tau, adapts_r : bool
+    adapts_tau, adapts_r, adapts_slope : bool
     """
 
     beta_max: float
     k_max: int
     schedule: int
+    turns: np.ndarray
     n_warmup: int
     adapts_tau: bool
     adapts_r: bool
+    adapts_slope: bool
 
 
 class Tuning(NamedTuple):
@@ -140,13 +138,17 @@ def plan_walk(
     if r is not None:
         r = check_count(r, "r")
     adapts = schedule != "joint"
+    # Where there is one k only, beta moves in every iteration.
+    moves = SCHEDULES[schedule] if k_max > 1 else (walk_beta,)
     walk = Walk(
         beta_max=check_positive(beta_max, "beta_max"),
         k_max=k_max,
-        schedule=SCHEDULES[schedule],
+        schedule=list(SCHEDULES).index(schedule),
+        turns=np.array([MOVES.index(move) for move in moves]),
         n_warmup=check_count(n_warmup, "n_warmup", low=0),
         adapts_tau=adapts and tau is None,
         adapts_r=adapts and r is None,
+        adapts_slope=adapts,
     )
     # Wide at first, because chains start anywhere.
     first_tau = 0.5 if adapts else PAPER_TAU
@@ -228,51 +230,86 @@ def _log_k_hastings(k, proposed, r, k_max):
 
 
 @kernel
-def _move(walk, iteration):
-    """Which of the four moves an iteration makes."""
-    if walk.k_max == 1 or walk.schedule == BETA_ONLY:
-        return _BETA
-    if walk.schedule == JOINT:
-        return _BOTH
-    if iteration % 2 == 0:
-        return _BETA
-    return _LEAP if iteration % 6 == 5 else _CURVE
+def _walk_k(walk, r, k, stream):
+    """Draw k' from Q_r(k, .); also return log Q_r(k', k) - log Q_r(k, k')."""
+    to_k = _propose_k(k, r, walk.k_max, as_uniform(random_bits(stream, np.uint64(K_SLOT))))
+    return to_k, _log_k_hastings(k, to_k, r, walk.k_max)
+
+
+@kernel
+def _normal_step(tuning, stream):
+    """Draw from N(0, tau^2)."""
+    angle = as_uniform(random_bits(stream, np.uint64(ANGLE_SLOT)))
+    u = as_uniform(random_bits(stream, np.uint64(RADIUS_SLOT)))
+    radius = math.sqrt(-2.0 * math.log1p(-u))
+    return math.exp(tuning.log_tau) * radius * math.cos(2.0 * math.pi * angle)
+
+
+@kernel
+def walk_beta(_walk, tuning, theta, k, stream):
+    """Move beta alone: theta' ~ N(theta, tau^2)."""
+    return theta + _normal_step(tuning, stream), k, 0.0
+
+
+@kernel
+def walk_both(walk, tuning, theta, k, stream):
+    """Move both at once, as the paper does: theta' ~ N(theta, tau^2) and k' from Q_r."""
+    to_k, log_ratio = _walk_k(walk, _max_step(tuning.log_r, walk.k_max), k, stream)
+    return theta + _normal_step(tuning, stream), to_k, log_ratio
+
+
+@kernel
+def follow_curve(walk, tuning, theta, k, stream):
+    """Move along the mode curve: k' from Q_r and theta' = theta + slope * log(k'/k).
+
+    For a given slope the move back undoes the shift, so that it needs no correction of its own.
+    """
+    to_k, log_ratio = _walk_k(walk, _max_step(tuning.log_r, walk.k_max), k, stream)
+    return theta + tuning.slope * math.log(to_k / k), to_k, log_ratio
+
+
+@kernel
+def leap(walk, tuning, theta, k, stream):
+    """Move far: theta' = theta + tau * Cauchy, and k' from Q_r with r log-uniform on 1..K."""
+    u = as_uniform(random_bits(stream, np.uint64(STEP_SLOT)))
+    to_k, log_ratio = _walk_k(walk, np.int64(math.exp(u * math.log(walk.k_max + 1.0))), k, stream)
+    angle = as_uniform(random_bits(stream, np.uint64(ANGLE_SLOT)))
+    shift = math.exp(tuning.log_tau) * math.tan(math.pi * (angle - 0.5))
+    return theta + shift, to_k, log_ratio
+
+
+# Compiled code knows a move by its position here: numba does not cache a function that takes other
+# functions.
+MOVES = (walk_beta, walk_both, follow_curve, leap)
+SCHEDULES = {
+    "alternating": (walk_beta, follow_curve, walk_beta, follow_curve, walk_beta, leap),
+    "joint": (walk_both,),
+    "hybrid-gibbs": (walk_beta,),
+}
+_BETA, _BOTH, _CURVE = 0, 1, 2
+
+
+@kernel
+def _turn(walk, iteration):
+    """Return the position in ``MOVES`` of the move of one iteration."""
+    return walk.turns[iteration % walk.turns.size]
 
 
 @kernel
 def propose(walk, tuning, theta, k, key, iteration):
     """Propose the move of one iteration."""
-    move = _move(walk, iteration)
-    stream = iteration_key(key, iteration)
-    proposed_k, log_correction = k, 0.0
-    if move != _BETA:
-        r = _max_step(tuning.log_r, walk.k_max)
-        if move == _LEAP:
-            u = as_uniform(random_bits(stream, np.uint64(STEP_SLOT)))
-            r = np.int64(math.exp(u * math.log(walk.k_max + 1.0)))
-        proposed_k = _propose_k(
-            k, r, walk.k_max, as_uniform(random_bits(stream, np.uint64(K_SLOT)))
-        )
-        log_correction += _log_k_hastings(k, proposed_k, r, walk.k_max)
-    angle = as_uniform(random_bits(stream, np.uint64(ANGLE_SLOT)))
-    if move == _CURVE:
-        shift = tuning.slope * math.log(proposed_k / k)
-    elif move == _LEAP:
-        shift = math.exp(tuning.log_tau) * math.tan(math.pi * (angle - 0.5))
+    turn, stream = _turn(walk, iteration), iteration_key(key, iteration)
+    if turn == _BETA:
+        to_theta, to_k, log_ratio = walk_beta(walk, tuning, theta, k, stream)
+    elif turn == _BOTH:
+        to_theta, to_k, log_ratio = walk_both(walk, tuning, theta, k, stream)
+    elif turn == _CURVE:
+        to_theta, to_k, log_ratio = follow_curve(walk, tuning, theta, k, stream)
     else:
-        radius = math.sqrt(
-            -2.0 * math.log1p(-as_uniform(random_bits(stream, np.uint64(RADIUS_SLOT))))
-        )
-        shift = math.exp(tuning.log_tau) * radius * math.cos(2.0 * math.pi * angle)
-    proposed_theta = theta + shift
-    log_correction += _log_jacobian(proposed_theta) - _log_jacobian(theta)
-    return Proposal(
-        proposed_theta,
-        beta_of(proposed_theta, walk.beta_max),
-        proposed_k,
-        log_correction,
-        as_uniform(random_bits(stream, np.uint64(ACCEPT_SLOT))),
-    )
+        to_theta, to_k, log_ratio = leap(walk, tuning, theta, k, stream)
+    log_correction = log_ratio + _log_jacobian(to_theta) - _log_jacobian(theta)
+    uniform = as_uniform(random_bits(stream, np.uint64(ACCEPT_SLOT)))
+    return Proposal(to_theta, beta_of(to_theta, walk.beta_max), to_k, log_correction, uniform)
 
 
 @kernel
@@ -301,15 +338,15 @@ def accept_and_adapt(walk, tuning, theta, k, to, acceptance, tuned, iteration):
 @kernel
 def _adapt(walk, tuning, theta, k, acceptance, iteration):
     """Tuning after an iteration that ended at (theta, k); unchanged once warm-up is over."""
-    if iteration >= walk.n_warmup or walk.schedule == JOINT:
+    if iteration >= walk.n_warmup or not walk.adapts_slope:
         return tuning
     # Robbins-Monro: the gain sums to infinity, its square does not.
     gain = (iteration + 1.0) ** -0.6
     log_tau, log_r = tuning.log_tau, tuning.log_r
-    move = _move(walk, iteration)
-    if walk.adapts_tau and move == _BETA:
+    turn = _turn(walk, iteration)
+    if walk.adapts_tau and turn == _BETA:
         log_tau += gain * (acceptance - _BETA_TARGET)
-    if walk.adapts_r and move == _CURVE:
+    if walk.adapts_r and turn == _CURVE:
         log_r += gain * (acceptance - _K_TARGET)
         log_r = min(max(log_r, 0.0), math.log(float(walk.k_max)))
     weight = _MEMORY / (iteration + _MEMORY)

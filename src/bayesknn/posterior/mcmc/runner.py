@@ -53,18 +53,12 @@ class State(NamedTuple):
         Log of what the target is at (beta, k): likelihood times prior, or the prior alone where
         labels are drawn in place of computing a likelihood.
     tuning : Tuning
-    plug_in : PlugIn, or an empty tuple
-        Of the auxiliary-variable scheme.
-    labels : ndarray of shape (n,), or empty
-        Its auxiliary labels z.
     """
 
     theta: float
     k: int
     log_density: float
     tuning: Tuning
-    plug_in: Any = ()
-    labels: Any = ()
 
 
 @dataclass(frozen=True)
@@ -99,13 +93,13 @@ class Sampler:
         """Iterations that come first, adapt the tuning and are not part of the posterior."""
         return self.walk.n_warmup // self.thin
 
-    def start(self, theta: float, k: int) -> State | None:
+    def start(self, theta: float, k: int) -> Any:
         """Return the state at (theta, k), or None where the target is zero or not a number."""
         raise NotImplementedError
 
     def advance(
-        self, state: State, key: np.uint64, first: int, last: int
-    ) -> tuple[State, dict[str, np.ndarray]]:
+        self, state: Any, key: np.uint64, first: int, last: int
+    ) -> tuple[Any, dict[str, np.ndarray]]:
         """Make iterations ``first..last - 1``.
 
         Returns the new state and, for each iteration, ``beta``, ``k``, ``accepted`` and whatever
@@ -117,7 +111,7 @@ class Sampler:
         """Return a text that stands for the data, so that no two data sets share random numbers."""
         raise NotImplementedError
 
-    def init(self, key: np.uint64) -> State:
+    def init(self, key: np.uint64) -> Any:
         """Return the first of the dispersed starts where the target is positive.
 
         Spread over all (beta, k), or over the prior's mass where that is narrow.
@@ -137,9 +131,8 @@ class Sampler:
 
     def attrs(self) -> dict[str, Any]:
         """Return what the result should tell about the run."""
-        schemes = {code: name for name, code in SCHEDULES.items()}
         return {
-            "scheme": schemes[self.walk.schedule],
+            "scheme": list(SCHEDULES)[self.walk.schedule],
             "thin": self.thin,
             "beta_max": self.walk.beta_max,
             "k_max": self.walk.k_max,

@@ -189,3 +189,11 @@ def test_the_smallest_graph_works():
 def test_more_than_256_classes_fit(method):
     labels = sample_labels(ring(600), 0.0, 1, 1000, method, n_draws=2, random_state=0)
     assert labels.max() > 255
+
+
+def test_an_unknown_autocorrelation_time_is_not_a_number_and_said():
+    # Two points that are bound in every sweep: S is 2 in all draws.
+    pair = NeighborGraph.from_neighbors([[1, 0]])
+    with pytest.warns(MixingWarning, match="time is unknown: S_1 is the same in all draws"):
+        _, info = sample_labels(pair, 50.0, 1, 2, n_draws=50, random_state=0, return_info=True)
+    assert np.isnan(info.autocorrelation_time)

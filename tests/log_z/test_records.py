@@ -42,3 +42,16 @@ def test_resampled_errors_are_those_of_the_mean():
     ratio = np.mean([replicates[1:].var() for replicates in found]) * 40
     assert abs(ratio / (39 / 37) - 1) < 0.1
     assert all(replicates[0] == one.mean() for replicates, one in zip(found, batches, strict=True))
+
+
+def test_the_autocorrelation_time_of_equal_records_is_known_only_where_all_edges_agree():
+    pair = ChainPair(
+        BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), 2),
+        Setting.at(1.0, 1), [1], np.random.SeedSequence(0), thin=3,
+    )  # fmt: skip
+    for value, time in ((5.0, 3.0), (3.0, np.nan)):
+        pair.of_labels = np.full((2, 50, 1), value)
+        np.testing.assert_equal(pair.autocorrelation_time(), time)
+    # One chain that moves is enough.
+    pair.of_labels[0, :, 0] = np.random.default_rng(0).integers(0, 6, 50)
+    assert pair.autocorrelation_time() >= 3.0

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.chains import Setting
 from bayesknn.log_z.simulation import Simulation
@@ -58,3 +59,14 @@ def test_pilots_stop_when_time_is_known_or_hopeless(
         pilot = simulation.pilot(Setting.at(1.0, 1), [1], (0,))
     assert least <= pilot.pair.n_records <= most
     assert pilot.is_slow == is_slow
+
+
+def test_a_pilot_whose_time_is_unknown_says_so_and_is_slow(monkeypatch):
+    chains = Chains(np.nan, False)
+    monkeypatch.setattr(Simulation, "pair", lambda *args, **options: chains)
+    with (
+        Simulation(BoltzmannModel(GRAPH, 2), np.random.SeedSequence(0), n_jobs=1) as simulation,
+        pytest.warns(MixingWarning, match="time of chains at beta=1, k=1 is unknown: S is the"),
+    ):
+        pilot = simulation.pilot(Setting.at(1.0, 1), [1], (0,))
+    assert pilot.is_slow and pilot.pair.time == pilot.pair.n_records == 1024

@@ -171,6 +171,13 @@ def sample_labels(
     info = _describe_chains(method, n_sweeps, series)
     if info.disagreement > TOO_FAR_APART:
         _warn(info, series, f"beta={beta:g}, k={k}", options.get("recorded_k", k))
+    elif return_info and n_draws >= 50 and np.isnan(info.autocorrelation_time):
+        warnings.warn(
+            f"the autocorrelation time is unknown: S_{k} is the same in all draws of a "
+            f"{method} chain at beta={beta:g}, k={k}",
+            MixingWarning,
+            stacklevel=2,
+        )
     return (labels, info) if return_info else labels
 
 
@@ -233,8 +240,9 @@ def _describe_chains(method: str, n_sweeps: int, series: list[np.ndarray]) -> Sa
     """Tell how well one chain mixes, or how well two agree if their draws are enough to say."""
     times, apart = [autocorrelation_time(one) for one in series], np.nan
     if len(series) == 2 and min(map(len, series)) >= 50:
-        # A chain that never moves has no time of its own.
-        apart = difference_in_errors(series[0], series[1], (max(1.0, times[0]), max(1.0, times[1])))
+        # A chain that never moves has no variance, which its time would multiply.
+        first, second = np.fmax(1.0, times)
+        apart = difference_in_errors(series[0], series[1], (first, second))
     time = float(np.average(times, weights=[len(one) for one in series]))
     return SampleInfo(method, n_sweeps, np.concatenate(series), time, None, apart)
 

@@ -165,9 +165,9 @@ def _shares(key: int, m: int) -> np.ndarray:
 def error_inflation(time: float, batch_sweeps: float) -> float:
     """Return by how much errors are larger than batches of so many sweeps show.
 
-    ``time`` is the autocorrelation time in sweeps.
+    ``time`` is the autocorrelation time in sweeps; one that is unknown inflates nothing.
     """
-    return float(np.sqrt(max(1.0, time / batch_sweeps)))
+    return float(np.sqrt(np.fmax(1.0, time / batch_sweeps)))
 
 
 class ChainPair:
@@ -368,13 +368,28 @@ class ChainPair:
         return N_CHAINS * self.n_records * self.thin / max(self.time, self.thin)
 
     def autocorrelation_time(self) -> float:
-        """Return the autocorrelation time in sweeps, as far as the records tell."""
-        times = [autocorrelation_time(chain) for chain in self.series(self.k)]
+        """Return the autocorrelation time in sweeps, NaN where the records do not show it.
+
+        It is at least the time between two records.
+        """
+        series = self.series(self.k)
+        if np.all(series == self._max_agreement):
+            # Every edge agrees: each sweep draws the classes of all components anew.
+            return float(self.thin)
+        times = np.array([autocorrelation_time(chain) for chain in series])
         if self.window.rank:
-            # Sweeps that leave the window are undone: a chain that never moves has no variance.
-            moves = np.count_nonzero(np.diff(self.series(self.k)), axis=1)
-            times += (self.n_records / (1 + moves)).tolist()
-        return self.thin * float(np.nanmax([1.0, *times]))
+            # Sweeps that leave the window are rejected, and a chain whose sweeps all are stands
+            # still: its time is at least its length.
+            moves = np.count_nonzero(np.diff(series), axis=1)
+            times = np.fmax(times, self.n_records / (1 + moves))
+        if np.isnan(times).all():
+            return float("nan")
+        return self.thin * max(1.0, float(np.nanmax(times)))
+
+    @property
+    def _max_agreement(self) -> float:
+        """S_k where all labels are of the heaviest class."""
+        return float(self.k * self.model.n_points * self.model.weights.max())
 
     @property
     def is_split(self) -> bool:
@@ -382,13 +397,12 @@ class ChainPair:
 
         Both beyond chance and by a share of the edges that only a transition explains.
         """
-        most = self.k * self.model.n_points * self.model.weights.max()
         series = self.cluster_series(self.k)
         first, second = self.batch(series).mean(axis=1)
         joined = join(self.batch(series)).reshape(N_CHAINS, -1)
         error = np.sqrt(np.sum(joined.var(axis=1, ddof=1) / joined.shape[1]))
         error *= self.error_inflation(self.autocorrelation_time())
-        return bool(abs(first - second) > max(5 * error, 0.1 * most))
+        return bool(abs(first - second) > max(5 * error, 0.1 * self._max_agreement))
 
     def error_inflation(self, time: float) -> float:
         """Return by how much errors are larger than shown by batches as long as they are now."""

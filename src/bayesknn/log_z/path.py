@@ -332,13 +332,17 @@ def _are_far(before: Pilot, after: Pilot, divide: bool) -> bool:
 
 
 def _time_within(pilot: ChainPair, window: Window) -> float:
-    """Return the autocorrelation time within a window, from the part of a pilot inside it."""
-    times = [1.0]
+    """Return the autocorrelation time within a window, from the part of a pilot inside it.
+
+    That of the whole pilot where too little of it is inside.
+    """
+    times = []
     for order, series in zip(pilot.series(window.rank), pilot.series(pilot.k), strict=True):
         inside = series[(order >= window.low) & (order < window.high)]
         if len(inside) >= 50:
             times.append(autocorrelation_time(inside))
-    return pilot.thin * float(np.nanmax(times))
+    known = [time for time in times if not np.isnan(time)]
+    return pilot.thin * max(1.0, *known) if known else pilot.time
 
 
 def log_z_from_zero(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 
+from bayesknn.exceptions import MixingWarning
 from bayesknn.log_z.chains import (
     N_CHAINS,
     RANKS_PER_SWEEP,
@@ -143,10 +145,20 @@ class Simulation:
             is_split = pair.is_split
             is_long = n_sweeps >= _PILOT_TIMES * pair.time and not is_split
             if n_sweeps >= most or is_long:
+                if np.isnan(pair.time):
+                    warnings.warn(
+                        f"the autocorrelation time of chains at beta={setting.beta:.3g}, "
+                        f"k={setting.ks[-1]} is unknown: S is the same after each of {n_sweeps} "
+                        "sweeps; errors of log Z there may be too small",
+                        MixingWarning,
+                        stacklevel=2,
+                    )
+                    pair.time = float(n_sweeps)
                 pair.inflation = pair.error_inflation(pair.time)
                 return Pilot(pair, is_split, is_split or n_sweeps < times * pair.time)
             # What is missing, as far as the autocorrelation time is known by now.
-            missing = (_PILOT_TIMES * pair.time if not is_split else most) - n_sweeps
+            is_measured = not (is_split or np.isnan(pair.time))
+            missing = (_PILOT_TIMES * pair.time if is_measured else most) - n_sweeps
             missing = min(max(missing, n_sweeps / 4), most - n_sweeps)
             n_records = min(3 * pair.n_records, int(np.ceil(missing / pair.thin)))
 

@@ -26,11 +26,15 @@ def test_ctrl_c_waits_for_the_end_but_only_once():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def simulate(likelihood):
+    return grid_posterior(likelihood, beta_max=2.0, exact=False, random_state=0)
+
+
 @pytest.mark.filterwarnings(f"ignore::{MixingWarning.__module__}.{MixingWarning.__name__}")
 @pytest.mark.parametrize(
     ("module", "kernel", "run"),
     [
-        (log_z_chains, "_advance", lambda one: grid_posterior(one, beta_max=2.0, random_state=0)),
+        (log_z_chains, "_advance", simulate),
         (
             exchange_module,
             "run_exchange",

@@ -21,7 +21,7 @@ class RegisteredLater(PseudoLikelihood):
     description = "This likelihood was registered by a test."
     beta_scale = 3.0
     # The grid shall ask for values, and not for the derivatives of the parent.
-    log_z_source = "table"
+    is_concave = False
 
     def _log_density_at(self, beta, k):
         return 0.5 * super()._log_density_at(beta, k)

@@ -13,10 +13,10 @@ from bayesknn._utils.random import spawn_keys
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, PseudoLikelihood
 from bayesknn.model import UniformPrior
-from bayesknn.posterior import grid_posterior
 from tests.labels.samplers import perfect_labels
 from tests.posterior.label_chain_cases import make_sampler
 from tests.posterior.label_chain_twins import log_exchange, run_exchange_twin
+from tests.posterior.toy import simulated_posterior
 from tests.statistical import check, p_value_of_counts, rejects
 
 K_MAX, BETA_MAX = 5, 2.0
@@ -41,7 +41,7 @@ def calibration(draw, graph=GRAPH, n_classes=2):
             likelihood = CoherentLikelihood(graph, labels, n_classes)
             betas, ks = draw(likelihood, key)
             betas, ks = np.append(betas, beta), np.append(ks, k)
-            log_z = [model.table.log_normalizer(b, int(j)) for b, j in zip(betas, ks, strict=True)]
+            log_z = [model.log_z.log_normalizer(b, int(j)) for b, j in zip(betas, ks, strict=True)]
             log_likelihood = betas / ks * likelihood.agreement[ks - 1] - log_z
             for row, values in enumerate((betas, ks, betas / ks, log_likelihood)):
                 # Equal values are ranked at random.
@@ -68,7 +68,7 @@ def chain_draws(**settings):
 def grid_draws(cls, **options):
     def draw(likelihood, key):
         likelihood = cls(likelihood.graph, likelihood.labels, likelihood.n_classes, **options)
-        posterior = grid_posterior(likelihood, PRIOR, random_state=int(key))
+        posterior = simulated_posterior(likelihood, PRIOR, random_state=int(key))
         return posterior.sample(N_DRAWS, random_state=int(key) + 1)
 
     return draw

@@ -15,6 +15,7 @@ from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, PseudoLikel
 from bayesknn.model import ArrayPrior, UniformPrior
 from bayesknn.posterior import grid_posterior
 from tests.model.graphs import ripley_graph
+from tests.posterior.toy import simulated_posterior
 from tests.statistical import check, p_value_of_z, rejects
 
 BETA_MAX = 3.0
@@ -42,7 +43,7 @@ def p_value_of_ridge(*arguments, shift=0.0):
 
     def p_value(n_seeds, seed):
         runs = [
-            grid_posterior(
+            simulated_posterior(
                 likelihood,
                 beta_max=BETA_MAX,
                 random_state=np.random.SeedSequence([seed, s]),
@@ -80,7 +81,7 @@ def run_ridge(arguments, seed, at):
     """One of the runs that judge the errors claimed, and the mutant of them as well."""
     likelihood = CoherentLikelihood(*small_data(*arguments))
     seeds = np.random.SeedSequence([seed, at])
-    return grid_posterior(likelihood, beta_max=BETA_MAX, random_state=seeds)
+    return simulated_posterior(likelihood, beta_max=BETA_MAX, random_state=seeds)
 
 
 def p_value_of_errors(*arguments, factor=1.0):
@@ -118,7 +119,7 @@ def test_errors_that_are_far_below_the_spread_are_rejected(factor, n_seeds):
 )
 def test_ripley_comes_out_as_in_spec(seed):
     likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
-    posterior = grid_posterior(likelihood, beta_max=4.0, random_state=seed)
+    posterior = simulated_posterior(likelihood, beta_max=4.0, random_state=seed)
     assert abs(posterior.beta_mean - 1.457) < 0.01
     assert abs(posterior.beta_sd - 0.098) < 0.006
     assert abs(posterior.k_mean - 15.0) < 0.3
@@ -130,7 +131,7 @@ def test_ripley_comes_out_as_in_spec(seed):
 
 def test_pseudo_likelihood_on_ripley_comes_out_as_in_spec():
     likelihood = PseudoLikelihood(ripley_graph(), load_ripley().y_train)
-    posterior = grid_posterior(likelihood, beta_max=4.0)
+    posterior = simulated_posterior(likelihood, beta_max=4.0)
     assert abs(posterior.beta_mean - 2.447) < 0.001
     assert abs(posterior.beta_sd - 0.429) < 0.001
     assert abs(posterior.k_mean - 55.1) < 0.05
@@ -143,7 +144,7 @@ def test_four_classes_with_the_mass_on_small_k():
     _, labels = np.unique(glass.y_train, return_inverse=True)
     graph = NeighborGraph.from_points(glass.X_train, k_max=4)
     exact = grid_posterior(ExactLikelihood(graph, labels), beta_max=6.0)
-    simulated = grid_posterior(CoherentLikelihood(graph, labels), beta_max=6.0, random_state=0)
+    simulated = simulated_posterior(CoherentLikelihood(graph, labels), beta_max=6.0, random_state=0)
     # Five errors and a little for the rule of integration.
     allowed = 5 * simulated.k_probabilities_error + 0.02
     assert np.all(np.abs(simulated.k_probabilities - exact.k_probabilities) < allowed)
@@ -153,7 +154,7 @@ def test_four_classes_with_the_mass_on_small_k():
 def test_evidence_and_mean_are_plain_sums():
     likelihood = ExactLikelihood(*small_data())
     prior = UniformPrior(likelihood.k_max, BETA_MAX)
-    posterior = grid_posterior(likelihood, prior)
+    posterior = simulated_posterior(likelihood, prior)
     betas = np.linspace(0, BETA_MAX, 4001)
     table = likelihood.log_density_grid(betas) + np.log(betas[1])
     table[:, [0, -1]] -= np.log(2)
@@ -167,14 +168,14 @@ def test_evidence_and_mean_are_plain_sums():
 def test_another_prior_moves_the_posterior():
     likelihood = CoherentLikelihood(*small_data())
     only_k_2 = ArrayPrior([0.0, 1.0, 0.0, 0.0], BETA_MAX)
-    posterior = grid_posterior(likelihood, only_k_2, random_state=0)
+    posterior = simulated_posterior(likelihood, only_k_2, random_state=0)
     assert np.allclose(posterior.k_probabilities, [0, 1, 0, 0])
 
 
 def test_the_result_depends_on_the_seed_and_not_on_threads():
     likelihood = CoherentLikelihood(*small_data())
     runs = [
-        grid_posterior(likelihood, beta_max=BETA_MAX, random_state=seed, n_jobs=n_jobs)
+        simulated_posterior(likelihood, beta_max=BETA_MAX, random_state=seed, n_jobs=n_jobs)
         for seed, n_jobs in ((1, 1), (1, 2), (2, 1))
     ]
     assert np.array_equal(runs[0].weights, runs[1].weights)
@@ -189,7 +190,7 @@ def p_value_of_means(data, prior, **expected):
     def p_value(n_seeds, seed):
         z = []
         runs = [
-            grid_posterior(
+            simulated_posterior(
                 likelihood, prior, evidence=False, random_state=np.random.SeedSequence([seed, s])
             )
             for s in range(n_seeds)
@@ -300,7 +301,7 @@ def test_a_table_hands_on_its_monte_carlo_error():
     offsets[0] = 0.0
     table = NoisyTable(ExactLikelihood(*small_data()), offsets)
     runs = [
-        grid_posterior(CoherentLikelihood(*small_data(), table=table), beta_max=BETA_MAX)
+        simulated_posterior(CoherentLikelihood(*small_data(), table=table), beta_max=BETA_MAX)
         for _ in range(2)
     ]
     assert np.array_equal(runs[0].replicates, runs[1].replicates)
@@ -327,7 +328,7 @@ def test_many_points_with_a_posterior_narrower_than_the_first_grid():
             height = np.array([0.0, -10.0, np.log(3.0)])[k - 1]
             return height - ((beta - self.tops[k - 1]) / self.sd) ** 2 / 2
 
-    posterior = grid_posterior(Narrow(), beta_max=4.0)
+    posterior = simulated_posterior(Narrow(), beta_max=4.0)
     assert np.allclose(posterior.k_probabilities[[0, 2]], [0.25, 0.75], atol=1e-4)
     assert np.isclose(posterior.beta_mean, 0.25 * 1.012 + 0.75 * 2.013, atol=1e-3)
 
@@ -337,7 +338,7 @@ def cut_posterior():
     graph, labels, *_ = small_data()
     likelihood = PseudoLikelihood(graph, labels)
     prior = UniformPrior(likelihood.k_max, 0.8)
-    posterior = grid_posterior(likelihood, prior)
+    posterior = simulated_posterior(likelihood, prior)
     assert posterior.cells.max() == 0.8
 
     def log_density(beta, k):
@@ -422,7 +423,7 @@ def test_draws_follow_the_weights():
 )
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
-        grid_posterior(CoherentLikelihood(*small_data()), **arguments)
+        simulated_posterior(CoherentLikelihood(*small_data()), **arguments)
 
 
 def test_no_draws_is_an_error():

@@ -14,10 +14,11 @@ from bayesknn.likelihood import (
     path_table,
 )
 from bayesknn.model import ArrayPrior, FunctionPrior
-from bayesknn.posterior import exchange, grid_posterior, metropolis
+from bayesknn.posterior import exchange, metropolis
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior
 from bayesknn.posterior.quadrature.which_k import bound_posterior
 from tests.posterior.test_grid import small_data
+from tests.posterior.toy import simulated_posterior
 
 BETA_MAX = 4.0
 COLUMNS = np.zeros((4, 4001))
@@ -69,7 +70,7 @@ def sum_densely(likelihood, name):
 def test_a_likelihood_that_can_be_computed(cls, prior):
     likelihood = cls(*small_data(2))
     evidence, k_probabilities, beta_mean = sum_densely(likelihood, prior)
-    found = grid_posterior(likelihood, PRIORS[prior][0])
+    found = simulated_posterior(likelihood, PRIORS[prior][0])
     assert found.log_evidence == pytest.approx(evidence, abs=1e-4)
     np.testing.assert_allclose(found.k_probabilities, k_probabilities, atol=1e-4)
     assert found.beta_mean == pytest.approx(beta_mean, abs=1e-4)
@@ -78,7 +79,9 @@ def test_a_likelihood_that_can_be_computed(cls, prior):
 @pytest.mark.parametrize("prior", PRIORS)
 def test_the_coherent_model(prior):
     evidence, k_probabilities, beta_mean = sum_densely(ExactLikelihood(*small_data(2)), prior)
-    found = grid_posterior(CoherentLikelihood(*small_data(2)), PRIORS[prior][0], random_state=0)
+    found = simulated_posterior(
+        CoherentLikelihood(*small_data(2)), PRIORS[prior][0], random_state=0
+    )
     # Six errors.
     assert abs(found.log_evidence - evidence) < 6 * found.log_evidence_error
     assert np.all(np.abs(found.k_probabilities - k_probabilities) < 6 * found.k_probabilities_error)
@@ -95,7 +98,7 @@ def test_a_table_is_refined_where_the_mass_is():
     allowed = 6 * table.k_probabilities_error
     assert np.all(np.abs(table.k_probabilities - k_probabilities) < allowed)
     likelihood = CoherentLikelihood(graph, labels, n_classes, table=table)
-    found = grid_posterior(likelihood, prior)
+    found = simulated_posterior(likelihood, prior)
     np.testing.assert_allclose(found.k_probabilities, table.k_probabilities, atol=1e-3)
 
 

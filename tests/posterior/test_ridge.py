@@ -23,6 +23,7 @@ from bayesknn.posterior.quadrature.which_k import (
 )
 from tests.model.graphs import ripley_graph
 from tests.posterior.test_grid import small_data
+from tests.posterior.toy import simulated_posterior
 from tests.statistical import check, p_value_of_z
 
 BETA_MAX = 4.0
@@ -52,7 +53,7 @@ def test_a_prior_that_keeps_off_the_ridge_agrees_with_exact_log_z(low, high):
 
     def p_value(n_seeds, seed):
         runs = [
-            grid_posterior(
+            simulated_posterior(
                 CoherentLikelihood(*data),
                 on_interval(low, high),
                 evidence=False,
@@ -81,7 +82,7 @@ def test_data_sets_do_not_share_random_numbers(monkeypatch):
     monkeypatch.setattr(Simulation, "__init__", candidate)
     for seed in (2, 2, 3):
         with pytest.raises(KeyboardInterrupt):
-            grid_posterior(CoherentLikelihood(*small_data(seed)), beta_max=4.0, random_state=0)
+            simulated_posterior(CoherentLikelihood(*small_data(seed)), beta_max=4.0, random_state=0)
     assert seen[0] == seen[1] != seen[2]
 
 
@@ -89,7 +90,7 @@ def test_a_smooth_prior_far_from_the_ridge():
     data = small_data(2)
     prior = FunctionPrior(lambda beta, k: np.exp(-(((beta - 3.0) / 0.1) ** 2) / 2), 4, BETA_MAX)
     exact = grid_posterior(ExactLikelihood(*data), prior)
-    found = grid_posterior(CoherentLikelihood(*data), prior, random_state=0)
+    found = simulated_posterior(CoherentLikelihood(*data), prior, random_state=0)
     # Six errors, and a little for the rules of integration.
     allowed = 6 * found.k_probabilities_error + 0.02
     assert np.all(np.abs(found.k_probabilities - exact.k_probabilities) < allowed)
@@ -102,7 +103,7 @@ def test_many_neighbours_leave_enough_records_for_an_error():
     labels = np.arange(n) % 2
     points = np.random.default_rng(0).normal(size=(n, 2)) + 1.5 * labels[:, None]
     likelihood = CoherentLikelihood(NeighborGraph.from_points(points, k_max=300), labels)
-    posterior = grid_posterior(likelihood, UniformPrior(300, BETA_MAX), tolerance=0.2)
+    posterior = simulated_posterior(likelihood, UniformPrior(300, BETA_MAX), tolerance=0.2)
     assert np.isfinite(posterior.weights).all() and np.isfinite(posterior.replicates).all()
     assert np.isclose(posterior.weights.sum(), 1)
     assert 0 < posterior.k_mean_error < 1
@@ -241,7 +242,7 @@ def test_a_prior_that_is_zero_everywhere_is_refused():
             return np.full(np.broadcast(beta, k).shape, -np.inf)
 
     with pytest.raises(ValueError, match="the prior is zero or not a number wherever it was"):
-        grid_posterior(CoherentLikelihood(*small_data(2)), Nowhere())
+        simulated_posterior(CoherentLikelihood(*small_data(2)), Nowhere())
 
 
 def test_no_k_are_added_where_labels_are_frozen():
@@ -260,7 +261,7 @@ def test_separated_blobs_of_any_seed(distance, seeds):
         likelihood = CoherentLikelihood(
             NeighborGraph.from_points(points, k_max=100), np.arange(200) % 2
         )
-        posterior = grid_posterior(likelihood, beta_max=4.6, random_state=seed, evidence=False)
+        posterior = simulated_posterior(likelihood, beta_max=4.6, random_state=seed, evidence=False)
         assert np.isclose(posterior.k_probabilities.sum(), 1)
         # Where k reaches most of a blob the model is two cliques, and nothing tells k apart.
         assert posterior.k_sd > 15
@@ -273,7 +274,7 @@ def test_mass_that_only_later_nodes_show_is_found():
     labels = np.zeros(40, np.int64)
     exact = grid_posterior(ExactLikelihood(graph, labels, n_classes=2), beta_max=30.0)
     for seed in range(3):
-        found = grid_posterior(
+        found = simulated_posterior(
             CoherentLikelihood(graph, labels, n_classes=2), beta_max=30.0, random_state=seed
         )
         assert found.cells.max() == 30.0
@@ -304,7 +305,9 @@ SEPARATED = {
 def test_a_wide_prior_on_separated_classes_agrees_with_exact_log_z(shape, beta_max):
     """Nodes went on for 28 units of beta at most: E beta 17.5 under any prior that was wider."""
     exact = grid_posterior(ExactLikelihood(*SEPARATED[shape]), beta_max=beta_max)
-    found = grid_posterior(CoherentLikelihood(*SEPARATED[shape]), beta_max=beta_max, random_state=0)
+    found = simulated_posterior(
+        CoherentLikelihood(*SEPARATED[shape]), beta_max=beta_max, random_state=0
+    )
     assert found.info["warnings"] == []
     # Six errors, and for the means a little for the rules of integration.
     assert abs(found.log_evidence - exact.log_evidence) < 6 * found.log_evidence_error
@@ -315,7 +318,7 @@ def test_a_wide_prior_on_separated_classes_agrees_with_exact_log_z(shape, beta_m
 
 def test_a_posterior_that_is_not_followed_to_its_end_is_told(monkeypatch):
     monkeypatch.setattr("bayesknn.posterior.quadrature.mesh._MAX_TURNS", 1)
-    found = grid_posterior(CoherentLikelihood(*clusters()), beta_max=1e3, random_state=0)
+    found = simulated_posterior(CoherentLikelihood(*clusters()), beta_max=1e3, random_state=0)
     assert "a smaller beta_max" in found.info["warnings"][0]
 
 
@@ -329,7 +332,9 @@ def test_an_early_lead_over_a_doubtful_link_does_not_decide(seeds):
     labels = np.repeat(rng.integers(2, size=60), 12)
     likelihood = CoherentLikelihood(NeighborGraph.from_points(points, k_max=36), labels)
     for seed in seeds:
-        posterior = grid_posterior(likelihood, beta_max=20.0, random_state=seed, evidence=False)
+        posterior = simulated_posterior(
+            likelihood, beta_max=20.0, random_state=seed, evidence=False
+        )
         assert 6.0 < posterior.k_mean < 8.5
         assert posterior.k_probabilities[0] < 1e-3
         # Frozen labels need few sweeps, as far as beta may go.
@@ -348,23 +353,23 @@ def test_every_sweep_is_counted(monkeypatch, n_jobs):
 
     monkeypatch.setattr(chains, "_advance", count)
     likelihood = CoherentLikelihood(*small_data(2))
-    posterior = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, n_jobs=n_jobs)
+    posterior = simulated_posterior(likelihood, beta_max=BETA_MAX, random_state=0, n_jobs=n_jobs)
     assert posterior.info["n_sweeps"] == sum(made)
 
 
 def test_by_default_there_is_an_end_to_the_work(monkeypatch):
     likelihood = CoherentLikelihood(ripley_graph(), load_ripley().y_train)
-    usual = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
+    usual = simulated_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
     assert usual.info["warnings"] == []
     monkeypatch.setattr("bayesknn.posterior.quadrature.grid._MAX_SWEEPS", 1.0)
     monkeypatch.setattr("bayesknn.posterior.quadrature.grid._TOLERANCE", 0.02)
     with pytest.warns(MixingWarning, match="ended before it was sure"):
-        short = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0)
+        short = simulated_posterior(likelihood, beta_max=BETA_MAX, random_state=0)
     assert short.info["n_sweeps"] < usual.info["n_sweeps"] / 2
     assert "ended before it was sure" in short.info["warnings"][0]
     assert "times what was asked for" in short.info["warnings"][-1]
     # A number that was asked for is met.
-    full = grid_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
+    full = simulated_posterior(likelihood, beta_max=BETA_MAX, random_state=0, tolerance=0.02)
     assert full.info["n_sweeps"] == usual.info["n_sweeps"]
 
 
@@ -373,5 +378,5 @@ def test_labels_that_have_nothing_to_do_with_the_points():
     rng = np.random.default_rng(3)
     graph = NeighborGraph.from_points(rng.normal(size=(150, 1)), k_max=40)
     likelihood = CoherentLikelihood(graph, rng.integers(2, size=150))
-    posterior = grid_posterior(likelihood, beta_max=4.0, random_state=0)
+    posterior = simulated_posterior(likelihood, beta_max=4.0, random_state=0)
     assert posterior.betas.min() >= 0 and np.isfinite(posterior.log_evidence)

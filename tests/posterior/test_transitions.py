@@ -21,6 +21,7 @@ from bayesknn.posterior.quadrature import mesh
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior
 from bayesknn.posterior.quadrature.which_k import CandidateSearch, Division, bound_posterior
 from tests.model.enumeration import exact_law
+from tests.posterior.toy import simulated_posterior
 from tests.statistical import check, rejects
 
 # An independent exchange chain: P(k = 4..8), to .01.
@@ -49,7 +50,7 @@ def small_separated():
 
 
 def assert_random_labels_come_out(seed):
-    posterior = grid_posterior(random_labels(), beta_max=4.0, random_state=seed)
+    posterior = simulated_posterior(random_labels(), beta_max=4.0, random_state=seed)
     allowed = 4 * posterior.k_probabilities_error[3:] + 0.015
     assert np.all(np.abs(posterior.k_probabilities[3:] - OF_RANDOM_LABELS) < allowed)
     assert posterior.k_probabilities_error.max() < 0.03
@@ -72,7 +73,7 @@ def test_a_transition_that_sweeps_do_not_settle_is_told(monkeypatch):
     points = rng.normal(size=(200, 5)) + 1.2 * rng.normal(size=(10, 5))[labels]
     likelihood = CoherentLikelihood(NeighborGraph.from_points(points, 40), labels)
     with pytest.warns(PhaseTransitionWarning, match="first-order transition .* what was asked"):
-        posterior = grid_posterior(likelihood, beta_max=6.0, random_state=0)
+        posterior = simulated_posterior(likelihood, beta_max=6.0, random_state=0)
     # Of the transition, of the search, and of the errors.
     assert len(posterior.info["warnings"]) == 3
     # The errors are those of few sweeps, not of replicates that left where logarithms live.
@@ -81,7 +82,7 @@ def test_a_transition_that_sweeps_do_not_settle_is_told(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_small_separated_data(seed):
-    posterior = grid_posterior(
+    posterior = simulated_posterior(
         CoherentLikelihood(*small_separated()), beta_max=3.7, random_state=seed
     )
     error = posterior.k_probabilities_error[0]
@@ -147,7 +148,7 @@ def test_the_bound_of_a_k_is_one(weights):
 def test_a_prior_on_all_but_a_single_beta():
     graph, labels = small_separated()
     prior = FunctionPrior(lambda beta, k: 1.0 * (abs(beta - 2.0) < 0.001), graph.k_max, 4.0)
-    found = grid_posterior(CoherentLikelihood(graph, labels), prior, random_state=0)
+    found = simulated_posterior(CoherentLikelihood(graph, labels), prior, random_state=0)
     exact = np.exp(ExactLikelihood(graph, labels).log_density_grid(np.array([2.0]))[:, 0])
     allowed = 5 * found.k_probabilities_error + 0.01
     assert np.all(np.abs(found.k_probabilities - exact / exact.sum()) < allowed)
@@ -219,7 +220,7 @@ def scores(problems, seeds, factor=1.0, overlapping=False):
     for at in problems:
         likelihood, exact = small_problem(at, overlapping)
         for seed in seeds:
-            found = grid_posterior(
+            found = simulated_posterior(
                 likelihood, beta_max=4.0, random_state=np.random.SeedSequence([seed, at])
             )
             for name in ("beta_mean", "k_mean", "log_evidence"):
@@ -277,7 +278,9 @@ def check_two_phases_by_force(monkeypatch, problems, seeds):
     # Every chain is called slow, so that all labels are divided in two at every k. Transitions
     # are where the observed labels are between order and disorder: not those of separate classes.
     monkeypatch.setattr(Pilot, "is_slow", property(lambda self: True))
-    posterior = grid_posterior(small_problem(problems[0], True)[0], beta_max=4.0, random_state=0)
+    posterior = simulated_posterior(
+        small_problem(problems[0], True)[0], beta_max=4.0, random_state=0
+    )
     assert posterior.info["warnings"][0].startswith("a first-order transition")
     z = scores(problems, seeds, overlapping=True)
     assert is_honest(z)
@@ -363,7 +366,7 @@ def test_phases_that_are_far_apart_on_many_points(seed):
     # -3.8 +- .2 from 47 to 40 and -2.1 +- .2 from 47 to 54.
     points, labels = make_blobs(5000, centers=5, cluster_std=3.0, random_state=2)
     likelihood = CoherentLikelihood(NeighborGraph.from_points(points, 100), labels)
-    posterior = grid_posterior(likelihood, beta_max=6.2, random_state=seed)
+    posterior = simulated_posterior(likelihood, beta_max=6.2, random_state=seed)
     p, error = posterior.k_probabilities, posterior.k_probabilities_error
     for k, ratio, sd in ((40, -3.8, 0.2), (54, -2.1, 0.2)):
         found = np.log(p[k - 1] / p[46])
@@ -379,7 +382,7 @@ def test_the_budget_of_sweeps_is_one(monkeypatch):
     points = 1.5 * rng.normal(size=(20, 5))[labels] + rng.normal(size=(200, 5))
     likelihood = CoherentLikelihood(NeighborGraph.from_points(points, k_max=10), labels)
     monkeypatch.setattr("bayesknn.posterior.quadrature.grid._MAX_SWEEPS", 3e5)
-    posterior = grid_posterior(likelihood, beta_max=6.0, random_state=0)
+    posterior = simulated_posterior(likelihood, beta_max=6.0, random_state=0)
     # One round more than allowed, at most.
     assert posterior.info["n_sweeps"] < 1.3 * 3e5
     assert any("ended before it was sure" in words for words in posterior.info["warnings"])

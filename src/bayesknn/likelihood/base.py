@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,6 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.model import BoltzmannModel, as_model
 from bayesknn.model.boltzmann import check_betas, fingerprint
 from bayesknn.model.frequencies import frequencies_of_others
-
-type LogZSource = Literal["none", "table", "simulation"]
 
 
 class Likelihood:
@@ -56,9 +54,9 @@ class Likelihood:
     direction = "both"
     # What the largest beta of the coherent model is multiplied by.
     beta_scale: float = 1.0
-    # Where log Z comes from: a table, or it is simulated where the posterior is ("simulation"). A
-    # product of conditionals has none, and is concave in beta.
-    log_z_source: LogZSource = "table"
+    # Whether log f is concave in beta and ``differentiate`` gives its derivatives: the grid then
+    # finds its maximum by Newton's method.
+    is_concave: bool = False
 
     graph: NeighborGraph
     class_weight: np.ndarray | None
@@ -123,6 +121,13 @@ class Likelihood:
             k = check_k(one_k, self.k_max, "this likelihood")
             values[where] = self._log_density_curve(betas[where], k)
         return float(values) if values.ndim == 0 else values
+
+    def log_z_noise(self, betas: np.ndarray, k: int) -> np.ndarray:
+        """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas).
+
+        The estimate itself is row 0, and the only one where there is no Monte Carlo error.
+        """
+        return np.zeros((1, len(betas)))
 
     def log_density_grid(self, betas: Any) -> np.ndarray:
         """Return log f(y | beta, k) for every k.

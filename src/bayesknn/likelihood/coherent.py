@@ -8,17 +8,21 @@ table it is simulated where the posterior is, which ``grid_posterior`` does.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebinterpolate
 
 from bayesknn._utils.checks import check_choice, show
-from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.base import Likelihood, LogZSource
-from bayesknn.log_z import log_normalizer_path
+from bayesknn.likelihood.base import Likelihood
+from bayesknn.log_z import (
+    ExactLogZ,
+    GivenLogZ,
+    LogZ,
+    PathTable,
+    SimulatedLogZ,
+    log_normalizer_path,
+)
 from bayesknn.model import (
     BoltzmannModel,
     as_model,
@@ -42,6 +46,7 @@ class CoherentLikelihood(Likelihood):
     ----------
     agreement : ndarray of shape (k_max,)
         S_k(y) of the labels; entry k - 1 belongs to k.
+    log_z : LogZ
 
     Examples
     --------
@@ -71,15 +76,19 @@ class CoherentLikelihood(Likelihood):
     ):
         super().__init__(graph, labels, n_classes, class_weight)
         self.agreement: np.ndarray = self.model.agreement(self.labels)
-        if table is not None and not hasattr(table, "log_normalizer"):
+        self.log_z: LogZ = self._take(table)
+        if isinstance(self.log_z, PathTable):
+            self.log_z.check_graph(self.graph, self.n_classes, self.class_weight)
+        self.k_max: int = min(self.k_max, self.log_z.k_max)
+
+    def _take(self, table: Any) -> LogZ:
+        if table is None:
+            return SimulatedLogZ(self.model)
+        if isinstance(table, LogZ):
+            return table
+        if not hasattr(table, "log_normalizer"):
             raise ValueError(f"table must have log_normalizer(beta, k), got {show(table)}")
-        check_graph = getattr(table, "check_graph", None)
-        if check_graph is not None:
-            check_graph(self.graph, self.n_classes, self.class_weight)
-        self.table: Any = table
-        self.log_z_source: LogZSource = "simulation" if table is None else "table"
-        if table is not None:
-            self.k_max: int = min(self.k_max, table.k_max)
+        return GivenLogZ(table)
 
     @classmethod
     def log_evidence_without_neighbors(cls, class_sizes: np.ndarray) -> float:
@@ -87,23 +96,12 @@ class CoherentLikelihood(Likelihood):
         return log_evidence_of_frequencies(class_sizes)
 
     def log_z_noise(self, betas: np.ndarray, k: int) -> np.ndarray:
-        """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas).
-
-        The estimate itself is row 0, and the only one where log Z has no Monte Carlo error.
-        """
-        replicates = getattr(self.table, "replicates", None)
-        if replicates is None:
-            return np.zeros((1, len(betas)))
-        values = replicates(betas, k)
+        """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas)."""
+        values = self.log_z.replicates(betas, k)
         return values - values[0]
 
     def _log_density_curve(self, betas: np.ndarray, k: int) -> np.ndarray:
-        if self.table is None:
-            raise ValueError(
-                "the coherent likelihood needs log Z: pass table=path_table(...), or use "
-                "grid_posterior, which does without"
-            )
-        return betas / k * self.agreement[k - 1] - self.table.log_normalizer(betas, k)
+        return betas / k * self.agreement[k - 1] - self.log_z.log_normalizer(betas, k)
 
 
 class ExactLikelihood(CoherentLikelihood):
@@ -140,61 +138,7 @@ class ExactLikelihood(CoherentLikelihood):
         class_weight: Any = None,
     ):
         super().__init__(graph, labels, n_classes, class_weight)
-        self.table: ExactTable = ExactTable(self.model)
-        self.log_z_source: LogZSource = "table"
-
-
-class ExactTable:
-    """Exact log Z, kept for reuse.
-
-    For each k it is interpolated in beta by Chebyshev polynomials on [0, 1], [1, 2], [2, 4],
-    [4, 8], ..., each computed when it is first asked for. log Z is analytic in beta, so a modest
-    degree reaches rounding error.
-    """
-
-    def __init__(self, model: BoltzmannModel):
-        self.model: BoltzmannModel = model
-        self.k_max: int = model.k_max
-        self._panels: dict[tuple[int, int], np.ndarray] = {}
-
-    def log_normalizer(self, beta: Any, k: int) -> np.ndarray:
-        """Return log Z at one k, of the shape of ``beta``."""
-        betas = np.asarray(beta)
-        values = [self._log_normalizer_at(b, k) for b in betas.ravel().tolist()]
-        return np.reshape(values, betas.shape)
-
-    def _log_normalizer_at(self, beta: float, k: int) -> float:
-        # beta = m * 2**panel with m in [1/2, 1), so that panel 1 is [1, 2).
-        panel = max(math.frexp(beta)[1], 0)
-        low, high = (0.0, 1.0) if panel == 0 else (2.0 ** (panel - 1), 2.0**panel)
-        if (k, panel) not in self._panels:
-            self._panels[k, panel] = self._interpolate(k, low, high)
-        return _sum_chebyshev(self._panels[k, panel], (2.0 * beta - low - high) / (high - low))
-
-    def _interpolate(self, k: int, low: float, high: float) -> np.ndarray:
-        """Return the Chebyshev coefficients of log Z between two beta."""
-        model = self.model
-
-        def log_z(x: Any) -> Any:
-            betas = 0.5 * (low + high + (high - low) * x)
-            return log_normalizer_exact(model, betas, k)
-
-        # The degree is doubled until the last coefficients are as small as the rounding of log Z.
-        for degree in (32, 64, 128, 256, 512, 1024):
-            coefficients = chebinterpolate(log_z, degree)
-            if np.abs(coefficients[-4:]).max() <= 1e-14 * np.abs(coefficients).max():
-                break
-        return coefficients
-
-
-@kernel
-def _sum_chebyshev(coefficients, x):
-    """Sum the series at x in [-1, 1] by Clenshaw's recurrence."""
-    last = 0.0
-    before = 0.0
-    for degree in range(coefficients.size - 1, 0, -1):
-        last, before = coefficients[degree] + 2.0 * x * last - before, last
-    return coefficients[0] + x * last - before
+        self.log_z: LogZ = ExactLogZ(self.model)
 
 
 class LogNormalizer(NamedTuple):

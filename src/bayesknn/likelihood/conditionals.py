@@ -33,7 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bayesknn._utils.checks import check_positive
 from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood.base import Likelihood, LogZSource
+from bayesknn.likelihood.base import Likelihood
 from bayesknn.likelihood.deficits import Deficits, tabulate_deficits
 
 # Stands for an infinite strength, which would make nan of a deficit of zero.
@@ -84,7 +84,7 @@ class ConditionalProduct(Likelihood):
     Everything about the labels is counted once, when a value is first asked for.
     """
 
-    log_z_source: LogZSource = "none"
+    is_concave: bool = True
 
     @cached_property
     def _deficits(self) -> list[Deficits]:

@@ -25,6 +25,7 @@ from bayesknn._utils.random import seeds_for
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.chains import N_REPLICATES, standard_error
+from bayesknn.log_z.log_z import find_exact
 from bayesknn.log_z.path import MAX_ROUNDS, Curve, Path, place_pilots
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.log_z.table import PathTable, take_fingerprint
@@ -34,7 +35,6 @@ from bayesknn.model import (
     as_model,
     as_prior,
     log_normalizer_exact,
-    plan_elimination,
 )
 from bayesknn.model.boltzmann import check_betas
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
@@ -244,9 +244,8 @@ class PathSampler:
 
         On a grid; what is between follows by splines.
         """
-        model, k = self.simulation.model, 0
-        while k < k_max and is_cheap(model, k + 1):
-            k += 1
+        model = self.simulation.model
+        k = len(find_exact(model, range(1, k_max + 1)))
         betas = _place_betas(self.beta_max, _N_STEPS)
 
         def compute(k: int) -> Curve:
@@ -399,15 +398,6 @@ class PathSampler:
                     "there are slow; allow a larger tolerance or a smaller k_max"
                 ]
         return words
-
-
-def is_cheap(model: BoltzmannModel, k: int) -> bool:
-    """Return whether elimination at k takes less time than simulation."""
-    try:
-        plan = plan_elimination(model, k)
-    except ValueError:
-        return False
-    return plan.n_entries <= 2000 * model.n_points
 
 
 def _place_betas(beta_max: float, n_steps: int) -> np.ndarray:

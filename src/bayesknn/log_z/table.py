@@ -19,13 +19,14 @@ from bayesknn._utils.saving import reading
 from bayesknn._version import __version__
 from bayesknn.graph import NeighborGraph
 from bayesknn.log_z.chains import standard_error
+from bayesknn.log_z.log_z import LogZ
 from bayesknn.model.boltzmann import as_model, check_betas, check_class_weight
 
 _FORMAT = "bayesknn path table 1"
 
 
 @dataclass(frozen=True, eq=False)
-class PathTable:
+class PathTable(LogZ):
     """log Z(beta, k) for k = 1..k_max and beta in [0, beta_max], with its Monte Carlo error.
 
     Made by :func:`bayesknn.likelihood.path_table`. To use it for labels and a prior, pass it to

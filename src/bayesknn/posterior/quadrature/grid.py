@@ -3,7 +3,8 @@
 A likelihood and a prior go in, a :class:`GridPosterior` comes out. (beta, k) is two-dimensional:
 given log f(y | beta, k) on a grid the posterior is a sum, and the evidence comes with it. For the
 coherent model log Z is simulated where the posterior is (:mod:`bayesknn.posterior.quadrature.mesh`)
-or comes from a table; a likelihood that can be computed is evaluated. Where log Z has a Monte Carlo
+or comes from a table, and is exact at those k where that is cheap; a likelihood that can be
+computed is evaluated. Where log Z has a Monte Carlo
 error, the posterior is computed in every replicate of it, and any mean under the posterior carries
 the spread as its error.
 """
@@ -11,9 +12,10 @@ the spread as its error.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -23,7 +25,10 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence, seeds_for
 from bayesknn.exceptions import MixingWarning, PhaseTransitionWarning
 from bayesknn.likelihood.base import Likelihood
+from bayesknn.likelihood.coherent import CoherentLikelihood
+from bayesknn.log_z import ExactLogZ, SimulatedLogZ
 from bayesknn.log_z.chains import standard_error
+from bayesknn.log_z.log_z import find_exact, is_narrow
 from bayesknn.log_z.path import log_z_at
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
@@ -38,7 +43,7 @@ from bayesknn.model.integration import (
 )
 from bayesknn.model.prior import Mass, find_prior_mass
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior
-from bayesknn.posterior.quadrature.mesh import Mesh, MeshPosterior
+from bayesknn.posterior.quadrature.mesh import Mesh, MeshPosterior, choose_ks
 from bayesknn.posterior.quadrature.peaks import NEGLIGIBLE, weigh_peaks
 from bayesknn.posterior.quadrature.which_k import MAX_LOG_DEFICIT, CandidateSearch
 from bayesknn.posterior.trees import make_tree
@@ -331,6 +336,7 @@ def grid_posterior(
     beta_max: float | None = None,
     tolerance: float | None = None,
     evidence: bool = True,
+    exact: bool = True,
     random_state: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -355,7 +361,11 @@ def grid_posterior(
     evidence : bool
         Whether to compute the evidence too. A simulated log Z takes a path from beta = 0, of
         which the error is brought to four times ``tolerance``, or as low as a quarter of all
-        sweeps gets it: its log grows with n, and so does its error.
+        sweeps gets it: its log grows with n, and so does its error. Where log Z is exact at one of
+        the k that matter, no path is needed and the error is that of the posterior.
+    exact : bool
+        Whether log Z is computed exactly at those small k where that is cheaper than a simulation:
+        on few points these may be all k.
     random_state : None, int, SeedSequence, Generator or RandomState
     n_jobs : int, optional
         Threads. The result does not depend on them.
@@ -390,20 +400,29 @@ def grid_posterior(
     prior = as_prior(prior, likelihood.k_max, beta_max)
     if tolerance is not None:
         tolerance = check_positive(tolerance, "tolerance")
-    # A likelihood of the user's own need not say: it is evaluated.
-    if getattr(likelihood, "log_z_source", "exact") == "simulation":
-        max_sweeps = np.inf
-        if tolerance is None:
-            tolerance = choose_tolerance(likelihood.n_points)
-            max_sweeps = min(_MAX_SWEEPS, _MAX_WORK / likelihood.n_points)
-        # The name of the random numbers: another would change every result.
-        seeds = seeds_for(random_state, "ridge", likelihood.fingerprint)
-        with (
-            progress("Simulating log Z", verbose=verbose) as advance,
-            Simulation(likelihood.model, seeds, n_jobs, advance) as simulation,
-        ):
-            return _from_simulation(simulation, likelihood, prior, tolerance, max_sweeps, evidence)
-    return _from_values(likelihood, prior)
+    if not isinstance(getattr(likelihood, "log_z", None), SimulatedLogZ):
+        return _from_values(likelihood, prior)
+    ks = list(find_prior_mass(prior)) if exact else []
+    if ks and is_narrow(likelihood.model, ks[-1]) and find_exact(likelihood.model, ks) == ks:
+        return _from_values(_as_exact(likelihood), prior)
+    max_sweeps = np.inf
+    if tolerance is None:
+        tolerance = choose_tolerance(likelihood.n_points)
+        max_sweeps = min(_MAX_SWEEPS, _MAX_WORK / likelihood.n_points)
+    # The name of the random numbers: another would change every result.
+    seeds = seeds_for(random_state, "ridge", likelihood.fingerprint)
+    with (
+        progress("Simulating log Z", verbose=verbose) as advance,
+        Simulation(likelihood.model, seeds, n_jobs, advance) as simulation,
+    ):
+        limits = Limits(tolerance, max_sweeps, evidence, exact)
+        return _from_simulation(simulation, likelihood, prior, limits)
+
+
+def _as_exact(likelihood: Any) -> CoherentLikelihood:
+    """Return the same likelihood with exact log Z."""
+    model = likelihood.model
+    return CoherentLikelihood(model, likelihood.labels, table=ExactLogZ(model))
 
 
 def _prior_ratio(prior: Prior, new: Prior, beta: Any, k: Any) -> np.ndarray:
@@ -427,33 +446,46 @@ def choose_tolerance(n_points: int) -> float:
     return _TOLERANCE if n_points < _MANY else _LARGE_TOLERANCE
 
 
+class Limits(NamedTuple):
+    """What a simulation shall bring: the arguments of :func:`grid_posterior`."""
+
+    tolerance: float
+    max_sweeps: float
+    evidence: bool
+    exact: bool
+
+
 def _from_simulation(
-    simulation: Simulation,
-    likelihood: Any,
-    prior: Prior,
-    tolerance: float,
-    max_sweeps: float,
-    evidence: bool,
+    simulation: Simulation, likelihood: Any, prior: Prior, limits: Limits
 ) -> GridPosterior:
+    tolerance, max_sweeps, evidence, exact = limits
     target = LogPosterior(likelihood, prior)
     search = CandidateSearch(simulation, target, max_sweeps)
     candidates = search.run()
+    exact_ks: list[int] = []
+    if exact and search.division is None:
+        ks = choose_ks(target, candidates).tolist()
+        exact_ks = find_exact(likelihood.model, ks)
+        if exact_ks == ks:
+            posterior = _from_values(_as_exact(likelihood), prior, ks)
+            return replace(posterior, info={**posterior.info, "n_sweeps": simulation.n_sweeps})
     # The search has a part of the sweeps, but never all; another is for the evidence.
     most = max(0.85 * max_sweeps, simulation.n_sweeps + max_sweeps / 5)
-    mesh = Mesh(simulation, target, candidates, most, search.division).measure(tolerance)
+    chains = Mesh(simulation, target, candidates, most, search.division, exact_ks)
+    mesh = chains.measure(tolerance)
     edges = make_equal([profile.find_panels(N_PANELS) for profile in mesh.profiles])
     log_posterior = [profile.weigh(row) for profile, row in zip(mesh.profiles, edges, strict=True)]
     weights, totals = _normalize(np.stack(log_posterior, axis=1))
     log_evidence, error = float("nan"), float("nan")
     is_divided = search.division is not None
-    if evidence and not is_divided:
+    if evidence and not mesh.is_absolute:
         # It is not a ratio of near things: less precisely than those.
         log_z = log_z_at(
             simulation, mesh.reference, prior.beta_max, 4 * tolerance,
             min(simulation.n_sweeps, max_sweeps) / 4,
         )  # fmt: skip
         totals -= log_z - mesh.reference_log_z
-    if evidence or is_divided:
+    if evidence or mesh.is_absolute:
         log_evidence, error = float(totals[0]), float(standard_error(totals))
     words = _describe_limits(search, mesh)
     if search.is_cut or (is_divided and mesh.excess > _SLACK):
@@ -505,12 +537,14 @@ def _describe_limits(search: CandidateSearch, mesh: MeshPosterior) -> list[str]:
     return words
 
 
-def _from_values(likelihood: Any, prior: Prior) -> GridPosterior:
-    """Evaluate the likelihood where each k has its mass."""
+def _from_values(likelihood: Any, prior: Prior, only: Sequence[int] | None = None) -> GridPosterior:
+    """Evaluate the likelihood where each k has its mass; at some k, if the others do not matter."""
     masses = find_prior_mass(prior)
-    log_z_source = getattr(likelihood, "log_z_source", "exact")
+    if only is not None:
+        masses = {k: masses[k] for k in only}
     peaks = None
-    if log_z_source == "none" and all(mass.is_flat for mass in masses.values()):
+    # A likelihood of the user's own need not say: it is evaluated.
+    if getattr(likelihood, "is_concave", False) and all(mass.is_flat for mass in masses.values()):
         peaks = weigh_peaks(likelihood, masses)
     ks, edges, table = peaks or _weigh_values(likelihood, prior, masses)
     betas = place_nodes(edges)[0]

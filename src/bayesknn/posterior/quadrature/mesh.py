@@ -13,6 +13,7 @@ of the labels, and log Z is that of both together.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, standard_error
 from bayesknn.log_z.mbar import BETA_SCALE, MAX_VARIANCE, combine
 from bayesknn.log_z.path import GROWTH, MAX_ROUNDS, Curve
 from bayesknn.log_z.simulation import SWEEPS, Simulation
+from bayesknn.model import log_normalizer_exact
 from bayesknn.model.integration import place_nodes
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior, Profile
 from bayesknn.posterior.quadrature.which_k import MAX_LOG_DEFICIT, Candidate, Division
@@ -36,6 +38,9 @@ _ASIDE, _STEP, _OUT = 1.3, 0.7, 4.2
 # Posterior mass rests on few independent draws if there are fewer than this, and so much may: fewer
 # chains against an error that is itself not known.
 _FEW_DRAWS, _LITTLE = 20.0, 2e-3
+# Independent draws at a node from which on exact log Z there ties all others to it: fewer leave the
+# evidence with a larger error than a path from beta = 0 has.
+_MANY_DRAWS = 100.0
 # Depth in log posterior at which the curve of a k may end, and the log deficit from which a k is
 # not worked on any more: a thousandth of the mass is left out or known less well.
 _DEPTH = 7.0
@@ -63,6 +68,8 @@ class Estimate(NamedTuple):
         Independent draws at the nodes.
     of_pairs : ndarray of shape (n_replicates, n_pairs)
         log Z at the chains of the first phase, up to the same constant.
+    is_absolute : bool
+        The constant is 0: log Z itself is known.
     is_settled : bool
         Newton's method converged in every phase.
     """
@@ -73,6 +80,7 @@ class Estimate(NamedTuple):
     values: list[np.ndarray]
     n_effective: list[np.ndarray]
     of_pairs: np.ndarray
+    is_absolute: bool
     is_settled: bool
 
 
@@ -88,7 +96,9 @@ class MeshPosterior(NamedTuple):
     reference : ChainPair
         One near the mode of the best k.
     reference_log_z : ndarray of shape (n_replicates,)
-        log Z there, up to the same constant; in two phases that is 0: log Z itself is known.
+        log Z there, up to the same constant.
+    is_absolute : bool
+        That constant is 0: log Z itself is known.
     reached : float
         Up to which beta the posterior was followed at the best k, if it goes on beyond.
     is_settled : bool
@@ -99,6 +109,7 @@ class MeshPosterior(NamedTuple):
     excess: float
     reference: ChainPair
     reference_log_z: np.ndarray
+    is_absolute: bool
     reached: float
     is_settled: bool
 
@@ -128,6 +139,9 @@ class Mesh:
         About how many sweeps may be made in all.
     division : Division, optional
         The two phases, if there are two.
+    exact_ks : list of int
+        The first of the k that may matter at which log Z is computed exactly; none where there are
+        two phases.
 
     Attributes
     ----------
@@ -145,14 +159,13 @@ class Mesh:
         candidates: list[Candidate],
         max_sweeps: float,
         division: Division | None = None,
+        exact_ks: Sequence[int] = (),
     ):
         self.simulation, self.target, self.max_sweeps = simulation, target, max_sweeps
         self.division, self.candidates = division, candidates
-        searched = np.array([candidate.k for candidate in candidates])
-        ks = target.ks[(target.ks >= searched[0]) & (target.ks <= searched[-1])]
-        # Between two k of the search all is taken to change evenly.
-        log_deficits = np.interp(ks, searched, [candidate.log_deficit for candidate in candidates])
-        self.ks = ks[log_deficits < MAX_LOG_DEFICIT]
+        self.ks, self.exact_ks = choose_ks(target, candidates), exact_ks
+        searched = [candidate.k for candidate in candidates]
+        self._log_z: dict[int, np.ndarray] = {}
         self.columns = np.union1d(self.ks, searched)
         tops = np.interp(self.ks, searched, [candidate.top for candidate in candidates])
         sds = np.interp(self.ks, searched, [candidate.sd for candidate in candidates])
@@ -249,8 +262,8 @@ class Mesh:
         away = [abs(pair.k - best) + (len(pair.setting.ks) - 1) for pair in self.phases[0]]
         at = int(np.argmin(away))
         return MeshPosterior(
-            state.profiles, excess, self.phases[0][at], state.of_pairs[:, at], reached,
-            state.is_settled,
+            state.profiles, excess, self.phases[0][at], state.of_pairs[:, at], state.is_absolute,
+            reached, state.is_settled,
         )  # fmt: skip
 
     def _weigh(self) -> Estimate:
@@ -270,6 +283,10 @@ class Mesh:
             n_effective.append(np.split(combined.n_effective, ends))
             of_pairs.append(combined.of_pairs + constant)
             is_settled &= combined.is_settled
+        is_absolute = self.division is not None
+        if self.exact_ks:
+            constant, is_absolute = self._put_exact(values[0], n_effective[0])
+            of_pairs[0] += constant[:, None]
         profiles, panels, scores = [], [], []
         for at, (k, nodes) in enumerate(self.nodes.items()):
             edges = np.clip(self.target.masses[k].panels(2), nodes[0], nodes[-1])
@@ -284,8 +301,49 @@ class Mesh:
             [np.array([part[at][0] for part in values]) for at in range(len(self.ks))],
             [np.array([part[at] for part in n_effective]) for at in range(len(self.ks))],
             of_pairs[0],
+            is_absolute,
             is_settled,
         )
+
+    def _put_exact(
+        self, values: list[np.ndarray], n_effective: list[np.ndarray]
+    ) -> tuple[np.ndarray, bool]:
+        """Add a constant that makes log Z absolute, and put exact log Z where it is known.
+
+        The constant is what is missing at that node of an exact k which most draws know: all other
+        k are then known beside that node. Where no such node is known well the constant would add
+        noise: nothing is changed.
+
+        Parameters
+        ----------
+        values : list of ndarray of shape (n_replicates, n_nodes)
+            log Z up to a constant at the nodes of each k; changed in place.
+        n_effective : list of ndarray of shape (n_nodes,)
+
+        Returns
+        -------
+        constant : ndarray of shape (n_replicates,)
+        is_absolute : bool
+        """
+        rows = range(len(self.exact_ks))
+        best = max(rows, key=lambda at: n_effective[at].max())
+        node = int(np.argmax(n_effective[best]))
+        if n_effective[best][node] < _MANY_DRAWS:
+            return np.zeros(len(values[0])), False
+        exact = [self._exact(k) for k in self.exact_ks]
+        constant = exact[best][node] - values[best][:, node]
+        for at in range(len(values)):
+            values[at] = values[at] + constant[:, None]
+        for at in rows:
+            values[at] = np.tile(exact[at], (len(constant), 1))
+        return constant, True
+
+    def _exact(self, k: int) -> np.ndarray:
+        """Return exact log Z at the nodes of k."""
+        nodes = self.nodes[k]
+        if k not in self._log_z or len(self._log_z[k]) != len(nodes):
+            self._log_z[k] = np.array(log_normalizer_exact(self.simulation.model, nodes, k))
+        return self._log_z[k]
 
     def _grow(self, state: Estimate, may_run: bool) -> bool:
         """Let curves go on that end too early, and add chains where mass rests on few draws."""
@@ -327,6 +385,15 @@ class Mesh:
         enough = state.profiles[at].log_posterior(fine, slice(1)).max() - _DEPTH - mass.log_top
         goes_on = (log_f[[0, -1]] > enough) | (log_f[[0, -1]] > log_f[[1, -2]])
         return goes_on & (nodes[[0, -1]] != (mass.low, mass.high))
+
+
+def choose_ks(target: LogPosterior, candidates: list[Candidate]) -> np.ndarray:
+    """Return all k that may matter, given what the search found at some of them."""
+    searched = np.array([candidate.k for candidate in candidates])
+    ks = target.ks[(target.ks >= searched[0]) & (target.ks <= searched[-1])]
+    # Between two k of the search all is taken to change evenly.
+    log_deficits = np.interp(ks, searched, [candidate.log_deficit for candidate in candidates])
+    return ks[log_deficits < MAX_LOG_DEFICIT]
 
 
 def _place_nodes(top: float, sd: float, limits: tuple[float, float]) -> np.ndarray:

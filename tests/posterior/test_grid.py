@@ -442,3 +442,13 @@ def test_the_largest_error_of_a_posterior_over_very_many_k():
     matters = p > 0.01 * p.max()
     largest = np.max(error[matters] / p[matters])
     assert clf.diagnostics_["log_normalizer_error"] == pytest.approx(largest, rel=0.2)
+
+
+def test_beta_below_a_value_is_the_share_of_draws_there():
+    grid = exact_posterior()
+    beta, _ = grid.sample(200_000, 0)
+    ends = np.array([0.0, 0.9, 1.2, 1.5, 1e9])
+    shares = np.mean(beta[:, None] <= ends, axis=0)
+    # Five errors of a share of so many draws.
+    np.testing.assert_allclose(grid.beta_cdf(ends), shares, atol=5 * 0.5 / np.sqrt(200_000))
+    assert grid.beta_cdf(1e9) == pytest.approx(1.0)

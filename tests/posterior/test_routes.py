@@ -40,3 +40,18 @@ def test_a_posterior_without_an_upper_end_is_warned_of(likelihood):
 
     assert warns(noise + 20 * labels[:, None], 1000.0)
     assert not warns(noise + labels[:, None], 1000.0)
+
+
+def test_warnings_about_the_ends_do_not_depend_on_draws():
+    """One draw a chain says nothing about a twentieth of the posterior; the grid does."""
+    labels = np.arange(60) % 2
+    points = np.random.default_rng(0).normal(size=(60, 2)) + 2 * labels[:, None]
+    made = [
+        BayesianKNeighborsClassifier(
+            "pseudo", max_neighbors=6, beta_max=1.0, n_draws=n_draws, n_chains=1, random_state=seed
+        )
+        .fit(points, labels)
+        .diagnostics_["warnings"]
+        for seed, n_draws in ((0, 1), (1, 1), (0, 5000))
+    ]
+    assert made[0] == made[1] == made[2] and "within 2 % of beta_max=1" in made[0][0]

@@ -103,6 +103,12 @@ class FittedPosterior(NamedTuple):
         p = np.bincount(self.k.ravel(), minlength=k_max + 1)[1:] / self.k.size
         return p, np.sqrt(p * (1 - p) / self.report["ess"]["k"])
 
+    def beta_cdf(self, beta: np.ndarray) -> np.ndarray:
+        """Return P(beta is at most so much | y)."""
+        if self.grid is not None:
+            return self.grid.beta_cdf(beta)
+        return np.mean(self.beta.ravel() <= np.asarray(beta)[..., None], axis=-1)
+
     def beta_moments(self) -> tuple[float, float]:
         """Return the posterior mean and standard deviation of beta."""
         if self.grid is not None:
@@ -221,32 +227,40 @@ def reweight_posterior(
     return _draw_from_grid(grid, target, likelihood, schedule, random_state)
 
 
-def _warn_of_ends(route: FittedPosterior, target: Target) -> FittedPosterior:
-    """Add warnings to the report of a posterior that lies at an end of the prior's range."""
-    warnings = route.report["warnings"]
-    edge = float(np.mean(route.beta > _EDGE * target.prior.beta_max))
+def _finish(fitted: FittedPosterior, target: Target) -> FittedPosterior:
+    """Return the posterior with the warnings that its values call for."""
+    warnings = [*fitted.report["warnings"], *_describe_ends(fitted, target)]
+    return fitted._replace(report={**fitted.report, "warnings": warnings})
+
+
+def _describe_ends(fitted: FittedPosterior, target: Target) -> list[str]:
+    """Return warnings about a posterior that lies at an end of the prior's range."""
+    prior, warnings = target.prior, []
+    # At these fractions of beta_max.
+    below = fitted.beta_cdf(prior.beta_max * np.array([1 - _EDGE, 0.8, 0.9, _EDGE]))
+    edge = float(1.0 - below[3])
     if edge > 0.05:
         warnings.append(
             f"{100 * edge:.0f} % of the posterior lies within 2 % of beta_max="
-            f"{target.prior.beta_max:.3g}: the labels agree with their neighbours as well as the "
+            f"{prior.beta_max:.3g}: the labels agree with their neighbours as well as the "
             "prior lets them, and a larger beta_max would change the answer"
         )
-    elif _extrapolate_tail(route.beta / target.prior.beta_max) > _FLAT:
+    elif _extrapolate_tail(below[2] - below[1], 1.0 - below[2]) > _FLAT:
         warnings.append(
-            f"the posterior of beta does not fall towards beta_max={target.prior.beta_max:.3g}: "
+            f"the posterior of beta does not fall towards beta_max={prior.beta_max:.3g}: "
             "large beta fit the labels equally well, so the prior alone bounds beta, and its mean "
             "and intervals follow from beta_max"
         )
-    if np.mean(route.beta < (1 - _EDGE) * target.prior.beta_max) > 0.5:
+    if below[0] > 0.5:
         warnings.append(
             "beta is all but 0: under this likelihood the labels are as good as independent of "
             "their neighbours, and all classes are about as probable everywhere; unequal class "
             "weights may do that"
         )
-    k_max = target.prior.k_max
+    k_max = prior.k_max
     # A tenth; three at least, as P(k) is uneven where k is small, and half of them at most.
     n_last = max(k_max // 10, min(3, (k_max + 1) // 2))
-    edge = float(np.mean(route.k > k_max - n_last))
+    edge = float(fitted.k_marginal(k_max)[0][-n_last:].sum())
     part = n_last / k_max
     # So much of the mass that the prior gives to the others leans on the largest k.
     if k_max < target.model.n_points - 1 and edge >= part + 0.3 * (1 - part):
@@ -255,16 +269,15 @@ def _warn_of_ends(route: FittedPosterior, target: Target) -> FittedPosterior:
             f"{100 * edge:.0f} % of the posterior lies in {last} {k_max}: more neighbours would "
             "be used if max_neighbors let them"
         )
-    return route
+    return warnings
 
 
-def _extrapolate_tail(part: np.ndarray) -> float:
-    """Return the mass beyond the range, from draws of beta as a part of beta_max.
+def _extrapolate_tail(before: float, last: float) -> float:
+    """Return the mass beyond the range, given that of its last two tenths.
 
-    The mass of the last two tenths of the range is continued as a geometric series.
+    They are continued as a geometric series.
     """
-    before, last = np.mean((part > 0.8) & (part <= 0.9)), np.mean(part > 0.9)
-    # Less than a hundredth is too few draws to compare.
+    # Draws of chains do not tell how less than a hundredth falls.
     if last < 0.01:
         return 0.0
     return float(last**2 / (before - last)) if before > last else np.inf
@@ -288,7 +301,7 @@ def _draw_from_grid(
         "warnings": [str(sentence) for sentence in grid.info.get("warnings", [])],
     }
     draws = lay_out_draws(draws, labels=target.labels, attrs=attrs)
-    return _warn_of_ends(FittedPosterior(draws, grid, report), target)
+    return _finish(FittedPosterior(draws, grid, report), target)
 
 
 def _largest_error(grid: GridPosterior) -> float:
@@ -332,7 +345,7 @@ def _by_chains(
     }
     if inference != "metropolis":
         report["label_sampler"] = label_sampler
-    return _warn_of_ends(FittedPosterior(flatten_tree(tree), None, report), target)
+    return _finish(FittedPosterior(flatten_tree(tree), None, report), target)
 
 
 def _error_at_best(table: PathTable, tree: Any) -> float:

@@ -168,6 +168,23 @@ class GridPosterior:
         """Posterior standard deviation of beta."""
         return float(np.sqrt(self.mean((self.betas - self.beta_mean) ** 2)[0]))
 
+    def beta_cdf(self, beta: Any) -> np.ndarray:
+        """Return P(beta is at most so much | y); within a cell beta is uniform.
+
+        Parameters
+        ----------
+        beta : array-like
+
+        Returns
+        -------
+        ndarray of the shape of ``beta``
+        """
+        beta = check_betas(beta)[..., None, None]
+        low, high = self.cells[:, :-1], self.cells[:, 1:]
+        # Cells beyond a range that was truncated have no width.
+        fraction = np.clip((beta - low) / np.maximum(high - low, 1e-300), 0.0, 1.0)
+        return np.einsum("kb,...kb->...", self.weights, fraction)
+
     @property
     def k_mean(self) -> float:
         """E[k | y]."""

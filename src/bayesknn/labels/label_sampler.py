@@ -12,9 +12,10 @@ started first.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
+from numba.extending import overload
 
 from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
@@ -72,8 +73,8 @@ class GibbsTools(NamedTuple):
 class CompiledSampler(NamedTuple):
     """The model and one of the samplers, as compiled code takes them.
 
-    ``labels`` receives what is drawn. Two of the three tools are None, so that each sampler is
-    compiled on its own. ``class_weight`` is None where classes weigh the same, ``unit`` each.
+    ``labels`` receives what is drawn. ``class_weight`` is None where classes weigh the same,
+    ``unit`` each. The type of ``tools`` says which sampler it is.
     """
 
     neighbors: np.ndarray
@@ -81,9 +82,7 @@ class CompiledSampler(NamedTuple):
     class_weight: np.ndarray | None
     unit: float
     labels: np.ndarray
-    swendsen_wang: SwendsenWangTools | None
-    perfect: PerfectTools | None
-    gibbs: GibbsTools | None
+    tools: SwendsenWangTools | PerfectTools | GibbsTools
 
 
 class LabelSampler:
@@ -119,19 +118,19 @@ class LabelSampler:
         model = self.model
         if initial is None:
             initial = self.observed[:0] if self.method == "gibbs" else self.observed
-        swendsen_wang = perfect = gibbs = None
+        tools: SwendsenWangTools | PerfectTools | GibbsTools
         if self.method == "swendsen-wang":
-            swendsen_wang = self.swendsen_wang(self.n_sweeps)._replace(initial=initial)
+            tools = self.swendsen_wang(self.n_sweeps)._replace(initial=initial)
         elif self.method == "perfect":
             in_degree = model.graph.incidence.in_degree
             workspace = new_bond_workspace(model.n_points)
-            perfect = PerfectTools(in_degree, MAX_PAST, np.full(1, 8.0), workspace)
+            tools = PerfectTools(in_degree, MAX_PAST, np.full(1, 8.0), workspace)
         else:
             weights = model.weights / model.common_weight
-            gibbs = GibbsTools(initial, self.n_sweeps, model.graph.incidence, weights)
+            tools = GibbsTools(initial, self.n_sweeps, model.graph.incidence, weights)
         return CompiledSampler(
             model.graph.neighbors, model.n_classes, model.unequal_weight, model.common_weight,
-            self.observed.copy(), swendsen_wang, perfect, gibbs,
+            self.observed.copy(), tools,
         )  # fmt: skip
 
     def swendsen_wang(self, n_sweeps: int) -> SwendsenWangTools:
@@ -183,7 +182,7 @@ def draw_labels(sampler, beta, k, key):
 
     ``key`` is uint64. With points apart the labels are not a draw.
     """
-    return _dispatch(sampler.swendsen_wang, sampler.perfect, sampler.gibbs, sampler, beta, k, key)
+    return _draw(sampler.tools, sampler, sampler.class_weight, beta, k, key)
 
 
 @kernel
@@ -207,16 +206,17 @@ def agreement_at(sampler, labels, k, other_k):
     return sampler.unit * at_high, sampler.unit * at_low
 
 
-@kernel
-def _dispatch(swendsen_wang, perfect, gibbs, sampler, beta, k, key):
-    # Arguments that are None drop their branch before it is compiled.
-    if swendsen_wang is not None:
-        return _draw_swendsen_wang(swendsen_wang, sampler, beta, k, key)
-    if perfect is not None:
-        return _draw_perfect(perfect, sampler, sampler.class_weight, beta, k, key)
-    if gibbs is not None:
-        return _draw_gibbs(gibbs, sampler, sampler.class_weight, beta, k, key)
-    return 0
+@no_type_check
+def _draw(tools, *_arguments):
+    """Draw labels as :func:`draw_labels` does; compiled code calls the function for these tools."""
+    raise NotImplementedError
+
+
+@overload(_draw)
+@no_type_check
+def _choose_draw(tools, *_arguments):
+    draw = _DRAWS[tools.instance_class]
+    return lambda tools, *_arguments: draw(tools, *_arguments)
 
 
 @kernel
@@ -229,7 +229,7 @@ def _start(initial, sampler, key):
 
 
 @kernel
-def _draw_swendsen_wang(tools, sampler, beta, k, key):
+def _draw_swendsen_wang(tools, sampler, _class_weight, beta, k, key):
     _start(tools.initial, sampler, key)
     sweep_labels(sampler, tools, beta, k, key, sampler.labels)
     return 0
@@ -259,6 +259,13 @@ def _draw_gibbs(tools, sampler, class_weight, beta, k, key):
     ends = np.empty((0, 0), np.int64)
     run_gibbs(sites, sampler.labels, key, np.uint64(0), tools.n_sweeps, 1, nothing, ends)
     return 0
+
+
+_DRAWS = {
+    SwendsenWangTools: _draw_swendsen_wang,
+    PerfectTools: _draw_perfect,
+    GibbsTools: _draw_gibbs,
+}
 
 
 @kernel

@@ -51,7 +51,15 @@ SKIPPED = {
 ANY = {"n_jobs", "verbose", "advance", "info", "function", "metric_params", "search_params"}
 ANY |= {"evidence", "exact", "posterior", "path", "tree", "attrs", "predictive", "nodes"}
 ANY |= {"k_probabilities", "k_probabilities_error", "warnings", "others", "left_out"}
-ANY |= {"likelihood", "clf", "return_info", "log_evidence", "log_evidence_error", "index"}
+ANY |= {
+    "likelihood",
+    "clf",
+    "return_info",
+    "may_fix",
+    "log_evidence",
+    "log_evidence_error",
+    "index",
+}
 
 
 def flat(beta, k):
@@ -242,6 +250,7 @@ ACCEPTED = {
     ("posterior.GridPosterior", "k_max"): {0},
     ("model.class_weights", "labels"): {0},
     ("BoltzmannModel.fix", "labels"): {2},  # -1 is a free point
+    ("labels.sample_labels", "graph"): {0},  # fixed labels are held
     # Labels that were observed may be anything.
     ("posterior.make_tree", "labels"): {0, 1, 2, 3, 4, 5},
     ("GridPosterior.to_tree", "labels"): {0, 1, 2, 3, 4, 5},

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
+from bayesknn.labels import sample_labels
 from bayesknn.labels.clamped import clamped_labels, free_edges
 from bayesknn.labels.mixing import autocorrelation_time
 from bayesknn.model import BoltzmannModel
@@ -287,3 +288,23 @@ def test_bad_edges_are_named():
         edges_of(SMALL, [0, 1, 2, 0, 0, 0], 3)
     with pytest.raises(ValueError, match="direction must be one of both, forward, got 'reverse'"):
         edges_of(SMALL, KNOWN, 3, "reverse")
+
+
+def test_sample_labels_draws_the_free_labels_given_the_fixed_ones():
+    model = BoltzmannModel(SMALL, 3, WEIGHTS).fix(KNOWN)
+    free = model.is_free
+    states, law = twin.exact_free_law(SMALL, KNOWN, 1.4, 2, 3, class_weight=WEIGHTS)
+
+    def p_value(n_draws, seed, law=law):
+        labels, info = sample_labels(
+            model, 1.4, 2, n_draws=n_draws, thin=8, random_state=seed, return_info=True
+        )
+        assert np.all(labels[:, ~free] == KNOWN[~free])
+        np.testing.assert_allclose(info.agreement[:5], model.agreement(labels[:5], 2))
+        index = state_index(labels[:, free], 3)
+        return p_value_of_counts(np.bincount(index, minlength=len(states)), law)
+
+    check(p_value, 10_000)
+    # The mutant: the distribution of all labels, whatever is fixed.
+    everywhere = np.full(len(law), 1 / len(law))
+    assert rejects(lambda n_draws, seed: p_value(n_draws, seed, everywhere), 2_000)

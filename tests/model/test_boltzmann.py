@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels import sample_labels
+from bayesknn.labels import find_beta_max, sample_labels
 from bayesknn.model import BoltzmannModel
 from tests.model.enumeration import exact_law, state_index
 from tests.model.graphs import random_graph, ring
@@ -88,8 +88,12 @@ def test_fixed_labels():
     assert some.is_free.tolist() == [True, False, True, False]
     assert model.fixed is None
     assert some.fix([-1, -1, -1, -1]).fixed is None
+    assert np.all(sample_labels(some, 1.0, 1, n_draws=9, random_state=0)[:, [1, 3]] == [2, 0])
     with pytest.raises(ValueError, match="labels of the BoltzmannModel are fixed"):
-        sample_labels(some, 1.0, 1)
+        find_beta_max(some)
+    for method in ("gibbs", "perfect"):
+        with pytest.raises(ValueError, match="fixed labels need method='swendsen-wang'"):
+            sample_labels(some, 1.0, 1, method=method)
     for bad in ([0, 1], [0, 1, 3, -1], [0, 1, -2, -1], [0.5, 1, 1, 1]):
         with pytest.raises(ValueError, match=r"(labels|fixed) must (hold|be)"):
             model.fix(bad)

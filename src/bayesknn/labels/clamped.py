@@ -28,6 +28,7 @@ from bayesknn._utils.checks import check_choice, check_label_vector, label_dtype
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import as_uniform, key_of_sweep, random_bits
 from bayesknn.graph.queries import DIRECTIONS
+from bayesknn.labels.mixing import DrawInfo, check_run
 from bayesknn.labels.swendsen_wang import (
     THINNING,
     choose_class,
@@ -35,8 +36,10 @@ from bayesknn.labels.swendsen_wang import (
     isolate,
     join_pair,
     normalise_logs,
+    start_labels,
 )
 from bayesknn.model import BoltzmannModel
+from bayesknn.model.boltzmann import check_setting
 
 
 class FreeEdges(NamedTuple):
@@ -165,6 +168,61 @@ def clamped_labels(
         sweep += int(n_more)
         advance(int(n_more))
     return draws
+
+
+def fixed_labels(
+    model: BoltzmannModel,
+    beta: float,
+    k: int,
+    *,
+    key: np.uint64,
+    n_draws: int = 1,
+    n_warmup: int = 200,
+    thin: int = 1,
+    initial: Any = None,
+    advance: Callable[[float], None] = lambda sweeps: None,
+) -> tuple[np.ndarray, DrawInfo]:
+    """Draw the labels of a model given those that it fixes, by a Swendsen-Wang chain.
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+        With at least one free point.
+    beta, k, key, n_draws, n_warmup, thin, initial, advance
+        As in :func:`bayesknn.labels.swendsen_wang_labels`; of ``initial`` the free points count.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_draws, n), uint8, or uint32 beyond 256 classes
+        Fixed and free ones.
+    info : DrawInfo
+        S_k counts all edges, those between fixed points too.
+
+    Examples
+    --------
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn._utils.random import spawn_keys
+    >>> from bayesknn.labels.clamped import fixed_labels
+    >>> from bayesknn.model import BoltzmannModel
+    >>> ring = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 0]]), 2)
+    >>> labels, _ = fixed_labels(ring.fix([0, -1, 1, -1]), 1.0, 1, key=spawn_keys(0, 1)[0])
+    >>> labels[:, [0, 2]].tolist()
+    [[0, 1]]
+    """
+    model, beta, k = check_setting(model, beta, k, may_fix=True)
+    key, n_draws, n_warmup, thin = check_run(key, n_draws, n_warmup, thin)
+    edges = free_edges(model)
+    start = start_labels(model, initial, key)
+    n_sweeps = np.full(n_draws, thin)
+    n_sweeps[0] += n_warmup
+    at = np.full(n_draws, beta), np.full(n_draws, k)
+    labels = np.tile(start, (n_draws, 1))
+    if model.fixed is not None:
+        labels[:, ~model.is_free] = model.fixed[~model.is_free]
+    labels[:, edges.free] = clamped_labels(
+        edges, *at, n_sweeps, key=key, initial=start[edges.free], advance=advance
+    )
+    return labels, DrawInfo(n_warmup + n_draws * thin, model.agreement(labels, k))
 
 
 class Workspace(NamedTuple):

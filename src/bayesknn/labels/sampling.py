@@ -20,6 +20,7 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence, spawn_keys
 from bayesknn.exceptions import CoalescenceError, MixingWarning
 from bayesknn.graph import NeighborGraph
+from bayesknn.labels.clamped import fixed_labels
 from bayesknn.labels.gibbs import gibbs_labels
 from bayesknn.labels.mixing import TOO_FAR_APART, autocorrelation_time, difference_in_errors
 from bayesknn.labels.perfect import MOST_SWEEPS, perfect_labels
@@ -80,7 +81,8 @@ def sample_labels(
     Parameters
     ----------
     graph : NeighborGraph or BoltzmannModel
-        With a model, which has its classes and weights, ``n_classes`` is left out.
+        With a model, which has its classes and weights, ``n_classes`` is left out. Labels that it
+        fixes are held, which takes ``method="swendsen-wang"``.
     beta : float
         Strength, at least 0.
     k : int
@@ -134,7 +136,9 @@ def sample_labels(
     ((5, 60), (5,))
     """
     method = check_choice(str(method).replace("_", "-"), "method", METHODS)
-    model, beta, k = check_setting(graph, beta, k, n_classes, class_weight)
+    model, beta, k = check_setting(graph, beta, k, n_classes, class_weight, may_fix=True)
+    if model.fixed is not None and method != "swendsen-wang":
+        raise ValueError(f"fixed labels need method='swendsen-wang', got {method!r}")
     n_draws = check_count(n_draws, "n_draws")
     thin = check_count(10 if thin is None else thin, "thin")
     max_sweeps = check_count(max_sweeps, "max_sweeps", high=MOST_SWEEPS)
@@ -149,6 +153,8 @@ def sample_labels(
         info = SampleInfo(method, int(pasts.sum()), drawn.agreement, 1.0, pasts, np.nan)
         return (labels, info) if return_info else labels
     run: Callable[..., Any] = gibbs_labels if method == "gibbs" else swendsen_wang_labels
+    if model.fixed is not None:
+        run = fixed_labels
     if n_warmup is None:
         n_warmup = 500 if method == "gibbs" else 200
     n_warmup = check_count(n_warmup, "n_warmup", low=0)
@@ -156,7 +162,7 @@ def sample_labels(
     if initial is None and n_draws > 1:
         starts = [None, np.zeros(model.n_points, np.int64)]
     options = {"n_warmup": n_warmup, "thin": thin}
-    if method == "swendsen-wang" and not return_info:
+    if run is swendsen_wang_labels and not return_info:
         # Chains are compared by who agrees with the nearest neighbour, which costs n a draw.
         options["recorded_k"] = 1
     n_each = np.diff(np.linspace(0, n_draws, len(starts) + 1).astype(int)).tolist()

@@ -122,13 +122,6 @@ class Likelihood:
             values[where] = self._log_density_curve(betas[where], k)
         return float(values) if values.ndim == 0 else values
 
-    def log_z_noise(self, betas: np.ndarray, k: int) -> np.ndarray:
-        """Return replicates of log Z at one k less the estimate, (n_replicates, n_betas).
-
-        The estimate itself is row 0, and the only one where there is no Monte Carlo error.
-        """
-        return np.zeros((1, len(betas)))
-
     def log_density_grid(self, betas: Any) -> np.ndarray:
         """Return log f(y | beta, k) for every k.
 

@@ -15,14 +15,8 @@ import numpy as np
 from bayesknn._utils.checks import check_choice, show
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood.base import Likelihood
-from bayesknn.log_z import (
-    ExactLogZ,
-    GivenLogZ,
-    LogZ,
-    PathTable,
-    SimulatedLogZ,
-    log_normalizer_path,
-)
+from bayesknn.log_z import PathTable, log_normalizer_path
+from bayesknn.log_z.log_z import ExactLogZ, GivenLogZ, LogZ, SimulatedLogZ
 from bayesknn.model import (
     BoltzmannModel,
     as_model,

@@ -7,16 +7,7 @@ one estimate of all draws: so the posterior is computed
 and ``path_table`` is the table for all k.
 """
 
-from bayesknn.log_z.log_z import ExactLogZ, GivenLogZ, LogZ, SimulatedLogZ
 from bayesknn.log_z.path_table import log_normalizer_path, path_table
 from bayesknn.log_z.table import PathTable
 
-__all__ = [
-    "ExactLogZ",
-    "GivenLogZ",
-    "LogZ",
-    "PathTable",
-    "SimulatedLogZ",
-    "log_normalizer_path",
-    "path_table",
-]
+__all__ = ["PathTable", "log_normalizer_path", "path_table"]

@@ -180,7 +180,9 @@ class BoltzmannModel:
         return np.where(free, FREE, checked.astype(np.int64))
 
 
-def as_model(graph: Any, n_classes: int | None = None, class_weight: Any = None) -> BoltzmannModel:
+def as_model(
+    graph: Any, n_classes: int | None = None, class_weight: Any = None, *, may_fix: bool = False
+) -> BoltzmannModel:
     """Make a model of what a public function was given, or return the model it was given.
 
     Parameters
@@ -189,6 +191,8 @@ def as_model(graph: Any, n_classes: int | None = None, class_weight: Any = None)
         A model says all there is to say: the other arguments are then left out.
     n_classes, class_weight
         As in :class:`BoltzmannModel`; ``n_classes`` is needed with a graph.
+    may_fix : bool
+        Whether the model may have fixed labels. Who does not hold them fixed must not take it.
 
     Returns
     -------
@@ -205,7 +209,7 @@ def as_model(graph: Any, n_classes: int | None = None, class_weight: Any = None)
     if isinstance(graph, BoltzmannModel):
         if class_weight is not None or n_classes not in (None, graph.n_classes):
             raise ValueError("a BoltzmannModel has its classes and weights; pass no others")
-        if graph.fixed is not None:
+        if graph.fixed is not None and not may_fix:
             raise ValueError("labels of the BoltzmannModel are fixed, which is not possible here")
         return graph
     if n_classes is None:
@@ -214,8 +218,9 @@ def as_model(graph: Any, n_classes: int | None = None, class_weight: Any = None)
 
 
 def check_setting(
-    graph: Any, beta: Any, k: Any, n_classes: int | None = None, class_weight: Any = None
-) -> tuple[BoltzmannModel, float, int]:
+    graph: Any, beta: Any, k: Any, n_classes: int | None = None, class_weight: Any = None,
+    *, may_fix: bool = False,
+) -> tuple[BoltzmannModel, float, int]:  # fmt: skip
     """Return the model of :func:`as_model`, one beta and one k of its graph, all checked.
 
     Examples
@@ -227,7 +232,7 @@ def check_setting(
     ...
     ValueError: k must be an integer in 1..1 (k_max of this graph), got 2
     """
-    model = as_model(graph, n_classes, class_weight)
+    model = as_model(graph, n_classes, class_weight, may_fix=may_fix)
     return model, check_beta(beta), model.graph.check_k(k)
 
 

@@ -102,7 +102,10 @@ class SimulatedLogZ(LogZ):
 
 
 class GivenLogZ(LogZ):
-    """log Z by an object with ``log_normalizer(beta, k)`` and ``k_max``, taken as exact."""
+    """log Z by an object with ``log_normalizer(beta, k)`` and ``k_max``.
+
+    It is taken as exact unless the object has ``replicates(beta, k)`` too.
+    """
 
     def __init__(self, table: Any):
         self.table: Any = table
@@ -115,6 +118,12 @@ class GivenLogZ(LogZ):
     def log_normalizer(self, beta: Any, k: int) -> Any:
         """Return log Z at one k, of the shape of ``beta``."""
         return self.table.log_normalizer(beta, k)
+
+    def replicates(self, beta: Any, k: int) -> np.ndarray:
+        """Return log Z at one k, (n_replicates,) + shape of ``beta``."""
+        if hasattr(self.table, "replicates"):
+            return np.asarray(self.table.replicates(beta, k))
+        return super().replicates(beta, k)
 
 
 class ExactLogZ(LogZ):

@@ -47,8 +47,6 @@ KNOWN: tuple[Known, ...] = (
     Known("", "sample_weight is 0", "a weight of 0 is to be a row left out", _is_pooled),
     Known("order", "permuted", "folds and trees of the pool follow positions", _is_pooled),
     Known("order", "renamed", "folds and trees of the pool follow the order of names", _is_pooled),
-    Known("own prior", "reweight: ", "reweighting forgets columns and warnings"),
-    Known("", "the grid does not reach", "the grid has no nodes where the prior is 0"),
     Known("format", "row", "the order of day and month is not remembered", _has_dates),
     Known("format", "row", "the decimal comma is not remembered: 1.234 may be 1,234", _has_commas),
     Known("format", "sentinel as a float: missing", "-999.0 is not the missing value -999"),

@@ -21,7 +21,7 @@ from bayesknn.likelihood import PseudoLikelihood
 from kept import HERE, describe_measurement
 
 FILE = HERE / "max_neighbors.json"
-N_REPEATS, N_TEST = 8, 500
+N_REPEATS, N_TEST = 6, 400
 # Points of beta on which the posterior at one k is summed, and quantiles of it that predict.
 N_BETAS, N_QUANTILES = 160, 10
 LARGEST = 200
@@ -40,18 +40,25 @@ def at_least(factor: float, power: float = 0.5) -> Rule:
     return lambda sizes: max(smallest_or_typical(sizes), factor * sizes.sum() ** power)
 
 
+def at_least_in_many_rows(sizes: np.ndarray) -> float:
+    """Return 2 √n if that is more, and below 400 rows an eighth of the rows beyond 80."""
+    n = sizes.sum()
+    return max(smallest_or_typical(sizes), min(2 * n**0.5, (n - 80) / 8))
+
+
 RULES: dict[str, Rule] = {
     "smallest or typical class": smallest_or_typical,
     "at least √n": at_least(1.0),
-    "at least 1.5 √n": at_least(1.5),
     "at least 2 √n": at_least(2.0),
     "at least 3 √n": at_least(3.0),
     "at least 40": at_least(40.0, 0.0),
+    "at least n / 10": at_least(0.1, 1.0),
+    "at least 2 √n in many rows": at_least_in_many_rows,
     "at least twice the mean class": lambda sizes: max(
         smallest_or_typical(sizes), 2 * sizes.mean() if len(sizes) > 2 else 0
     ),
 }
-BEFORE, CHOSEN = "smallest or typical class", "at least 2 √n"
+BEFORE, CHOSEN = "smallest or typical class", "at least 2 √n in many rows"
 
 
 def simulate(n_classes: int, mean_size: int, p: int, separation: float, kind: str) -> Any:
@@ -117,9 +124,11 @@ def make_sets() -> Iterator[tuple[str, Any]]:
         yield name, divide(X, np.unique(y, return_inverse=True)[1], len(data.y_train))
 
 
-def measure_losses(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> Any:
-    """Return the test log-loss at every K."""
-    n_classes, k_max = int(y.max()) + 1, min(len(y) - 1, LARGEST)
+def measure_losses(
+    X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray, k_max: int
+) -> np.ndarray:
+    """Return the test log-loss at every K up to ``k_max``."""
+    n_classes = int(y.max()) + 1
     graph = NeighborGraph.from_points(X, k_max)
     beta_max = find_beta_max(graph, n_classes, random_state=0).beta_max
     betas = (np.arange(N_BETAS) + 0.5) / N_BETAS * beta_max
@@ -144,8 +153,14 @@ def write() -> None:
         losses = []
         for seed in range(N_REPEATS):
             data = draw(seed)
-            curve, sizes = measure_losses(*data), np.bincount(data[1])
-            losses.append([curve[min(int(rule(sizes)), len(curve)) - 1] for rule in RULES.values()])
+            sizes = np.bincount(data[1])
+            largest = [min(int(rule(sizes)), LARGEST, sizes.sum() - 1) for rule in RULES.values()]
+            if min(largest) == max(largest):
+                break
+            losses.append(measure_losses(*data, max(largest))[np.array(largest) - 1])
+        if len(losses) < N_REPEATS:
+            print(name, "the same K by every rule", flush=True)
+            continue
         more = np.array(losses) - np.array(losses)[:, :1]
         sets[name] = {
             "loss": np.mean(losses, axis=0).round(4).tolist(),

@@ -135,10 +135,11 @@ class BayesianKNeighborsClassifier(
     search_params : dict, optional
         Parameters of the search.
     max_neighbors : int, optional
-        Largest k, K. By default the size of the smallest class, as in the paper, or half of
-        ``sum(n_g^2) / n``, the mean size of a point's class, if that is more: a rare class does
-        not set the K of all. At most n - 1, 500 and 2e7 / n, and no more than a sparse precomputed
-        graph stores. ``diagnostics_`` says so where the posterior leans on it.
+        Largest k, K. By default the size of the smallest class, as in the paper, unless classes
+        are rare or many: then half of ``sum(n_g^2) / n``, the mean size of a point's class, or
+        ``min(2 sqrt(n), (n - 80) / 8)``, whichever is largest. At most n - 1, 500 and 2e7 / n, and
+        no more than a sparse precomputed graph stores. ``diagnostics_`` warns where the posterior
+        lies at this limit.
     beta_max : float or "auto", default="auto"
         Largest beta. ``"auto"`` is the beta beyond which, for every k, almost all neighbours agree
         under the model, see :func:`bayesknn.labels.find_beta_max`; twice that for Holmes and

@@ -157,6 +157,11 @@ def test_default_max_neighbors():
     assert default_max_neighbors([1, 1]) == 1
     assert default_max_neighbors([125, 125, 5]) == 61
     assert default_max_neighbors([125, 125] + 10 * [2]) == 57
+    # Many small classes: 2 sqrt(n), from 400 rows on.
+    assert default_max_neighbors([20] * 20) == 40
+    assert default_max_neighbors([3] * 400) == 69
+    assert default_max_neighbors([5] * 40) == 15
+    assert default_max_neighbors([6] * 10) == 6
     assert default_max_neighbors([10**6, 10**6]) == 10
     assert default_max_neighbors([10**8, 10**8]) == 1
     assert default_max_neighbors([4000, 4000]) == 500

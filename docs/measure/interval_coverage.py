@@ -111,8 +111,8 @@ def write_case() -> str:
         "known probabilities, on which no constant was chosen, 95 % intervals for the true "
         f"probability covered less than {100 * (LEVEL - MISS):.0f} % in {missed} of {len(cells)} "
         "cases (a case is a distribution, a number of rows and one of four classifiers, the pool "
-        "among them). No interval that is valid for every distribution can be narrow where a column "
-        "is continuous ([Barber 2020; Lee and Barber 2021](docs/intervals.md))."
+        "among them). No interval that is valid for every distribution can be narrow where a "
+        "column is continuous ([Barber 2020; Lee and Barber 2021](docs/intervals.md))."
     )
 
 

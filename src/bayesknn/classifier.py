@@ -34,6 +34,7 @@ from bayesknn._utils.checks import (
     as_codes,
     check_choice,
     check_count,
+    check_indices,
     check_level,
     check_n_jobs,
     check_verbose,
@@ -849,6 +850,7 @@ class BayesianKNeighborsClassifier(
             # Made anew, so that numbers which were changed in a file are refused.
             nodes = replace(nodes)
             self._predictive = self._make_predictive(likelihood, model, self._labels, nodes)
+            _check_sizes(self)
             copies = _find_copies(model, self._labels)
             self._interval_model = replace(self._interval_model, copies=copies)
 
@@ -861,6 +863,33 @@ class BayesianKNeighborsClassifier(
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
+
+
+def _check_sizes(clf: Any) -> None:
+    """Raise ValueError if parts of a classifier that was read from a file do not fit its graph.
+
+    ``sample_predictive`` hands the draws of (beta, k) to compiled code, which does not check where
+    it reads.
+    """
+    draws, left_out = clf._draws["groups"]["posterior"], clf._left_out
+    rows, n_draws = (clf.graph_.n_points, len(clf.classes_)), np.shape(draws["k"])
+    n_k = (len(check_indices(clf.k_values_, "k_values_", clf.graph_.k_max, 1)),)
+    check_indices(draws["k"], "the draws of k", clf.graph_.k_max, 1)
+    for name, array, shape in (
+        ("loo_proba_", clf.loo_proba_, rows),
+        *(
+            (name, getattr(left_out, name), rows)
+            for name in ("probabilities", "variances", "votes")
+        ),
+        ("distances", left_out.distances, rows[:1]),
+        ("k_probabilities_", clf.k_probabilities_, n_k),
+        ("k_probabilities_error_", clf.k_probabilities_error_, n_k),
+        ("the draws of beta", draws["beta"], n_draws),
+    ):
+        if np.shape(array) != shape or np.asarray(array).dtype.kind not in "fiu":
+            raise ValueError(f"the saved model was changed: {name} must be {shape} numbers")
+    if not np.all((draws["beta"] >= 0) & (draws["beta"] < np.inf)):
+        raise ValueError("the saved model was changed: beta must be finite and at least 0")
 
 
 def _find_copies(model: BoltzmannModel, labels: np.ndarray) -> Copies | None:

@@ -71,10 +71,10 @@ def params_of_fit(estimator: Any) -> dict[str, Any]:
     return estimator.get_params(deep=False) if params is None else params
 
 
-def check_training(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes and each row's class number."""
+def check_training(X: Any, y: Any, min_class_size: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted classes and each row's class index."""
     refuse_lazy(X)
-    return check_labels(y, count_rows(X))
+    return check_labels(y, count_rows(X), min_class_size=min_class_size)
 
 
 def check_column_names(estimator: Any, X: Any, reset: bool = True) -> None:

@@ -150,6 +150,13 @@ def log_link(theta, phi):
     return log_softmax(theta[:G] + phi @ theta[G:], axis=1)
 
 
+def leave_each_out(scores, y):
+    """Return what a sum loses without row i if others of its class count n_g / (n_g - 1) each."""
+    n = len(y)
+    others = np.array([scores[(y == y[i]) & (np.arange(n) != i)].sum(0) for i in range(n)])
+    return scores - others / (np.bincount(y)[y] - 1)[:, None]
+
+
 def fit_link(phi, y):
     """MAP of (alpha, b) by bounded quasi-Newton, and approximate leave-one-out log p."""
     n, G, _ = phi.shape
@@ -176,6 +183,7 @@ def fit_link(phi, y):
     H = np.einsum("ig,iga,igb->ab", p, centred, centred) + np.diag(precision)
     free = np.r_[np.full(G, True), best[G:] > 0]
     score = np.einsum("ig,igc->ic", Y - p, J)
+    score = leave_each_out(score, y)
     step = np.zeros((n, G + 2))
     step[:, free] = -np.linalg.solve(H[np.ix_(free, free)], score[:, free].T).T
     moved = best + step
@@ -186,9 +194,10 @@ def fit_link(phi, y):
 def fit_member(phi, y):
     fits = [fit_link(one, y) for one in phi]
     rows = np.arange(len(y))
-    total = np.array([loo[rows, y].sum() for _, loo in fits])
-    weights = softmax(total)
-    loo = logsumexp(np.array([loo for _, loo in fits]) + np.log(weights + 1e-300)[:, None, None], 0)
+    scores = np.array([loo[rows, y] for _, loo in fits]).T
+    weights = softmax(scores.sum(0))
+    without = softmax(scores.sum(0) - leave_each_out(scores, y), axis=1)
+    loo = logsumexp(np.array([loo for _, loo in fits]) + np.log(without.T + 1e-300)[:, :, None], 0)
     return [theta for theta, _ in fits], weights, loo
 
 

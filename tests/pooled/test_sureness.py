@@ -79,9 +79,11 @@ def test_influence_is_what_a_row_adds(ripley):
     space = view.space
     x = view.metric.transform(clf._columns.transform(new))[0]
     d = np.linalg.norm(space.points - x, axis=1)
+    # The fit has its own order of rows.
+    d, reach_of = (each[np.argsort(clf._order.rows)] for each in (d, space.reach))
     row, added = int(indices[0, 3]), 0.0
     for k, weight, b, reach in zip(
-        clf.k_values_, member.k_weights, member.b, space.reach.T, strict=True
+        clf.k_values_, member.k_weights, member.b, reach_of.T, strict=True
     ):
         u = np.minimum(d / np.sort(d)[k], 1), np.minimum(d / reach, 1)
         u[1][d > np.sort(d)[clf.k_values_[-1]]] = 1

@@ -42,6 +42,10 @@ class Column(NamedTuple):
     declared: tuple[Any, ...] = ()
     is_ordered: bool = False
 
+    def take(self, rows: np.ndarray | slice) -> Column:
+        """Return some of the rows."""
+        return self._replace(values=self.values[rows])
+
 
 # Largest sparse table that is converted, in numbers: 400 MB. A larger limit fills the memory of
 # small machines, a smaller one rejects the encoded categories of common tables.

@@ -70,8 +70,16 @@ def _check_parts(pool: Any) -> None:
         else:
             _agree(pool.pool_weights_[name] == 0, name)
     check_indices(pool._reach_at, "place", n_settings[pool._leader] - 1)
-    for array, shape in zip(pool._left_out, ((n, n_classes), (n, n_classes), (n,)), strict=True):
-        _require(array, shape, "leave-one-out probabilities")
+    n_given, left_out = len(pool._labels), pool._left_out
+    check_indices(pool._labels, "labels", n_classes - 1)
+    _require(check_indices(pool._order.rows, "rows", n_given - 1), (n,), "rows")
+    _require(check_indices(pool._order.classes, "classes", n_classes - 1), (n_classes,), "classes")
+    _require(pool._score_weights, (n_given,), "weights")
+    _require(left_out.distances, (n_given,), "leave-one-out distances")
+    of_class = [left_out.probabilities, left_out.variances]
+    of_class += [] if left_out.copies is None else [left_out.copies]
+    for array in of_class:
+        _require(array, (n_given, n_classes), "leave-one-out probabilities")
     if (copies := pool._interval_model.copies) is not None:
         n_distinct = len(copies.values)
         _require(copies.values, (n_distinct, table.values.shape[1]), "copies")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from bayesknn._estimator import (
 )
 from bayesknn._utils.blocks import by_blocks
 from bayesknn._utils.checks import (
+    Column,
     check_choice,
     check_count,
     check_level,
@@ -37,6 +39,7 @@ from bayesknn.pooled.columns import Columns, Sample, Settings, Table
 from bayesknn.pooled.interval_model import find_pool_intervals
 from bayesknn.pooled.member import fit_member, fit_weights, pool_proba
 from bayesknn.pooled.metrics import METRICS
+from bayesknn.pooled.order import Order, find_order
 from bayesknn.pooled.views import (
     VIEWS,
     WITH_IMPORTANCES,
@@ -50,6 +53,9 @@ from bayesknn.predictive.predictive import take_largest
 from bayesknn.sureness.calibration import shift_probabilities
 from bayesknn.sureness.counts import counts_of_probabilities
 from bayesknn.sureness.intervals import KINDS_OF_INTERVAL
+
+# Rows that are predicted between two steps of the progress bar. Fewer are searched slower.
+_ROWS_AT_A_TIME = 2**15
 
 
 class PooledNeighborsClassifier(
@@ -210,12 +216,15 @@ class PooledNeighborsClassifier(
         X : array-like or frame of shape (n, p)
             Training points: numbers, categories, missing values.
         y : array-like of shape (n,)
-            Their labels: at least two classes of at least two points, because a class without its
-            only point could not be judged.
+            Their labels: at least two classes, and two points of one of them. A point that is alone
+            in its class takes part in the fit, but without it nothing would be known of the class:
+            ``loo_proba_`` predicts it as a new point, and no score uses it.
         sample_weight : array-like of shape (n,), optional
-            Positive weights: of the votes, in every regression, in the trees and in the mean of
-            the leave-one-out scores. They are relative: only their ratios matter. Unequal weights
-            are worth fewer rows, ``(sum w)^2 / sum w^2``, and intervals are wider.
+            Weights of the votes, in every regression, in the trees and in the mean of the
+            leave-one-out scores. They are relative: only their ratios matter. Unequal weights
+            are worth fewer rows, ``(sum w)^2 / sum w^2``, and intervals are wider. A row of weight
+            0 is left out: ``loo_proba_`` predicts it as a new row, and a class without other rows
+            is not among ``classes_``.
 
         Returns
         -------
@@ -226,25 +235,24 @@ class PooledNeighborsClassifier(
         n_folds = check_count(self.n_folds, "n_folds", 2)
         check_n_jobs(self.n_jobs)
         check_verbose(self.verbose)
-        classes, labels = check_training(X, y)
-        weights = _check_weights(sample_weight, len(labels))
+        given_classes, given_labels = check_training(X, y, min_class_size=1)
+        weights = _check_weights(sample_weight, len(given_labels))
+        classes, labels = _keep_weighted_classes(given_classes, given_labels, weights)
         columns = Columns(self.categorical_features)
-        sample = Sample(columns.fit(X), labels, weights, len(classes))
-        ratios = self._find_odds_ratios(sample, classes)
-        folds, settings = self._set_up(labels, n_folds)
-        members, loo, spread, reach = {}, {}, {}, {}
-        with (
-            follow_stages(self, X, y, n_stages=len(names)) as stage,
-            progress("Pooling neighbours", len(names), verbose=self.verbose) as advance,
-        ):
-            for name in names:
-                with stage(name):
-                    features, reach[name] = leave_folds_out(name, sample, settings[name], folds)
-                    members[name], loo[name] = fit_member(features, labels, weights, self.n_jobs)
-                    spread[name] = members[name].proba(features)[1]
-                advance(1)
+        cells = columns.read(X)
+        order = find_order(cells, labels, weights)
+        sample = Sample(
+            columns.learn(cells, order.rows, order.columns),
+            np.argsort(order.classes)[labels[order.rows]],
+            weights[order.rows],
+            len(classes),
+        )
+        ratios = self._find_odds_ratios(sample, order, classes)
+        folds, settings = self._set_up(sample.labels, n_folds)
+        with follow_stages(self, X, y, n_stages=len(names)) as stage:
+            members, loo, variances, reach = self._fit_members(sample, settings, folds, stage)
         member_proba = np.array(list(loo.values()))
-        exponents = fit_weights(member_proba, labels, weights)
+        exponents = fit_weights(member_proba, sample.labels, sample.judged_weights)
         pool_weights = dict(zip(names, exponents.tolist(), strict=True))
         # Intervals and typicality need distances: of the metric that weighs most, or of one that
         # needs no labels if no member has any.
@@ -255,34 +263,42 @@ class PooledNeighborsClassifier(
         views = {
             name: VIEWS[name](sample, settings[name], reach[name])
             for name in reach
-            # Who has no weight is not asked.
+            # Members of weight 0 predict nothing.
             if name in (leader, *WITH_IMPORTANCES) or pool_weights[name] > 0
         }
-        apart = pool_proba(exponents, member_proba)
         interval_model, reach_at = find_pool_intervals(
-            views[leader].space, members.get(leader), apart, folds, sample.table.values, self.n_jobs
+            views[leader].space,
+            members.get(leader),
+            order.by_class(pool_proba(exponents, member_proba)),
+            order.classes[sample.labels],
+            sample.judged_weights,
+            folds,
+            sample.table.values,
+            self.n_jobs,
         )
-        left_out = _cross_pool(member_proba, sample, folds)
-        variances = spread.get(leader, np.zeros_like(left_out))
+        left_out = order.by_class(_cross_pool(member_proba, sample, folds))
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         check_column_names(self, X)
         self.classes_, self._ratios = classes, ratios
         self._params_of_fit = self.get_params(deep=False)
-        self._labels, self._score_weights = labels, weights
-        self._columns, self._views, self._members = columns, views, members
+        self._columns, self._order, self._views, self._members = columns, order, views, members
         self._leader, self._interval_model, self._reach_at = leader, interval_model, reach_at
-        self._left_out = left_out, variances, views[leader].space.reach[:, reach_at]
         self.k_values_ = settings[leader].k_values
         self.pool_weights_ = pool_weights
         self.k_probabilities_ = {name: member.k_weights for name, member in members.items()}
-        self.member_log_scores_ = {name: log_score(loo[name], labels, weights) for name in names}
-        self.loo_proba_ = shift_probabilities(left_out, ratios)
-        self.loo_log_score_ = log_score(self.loo_proba_, labels, weights)
+        self.member_log_scores_ = {
+            name: log_score(loo[name], sample.labels, sample.judged_weights) for name in names
+        }
         self.neighbor_share_ = _find_neighbor_share(names, exponents, member_proba)
+        self._labels, self._score_weights = labels, np.zeros(len(labels))
+        self._score_weights[order.rows] = sample.judged_weights
+        spread = order.by_class(variances[leader]) if leader in members else 0.0 * left_out
+        self._keep_left_out(left_out, spread, cells)
         self._describe_columns()
         self._diagnose(sample.table.value_source)
-        self.diagnostics_["training"] = fingerprint(X, labels)
+        self.diagnostics_["training"] = fingerprint(X, given_labels)
+        self._warn_of_rows(given_classes, given_labels, weights)
         return self
 
     def _set_up(self, labels: np.ndarray, n_folds: int) -> tuple[np.ndarray, dict[str, Settings]]:
@@ -294,13 +310,69 @@ class PooledNeighborsClassifier(
         settings = {name: Settings(k_values, seed, self.n_jobs, search) for name, seed in views}
         return assign_folds(labels, n_folds, np.random.default_rng(seeds[0])), settings
 
-    def _find_odds_ratios(self, sample: Sample, classes: np.ndarray) -> np.ndarray | None:
-        """Return what ``class_prior`` multiplies the odds of each class by."""
+    def _fit_members(
+        self,
+        sample: Sample,
+        settings: dict[str, Settings],
+        folds: np.ndarray,
+        stage: Callable[[str], Any],
+    ) -> tuple[dict[str, Any], ...]:
+        """Return each member, its left-out probabilities, their variances over k, and the reach."""
+        members, loo, variances, reach = {}, {}, {}, {}
+        n, n_columns = sample.table.values.shape
+        what = f"Fitting {n:,} rows, {n_columns:,} columns and {sample.n_classes} classes"
+        with progress(what, len(self.members), verbose=self.verbose) as advance:
+            for name in self.members:
+                with stage(name):
+                    features, reach[name] = leave_folds_out(name, sample, settings[name], folds)
+                    members[name], loo[name] = fit_member(
+                        features, sample.labels, sample.judged_weights, self.n_jobs
+                    )
+                    variances[name] = members[name].proba(features)[1]
+                advance(1)
+        return members, loo, variances, reach
+
+    def _find_odds_ratios(
+        self, sample: Sample, order: Order, classes: np.ndarray
+    ) -> np.ndarray | None:
+        """Return the factors (n_classes,) by which ``class_prior`` multiplies the odds."""
         if self.class_prior is None:
             return None
-        ratios = class_weights(sample.labels, self.class_prior, classes.tolist())
-        counted = np.bincount(sample.labels) / len(sample.labels)
-        return ratios * counted / sample.class_shares
+        labels = order.classes[sample.labels]
+        ratios = class_weights(labels, self.class_prior, classes.tolist())
+        counted = np.bincount(labels) / len(labels)
+        return ratios * counted / order.by_class(sample.class_shares)
+
+    def _keep_left_out(
+        self, probabilities: np.ndarray, variances: np.ndarray, cells: list[Column]
+    ) -> None:
+        """Keep what is predicted of each row of X; rows that are in no score are new rows."""
+        known, space = self._interval_model.copies, self._views[self._leader].space
+        rows, others = self._order.rows, np.flatnonzero(self._score_weights == 0)
+        copies = None if known is None else known.count_others(self._labels[rows], space.weights)
+        distances = space.reach[:, self._reach_at]
+        raw = RawPrediction(probabilities, variances, None, distances, copies=copies)
+        parts = [(rows, raw)]
+        if len(others) > 0:
+            parts.append((others, self._describe_rows(self._columns.encode(cells, others))))
+        self._left_out = _put_back(parts, len(self._labels))
+        self.loo_proba_ = shift_probabilities(self._left_out.probabilities, self._ratios)
+        self.loo_log_score_ = log_score(self.loo_proba_, self._labels, self._score_weights)
+
+    def _warn_of_rows(self, classes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> None:
+        """Warn of classes with one row, and of classes whose rows have weight 0."""
+        for g, size in enumerate(np.bincount(labels[weights > 0], minlength=len(classes))):
+            if size > 1:
+                continue
+            name = show(classes[g])
+            sentence = f"all rows of class {name} have weight 0: it is left out of classes_"
+            if size == 1:
+                sentence = (
+                    f"class {name} has one row: without it nothing is known of the class, so that "
+                    "no score uses the row, and loo_proba_ predicts it as a new row"
+                )
+            self.diagnostics_["warnings"].append(sentence)
+            warnings.warn(sentence, UserWarning, stacklevel=3)
 
     def _describe_columns(self) -> None:
         """Say how much each column matters to the members that weigh columns."""
@@ -345,21 +417,39 @@ class PooledNeighborsClassifier(
         -------
         ndarray of shape (m, n_classes)
         """
-        return shift_probabilities(self._predict_members(self._read(X))[0], self._ratios)
+        probabilities = self._predict_in_parts(self._read(X), self._predict_members)[0]
+        return shift_probabilities(probabilities, self._ratios)
 
     def _describe_new(self, X: Any, level: float | None) -> RawPrediction:
-        table, known = self._read(X), self._interval_model.copies
-        features, reach = self._views[self._leader].search(table, self.n_jobs)
-        probabilities, variances = self._predict_members(table, {self._leader: features})
+        return self._describe_rows(self._read(X))
+
+    def _describe_rows(self, table: Table) -> RawPrediction:
+        """Return what is predicted of new rows."""
+
+        def describe(part: Table) -> tuple[np.ndarray, ...]:
+            features, reach = self._views[self._leader].search(part, self.n_jobs)
+            predicted = self._predict_members(part, {self._leader: features})
+            return *predicted, reach[:, self._reach_at]
+
+        probabilities, variances, distances = self._predict_in_parts(table, describe)
+        known = self._interval_model.copies
         copies = None if known is None else known.count_new(table.values)
-        distances = reach[:, self._reach_at]
         return RawPrediction(probabilities, variances, None, distances, copies=copies)
 
+    def _predict_in_parts(
+        self, table: Table, predict: Callable[[Table], tuple[np.ndarray, ...]]
+    ) -> list[np.ndarray]:
+        """Return the arrays that a function gives of all rows, and show progress."""
+        n, parts = len(table.points), []
+        with progress(f"Predicting {n:,} rows", n, verbose=self.verbose) as advance:
+            for start in range(0, n, _ROWS_AT_A_TIME):
+                part = table.take(slice(start, start + _ROWS_AT_A_TIME))
+                parts.append(predict(part))
+                advance(len(part.points))
+        return [np.concatenate(each) for each in zip(*parts, strict=True)]
+
     def _describe_left_out(self, level: float | None) -> RawPrediction:
-        known, space = self._interval_model.copies, self._views[self._leader].space
-        copies = None if known is None else known.count_others(space.labels, space.weights)
-        probabilities, variances, distances = self._left_out
-        return RawPrediction(probabilities, variances, None, distances, copies=copies)
+        return self._left_out
 
     @property
     def _odds_ratio(self) -> np.ndarray | None:
@@ -395,12 +485,11 @@ class PooledNeighborsClassifier(
                 'prevalence="free" needs joint draws, which the pool has not: use '
                 'BayesianKNeighborsClassifier("pseudo").predict_counts(X, prevalence="free")'
             )
-        space = self._views[self._leader].space
-        weights = space.weights
+        weights = self._score_weights
         if self._ratios is not None:
-            weights = weights * self._ratios[space.labels]
+            weights = weights * self._ratios[self._labels]
         proba = np.asarray(self.predict_proba(X))
-        return counts_of_probabilities(proba, self.loo_proba_, space.labels, level, weights)
+        return counts_of_probabilities(proba, self.loo_proba_, self._labels, level, weights)
 
     @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:
@@ -443,7 +532,8 @@ class PooledNeighborsClassifier(
 
     def _find_influences(self, table: Table) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield all training rows, and the influence of each on each new point."""
-        n = len(self.loo_proba_)
+        rows = self._order.rows
+        n = len(rows)
         # Influences of all rows on some points are held at a time.
         step = max(1, 2**22 // n)
         for start in range(0, len(table.points), step):
@@ -452,7 +542,7 @@ class PooledNeighborsClassifier(
             for name, weight in self.pool_weights_.items():
                 if weight > 0 and name in METRICS:
                     influence += weight * self._views[name].influence(part, self._members[name])
-            yield from ((np.arange(n), each) for each in influence)
+            yield from ((rows, each) for each in influence)
 
     def _read(self, X: Any) -> Table:
         check_new_points(self, X)
@@ -475,7 +565,8 @@ class PooledNeighborsClassifier(
             probabilities[place], spread = self._members[name].proba(features)
             if name == self._leader:
                 variances = spread
-        return pool_proba(np.array(list(weights.values())), probabilities), variances
+        pooled = pool_proba(np.array(list(weights.values())), probabilities)
+        return self._order.by_class(pooled), self._order.by_class(variances)
 
     def _choose_k(self, n: int) -> np.ndarray:
         """Return ten geometric k from 2 to the largest."""
@@ -510,21 +601,59 @@ def _check_members(members: Any) -> list[str]:
 
 
 def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
+    """Return weights whose mean is 1 over the rows that have any."""
     if sample_weight is None:
         return np.ones(n)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have shape ({n},), got {weights.shape}")
-    bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
+    bad = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
     if len(bad):
         raise ValueError(
-            f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}; weights must be above zero: "
-            "leave out rows, and classes, that are not to count"
+            f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}; weights must not be negative"
         )
+    if not weights.any():
+        raise ValueError("sample_weight is 0 in every row: no class has a row that counts")
     # Of mean 1, so that nothing depends on their scale; by the largest first, lest sums overflow.
     # Single precision drops the rounding error of that scale, which decides between equal splits.
     weights = (weights / weights.max()).astype(np.float32).astype(np.float64)
-    return weights / weights.mean()
+    # Added up in the order of their sizes, so that another order of the rows gives the same bits.
+    return weights / np.sort(weights[weights > 0]).mean()
+
+
+def _keep_weighted_classes(
+    classes: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes that have a row of positive weight, and class indices among them.
+
+    The index of a row of another class, which has weight 0, is 0.
+    """
+    sizes = np.bincount(labels[weights > 0], minlength=len(classes))
+    kept = np.flatnonzero(sizes > 0)
+    if len(kept) < 2:
+        raise ValueError(
+            f"only class {show(classes[kept[0]])} has rows of positive sample_weight; "
+            "classification needs at least two classes"
+        )
+    if sizes.max() < 2:
+        raise ValueError("no class has two rows: probabilities could not be compared with labels")
+    indices = np.zeros(len(classes), np.intp)
+    indices[kept] = np.arange(len(kept))
+    return classes[kept], indices[labels]
+
+
+def _put_back(parts: list[tuple[np.ndarray, RawPrediction]], n: int) -> RawPrediction:
+    """Return one prediction of n rows, given some rows and what is predicted of them."""
+
+    def join(field: str) -> Any:
+        if getattr(parts[0][1], field) is None:
+            return None
+        joined = np.empty((n, *getattr(parts[0][1], field).shape[1:]))
+        for rows, predicted in parts:
+            joined[rows] = getattr(predicted, field)
+        return joined
+
+    return RawPrediction(*map(join, RawPrediction._fields))
 
 
 def _find_neighbor_share(names: list[str], weights: np.ndarray, probabilities: np.ndarray) -> float:
@@ -540,6 +669,8 @@ def _cross_pool(probabilities: np.ndarray, sample: Sample, folds: np.ndarray) ->
     pooled = np.empty(probabilities.shape[1:])
     for fold in np.unique(folds):
         train = folds != fold
-        weights = fit_weights(probabilities[:, train], sample.labels[train], sample.weights[train])
+        weights = fit_weights(
+            probabilities[:, train], sample.labels[train], sample.judged_weights[train]
+        )
         pooled[~train] = pool_proba(weights, probabilities[:, ~train])
     return pooled

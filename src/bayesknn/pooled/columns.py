@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,6 +103,21 @@ class Sample(NamedTuple):
         """Return some of the rows."""
         return Sample(self.table.take(rows), self.labels[rows], self.weights[rows], self.n_classes)
 
+    @property
+    def judged_weights(self) -> np.ndarray:
+        """Weights (n,) in all that compares probabilities with labels.
+
+        They are 0 for rows that are alone in their class, which no probability can foresee.
+        """
+        return np.where(np.bincount(self.labels)[self.labels] > 1, self.weights, 0.0)
+
+    def know_without(self, rows: np.ndarray) -> np.ndarray:
+        """Return a mask of the rows that are known without some, which are given by a mask.
+
+        Rows that are alone in their class stay: every class has a row.
+        """
+        return ~rows | (self.judged_weights == 0)
+
 
 class Settings(NamedTuple):
     """What a fit is told beside the rows.
@@ -140,26 +156,55 @@ class Columns:
     def __init__(self, categorical: Any = None):
         self.categorical = categorical
 
+    def read(self, X: Any) -> list[Column]:
+        """Return the columns of a table, those that are said to be categories as categories."""
+        columns = read_columns(X)
+        at = _find_columns(self.categorical, columns)
+        return [
+            column._replace(is_category=True) if j in at else column
+            for j, column in enumerate(columns)
+        ]
+
     def fit(self, X: Any) -> Table:
         """Learn means, spreads and levels, and return the training rows."""
-        columns = read_columns(X)
-        self.categorical = _find_columns(self.categorical, columns)
-        columns = self._declare(columns)
-        self.parts = [_learn(column) for column in columns]
-        return self._encode(columns)
+        columns = self.read(X)
+        return self.learn(columns, np.arange(len(columns[0].values)), np.arange(len(columns)))
+
+    def learn(self, columns: list[Column], rows: np.ndarray, order: np.ndarray) -> Table:
+        """Learn from some rows, columns in another order, and return these rows.
+
+        Parameters
+        ----------
+        columns : list of Column
+            As :meth:`read` returns them.
+        rows, order : ndarray of int64
+            Positions of rows and of all columns.
+
+        Returns
+        -------
+        Table
+        """
+        # By position from now on: new rows may come without names.
+        self.categorical = [j for j, column in enumerate(columns) if column.is_category]
+        self.order = order
+        self.parts = [_learn(columns[j].take(rows)) for j in order]
+        return self.encode(columns, rows)
 
     def transform(self, X: Any) -> Table:
         """Return rows of a table with the same columns."""
-        return self._encode(self._declare(read_columns(X)))
+        columns = self.read(X)
+        return self.encode(columns, slice(None))
 
     def make_central(self, n: int) -> Table:
         """Return n equal rows: the mean of each number, and the first level of each category."""
         return self._arrange([np.zeros(n)] * len(self.parts), n)
 
-    def _encode(self, columns: list[Column]) -> Table:
+    def encode(self, columns: list[Column], rows: np.ndarray | slice) -> Table:
+        """Return some rows of columns that :meth:`read` returned."""
+        taken = [columns[j].take(rows) for j in self.order]
         # Also those that are constant: what is not finite is refused.
-        encoded = [_encode(*pair) for pair in zip(self.parts, columns, strict=True)]
-        return self._arrange(encoded, len(columns[0].values))
+        encoded = [_encode(*pair) for pair in zip(self.parts, taken, strict=True)]
+        return self._arrange(encoded, len(taken[0].values))
 
     def _arrange(self, encoded: list[np.ndarray], n: int) -> Table:
         """Return n rows of a table, given the values of each column."""
@@ -169,7 +214,7 @@ class Columns:
         points = [_spread_out(part, encoded[j][:, None]) for j, part in kept]
         widths = [each.shape[1] for each in points]
         is_category = np.array([part["levels"] is not None for _, part in kept])
-        value_source = np.array([j for j, _ in kept])
+        value_source = self.order[[j for j, _ in kept]]
         return Table(
             np.hstack(points),
             np.repeat(is_category, widths),
@@ -179,12 +224,6 @@ class Columns:
             np.array([part["is_ordered"] for _, part in kept]),
             value_source,
         )
-
-    def _declare(self, columns: list[Column]) -> list[Column]:
-        return [
-            column._replace(is_category=True) if j in self.categorical else column
-            for j, column in enumerate(columns)
-        ]
 
 
 def _find_columns(wanted: Any, columns: list[Column]) -> list[int]:
@@ -216,10 +255,8 @@ def _learn(column: Column) -> dict[str, Any] | None:
     if column.is_category:
         keys = _read_levels(column)
         counts = Counter(keys)
-        levels = sorted(counts, key=str)
-        if column.is_ordered:
-            place = category_codes(column.declared)
-            levels.sort(key=lambda level: place.get(level, len(place)))
+        # By first row, which owes nothing to their names.
+        levels = sort_levels(column, counts) if column.is_ordered else list(counts)
         rare: list[Any] = []
         is_capped = len(levels) > _MANY_LEVELS
         if is_capped:
@@ -246,6 +283,31 @@ def _learn(column: Column) -> dict[str, Any] | None:
     mean = float((there / unit).mean())
     spread = float(np.where(np.isnan(numbers), mean, numbers / unit).std())
     return {"levels": None, "unit": unit, "mean": mean, "spread": spread, "is_ordered": False}
+
+
+def sort_levels(column: Column, levels: Iterable[Any]) -> list[Any]:
+    """Return levels as their dtype orders them, or by name."""
+    place = category_codes(column.declared) if column.is_ordered else {}
+    return sorted(levels, key=lambda level: (place.get(level, len(place)), str(level)))
+
+
+def rank_values(column: Column) -> np.ndarray:
+    """Return the rank (n,) of each value among the distinct values of a column, from 0.
+
+    Missing numbers rank last, levels as :func:`sort_levels` returns them.
+
+    Examples
+    --------
+    >>> from bayesknn._utils.checks import read_columns
+    >>> from bayesknn.pooled.columns import rank_values
+    >>> [rank_values(each).tolist() for each in read_columns([[2.5, "b"], [0.5, "a"], [2.5, "b"]])]
+    [[1, 0, 1], [1, 0, 1]]
+    """
+    if not column.is_category:
+        return np.unique(_read_numbers(column), return_inverse=True)[1]
+    keys = _read_levels(column)
+    code = {level: number for number, level in enumerate(sort_levels(column, set(keys)))}
+    return np.array([code[key] for key in keys])
 
 
 def _encode(part: dict[str, Any] | None, column: Column) -> np.ndarray:

@@ -144,7 +144,7 @@ def leave_out(
     features = np.zeros((len(k_values), n, n_classes, 2))
     for fold, places in enumerate(points):
         in_fold = folds == fold
-        known = np.flatnonzero(~in_fold)
+        known = np.flatnonzero(sample.know_without(in_fold))
         members = [known[each] for each in _find_members(labels[known], n_classes)]
         classes = _index_classes(places, members, norm, settings)
         rows = np.ascontiguousarray(places[in_fold])

@@ -22,6 +22,8 @@ def find_pool_intervals(
     space: Neighborhoods,
     member: Member | None,
     probabilities: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray,
     folds: np.ndarray,
     columns: np.ndarray,
     n_jobs: int | None = None,
@@ -36,6 +38,10 @@ def find_pool_intervals(
         Of that metric; None if no member of the pool has a metric.
     probabilities : ndarray of shape (n, n_classes)
         Pooled ones, that do not use the labels of the same fold.
+    labels : ndarray of shape (n,)
+        Class indices, in the order of the probabilities.
+    weights : ndarray of shape (n,)
+        In scores; 0 for rows that no score uses.
     folds : ndarray of shape (n,)
     columns : ndarray of shape (n, p)
         The feature values.
@@ -58,12 +64,12 @@ def find_pool_intervals(
     pairs = None if near is None else Pairs(near, lambda i, j, rank: probabilities[i], folds=folds)
     interval_model = fit_interval_model(
         RawPrediction(probabilities, np.zeros_like(probabilities), None, space.reach[:, at]),
-        space.labels,
+        labels,
         pairs=pairs,
         n_votes=n_votes,
         columns=columns,
-        copies=Copies.from_rows(columns, space.labels, space.weights, n_classes),
-        weights=space.weights,
+        copies=Copies.from_rows(columns, labels, space.weights, n_classes),
+        weights=weights,
         groups=None,
         calibrator=None,
     )

@@ -63,7 +63,8 @@ def fit_link(
     b : ndarray of shape (n_features,)
     loo_log_proba : ndarray of shape (n, n_classes)
         Log probabilities of each point at the parameters moved by one Newton step that takes its
-        own score out: approximate leave-one-out of alpha and b.
+        own score out and gives its weight to the rest of its class: approximate leave-one-out of
+        alpha and b.
     """
     _, n_classes, n_features = features.shape
     # Prior standard deviations are several times what links on tables of a hundred rows need, and
@@ -82,10 +83,27 @@ def fit_link(
     rest = (np.eye(n_classes)[labels] - softmax(alpha + features @ b, axis=1)) * weights[:, None]
     scores = np.hstack([rest, np.einsum("ig,igc->ic", rest, features)])
     steps = np.zeros_like(scores)
-    steps[:, free] = np.linalg.solve(hessian[np.ix_(free, free)], scores[:, free].T).T
+    lost = _leave_each_out(scores[:, free], labels, weights)
+    steps[:, free] = np.linalg.solve(hessian[np.ix_(free, free)], lost.T).T
     moved = theta - steps
     logits = moved[:, :n_classes] + np.einsum("igc,ic->ig", features, moved[:, n_classes:])
     return alpha, b, log_softmax(logits, axis=1)
+
+
+def _leave_each_out(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return by how much a sum of weighted scores (n, d) falls without each row.
+
+    The other rows of the class take over the row's weight, so that class totals stay. Without that
+    every probability would lean against the class of the row that it is about, and where classes
+    are balanced and nothing else tells them apart, all rows would be wrong (distributional bias:
+    Austin, Pe'er and Korem, Science Advances 2025, arXiv 2406.01652).
+    """
+    is_of_class = np.eye(labels.max() + 1)[labels]
+    weight, score = (weights @ is_of_class)[labels], (is_of_class.T @ scores)[labels]
+    others = (weight - weights)[:, None]
+    lost = weight[:, None] * scores - weights[:, None] * score
+    # A class without another row has nobody to take over.
+    return np.divide(lost, others, np.zeros_like(lost), where=others > 0)
 
 
 def fit_member(
@@ -104,8 +122,8 @@ def fit_member(
     -------
     member : Member
     loo_proba : ndarray of shape (n, n_classes)
+        Each point is left out of the links and of the weights of k.
     """
-    rows = np.arange(len(labels))
     fits: list[Any] = [None] * len(features)
 
     def fit(t: int, _: int) -> None:
@@ -113,8 +131,10 @@ def fit_member(
 
     run_in_threads(fit, len(features), 1, n_jobs)
     alpha, b, logs = map(np.array, zip(*fits, strict=True))
-    k_weights = softmax(logs[:, rows, labels] @ weights)
-    return Member(alpha, b, k_weights), np.tensordot(k_weights, np.exp(logs), 1)
+    scores = weights[:, None] * logs[:, np.arange(len(labels)), labels].T
+    total = scores.sum(axis=0)
+    left_out = softmax(total - _leave_each_out(scores, labels, weights), axis=1)
+    return Member(alpha, b, softmax(total)), np.einsum("it,tig->ig", left_out, np.exp(logs))
 
 
 def pool_proba(weights: np.ndarray, probabilities: np.ndarray) -> np.ndarray:

@@ -208,7 +208,7 @@ def leave_folds_out(
     Every view is fitted anew without each of several stratified folds, and the fold's points are
     treated as new. How far the points' lists reach comes second, if there are any.
     """
-    known = [sample.take(folds != fold) for fold in range(folds.max() + 1)]
+    known = [sample.take(sample.know_without(folds == fold)) for fold in range(folds.max() + 1)]
     if name in METRICS:
         metrics = [METRICS[name]().fit(each, settings.seed) for each in known]
         points = [metric.transform(sample.table) for metric in metrics]

@@ -30,8 +30,8 @@ class Known(NamedTuple):
     applies: Callable[[Any], bool] = lambda case: True
 
 
-def _is_pooled(case: Any) -> bool:
-    return case.options["kind"] == "pooled"
+def _is_bayesian(case: Any) -> bool:
+    return case.options["classifier"] != "pooled"
 
 
 def _has_dates(case: Any) -> bool:
@@ -44,11 +44,13 @@ def _has_commas(case: Any) -> bool:
 
 
 KNOWN: tuple[Known, ...] = (
-    Known("", "sample_weight is 0", "a weight of 0 is to be a row left out", _is_pooled),
-    Known("order", "permuted", "folds and trees of the pool follow positions", _is_pooled),
-    Known("order", "renamed", "folds and trees of the pool follow the order of names", _is_pooled),
     Known("format", "row", "the order of day and month is not remembered", _has_dates),
     Known("format", "row", "the decimal comma is not remembered: 1.234 may be 1,234", _has_commas),
     Known("format", "sentinel as a float: missing", "-999.0 is not the missing value -999"),
-    Known("nothing to learn", "", "a left-out row takes its part of its class along"),
+    Known(
+        "nothing to learn",
+        "",
+        "the model's probability given all other labels: of equal classes the row's own is smaller",
+        _is_bayesian,
+    ),
 )

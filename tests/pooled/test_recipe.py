@@ -56,8 +56,10 @@ def test_features_of_lists_are_those_of_all_distances(norm, name, n_classes):
     found, reach = leave_out(places, sample, norm, settings, folds)
     np.testing.assert_allclose(found, twin, atol=1e-12)
     twin = dense.features(X, y, n_classes, k_values, new, *lists, name)
-    found = Neighborhoods(X, sample, norm, settings, reach).new_features(new)[0]
+    found, bandwidths = Neighborhoods(X, sample, norm, settings, reach).new_features(new)
     np.testing.assert_allclose(found, twin, atol=1e-12)
+    near = np.sort(dense.cdist(new, X, name), axis=1)
+    np.testing.assert_allclose(bandwidths, near[:, k_values - 1], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", LABEL_METRICS)

@@ -350,8 +350,11 @@ class PooledNeighborsClassifier(
         known, space = self._interval_model.copies, self._views[self._leader].space
         rows, others = self._order.rows, np.flatnonzero(self._score_weights == 0)
         copies = None if known is None else known.count_others(self._labels[rows], space.weights)
-        distances = space.reach[:, self._reach_at]
-        raw = RawPrediction(probabilities, variances, None, distances, copies=copies)
+        average = self._order.average_equal_rows
+        distances = average(space.reach[:, self._reach_at])
+        raw = RawPrediction(
+            average(probabilities), average(variances), None, distances, copies=copies
+        )
         parts = [(rows, raw)]
         if len(others) > 0:
             parts.append((others, self._describe_rows(self._columns.encode(cells, others))))

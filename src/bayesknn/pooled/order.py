@@ -31,15 +31,25 @@ class Order(NamedTuple):
         where that is equal, by position where columns have no names.
     classes : ndarray of int64
         Class indices, by the first row of each class.
+    groups : ndarray of int64
+        Of ``rows``: equal where rows are equal in all columns, in class and in weight.
     """
 
     rows: np.ndarray
     columns: np.ndarray
     classes: np.ndarray
+    groups: np.ndarray
 
     def by_class(self, values: np.ndarray) -> np.ndarray:
         """Return values whose last axis follows the fit's order of classes, by class index."""
         return values[..., np.argsort(self.classes)]
+
+    def average_equal_rows(self, values: np.ndarray) -> np.ndarray:
+        """Return values of the rows (n, ...), of equal rows their mean, whatever their folds."""
+        starts = np.flatnonzero(np.diff(self.groups, prepend=-1))
+        sizes = np.diff(starts, append=len(values))
+        means = np.add.reduceat(values, starts) / sizes.reshape(-1, *[1] * (values.ndim - 1))
+        return np.repeat(means, sizes, axis=0)
 
 
 def find_order(columns: list[Column], labels: np.ndarray, weights: np.ndarray) -> Order:
@@ -82,7 +92,7 @@ def find_order(columns: list[Column], labels: np.ndarray, weights: np.ndarray) -
         group = np.unique(group * (each.max() + 1) + each, return_inverse=True)[1]
     order = np.argsort(group, kind="stable")
     classes, first = np.unique(labels[order], return_index=True)
-    return Order(rows[order], np.array(by_separation), classes[np.argsort(first)])
+    return Order(rows[order], np.array(by_separation), classes[np.argsort(first)], group[order])
 
 
 def _describe_column(column: Column, ranks: np.ndarray, labels: np.ndarray) -> tuple[int, ...]:

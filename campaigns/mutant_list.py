@@ -79,6 +79,12 @@ _LOO_INTERVALS = _in(
 _DECISIONS = ("tests/predictive/test_decisions.py",)
 _TABLE = _in("log_z/test_path_table", "ripley_agrees_with_the_exact_values")
 
+
+def _slice(name: str) -> tuple[str, ...]:
+    """Return the test of a slice of one invariance, which its mutant has to fail."""
+    return _in("campaigns/test_invariances", f"a_slice_holds[{name}]")
+
+
 MUTANTS = (
     # graph
     Mutant("reverse neighbours dropped", "graph/neighbor_graph.py",
@@ -353,4 +359,49 @@ MUTANTS = (
     Mutant("an interval of k with 5 % on either side", "report/model.py",
            "np.quantile(k, [0.025, 0.975]", "np.quantile(k, [0.05, 0.95]",
            _in("report/test_analysis", "the_interval_of_k_has_a_fortieth_of_the_posterior_on_either_side")),
+    # invariances, each by its slice
+    Mutant("invariance: duplicate rows are forgotten by a saved classifier", "classifier.py",
+           "replace(self._interval_model, copies=copies)",
+           "replace(self._interval_model, copies=None)", _slice("way of calling")),
+    Mutant("invariance: dates of a file are no dates", "report/reading.py",
+           "    if types.is_datetime64_any_dtype(column):\n        return \"date\"",
+           "    if types.is_datetime64_any_dtype(column):\n        return \"other\"",
+           _slice("command")),
+    Mutant("invariance: one more row in each class", "model/frequencies.py",
+           "return prior / (sizes / len(labels))",
+           "return prior / ((sizes + 1) / (len(labels) + len(names)))", _slice("own prior")),
+    Mutant("invariance: no weight above 2", "pooled/classifier.py",
+           "(weights / weights.max()).astype(np.float32).astype(np.float64)",
+           "np.minimum(weights, 2.0)", _slice("scale of weights")),
+    Mutant("invariance: the farthest of a batch is unfamiliar", "sureness/intervals.py",
+           "is_far = raw.distances > scale.sorted_distances[-1]",
+           "is_far = raw.distances >= raw.distances.max()", _slice("order of new rows")),
+    Mutant("invariance: the scale of the first half of the rows", "sureness/calibration.py",
+           "values = np.sort(np.asarray(distances, dtype=np.float64))",
+           "values = np.sort(np.asarray(distances, dtype=np.float64)[: len(distances) // 2 + 1])",
+           _slice("order")),
+    Mutant("invariance: whitening without the units", "graph/metrics.py",
+           "return axes / scale[:, None] / np.sqrt(values)", "return axes / np.sqrt(values)",
+           _slice("units")),
+    Mutant("invariance: reverse neighbours of given distances are nearer", "graph/search/brute.py",
+           "if not is_sparse(rows):\n            return super().query(rows, k, radii, n_jobs)",
+           "if not is_sparse(rows):\n            return super().query(rows, k, 0.9 * radii, n_jobs)",
+           _slice("precomputed")),
+    Mutant("invariance: dates of a new file are words", "report/reading.py",
+           'if kinds[name] == "text" and kind in (None, "date"):',
+           'if kinds[name] == "text" and kind is None:', _slice("format")),
+    Mutant("invariance: an interval of k with 5 % on either side", "report/model.py",
+           "np.quantile(k, [0.025, 0.975]", "np.quantile(k, [0.05, 0.95]", _slice("report")),
+    Mutant("invariance: metropolis without the Jacobian", "posterior/mcmc/proposals.py",
+           "log_correction += _log_jacobian(proposed_theta) - _log_jacobian(theta)",
+           "log_correction += 0.0", _slice("routes")),
+    Mutant("invariance: no warning at the ends of the prior", "posterior/routes.py",
+           'warnings = route.report["warnings"]\n    edge', "warnings: list[str] = []\n    edge",
+           _slice("prior range")),
+    Mutant("invariance: columns named at 50 %", "sureness/residuals.py",
+           "least = ndtri(1.0 - 0.05 / max(p, 1))", "least = ndtri(0.5)",
+           _in("campaigns/test_invariances", "nothing_to_learn_from_few_tables")),
+    Mutant("invariance: counts below the least are accepted", "_utils/checks.py",
+           "if low <= count and (high is None or count <= high):",
+           "if high is None or count <= high:", _slice("refusal")),
 )  # fmt: skip

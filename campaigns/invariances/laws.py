@@ -244,8 +244,7 @@ def own_prior(case: Case) -> Iterator[Compared]:
     )
     yield from compare(_posterior(clf), _posterior(again), AFTER_REWEIGHT, "reweight")
     plain = describe(fit(case, class_prior=None), case.new)
-    ways = ("offset",) if is_coherent(case) else ("offset", "weights")
-    for way in ways:
+    for way in ("offset", "weights"):
         other = fit(case, class_prior=case.frequencies, class_prior_as=way)
         yield from compare(plain, describe(other, case.new), ROUNDING, f"class_prior as {way}")
 

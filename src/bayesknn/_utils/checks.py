@@ -512,6 +512,53 @@ def _check_label_values(values: np.ndarray) -> None:
             )
 
 
+def check_groups(groups: Any, n_points: int | None) -> np.ndarray | None:
+    """Return the group number of each row, uint32, in the order in which groups come first.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n,) or None
+        Any values: words, numbers, dates. None of them may be missing.
+    n_points : int or None
+        How many there must be.
+
+    Returns
+    -------
+    ndarray of shape (n,) or None
+        None where no two rows belong together.
+
+    Examples
+    --------
+    >>> from bayesknn._utils.checks import check_groups
+    >>> check_groups(["b", "a", "b"], 3).tolist(), check_groups([3, 1, 2], 3)
+    ([0, 1, 0], None)
+    """
+    if groups is None:
+        return None
+    refuse_lazy(groups, "groups")
+    values = np.asarray(groups.to_numpy() if hasattr(groups, "to_numpy") else groups)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.ravel()
+    if values.ndim != 1 or len(values) != n_points:
+        raise ValueError(
+            f"groups must name the group of each of the {n_points} rows, got shape {values.shape}"
+        )
+    seen: dict[Any, int] = {}
+    codes = np.empty(len(values), np.uint32)
+    for row, value in enumerate(values.tolist()):
+        if is_missing(value):
+            raise ValueError(
+                f"groups has {value} in row {row}; a row that belongs to no other needs a name of "
+                "its own"
+            )
+        codes[row] = seen.setdefault(value, len(seen))
+    if len(seen) == 1 < len(codes):
+        raise ValueError(
+            "all rows belong to one group: nothing is left to predict a new group from"
+        )
+    return None if len(seen) == len(codes) else codes
+
+
 def label_dtype(n_classes: int) -> type[np.unsignedinteger]:
     """Return the unsigned type that the kernels use for labels of ``n_classes`` classes."""
     return np.uint8 if n_classes <= 256 else np.uint32

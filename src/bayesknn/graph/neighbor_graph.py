@@ -18,9 +18,11 @@ import numpy as np
 from bayesknn._utils.checks import (
     check_choice,
     check_count,
+    check_groups,
     check_indices,
     check_k,
     check_label_vector,
+    count_rows,
     is_sparse,
 )
 from bayesknn._utils.jit import kernel
@@ -117,6 +119,7 @@ class NeighborGraph:
         n_jobs: int | None = None,
         search_params: dict[str, Any] | None = None,
         verbose: int = 0,
+        groups: Any = None,
     ) -> NeighborGraph:
         """Find every point's ``k_max`` nearest others, ordered by (distance, key of the row).
 
@@ -131,7 +134,8 @@ class NeighborGraph:
             ``KNeighborsTransformer`` make it with ``mode="distance"``; its rows must store at
             least ``k_max`` neighbours each, besides the point itself.
         k_max : int
-            Largest k the graph shall serve, in 1..n-1.
+            Largest k the graph shall serve, in 1..n-1; with ``groups`` at most n less the number of
+            rows in the largest.
         metric : str or callable
             ``"euclidean"``; ``"nan_euclidean"``, over the columns that two points both have;
             ``"mahalanobis"``, by the covariance of X; ``"gower"``, for numbers and categories;
@@ -157,6 +161,9 @@ class NeighborGraph:
             among which reverse neighbours of a new point are looked for, four times k by default.
         verbose : int
             Above 0, a bar is shown once two seconds have passed.
+        groups : array-like of shape (n,), optional
+            The group of each row, such as the patient of a visit: no row is a neighbour of another
+            one of its group.
 
         Returns
         -------
@@ -165,14 +172,18 @@ class NeighborGraph:
         Examples
         --------
         >>> from bayesknn.graph import NeighborGraph
-        >>> graph = NeighborGraph.from_points([[0.0], [1.0], [1.0], [5.0]], k_max=2)
+        >>> X = [[0.0], [1.0], [1.0], [5.0]]
+        >>> graph = NeighborGraph.from_points(X, k_max=2)
         >>> graph.neighbors.T.tolist()
         [[2, 1], [2, 0], [1, 0], [2, 1]]
+        >>> NeighborGraph.from_points(X, k_max=2, groups=list("abbc")).neighbors.T.tolist()
+        [[2, 1], [0, 3], [0, 3], [2, 1]]
         >>> graph.distances.T.tolist()
         [[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [4.0, 4.0]]
         """
         fitted = make_metric(metric, metric_params)
-        return cls(*find_neighbors(X, k_max, fitted, search, n_jobs, search_params, verbose))
+        groups = check_groups(groups, None if groups is None else count_rows(X))
+        return cls(*find_neighbors(X, k_max, fitted, search, n_jobs, search_params, verbose, groups))
 
     @classmethod
     def from_neighbors(cls, neighbors: Any, distances: Any = None) -> NeighborGraph:
@@ -203,6 +214,11 @@ class NeighborGraph:
     def metric(self) -> Metric | None:
         """The metric, fitted to the training points; None for a graph given by its lists."""
         return None if self.index is None else self.index.metric
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Group numbers of the rows, (n,), None without groups."""
+        return None if self.index is None else self.index.groups
 
     @property
     def exact(self) -> bool:
@@ -367,7 +383,7 @@ class NeighborGraph:
         X : array or frame of shape (m, p)
             New points, with the columns of the training points.
         k_max : int
-            Largest k of the new graph, in 1..n+m-1.
+            Largest k of the new graph, in 1..n+m-1; with groups at most n + m less the largest.
         n_jobs : int, optional
             Threads, as in joblib.
 
@@ -375,7 +391,8 @@ class NeighborGraph:
         -------
         NeighborGraph
             Distances are measured as the training points had the metric fitted. At equal distance
-            training points come first. It serves everything but queries.
+            training points come first. Rows of one group are no neighbours; new points belong to no
+            group, and may be. It serves everything but queries.
 
         Examples
         --------
@@ -396,7 +413,7 @@ class NeighborGraph:
         rows : array-like of int
             Which points.
         k_max : int
-            Largest k of the new graph, below the number of rows.
+            Largest k of the new graph, at most the number of rows less that of the largest group.
 
         Returns
         -------
@@ -412,7 +429,8 @@ class NeighborGraph:
         [[1, 0, 1]]
         """
         rows = check_indices(rows, "rows", self.n_points - 1)
-        k_max = check_count(k_max, "k_max", 1, len(rows) - 1)
+        largest = 1 if self.groups is None else int(np.bincount(self.groups[rows]).max())
+        k_max = check_count(k_max, "k_max", 1, len(rows) - largest)
         lists = None if self.index is None else find_neighbors_among(self.index, rows, k_max)
         return None if lists is None else NeighborGraph(*lists)
 
@@ -490,7 +508,7 @@ class NeighborGraph:
         index = state["index"]
         lists = state["neighbors"], state["distances"], state["tied_beyond"]
         if lists[0] is None and index is not None:
-            k_max = check_count(state["k_max"], "k_max", 1, index.n_points - 1)
+            k_max = check_count(state["k_max"], "k_max", 1, index.n_points - index.n_relatives)
             lists = search_all(index, k_max)
         NeighborGraph.__init__(self, lists[0], lists[1], index, lists[2])
         if "checksum" in state and state["checksum"] != self._digest():

@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesknn._utils.checks import check_points, is_sparse
 from bayesknn._utils.jit import kernel
-from bayesknn.graph.ties import NO_POINT, TieOrder, new_sort_workspace, select_nth, sort_pairs
+from bayesknn.graph.ties import TieOrder, new_sort_workspace, select_nth, sort_pairs
 
 
 def check_distances(X: Any) -> Any:
@@ -88,8 +88,10 @@ def check_symmetric(distances: np.ndarray) -> None:
         )
 
 
-def count_stored(X: Any) -> int:
-    """Return how many neighbours every row of a sparse graph stores besides the point itself.
+def count_stored(X: Any, groups: np.ndarray | None = None) -> int:
+    """Return how many neighbours outside its own group every row of a sparse graph stores.
+
+    Without groups, how many besides the point itself.
 
     Examples
     --------
@@ -100,11 +102,14 @@ def count_stored(X: Any) -> int:
     2
     """
     entries = X.tocoo()
-    others = entries.row[entries.row != entries.col]
+    groups = np.arange(X.shape[0]) if groups is None else groups
+    others = entries.row[groups[entries.row] != groups[entries.col]]
     return int(np.bincount(others, minlength=X.shape[0]).min())
 
 
-def rank_sparse(graph: Any, k: int, ties: TieOrder, is_self: bool) -> tuple[np.ndarray, np.ndarray]:
+def rank_sparse(
+    graph: Any, k: int, ties: TieOrder, groups: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Rank the stored neighbours of each row of a CSR graph by (distance, rank among ties).
 
     Parameters
@@ -115,8 +120,8 @@ def rank_sparse(graph: Any, k: int, ties: TieOrder, is_self: bool) -> tuple[np.n
         Every row must store at least k neighbours.
     ties : TieOrder
         Of the columns.
-    is_self : bool
-        Whether row i is the point of column i, which is then left out.
+    groups : ndarray of shape (n,), dtype uint32, optional
+        Where row i is the point of column i: columns of its own group are left out.
 
     Returns
     -------
@@ -130,19 +135,24 @@ def rank_sparse(graph: Any, k: int, ties: TieOrder, is_self: bool) -> tuple[np.n
     >>> from bayesknn.graph.precomputed import rank_sparse
     >>> from bayesknn.graph.ties import order_ties
     >>> graph = kneighbors_graph(np.array([[0.0], [1.0], [3.0]]), 2, mode="distance")
-    >>> rank_sparse(graph, 1, order_ties(3), is_self=True)[0]
+    >>> rank_sparse(graph, 1, order_ties(3), np.arange(3, dtype=np.uint32))[0]
     array([[1, 0, 1]], dtype=uint32)
     """
     starts, indices = graph.indptr.astype(np.int64), graph.indices.astype(np.uint32)
     neighbors = np.empty((k, graph.shape[0]), np.uint32)
     distances = np.empty(neighbors.shape)
-    short = _rank_stored(starts, indices, graph.data, ties, is_self, neighbors, distances)
+    of_points = np.empty(0, np.uint32) if groups is None else groups
+    short = _rank_stored(starts, indices, graph.data, ties, of_points, neighbors, distances)
     if short >= 0:
         stored = indices[starts[short] : starts[short + 1]]
-        n_stored = int(np.sum(stored != short)) if is_self else len(stored)
+        n_stored, besides = len(stored), ""
+        if groups is not None:
+            n_stored = int(np.sum(groups[stored] != groups[short]))
+            is_grouped = np.bincount(groups).max() > 1
+            besides = " outside its own group" if is_grouped else " besides the point itself"
         raise ValueError(
-            f"row {short} of the sparse graph stores {n_stored} neighbours"
-            f"{' besides the point itself' if is_self else ''}, k_max={k} needs at least {k}"
+            f"row {short} of the sparse graph stores {n_stored} neighbours{besides}, k_max={k} "
+            f"needs at least {k}"
         )
     return neighbors, distances
 
@@ -195,15 +205,15 @@ def warn_of_missing(rows: Any, neighbors: np.ndarray, distances: np.ndarray) -> 
         )
 
 
-def find_tied_beyond(graph: Any, distances: np.ndarray) -> np.ndarray:
+def find_tied_beyond(graph: Any, distances: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Return whether a stored neighbour outside a row's list is as near as the last one in it."""
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-    is_near = (graph.data <= distances[-1][rows]) & (graph.indices != rows)
+    is_near = (graph.data <= distances[-1][rows]) & (groups[graph.indices] != groups[rows])
     return np.bincount(rows[is_near], minlength=graph.shape[0]) > len(distances)
 
 
 @kernel
-def _rank_stored(starts, indices, data, ties, is_self, neighbors, distances):
+def _rank_stored(starts, indices, data, ties, groups, neighbors, distances):
     """Fill the lists; return the first row with too few entries, or -1."""
     k, m = neighbors.shape
     rows, ranks = ties
@@ -214,10 +224,9 @@ def _rank_stored(starts, indices, data, ties, is_self, neighbors, distances):
     points = np.empty(longest, np.uint32)
     workspace = new_sort_workspace(k)
     for q in range(m):
-        skipped = np.uint32(q) if is_self else NO_POINT
         n_stored = 0
         for e in range(starts[q], starts[q + 1]):
-            if indices[e] != skipped:
+            if groups.size == 0 or groups[indices[e]] != groups[q]:
                 keys[n_stored], points[n_stored] = data[e], ranks[indices[e]]
                 n_stored += 1
         if n_stored < k:

@@ -220,10 +220,11 @@ def sort_pairs(keys, points, n, workspace):
 
 
 @kernel
-def rank_rows(distances, ties, skipped, start, neighbors, ranked):
+def rank_rows(distances, ties, groups, own, start, neighbors, ranked):
     """Write the smallest entries of each row of ``distances``, in order, to columns from ``start``.
 
-    ``skipped[q]`` is the point that row q belongs to and that is left out; ``NO_POINT`` for none.
+    Points whose entry of ``groups`` is ``own[q]``, the group of row q, are left out; ``NO_POINT``
+    stands for a group without points.
     """
     n_rows, n = distances.shape
     rows, ranks = ties
@@ -233,12 +234,14 @@ def rank_rows(distances, ties, skipped, start, neighbors, ranked):
     points = np.empty(capacity, np.uint32)
     workspace = new_sort_workspace(capacity)
     for q in range(n_rows):
-        row, skip = distances[q], skipped[q]
+        row, group = distances[q], own[q]
         # Not a bare 0, for which numba would compile what it calls a second time.
         n_found = np.int64(0)
         limit, limit_point = np.inf, NO_POINT
         for i in range(np.uint32(n)):
-            if row[i] > limit or (row[i] == limit and ranks[i] > limit_point) or i == skip:
+            if row[i] > limit or (row[i] == limit and ranks[i] > limit_point):
+                continue
+            if groups[i] == group:
                 continue
             keys[n_found] = row[i]
             points[n_found] = ranks[i]

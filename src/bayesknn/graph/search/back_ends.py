@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_choice, check_count, is_sparse, show
+from bayesknn._utils.checks import check_choice, check_count, check_groups, is_sparse, show
 from bayesknn._utils.extras import SEARCHES
 from bayesknn._utils.progress import progress
 from bayesknn.graph.metrics import Metric, Precomputed, is_city_block
@@ -36,6 +36,7 @@ def find_neighbors(
     n_jobs: int | None = None,
     search_params: dict[str, Any] | None = None,
     verbose: int = 0,
+    groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, SearchIndex, np.ndarray]:
     """Find every training point's ``k_max`` nearest others, ordered by (distance, key of the row).
 
@@ -44,7 +45,7 @@ def find_neighbors(
     X : array or frame of shape (n, p)
         Training points; a matrix of distances for a precomputed metric.
     k_max : int
-        In 1..n-1.
+        In 1..n-1; with groups at most n less the size of the largest.
     metric : Metric
         Is fitted here.
     search : str
@@ -55,6 +56,8 @@ def find_neighbors(
         Of the back end, see :class:`SearchIndex`.
     verbose : int
         Above 0, a bar is shown once two seconds have passed.
+    groups : ndarray of shape (n,), dtype uint32, optional
+        Group numbers from 0; no point of a group is a neighbour of another one.
 
     Returns
     -------
@@ -74,10 +77,15 @@ def find_neighbors(
     ([[1, 0, 1, 2]], 'brute', [False, False, True, False])
     """
     k_max = check_count(k_max, "k_max")
-    index = build_index(X, metric, search, search_params)
+    index = build_index(X, metric, search, search_params, groups)
     n = index.n_points
     if k_max >= n:
         raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, X has n_samples = {n}")
+    if k_max > n - index.n_relatives:
+        raise ValueError(
+            f"k_max={k_max} is too large: the largest group has {index.n_relatives} of {n} rows, "
+            f"whose neighbours are the other {n - index.n_relatives}"
+        )
     if search == "auto" and isinstance(index, TreeSearch):
         if is_worth_blocking(index.tree, min(k_max + 1, n - 1)):
             index = BlockedSearch.from_tree(index)
@@ -102,9 +110,9 @@ def search_all(
     """
     if isinstance(index, PrecomputedSearch) and is_sparse(index.given):
         neighbors, distances = index.neighbors(k_max)
-        return neighbors, distances, find_tied_beyond(index.given, distances)
+        return neighbors, distances, find_tied_beyond(index.given, distances, index.group_of_points)
     # One more than asked for shows whether the last is tied with points that are left out.
-    k = min(k_max + 1, index.n_points - 1)
+    k = min(k_max + 1, index.n_points - index.n_relatives)
     with progress("Finding neighbours", index.n_points, verbose=verbose) as advance:
         neighbors, distances = index.neighbors(k, n_jobs, advance)
     check_reach(index.metric, index.points, distances[:k_max])
@@ -129,12 +137,13 @@ def build_index(
     metric: Metric,
     search: str = "auto",
     search_params: dict[str, Any] | None = None,
+    groups: np.ndarray | None = None,
 ) -> SearchIndex:
     """Make points searchable, without searching for their own neighbours.
 
     Parameters
     ----------
-    X, metric, search, search_params
+    X, metric, search, search_params, groups
         As in :func:`find_neighbors`.
 
     Returns
@@ -158,7 +167,7 @@ def build_index(
     # The caller may write to X later; given distances are not looked at again.
     if kind is not PrecomputedSearch and isinstance(X, np.ndarray):
         points = points.copy() if np.may_share_memory(points, X) else points
-    return kind(points, metric, params=params)
+    return kind(points, metric, params=params, groups=groups)
 
 
 def find_joint_neighbors(
@@ -177,7 +186,12 @@ def find_joint_neighbors(
         )
     rows = metric.transform(X)
     n, m = len(known), len(rows)
-    k_max = check_count(k_max, "k_max", 1, n + m - 1)
+    k_max = check_count(k_max, "k_max", 1, n + m - index.n_relatives)
+    groups = None
+    if index.groups is not None:
+        # Each new point is a group of its own.
+        alone = index.groups.max() + np.arange(1, m + 1, dtype=np.uint32)
+        groups = np.append(index.groups, alone)
     first, last = order_ties(n), order_ties(m)
     ties = TieOrder(np.append(first.rows, n + last.rows), np.append(first.ranks, n + last.ranks))
     ties.rows.flags.writeable = ties.ranks.flags.writeable = False
@@ -185,7 +199,7 @@ def find_joint_neighbors(
     # Exact lists do not depend on who finds them.
     kind = _find_kind("auto", metric, points) if index.exact else type(index)
     params = None if index.exact else index.params
-    lists = kind(points, metric, ties, params).neighbors(k_max, n_jobs)
+    lists = kind(points, metric, ties, params, groups).neighbors(k_max, n_jobs)
     check_reach(metric, points, lists[1])
     return lists
 
@@ -199,7 +213,8 @@ def find_neighbors_among(index: SearchIndex, rows: np.ndarray, k_max: int) -> Li
     if points is None:
         return None
     some = np.ascontiguousarray(points[rows])
-    lists = _find_kind("auto", metric, some)(some, metric).neighbors(k_max)
+    groups = None if index.groups is None else check_groups(index.groups[rows], len(rows))
+    lists = _find_kind("auto", metric, some)(some, metric, groups=groups).neighbors(k_max)
     check_reach(metric, some, lists[1])
     return lists
 

@@ -87,7 +87,9 @@ class BlockedSearch(TreeSearch):
         """Measure those that products leave, a strip of points at a time."""
         from scipy.sparse import csr_array
 
-        points, n = self.points, self.n_points
+        points, n, groups = self.points, self.n_points, self.group_of_points
+        by_group = np.argsort(groups, kind="stable")
+        ends = np.searchsorted(groups[by_group], np.arange(n + 1))
         single, margin = round_points(points), rounding_margin(points.shape[1])
         halves = 0.5 * np.einsum("ij,ij->i", single, single, dtype=np.float64)
         lowered, raised = (((1 + sign * margin) * halves).astype(np.float32) for sign in (-1, 1))
@@ -97,21 +99,24 @@ class BlockedSearch(TreeSearch):
             # Half the squares, less what is the same for all.
             products = single[start:stop] @ single.T
             upper = raised - products
-            here = np.arange(start, stop)
-            upper[here - start, here] = np.inf
+            # Pairs of one group: a point and itself among them.
+            own = groups[start:stop]
+            here = np.repeat(np.arange(stop - start), ends[own + 1] - ends[own])
+            there = np.concatenate([by_group[ends[g] : ends[g + 1]] for g in own])
+            upper[here, there] = np.inf
             upper.partition(k - 1, axis=1)
             limit = upper[:, k - 1] + 2 * margin * halves[start:stop]
             # Up to single precision, by more than it loses by underflow.
             limit = limit + np.abs(limit) * (4 * _UNIT_ROUNDOFF) + 2.0**-100
             lower = np.subtract(lowered, products, out=products)
             is_near = lower <= limit.astype(np.float32)[:, None]
-            is_near[here - start, here] = False
+            is_near[here, there] = False
             starts = np.append(0, np.cumsum(np.count_nonzero(is_near, axis=1)))
             members = np.flatnonzero(is_near) % n
             lengths = measure_pairs(points[start:stop], points, starts, members)
             near = csr_array((lengths, members, starts), (stop - start, n))
             neighbors[:, start:stop], distances[:, start:stop] = rank_sparse(
-                near, k, self.ties, is_self=False
+                near, k, self.ties
             )
 
         # Threads are ours: each calls the BLAS by itself.

@@ -29,8 +29,7 @@ class BruteSearch(SearchIndex):
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
         """Rank every row of the matrix of distances."""
-        skipped = np.arange(self.n_points, dtype=np.uint32)
-        return self.rank(self._points, skipped, k, None, n_jobs, advance)[0]
+        return self.rank(self._points, self.group_of_points, k, None, n_jobs, advance)[0]
 
     def query(
         self, rows: Any, k: int, radii: Any, n_jobs: int | None = None
@@ -41,14 +40,14 @@ class BruteSearch(SearchIndex):
     def rank(
         self,
         rows: np.ndarray,
-        skipped: np.ndarray,
+        own: np.ndarray,
         k: int,
         radii: Any,
         n_jobs: int | None,
         advance: Advance | None = None,
     ) -> tuple[Lists, Reverse | None]:
-        """Rank the training points around some rows, each without the point that it is."""
-        m, ties = rows.shape[0], self.ties
+        """Rank the training points around some rows, each without those of its own group."""
+        m, ties, groups = rows.shape[0], self.ties, self.group_of_points
         neighbors, distances = np.empty((k, m), np.uint32), np.empty((k, m))
         arranged, names = self._arrange(), np.arange(self.n_points, dtype=np.uint32)
         ends = None if radii is None else radii[:, -1].copy()
@@ -56,7 +55,7 @@ class BruteSearch(SearchIndex):
 
         def measure(start: int, stop: int) -> None:
             measured = self.metric.distances(rows[start:stop], arranged)
-            rank_rows(measured, ties, skipped[start:stop], start, neighbors, distances)
+            rank_rows(measured, ties, groups, own[start:stop], start, neighbors, distances)
             if radii is not None:
                 near = np.flatnonzero(measured < ends)
                 queries, members = np.divmod(near, self.n_points)
@@ -88,7 +87,7 @@ class PrecomputedSearch(BruteSearch):
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
         """Rank the given rows."""
         if is_sparse(self._points):
-            return rank_sparse(self._points, k, self.ties, is_self=True)
+            return rank_sparse(self._points, k, self.ties, self.group_of_points)
         return super().neighbors(k, n_jobs, advance)
 
     def query(
@@ -97,7 +96,7 @@ class PrecomputedSearch(BruteSearch):
         """Rank the rows of distances; what a sparse one does not store is too far."""
         if not is_sparse(rows):
             return super().query(rows, k, radii, n_jobs)
-        forward = rank_sparse(rows, k, self.ties, is_self=False)
+        forward = rank_sparse(rows, k, self.ties)
         if radii is None:
             return forward, None
         return forward, assemble([reverse_of_stored(rows, radii)], rows.shape[0])
@@ -126,26 +125,28 @@ class BallTreeSearch(BruteSearch):
             )
         neighbors, distances = np.empty((k, n), np.uint32), np.empty((k, n))
         left: list[int] = []
-        for start in range(0, n, CHUNK // k):
-            rows = points[start : start + CHUNK // k]
-            # The point itself is one of the k + 1. All that lie as far as the last are wanted,
+        groups, proposed = self.group_of_points, k + self.n_relatives
+        for start in range(0, n, CHUNK // proposed):
+            rows = points[start : start + CHUNK // proposed]
+            # The point itself is among them, and its whole group. All that lie as far as the last are wanted,
             # since the tree breaks ties in an order of its own. Rounding in its arithmetic is far
             # below a billionth, but at distance 0.
-            radius = tree.query(rows, k + 1)[0][:, -1] * (1.0 + 1e-9)
+            radius = tree.query(rows, proposed)[0][:, -1] * (1.0 + 1e-9)
             some, candidates = [], []
             for i, near in enumerate(tree.query_radius(rows, radius), start):
-                others = near[near != i]
+                others = near[groups[near] != groups[i]]
                 if radius[i - start] > 0 and k <= len(others) < len(near):
                     some.append(i)
                     candidates.append(others)
                 else:
                     left.append(i)
             measured = measure_candidates(self, points[some], candidates)
-            neighbors[:, some], distances[:, some] = rank_sparse(measured, k, self.ties, False)
+            neighbors[:, some], distances[:, some] = rank_sparse(measured, k, self.ties)
             if advance is not None:
                 advance(len(rows))
         rest = np.array(left, dtype=np.uint32)
-        (neighbors[:, rest], distances[:, rest]), _ = self.rank(points[rest], rest, k, None, n_jobs)
+        nearest, _ = self.rank(points[rest], groups[rest], k, None, n_jobs)
+        neighbors[:, rest], distances[:, rest] = nearest
         return neighbors, distances
 
 

@@ -62,7 +62,8 @@ class ApproximateSearch(BruteSearch):
         neighbors, distances = super().neighbors(k, n_jobs, advance)
         # Enough points for an error of recall below .01 at any k.
         sample = self.ties.rows[:200]
-        near, _ = super().rank(self._points[sample], sample, k, None, n_jobs)
+        own = self.group_of_points[sample]
+        near, _ = super().rank(self._points[sample], own, k, None, n_jobs)
         recalls = (distances[:, sample] <= near[1][-1]).mean(axis=0)
         error = recalls.std(ddof=1) / np.sqrt(len(recalls)) if len(recalls) > 1 else 0.0
         self.recall = Recall(float(recalls.mean()), float(error), len(recalls))
@@ -71,7 +72,7 @@ class ApproximateSearch(BruteSearch):
     def rank(
         self,
         rows: np.ndarray,
-        skipped: np.ndarray,
+        own: np.ndarray,
         k: int,
         radii: Any,
         n_jobs: int | None,
@@ -79,8 +80,8 @@ class ApproximateSearch(BruteSearch):
     ) -> tuple[Lists, Reverse | None]:
         """Rank what faiss proposes; reverse neighbours are looked for among more of the nearest."""
         index, m, n = self._open(n_jobs), len(rows), self.n_points
-        # The point itself is one of those beyond k, and others show where ties end.
-        asked = k + 16
+        # The point's own group is among those beyond k, and others show where ties end.
+        asked, groups = k + 15 + self.n_relatives, self.group_of_points
         if radii is not None:
             asked = max(asked, self.params["n_candidates"] or 4 * k)
         neighbors, distances = np.empty((k, m), np.uint32), np.empty((k, m))
@@ -90,12 +91,12 @@ class ApproximateSearch(BruteSearch):
             part = slice(start, min(start + _ROWS, m))
             with _threads(n_jobs):
                 _, proposed = index.search(self._round(rows[part]), min(asked, n))
-            is_there = (proposed >= 0) & (proposed != skipped[part, None])
+            is_there = (proposed >= 0) & (groups[proposed] != own[part, None])
             candidates = [some[here] for some, here in zip(proposed, is_there, strict=True)]
             graph = measure_candidates(self, rows[part], candidates)
             left[part] = is_there.sum(axis=1) < k
             some = np.flatnonzero(~left[part])
-            near = rank_sparse(graph[some], k, self.ties, is_self=False)
+            near = rank_sparse(graph[some], k, self.ties)
             neighbors[:, start + some], distances[:, start + some] = near
             if radii is not None:
                 queries, entries = reverse_of_stored(graph, radii)
@@ -104,7 +105,7 @@ class ApproximateSearch(BruteSearch):
                 advance(part.stop - part.start)
         if left.any():
             # Too few lists of an inverted file were opened, so that k points were not even seen.
-            near, _ = super().rank(rows[left], skipped[left], k, None, n_jobs)
+            near, _ = super().rank(rows[left], own[left], k, None, n_jobs)
             neighbors[:, left], distances[:, left] = near
         return (neighbors, distances), None if radii is None else assemble(parts, m)
 

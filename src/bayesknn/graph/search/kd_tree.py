@@ -142,6 +142,7 @@ def nearest_in_tree(
     n_jobs: int | None = None,
     advance: Callable[[float], object] | None = None,
     limits: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
 ) -> Lists:
     """Find the k nearest points of a tree, ordered by (distance, rank among ties).
 
@@ -160,6 +161,9 @@ def nearest_in_tree(
     limits : ndarray of shape (m,), optional
         Distances beyond which nobody is wanted, infinite ones included; there may then be fewer
         than k points to find.
+    groups : ndarray of shape (n,), dtype uint32, optional
+        Of the points of ``tree``, where these are searched for: each is searched for without those
+        of its group.
 
     Returns
     -------
@@ -179,11 +183,13 @@ def nearest_in_tree(
     asked = Queries(tree.order, tree.blocks) if queries is None else queries
     m = len(asked.order)
     neighbors, distances = np.empty((k, m), np.uint32), np.empty((k, m))
-    limits = np.empty(0) if limits is None else limits
+    limits, own = np.empty(0) if limits is None else limits, np.empty(0, np.uint32)
+    if queries is None:
+        own = np.arange(m, dtype=np.uint32) if groups is None else groups[tree.order]
 
     def search(start: Any, stop: Any) -> None:
         blocks = start // _LEAF, -(-stop // _LEAF)
-        _search(tree, asked, queries is None, limits, *blocks, neighbors, distances)
+        _search(tree, asked, own, limits, *blocks, neighbors, distances)
 
     run_in_threads(search, m, 16 * _LEAF, n_jobs, advance)
     return neighbors, distances
@@ -233,7 +239,7 @@ class TreeSearch(SearchIndex):
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
         """Walk the tree, a block of points that lie together at a time."""
-        return nearest_in_tree(self.tree, None, k, n_jobs, advance)
+        return nearest_in_tree(self.tree, None, k, n_jobs, advance, groups=self.groups)
 
     def arrange_radii(self, distances: np.ndarray) -> TreeRadii:
         """Arrange the distances of the training points to their neighbours by leaf."""
@@ -368,8 +374,11 @@ class Candidates(NamedTuple):
 
 
 @kernel
-def _search(tree, queries, is_self, limits, start, stop, neighbors, distances):
-    """Write the lists of the queries of some blocks."""
+def _search(tree, queries, groups, limits, start, stop, neighbors, distances):
+    """Write the lists of the queries of some blocks.
+
+    ``groups``, in tree order, is for queries that are the points of the tree, and empty for others.
+    """
     k, m, n_leaves = neighbors.shape[0], neighbors.shape[1], tree.blocks.shape[0]
     # A leaf adds up to 64. Cutting back leaves k and at most a quarter of those beyond, which is
     # (24 + 64) / 4 or less than k // 4: there is always room for the next leaf.
@@ -400,8 +409,8 @@ def _search(tree, queries, is_self, limits, start, stop, neighbors, distances):
             held.limit_keys[q], held.limit_squares[q] = limit, limit * limit * _SAME_ROOT
         _bound_leaves(tree, blocks, b, bounds)
         # The leaf that they are in or near to first: the limits fall at once.
-        home = b if is_self else np.argmin(bounds)
-        _scan(tree, home, blocks, b, is_self, k, held, squares, near)
+        home = b if groups.size > 0 else np.argmin(bounds)
+        _scan(tree, home, blocks, b, groups, k, held, squares, near)
         n_near, widest = np.uint64(0), held.limit_squares.max()
         for leaf in range(np.uint32(n_leaves)):
             leaves[n_near], bounds[n_near] = leaf, bounds[leaf]
@@ -411,7 +420,7 @@ def _search(tree, queries, is_self, limits, start, stop, neighbors, distances):
         for t in range(n_near):
             if bounds[t] > held.limit_squares.max():
                 break
-            _scan(tree, leaves[t], blocks, b, False, k, held, squares, near)
+            _scan(tree, leaves[t], blocks, b, groups, k, held, squares, near)
         for q in range(size):
             n_found = min(k, sizes[q])
             sort_pairs(keys[q], points[q], sizes[q], of_queries)
@@ -425,12 +434,13 @@ def _search(tree, queries, is_self, limits, start, stop, neighbors, distances):
 
 
 @kernel
-def _scan(tree, leaf, query_blocks, b, is_self, k, held, squares, near):
-    """Add what a leaf offers to the candidates of a block of queries; with ``is_self`` its own."""
+def _scan(tree, leaf, query_blocks, b, groups, k, held, squares, near):
+    """Add what a leaf offers to the candidates of a block of queries, but for their own groups."""
     keys, points, sizes = held.keys, held.points, held.sizes
     limit_keys, limit_points, limit_squares = held.limit_keys, held.limit_points, held.limit_squares
     blocks, ranks = tree.blocks, tree.ranks
     at, first = np.uint64(leaf), np.uint64(leaf) * np.uint64(_LEAF)
+    own = np.uint64(b) * np.uint64(_LEAF)
     size = np.uint64(min(_LEAF, ranks.shape[0] - np.int64(first)))
     enough = keys.shape[1] - _LEAF
     n_near = _find_near(tree.low, tree.high, at, query_blocks, b, limit_squares, squares, near)
@@ -451,7 +461,7 @@ def _scan(tree, leaf, query_blocks, b, is_self, k, held, squares, near):
             i, key = ranks[first + j], np.sqrt(squares[j])
             if key > limit_keys[q] or (key == limit_keys[q] and i > limit_points[q]):
                 continue
-            if is_self and j == q:
+            if groups.size > 0 and groups[first + j] == groups[own + q]:
                 continue
             keys[q, n_held], points[q, n_held] = key, i
             n_held += 1

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.checks import check_count
+from bayesknn._utils.checks import check_count, check_groups
 from bayesknn.graph.metrics import Metric
 from bayesknn.graph.ties import TieOrder, order_ties
 
@@ -50,6 +50,8 @@ class SearchIndex:
         Who comes first at equal distance, where it is not the usual order.
     params : dict, optional
         ``search_params`` as users give them; see ``defaults``.
+    groups : ndarray of shape (n,), dtype uint32, optional
+        Group numbers from 0: no point is a neighbour of another one of its group.
 
     Attributes
     ----------
@@ -71,6 +73,7 @@ class SearchIndex:
     metric: Metric
     params: dict[str, Any]
     n_points: int
+    groups: np.ndarray | None
     _points: Any
 
     def __init__(
@@ -79,8 +82,10 @@ class SearchIndex:
         metric: Metric,
         ties: TieOrder | None = None,
         params: dict[str, Any] | None = None,
+        groups: np.ndarray | None = None,
     ):
         self.metric = metric
+        self.groups = groups
         self.params = {**self.defaults, **(params or {})}
         self.n_points = points.shape[0]
         self._ties = ties
@@ -90,6 +95,16 @@ class SearchIndex:
     def ties(self) -> TieOrder:
         """Who comes first at equal distance."""
         return order_ties(self.n_points) if self._ties is None else self._ties
+
+    @property
+    def group_of_points(self) -> np.ndarray:
+        """Group of every point, (n,); without groups, one of its own."""
+        return np.arange(self.n_points, dtype=np.uint32) if self.groups is None else self.groups
+
+    @property
+    def n_relatives(self) -> int:
+        """Number of points in the largest group, 1 without groups."""
+        return 1 if self.groups is None else int(np.bincount(self.groups).max())
 
     @property
     def points(self) -> np.ndarray | None:
@@ -106,12 +121,12 @@ class SearchIndex:
         return np.ascontiguousarray(distances.T)
 
     def neighbors(self, k: int, n_jobs: int | None = None, advance: Advance | None = None) -> Lists:
-        """Find every training point's k nearest others.
+        """Find every training point's k nearest others outside its own group.
 
         Parameters
         ----------
         k : int
-            At most n - 1.
+            At most ``n - n_relatives``.
         n_jobs : int, optional
             Threads, as in joblib. The result does not depend on it.
         advance : callable, optional
@@ -152,7 +167,7 @@ class SearchIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         # What is quickly built from the points again is left out.
-        kept = ("metric", "params", "n_points", "points", "recall")
+        kept = ("metric", "params", "n_points", "points", "recall", "groups")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -161,6 +176,8 @@ class SearchIndex:
         self.params, self.recall = state["params"], state["recall"]
         self.n_points = check_count(state["n_points"], "n_points")
         self._ties = None
+        # Files of earlier versions know of no groups.
+        self.groups = check_groups(state.get("groups"), self.n_points)
         self.metric.check_saved(points, self.n_points)
         self._build(points)
 

@@ -401,20 +401,26 @@ class DecisionMixin(ContributionsMixin):
         return names[np.where(summary.typicality < unfamiliar, len(self.classes_), zones)]
 
 
-def choose_k_max(max_neighbors: Any, prior: Any, class_sizes: np.ndarray, graph: Any = None) -> int:
+def choose_k_max(
+    max_neighbors: Any,
+    prior: Any,
+    class_sizes: np.ndarray,
+    graph: Any = None,
+    groups: np.ndarray | None = None,
+) -> int:
     """Return K: as asked for, as the prior has it, or by default.
 
     The default is at most the number of neighbours that each row of ``graph`` stores, if X is a
-    sparse graph of distances.
+    sparse graph of distances, and at most the number of rows outside the largest group.
     """
-    most = int(class_sizes.sum()) - 1
+    most = int(class_sizes.sum()) - (1 if groups is None else int(np.bincount(groups).max()))
     if max_neighbors is not None:
         return check_count(max_neighbors, "max_neighbors", 1, most)
     if isinstance(prior, Prior):
         return check_count(prior.k_max, "k_max of the prior", 1, most)
-    k_max = default_max_neighbors(class_sizes)
+    k_max = min(default_max_neighbors(class_sizes), most)
     if is_sparse(graph) and graph.shape[0] == graph.shape[1]:
-        return max(1, min(k_max, count_stored(graph)))
+        return max(1, min(k_max, count_stored(graph, groups)))
     return k_max
 
 

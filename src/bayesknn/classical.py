@@ -10,6 +10,7 @@ leave-one-out curve costs one reading of the neighbour lists.
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -25,9 +26,10 @@ from bayesknn._estimator import (
     choose_k_max,
 )
 from bayesknn._utils.blocks import by_blocks
-from bayesknn._utils.checks import check_count, check_label_vector, check_n_jobs
+from bayesknn._utils.checks import check_count, check_groups, check_label_vector, check_n_jobs
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph
+from bayesknn.sureness.groups import find_scored, name_unscored
 
 
 class ClassicalKNeighborsClassifier(
@@ -97,7 +99,7 @@ class ClassicalKNeighborsClassifier(
         self.max_neighbors = max_neighbors
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> ClassicalKNeighborsClassifier:
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> ClassicalKNeighborsClassifier:
         """Sort the training points' neighbours and compute the leave-one-out errors.
 
         Parameters
@@ -106,6 +108,10 @@ class ClassicalKNeighborsClassifier(
             Training points; distances of shape (n, n) for ``metric="precomputed"``.
         y : array-like of shape (n,)
             Their labels: at least two classes of at least two points.
+        groups : array-like of shape (n,), optional
+            Rows that belong together, such as the visits of a patient, where new rows come from new
+            groups: no row votes for another one of its group. A class of one group alone does not
+            count in the errors.
 
         Returns
         -------
@@ -114,12 +120,20 @@ class ClassicalKNeighborsClassifier(
         """
         check_n_jobs(self.n_jobs)
         classes, labels = check_training(X, y)
-        k_max = self._choose_max(X, labels)
+        groups = check_groups(groups, len(labels))
+        k_max, scored = self._choose_max(X, labels, groups), find_scored(labels, groups) > 0
         graph = NeighborGraph.from_points(
-            X, k_max, metric=self.metric, metric_params=self.metric_params, n_jobs=self.n_jobs
+            X,
+            k_max,
+            metric=self.metric,
+            metric_params=self.metric_params,
+            n_jobs=self.n_jobs,
+            groups=groups,
         )
         walk = walk_votes(graph.neighbors, labels, len(classes))
-        errors = np.array([np.mean(votes.argmax(axis=1) != labels) for votes in walk])
+        errors = np.array([np.mean((votes.argmax(axis=1) != labels)[scored]) for votes in walk])
+        for warning in name_unscored(classes, labels, groups):
+            warnings.warn(warning, stacklevel=2)
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
         check_column_names(self, X)
@@ -185,15 +199,16 @@ class ClassicalKNeighborsClassifier(
     def _is_loo(self) -> bool:
         return isinstance(self.n_neighbors, str) and self.n_neighbors == "loo"
 
-    def _choose_max(self, X: Any, labels: np.ndarray) -> int:
+    def _choose_max(self, X: Any, labels: np.ndarray, groups: np.ndarray | None) -> int:
         n, k_max = len(labels), self.max_neighbors
+        most = n - (1 if groups is None else int(np.bincount(groups).max()))
         if k_max is not None:
-            k_max = check_count(k_max, "max_neighbors", 1, n - 1)
+            k_max = check_count(k_max, "max_neighbors", 1, most)
         if self._is_loo():
             graph = X if self._is_precomputed else None
-            return k_max or choose_k_max(None, None, np.bincount(labels), graph)
+            return k_max or choose_k_max(None, None, np.bincount(labels), graph, groups)
         try:
-            k = check_count(self.n_neighbors, "n_neighbors", 1, n - 1)
+            k = check_count(self.n_neighbors, "n_neighbors", 1, most)
         except ValueError as error:
             raise ValueError(f'{error} (X has {n} rows); or "loo"') from None
         if k_max is not None and k_max < k:

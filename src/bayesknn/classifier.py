@@ -34,6 +34,7 @@ from bayesknn._utils.checks import (
     as_codes,
     check_choice,
     check_count,
+    check_groups,
     check_indices,
     check_level,
     check_n_jobs,
@@ -66,6 +67,7 @@ from bayesknn.predictive.joint import counts_of_draws
 from bayesknn.sureness.calibration import Calibration, Calibrator
 from bayesknn.sureness.copies import Copies
 from bayesknn.sureness.counts import counts_of_probabilities
+from bayesknn.sureness.groups import find_scored, name_unscored
 from bayesknn.sureness.intervals import IntervalModel, fit_interval_model
 
 if TYPE_CHECKING:
@@ -226,6 +228,9 @@ class BayesianKNeighborsClassifier(
         Mean log probability that ``loo_proba_`` gives to the true labels.
     graph_ : NeighborGraph
         The training points' neighbours up to K.
+    groups_ : ndarray of shape (n,) or None
+        Numbers of the groups of the training points, in the order in which these come first; None
+        where no two points belong together.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         If X had names that are all strings.
@@ -326,7 +331,7 @@ class BayesianKNeighborsClassifier(
     _tree: xarray.DataTree | None
 
     @with_callbacks
-    def fit(self, X: Any, y: Any) -> BayesianKNeighborsClassifier:
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> BayesianKNeighborsClassifier:
         """Compute the posterior of (beta, k) given the labels of the training points.
 
         Parameters that :meth:`set_params` changes after a fit take effect at the next one, except
@@ -339,6 +344,10 @@ class BayesianKNeighborsClassifier(
             those of scikit-learn's ``KNeighborsTransformer``.
         y : array-like of shape (n,)
             Their labels: at least two classes of at least two points.
+        groups : array-like of shape (n,), optional
+            Rows that belong together, such as the visits of a patient, where new rows come from new
+            groups: no row is a neighbour of another one of its group, and what is left out is left
+            out with its group. A class of one group alone is fitted, and counts in no score.
 
         Returns
         -------
@@ -347,6 +356,7 @@ class BayesianKNeighborsClassifier(
         """
         schedule = self._check_settings()
         classes, labels = check_training(X, y)
+        groups = check_groups(groups, len(labels))
         # Before any work: some routes are refused.
         inference, reason = choose_inference(self.likelihood, self.inference, len(labels))
         seeds = as_seed_sequence(self.random_state).spawn(2)
@@ -356,7 +366,7 @@ class BayesianKNeighborsClassifier(
         is_offset = self.class_prior_as == "offset"
         with follow_stages(self, X, y, n_stages=4) as stage:
             with stage("neighbours"):
-                graph = self._find_graph(X, labels)
+                graph = self._find_graph(X, labels, groups)
             model = BoltzmannModel(graph, len(classes), None if is_offset else ratios)
             with stage("beta_max"):
                 find = partial(find_beta_max, model, random_state=seeds[0])
@@ -641,8 +651,19 @@ class BayesianKNeighborsClassifier(
             return counts_of_draws(draws, len(self.classes_), level)
         weights = np.ones(len(self.classes_)) if self.class_weight_ is None else self.class_weight_
         return counts_of_probabilities(
-            self.predict_proba(X), self.loo_proba_, self._labels, level, weights[self._labels]
+            self.predict_proba(X),
+            self.loo_proba_,
+            self._labels,
+            level,
+            weights[self._labels] * find_scored(self._labels, self.graph_.groups),
+            self.graph_.groups,
         )
+
+    @property
+    def groups_(self) -> np.ndarray | None:
+        """Numbers of the groups of the training points, None where there are none."""
+        check_is_fitted(self)
+        return self.graph_.groups
 
     @property
     def calibration_(self) -> Calibration:
@@ -743,10 +764,10 @@ class BayesianKNeighborsClassifier(
             check_count(self.n_warmup, "n_warmup", 0),
         )
 
-    def _find_graph(self, X: Any, labels: np.ndarray) -> NeighborGraph:
+    def _find_graph(self, X: Any, labels: np.ndarray, groups: np.ndarray | None) -> NeighborGraph:
         """Find the neighbours up to K."""
         graph = X if self._is_precomputed else None
-        k_max = choose_k_max(self.max_neighbors, self.prior, np.bincount(labels), graph)
+        k_max = choose_k_max(self.max_neighbors, self.prior, np.bincount(labels), graph, groups)
         return NeighborGraph.from_points(
             X,
             k_max,
@@ -756,6 +777,7 @@ class BayesianKNeighborsClassifier(
             search_params=self.search_params,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
+            groups=groups,
         )
 
     def _make_model(self) -> BoltzmannModel:
@@ -785,19 +807,28 @@ class BayesianKNeighborsClassifier(
         _, model, labels, _ = target
         predictive = self._make_predictive(*target[:3], nodes)
         left_out, effective = predictive.leave_one_out()
-        weights, both = model.weights[labels], predictive.direction == "both"
-        calibrator = Calibrator.fit(left_out, labels, nodes.votes_by_rank, weights)
+        groups, both = model.graph.groups, predictive.direction == "both"
+        weights = model.weights[labels]
+        scored = weights * find_scored(labels, groups)
+        calibrator = Calibrator.fit(left_out, labels, nodes.votes_by_rank, scored)
         interval_model = fit_interval_model(
             left_out,
             labels,
             pairs=calibrator.find_pairs(
-                left_out, labels, model.graph.neighbors, nodes.k_mean, model.weights, both
+                left_out,
+                labels,
+                model.graph.neighbors,
+                nodes.k_mean,
+                model.weights,
+                both,
+                groups,
+                model.graph.incidence if both and groups is not None else None,
             ),
             n_votes=nodes.k_mean,
             columns=rows.columns,
             copies=rows.copies,
             weights=weights,
-            groups=None,
+            groups=groups,
             calibrator=calibrator,
         )
         return _Learned(predictive, left_out, effective, interval_model)
@@ -810,7 +841,8 @@ class BayesianKNeighborsClassifier(
         self._predictive, self._left_out = predictive, left_out
         self._interval_model = interval_model
         self.loo_proba_ = self._adjust(left_out)
-        self.loo_log_score_ = log_score(self.loo_proba_, self._labels)
+        scored = find_scored(self._labels, self.graph_.groups)
+        self.loo_log_score_ = log_score(self.loo_proba_, self._labels, scored)
         self.k_values_ = np.arange(1, prior.k_max + 1)
         self.k_probabilities_, self.k_probabilities_error_ = route.k_marginal(prior.k_max)
         self.beta_mean_, self.beta_sd_ = route.beta_moments()
@@ -823,7 +855,12 @@ class BayesianKNeighborsClassifier(
             route.report["warnings"] += self._compare_with_frequencies(route.report["likelihood"])
         self.diagnostics_ = route.report
         self.diagnostics_["search"], problems = describe_search(self.graph_.index)
-        self.diagnostics_["warnings"] += [*_check_leave_one_out(effective, route), *problems]
+        groups = self.graph_.groups
+        self.diagnostics_["warnings"] += [
+            *_check_leave_one_out(effective, route, groups is not None),
+            *problems,
+            *name_unscored(self.classes_, self._labels, groups),
+        ]
         self._count_ties()
         advice = "; select columns, or use PooledNeighborsClassifier"
         self._describe_misfit(self._known.labels, "the distance over all columns", advice)
@@ -852,6 +889,10 @@ class BayesianKNeighborsClassifier(
             self._predictive = self._make_predictive(likelihood, model, self._labels, nodes)
             _check_sizes(self)
             copies = _find_copies(model, self._labels)
+            if copies is not None:
+                within = self._interval_model.correlation.within
+                weights = model.weights[self._labels]
+                copies = copies.among_groups(weights, self.graph_.groups, within)
             self._interval_model = replace(self._interval_model, copies=copies)
 
     def __sklearn_tags__(self) -> Any:
@@ -900,7 +941,9 @@ def _find_copies(model: BoltzmannModel, labels: np.ndarray) -> Copies | None:
     return Copies.from_rows(points, labels, model.weights[labels], model.n_classes)
 
 
-def _check_leave_one_out(effective: np.ndarray, route: FittedPosterior) -> list[str]:
+def _check_leave_one_out(
+    effective: np.ndarray, route: FittedPosterior, is_grouped: bool
+) -> list[str]:
     """Say which training points' reweighted nodes are too few to trust, if any are."""
     # Part of the posterior, and independent draws of a chain, below which nodes are too few.
     least = 0.02
@@ -909,10 +952,11 @@ def _check_leave_one_out(effective: np.ndarray, route: FittedPosterior) -> list[
     rows = np.flatnonzero(effective < least)
     if rows.size == 0:
         return []
+    what = "rows' groups" if is_grouped else "labels"
     named = ", ".join(map(str, rows[np.argsort(effective[rows], kind="stable")][:5]))
     return [
         f"leave-one-out of {rows.size} row{'' if rows.size == 1 else 's'} ({named}"
         f"{', ...' if rows.size > 5 else ''}) rests on {100 * effective.min():.2g} % of the "
-        "posterior or less than chains of this length can tell: each of these labels moves the "
+        f"posterior or less than chains of this length can tell: each of these {what} moves the "
         "posterior much by itself; fit without it to know its probability"
     ]

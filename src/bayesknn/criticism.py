@@ -297,7 +297,9 @@ def check_intervals(
     if LIKELIHOODS[params.get("likelihood", "pseudo")].coherent:
         other.set_params(likelihood="pseudo", inference="grid")
     weights = getattr(clf, "_score_weights", None)
-    given = {} if weights is None else {"sample_weight": weights}
+    given = {"groups": getattr(clf, "groups_", None)}
+    if weights is not None:
+        given["sample_weight"] = weights
     seeds, held = as_seed_sequence(random_state).spawn(n_repeats), []
     with progress("Fitting to drawn labels", n_repeats, verbose=verbose) as advance:
         for seed in seeds:

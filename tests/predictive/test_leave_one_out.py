@@ -1,5 +1,6 @@
 """Leave-one-out against refits, exact sums over all labels, and its slow twin."""
 
+import itertools
 import math
 
 import numpy as np
@@ -154,7 +155,7 @@ def test_refits_without_the_points_that_matter_most_agree(kind):
     error = abs(log_score(found[rows], labels[rows]) - log_score(true, labels[rows]))
     rule = [
         whole._rule.predict(counts, rows)[0].probabilities
-        for rows, counts in whole._count_training()
+        for rows, _, counts in whole._count_training()
     ]
     seen = np.concatenate(rule)[rows]
     assert abs(log_score(seen, labels[rows]) - log_score(true, labels[rows])) > 3 * error
@@ -171,3 +172,47 @@ def test_huge_odds_do_not_overflow():
     assert np.all(np.isfinite(variances))
     assert np.allclose(found.sum(axis=1), 1) and np.all(np.isfinite(share))
     assert np.all(np.isfinite(predictive.leave_one_out(0.95)[0].intervals))
+
+
+def test_a_group_is_left_out_exactly_for_the_coherent_model():
+    """No edge joins rows of a group: its labels are independent given the others'."""
+    rng = np.random.default_rng(5)
+    groups = np.array([0, 1, 0, 2, 1, 2, 3, 0])
+    graph = NeighborGraph.from_points(rng.normal(size=(8, 2)), k_max=3, groups=groups)
+    labels = np.array([0, 0, 1, 1, 2, 2, 0, 1])
+    places, prior = [(0.4, 1), (1.5, 2), (3.0, 3)], np.array([0.3, 0.5, 0.2])
+    near, a = as_reference(graph, 3, np.ones(3))
+
+    def evidence(y):
+        logs = [reference.log_likelihood(near, a, np.array(y), beta, k) for beta, k in places]
+        return prior * np.exp(logs)
+
+    posterior = evidence(labels) / evidence(labels).sum()
+    nodes = PosteriorNodes([k for _, k in places], [beta for beta, _ in places], posterior)
+    predictive = Predictive(BoltzmannModel(graph, 3), labels, nodes)
+    raw, share = predictive.leave_one_out()
+    for group in range(4):
+        members = np.flatnonzero(groups == group)
+        law = np.zeros((len(members), 3))
+        for some in itertools.product(range(3), repeat=len(members)):
+            y = labels.copy()
+            y[members] = some
+            law[np.arange(len(members)), some] += evidence(y).sum()
+        expected = law / law.sum(axis=1, keepdims=True)
+        assert np.allclose(raw.probabilities[members], expected, atol=1e-12)
+        # One label at a time is another answer.
+    plain = predictive._rule.predict(*leave_each(predictive))[0].probabilities
+    assert np.abs(plain - raw.probabilities).max() > 1e-3
+    assert np.all((share > 0) & (share <= 1))
+    alone = predictive.leave_one_out(0.9)[0].intervals
+    assert np.all((alone[..., 0] <= raw.probabilities) & (raw.probabilities <= alone[..., 1]))
+
+
+def leave_each(predictive):
+    counts = [
+        each.copy()
+        for _, each in predictive.graph.iterate_counts(
+            predictive.labels, predictive.n_classes, predictive._rule.k_values
+        )
+    ]
+    return np.stack(counts), np.zeros(predictive.graph.n_points), predictive.labels

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-from bayesknn.sureness.residuals import find_misfit
+from bayesknn.sureness.residuals import Pairs, find_misfit
 
 
 def draw_step(n, rng, n_columns=8):
@@ -62,8 +62,10 @@ def test_rows_that_vote_for_each_other_are_no_pair():
     near = np.clip(np.arange(40) + np.r_[1:11, -10:0][:, None], 0, 39)
     known = np.full((40, 2), 0.5), labels, x, np.ones(40)
     assert find_misfit(*known).column == 0
-    assert find_misfit(*known, voters=near) is None
-    assert find_misfit(*known, folds=np.arange(40)) is None
+    pairs = Pairs(near, lambda i, j, rank: known[0][i])
+    assert find_misfit(*known, pairs).column == 0
+    assert find_misfit(*known, pairs._replace(voters=near)) is None
+    assert find_misfit(*known, pairs._replace(folds=np.arange(40))) is None
     assert find_misfit(*known, groups=np.repeat([3, 4], 20)) is None
 
 

@@ -128,7 +128,7 @@ def test_the_numbers_of_ripley_by_the_old_leave_one_out(pseudo):
     seen = np.concatenate(
         [
             predictive._rule.predict(c, rows)[0].probabilities
-            for rows, c in predictive._count_training()
+            for rows, _, c in predictive._count_training()
         ]
     )
     sure = interval_model_of(pseudo, pseudo._left_out._replace(probabilities=seen), RIPLEY.X_train)

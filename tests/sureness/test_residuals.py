@@ -25,14 +25,17 @@ def slow_columns(P, y, X, w, groups, voters):
     for c in range(p):
         order = sorted(range(n), key=lambda i: (X[i, c], rank[i]))
         for most, columns in found.items():
-            total = squares = scale = 0.0
+            total, scale, of_groups = 0.0, 0.0, {}
             for at, i in enumerate(order):
                 for j in order[at + 1 : at + 1 + most]:
                     if groups[i] == groups[j] or j in voters[:, i] or i in voters[:, j]:
                         continue
                     product = w[i] * w[j] * (np.eye(G)[y[i]] - P[i]) @ (np.eye(G)[y[j]] - P[j])
-                    total, squares = total + product, squares + product**2
+                    both = frozenset((groups[i], groups[j]))
+                    of_groups[both] = of_groups.get(both, 0.0) + product
+                    total += product
                     scale += w[i] * w[j] * (P[i] @ (1 - P[i]) + P[j] @ (1 - P[j])) / 2
+            squares = sum(each**2 for each in of_groups.values())
             z = total / np.sqrt(squares)
             if z > z0:
                 part = total / scale * (1 - (z0 / z) ** 2)
@@ -48,13 +51,19 @@ def test_columns_are_summed_as_pair_by_pair(n_classes):
     for seed in range(4):
         y, P, X, w, groups = draw_table(60, n_classes, 2, seed)
         voters = np.random.default_rng(seed).integers(60, size=(3, 60))
-        found = find_misfit(P, y, X, w, voters, None, groups)
-        slow = slow_columns(P, y, X, w, groups, voters)
-        assert (found is None) == (slow is None)
-        if found is not None:
-            n_found += 1
-            assert found.column == slow[0] and found.bound == pytest.approx(slow[1])
-    assert n_found > 0
+        nobody, alone = np.empty((0, 60)), np.arange(60)
+        for found, slow in (
+            (
+                find_misfit(P, y, X, w, near_pairs(P, voters[0])._replace(voters=voters)),
+                slow_columns(P, y, X, w, alone, voters),
+            ),
+            (find_misfit(P, y, X, w, None, groups), slow_columns(P, y, X, w, groups, nobody)),
+        ):
+            assert (found is None) == (slow is None)
+            if found is not None:
+                n_found += 1
+                assert found.column == slow[0] and found.bound == pytest.approx(slow[1])
+    assert n_found > 1
 
 
 def test_effects_of_several_columns_add_up():

@@ -150,7 +150,7 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
     _doc_link_template = f"{DOCUMENTATION}/api/bayesknn.distributed.{{estimator_name}}.html"
     _interval_model: IntervalModel | None
 
-    def fit(self, X: Any, y: Any) -> DistributedNeighborsClassifier:
+    def fit(self, X: Any, y: Any, *, groups: None = None) -> DistributedNeighborsClassifier:
         """Compute the posterior of (beta, k) given the labels of the training points.
 
         Parameters
@@ -159,6 +159,8 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
             Training points.
         y : dask array or series of shape (n,)
             Their labels, in blocks of the same sizes; in every block at least two classes.
+        groups : None
+            Rows that belong together are for the other classifiers: anything else is an error.
 
         Returns
         -------
@@ -166,6 +168,12 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
             Itself.
         """
         dask = import_dask("DistributedNeighborsClassifier")
+        if groups is not None:
+            raise ValueError(
+                "DistributedNeighborsClassifier takes no groups: it would count rows of the same "
+                'group as neighbours; fit BayesianKNeighborsClassifier("pseudo") with groups, on '
+                "one machine"
+            )
         check_choice(self.likelihood, "likelihood", ("pseudo", "holmes-adams"))
         check_verbose(self.verbose)
         both = self.likelihood == "pseudo"
@@ -189,8 +197,8 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
         tables = [_later(tabulate_block, *each, n_classes) for each in known]
         while len(tables) > 1:
             # Those of eight blocks in one task.
-            groups = [tables[i : i + 8] for i in range(0, len(tables), 8)]
-            tables = [_later(add_tables, group) for group in groups]
+            parts = [tables[i : i + 8] for i in range(0, len(tables), 8)]
+            tables = [_later(add_tables, part) for part in parts]
         seeds = as_seed_sequence(self.random_state).spawn(2)
         prior = choose_prior(
             self.prior, self.beta_max, k_max, self.likelihood,

@@ -182,8 +182,10 @@ class NeighborGraph:
         [[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [4.0, 4.0]]
         """
         fitted = make_metric(metric, metric_params)
-        groups = check_groups(groups, None if groups is None else count_rows(X))
-        return cls(*find_neighbors(X, k_max, fitted, search, n_jobs, search_params, verbose, groups))
+        of_rows = check_groups(groups, None if groups is None else count_rows(X))
+        return cls(
+            *find_neighbors(X, k_max, fitted, search, n_jobs, search_params, verbose, of_rows)
+        )
 
     @classmethod
     def from_neighbors(cls, neighbors: Any, distances: Any = None) -> NeighborGraph:
@@ -429,10 +431,14 @@ class NeighborGraph:
         [[1, 0, 1]]
         """
         rows = check_indices(rows, "rows", self.n_points - 1)
-        largest = 1 if self.groups is None else int(np.bincount(self.groups[rows]).max())
-        k_max = check_count(k_max, "k_max", 1, len(rows) - largest)
+        k_max = check_count(k_max, "k_max", 1, self.most_among(rows))
         lists = None if self.index is None else find_neighbors_among(self.index, rows, k_max)
         return None if lists is None else NeighborGraph(*lists)
+
+    def most_among(self, rows: np.ndarray) -> int:
+        """Return the largest k_max of a graph of some of the training points alone."""
+        groups = self.groups
+        return len(rows) - (1 if groups is None else int(np.bincount(groups[rows]).max()))
 
     def counts(self, labels: Any, n_classes: int, k: int, direction: str = "both") -> np.ndarray:
         """Count each class around each training point, itself left out, in the graph of k.

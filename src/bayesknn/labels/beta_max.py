@@ -111,7 +111,7 @@ def find_beta_max(
     rows = choose_rows(model.n_points, random_state)
     if rows is not None:
         k_max = min(model.k_max, ENOUGH_NEIGHBORS) if k_values is None else max(k_values)
-        some = model.graph.take(rows, k_max) if k_max < len(rows) else None
+        some = model.graph.take(rows, k_max) if k_max <= model.graph.most_among(rows) else None
         if some is not None:
             model = BoltzmannModel(some, model.n_classes, model.class_weight)
     seeds = seeds_for(random_state, "beta_max", model.fingerprint)

@@ -17,6 +17,9 @@ posterior mean of the odds::
 
     p(g | y_-i) / p(y_i | y_-i) = sum_j w_j exp(b_j (a_g count_g - a_y count_y)),   b = beta / k
 
+Where rows belong to groups, and none has a neighbour of its own, the labels of a group are
+independent given all others: w_j is divided by the product of ``p_j(y_i)`` over the group.
+
 A label that its neighbours contradict moves the posterior most; the part of it that the reweighted
 nodes are worth (Kish) says how far the identity can be trusted.
 """
@@ -82,6 +85,12 @@ def join_predictions(parts: Sequence[RawPrediction]) -> RawPrediction:
     return RawPrediction(*joined)
 
 
+def take_rows(raw: RawPrediction, rows: np.ndarray) -> RawPrediction:
+    """Return what is said of some points, in this order."""
+    parts: list[Any] = [None if part is None else part[rows] for part in raw]
+    return RawPrediction(*parts)
+
+
 def include(intervals: np.ndarray, inside: np.ndarray) -> np.ndarray:
     """Widen intervals (m, n_classes, 2), in place, until they hold these values (m, n_classes)."""
     np.minimum(intervals[..., 0], inside, out=intervals[..., 0])
@@ -105,6 +114,8 @@ class CountsAtNodes(NamedTuple):
     own_labels : ndarray of shape (m,), dtype uint32
         The points' own class numbers, which the nodes are then reweighted to have not seen; empty
         for new points.
+    blocks : ndarray of shape (n_blocks + 1,), dtype int64
+        Points ``blocks[b] : blocks[b + 1]`` are left out together: one point each, or a group.
     """
 
     counts: np.ndarray
@@ -113,6 +124,7 @@ class CountsAtNodes(NamedTuple):
     weights: np.ndarray
     class_weight: np.ndarray
     own_labels: np.ndarray
+    blocks: np.ndarray
 
     def average(self, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Average class probabilities over the nodes.
@@ -159,12 +171,12 @@ class CountsAtNodes(NamedTuple):
         return self.own_labels.size == 0 and np.array_equal(self.class_weight, [1.0, 1.0])
 
     def _run(self, add: Callable[[int, int], None], n_jobs: int | None) -> None:
-        run_in_threads(add, self.counts.shape[1], 1024, n_jobs)
+        run_in_threads(add, len(self.blocks) - 1, 1024, n_jobs)
 
 
 @kernel
 def _average_two(rule, first, last, means, squares, effective):  # noqa: ARG001 - as _average_any
-    counts, starts, strengths, weights, _, _ = rule
+    counts, starts, strengths, weights, _, _, _ = rule
     for t in range(np.uint64(counts.shape[0])):
         largest = 0
         for q in range(np.uint64(first), np.uint64(last)):
@@ -192,38 +204,53 @@ def _average_two(rule, first, last, means, squares, effective):  # noqa: ARG001 
 
 @kernel
 def _average_any(rule, first, last, means, squares, effective):
-    counts, starts, strengths, weights, scale, own_labels = rule
+    counts, starts, strengths, weights, scale, _, blocks = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     probabilities = np.empty(n_classes)
-    for q in range(np.uint64(first), np.uint64(last)):
-        # The largest exponent, so that nothing overflows: it cancels.
-        largest = 0.0
-        if own_labels.size:
+    reweighted = weights.copy()
+    for b in range(first, last):
+        part = _leave_block_out(rule, b, deficits, probabilities, reweighted)
+        for q in range(np.uint64(blocks[b]), np.uint64(blocks[b + 1])):
+            effective[q] = part
             for t in range(np.uint64(counts.shape[0])):
                 _fill_deficits(counts[t, q], scale, deficits)
                 for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                    largest = max(largest, strengths[j] * deficits[own_labels[q]])
-        size = kish = 0.0
+                    _softmax(deficits, strengths[j], probabilities)
+                    for g in range(n_classes):
+                        part_of_class = reweighted[j] * probabilities[g]
+                        means[q, g] += part_of_class
+                        squares[q, g] += part_of_class * probabilities[g]
+
+
+@kernel
+def _leave_block_out(rule, b, deficits, probabilities, reweighted):
+    """Fill in the weights of the nodes without the labels of a block, if it has any.
+
+    Returns the part of the posterior that these weights are worth.
+    """
+    counts, starts, strengths, weights, scale, own_labels, blocks = rule
+    if own_labels.size == 0:
+        return 1.0
+    reweighted[:] = 0.0
+    for q in range(np.uint64(blocks[b]), np.uint64(blocks[b + 1])):
         for t in range(np.uint64(counts.shape[0])):
             _fill_deficits(counts[t, q], scale, deficits)
             for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                inverse = _softmax(deficits, strengths[j], probabilities)
-                weight = weights[j]
-                if own_labels.size:
-                    inverse *= math.exp(strengths[j] * deficits[own_labels[q]] - largest)
-                    weight *= inverse
-                    size += weight
-                    kish += weight * inverse
-                for g in range(n_classes):
-                    part = weight * probabilities[g]
-                    means[q, g] += part
-                    squares[q, g] += part * probabilities[g]
-        if own_labels.size:
-            effective[q] = min(size * size / kish, 1.0)
-            for g in range(n_classes):
-                means[q, g] /= size
-                squares[q, g] /= size
+                total = _softmax(deficits, strengths[j], probabilities)
+                # log 1 / p_j(y), which unlike 1 / p_j(y) never overflows.
+                reweighted[j] += math.log(total) + strengths[j] * deficits[own_labels[q]]
+    largest = reweighted.max()
+    size = 0.0
+    for j in range(np.uint64(weights.size)):
+        reweighted[j] = weights[j] * math.exp(reweighted[j] - largest)
+        size += reweighted[j]
+    kish = 0.0
+    for j in range(np.uint64(weights.size)):
+        reweighted[j] /= size
+        if weights[j] > 0.0:
+            kish += reweighted[j] * reweighted[j] / weights[j]
+    return min(1.0 / kish, 1.0)
 
 
 @kernel
@@ -251,30 +278,26 @@ def _softmax(deficits, strength, probabilities):
 
 @kernel
 def _cut_all(rule, tail, first, last, intervals):
-    counts, starts, strengths, weights, scale, own_labels = rule
+    counts, starts, strengths, weights, scale, _, blocks = rule
     n_classes = np.uint64(counts.shape[2])
     deficits = np.empty(n_classes)
     probabilities = np.empty(n_classes)
     values = np.empty((n_classes, np.uint64(strengths.size)))
     reweighted = weights.copy()
-    for q in range(np.uint64(first), np.uint64(last)):
-        for t in range(np.uint64(counts.shape[0])):
-            _fill_deficits(counts[t, q], scale, deficits)
-            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                total = _softmax(deficits, strengths[j], probabilities)
-                for g in range(n_classes):
-                    values[g, j] = probabilities[g]
-                if own_labels.size:
-                    # log 1 / p_j(y), which unlike 1 / p_j(y) never overflows.
-                    reweighted[j] = math.log(total) + strengths[j] * deficits[own_labels[q]]
-        if own_labels.size:
-            reweighted = weights * np.exp(reweighted - reweighted.max())
-            reweighted /= reweighted.sum()
-        # With two classes the second interval mirrors the first.
-        for g in range(1 if n_classes == 2 else n_classes):
-            ranked = np.argsort(values[g])
-            intervals[q, g, 0] = values[g, _cut_tail(ranked, reweighted, tail)]
-            intervals[q, g, 1] = values[g, _cut_tail(ranked[::-1], reweighted, tail)]
+    for b in range(first, last):
+        _leave_block_out(rule, b, deficits, probabilities, reweighted)
+        for q in range(np.uint64(blocks[b]), np.uint64(blocks[b + 1])):
+            for t in range(np.uint64(counts.shape[0])):
+                _fill_deficits(counts[t, q], scale, deficits)
+                for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
+                    _softmax(deficits, strengths[j], probabilities)
+                    for g in range(n_classes):
+                        values[g, j] = probabilities[g]
+            # With two classes the second interval mirrors the first.
+            for g in range(1 if n_classes == 2 else n_classes):
+                ranked = np.argsort(values[g])
+                intervals[q, g, 0] = values[g, _cut_tail(ranked, reweighted, tail)]
+                intervals[q, g, 1] = values[g, _cut_tail(ranked[::-1], reweighted, tail)]
 
 
 @kernel

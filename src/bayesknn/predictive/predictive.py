@@ -22,7 +22,13 @@ from bayesknn._utils.progress import progress
 from bayesknn.graph import NeighborGraph
 from bayesknn.graph.queries import DIRECTIONS
 from bayesknn.model import BoltzmannModel, as_model
-from bayesknn.predictive.averages import CountsAtNodes, RawPrediction, include, join_predictions
+from bayesknn.predictive.averages import (
+    CountsAtNodes,
+    RawPrediction,
+    include,
+    join_predictions,
+    take_rows,
+)
 from bayesknn.predictive.nodes import PosteriorNodes, condense
 
 # Memory that the neighbours and counts of a block of points may take.
@@ -62,6 +68,7 @@ class PredictiveRule:
         labels: np.ndarray | None = None,
         level: float | None = None,
         n_jobs: int | None = None,
+        blocks: np.ndarray | None = None,
     ) -> tuple[RawPrediction, np.ndarray]:
         """Predict at points.
 
@@ -77,6 +84,9 @@ class PredictiveRule:
             Of credible intervals, widened to hold the means; none without it.
         n_jobs : int, optional
             Threads. The result does not depend on it.
+        blocks : ndarray of shape (n_blocks + 1,), optional
+            Training points ``blocks[b] : blocks[b + 1]`` are a group, whose labels are left out
+            together; by default every point's alone.
 
         Returns
         -------
@@ -84,18 +94,27 @@ class PredictiveRule:
         effective : ndarray of shape (m,)
             Part of the posterior that the reweighted nodes of each point are worth.
         """
+        each_alone = np.arange(counts.shape[1] + 1)
         labels = np.empty(0, np.uint32) if labels is None else labels.astype(np.uint32)
         at_nodes, at_condensed = (
             CountsAtNodes(
-                counts, each.starts, each.strengths, each.weight, self.class_weight, labels
+                counts,
+                each.starts,
+                each.strengths,
+                each.weight,
+                self.class_weight,
+                labels,
+                each_alone if blocks is None else blocks,
             )
             for each in (self.nodes, self._condensed)
         )
-        means, variances, effective = at_condensed.average(n_jobs)
+        # Few nodes stand for many where one label is left out, and not where a group's are.
+        at = at_condensed if blocks is None else at_nodes
+        means, variances, effective = at.average(n_jobs)
         intervals = None
         if level is not None:
             intervals = include(at_nodes.credible_intervals(level, n_jobs), means)
-        votes = at_condensed.sum_votes()
+        votes = at.sum_votes()
         return RawPrediction(means, variances, votes, distances, intervals), effective
 
 
@@ -244,7 +263,8 @@ class Predictive:
     def leave_one_out(self, level: float | None = None) -> tuple[RawPrediction, np.ndarray]:
         """Describe each training point given the labels of all the others.
 
-        Nothing is fitted again: the nodes are reweighted to what they were without its label.
+        Nothing is fitted again: the nodes are reweighted to what they were without its label, or
+        without the labels of its group.
 
         Parameters
         ----------
@@ -262,12 +282,18 @@ class Predictive:
         distances = np.zeros(self.graph.n_points)
         if self.graph.distances is not None:
             distances = self.graph.distances[self._rule.rank - 1]
-        blocks = [
-            self._rule.predict(counts, distances[rows], self.labels[rows], level, self.n_jobs)
-            for rows, counts in self._count_training()
+        described = [
+            self._rule.predict(
+                counts, distances[rows], self.labels[rows], level, self.n_jobs, blocks
+            )
+            for rows, blocks, counts in self._count_training()
         ]
-        parts, effective = zip(*blocks, strict=True)
-        return join_predictions(parts), np.concatenate(effective)
+        parts, effective = zip(*described, strict=True)
+        joined, effective = join_predictions(parts), np.concatenate(effective)
+        if self.graph.groups is None:
+            return joined, effective
+        back = np.argsort(np.argsort(self.graph.groups, kind="stable"))
+        return take_rows(joined, back), effective[back]
 
     @property
     def _row_weight(self) -> np.ndarray:
@@ -322,13 +348,25 @@ class Predictive:
                 yield counts, query.distances[self._rule.rank - 1].copy()
                 advance(query.n_queries)
 
-    def _count_training(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield the class counts of training points, themselves left out, and which these are."""
-        ks, n = self._rule.k_values, self.graph.n_points
+    def _count_training(self) -> Iterator[tuple[np.ndarray, np.ndarray | None, np.ndarray]]:
+        """Yield some training points, where groups of them begin, and their class counts.
+
+        Points come group by group, and groups are not divided; without groups they come in their
+        own order, and there are none.
+        """
+        ks, n, groups = self._rule.k_values, self.graph.n_points, self.graph.groups
         size = max(_LOO_BLOCK_BYTES // (4 * ks.size * self.n_classes), 64)
+        order, ends = np.arange(n), np.arange(n + 1)
+        if groups is not None:
+            order = np.argsort(groups, kind="stable")
+            ends = np.append(0, np.cumsum(np.bincount(groups)))
         with progress("Leaving one out", total=n, verbose=self.verbose) as advance:
-            for start in range(0, n, size):
+            first = 0
+            while first < len(ends) - 1:
+                last = max(first + 1, np.searchsorted(ends, ends[first] + size, "right") - 1)
                 walk = self.graph.iterate_counts(self.labels, self.n_classes, ks, self.direction)
-                rows = slice(start, start + size)
-                yield rows, np.stack([counts[rows].copy() for _, counts in walk])
-                advance(size)
+                rows = order[ends[first] : ends[last]]
+                blocks = None if groups is None else ends[first : last + 1] - ends[first]
+                yield rows, blocks, np.stack([counts[rows] for _, counts in walk])
+                advance(len(rows))
+                first = last

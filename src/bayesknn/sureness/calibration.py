@@ -28,6 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
+from bayesknn._utils.jit import kernel
+from bayesknn.graph import Incidence
 from bayesknn.predictive.averages import RawPrediction
 from bayesknn.sureness.conditional_logit import fit_conditional_logit
 from bayesknn.sureness.residuals import Pairs
@@ -235,6 +237,8 @@ class Calibrator:
         n_votes: float,
         class_weight: np.ndarray,
         reverse: bool,
+        groups: np.ndarray | None = None,
+        incidence: Incidence | None = None,
     ) -> Pairs:
         """Pair the training rows with their nearest, whose votes can be taken out.
 
@@ -250,6 +254,10 @@ class Calibrator:
             Factors a_g of the votes.
         reverse : bool
             Whether a neighbour votes in both directions.
+        groups : ndarray of shape (n,), optional
+            Group numbers of the rows: the votes of the whole group of a row are taken out.
+        incidence : Incidence, optional
+            Edges in both directions, where there are groups and a neighbour votes in both.
 
         Returns
         -------
@@ -261,7 +269,12 @@ class Calibrator:
         vote_matrix = np.diag(class_weight) * (2.0 if reverse else 1.0)
 
         def predict_without_pair(i: np.ndarray, j: np.ndarray, rank: int) -> np.ndarray:
-            vote = by_rank[rank - 1] * vote_matrix[labels[j]]
+            if groups is None:
+                vote = by_rank[rank - 1] * vote_matrix[labels[j]]
+            else:
+                vote = class_weight * _count_relatives(
+                    i, groups[j], by_rank, neighbors, incidence, labels, groups, n_classes
+                )
             less = vote.sum(axis=1, keepdims=True) / n_classes
             return self._pool(log_loo[i] - (vote - less), left_out.votes[i] - vote, z[i])
 
@@ -273,6 +286,51 @@ class Calibrator:
     def _pool(self, log_probabilities: np.ndarray, votes: np.ndarray, z: np.ndarray) -> np.ndarray:
         share = local_share(np.maximum(votes, 0.0), _effective_number(self.votes_by_rank))
         return pool_with_share(log_probabilities, safe_log(share), self.calibration, self.spread, z)
+
+
+def _count_relatives(
+    rows: np.ndarray,
+    of_groups: np.ndarray,
+    by_rank: np.ndarray,
+    neighbors: np.ndarray,
+    incidence: Incidence | None,
+    labels: np.ndarray,
+    groups: np.ndarray,
+    n_classes: int,
+) -> np.ndarray:
+    """Add up the votes that each row has from one group, (m, n_classes).
+
+    With ``incidence`` they are those of both directions, else of the row's own neighbours.
+    """
+    votes = np.zeros((len(rows), n_classes))
+    if incidence is None:
+        _add_forward(rows, of_groups, by_rank, neighbors, labels, groups, votes)
+    else:
+        _add_incident(rows, of_groups, by_rank, *incidence, labels, groups, votes)
+    return votes
+
+
+@kernel
+def _add_forward(rows, of_groups, by_rank, neighbors, labels, groups, votes):
+    for q in range(rows.size):
+        for r in range(min(by_rank.size, neighbors.shape[0])):
+            j = neighbors[r, rows[q]]
+            if groups[j] == of_groups[q]:
+                votes[q, labels[j]] += by_rank[r]
+
+
+@kernel
+def _add_incident(rows, of_groups, by_rank, starts, points, in_degree, labels, groups, votes):
+    for q in range(rows.size):
+        i = rows[q]
+        first = starts[i]
+        for r in range(min(by_rank.size, in_degree.shape[0])):
+            # Edges of rank r + 1: the row's neighbour, and those whose neighbour it is.
+            last = starts[i] + r + 1 + np.int64(in_degree[r, i])
+            for e in range(first, last):
+                if groups[points[e]] == of_groups[q]:
+                    votes[q, labels[points[e]]] += by_rank[r]
+            first = last
 
 
 def _effective_number(votes: np.ndarray) -> float:

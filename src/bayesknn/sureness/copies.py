@@ -24,12 +24,19 @@ class Copies(NamedTuple):
         Of their weights, added up.
     place : ndarray of shape (n,)
         Which of the distinct rows each training row is.
+    groups : ndarray of shape (n,) or None
+        Groups of the training rows, see :meth:`among_groups`.
+    within : float
+        Correlation of the labels of one group, by which its copies count less than as many others:
+        the products of their weights enter ``squares``, each times the correlation.
     """
 
     values: np.ndarray
     totals: np.ndarray
     squares: np.ndarray
     place: np.ndarray
+    groups: np.ndarray | None = None
+    within: float = 0.0
 
     @classmethod
     def from_rows(
@@ -61,17 +68,42 @@ class Copies(NamedTuple):
         is_known = known[at] == wanted
         return _make_even(self.totals[at] * is_known[:, None], self.squares[at])
 
+    def among_groups(self, weight: np.ndarray, groups: np.ndarray | None, within: float) -> Copies:
+        """Return the same where training rows belong to groups, whose labels are correlated."""
+        if groups is None:
+            return self
+        cells, cell = np.unique(self.place * (groups.max() + 1.0) + groups, return_inverse=True)
+        place_of_cell = np.zeros(len(cells), np.int64)
+        place_of_cell[cell] = self.place
+        squares = np.bincount(place_of_cell, _square_cells(cell, weight, within))
+        return self._replace(squares=squares, groups=groups, within=within)
+
     def count_others(self, labels: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Count the copies of each training row, (n, n_classes), itself left out."""
-        point = np.zeros((len(labels), self.totals.shape[1]))
-        point[np.arange(len(labels)), labels] = weight
-        return _make_even(self.totals[self.place] - point, self.squares[self.place] - weight**2)
+        """Count the copies of each training row, (n, n_classes), without itself or its group."""
+        n_classes = self.totals.shape[1]
+        cell = np.arange(len(labels))
+        if self.groups is not None:
+            cell = np.unique(
+                self.place * (self.groups.max() + 1.0) + self.groups, return_inverse=True
+            )[1]
+        own = np.zeros((cell.max() + 1, n_classes))
+        np.add.at(own, (cell, labels), weight)
+        squares = _square_cells(cell, weight, self.within)
+        return _make_even(
+            self.totals[self.place] - own[cell], self.squares[self.place] - squares[cell]
+        )
 
 
 def _as_keys(values: np.ndarray) -> np.ndarray:
     """Return the bytes of each row as one value that sorts."""
     rows = np.ascontiguousarray(values)
     return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+
+
+def _square_cells(cell: np.ndarray, weight: np.ndarray, within: float) -> np.ndarray:
+    """Add up ``w_i w_l`` times the correlation of rows i and l, over the rows of each cell."""
+    sums, squares = np.bincount(cell, weight), np.bincount(cell, weight**2)
+    return (1.0 - within) * squares + within * sums**2
 
 
 def _make_even(totals: np.ndarray, squares: np.ndarray) -> np.ndarray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
+from bayesknn.sureness.groups import sum_by_group
+
 
 def counts_of_probabilities(
     probabilities: np.ndarray,
@@ -12,6 +14,7 @@ def counts_of_probabilities(
     labels: np.ndarray,
     level: float,
     weight: np.ndarray,
+    groups: np.ndarray | None = None,
 ) -> np.ndarray:
     """Estimate the number of each class in a batch that has the class frequencies of training.
 
@@ -32,6 +35,9 @@ def counts_of_probabilities(
     weight : ndarray of shape (n,)
         How much each training point counts: not all as much where the batch has other class
         frequencies.
+    groups : ndarray of shape (n,), optional
+        Group numbers of the training points, whose residuals are then added up before they are
+        squared. The new points are taken to be of different groups.
 
     Returns
     -------
@@ -44,7 +50,10 @@ def counts_of_probabilities(
     mean = probabilities.sum(axis=0) + m * (share * residuals).sum(axis=0)
     mean = np.clip(mean, 0.0, m)
     variance = (probabilities * (1.0 - probabilities)).sum(axis=0)
-    variance += m**2 * ((share * residuals) ** 2).sum(axis=0)
+    parts = share * residuals
+    if groups is not None:
+        parts = sum_by_group(parts, groups)
+    variance += m**2 * (parts**2).sum(axis=0)
     half = ndtri((1.0 + level) / 2) * np.sqrt(variance)
     low = np.minimum(np.rint(mean - half), np.floor(mean))
     high = np.maximum(np.rint(mean + half), np.ceil(mean))

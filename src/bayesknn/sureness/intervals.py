@@ -20,6 +20,7 @@ from scipy.special import betaincinv
 from bayesknn.predictive.averages import RawPrediction, include
 from bayesknn.sureness.calibration import Calibrator, DistanceScale
 from bayesknn.sureness.copies import Copies
+from bayesknn.sureness.groups import find_scored
 from bayesknn.sureness.residuals import Pairs, ResidualCorrelation, correlate_residuals, level_of
 
 # Intervals for the true probability, or credible intervals from the posterior of (beta, k) alone.
@@ -92,7 +93,7 @@ def fit_interval_model(
     weights : ndarray of shape (n,)
         Weights of the rows.
     groups : ndarray of shape (n,) or None
-        Rows that belong together, which are no pair.
+        Rows that belong together: ``left_out`` uses no label of a row's own group.
     calibrator : Calibrator or None
         None where ``left_out`` is calibrated already.
 
@@ -104,8 +105,16 @@ def fit_interval_model(
     if calibrator is not None:
         scale, stated = calibrator.scale, calibrator.calibrate(left_out)
     correlation = correlate_residuals(
-        stated, labels, pairs, n_votes, columns=columns, weights=weights, groups=groups
+        stated,
+        labels,
+        pairs,
+        n_votes,
+        columns=columns,
+        weights=weights * find_scored(labels, groups),
+        groups=groups,
     )
+    if copies is not None:
+        copies = copies.among_groups(weights, groups, correlation.within)
     return IntervalModel(correlation, scale, copies, calibrator)
 
 

@@ -40,6 +40,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from bayesknn._utils.jit import kernel
+from bayesknn.sureness.groups import correlate_relatives, count_alike, weigh_relatives
 
 # Upper limit of the squared error as a part of p (1 - p): the interval is then nearly [0, 1].
 MAX_BOUND = 0.5
@@ -93,6 +94,8 @@ class ResidualCorrelation(NamedTuple):
         Column on which the residuals depend most, None where no column is significant.
     error_rates : ndarray of shape (n_levels,)
         Entry j is the error rate of leave-one-out probabilities within 2^-j of 0 or 1.
+    within : float
+        Correlation of the residuals of one group, 0 without groups.
     """
 
     value: float
@@ -101,6 +104,7 @@ class ResidualCorrelation(NamedTuple):
     n_votes: float = float("inf")
     column: int | None = None
     error_rates: np.ndarray = np.ones(_N_LEVELS)
+    within: float = 0.0
 
 
 class Misfit(NamedTuple):
@@ -145,35 +149,38 @@ def correlate_residuals(
     weights : ndarray of shape (n,)
         A pair counts the product of the weights of its rows.
     groups : ndarray of shape (n,) or None
-        Rows of one group are no pair.
+        Rows of one group are no pair, and together they count less than as many others.
 
     Returns
     -------
     ResidualCorrelation
     """
-    truth = np.eye(probabilities.shape[1])[labels]
+    truth, variances = np.eye(probabilities.shape[1])[labels], _variances(probabilities)
     votes = n_votes * effective_part(weights)
-    rates = _error_rates(truth, probabilities, weights)
+    within = correlate_relatives(truth - probabilities, variances, weights, groups)
+    if pairs is not None:
+        votes /= count_alike(pairs.neighbors, n_votes, groups, within)
+    rates = _error_rates(truth, probabilities, weigh_relatives(weights, groups, within))
     if pairs is None:
         nan = float("nan")
-        return ResidualCorrelation(nan, nan, MAX_BOUND, votes, error_rates=rates)
-    rows, variances = np.arange(len(labels)), _variances(probabilities)
+        return ResidualCorrelation(nan, nan, MAX_BOUND, votes, error_rates=rates, within=within)
+    rows = np.arange(len(labels))
     away = probabilities - probabilities.mean(axis=0)
-    total = squares = scale = alike = signal = 0.0
-    for r, j in enumerate(pairs.neighbors, start=1):
-        ours = truth - pairs.predict_without_pair(rows, j, r)
-        theirs = truth[j] - pairs.predict_without_pair(j, rows, r)
+    scale = alike = signal = 0.0
+    products = np.empty(pairs.neighbors.shape)
+    for r, j in enumerate(pairs.neighbors):
+        ours = truth - pairs.predict_without_pair(rows, j, r + 1)
+        theirs = truth[j] - pairs.predict_without_pair(j, rows, r + 1)
         both = weights * weights[j]
         if groups is not None:
             both = both * (groups != groups[j])
-        products = both * (ours * theirs).sum(axis=1)
-        total += products.sum()
-        squares += (products**2).sum()
+        products[r] = both * (ours * theirs).sum(axis=1)
         scale += both @ variances
         alike += both @ (away * away[j]).sum(axis=1)
         signal += both @ (away**2).sum(axis=1)
     scale = max(scale, 1e-300)
-    value, error = np.clip(total / scale, -1.0, 1.0), np.sqrt(2.0 * squares) / scale
+    squares = _sum_squares(products, groups, rows, pairs.neighbors)
+    value, error = np.clip(products.sum() / scale, -1.0, 1.0), np.sqrt(2.0 * squares) / scale
     likeness = np.clip(alike / max(signal, 1e-300), _MIN_LIKENESS, 1.0)
     near = max(value, 0.0) / likeness + min(value, 0.0) + error
     # An error in proportion to p - m is at most the variance of p, which is small where P is flat.
@@ -181,14 +188,23 @@ def correlate_residuals(
     bound = max(1.5 / votes, near, cautious)
     misfit = None
     if columns is not None:
-        misfit = find_misfit(
-            probabilities, labels, columns, weights, pairs.voters, pairs.folds, groups
-        )
+        misfit = find_misfit(probabilities, labels, columns, weights, pairs, groups)
     if misfit is not None:
         bound = max(bound, misfit.bound)
     column = None if misfit is None else misfit.column
     bound = min(float(bound), MAX_BOUND)
-    return ResidualCorrelation(float(value), float(error), bound, votes, column, rates)
+    return ResidualCorrelation(float(value), float(error), bound, votes, column, rates, within)
+
+
+def _sum_squares(
+    products: np.ndarray, groups: np.ndarray | None, i: np.ndarray, j: np.ndarray
+) -> float:
+    """Return the sum of the squared products, those of the same two groups added up before."""
+    if groups is None:
+        return float((products**2).sum())
+    codes = groups[i].astype(np.int64) * (int(groups.max()) + 1) + groups[j]
+    _, place = np.unique(codes, return_inverse=True)
+    return float((np.bincount(place.ravel(), products.ravel()) ** 2).sum())
 
 
 def _variances(probabilities: np.ndarray) -> np.ndarray:
@@ -223,8 +239,7 @@ def find_misfit(
     labels: np.ndarray,
     columns: np.ndarray,
     weights: np.ndarray,
-    voters: np.ndarray | None = None,
-    folds: np.ndarray | None = None,
+    pairs: Pairs | None = None,
     groups: np.ndarray | None = None,
 ) -> Misfit | None:
     """Estimate the squared error that pairs of rows along single columns show.
@@ -236,8 +251,8 @@ def find_misfit(
     ----------
     probabilities, labels, columns, weights, groups
         As :func:`correlate_residuals` takes them.
-    voters, folds
-        As in :class:`Pairs`.
+    pairs : Pairs, optional
+        Whose labels have a part in whose probabilities.
 
     Returns
     -------
@@ -256,9 +271,14 @@ def find_misfit(
     n, p = columns.shape
     # Equal values come in an order that owes nothing to the labels: a file may be sorted by them.
     rows = np.random.default_rng(0).permutation(n)[:MAX_ROWS]
-    residuals = np.eye(probabilities.shape[1])[labels] - probabilities
-    variances = _variances(probabilities)
+    truth, variances = np.eye(probabilities.shape[1])[labels], _variances(probabilities)
+    residuals = truth - probabilities
+    voters, folds = (None, None) if pairs is None else (pairs.voters, pairs.folds)
     folds = np.zeros(n, np.int64) if folds is None else folds
+    # Nearly every group has a voter: their votes are taken out instead.
+    without = None
+    if groups is not None and voters is not None and pairs is not None:
+        without, voters = pairs.predict_without_pair, None
     least = ndtri(1.0 - 0.05 / max(p, 1))
     sums, errors, largest, column = (np.zeros(len(_GAPS)) for _ in range(4))
     for c in range(p):
@@ -268,19 +288,27 @@ def find_misfit(
             position = np.full(n, -1)
             position[order] = np.arange(len(rows))
             _mark_voters(voters, order, position, is_voter)
-        total = squares = scale = 0.0
+        scale = 0.0
+        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         for gap in range(1, min(max(_GAPS), len(rows) - 1) + 1):
             i, j = order[:-gap], order[gap:]
             taken = (folds[i] == folds[j]) & ~is_voter[gap - 1, :-gap]
             if groups is not None:
                 taken &= groups[i] != groups[j]
             i, j = i[taken], j[taken]
-            both = weights[i] * weights[j]
-            products = both * (residuals[i] * residuals[j]).sum(axis=1)
-            total += products.sum()
-            squares += (products**2).sum()
+            both, ours, theirs = weights[i] * weights[j], residuals[i], residuals[j]
+            if without is not None:
+                ours, theirs = truth[i] - without(i, j, 0), truth[j] - without(j, i, 0)
+            # The first of the two groups comes first, so that a pair of groups has one number.
+            swap = np.zeros(len(i), np.bool_) if groups is None else groups[i] > groups[j]
+            first, second = np.where(swap, j, i), np.where(swap, i, j)
+            parts.append((both * (ours * theirs).sum(axis=1), first, second))
             scale += both @ (variances[i] + variances[j]) / 2
-            if gap in _GAPS and total > least * np.sqrt(squares):
+            if gap not in _GAPS:
+                continue
+            products, first, second = (np.concatenate(each) for each in zip(*parts, strict=True))
+            total, squares = products.sum(), _sum_squares(products, groups, first, second)
+            if total > least * np.sqrt(squares):
                 at, z = _GAPS.index(gap), total / np.sqrt(squares)
                 sums[at] += total / scale * (1.0 - (least / z) ** 2)
                 if z > largest[at]:

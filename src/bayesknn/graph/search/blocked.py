@@ -115,9 +115,7 @@ class BlockedSearch(TreeSearch):
             members = np.flatnonzero(is_near) % n
             lengths = measure_pairs(points[start:stop], points, starts, members)
             near = csr_array((lengths, members, starts), (stop - start, n))
-            neighbors[:, start:stop], distances[:, start:stop] = rank_sparse(
-                near, k, self.ties
-            )
+            neighbors[:, start:stop], distances[:, start:stop] = rank_sparse(near, k, self.ties)
 
         # Threads are ours: each calls the BLAS by itself.
         with one_blas_thread():

@@ -128,9 +128,9 @@ class BallTreeSearch(BruteSearch):
         groups, proposed = self.group_of_points, k + self.n_relatives
         for start in range(0, n, CHUNK // proposed):
             rows = points[start : start + CHUNK // proposed]
-            # The point itself is among them, and its whole group. All that lie as far as the last are wanted,
-            # since the tree breaks ties in an order of its own. Rounding in its arithmetic is far
-            # below a billionth, but at distance 0.
+            # The point itself is among them, and its whole group. All that lie as far as the last
+            # are wanted, since the tree breaks ties in an order of its own. Rounding in its
+            # arithmetic is far below a billionth, but at distance 0.
             radius = tree.query(rows, proposed)[0][:, -1] * (1.0 + 1e-9)
             some, candidates = [], []
             for i, near in enumerate(tree.query_radius(rows, radius), start):

@@ -69,7 +69,7 @@ def test_labels_of_relatives_move_nothing_but_the_posterior(clf):
     """The invariance 'groups': relatives' labels move a row no more than its own label does."""
     X, y, groups = draw_visits(30, 4, sd=4.0)
     clf.set_params(beta_max=4.0, max_neighbors=3)
-    row = 17
+    row = 5
     first = clf.fit(X, y, groups=groups).loo_proba_[row]
     own = y.copy()
     own[row] = 1 - own[row]
@@ -113,8 +113,8 @@ def test_a_class_of_one_group_is_fitted_and_counts_in_no_score():
         classical = ClassicalKNeighborsClassifier().fit(X, y, groups=groups)
     assert any("class 2 has" in str(each.message) for each in caught)
     assert classical.loo_errors_.min() < 0.5
-    with pytest.raises(ValueError, match="fewer than two classes have rows in more than one group"):
-        clf.fit(X[:8], [0, 0, 0, 0, 1, 1, 1, 1], groups=[0, 0, 0, 0, 1, 1, 1, 1])
+    with pytest.raises(ValueError, match="fewer than two classes have rows in more than one"):
+        clf.set_params(max_neighbors=2).fit(X[:8], [0, 0, 0, 0, 1, 1, 1, 1], groups=[0, 0, 0, 0, 1, 1, 1, 1])
 
 
 def test_the_classical_rule_chooses_k_by_other_groups():

@@ -10,6 +10,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from bayesknn import ClassicalKNeighborsClassifier, ColumnSelector
+from bayesknn.column_selection import _beats_permuted
 from bayesknn.datasets import load_ripley
 from bayesknn.model import log_evidence_of_frequencies
 from bayesknn.plots import ColumnPathDisplay
@@ -141,3 +142,20 @@ def test_the_path_is_drawn():
     display = ColumnPathDisplay.from_estimator(ColumnSelector("loo").fit(X, y))
     assert all(marks.has_yerr for marks in display.ax_.containers)
     plt.close("all")
+
+
+def test_groups_are_permuted_whole_and_are_no_neighbors():
+    """A column that tells visits of a patient apart says nothing of a new patient."""
+    n_named = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        groups = np.repeat(np.arange(40), 4)
+        own, effect = rng.normal(size=(2, 40))[:, groups]
+        y = (rng.random(160) < 1 / (1 + np.exp(-3 * effect))).astype(int)
+        given = own[:, None], np.empty((160, 0)), y
+        n_named.append([_beats_permuted(*given, each, 99, rng) for each in (None, groups)])
+    # By chance one in a hundred.
+    assert np.sum(n_named, axis=0)[0] == 5 and np.sum(n_named, axis=0)[1] < 3
+    X = np.column_stack([own, 4 * effect])
+    selector = ColumnSelector("pseudo-evidence", random_state=0).fit(X, y, groups=groups)
+    assert selector.order_.tolist() == [1]

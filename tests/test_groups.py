@@ -114,7 +114,9 @@ def test_a_class_of_one_group_is_fitted_and_counts_in_no_score():
     assert any("class 2 has" in str(each.message) for each in caught)
     assert classical.loo_errors_.min() < 0.5
     with pytest.raises(ValueError, match="fewer than two classes have rows in more than one"):
-        clf.set_params(max_neighbors=2).fit(X[:8], [0, 0, 0, 0, 1, 1, 1, 1], groups=[0, 0, 0, 0, 1, 1, 1, 1])
+        clf.set_params(max_neighbors=2).fit(
+            X[:8], [0, 0, 0, 0, 1, 1, 1, 1], groups=[0, 0, 0, 0, 1, 1, 1, 1]
+        )
 
 
 def test_the_classical_rule_chooses_k_by_other_groups():

@@ -25,17 +25,25 @@ from bayesknn._estimator import (
     check_column_names,
     check_new_points,
     check_training,
+    choose_k_max,
 )
-from bayesknn._utils.checks import check_choice, check_count, check_verbose, is_sparse
+from bayesknn._utils.checks import (
+    check_choice,
+    check_count,
+    check_groups,
+    check_verbose,
+    is_sparse,
+)
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.classifier import BayesianKNeighborsClassifier
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
-from bayesknn.model import default_max_neighbors, log_evidence_of_frequencies
+from bayesknn.model import log_evidence_of_frequencies
 from bayesknn.model.frequencies import frequencies_of_others
 from bayesknn.pooled.columns import Columns
+from bayesknn.sureness.groups import find_scored
 
 
 class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator):
@@ -123,7 +131,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> ColumnSelector:
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> ColumnSelector:
         """Search forward.
 
         Parameters
@@ -132,6 +140,9 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
             Numbers, categories, missing values.
         y : array-like of shape (n,)
             Labels: at least two classes of at least two points.
+        groups : array-like of shape (n,), optional
+            Rows that belong together, where new rows come from new groups: none is a neighbour of
+            another one of its group, and the test permutes whole groups.
 
         Returns
         -------
@@ -141,6 +152,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
         by = check_choice(self.by, "by", ("evidence", "pseudo-evidence", "loo"))
         check_verbose(self.verbose)
         classes, labels = check_training(X, y)
+        groups = check_groups(groups, len(labels))
         table = Columns().fit(X)
         columns = np.unique(table.source)
         most = len(columns)
@@ -149,11 +161,11 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
         # One seed for all: the same random numbers make scores easier to compare.
         seed = int(as_seed_sequence(self.random_state).generate_state(1)[0])
         sizes = np.bincount(labels)
-        k_max = default_max_neighbors(sizes)
-        graph = NeighborGraph.from_points(table.points, k_max, n_jobs=self.n_jobs)
+        k_max = choose_k_max(None, None, sizes, groups=groups)
+        graph = NeighborGraph.from_points(table.points, k_max, n_jobs=self.n_jobs, groups=groups)
         beta_max = find_beta_max(graph, len(classes), random_state=seed).beta_max
         rng = np.random.default_rng(seed)
-        start = best = _score_frequencies(by, labels)
+        start = best = _score_frequencies(by, labels, find_scored(labels, groups))
         order: list[int] = []
         path: list[_Score] = []
         refused: dict[int, _Score] = {}
@@ -164,7 +176,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
                 scores = {}
                 for column in (int(c) for c in columns if c not in order):
                     points = table.points[:, np.isin(table.source, [*order, column])]
-                    scores[column] = self._score(by, points, labels, beta_max, seed, best)
+                    scores[column] = self._score(by, points, labels, groups, beta_max, seed, best)
                     advance(1)
                 ranked = sorted(scores, key=lambda c: -scores[c].value)
                 rest = table.points[:, np.isin(table.source, order)]
@@ -174,7 +186,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
                         continue
                     new = table.points[:, table.source == column]
                     # One step in a hundred lets a column in if all of them are noise.
-                    if _beats_permuted(new, rest, labels, 100 * len(ranked) - 1, rng):
+                    if _beats_permuted(new, rest, labels, groups, 100 * len(ranked) - 1, rng):
                         is_informative = True
                         break
                 else:
@@ -231,8 +243,8 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
         return mask
 
     def _score(
-        self, by: str, points: np.ndarray, labels: np.ndarray, beta_max: float, seed: int,
-        best: _Score,
+        self, by: str, points: np.ndarray, labels: np.ndarray, groups: np.ndarray | None,
+        beta_max: float, seed: int, best: _Score,
     ) -> _Score:  # fmt: skip
         clf = BayesianKNeighborsClassifier(
             "coherent" if by == "evidence" else "pseudo",
@@ -240,12 +252,15 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
             beta_max=beta_max,
             n_jobs=self.n_jobs,
             random_state=seed,
-        ).fit(points, labels)
+        ).fit(points, labels, groups=groups)
         if by != "loo":
             return _Score(clf.log_evidence_, clf.log_evidence_error_)
         each = np.log(clf.loo_proba_[np.arange(len(labels)), labels])
+        each *= find_scored(labels, groups)
         rises = each - best.each
-        return _Score(float(each.sum()), float(np.sqrt(len(labels)) * rises.std()), each)
+        if groups is not None:
+            rises = np.bincount(groups, rises)
+        return _Score(float(each.sum()), float(np.sqrt(len(rises)) * rises.std()), each)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -263,31 +278,52 @@ class _Score(NamedTuple):
     each: np.ndarray | float = 0.0
 
 
-def _score_frequencies(by: str, labels: np.ndarray) -> _Score:
+def _score_frequencies(by: str, labels: np.ndarray, scored: np.ndarray) -> _Score:
     """Return the score of the class frequencies alone."""
     sizes = np.bincount(labels)
     if by == "evidence":
         return _Score(log_evidence_of_frequencies(sizes), 0.0)
-    each = np.log(frequencies_of_others(sizes))[labels]
+    each = np.log(frequencies_of_others(sizes))[labels] * scored
     return _Score(float(each.sum()), 0.0, each)
 
 
 def _beats_permuted(
-    new: np.ndarray, rest: np.ndarray, labels: np.ndarray, n_permuted: int, rng: np.random.Generator
+    new: np.ndarray,
+    rest: np.ndarray,
+    labels: np.ndarray,
+    groups: np.ndarray | None,
+    n_permuted: int,
+    rng: np.random.Generator,
 ) -> bool:
-    """Test whether a column predicts the labels better than each permutation of its rows does."""
-    sizes = np.bincount(labels)
+    """Test whether a column predicts the labels better than each permutation of its rows does.
+
+    Where rows belong to groups, these are permuted.
+    """
+    sizes, scored = np.bincount(labels), find_scored(labels, groups)
     # With more neighbours the test is no clearer, and takes longer.
-    ks = np.arange(1, min(default_max_neighbors(sizes), 50) + 1)[:, None]
+    ks = np.arange(1, min(choose_k_max(None, None, sizes, groups=groups), 50) + 1)[:, None]
     # Of 1, 3 and 10 neighbours that the class frequencies stand for, 3 have the most power.
     prior = 3.0 * frequencies_of_others(sizes)[labels]
 
     def measure(column: np.ndarray) -> float:
         """Return the log score of the neighbours' frequencies, leaving one out, at the best k."""
-        neighbors = NeighborGraph.from_points(np.hstack([rest, column]), len(ks)).neighbors
+        points = np.hstack([rest, column])
+        neighbors = NeighborGraph.from_points(points, len(ks), groups=groups).neighbors
         votes = np.cumsum(labels[neighbors] == labels, axis=0)
-        return float(np.log((votes + prior) / (ks + 3.0)).sum(axis=1).max())
+        return float((np.log((votes + prior) / (ks + 3.0)) @ scored).max())
 
     observed = measure(new)
     # The first that is as good ends it, so that noise takes few.
-    return all(measure(rng.permutation(new)) < observed for _ in range(n_permuted))
+    return all(measure(new[_permute(groups, len(new), rng)]) < observed for _ in range(n_permuted))
+
+
+def _permute(groups: np.ndarray | None, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the rows in random order; of groups, each one's rows in place of another one's."""
+    if groups is None:
+        return rng.permutation(n)
+    members = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
+    rows = np.empty(n, np.int64)
+    for group, other in enumerate(rng.permutation(len(members))):
+        # A smaller group fills a larger one's places by coming again.
+        rows[members[group]] = np.resize(members[other], len(members[group]))
+    return rows

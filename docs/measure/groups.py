@@ -243,8 +243,8 @@ def run(out: Path) -> dict[str, str]:
     """Write the tables, and what the text says of them."""
     stored = json.loads(FILE.read_text())
     lines = [
-        "| table | classifier | left-out log-loss | test log-loss | decided | their error: stated | "
-        "observed (standard error) |",
+        "| table | classifier | left-out log-loss | test log-loss | decided | their error: stated "
+        "| observed (standard error) |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     for table, models in stored["tables"].items():
@@ -255,7 +255,8 @@ def run(out: Path) -> dict[str, str]:
                     lines.append(f"| {table} | {label} | {' | '.join(_cells(scores[when]))} |")
     (out / "groups_tables.md").write_text("\n".join(lines) + "\n")
     lines = [
-        "| effect of the group | classifier | coverage: rows | groups | lowest | width: rows | groups |",
+        "| effect of the group | classifier | coverage: rows | groups | lowest | width: rows "
+        "| groups |",
         "|---:|---|---:|---:|---:|---:|---:|",
     ]
     lowest, wider = 1.0, 0.0

@@ -8,6 +8,7 @@ averaged over their posterior. This module turns parameters into parts and conne
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -398,6 +399,8 @@ class BayesianKNeighborsClassifier(
         self._known, self._seeds = known, seeds[1]
         self._keep(route, prior, learned)
         self.diagnostics_["training"] = fingerprint(X, labels)
+        for warning in name_unscored(classes, labels, groups):
+            warnings.warn(warning, UserWarning, stacklevel=2)
         return self
 
     def reweight(self, prior: Any) -> BayesianKNeighborsClassifier:

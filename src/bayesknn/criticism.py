@@ -297,7 +297,7 @@ def check_intervals(
     if LIKELIHOODS[params.get("likelihood", "pseudo")].coherent:
         other.set_params(likelihood="pseudo", inference="grid")
     weights = getattr(clf, "_score_weights", None)
-    given = {"groups": getattr(clf, "groups_", None)}
+    given = {"groups": clf.groups_}
     if weights is not None:
         given["sample_weight"] = weights
     seeds, held = as_seed_sequence(random_state).spawn(n_repeats), []

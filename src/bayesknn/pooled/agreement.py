@@ -86,6 +86,10 @@ def _check_parts(pool: Any) -> None:
         _require(copies.totals, (n_distinct, n_classes), "copies")
         _require(copies.squares, (n_distinct,), "copies")
         _require(check_indices(copies.place, "copies", n_distinct - 1), (n,), "copies")
+        if copies.groups is not None:
+            _require(check_indices(copies.groups, "groups", n - 1), (n,), "groups")
+    if pool.groups_ is not None:
+        _require(check_indices(pool.groups_, "groups", n_given - 1), (n_given,), "groups")
 
 
 def _check_space(

@@ -24,6 +24,7 @@ from bayesknn._utils.checks import (
     Column,
     check_choice,
     check_count,
+    check_groups,
     check_level,
     check_n_jobs,
     check_verbose,
@@ -52,6 +53,7 @@ from bayesknn.predictive.averages import RawPrediction
 from bayesknn.predictive.predictive import take_largest
 from bayesknn.sureness.calibration import shift_probabilities
 from bayesknn.sureness.counts import counts_of_probabilities
+from bayesknn.sureness.groups import name_unscored
 from bayesknn.sureness.intervals import KINDS_OF_INTERVAL
 
 # Rows that are predicted between two steps of the progress bar. Fewer are searched slower.
@@ -121,6 +123,9 @@ class PooledNeighborsClassifier(
         and the weights of the pool, come from the other folds, but a label has its part in those.
         Turning one label around moved its own probability by .01 on average and .08 at most.
         With the offset of ``class_prior``.
+    groups_ : ndarray of shape (n,) or None
+        Numbers of the groups of the training points, in the order in which these come first; None
+        where no two points belong together.
     loo_log_score_ : float
         Mean log probability that ``loo_proba_`` gives to the true labels, rows weighted by
         ``sample_weight``.
@@ -174,6 +179,7 @@ class PooledNeighborsClassifier(
     member_log_scores_: dict[str, float]
     loo_proba_: np.ndarray
     loo_log_score_: float
+    groups_: np.ndarray | None
     neighbor_share_: float
     feature_importances_: np.ndarray
     feature_relevance_: np.ndarray
@@ -208,7 +214,9 @@ class PooledNeighborsClassifier(
     _kinds_of_interval = KINDS_OF_INTERVAL[:1]
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PooledNeighborsClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+    ) -> PooledNeighborsClassifier:
         """Fit every member and weigh them.
 
         Parameters
@@ -225,6 +233,10 @@ class PooledNeighborsClassifier(
             are worth fewer rows, ``(sum w)^2 / sum w^2``, and intervals are wider. A row of weight
             0 is left out: ``loo_proba_`` predicts it as a new row, and a class without other rows
             is not among ``classes_``.
+        groups : array-like of shape (n,), optional
+            Rows that belong together, such as the visits of a patient, where new rows come from new
+            groups: what is fitted to labels is left out by whole groups, and no row is a neighbour
+            of another one of its group. A class of one group alone is as one of a single row.
 
         Returns
         -------
@@ -240,15 +252,17 @@ class PooledNeighborsClassifier(
         classes, labels = _keep_weighted_classes(given_classes, given_labels, weights)
         columns = Columns(self.categorical_features)
         cells = columns.read(X)
-        order = find_order(cells, labels, weights)
+        of_rows = check_groups(groups, len(labels))
+        order = find_order(cells, labels, weights, of_rows)
         sample = Sample(
             columns.learn(cells, order.rows, order.columns),
             np.argsort(order.classes)[labels[order.rows]],
             weights[order.rows],
             len(classes),
+            None if of_rows is None else check_groups(of_rows[order.rows], len(order.rows)),
         )
         ratios = self._find_odds_ratios(sample, order, classes)
-        folds, settings = self._set_up(sample.labels, n_folds)
+        folds, settings = self._set_up(sample, n_folds)
         with follow_stages(self, X, y, n_stages=len(names)) as stage:
             members, loo, variances, reach = self._fit_members(sample, settings, folds, stage)
         member_proba = np.array(list(loo.values()))
@@ -271,10 +285,10 @@ class PooledNeighborsClassifier(
             members.get(leader),
             order.by_class(pool_proba(exponents, member_proba)),
             order.classes[sample.labels],
-            sample.judged_weights,
             folds,
             sample.table.values,
             self.n_jobs,
+            sample.groups,
         )
         left_out = order.by_class(_cross_pool(member_proba, sample, folds))
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
@@ -292,6 +306,7 @@ class PooledNeighborsClassifier(
         }
         self.neighbor_share_ = _find_neighbor_share(names, exponents, member_proba)
         self._labels, self._score_weights = labels, np.zeros(len(labels))
+        self.groups_ = of_rows
         self._score_weights[order.rows] = sample.judged_weights
         spread = order.by_class(variances[leader]) if leader in members else 0.0 * left_out
         self._keep_left_out(left_out, spread, cells)
@@ -299,16 +314,20 @@ class PooledNeighborsClassifier(
         self._diagnose(sample.table.value_source)
         self.diagnostics_["training"] = fingerprint(X, given_labels)
         self._warn_of_rows(given_classes, given_labels, weights)
+        for warning in name_unscored(classes, labels[order.rows], sample.groups):
+            self.diagnostics_["warnings"].append(warning)
+            warnings.warn(warning, UserWarning, stacklevel=2)
         return self
 
-    def _set_up(self, labels: np.ndarray, n_folds: int) -> tuple[np.ndarray, dict[str, Settings]]:
+    def _set_up(self, sample: Sample, n_folds: int) -> tuple[np.ndarray, dict[str, Settings]]:
         """Return the folds and the settings of every view."""
         seeds = as_seed_sequence(self.random_state).generate_state(1 + len(VIEWS)).tolist()
-        k_values = self._choose_k(len(labels))
+        k_values = self._choose_k(len(sample.labels))
         search = {"search": self.search, "search_params": self.search_params}
         views = zip(VIEWS, seeds[1:], strict=True)
         settings = {name: Settings(k_values, seed, self.n_jobs, search) for name, seed in views}
-        return assign_folds(labels, n_folds, np.random.default_rng(seeds[0])), settings
+        rng = np.random.default_rng(seeds[0])
+        return assign_folds(sample.labels, n_folds, rng, sample.groups), settings
 
     def _fit_members(
         self,
@@ -326,7 +345,7 @@ class PooledNeighborsClassifier(
                 with stage(name):
                     features, reach[name] = leave_folds_out(name, sample, settings[name], folds)
                     members[name], loo[name] = fit_member(
-                        features, sample.labels, sample.judged_weights, self.n_jobs
+                        features, sample.labels, sample.judged_weights, self.n_jobs, sample.groups
                     )
                     variances[name] = members[name].proba(features)[1]
                 advance(1)
@@ -492,7 +511,9 @@ class PooledNeighborsClassifier(
         if self._ratios is not None:
             weights = weights * self._ratios[self._labels]
         proba = np.asarray(self.predict_proba(X))
-        return counts_of_probabilities(proba, self.loo_proba_, self._labels, level, weights)
+        return counts_of_probabilities(
+            proba, self.loo_proba_, self._labels, level, weights, self.groups_
+        )
 
     @by_blocks
     def predict_typicality(self, X: Any) -> np.ndarray:

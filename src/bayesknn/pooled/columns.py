@@ -27,6 +27,7 @@ from bayesknn._utils.checks import (
     refuse_missing,
     show,
 )
+from bayesknn.sureness.groups import find_scored
 
 # Further out than this many standard deviations is as good as this far: squares stay finite.
 _FARTHEST = 1e6
@@ -87,12 +88,15 @@ class Sample(NamedTuple):
     weights : ndarray of shape (n,)
         Of mean 1; a row of weight 2 votes as two rows do.
     n_classes : int
+    groups : ndarray of shape (n,) or None
+        Group numbers of rows that belong together.
     """
 
     table: Table
     labels: np.ndarray
     weights: np.ndarray
     n_classes: int
+    groups: np.ndarray | None = None
 
     @property
     def class_shares(self) -> np.ndarray:
@@ -101,20 +105,23 @@ class Sample(NamedTuple):
 
     def take(self, rows: np.ndarray) -> Sample:
         """Return some of the rows."""
-        return Sample(self.table.take(rows), self.labels[rows], self.weights[rows], self.n_classes)
+        groups = None if self.groups is None else self.groups[rows]
+        taken = self.table.take(rows), self.labels[rows], self.weights[rows]
+        return Sample(*taken, self.n_classes, groups)
 
     @property
     def judged_weights(self) -> np.ndarray:
         """Weights (n,) in all that compares probabilities with labels.
 
-        They are 0 for rows that are alone in their class, which no probability can foresee.
+        They are 0 for rows that are alone in their class, or of a class of one group alone, which
+        no probability can foresee.
         """
-        return np.where(np.bincount(self.labels)[self.labels] > 1, self.weights, 0.0)
+        return self.weights * find_scored(self.labels, self.groups)
 
     def know_without(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask of the rows that are known without some, which are given by a mask.
 
-        Rows that are alone in their class stay: every class has a row.
+        Rows whose weight in scores is 0 stay: every class has a row.
         """
         return ~rows | (self.judged_weights == 0)
 

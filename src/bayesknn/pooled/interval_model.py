@@ -23,10 +23,10 @@ def find_pool_intervals(
     member: Member | None,
     probabilities: np.ndarray,
     labels: np.ndarray,
-    weights: np.ndarray,
     folds: np.ndarray,
     columns: np.ndarray,
     n_jobs: int | None = None,
+    groups: np.ndarray | None = None,
 ) -> tuple[IntervalModel, int]:
     """Learn from the pool's left-out probabilities how far off they may be.
 
@@ -40,12 +40,12 @@ def find_pool_intervals(
         Pooled ones, that do not use the labels of the same fold.
     labels : ndarray of shape (n,)
         Class indices, in the order of the probabilities.
-    weights : ndarray of shape (n,)
-        In scores; 0 for rows that no score uses.
     folds : ndarray of shape (n,)
     columns : ndarray of shape (n, p)
         The feature values.
     n_jobs : int, optional
+    groups : ndarray of shape (n,), optional
+        Group numbers of rows that belong together, whose fold is the same.
 
     Returns
     -------
@@ -60,8 +60,17 @@ def find_pool_intervals(
     # More pairs make the estimate surer and the intervals narrower, but farther ones have less
     # of their errors in common: up to sqrt(k) / 2 too few points are covered where P is smooth.
     n_ranks = max(round(np.sqrt(n_votes) / 4), 1)
-    near = _pair_within_folds(space.points, space.norm, folds, n_ranks, n_jobs)
-    pairs = None if near is None else Pairs(near, lambda i, j, rank: probabilities[i], folds=folds)
+    points, nearest = space.points, None
+    near = _pair_within_folds(points, space.norm, folds, n_ranks, n_jobs, groups)
+    if groups is not None:
+        # How often voters are of one group shows among ten of them as well as among all.
+        most = min(int(np.clip(n_votes, 2, 10)), len(folds) - int(np.bincount(groups).max()))
+        nearest = NeighborGraph.from_points(
+            points, most, metric=space.norm, n_jobs=n_jobs, groups=groups
+        ).neighbors
+    pairs = None
+    if near is not None:
+        pairs = Pairs(near, lambda i, j, rank: probabilities[i], folds=folds, nearest=nearest)
     interval_model = fit_interval_model(
         RawPrediction(probabilities, np.zeros_like(probabilities), None, space.reach[:, at]),
         labels,
@@ -69,23 +78,37 @@ def find_pool_intervals(
         n_votes=n_votes,
         columns=columns,
         copies=Copies.from_rows(columns, labels, space.weights, n_classes),
-        weights=weights,
-        groups=None,
+        weights=space.weights,
+        groups=groups,
         calibrator=None,
     )
     return interval_model, at
 
 
 def _pair_within_folds(
-    points: np.ndarray, norm: str, folds: np.ndarray, n_ranks: int, n_jobs: int | None
+    points: np.ndarray,
+    norm: str,
+    folds: np.ndarray,
+    n_ranks: int,
+    n_jobs: int | None,
+    groups: np.ndarray | None,
 ) -> np.ndarray | None:
-    """Return each point's nearest in its own fold, (n_ranks, n); None if a fold has one point."""
-    n_ranks = min(n_ranks, int(np.bincount(folds)[np.unique(folds)].min()) - 1)
-    if n_ranks < 1:
-        return None
-    pairs = np.empty((n_ranks, len(folds)), np.int64)
+    """Return each point's nearest in its own fold, (n_ranks, n); None if there are none.
+
+    With groups, the nearest of other groups. A point that has not so many is its own pair, which
+    counts nothing then.
+    """
+    if groups is None:
+        n_ranks = min(n_ranks, int(np.bincount(folds)[np.unique(folds)].min()) - 1)
+    pairs = np.tile(np.arange(len(folds)), (max(n_ranks, 0), 1))
     for fold in np.unique(folds):
         rows = np.flatnonzero(folds == fold)
-        graph = NeighborGraph.from_points(points[rows], n_ranks, metric=norm, n_jobs=n_jobs)
-        pairs[:, rows] = rows[graph.neighbors]
-    return pairs
+        own = None if groups is None else groups[rows]
+        n_others = len(rows) - (1 if own is None else int(np.bincount(own).max()))
+        size = min(n_ranks, n_others)
+        if size > 0:
+            graph = NeighborGraph.from_points(
+                points[rows], size, metric=norm, n_jobs=n_jobs, groups=own
+            )
+            pairs[:size, rows] = rows[graph.neighbors]
+    return pairs if np.any(pairs != np.arange(len(folds))) else None

@@ -16,6 +16,7 @@ from scipy.special import log_softmax, softmax
 
 from bayesknn._utils.jit import run_in_threads
 from bayesknn.sureness.conditional_logit import fit_conditional_logit
+from bayesknn.sureness.groups import sum_by_group
 
 # No member holds a class for less likely than this: a single row could cost a member its weight.
 FLOOR = 1e-5
@@ -48,7 +49,10 @@ class Member(NamedTuple):
 
 
 def fit_link(
-    features: np.ndarray, labels: np.ndarray, weights: np.ndarray
+    features: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Fit the link at one k, and say what it would be without each point.
 
@@ -56,6 +60,8 @@ def fit_link(
     ----------
     features : ndarray of shape (n, n_classes, n_features)
     labels, weights : ndarray of shape (n,)
+    groups : ndarray of shape (n,), optional
+        Group numbers of rows, which are left out together.
 
     Returns
     -------
@@ -83,21 +89,30 @@ def fit_link(
     rest = (np.eye(n_classes)[labels] - softmax(alpha + features @ b, axis=1)) * weights[:, None]
     scores = np.hstack([rest, np.einsum("ig,igc->ic", rest, features)])
     steps = np.zeros_like(scores)
-    lost = _leave_each_out(scores[:, free], labels, weights)
+    lost = _leave_each_out(scores[:, free], labels, weights, groups)
     steps[:, free] = np.linalg.solve(hessian[np.ix_(free, free)], lost.T).T
     moved = theta - steps
     logits = moved[:, :n_classes] + np.einsum("igc,ic->ig", features, moved[:, n_classes:])
     return alpha, b, log_softmax(logits, axis=1)
 
 
-def _leave_each_out(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return by how much a sum of weighted scores (n, d) falls without each row.
+def _leave_each_out(
+    scores: np.ndarray, labels: np.ndarray, weights: np.ndarray, groups: np.ndarray | None
+) -> np.ndarray:
+    """Return by how much a sum of weighted scores (n, d) falls without each row, or its group.
 
     The other rows of the class take over the row's weight, so that class totals stay. Without that
     every probability would lean against the class of the row that it is about, and where classes
     are balanced and nothing else tells them apart, all rows would be wrong (distributional bias:
     Austin, Pe'er and Korem, Science Advances 2025, arXiv 2406.01652).
     """
+    if groups is not None:
+        # The rows that a group has of a class are as one row of their weight and score.
+        cells, place = np.unique(np.column_stack([groups, labels]), axis=0, return_inverse=True)
+        place = place.ravel()
+        sums = sum_by_group(np.column_stack([weights, scores]), place)
+        lost = _leave_each_out(sums[:, 1:], cells[:, 1], sums[:, 0], None)
+        return sum_by_group(lost, cells[:, 0])[groups]
     is_of_class = np.eye(labels.max() + 1)[labels]
     weight, score = (weights @ is_of_class)[labels], (is_of_class.T @ scores)[labels]
     others = (weight - weights)[:, None]
@@ -107,7 +122,11 @@ def _leave_each_out(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray)
 
 
 def fit_member(
-    features: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_jobs: int | None = None
+    features: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    n_jobs: int | None = None,
+    groups: np.ndarray | None = None,
 ) -> tuple[Member, np.ndarray]:
     """Fit the links and average over k.
 
@@ -117,6 +136,8 @@ def fit_member(
     labels, weights : ndarray of shape (n,)
     n_jobs : int, optional
         Threads. No result depends on it.
+    groups : ndarray of shape (n,), optional
+        Group numbers of rows, which are left out together.
 
     Returns
     -------
@@ -127,13 +148,13 @@ def fit_member(
     fits: list[Any] = [None] * len(features)
 
     def fit(t: int, _: int) -> None:
-        fits[t] = fit_link(features[t], labels, weights)
+        fits[t] = fit_link(features[t], labels, weights, groups)
 
     run_in_threads(fit, len(features), 1, n_jobs)
     alpha, b, logs = map(np.array, zip(*fits, strict=True))
     scores = weights[:, None] * logs[:, np.arange(len(labels)), labels].T
     total = scores.sum(axis=0)
-    left_out = softmax(total - _leave_each_out(scores, labels, weights), axis=1)
+    left_out = softmax(total - _leave_each_out(scores, labels, weights, groups), axis=1)
     return Member(alpha, b, softmax(total)), np.einsum("it,tig->ig", left_out, np.exp(logs))
 
 

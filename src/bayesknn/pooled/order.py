@@ -25,7 +25,7 @@ class Order(NamedTuple):
     ----------
     rows : ndarray of int64
         Rows of positive weight, sorted by the first column, rows of equal values by the next, and
-        so on; rows that are equal in all columns by class index and weight.
+        so on; rows that are equal in all columns by class index, weight and what their groups hold.
     columns : ndarray of int64
         Numbers before categories, those first whose ranks differ most between the classes; by name
         where that is equal, by position where columns have no names.
@@ -52,7 +52,12 @@ class Order(NamedTuple):
         return np.repeat(means, sizes, axis=0)
 
 
-def find_order(columns: list[Column], labels: np.ndarray, weights: np.ndarray) -> Order:
+def find_order(
+    columns: list[Column],
+    labels: np.ndarray,
+    weights: np.ndarray,
+    groups: np.ndarray | None = None,
+) -> Order:
     """Return the order of a training table.
 
     Parameters
@@ -62,6 +67,8 @@ def find_order(columns: list[Column], labels: np.ndarray, weights: np.ndarray) -
         Class indices.
     weights : ndarray of shape (n,)
         Rows of weight 0 are left out.
+    groups : ndarray of shape (n,), optional
+        Group numbers of rows.
 
     Returns
     -------
@@ -89,6 +96,12 @@ def find_order(columns: list[Column], labels: np.ndarray, weights: np.ndarray) -
     for each in (*(ranks[j] for j in by_separation), labels, weight_ranks):
         if group.max() == len(rows) - 1:
             break  # all rows differ
+        group = np.unique(group * (each.max() + 1) + each, return_inverse=True)[1]
+    if groups is not None:
+        # Rows that are still equal are told apart by how many relatives they have and which.
+        places = np.unique(groups[rows], return_inverse=True)[1]
+        held = np.column_stack([np.bincount(places), np.bincount(places, group)])[places]
+        each = np.unique(held, axis=0, return_inverse=True)[1].ravel()
         group = np.unique(group * (each.max() + 1) + each, return_inverse=True)[1]
     order = np.argsort(group, kind="stable")
     classes, first = np.unique(labels[order], return_index=True)

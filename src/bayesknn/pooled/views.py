@@ -178,11 +178,18 @@ VIEWS: dict[str, Any] = {
 WITH_IMPORTANCES = ("relevance", "additive", "boosted")
 
 
-def assign_folds(labels: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:
-    """Deal the shuffled points of each class out to the folds in turn.
+def assign_folds(
+    labels: np.ndarray,
+    n_folds: int,
+    rng: np.random.Generator,
+    groups: np.ndarray | None = None,
+) -> np.ndarray:
+    """Deal the shuffled points of each class, or whole groups, out to the folds in turn.
 
     The next class goes on where the last one stopped, so that folds are of equal size, and every
-    class of at least two points has one outside each fold.
+    class of at least two points has one outside each fold. Groups, the largest first, go where the
+    classes that they have are rarest; there are no more folds than groups, and more than asked for
+    where a class of two groups would be in one fold alone.
 
     Examples
     --------
@@ -192,11 +199,35 @@ def assign_folds(labels: np.ndarray, n_folds: int, rng: np.random.Generator) -> 
     >>> sorted(fold.tolist())
     [0, 1, 2, 3, 4]
     """
+    if groups is not None:
+        return _assign_groups(labels, n_folds, rng, groups)
     shuffled = rng.permutation(len(labels))
     order = shuffled[np.argsort(labels[shuffled], kind="stable")]
     folds = np.empty(len(labels), np.int64)
     folds[order] = np.arange(len(labels)) % n_folds
     return folds
+
+
+def _assign_groups(
+    labels: np.ndarray, n_folds: int, rng: np.random.Generator, groups: np.ndarray
+) -> np.ndarray:
+    counts = np.zeros((groups.max() + 1, labels.max() + 1))
+    np.add.at(counts, (groups, labels), 1.0)
+    counts /= counts.sum(axis=0)
+    # Ties in the order of a shuffle.
+    shuffled = rng.permutation(len(counts))
+    order = shuffled[np.argsort(-counts[shuffled].max(axis=1), kind="stable")]
+    is_scored = np.count_nonzero(counts, axis=0) > 1
+    for size in range(min(n_folds, len(counts)), len(counts) + 1):
+        folds, held = np.empty(len(counts), np.int64), np.zeros((size, counts.shape[1]))
+        for group in order:
+            # The sum of squared shares of the classes in the folds then grows the least.
+            fold = np.lexsort((held.sum(axis=1), held @ counts[group]))[0]
+            folds[group] = fold
+            held[fold] += counts[group]
+        if np.all(np.count_nonzero(held, axis=0)[is_scored] > 1):
+            break
+    return folds[groups]
 
 
 def leave_folds_out(

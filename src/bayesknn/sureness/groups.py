@@ -18,7 +18,7 @@ import numpy as np
 def find_scored(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     """Return 1 for rows of classes that can be scored, 0 for those of one group alone, (n,).
 
-    Without its group nothing is known of such a class.
+    Without its group, or without groups its only row, nothing is known of such a class.
 
     Examples
     --------
@@ -27,21 +27,22 @@ def find_scored(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     >>> find_scored(np.array([0, 1, 0, 1, 2]), np.array([0, 0, 1, 1, 0])).tolist()
     [1.0, 1.0, 1.0, 1.0, 0.0]
     """
-    if groups is None:
-        return np.ones(len(labels))
-    classes = np.unique(np.column_stack([labels, groups]), axis=0)[:, 0]
+    classes = labels
+    if groups is not None:
+        classes = np.unique(np.column_stack([labels, groups]), axis=0)[:, 0]
     is_scored = np.bincount(classes) > 1
-    if np.count_nonzero(is_scored) < 2:
-        raise ValueError(
-            "fewer than two classes have rows in more than one group: without a group, nothing is "
-            "left to tell the classes apart by"
-        )
+    if not is_scored.any():
+        what = "rows" if groups is None else "groups"
+        raise ValueError(f"no class is in two {what}: no prediction could be compared with labels")
     return is_scored[labels].astype(np.float64)
 
 
 def name_unscored(classes: np.ndarray, labels: np.ndarray, groups: np.ndarray | None) -> list[str]:
     """Return a warning that names the classes of one group alone, if there are any."""
-    rows = np.flatnonzero(find_scored(labels, groups) == 0)
+    if groups is None:
+        return []
+    # A class of one row is named by who takes such classes.
+    rows = np.flatnonzero((find_scored(labels, groups) == 0) & (np.bincount(labels)[labels] > 1))
     names = [repr(classes[g].item()) for g in np.unique(labels[rows])]
     if not names:
         return []

@@ -71,12 +71,15 @@ class Pairs(NamedTuple):
         Rows whose labels have a part in each row's probabilities: no pair with it along a column.
     folds : ndarray of shape (n,) or None
         Rows of different folds are no pair along a column.
+    nearest : ndarray of shape (n_nearest, n) or None
+        Where rows belong to groups, the nearest of each row, if these are not ``neighbors``.
     """
 
     neighbors: np.ndarray
     predict_without_pair: Callable[[np.ndarray, np.ndarray, int], np.ndarray]
     voters: np.ndarray | None = None
     folds: np.ndarray | None = None
+    nearest: np.ndarray | None = None
 
 
 class ResidualCorrelation(NamedTuple):
@@ -159,7 +162,8 @@ def correlate_residuals(
     votes = n_votes * effective_part(weights)
     within = correlate_relatives(truth - probabilities, variances, weights, groups)
     if pairs is not None:
-        votes /= count_alike(pairs.neighbors, n_votes, groups, within)
+        nearest = pairs.neighbors if pairs.nearest is None else pairs.nearest
+        votes /= count_alike(nearest, n_votes, groups, within)
     rates = _error_rates(truth, probabilities, weigh_relatives(weights, groups, within))
     if pairs is None:
         nan = float("nan")

@@ -40,6 +40,7 @@ _QUERY = _in(
     "at_equal_distance_the_training_point_keeps_its_place",
     "query_against_the_twin",
 )
+_GROUPS = _in("graph/test_groups", "every_exact_search_gives_the_lists_of_a_sort")
 _STATISTICS = ("tests/model/test_statistics.py",)
 _PRIOR = ("tests/model/test_prior.py",)
 _ELIMINATION = _in("model/test_elimination", "elimination_equals_enumeration")
@@ -159,6 +160,26 @@ MUTANTS = (
     Mutant("a bond that is sure with one class too few", "labels/perfect.py",
            "return 1.0 / (p + (1.0 - p) * n_classes)",
            "return 1.0 / (p + (1.0 - p) * (n_classes - 1))", _PERFECT),
+    # groups
+    Mutant("relatives are neighbours in the KD-tree", "graph/search/kd_tree.py",
+           "groups[first + j] == groups[own + q]", "j == q and at == np.uint64(b)", _GROUPS),
+    Mutant("relatives are neighbours in measured lists", "graph/ties.py",
+           "if groups[i] == group:", "if i == group:", _GROUPS),
+    Mutant("one label of a group is left out", "predictive/averages.py",
+           "reweighted[:] = 0.0\n    for q in range(np.uint64(blocks[b]), np.uint64(blocks[b + 1])):",
+           "reweighted[:] = 0.0\n    for q in range(np.uint64(blocks[b]), np.uint64(blocks[b] + 1)):",
+           _in("predictive/test_leave_one_out", "a_group_is_left_out_exactly_for_the_coherent_model")),
+    Mutant("groups of one row change what is left out", "_utils/checks.py",
+           "return None if len(seen) == len(codes) else codes", "return codes",
+           _in("graph/test_groups", "groups_of_one_point_are_none")),
+    Mutant("folds of the pool divide groups", "pooled/views.py",
+           "return folds[groups]", "return rng.permutation(folds[groups])",
+           _in("test_groups", "folds_are_stratified_whole_groups",
+               "with_labels_of_whole_groups_permuted_nothing_is_learned")),
+    Mutant("errors of residuals by rows", "sureness/residuals.py",
+           "return float((np.bincount(place.ravel(), products.ravel()) ** 2).sum())",
+           "return float((products**2).sum())",
+           _in("sureness/test_residuals", "columns_are_summed_as_pair_by_pair")),
     # likelihood
     Mutant("the pseudo-likelihood of forward neighbours", "likelihood/conditionals.py",
            'direction = "both"', 'direction = "forward"', _in("likelihood/test_pseudo", "ripley_maximum")),

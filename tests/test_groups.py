@@ -10,8 +10,11 @@ from scipy.special import expit
 from bayesknn import (
     BayesianKNeighborsClassifier,
     ClassicalKNeighborsClassifier,
+    PooledNeighborsClassifier,
     check_intervals,
 )
+from bayesknn.pooled.member import _leave_each_out
+from bayesknn.pooled.views import assign_folds
 from bayesknn.sureness.copies import Copies
 from bayesknn.sureness.counts import counts_of_probabilities
 from bayesknn.sureness.groups import correlate_relatives, count_alike, find_scored, weigh_relatives
@@ -233,3 +236,92 @@ def test_scored_are_classes_of_two_groups():
     labels, groups = np.array([0, 1, 0, 1, 2, 2]), np.array([0, 0, 1, 1, 2, 2])
     assert find_scored(labels, groups).tolist() == [1, 1, 1, 1, 0, 0]
     assert find_scored(labels, None).tolist() == [1] * 6
+
+
+def test_folds_are_stratified_whole_groups():
+    rng = np.random.default_rng(0)
+    for n_groups, n_folds in ((30, 5), (4, 5), (3, 2)):
+        groups = np.append(np.arange(n_groups), rng.integers(n_groups, size=10 * n_groups))
+        labels = rng.integers(3, size=n_groups)[groups]
+        # A class of two groups is in two folds, whatever else they hold.
+        labels[groups < 2] = 3
+        labels = np.unique(labels, return_inverse=True)[1]
+        folds = assign_folds(labels, n_folds, rng, groups)
+        assert np.unique(np.column_stack([groups, folds]), axis=0).shape == (n_groups, 2)
+        assert folds.max() + 1 == min(n_folds, n_groups)
+        assert len(np.unique(folds[labels == labels.max()])) == 2
+    groups = np.repeat(np.arange(40), 5)
+    labels = np.repeat(np.arange(40) % 4 == 0, 5).astype(int)
+    shares = np.bincount(assign_folds(labels, 5, rng, groups), labels) / 10
+    assert np.array_equal(shares, np.ones(5))
+
+
+def test_a_step_without_a_group_is_that_of_its_rows_together():
+    """Each class of the others takes over the weight that the group had of it."""
+    rng = np.random.default_rng(0)
+    groups, labels = rng.integers(6, size=40), rng.integers(2, size=40)
+    scores, weights = rng.normal(size=(40, 3)), rng.uniform(0.5, 2, 40)
+    lost = _leave_each_out(scores, labels, weights, groups)
+    for row in range(40):
+        kept = np.zeros(3)
+        for g in range(2):
+            of_class, rest = labels == g, (labels == g) & (groups != groups[row])
+            share = weights[of_class].sum() / weights[rest].sum()
+            kept += share * scores[rest].sum(axis=0)
+        assert np.allclose(scores.sum(axis=0) - lost[row], kept)
+    alone = _leave_each_out(scores, labels, weights, np.arange(40))
+    assert np.allclose(alone, _leave_each_out(scores, labels, weights, None))
+
+
+def test_the_pool_leaves_whole_groups_out():
+    X, y, groups = draw_visits(80, 4, sd=3.0)
+    new, y_new, _ = draw_visits(300, 1, sd=3.0, seed=1)
+    pool = PooledNeighborsClassifier(("robust", "evidence", "additive"), random_state=0)
+
+    def score(clf):
+        return np.log(clf.predict_proba(new)[np.arange(300), y_new])
+
+    plain = pool.fit(X, y)
+    flattering = plain.loo_log_score_ - score(plain).mean()
+    grouped = pool.fit(X, y, groups=groups)
+    test = score(grouped)
+    error = np.hypot(test.std() / np.sqrt(300), test.std() / np.sqrt(80))
+    assert abs(grouped.loo_log_score_ - test.mean()) < 4.5 * error
+    assert flattering > 3 * error
+    again = pickle.loads(pickle.dumps(grouped))
+    assert np.array_equal(again.predict_interval(new), grouped.predict_interval(new))
+    # Another order of the rows, other names of the groups.
+    rows = np.random.default_rng(0).permutation(len(y))
+    names = np.array([f"patient {g}" for g in range(80)])[groups]
+    other = pool.fit(X[rows], y[rows], groups=names[rows])
+    assert np.allclose(other.loo_proba_, again.loo_proba_[rows], atol=1e-8)
+    alone = pool.fit(X, y, groups=np.arange(len(y)))
+    assert alone.groups_ is None
+
+
+def test_the_pool_takes_a_class_of_one_group():
+    X, y, groups = draw_visits(20, 4)
+    y[groups == 7] = 2
+    pool = PooledNeighborsClassifier(("robust", "additive"), random_state=0)
+    with pytest.warns(UserWarning, match="class 2 has rows in one group alone"):
+        pool.fit(X, y, groups=groups)
+    assert pool.classes_.tolist() == [0, 1, 2] and np.all(np.isfinite(pool.loo_proba_))
+    scores = np.log(pool.loo_proba_[np.arange(80), y])
+    assert np.isclose(pool.loo_log_score_, scores[y < 2].mean())
+    few = pool.fit(X[groups < 3], y[groups < 3], groups=groups[groups < 3])
+    assert np.all(np.isfinite(few.predict_interval(X)))
+
+
+def test_with_labels_of_whole_groups_permuted_nothing_is_learned():
+    """Without groups the left-out error is next to 0: a relative has the label."""
+    pool = PooledNeighborsClassifier(("robust", "discriminant"), random_state=0)
+    errors = []
+    for seed in range(12):
+        X, _, groups = draw_visits(30, 3, seed=seed)
+        y = np.random.default_rng(seed).permutation(np.arange(30) % 2)[groups]
+        p = pool.fit(X, y, groups=groups).loo_proba_
+        errors.append(np.mean(p.argmax(axis=1) != y))
+    plain = np.mean(pool.fit(X, y).loo_proba_.argmax(axis=1) != y)
+    assert plain < 0.2
+    # Left-out folds of balanced classes lean against the row's class a little.
+    assert 0.3 < np.mean(errors) < 0.75

@@ -31,11 +31,20 @@ from campaigns.invariances.compared import (
 )
 
 
-def fit(case: Case, frame: Any = None, y: Any = None, weights: Any = None, **changes: Any) -> Any:
+def fit(
+    case: Case,
+    frame: Any = None,
+    y: Any = None,
+    weights: Any = None,
+    groups: Any = None,
+    **changes: Any,
+) -> Any:
     """Return the classifier of a case, fitted to its rows but for what is given."""
     clf = clone(case.classifier).set_params(**changes)
     weights = case.weights if weights is None else weights
     given = {} if weights is None else {"sample_weight": weights}
+    if groups is not None:
+        given["groups"] = groups
     frame = case.frame if frame is None else frame
     return clf.fit(frame, case.y if y is None else y, **given)
 
@@ -227,10 +236,12 @@ def _describe_analysis(analysis: Any) -> dict[str, Any]:
 
 def own_prior(case: Case) -> Iterator[Compared]:
     """Compare with the prior of the fit, the frequencies of training and weights of 1."""
-    kind = case.options["kind"]
+    kind, alone = case.options["kind"], [f"row {row}" for row in range(len(case.y))]
     if kind == "pooled":
         plain = fit(case, class_prior=None)
         answers = describe(plain, case.new)
+        other = describe(fit(case, class_prior=None, groups=alone), case.new)
+        yield from compare(answers, other, BITS, "groups of one row")
         other = fit(case, class_prior=case.frequencies)
         yield from compare(answers, describe(other, case.new), ROUNDING, "class_prior")
         if case.weights is None:
@@ -244,6 +255,8 @@ def own_prior(case: Case) -> Iterator[Compared]:
     )
     yield from compare(_posterior(clf), _posterior(again), AFTER_REWEIGHT, "reweight")
     plain = describe(fit(case, class_prior=None), case.new)
+    other = describe(fit(case, class_prior=None, groups=alone), case.new)
+    yield from compare(plain, other, BITS, "groups of one row")
     for way in ("offset", "weights"):
         other = fit(case, class_prior=case.frequencies, class_prior_as=way)
         yield from compare(plain, describe(other, case.new), ROUNDING, f"class_prior as {way}")

@@ -1,6 +1,7 @@
 """Labels that are independent of the columns: what is stated of them is what new rows show.
 
-The yardstick is stratified ten-fold cross-validation of the same fit on the same rows.
+The yardstick is stratified ten-fold cross-validation of the same fit on the same rows, by whole
+groups where labels are those of groups.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from campaigns.invariances.compared import Compared
@@ -31,7 +32,7 @@ _CLASSIFIERS = {
 NOTHING = [
     {"classifier": name, "sizes": sizes, "n_tables": N_TABLES}
     for name in _CLASSIFIERS
-    for sizes in ("equal", "one to three")
+    for sizes in ("equal", "one to three", "whole groups")
 ]
 
 
@@ -82,19 +83,29 @@ def _p_value(case: Noise, name: str, n_tables: int, seed: int) -> float:
 
 def _measure(options: dict[str, Any], seed: np.random.SeedSequence) -> tuple[float, ...]:
     """Return left-out minus cross-validated scores, the coverage, and whether a column is named."""
-    rng = np.random.default_rng(seed)
+    rng, is_grouped = np.random.default_rng(seed), options["sizes"] == "whole groups"
     n, clf = 60, _CLASSIFIERS[options["classifier"]]
     X = rng.normal(size=(n, 4))
-    y = rng.permutation(np.arange(n) % (2 if options["sizes"] == "equal" else 4) == 0).astype(int)
+    n_parts = 4 if options["sizes"] == "one to three" else 2
+    y = rng.permutation(np.arange(n) % n_parts == 0).astype(int)
+    groups, folds = None, StratifiedKFold(10, shuffle=True, random_state=0)
+    if is_grouped:
+        # Near copies of a row, with its label.
+        groups, folds = (
+            np.repeat(np.arange(n), 2),
+            StratifiedGroupKFold(10, shuffle=True, random_state=0),
+        )
+        X, y = X[groups] + 0.01 * rng.normal(size=(2 * n, 4)), y[groups]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = clone(clf).fit(X, y)
-        crossed = np.empty((n, 2))
-        for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(X, y):
-            crossed[test] = clone(clf).fit(X[train], y[train]).predict_proba(X[test])
+        fitted = clone(clf).fit(X, y, groups=groups)
+        crossed = np.empty((len(y), 2))
+        for train, test in folds.split(X, y, groups):
+            given = None if groups is None else groups[train]
+            crossed[test] = clone(clf).fit(X[train], y[train], groups=given).predict_proba(X[test])
     gaps = np.subtract(_score(fitted.loo_proba_, y), _score(crossed, y))
     low, high = np.moveaxis(fitted.loo_interval(), 2, 0)
-    frequency = 1 / 2 if options["sizes"] == "equal" else 1 / 4
+    frequency = 1 / n_parts
     truth = np.array([1 - frequency, frequency])
     inside = np.mean((low <= truth) & (truth <= high))
     return *gaps, inside, fitted.diagnostics_["misfit_column"] is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from campaigns.invariances import engine, files, laws, nothing
+from campaigns.invariances import engine, files, laws, nothing, relatives
 from campaigns.invariances.cases import ROWS, cases
 from campaigns.invariances.compared import Compared
 
@@ -58,6 +58,7 @@ INVARIANCES = {
     ),
     "format": Invariance(files.formats, files.FORMS, files.sheets),
     "report": Invariance(files.report, _rows(*_MODELS)),
+    "groups": Invariance(relatives.groups, _rows(*_MODELS)),
     "routes": Invariance(engine.routes, engine.ROUTES, engine.small_graphs),
     "prior range": Invariance(
         engine.prior_range, _rows("bayesian", likelihood=("pseudo", "holmes-adams"))

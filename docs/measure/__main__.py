@@ -2,8 +2,8 @@
 
 A page's numbers are in ``numbers.json``, by name; its tables and figures are files beside it.
 ``python docs/measure NAME`` makes one of the measurements that are kept in the repository again
-(``benchmarks``, ``clients``, ``first_use``, ``interval_coverage``, ``prediction``, ``autogluon``,
-``scaling``, ``max_neighbors``, ``verdicts``),
+(``benchmarks``, ``clients``, ``first_use``, ``groups``, ``interval_coverage``,
+``prediction``, ``autogluon``, ``scaling``, ``max_neighbors``, ``verdicts``),
 or renews the README's pictures and measured passages (``readme``).
 """
 
@@ -25,6 +25,7 @@ def main(names: list[str]) -> None:
     import comparison_autogluon
     import engine
     import first_use
+    import groups
     import index
     import interval_coverage
     import intervals
@@ -45,6 +46,7 @@ def main(names: list[str]) -> None:
         "benchmarks": speeds.write,
         "clients": clients.write,
         "first_use": first_use.write,
+        "groups": groups.write,
         "interval_coverage": interval_coverage.write,
         "prediction": comparison.write,
         "autogluon": comparison_autogluon.write,
@@ -69,6 +71,7 @@ def main(names: list[str]) -> None:
             prediction,
             intervals,
             interval_coverage,
+            groups,
             scaling,
             programs,
             start,

@@ -26,6 +26,7 @@ _FITS = tuple(
 CODE = {
     "benchmarks.txt": (*_FITS, "src/bayesknn/distributed"),
     "first_use.json": (*_FITS, *_PREDICTIONS),
+    "groups.json": (*_FITS, *_PREDICTIONS),
     "interval_coverage.json": _PREDICTIONS,
     "prediction.json": _PREDICTIONS,
     "scaling.json": (*_FITS, "src/bayesknn/predictive"),

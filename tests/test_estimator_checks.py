@@ -1,7 +1,5 @@
 """scikit-learn's own checks: each class once and one route by chains; every route in test-full."""
 
-from functools import partial
-
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -10,7 +8,6 @@ from bayesknn import (
     ClassicalKNeighborsClassifier,
     ColumnSelector,
     PooledNeighborsClassifier,
-    column_selection,
 )
 
 # The checks fit some hundred times on blobs: a few neighbours and short chains will do. That the
@@ -29,9 +26,6 @@ ROUTES = [
 def run_check(estimator, check, monkeypatch):
     # Without it the check of array-API input (of NumPy arrays, here) skips itself.
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    # A selector fits a classifier for each column, and most of a small fit is finding beta_max.
-    quick = partial(BayesianKNeighborsClassifier, max_neighbors=3, beta_max=4.0)
-    monkeypatch.setattr(column_selection, "BayesianKNeighborsClassifier", quick)
     check(estimator)
 
 

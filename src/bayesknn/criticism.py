@@ -2,7 +2,7 @@
 
 Are the labels like draws of the model? Which metric or which columns have the larger evidence?
 Would another prior have changed the answer? How often do intervals hold the true probability on
-this table, at most?
+this table, at most? Are draws of beta from the posterior that they claim to be of?
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import fingerprint
 from bayesknn.classifier import BayesianKNeighborsClassifier
-from bayesknn.likelihood import LIKELIHOODS
+from bayesknn.labels import sample_labels
+from bayesknn.likelihood import LIKELIHOODS, CoherentLikelihood
 from bayesknn.model import BoltzmannModel, FunctionPrior, Prior
 from bayesknn.model.frequencies import frequencies_of_others
+from bayesknn.posterior.mcmc.diagnostics import mean_error
 
 if TYPE_CHECKING:
     import pandas
@@ -312,6 +314,101 @@ def check_intervals(
             advance(1)
     error = np.std(held, ddof=1) / np.sqrt(n_repeats)
     return Coverage(float(np.mean(held)), float(error), level)
+
+
+class Bartlett(NamedTuple):
+    """Mean of s^2 + s1 over draws of beta, 0 under the posterior (second Bartlett identity).
+
+    Attributes
+    ----------
+    value, error : float
+        The mean, and its Monte Carlo error.
+    information : float
+        The mean of -s1, which the value is to be compared with.
+    """
+
+    value: float
+    error: float
+    information: float
+
+    def __str__(self) -> str:
+        return (
+            f"E[s^2 + s1] = {self.value:.3g} ± {self.error:.2g}, "
+            f"{self.value / self.information:+.2f} ± {self.error / self.information:.2f} of E[-s1]"
+        )
+
+
+def second_bartlett(
+    likelihood: CoherentLikelihood, beta: Any, k: Any, prior: Prior | None = None, *,
+    n_points: int = 200, n_sweeps: int = 400, random_state: Any = None,
+) -> Bartlett:  # fmt: skip
+    """Measure how far draws of beta are from the coherent posterior (arXiv 2109.05121).
+
+    With s the derivative of the log posterior in beta, and s1 that of s, the posterior mean of
+    s^2 + s1 is the slope of the posterior density at beta_max less that at 0: it vanishes where the
+    posterior has no mass at the ends of the prior. This holds for each k, so that the draws of k
+    are not examined. Of labels drawn at (beta, k) the mean and variance of S_k enter: they are
+    estimated by two Swendsen-Wang chains, and s^2 is the product of one s from each, without bias.
+
+    Parameters
+    ----------
+    likelihood : CoherentLikelihood
+    beta, k : array-like of shape (n_chains, n_draws)
+        Draws, by whatever approximation.
+    prior : Prior, optional
+        Uniform in beta by default.
+    n_points : int, default=200
+        Number of draws of each chain that are used, evenly spaced.
+    n_sweeps : int, default=400
+        Number of labels drawn at each of them.
+    random_state : None, int, SeedSequence, Generator or RandomState
+
+    Returns
+    -------
+    Bartlett
+
+    Examples
+    --------
+    >>> from bayesknn.criticism import second_bartlett
+    >>> from bayesknn.graph import NeighborGraph
+    >>> from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
+    >>> from bayesknn.posterior import grid_posterior
+    >>> ring = NeighborGraph.from_neighbors([[(i + 1) % 30 for i in range(30)]])
+    >>> labels = np.arange(30) // 4 % 2
+    >>> exact = grid_posterior(ExactLikelihood(ring, labels), beta_max=8.0)
+    >>> draws = exact.draw(2, 100, random_state=0)
+    >>> coherent = CoherentLikelihood(ring, labels)
+    >>> result = second_bartlett(coherent, draws["beta"], draws["k"], random_state=0)
+    >>> abs(result.value) < 4 * result.error
+    True
+    """
+    beta, k = np.atleast_2d(beta), np.atleast_2d(k)
+    rows = np.linspace(0, beta.shape[1] - 1, min(n_points, beta.shape[1])).round().astype(np.int64)
+    beta, k = beta[:, rows], k[:, rows]
+    squares, slopes = np.zeros((2, *beta.shape))
+    seeds = as_seed_sequence(random_state).spawn(beta.size)
+    for at, seed in zip(np.ndindex(beta.shape), seeds, strict=True):
+        b, one_k = float(beta[at]), int(k[at])
+        _, info = sample_labels(
+            likelihood.model, b, one_k, n_draws=n_sweeps, thin=1, random_state=seed,
+            return_info=True,
+        )  # fmt: skip
+        chains = info.agreement.reshape(2, -1) / one_k
+        of_prior = _slopes(prior, b, one_k)
+        scores = likelihood.agreement[one_k - 1] / one_k - chains.mean(axis=1) + of_prior[0]
+        squares[at], slopes[at] = np.prod(scores), of_prior[1] - chains.var()
+    total = squares + slopes
+    return Bartlett(float(total.mean()), mean_error(total), float(-slopes.mean()))
+
+
+def _slopes(prior: Prior | None, beta: float, k: int) -> tuple[float, float]:
+    """Return the first two derivatives of the log prior in beta, by finite differences."""
+    if prior is None:
+        return 0.0, 0.0
+    step = 1e-4 * prior.beta_max
+    middle = min(max(beta, step), prior.beta_max - step)
+    low, here, high = prior.log_density(middle + step * np.arange(-1, 2), k)
+    return (high - low) / (2 * step), (high - 2 * here + low) / step**2
 
 
 def _look_closer(

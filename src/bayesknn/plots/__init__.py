@@ -5,12 +5,13 @@ drawn, not before.
 """
 
 from bayesknn.plots.checks import PredictiveCheckDisplay, ReliabilityDisplay
-from bayesknn.plots.choices import ColumnPathDisplay, LeaveOneOutDisplay
+from bayesknn.plots.choices import ColumnPathDisplay, ColumnSetsDisplay, LeaveOneOutDisplay
 from bayesknn.plots.maps import DecisionRegionDisplay, ZoneMapDisplay
 from bayesknn.plots.posterior import PosteriorDisplay
 
 __all__ = [
     "ColumnPathDisplay",
+    "ColumnSetsDisplay",
     "DecisionRegionDisplay",
     "LeaveOneOutDisplay",
     "PosteriorDisplay",

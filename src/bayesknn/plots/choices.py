@@ -1,4 +1,4 @@
-"""What a choice was made by: leave-one-out error against k, a score with each column that joined.
+"""Figures of a choice: of k by leave-one-out error, of columns by a score or by the evidence.
 
 The first is the paper's Figure 2.
 """
@@ -152,9 +152,7 @@ class ColumnPathDisplay:
         ColumnPathDisplay
         """
         check_is_fitted(estimator)
-        names = getattr(estimator, "feature_names_in_", None)
-        if names is None:
-            names = [f"column {j}" for j in range(estimator.n_features_in_)]
+        names = _name_columns(estimator)
         scores, errors = estimator.candidate_scores_, estimator.candidate_errors_
         refused = {names[j]: (scores[j], errors[j]) for j in np.flatnonzero(np.isfinite(scores))}
         return cls(
@@ -199,6 +197,107 @@ class ColumnPathDisplay:
         ax.legend(frameon=False, loc="lower right")
         tidy(ax)
         return self
+
+
+@dataclass(eq=False, repr=False)
+class ColumnSetsDisplay:
+    """The posterior over sets of columns: each set is a strip as wide as its probability.
+
+    A column's row is filled in the strips of the sets that hold it, the likeliest set on the left,
+    so that the filled part of a row is the column's inclusion probability. Sets beyond 99 % of the
+    posterior are left blank.
+
+    Parameters
+    ----------
+    names : sequence of str
+        One name for each column.
+    probabilities : dict of tuple of int to float
+        P(set | y), the likeliest set first.
+    inclusion, inclusion_errors : array-like of shape (n_columns,)
+
+    Attributes
+    ----------
+    figure_, ax_ : matplotlib objects
+        Set by :meth:`plot`.
+
+    Examples
+    --------
+    >>> from bayesknn.plots import ColumnSetsDisplay
+    >>> display = ColumnSetsDisplay(["a", "b"], {(0,): 0.75, (): 0.25}, [0.75, 0.0], [0.0, 0.0])
+    >>> display.plot().ax_.get_xlabel()
+    'posterior probability, summed over sets'
+    """
+
+    names: Sequence[str]
+    probabilities: Mapping[tuple[int, ...], float]
+    inclusion: Any
+    inclusion_errors: Any
+    figure_: Figure = field(init=False, repr=False, compare=False)
+    ax_: Axes = field(init=False, repr=False, compare=False)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ColumnSetsDisplay:
+        """Draw the posterior of a selector that was fitted by either evidence.
+
+        Parameters
+        ----------
+        estimator : ColumnSelector
+            Fitted.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ColumnSetsDisplay
+        """
+        check_is_fitted(estimator)
+        return cls(
+            _name_columns(estimator),
+            estimator.set_probabilities_,
+            estimator.inclusion_probabilities_,
+            estimator.inclusion_errors_,
+        ).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> ColumnSetsDisplay:
+        """Draw the sets.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ColumnSetsDisplay
+            Itself.
+        """
+        self.figure_, self.ax_ = new_axes(ax)
+        ends = np.cumsum(list(self.probabilities.values()))
+        for columns, right, width in zip(
+            self.probabilities, ends, self.probabilities.values(), strict=True
+        ):
+            if right - width > 0.99:
+                break
+            for column in columns:
+                bar = [(right - width, width)]
+                self.ax_.broken_barh(
+                    bar, (column - 0.4, 0.8), color=COLOURS[0], edgecolor="white", linewidth=0.3
+                )
+        values = zip(self.names, self.inclusion, self.inclusion_errors, strict=True)
+        labels = [f"{name}  {p:.2f}" + f" ± {error:.2f}" * bool(error) for name, p, error in values]
+        self.ax_.set_yticks(np.arange(len(labels)), labels)
+        self.ax_.set(
+            xlim=(0, 1), ylim=(len(labels) - 0.5, -0.5),
+            xlabel="posterior probability, summed over sets",
+        )  # fmt: skip
+        tidy(self.ax_)
+        return self
+
+
+def _name_columns(estimator: Any) -> list[str]:
+    """Return the names of the columns that a selector was fitted to, or their numbers."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return [f"column {j}" for j in range(estimator.n_features_in_)] if names is None else [*names]
 
 
 def _bars(errors: Any) -> Any:

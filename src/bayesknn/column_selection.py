@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -329,7 +330,8 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.sparse = True
         tags.target_tags.required = True
-        tags.classifier_tags = None
+        # Of `predict_proba`; the selector itself is a transformer.
+        tags.classifier_tags = ClassifierTags()
         return tags
 
 

@@ -160,7 +160,8 @@ def search_sets(
     for end in (start, rng.permutation(columns)[:most].tolist()):
         _walk(log_posterior, end, columns, most, n_steps, rng)
     before = set(scored)
-    trail = _walk(log_posterior, max(before, key=log_posterior), columns, most, n_steps, rng)
+    likeliest = max(before, key=log_posterior)
+    trail = _walk(log_posterior, likeliest, columns, most, n_steps, rng)
     return float(np.mean([each not in before for each in trail]))
 
 

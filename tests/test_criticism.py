@@ -18,11 +18,11 @@ from bayesknn import (
     reference,
     sensitivity,
 )
-from bayesknn.criticism import Statistic
+from bayesknn.criticism import Statistic, second_bartlett
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.sampling import draw_each
-from bayesknn.likelihood import ExactLikelihood
+from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import ArrayPrior, BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.plots import PredictiveCheckDisplay
 from bayesknn.posterior import grid_posterior
@@ -406,3 +406,33 @@ def test_coverage_refuses_other_tables(toy):
             check_intervals(clf, X, other, verbose=0)
     with pytest.raises(ValueError, match="class_prior"):
         check_intervals(fit(X, y, class_prior=[0.5, 0.5]), X, y, verbose=0)
+
+
+def ring_likelihoods():
+    """One model of 40 points on a ring with chords, k up to 2: with exact log Z and with none."""
+    site = np.arange(40)
+    lists = [(site + 1) % 40, (site + 7) % 40]
+    labels = site // 5 % 2
+    graph = NeighborGraph.from_neighbors(lists)
+    return [kind(graph, labels) for kind in (ExactLikelihood, CoherentLikelihood)]
+
+
+def test_second_bartlett_identity_holds_for_draws_of_the_exact_posterior():
+    exact, coherent = ring_likelihoods()
+    prior = FunctionPrior(lambda beta, k: np.exp(-5 * (beta - 1.2) ** 2), 2, 8.0)
+    draws = grid_posterior(exact, prior).draw(2, 100, random_state=0)
+    result = second_bartlett(coherent, draws["beta"], draws["k"], prior, random_state=0)
+    assert abs(result.value) < 4.5 * result.error < result.information
+    # Without the prior's part it does not hold: the test would notice that it was forgotten.
+    other = second_bartlett(coherent, draws["beta"], draws["k"], random_state=0)
+    assert abs(other.value) > 6 * other.error
+
+
+def test_second_bartlett_identity_notices_draws_of_another_posterior():
+    exact, coherent = ring_likelihoods()
+    posterior = grid_posterior(exact, beta_max=8.0)
+    draws = posterior.draw(2, 150, random_state=0)
+    shifted = draws["beta"] + 2 * posterior.beta_sd
+    result = second_bartlett(coherent, shifted, draws["k"], random_state=0)
+    assert result.value > 6 * result.error
+    assert "of E[-s1]" in str(result)

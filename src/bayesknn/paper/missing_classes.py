@@ -13,6 +13,7 @@ the difference is -n_L log G for n_L known labels. The same draws give the missi
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +24,16 @@ from bayesknn._utils.random import as_seed_sequence, spawn_keys
 from bayesknn.graph import NeighborGraph
 from bayesknn.labels.clamped import clamped_labels, free_edges
 from bayesknn.likelihood import CoherentLikelihood
-from bayesknn.model import BoltzmannModel, default_max_neighbors
-from bayesknn.posterior import grid_posterior
-from bayesknn.predictive import PosteriorNodes, Predictive
+from bayesknn.model import BoltzmannModel, UniformPrior, default_max_neighbors
+from bayesknn.model.boltzmann import FREE
+from bayesknn.paper.comparison import Estimate, Result, item
+from bayesknn.paper.samples import mean_over_runs
+from bayesknn.paper.setting import BETA_MAX, Setting, Study, count_smallest
+from bayesknn.plots.style import COLOURS, INK, new_figure
+from bayesknn.posterior import GridPosterior, grid_posterior
+from bayesknn.predictive import PosteriorNodes, Predictive, log_score
 
-# Labelled rows of Ripley's training points of which `check` knows exact values.
+# Labelled rows of Ripley's training points whose log f(y_L | 2, 3) is known by elimination.
 _LABELLED = (
     80, 99, 67, 57, 33, 30, 105, 53, 117, 54, 90, 111,
     206, 226, 241, 196, 155, 172, 180, 231, 163, 128, 221, 132,
@@ -70,7 +76,7 @@ def fit_missing_classes(
     model : BoltzmannModel
         On the graph of all points, the known labels fixed.
     ks : array-like of int
-        The k to consider.
+        The k to consider, rising; each stands for those nearest to it.
     betas : array-like of shape (n_betas,)
         From 0 up, as close as the mean of S_k / k needs to be known.
     n_sweeps : int, default=100
@@ -97,8 +103,12 @@ def fit_missing_classes(
             slope = CubicSpline(betas, known - free)
             curves[run, at] = slope.antiderivative()(betas) - n_known * np.log(model.n_classes)
             marginals.append(labels)
-    # Trapezium rule in beta, as the prior is uniform.
-    cells = np.gradient(betas) * np.where((betas == betas[0]) | (betas == betas[-1]), 0.5, 1.0)
+    # The prior is uniform in both: weights are widths of cells, those of k being 1 if none is left
+    # out.
+    cells = np.outer(
+        np.diff(np.concatenate([ks[:1] - 0.5, (ks[1:] + ks[:-1]) / 2, ks[-1:] + 0.5])),
+        np.diff(np.concatenate([betas[:1], (betas[1:] + betas[:-1]) / 2, betas[-1:]])),
+    )
     weights = softmax(curves + np.log(cells), axis=(1, 2))
     by_k = np.stack(marginals).reshape(n_runs, len(ks), *marginals[0].shape)
     return MissingClasses(curves, weights, np.einsum("rkb,rkbmg->rmg", weights, by_k))
@@ -136,8 +146,8 @@ def _run_path(
 
 
 def score_sequence(
-    X: np.ndarray, labels: np.ndarray, n_first: int, prior_of: Any, random_state: Any = None
-) -> tuple[np.ndarray, list[float]]:
+    X: np.ndarray, labels: np.ndarray, n_first: int, seed: int
+) -> tuple[np.ndarray, Estimate]:
     """Predict each row from the rows before it, the label revealed before the next one comes.
 
     The posterior of (beta, k) is computed again whenever there are a tenth more rows.
@@ -148,33 +158,121 @@ def score_sequence(
     labels : ndarray of shape (n,)
     n_first : int
         Rows that are known before the first prediction.
-    prior_of : callable
-        Takes the largest k, returns the prior.
-    random_state : None, int, SeedSequence, Generator or RandomState
+    seed : int
+        Of the evidences.
 
     Returns
     -------
     log_probabilities : ndarray of shape (n - n_first,)
         Of the label of each row, given those before it.
-    log_evidences : list of float
-        Of the first ``n_first`` rows, and of all rows.
+    rise : Estimate
+        Log evidence of all rows less that of the first ``n_first``.
     """
     n_classes, refit_at, scores = int(labels.max()) + 1, float(n_first), []
 
-    def fit(n: int) -> tuple[PosteriorNodes, float]:
+    def fit(n: int) -> GridPosterior:
         k_max = default_max_neighbors(np.bincount(labels[:n], minlength=n_classes))
         model = BoltzmannModel(NeighborGraph.from_points(X[:n], k_max), n_classes)
-        likelihood = CoherentLikelihood(model, labels[:n])
-        grid = grid_posterior(likelihood, prior_of(k_max), random_state=random_state)
-        return PosteriorNodes.from_grid(grid), grid.log_evidence
+        prior = UniformPrior(k_max, BETA_MAX)
+        return grid_posterior(CoherentLikelihood(model, labels[:n]), prior, random_state=seed)
 
-    evidences = []
+    first = grid = fit(n_first)
     for n in range(n_first, len(X)):
-        if n >= refit_at:
-            nodes, evidence = fit(n)
-            evidences.append(evidence)
-            refit_at = 1.1 * n
+        if n >= 1.1 * refit_at:
+            grid, refit_at = fit(n), n
+        nodes = PosteriorNodes.from_grid(grid)
         graph = NeighborGraph.from_points(X[:n], int(nodes.k.max()))
         rule = Predictive(BoltzmannModel(graph, n_classes), labels[:n], nodes)
         scores.append(np.log(rule.probabilities(X[n : n + 1])[0, labels[n]]))
-    return np.array(scores), [evidences[0], fit(len(X))[1]]
+    ends = [Estimate(each.log_evidence, each.log_evidence_error) for each in (fit(len(X)), first)]
+    return np.array(scores), ends[0] - ends[1]
+
+
+@item(
+    "num:missing-classes",
+    unachievable=lambda seconds: seconds.value > 600,
+    rise=lambda rise: rise.value < 0,
+)
+def missing_classes(setting: Setting) -> Result:
+    """Fit partly labelled data, against exact values and against the labelled points alone."""
+    study = setting.ripley
+    estimates: dict[str, Any] = {**_check_against_exact(setting)}
+    seeds = setting.seeds("missing-classes").spawn(setting.budget.n_splits)
+    rows = [_compare_with_single(study, each, setting.budget.missing_sweeps) for each in seeds]
+    names = ("unachievable", "error_single", "error_joint", "loss_single", "loss_joint")
+    columns = dict(zip(names, np.array([row[:-1] for row in rows]).T, strict=True))
+    columns["rise"] = columns["loss_joint"] - columns["loss_single"]
+    for name, values in columns.items():
+        estimates[name] = mean_over_runs(values)._replace(spread=0.0)
+    order = np.random.default_rng(setting.seeds("sequence")).permutation(len(study.labels))
+    scores, rise = score_sequence(
+        study.X_train[order], study.labels[order], setting.budget.n_sequence_start, setting.seed
+    )
+    estimates |= {"ahead": scores.mean(), "sum": scores.sum(), "evidence": rise}
+    single, joint = rows[0][-1]
+    figure, ((ax,),) = new_figure(1, 1, 4.6, 4.2)
+    ax.plot([0, 1], [0, 1], color=INK, linewidth=0.8)
+    ax.plot(single, joint, "o", color=COLOURS[0], markersize=3.5, alpha=0.7)
+    ax.set(xlabel="P(class 2), each point alone", ylabel="P(class 2), all points in one graph")
+    return Result(estimates, (figure,))
+
+
+def _check_against_exact(setting: Setting) -> dict[str, Estimate]:
+    """Return estimates whose exact values are known, by enumeration and by elimination."""
+    study, budget = setting.ripley, setting.budget
+    rows = np.array([0, 1, 125, 126, 2, 3, 127, 128])
+    known = np.where(np.arange(8) < 4, study.labels[rows], FREE)
+    betas = np.linspace(0.0, 3.0, 31)
+    options: dict[str, Any] = {"n_sweeps": budget.missing_sweeps, "n_runs": 16}
+    graph = NeighborGraph.from_points(study.X_train[rows], 3)
+    eight = fit_missing_classes(
+        BoltzmannModel(graph, 2, fixed=known), [1, 2, 3], betas,
+        random_state=setting.seeds("eight"), **options,
+    )  # fmt: skip
+    columns = {f"log_f_{k}": eight.log_likelihood[:, k - 1, 15] for k in (1, 2, 3)}
+    columns["beta"] = np.einsum("rkb,b->r", eight.weights, betas)
+    columns["p_first"] = eight.probabilities[:, 0, 1]
+    known = np.full(len(study.labels), FREE)
+    known[list(_LABELLED)] = study.labels[list(_LABELLED)]
+    ripley = fit_missing_classes(
+        study.model.fix(known), [3], np.linspace(0.0, 2.0, 21),
+        random_state=setting.seeds("24 labelled"), **options,
+    )  # fmt: skip
+    columns["log_f_ripley"] = ripley.log_likelihood[:, 0, -1]
+    means = {name: mean_over_runs(values) for name, values in columns.items()}
+    return {name: mean._replace(spread=0.0) for name, mean in means.items()}
+
+
+def _compare_with_single(study: Study, seeds: Any, n_sweeps: int) -> tuple[Any, ...]:
+    """Predict the missing classes of a random split one by one, and all in one graph.
+
+    Returns CPU seconds of the joint posterior, error rates and log-losses, single before joint, and
+    the probabilities of the second class by both.
+    """
+    rng = np.random.default_rng(seeds)
+    order = rng.permutation(len(study.labels))
+    rows, others = order[:_N_KNOWN], order[_N_KNOWN:]
+    labels, truth = study.labels[rows], study.labels[others]
+    k_max = count_smallest(labels)
+    model = BoltzmannModel(NeighborGraph.from_points(study.X_train[rows], k_max), 2)
+    grid = grid_posterior(
+        CoherentLikelihood(model, labels), UniformPrior(k_max, BETA_MAX), random_state=seeds
+    )
+    nodes = PosteriorNodes.from_grid(grid)
+    single = Predictive(model, labels, nodes).probabilities(study.X_train[others])
+    known = np.full(len(study.labels), FREE)
+    known[rows] = labels
+    # A neighbourhood keeps its size when there are more points.
+    largest = k_max * len(order) // _N_KNOWN
+    ks = np.unique(np.geomspace(1, largest, 16).round().astype(np.int64))
+    graph = NeighborGraph.from_points(study.X_train, largest)
+    start = time.thread_time()
+    fit = fit_missing_classes(
+        BoltzmannModel(graph, 2, fixed=known), ks, np.linspace(0.0, BETA_MAX, 41),
+        n_sweeps=n_sweeps, random_state=seeds,
+    )  # fmt: skip
+    seconds = time.thread_time() - start
+    joint = fit.probabilities.mean(axis=0)[np.argsort(np.argsort(others))]
+    errors = [np.mean(each.argmax(axis=1) != truth) for each in (single, joint)]
+    losses = [-log_score(each, truth) for each in (single, joint)]
+    return seconds, *errors, *losses, (single[:, 1], joint[:, 1])

@@ -27,7 +27,9 @@ from bayesknn.paper import (  # noqa: F401  Each declares its items.
     approximations,
     chain_figures,
     claims,
+    column_choice,
     error_rates,
+    missing_classes,
     path_sampling,
     perfect_sampling,
 )

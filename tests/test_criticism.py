@@ -409,9 +409,9 @@ def test_coverage_refuses_other_tables(toy):
 
 
 def ring_likelihoods():
-    """One model of 40 points on a ring with chords, k up to 2: with exact log Z and with none."""
+    """One model of 40 points on a ring, k up to 2: with exact log Z and with none."""
     site = np.arange(40)
-    lists = [(site + 1) % 40, (site + 7) % 40]
+    lists = [(site + 1) % 40, (site + 2) % 40]
     labels = site // 5 % 2
     graph = NeighborGraph.from_neighbors(lists)
     return [kind(graph, labels) for kind in (ExactLikelihood, CoherentLikelihood)]

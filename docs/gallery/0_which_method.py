@@ -71,6 +71,16 @@ figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
 ColumnPathDisplay.from_estimator(selector, ax=ax)
 
 # %%
+# The search makes one choice. The posterior over all sets of columns says how sure it is: a strip
+# is a set, as wide as its probability, and the filled part of a row is the probability that the
+# column belongs to the set.
+
+from bayesknn.plots import ColumnSetsDisplay
+
+figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
+ColumnSetsDisplay.from_estimator(selector, ax=ax)
+
+# %%
 # What forward search cannot see
 # ------------------------------
 # On a chess board either coordinate alone says nothing about the colour of the field. With two
@@ -85,6 +95,8 @@ with warnings.catch_warnings():
     stuck = ColumnSelector("pseudo-evidence", max_columns=1).fit(board, colour)
 print(f"best single column: {stuck.scores_[0]:.1f}; without any: {stuck.null_score_:.1f}")
 print(f"informative: {stuck.informative_}")
+sets = ColumnSelector("pseudo-evidence").fit(board, colour).inclusion_probabilities_
+print(f"inclusion probabilities, from all sets of columns: {sets.round(2).tolist()}")
 pooled = PooledNeighborsClassifier(random_state=0).fit(board, colour)
 print(f"relevance to the pool: {pooled.feature_relevance_.round(2).tolist()}")
 print(f"leave-one-out log score of the pool: {200 * pooled.loo_log_score_:.1f}")

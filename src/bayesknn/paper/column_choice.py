@@ -23,7 +23,7 @@ def choose_columns(setting: Setting) -> Result:
         np.hstack([each, rng.normal(size=(len(each), n_noise))])
         for each in (ripley.X_train, ripley.X_test)
     )
-    selector = _select("evidence", X, ripley, setting)
+    selector = _select(setting.budget.evidence_of_sets, X, ripley, setting)
     p, errors = selector.inclusion_probabilities_, selector.inclusion_errors_
     least, most = int(np.argmin(p[:2])), 2 + int(np.argmax(p[2:]))
     estimates: dict[str, Any] = {

@@ -63,10 +63,11 @@ _NUMBERS: dict[str, tuple[Any, Any, Any]] = {
     # Partitions of Ripley's training points into labelled ones and others, sweeps at each beta of a
     # path with missing classes, and rows known before the first prediction in a sequence.
     "n_splits": (2, 4, 20),
-    "missing_sweeps": (20, 100, 1000),
+    "missing_sweeps": (10, 100, 1000),
     "n_sequence_start": (235, 150, 25),
-    # Columns of noise beside Ripley's two.
+    # Columns of noise beside Ripley's two, and the evidence that sets with them are scored by.
     "n_noise_columns": (1, 2, 4),
+    "evidence_of_sets": ("pseudo-evidence", "evidence", "evidence"),
     # Repetitions of which the fastest is taken as the time of 500 Gibbs sweeps.
     "n_timings": (1, 5, 20),
 }

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from kept import HERE, ROOT, describe_measurement
+from kept import HERE, ROOT, describe_age, describe_measurement
 
 FILE = HERE / "clients.json"
 NAMES = {"bayesian": "Bayesian", "pooled": "pool", "classical": "classical", "": "one of them"}
@@ -61,6 +61,6 @@ def run(out: Path) -> dict[str, str]:
     return {
         "clients_libraries": str(len(libraries)),
         "clients_python": measured["python"],
-        "clients_day": measured["measured"]["date"],
+        "clients_measured": describe_age(FILE.name),
         "clients_not_tried": not_tried,
     }

@@ -25,6 +25,7 @@ _FITS = tuple(
 # The code that each measures.
 CODE = {
     "benchmarks.txt": (*_FITS, "src/bayesknn/distributed"),
+    "clients.json": ("src/bayesknn/pooled", "src/bayesknn/predictive", "tests/clients"),
     "first_use.json": (*_FITS, *_PREDICTIONS),
     "groups.json": (*_FITS, *_PREDICTIONS),
     "interval_coverage.json": _PREDICTIONS,

@@ -38,14 +38,20 @@ def write() -> None:
 
 
 def write_table() -> str:
-    """Return a row for each library, its version, what was tried, and with which classifiers."""
+    """Return a row for each case: library, version, classifiers that work, and those that fail."""
     records = json.loads(FILE.read_text())["records"]
     case = itemgetter("library", "version", "tried")
     lines = ["| library | version | tried | works with | fails with |", "|---|---|---|---|---|"]
     for (library, version, tried), each in groupby(sorted(records, key=case), case):
         rows = list(each)
         good, bad = (
-            ", ".join(dict.fromkeys(NAMES[row["with"]] for row in rows if row["works"] is works))
+            ", ".join(
+                dict.fromkeys(
+                    NAMES[row["with"]] + (f" ({row['reason']})" if row["reason"] else "")
+                    for row in rows
+                    if row["works"] is works
+                )
+            )
             for works in (True, False)
         )
         lines.append(f"| {library} | {version} | {tried} | {good} | {bad} |")

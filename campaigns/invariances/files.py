@@ -213,7 +213,7 @@ def report(case: Case) -> Iterator[Compared]:
             yield _printed("log-loss of the headline", match[1], loss)
     decided = np.average(_find_zones(clf.loo_interval()) >= 0, weights=weight)
     text = " ".join(page.text)
-    if match := re.search(r"([<>]?\d+)\s*% of the [\d,]+ training rows are decided", text):
+    if match := re.search(r"([<>]?\d+)\s*% of the [\d,]+ training rows[ a-z()]* are decided", text):
         yield _printed("decided rows", match[1], 100 * decided)
     if hasattr(clf, "k_probabilities_") and case.options["kind"] == "bayesian":
         low, high = (

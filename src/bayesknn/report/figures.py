@@ -95,6 +95,7 @@ def draw_map(
     display = ZoneMapDisplay(*axes, surface, zones.reshape(side, side), classes, names)
     display.plot(points, labels, ax=ax)
     ax.get_legend().remove()
+    ax.set(xlim=axes[0][[0, -1]], ylim=axes[1][[0, -1]])
     return _as_svg(figure, "map", "Map of class probabilities and zones over two columns")
 
 

@@ -119,10 +119,11 @@ class Predictions(Predicted):
     def describe_decided(self, level: float) -> str:
         """Say how many rows are decided, and what that is."""
         share = percent(self.share_decided).replace("\xa0", " ")
-        which = "training" if self.basis == LEAVE_ONE_OUT else "new"
+        rows = "training rows" if self.basis == LEAVE_ONE_OUT else "new rows"
+        rows += " (weighted)" * bool(np.ptp(self.weights) > 0)
         return (
-            f"{share} of the {len(self.rows):,} {which} rows are decided: the {100 * level:g} % "
-            "interval of one class lies above all others"
+            f"{share} of the {len(self.rows):,} {rows} are decided: the {100 * level:g} % interval "
+            "of one class lies above all others"
         )
 
     def to_frame(self) -> pandas.DataFrame:

@@ -22,6 +22,8 @@ from campaigns.invariances.compared import Compared
 
 # Tables of one sample. More tables see smaller biases; each takes eleven fits.
 N_TABLES = 20
+# Difference of mean scores that is no fault.
+_MARGIN = 0.01
 _CLASSIFIERS = {
     "pseudo": BayesianKNeighborsClassifier("pseudo", beta_max=4.0, n_draws=20, random_state=0),
     "calibrated": BayesianKNeighborsClassifier(
@@ -49,7 +51,9 @@ def noise(options: dict[str, Any]) -> st.SearchStrategy[Noise]:
 
 
 def nothing_to_learn(case: Noise) -> Iterator[Compared]:
-    """Compare left-out error, AUC and log-loss with cross-validation, within 3 standard errors.
+    """Compare left-out error, AUC and log-loss with cross-validation.
+
+    They may differ by ``_MARGIN`` and by 3 standard errors.
 
     A sample beyond them is drawn again with four times the tables, as in ``tests/statistical.py``.
     """
@@ -75,6 +79,9 @@ def _p_value(case: Noise, name: str, n_tables: int, seed: int) -> float:
         # A column is named in at most 5 % of such tables.
         return float(stats.binom.sf(misfit.sum() - 1, n_tables, 0.05))
     sample = {"error": error, "AUC": area, "log-loss": loss, "intervals": inside - 0.95}[name]
+    if name != "intervals":
+        # Cross-validation itself is biased by about as much: it fits nine tenths of the rows.
+        sample = sample - np.clip(sample.mean(), -_MARGIN, _MARGIN)
     if np.ptp(sample) == 0:
         return float(np.all(sample >= 0) or name != "intervals")
     side = "less" if name == "intervals" else "two-sided"

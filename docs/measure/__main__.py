@@ -2,8 +2,8 @@
 
 A page's numbers are in ``numbers.json``, by name; its tables and figures are files beside it.
 ``python docs/measure NAME`` makes one of the measurements that are kept in the repository again
-(``benchmarks``, ``clients``, ``first_use``, ``groups``, ``interval_coverage``,
-``prediction``, ``autogluon``, ``scaling``, ``max_neighbors``, ``verdicts``),
+(``benchmarks``, ``clients``, ``first_use``, ``groups``, ``interval_coverage``, ``prediction``,
+``autogluon``, ``scaling``, ``max_neighbors``, ``left_out``, ``verdicts``),
 or renews the README's pictures and measured passages (``readme``).
 """
 
@@ -29,6 +29,7 @@ def main(names: list[str]) -> None:
     import index
     import interval_coverage
     import intervals
+    import left_out
     import max_neighbors
     import methods
     import model
@@ -52,6 +53,7 @@ def main(names: list[str]) -> None:
         "autogluon": comparison_autogluon.write,
         "scaling": scaling.write,
         "max_neighbors": max_neighbors.write,
+        "left_out": left_out.write,
         "verdicts": verdicts.write,
         "readme": readme.write,
     }
@@ -68,6 +70,7 @@ def main(names: list[str]) -> None:
             engine,
             methods,
             pool,
+            left_out,
             prediction,
             intervals,
             interval_coverage,

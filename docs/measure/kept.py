@@ -29,6 +29,7 @@ CODE = {
     "first_use.json": (*_FITS, *_PREDICTIONS),
     "groups.json": (*_FITS, *_PREDICTIONS),
     "interval_coverage.json": _PREDICTIONS,
+    "left_out.json": ("src/bayesknn/pooled",),
     "prediction.json": _PREDICTIONS,
     "scaling.json": (*_FITS, "src/bayesknn/predictive"),
     "verdicts.json": (*_FITS, "src/bayesknn/paper"),

@@ -10,6 +10,7 @@ import json
 import warnings
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from bayesknn import PooledNeighborsClassifier
-from kept import HERE, describe_measurement
+from kept import HERE, describe_age, describe_measurement
 
 FILE = HERE / "left_out.json"
 # Slopes of the log odds of neighbouring classes.
@@ -99,6 +100,21 @@ def summarise(tables: list[dict[str, Any]]) -> dict[str, Any]:
     noise = [t for t in tables if t["signal"] == "none" and t["n_classes"] == 2]
     summary["largest error of noise, two classes"] = max(t["left out"][0] for t in noise)
     return summary
+
+
+def run(out: Path) -> dict[str, str]:
+    """Write the table of the differences; return the numbers of the page."""
+    kept = json.loads(FILE.read_text())["signals"]
+    lines = ["| signal | | error | AUC | log-loss |", "|---|---|---|---|---|"]
+    for signal in SIGNALS:
+        for way, name in (("left out", "leave-one-out"), ("crossed", "ten folds")):
+            each = kept[signal][way]
+            gaps = zip(each["bias"], each["error"], strict=True)
+            cells = " | ".join(f"{bias:+.3f} ({error:.3f})" for bias, error in gaps)
+            lines.append(f"| {signal} | {name}, {each['n_tables']} tables | {cells} |")
+    (out / "left_out.md").write_text("\n".join(lines) + "\n")
+    largest = kept["largest error of noise, two classes"]
+    return {"left_out_largest": f"{largest:.2f}", "left_out_age": describe_age(FILE.name)}
 
 
 def write() -> None:

@@ -113,6 +113,15 @@ def test_a_row_alone_in_its_class_is_predicted_as_a_new_one(members):
     assert clf.loo_log_score_ == pytest.approx(own[others].mean())
 
 
+def test_long_work_is_announced_with_its_size(caplog):
+    frame, y = table()
+    with caplog.at_level("INFO", logger="bayesknn"):
+        make(("robust",)).fit(frame, y).predict_proba(frame[:9])
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages[0] == "Fitting 90 rows, 3 columns and 3 classes"
+    assert messages[-1] == "Predicting 9 rows"
+
+
 @pytest.mark.filterwarnings("ignore:class .* has one row")
 @pytest.mark.filterwarnings("ignore:The least populated class")
 def test_cross_validation_of_a_rare_class_and_bags():

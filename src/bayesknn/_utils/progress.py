@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -22,7 +23,8 @@ def progress(
     """Show a progress bar on standard error if the work outlasts ``delay``.
 
     Nothing is shown when ``verbose`` is 0, standard error is closed or no terminal, or rich is not
-    installed. The bar vanishes when the work ends.
+    installed. The bar vanishes when the work ends. Before it starts, the logger ``bayesknn`` has the
+    description, whatever ``verbose`` is.
     Work within other work has its bar below that of the other.
 
     Parameters
@@ -41,6 +43,7 @@ def progress(
     advance : callable
         ``advance(steps)``: that many more steps are done; any thread may call it.
     """
+    logging.getLogger("bayesknn").info("%s", description)
     # A process that is started without standard error has None in its place.
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     if not (verbose and is_terminal and is_installed("rich")):

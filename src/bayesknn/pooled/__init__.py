@@ -1,6 +1,7 @@
 """The best prediction from neighbours: several views of a table, pooled by leave-one-out.
 
-A table becomes coordinates (``columns``). A view is what a member sees of it (``views``):
+Rows, columns and classes are put in an order that depends on what they hold (``order``). A table
+becomes coordinates (``columns``). A view is what a member sees of it (``views``):
 neighbours in one of five ``metrics``, whose lists give two ``features`` of a point for each class
 and k, or an additive regression, or boosted trees (``boosting``). A ``member`` links the view to
 probabilities and averages over k; members are weighed by their leave-one-out scores.

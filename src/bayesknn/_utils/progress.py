@@ -23,8 +23,8 @@ def progress(
     """Show a progress bar on standard error if the work outlasts ``delay``.
 
     Nothing is shown when ``verbose`` is 0, standard error is closed or no terminal, or rich is not
-    installed. The bar vanishes when the work ends. Before it starts, the logger ``bayesknn`` has the
-    description, whatever ``verbose`` is.
+    installed. The bar vanishes when the work ends. Before the work starts, the logger ``bayesknn``
+    has the description, whatever ``verbose`` is.
     Work within other work has its bar below that of the other.
 
     Parameters

@@ -154,7 +154,7 @@ def test_weights_move_every_member():
     [
         (np.ones(7), r"sample_weight must have shape \(120,\)"),
         (np.arange(120) - 1, "sample_weight is -1 in row 0; weights must not be negative"),
-        (np.zeros(120), "sample_weight is 0 in every row"),
+        (np.zeros(120), "sample_weight is zero in every row"),
         (np.where(np.arange(120) == 5, np.nan, 1), "sample_weight is nan in row 5"),
     ],
 )

@@ -37,6 +37,7 @@ from bayesknn.graph import describe_search
 from bayesknn.model import class_weights
 from bayesknn.pooled.agreement import check_parts
 from bayesknn.pooled.columns import Columns, Sample, Settings, Table
+from bayesknn.pooled.features import Reach
 from bayesknn.pooled.interval_model import find_pool_intervals
 from bayesknn.pooled.member import fit_member, fit_weights, pool_proba
 from bayesknn.pooled.metrics import METRICS
@@ -122,7 +123,9 @@ class PooledNeighborsClassifier(
         Probabilities of the training points that owe nearly nothing to their own labels: members,
         and the weights of the pool, come from the other folds, but a label has its part in those.
         Turning one label around moved its own probability by .01 on average and .08 at most.
-        With the offset of ``class_prior``.
+        What is left out is given back to its class, so that class totals stay. Rows of
+        ``sample_weight`` 0, and rows alone in their class, are predicted as new rows. With the
+        offset of ``class_prior``.
     groups_ : ndarray of shape (n,) or None
         Numbers of the groups of the training points, in the order in which these come first; None
         where no two points belong together.
@@ -268,18 +271,7 @@ class PooledNeighborsClassifier(
         member_proba = np.array(list(loo.values()))
         exponents = fit_weights(member_proba, sample.labels, sample.judged_weights)
         pool_weights = dict(zip(names, exponents.tolist(), strict=True))
-        # Intervals and typicality need distances: of the metric that weighs most, or of one that
-        # needs no labels if no member has any.
-        metrics = [name for name in names if name in METRICS]
-        leader = max(metrics, key=lambda name: pool_weights[name], default="robust")
-        if leader not in members:
-            reach[leader] = leave_folds_out(leader, sample, settings[leader], folds)[1]
-        views = {
-            name: VIEWS[name](sample, settings[name], reach[name])
-            for name in reach
-            # Members of weight 0 predict nothing.
-            if name in (leader, *WITH_IMPORTANCES) or pool_weights[name] > 0
-        }
+        leader, views = _build_views(pool_weights, sample, settings, folds, reach)
         interval_model, reach_at = find_pool_intervals(
             views[leader].space,
             members.get(leader),
@@ -637,7 +629,7 @@ def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
             f"sample_weight is {weights[bad[0]]:g} in row {bad[0]}; weights must not be negative"
         )
     if not weights.any():
-        raise ValueError("sample_weight is 0 in every row: no class has a row that counts")
+        raise ValueError("sample_weight is zero in every row: no row is left to fit")
     # Of mean 1, so that nothing depends on their scale; by the largest first, lest sums overflow.
     # Single precision drops the rounding error of that scale, which decides between equal splits.
     weights = (weights / weights.max()).astype(np.float32).astype(np.float64)
@@ -678,6 +670,30 @@ def _put_back(parts: list[tuple[np.ndarray, RawPrediction]], n: int) -> RawPredi
         return joined
 
     return RawPrediction(*map(join, RawPrediction._fields))
+
+
+def _build_views(
+    weights: dict[str, float],
+    sample: Sample,
+    settings: dict[str, Settings],
+    folds: np.ndarray,
+    reach: dict[str, Reach | None],
+) -> tuple[str, dict[str, Any]]:
+    """Return the leading metric and the views of all rows that predictions need, by name.
+
+    Intervals and typicality need distances: of the metric that weighs most, or of one that needs no
+    labels if no member has any.
+    """
+    metrics = [name for name in weights if name in METRICS]
+    leader = max(metrics, key=lambda name: weights[name], default="robust")
+    if leader not in reach:
+        reach[leader] = leave_folds_out(leader, sample, settings[leader], folds)[1]
+    return leader, {
+        name: VIEWS[name](sample, settings[name], reach[name])
+        for name in reach
+        # Members of weight 0 predict nothing.
+        if name in (leader, *WITH_IMPORTANCES) or weights[name] > 0
+    }
 
 
 def _find_neighbor_share(names: list[str], weights: np.ndarray, probabilities: np.ndarray) -> float:

@@ -91,7 +91,7 @@ def way_of_calling(case: Case) -> Iterator[Compared]:
             other = describe(fit(case, convert(case.frame)), convert(case.new))
             # Warnings name columns.
             yield from compare(answers, keep(other, "warnings"), ROUNDING, name)
-    if case.options["kind"] == "bayesian" and case.options["metric"] == "euclidean":
+    if all(each.kind == "f" for each in case.frame.dtypes):
         yield from _by_dask(case, answers)
 
 
@@ -130,6 +130,9 @@ def _by_dask(case: Case, answers: dict[str, Any]) -> Iterator[Compared]:
         blocks = dask.array.from_array(new, chunks=(-(-len(new) // n_blocks), -1))
         p = fit(case, X).predict_proba(blocks).compute()
         yield from compare(answers, {"probabilities": p}, ROUNDING, "Dask blocks")
+        # What the classifier on Dask collections offers.
+        if options["kind"] != "bayesian" or options["metric"] != "euclidean":
+            return
         if options["likelihood"] == "coherent" or options["beta_max"] == "auto":
             return
         if options["class_prior_as"] or options["calibrate"]:

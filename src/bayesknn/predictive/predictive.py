@@ -45,6 +45,8 @@ class PredictiveRule:
     nodes : PosteriorNodes
     class_weight : ndarray of shape (n_classes,)
         Factors of the counts.
+    n_relatives : int
+        Number of training points in the largest group.
 
     Attributes
     ----------
@@ -54,10 +56,13 @@ class PredictiveRule:
         Rank of the neighbour whose distance tells how usual a place is: the mean of k, rounded.
     """
 
-    def __init__(self, nodes: PosteriorNodes, class_weight: np.ndarray):
+    def __init__(self, nodes: PosteriorNodes, class_weight: np.ndarray, n_relatives: int = 1):
         self.nodes = nodes
         self.class_weight = class_weight
-        self._condensed = condense(nodes, float(class_weight.max()))
+        steepness = float(class_weight.max())
+        self._condensed = condense(nodes, steepness)
+        # The labels of a group change the odds as much as so many together do.
+        self._for_groups = condense(nodes, steepness * n_relatives)
         self.k_values = self._condensed.k_values
         self.rank = round(nodes.k_mean)
 
@@ -106,15 +111,13 @@ class PredictiveRule:
                 labels,
                 each_alone if blocks is None else blocks,
             )
-            for each in (self.nodes, self._condensed)
+            for each in (self.nodes, self._condensed if blocks is None else self._for_groups)
         )
-        # Few nodes stand for many where one label is left out, and not where a group's are.
-        at = at_condensed if blocks is None else at_nodes
-        means, variances, effective = at.average(n_jobs)
+        means, variances, effective = at_condensed.average(n_jobs)
         intervals = None
         if level is not None:
             intervals = include(at_nodes.credible_intervals(level, n_jobs), means)
-        votes = at.sum_votes()
+        votes = at_condensed.sum_votes()
         return RawPrediction(means, variances, votes, distances, intervals), effective
 
 
@@ -198,7 +201,8 @@ class Predictive:
         # The graph of the largest k alone, so that nothing searches further.
         distances = None if graph.distances is None else graph.distances[:k_max]
         self.graph: NeighborGraph = NeighborGraph(graph.neighbors[:k_max], distances, graph.index)
-        self._rule = PredictiveRule(nodes, self.class_weight)
+        largest = 1 if graph.groups is None else int(np.bincount(graph.groups).max())
+        self._rule = PredictiveRule(nodes, self.class_weight, largest)
 
     def using(self, n_jobs: int | None, verbose: int) -> Predictive:
         """Return the same with other threads and another progress bar."""

@@ -265,6 +265,11 @@ class Calibrator:
         """
         by_rank, n_classes = self.votes_by_rank, len(class_weight)
         log_loo, z = safe_log(left_out.probabilities), self.scale.standardise(left_out.distances)
+        # A rank counts as a voter if its vote is above a hundredth of that of the first rank.
+        n_voters = np.count_nonzero(by_rank > 0.01 * by_rank[0])
+        if groups is not None:
+            edges = _list_forward(neighbors) if incidence is None else incidence
+            edge_groups = groups[edges.points]
         # One row for each class: the vote of a neighbour of that class.
         vote_matrix = np.diag(class_weight) * (2.0 if reverse else 1.0)
 
@@ -272,15 +277,14 @@ class Calibrator:
             if groups is None:
                 vote = by_rank[rank - 1] * vote_matrix[labels[j]]
             else:
-                vote = class_weight * _count_relatives(
-                    i, groups[j], by_rank, neighbors, incidence, labels, groups, n_classes
-                )
+                vote = np.zeros((len(i), n_classes))
+                heavy = by_rank[:n_voters]
+                _add_relatives(i, groups[j], heavy, edges, edge_groups, labels, vote)
+                vote *= class_weight
             less = vote.sum(axis=1, keepdims=True) / n_classes
             return self._pool(log_loo[i] - (vote - less), left_out.votes[i] - vote, z[i])
 
         n_ranks = min(int(np.clip(int(n_votes / 5), 3, 15)), len(by_rank), len(neighbors))
-        # A rank counts as a voter if its vote is above a hundredth of that of the first rank.
-        n_voters = np.count_nonzero(by_rank > 0.01 * by_rank[0])
         return Pairs(neighbors[:n_ranks], predict_without_pair, voters=neighbors[:n_voters])
 
     def _pool(self, log_probabilities: np.ndarray, votes: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -288,49 +292,32 @@ class Calibrator:
         return pool_with_share(log_probabilities, safe_log(share), self.calibration, self.spread, z)
 
 
-def _count_relatives(
-    rows: np.ndarray,
-    of_groups: np.ndarray,
-    by_rank: np.ndarray,
-    neighbors: np.ndarray,
-    incidence: Incidence | None,
-    labels: np.ndarray,
-    groups: np.ndarray,
-    n_classes: int,
-) -> np.ndarray:
-    """Add up the votes that each row has from one group, (m, n_classes).
-
-    With ``incidence`` they are those of both directions, else of the row's own neighbours.
-    """
-    votes = np.zeros((len(rows), n_classes))
-    if incidence is None:
-        _add_forward(rows, of_groups, by_rank, neighbors, labels, groups, votes)
-    else:
-        _add_incident(rows, of_groups, by_rank, *incidence, labels, groups, votes)
-    return votes
+def _list_forward(neighbors: np.ndarray) -> Incidence:
+    """Return the edges of each row to its own neighbours."""
+    k_max, n = neighbors.shape
+    starts = np.arange(n + 1) * k_max
+    return Incidence(starts, neighbors.T.ravel(), np.zeros_like(neighbors))
 
 
 @kernel
-def _add_forward(rows, of_groups, by_rank, neighbors, labels, groups, votes):
+def _add_relatives(rows, of_groups, by_rank, edges, edge_groups, labels, votes):
+    """Add up the votes (m, n_classes) that each row has from one group."""
+    starts, points, in_degree = edges
+    n_ranks = min(by_rank.size, in_degree.shape[0])
     for q in range(rows.size):
-        for r in range(min(by_rank.size, neighbors.shape[0])):
-            j = neighbors[r, rows[q]]
-            if groups[j] == of_groups[q]:
-                votes[q, labels[j]] += by_rank[r]
-
-
-@kernel
-def _add_incident(rows, of_groups, by_rank, starts, points, in_degree, labels, groups, votes):
-    for q in range(rows.size):
-        i = rows[q]
+        i, group = rows[q], of_groups[q]
         first = starts[i]
-        for r in range(min(by_rank.size, in_degree.shape[0])):
-            # Edges of rank r + 1: the row's neighbour, and those whose neighbour it is.
-            last = starts[i] + r + 1 + np.int64(in_degree[r, i])
-            for e in range(first, last):
-                if groups[points[e]] == of_groups[q]:
-                    votes[q, labels[points[e]]] += by_rank[r]
-            first = last
+        # Edges of rank r + 1 end here: the row's neighbour, and those whose neighbour it is.
+        for e in range(first, first + n_ranks + np.int64(in_degree[n_ranks - 1, i])):
+            if edge_groups[e] == group:
+                low, high = 0, n_ranks - 1
+                while low < high:
+                    r = (low + high) // 2
+                    if first + r + 1 + np.int64(in_degree[r, i]) > e:
+                        high = r
+                    else:
+                        low = r + 1
+                votes[q, labels[points[e]]] += by_rank[low]
 
 
 def _effective_number(votes: np.ndarray) -> float:

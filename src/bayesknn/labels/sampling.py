@@ -152,12 +152,26 @@ def sample_labels(
         pasts = drawn.n_sweeps
         info = SampleInfo(method, int(pasts.sum()), drawn.agreement, 1.0, pasts, np.nan)
         return (labels, info) if return_info else labels
+    if n_warmup is None:
+        n_warmup = 500 if method == "gibbs" else 200
+    schedule = n_draws, check_count(n_warmup, "n_warmup", low=0), thin
+    return _run_chains((model, beta, k), method, schedule, keys, initial, return_info, verbose)
+
+
+def _run_chains(
+    at: tuple[BoltzmannModel, float, int],
+    method: str,
+    schedule: tuple[int, int, int],
+    keys: np.ndarray,
+    initial: Any,
+    return_info: bool,
+    verbose: int,
+) -> Any:
+    """Draw labels by one chain, or by two from different starts, and warn where they disagree."""
+    (model, beta, k), (n_draws, n_warmup, thin) = at, schedule
     run: Callable[..., Any] = gibbs_labels if method == "gibbs" else swendsen_wang_labels
     if model.fixed is not None:
         run = fixed_labels
-    if n_warmup is None:
-        n_warmup = 500 if method == "gibbs" else 200
-    n_warmup = check_count(n_warmup, "n_warmup", low=0)
     starts = [initial]
     if initial is None and n_draws > 1:
         starts = [None, np.zeros(model.n_points, np.int64)]
@@ -182,7 +196,7 @@ def sample_labels(
             f"the autocorrelation time is unknown: S_{k} is the same in all draws of a "
             f"{method} chain at beta={beta:g}, k={k}",
             MixingWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return (labels, info) if return_info else labels
 
@@ -260,5 +274,5 @@ def _warn(info: SampleInfo, series: list[np.ndarray], place: str, recorded_k: in
         f"(mean S_{recorded_k} {first:.6g} and {second:.6g}, {info.disagreement:.0f} standard "
         "errors apart); use method='perfect' or more n_warmup",
         MixingWarning,
-        stacklevel=3,
+        stacklevel=4,
     )

@@ -101,17 +101,6 @@ class AuxiliaryState(NamedTuple):
     labels: np.ndarray
 
 
-class AuxiliaryMoves(NamedTuple):
-    """What :class:`Moves` holds, and the plug-in after each move."""
-
-    beta: np.ndarray
-    k: np.ndarray
-    accepted: np.ndarray
-    acceptance: np.ndarray
-    plug_in_beta: np.ndarray
-    plug_in_k: np.ndarray
-
-
 @dataclass(frozen=True)
 class AuxiliarySampler(ExchangeSampler):
     """The auxiliary-variable scheme, by the moves of :class:`ExchangeSampler` with another ratio.
@@ -129,6 +118,7 @@ class AuxiliarySampler(ExchangeSampler):
     updates: tuple[int, ...]
     n_refresh: int
     name = "auxiliary"
+    columns = (*ExchangeSampler.columns, "plug_in_beta", "plug_in_k")
 
     def start(self, theta: float, k: int) -> AuxiliaryState | None:
         """Return the state at (theta, k), with the data as the auxiliary labels."""
@@ -141,28 +131,18 @@ class AuxiliarySampler(ExchangeSampler):
         labels = self.label_sampler.observed
         return AuxiliaryState(theta, k, log_prior, tuning, plug_in, labels)
 
-    def new_moves(self, size: int) -> AuxiliaryMoves:
-        """Return arrays for what is noted of so many moves."""
-        beta, k, accepted, acceptance = super().new_moves(size)
-        plug_in_beta, plug_in_k = np.empty(size), np.empty(size, np.int64)
-        return AuxiliaryMoves(beta, k, accepted, acceptance, plug_in_beta, plug_in_k)
-
     def run(
-        self, state: AuxiliaryState, key: np.uint64, first: int, last: int, problem: Problem,
-        sampler: CompiledSampler, moves: AuxiliaryMoves,
+        self, state: AuxiliaryState, key: np.uint64, block: tuple[int, int], problem: Problem,
+        sampler: CompiledSampler, moves: np.ndarray,
     ) -> tuple[AuxiliaryState, int]:  # fmt: skip
-        """Make the moves ``first..last - 1``; return the state and how many points are apart."""
-        plug_in = state.plug_in
+        """Make a block of moves; return the state and how many points are apart."""
+        beta, k, counts, beta_sums = state.plug_in
         # Moves write to these.
-        state = state._replace(
-            labels=state.labels.copy(),
-            plug_in=plug_in._replace(
-                counts=plug_in.counts.copy(), beta_sums=plug_in.beta_sums.copy()
-            ),
-        )
+        plug_in = PlugIn(beta, k, counts.copy(), beta_sums.copy())
+        state = state._replace(labels=state.labels.copy(), plug_in=plug_in)
         refresh = self.label_sampler.swendsen_wang(self.n_refresh)
         updates = np.array(self.updates, np.int64)
-        return run_auxiliary(state, key, first, last, problem, sampler, refresh, updates, moves)
+        return run_auxiliary(state, key, block, problem, sampler, refresh, updates, moves)
 
     def find_problems(self, tree: xarray.DataTree) -> list[str]:
         """Say what may be wrong with the draws."""
@@ -336,10 +316,10 @@ def _log_auxiliary(sampler, observed, labels, plug_in, beta, k, to):
 
 
 @kernel
-def run_auxiliary(state, key, first, last, problem, sampler, refresh, updates, moves):
-    """Make the moves ``first..last - 1``; return the state and how many points are apart."""
+def run_auxiliary(state, key, block, problem, sampler, refresh, updates, moves):
+    """Make the moves from the first of a block up to the last; return the state and n_apart."""
     theta, k, log_prior, tuning, plug_in, labels = state
-    walk, observed = problem.walk, problem.observed
+    walk, observed, (first, last) = problem.walk, problem.observed, block
     for move in range(first, last):
         refresh_key = random_bits(iteration_key(key, move), np.uint64(REFRESH_SLOT))
         sweep_labels(sampler, refresh, plug_in.beta, plug_in.k, refresh_key, labels)
@@ -366,6 +346,5 @@ def run_auxiliary(state, key, first, last, problem, sampler, refresh, updates, m
             labels[:] = sampler.labels
         note(moves, move - first, walk, theta, k, accepted, acceptance)
         plug_in = _update_plug_in(plug_in, beta_of(theta, walk.beta_max), k, move + 1, updates)
-        moves.plug_in_beta[move - first] = plug_in.beta
-        moves.plug_in_k[move - first] = plug_in.k
+        moves[4, move - first], moves[5, move - first] = plug_in.beta, plug_in.k
     return AuxiliaryState(theta, k, log_prior, tuning, plug_in, labels), 0

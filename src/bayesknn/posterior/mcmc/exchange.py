@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -56,15 +56,6 @@ if TYPE_CHECKING:
     import xarray
 
 DRAW_SLOT = FREE_SLOT
-
-
-class Moves(NamedTuple):
-    """Where each move of a block ended, whether and how probably its proposal was accepted."""
-
-    beta: np.ndarray
-    k: np.ndarray
-    accepted: np.ndarray
-    acceptance: np.ndarray
 
 
 class Offer(NamedTuple):
@@ -118,6 +109,8 @@ class ExchangeSampler(Sampler):
 
     label_sampler: LabelSampler
     name = "exchange"
+    # What is noted of every move: where it ended, whether and how probably it was accepted.
+    columns: ClassVar[tuple[str, ...]] = ("beta", "k", "accepted", "acceptance")
     prefer = "threads"
 
     def start(self, theta: float, k: int) -> Any:
@@ -127,24 +120,19 @@ class ExchangeSampler(Sampler):
             return None
         return State(theta, k, log_prior, self.tuning)
 
-    def new_moves(self, size: int) -> Any:
-        """Return arrays for what is noted of so many moves."""
-        beta, accepted, acceptance = np.empty((3, size))
-        return Moves(beta, np.empty(size, np.int64), accepted, acceptance)
-
     def run(
-        self, state: Any, key: np.uint64, first: int, last: int, problem: Problem,
-        sampler: CompiledSampler, moves: Any,
+        self, state: Any, key: np.uint64, block: tuple[int, int], problem: Problem,
+        sampler: CompiledSampler, moves: np.ndarray,
     ) -> tuple[Any, int]:  # fmt: skip
-        """Make the moves ``first..last - 1``; return the state and how many points are apart."""
-        return run_exchange(state, key, first, last, problem, sampler, moves)
+        """Make a block of moves; return the state and how many points are apart."""
+        return run_exchange(state, key, block, problem, sampler, moves)
 
     def advance(
         self, state: Any, key: np.uint64, first: int, last: int
     ) -> tuple[Any, dict[str, np.ndarray]]:
         """Make iterations ``first..last - 1``, of ``thin`` moves each."""
         first, last = first * self.thin, last * self.thin
-        moves = self.new_moves(last - first)
+        moves = np.empty((len(self.columns), last - first))
         sampler = self.label_sampler.compiled()
         table = tabulate_prior(self.prior)
         problem = Problem(self.likelihood.agreement, table, self.walk, np.empty(0))
@@ -155,8 +143,8 @@ class ExchangeSampler(Sampler):
                 to = propose(self.walk, state.tuning, state.theta, state.k, key, move)
                 given = np.full(1, self.prior.log_density(to.beta, to.k), np.float64)
                 problem = problem._replace(given=given)
-            part = type(moves)(*(values[move - first : move - first + step] for values in moves))
-            state, n_apart = self.run(state, key, move, move + step, problem, sampler, part)
+            part = moves[:, move - first : move - first + step]
+            state, n_apart = self.run(state, key, (move, move + step), problem, sampler, part)
             if n_apart:
                 beta = beta_of(state.theta, self.walk.beta_max)
                 raise CoalescenceError(
@@ -167,11 +155,12 @@ class ExchangeSampler(Sampler):
                     MAX_PAST,
                     n_apart,
                 )
-        kept = {
-            name: values[self.thin - 1 :: self.thin] for name, values in moves._asdict().items()
-        }
+        kept = dict(zip(self.columns, moves[:, self.thin - 1 :: self.thin], strict=True))
         for name in ("accepted", "acceptance"):
-            kept[name] = getattr(moves, name).reshape(-1, self.thin).mean(axis=1)
+            values = moves[self.columns.index(name)]
+            kept[name] = values.reshape(-1, self.thin).mean(axis=1)
+        for name in {"k", "plug_in_k"} & kept.keys():
+            kept[name] = kept[name].astype(np.int64)
         return state, kept
 
     def describe_data(self) -> str:
@@ -344,16 +333,16 @@ def log_exchange(sampler, observed, beta, k, to):
 
 @kernel
 def note(moves, at, walk, theta, k, accepted, acceptance):
-    """Note where a move ended and how it went."""
-    moves.beta[at], moves.k[at] = beta_of(theta, walk.beta_max), k
-    moves.accepted[at], moves.acceptance[at] = accepted, acceptance
+    """Note where a move ended and how it went, in the first columns."""
+    moves[0, at], moves[1, at] = beta_of(theta, walk.beta_max), k
+    moves[2, at], moves[3, at] = accepted, acceptance
 
 
 @kernel
-def run_exchange(state, key, first, last, problem, sampler, moves):
-    """Make the moves ``first..last - 1``; return the state and how many points are apart."""
+def run_exchange(state, key, block, problem, sampler, moves):
+    """Make the moves from the first of a block up to the last; return the state and n_apart."""
     theta, k, log_prior, tuning = state
-    walk = problem.walk
+    walk, (first, last) = problem.walk, block
     for move in range(first, last):
         to, to_prior, others, n_apart = offer(
             walk, tuning, (theta, k, log_prior), key, move, problem, sampler

@@ -11,9 +11,9 @@ from scipy.interpolate import BPoly
 
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.chains import N_CHAINS, Setting
 from bayesknn.log_z.path import Path
 from bayesknn.log_z.path_table import PathSampler
+from bayesknn.log_z.records import N_CHAINS, Setting
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import BoltzmannModel, log_normalizer_exact
 from benchmarks.harness import Report

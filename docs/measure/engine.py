@@ -11,9 +11,10 @@ from sklearn.datasets import make_blobs
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood
-from bayesknn.log_z.chains import ChainPair, Setting, standard_error
+from bayesknn.log_z.chains import ChainPair
 from bayesknn.log_z.mbar import combine
 from bayesknn.log_z.path import log_z_at
+from bayesknn.log_z.records import Setting, standard_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import UniformPrior
 from bayesknn.plots.style import COLOURS, GREY, INK, tidy

@@ -5,7 +5,8 @@ import pytest
 
 from bayesknn.graph import NeighborGraph, find_components
 from bayesknn.log_z import path
-from bayesknn.log_z.chains import ChainPair, Setting
+from bayesknn.log_z.chains import ChainPair
+from bayesknn.log_z.records import Setting
 from bayesknn.model import BoltzmannModel
 from tests.model.enumeration import enumerate_log_normalizer, exact_law
 from tests.statistical import check, p_value_of_z, rejects

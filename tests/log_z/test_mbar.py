@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.chains import ChainPair, Setting
+from bayesknn.log_z.chains import ChainPair
 from bayesknn.log_z.mbar import combine, guess, solve
+from bayesknn.log_z.records import Setting
 from bayesknn.model import BoltzmannModel, log_normalizer_exact
 
 KS = [1, 2, 3, 4]

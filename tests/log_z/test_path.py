@@ -6,8 +6,8 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.chains import Setting
 from bayesknn.log_z.path import log_z_at, log_z_from_zero
+from bayesknn.log_z.records import Setting
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel, log_normalizer_exact
 

@@ -7,7 +7,7 @@ import pytest
 
 from bayesknn.likelihood import log_normalizer, path_table
 from bayesknn.log_z import path
-from bayesknn.log_z.chains import Setting
+from bayesknn.log_z.records import Setting
 from bayesknn.model import expected_agreement_exact
 from tests.log_z.cases import BETAS, judge, keep_scores, make_case, score_table
 from tests.model.graphs import ring, ripley_graph

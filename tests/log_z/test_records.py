@@ -3,7 +3,8 @@
 import numpy as np
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.chains import ChainPair, Setting
+from bayesknn.log_z.chains import ChainPair
+from bayesknn.log_z.records import Records, Setting
 from bayesknn.model import BoltzmannModel
 
 
@@ -36,8 +37,7 @@ def test_resampled_errors_are_those_of_the_mean():
     ring = NeighborGraph.from_neighbors([np.roll(np.arange(5), -1)])
     model, setting = BoltzmannModel(ring, 2), Setting.at(1.0, 1)
     found = [
-        ChainPair(model, setting, [1], np.random.SeedSequence(seed)).resample(one)
-        for seed, one in enumerate(batches)
+        Records(model, setting, [1], key=seed).resample(one) for seed, one in enumerate(batches)
     ]
     ratio = np.mean([replicates[1:].var() for replicates in found]) * 40
     assert abs(ratio / (39 / 37) - 1) < 0.1
@@ -45,10 +45,8 @@ def test_resampled_errors_are_those_of_the_mean():
 
 
 def test_the_autocorrelation_time_of_equal_records_is_known_only_where_all_edges_agree():
-    pair = ChainPair(
-        BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), 2),
-        Setting.at(1.0, 1), [1], np.random.SeedSequence(0), thin=3,
-    )  # fmt: skip
+    model = BoltzmannModel(NeighborGraph.from_neighbors([[1, 2, 3, 4, 0]]), 2)
+    pair = Records(model, Setting.at(1.0, 1), [1], key=0, thin=3)
     for value, time in ((5.0, 3.0), (3.0, np.nan)):
         pair.of_labels = np.full((2, 50, 1), value)
         np.testing.assert_equal(pair.autocorrelation_time(), time)

@@ -5,7 +5,7 @@ import pytest
 
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.chains import Setting
+from bayesknn.log_z.records import Setting
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import BoltzmannModel
 

@@ -9,7 +9,8 @@ from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.log_z import chains
-from bayesknn.log_z.chains import ChainPair, Setting
+from bayesknn.log_z.chains import ChainPair
+from bayesknn.log_z.records import Setting
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
 from bayesknn.posterior import grid_posterior

@@ -12,8 +12,9 @@ from bayesknn import BayesianKNeighborsClassifier, PhaseTransitionWarning
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, path_table
 from bayesknn.log_z import simulation
-from bayesknn.log_z.chains import ChainPair, Setting, Window
+from bayesknn.log_z.chains import ChainPair
 from bayesknn.log_z.mbar import combine
+from bayesknn.log_z.records import Setting, Window
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior, log_normalizer_exact
 from bayesknn.posterior import GridPosterior, grid_posterior

@@ -1,8 +1,8 @@
 """log Z(beta, k): draws, estimates from them, and the table for every beta and k (Section 3.3).
 
-``log_z`` has what a likelihood asks of log Z, and the exact one.
-``chains`` runs Swendsen-Wang at one setting and gives every estimate its error, and ``mbar`` makes
-one estimate of all draws: so the posterior is computed
+``log_z`` has what a likelihood asks of log Z, and the exact one. ``chains`` runs Swendsen-Wang at
+one setting, ``records`` has the estimates from what it recorded and their errors, and ``mbar``
+makes one estimate of all draws: so the posterior is computed
 (:mod:`bayesknn.posterior.quadrature.mesh`). ``path`` leads from beta = 0 to the far end at one k,
 and ``path_table`` is the table for all k.
 """

@@ -1,6 +1,6 @@
 """log Z at any setting from all draws of many: MBAR, as a sample from their mixture (Section 3.3).
 
-Pairs of chains and targets (beta, k) go in, log Z at the targets comes out, in every replicate.
+Records of chains and targets (beta, k) go in, log Z at the targets comes out, in every replicate.
 
 With ``u_j`` the log weight of a labelling at setting j and ``a_j`` the number of independent draws
 of its chains, all records together are a sample from the mixture
@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesknn.log_z.chains import N_REPLICATES, ChainPair, Setting
+from bayesknn.log_z.records import N_REPLICATES, Records, Setting
 
 # Where labels freeze, E[S] changes over about one unit of beta: so far a shift of S counts. Longer
 # lets its noise grow where they are frozen, shorter leaves the noise of S where they are not.
@@ -62,13 +62,13 @@ class Combined(NamedTuple):
     is_settled: bool
 
 
-def combine(pairs: Sequence[ChainPair], targets: Sequence[Setting]) -> Combined:
+def combine(pairs: Sequence[Records], targets: Sequence[Setting]) -> Combined:
     """Return log Z at the settings of pairs of chains and at targets, in every replicate.
 
     Parameters
     ----------
-    pairs : sequence of ChainPair
-        They record S at the same k, among them those of all settings.
+    pairs : sequence of Records
+        They hold S at the same k, among them those of all settings.
     targets : sequence of Setting
         Each at one k.
     """

@@ -44,16 +44,9 @@ from sklearn.exceptions import ConvergenceWarning
 from bayesknn._utils.random import Purpose
 from bayesknn.graph import find_components
 from bayesknn.labels.mixing import autocorrelation_time
-from bayesknn.log_z.chains import (
-    N_CHAINS,
-    N_REPLICATES,
-    ChainPair,
-    Setting,
-    Window,
-    join,
-    standard_error,
-)
+from bayesknn.log_z.chains import ChainPair
 from bayesknn.log_z.mbar import MAX_VARIANCE, combine
+from bayesknn.log_z.records import N_CHAINS, N_REPLICATES, Setting, Window, join, standard_error
 from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, SWEEPS, Pilot, Simulation
 from bayesknn.model import BoltzmannModel
 

@@ -24,9 +24,9 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import seeds_for
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.chains import N_REPLICATES, standard_error
 from bayesknn.log_z.log_z import find_exact
 from bayesknn.log_z.path import MAX_ROUNDS, Curve, Path, place_pilots
+from bayesknn.log_z.records import N_REPLICATES, standard_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.log_z.table import PathTable, take_fingerprint
 from bayesknn.model import (

@@ -12,14 +12,8 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from bayesknn.exceptions import MixingWarning
-from bayesknn.log_z.chains import (
-    N_CHAINS,
-    RANKS_PER_SWEEP,
-    WARMUP,
-    ChainPair,
-    Setting,
-    error_inflation,
-)
+from bayesknn.log_z.chains import RANKS_PER_SWEEP, WARMUP, ChainPair
+from bayesknn.log_z.records import N_CHAINS, Setting, error_inflation
 from bayesknn.model import BoltzmannModel
 
 # A pilot goes on until it has made so many times the autocorrelation time of its chains: longer

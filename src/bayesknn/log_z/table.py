@@ -18,8 +18,8 @@ from bayesknn._utils.checks import check_count, check_k, check_positive
 from bayesknn._utils.saving import reading
 from bayesknn._version import __version__
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.chains import standard_error
 from bayesknn.log_z.log_z import LogZ
+from bayesknn.log_z.records import standard_error
 from bayesknn.model.boltzmann import as_model, check_betas, check_class_weight
 
 _FORMAT = "bayesknn path table 1"

@@ -26,9 +26,9 @@ from bayesknn._utils.random import as_seed_sequence, seeds_for
 from bayesknn.exceptions import MixingWarning, PhaseTransitionWarning
 from bayesknn.likelihood.base import Likelihood
 from bayesknn.likelihood.coherent import CoherentLikelihood
-from bayesknn.log_z.chains import standard_error
 from bayesknn.log_z.log_z import ExactLogZ, SimulatedLogZ, find_exact, is_narrow
 from bayesknn.log_z.path import log_z_at
+from bayesknn.log_z.records import standard_error
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
 from bayesknn.model.boltzmann import check_betas

@@ -20,9 +20,10 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from bayesknn._utils.random import Purpose
-from bayesknn.log_z.chains import N_CHAINS, ChainPair, Setting, standard_error
+from bayesknn.log_z.chains import ChainPair
 from bayesknn.log_z.mbar import BETA_SCALE, MAX_VARIANCE, combine
 from bayesknn.log_z.path import GROWTH, MAX_ROUNDS, Curve
+from bayesknn.log_z.records import N_CHAINS, Setting, standard_error
 from bayesknn.log_z.simulation import SWEEPS, Simulation
 from bayesknn.model import log_normalizer_exact
 from bayesknn.model.integration import place_nodes

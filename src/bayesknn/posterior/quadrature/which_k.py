@@ -27,9 +27,10 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import entr, logsumexp, softmax
 
 from bayesknn._utils.random import Purpose
-from bayesknn.log_z.chains import N_CHAINS, N_REPLICATES, ChainPair, Setting, Window, standard_error
+from bayesknn.log_z.chains import ChainPair
 from bayesknn.log_z.mbar import BETA_SCALE
 from bayesknn.log_z.path import Curve, follow_path, log_z_from_zero
+from bayesknn.log_z.records import N_CHAINS, N_REPLICATES, Setting, Window, standard_error
 from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, Pilot, Simulation
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior, Profile

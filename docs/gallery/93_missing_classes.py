@@ -37,7 +37,8 @@ model = BoltzmannModel(NeighborGraph.from_points(X, 100), n_classes=2, fixed=fix
 ks = np.array([1, 2, 4, 7, 12, 20, 35, 60, 100])
 betas = np.linspace(0, 4, 41)
 fit = fit_missing_classes(model, ks, betas, random_state=0)
-print("P(k):", dict(zip(ks.tolist(), fit.weights.mean(axis=0).sum(axis=1).round(2), strict=True)))
+of_k = fit.weights.mean(axis=0).sum(axis=1).round(2)
+print("P(k):", dict(zip(ks.tolist(), of_k.tolist(), strict=True)))
 print("E[beta]:", (fit.weights.sum(axis=1) @ betas).round(2), "by two pairs of chains")
 
 # %%

@@ -178,7 +178,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> ColumnSelector:
-        """Search forward.
+        """Search forward, and weigh sets of columns by either evidence.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
         values = self._set_values[row].tolist()
         return {tuple(columns): value for columns, value in zip(self._sets, values, strict=True)}
 
-    @available_if(lambda self: self.by != "loo")
+    @available_if(lambda self: hasattr(self, "_sets") or not hasattr(self, "order_"))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Average the class probabilities of new points over the sets of columns.
 

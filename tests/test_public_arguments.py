@@ -240,6 +240,7 @@ ACCEPTED = {
     **{(f"PooledNeighborsClassifier.{name}", "X"): {5} for name in PREDICTIONS},
     ("NeighborGraph.from_points", "X"): {2},
     ("ColumnSelector.transform", "X"): {4, 5},
+    ("ColumnSelector.predict_proba", "X"): {5},
     # No two training points are the same, so that no new point has copies.
     ("Predictive.count_copies", "X"): {0, 1, 2, 3, 4, 5},
     # No limit is known: a prior, counts and draws of any k; the graph of both has more points.

@@ -183,7 +183,7 @@ def test_noise_is_included_less_than_the_prior_includes_it():
 @pytest.mark.parametrize("by", ["pseudo-evidence", "evidence"])
 @pytest.mark.parametrize("minority", [0.5, 0.15])
 def test_noise_is_included_less_than_the_prior_includes_it_on_100_tables(by, minority):
-    mean, error = mean_inclusion(by, minority, 60, 3, 100)
+    mean, error = mean_inclusion(by, minority, 40, 2, 100)
     assert mean + 3 * error < 0.5
 
 

@@ -31,8 +31,8 @@ the paper; each imports only from those before it:
     neighbours in several metrics, pooled for the best class probabilities (beyond the paper)
 ``distributed``
     the Bayesian classifier on Dask collections (Section 3.2, block by block)
-``column_selection``
-    which columns say who is a neighbour, by evidence (Section 5)
+``column_sets``, ``column_selection``
+    which columns say who is a neighbour, by evidence: the posterior over sets, one choice (Section 5)
 ``criticism``
     checks of a fitted model, comparison by evidence, other priors, coverage (beyond the paper)
 ``plots``, ``report``, ``paper``, ``cli``

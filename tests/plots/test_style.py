@@ -104,5 +104,5 @@ def test_names_in_any_script_are_drawn(name):
 
 
 def test_every_display_is_exported():
-    assert len(bayesknn.plots.__all__) == 7
+    assert len(bayesknn.plots.__all__) == 8
     assert all(hasattr(bayesknn.plots, name) for name in bayesknn.plots.__all__)

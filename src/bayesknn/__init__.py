@@ -32,7 +32,7 @@ the paper; each imports only from those before it:
 ``distributed``
     the Bayesian classifier on Dask collections (Section 3.2, block by block)
 ``column_sets``, ``column_selection``
-    which columns say who is a neighbour, by evidence: the posterior over sets, one choice (Section 5)
+    which columns say who is a neighbour: their posterior, and a choice, by evidence (Section 5)
 ``criticism``
     checks of a fitted model, comparison by evidence, other priors, coverage (beyond the paper)
 ``plots``, ``report``, ``paper``, ``cli``

@@ -19,9 +19,9 @@ from numpy.polynomial.chebyshev import chebinterpolate
 from bayesknn._utils.jit import kernel
 from bayesknn.model import BoltzmannModel, log_normalizer_exact, plan_elimination
 
-# Terms of the exact sum at one beta, over all k that are summed together, up to which it is taken
-# in place of a simulation. More terms take longer than the sweeps that they spare: 2e5 at 30 beta
-# take about .1 s.
+# Maximum number of terms of the exact sums at one beta, all k together. Larger values take longer
+# than the sweeps that they save (2e5 terms at 30 beta take about .1 s); smaller ones leave a Monte
+# Carlo error where the exact sum is cheap.
 _FEW_TERMS = 2e5
 
 
@@ -94,7 +94,7 @@ class SimulatedLogZ(LogZ):
         return self.model.k_max
 
     def log_normalizer(self, beta: Any, k: int) -> Any:
-        """Raise ``ValueError``: nobody knows where the posterior is."""
+        """Raise ``ValueError``: log Z is unknown before the grid has simulated it."""
         raise ValueError(
             "the coherent likelihood needs log Z: pass table=path_table(...), or use "
             "grid_posterior, which does without"

@@ -192,7 +192,7 @@ def as_model(
     n_classes, class_weight
         As in :class:`BoltzmannModel`; ``n_classes`` is needed with a graph.
     may_fix : bool
-        Whether the model may have fixed labels. Who does not hold them fixed must not take it.
+        Whether to accept a model with fixed labels. Callers that would redraw those leave it False.
 
     Returns
     -------

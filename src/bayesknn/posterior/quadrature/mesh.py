@@ -39,8 +39,9 @@ _ASIDE, _STEP, _OUT = 1.3, 0.7, 4.2
 # Posterior mass rests on few independent draws if there are fewer than this, and so much may: fewer
 # chains against an error that is itself not known.
 _FEW_DRAWS, _LITTLE = 20.0, 2e-3
-# Independent draws at a node from which on exact log Z there ties all others to it: fewer leave the
-# evidence with a larger error than a path from beta = 0 has.
+# Minimum number of independent draws at a node where exact log Z fixes the constant that all
+# estimates share. Smaller values leave the evidence with a larger error than a path from beta = 0
+# has; larger ones leave exact values unused.
 _MANY_DRAWS = 100.0
 # Depth in log posterior at which the curve of a k may end, and the log deficit from which a k is
 # not worked on any more: a thousandth of the mass is left out or known less well.
@@ -311,9 +312,9 @@ class Mesh:
     ) -> tuple[np.ndarray, bool]:
         """Add a constant that makes log Z absolute, and put exact log Z where it is known.
 
-        The constant is what is missing at that node of an exact k which most draws know: all other
-        k are then known beside that node. Where no such node is known well the constant would add
-        noise: nothing is changed.
+        The constant is exact log Z less its estimate at that node of an exact k to which most
+        independent draws contribute. Where even that node has few draws the constant would add
+        noise, and nothing is changed.
 
         Parameters
         ----------

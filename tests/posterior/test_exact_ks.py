@@ -7,6 +7,7 @@ from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.log_z.log_z import find_exact
+from bayesknn.model import BoltzmannModel
 from bayesknn.posterior import grid_posterior
 from tests.posterior.toy import simulated_posterior
 
@@ -40,6 +41,11 @@ def test_a_prior_of_small_k_is_exact_on_a_wide_graph():
     assert 6 <= len(find_exact(likelihood.model, range(1, 21))) < 20
     posterior = grid_posterior(likelihood, prior, beta_max=3.0, random_state=0)
     assert posterior.log_evidence_error == 0.0 and posterior.k_values.max() <= 6
+
+
+def test_sums_of_more_terms_than_floats_hold_are_not_cheap():
+    graph, _ = make_data(500, 480)
+    assert find_exact(BoltzmannModel(graph, 5), [480]) == []
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def is_narrow(model: BoltzmannModel, k: int) -> bool:
 
     Every point has k neighbours, so that no order of elimination has a smaller width.
     """
-    return float(model.n_classes) ** min(k, model.n_points - 1) <= _FEW_TERMS
+    return min(k, model.n_points - 1) * math.log(model.n_classes) <= math.log(_FEW_TERMS)
 
 
 def find_exact(model: BoltzmannModel, ks: Iterable[int]) -> list[int]:

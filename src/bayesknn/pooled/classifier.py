@@ -307,9 +307,6 @@ class PooledNeighborsClassifier(
         self._diagnose(sample.table.value_source)
         self.diagnostics_["training"] = fingerprint(X, given_labels)
         self._warn_of_rows(given_classes, given_labels, weights)
-        for warning in name_unscored(classes, labels[order.rows], sample.groups):
-            self.diagnostics_["warnings"].append(warning)
-            warnings.warn(warning, UserWarning, stacklevel=2)
         return self
 
     def _set_up(self, sample: Sample, n_folds: int) -> tuple[np.ndarray, dict[str, Settings]]:
@@ -375,8 +372,11 @@ class PooledNeighborsClassifier(
         self.loo_log_score_ = log_score(self.loo_proba_, self._labels, self._score_weights)
 
     def _warn_of_rows(self, classes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> None:
-        """Warn of classes with one row, and of classes whose rows have weight 0."""
-        for g, size in enumerate(np.bincount(labels[weights > 0], minlength=len(classes))):
+        """Warn of classes with one row or one group, and of classes whose rows have weight 0."""
+        counted = weights > 0
+        groups = None if self.groups_ is None else self.groups_[counted]
+        sentences = name_unscored(classes, labels[counted], groups)
+        for g, size in enumerate(np.bincount(labels[counted], minlength=len(classes))):
             if size > 1:
                 continue
             name = show(classes[g])
@@ -386,6 +386,8 @@ class PooledNeighborsClassifier(
                     f"class {name} has one row: without it nothing is known of the class, so that "
                     "no score uses the row, and loo_proba_ predicts it as a new row"
                 )
+            sentences.append(sentence)
+        for sentence in sentences:
             self.diagnostics_["warnings"].append(sentence)
             warnings.warn(sentence, UserWarning, stacklevel=3)
 

@@ -9,7 +9,7 @@ from campaigns.invariances.run import run_row, sum_up
 
 # Number of rows of options of each invariance. More rows find more and cost about half a second
 # each, those of the command three seconds.
-N_ROWS = {"command": 2, "format": 21, "report": 3, "refusal": 2}
+N_ROWS = {"command": 2, "format": 21, "groups": 2, "report": 3, "refusal": 2}
 
 
 @pytest.mark.parametrize("name", [name for name in INVARIANCES if name != "nothing to learn"])

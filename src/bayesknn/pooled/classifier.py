@@ -255,15 +255,10 @@ class PooledNeighborsClassifier(
         classes, labels = _keep_weighted_classes(given_classes, given_labels, weights)
         columns = Columns(self.categorical_features)
         cells = columns.read(X)
-        of_rows = check_groups(groups, len(labels))
-        order = find_order(cells, labels, weights, of_rows)
-        sample = Sample(
-            columns.learn(cells, order.rows, order.columns),
-            np.argsort(order.classes)[labels[order.rows]],
-            weights[order.rows],
-            len(classes),
-            None if of_rows is None else check_groups(of_rows[order.rows], len(order.rows)),
-        )
+        groups = check_groups(groups, len(labels))
+        order = find_order(cells, labels, weights, groups)
+        table = columns.learn(cells, order.rows, order.columns)
+        sample = _arrange_sample(table, order, labels, weights, groups)
         ratios = self._find_odds_ratios(sample, order, classes)
         folds, settings = self._set_up(sample, n_folds)
         with follow_stages(self, X, y, n_stages=len(names)) as stage:
@@ -299,7 +294,7 @@ class PooledNeighborsClassifier(
         }
         self.neighbor_share_ = _find_neighbor_share(names, exponents, member_proba)
         self._labels, self._score_weights = labels, np.zeros(len(labels))
-        self.groups_ = of_rows
+        self.groups_ = groups
         self._score_weights[order.rows] = sample.judged_weights
         spread = order.by_class(variances[leader]) if leader in members else 0.0 * left_out
         self._keep_left_out(left_out, spread, cells)
@@ -638,6 +633,20 @@ def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
     weights = (weights / weights.max()).astype(np.float32).astype(np.float64)
     # Added up in the order of their sizes, so that another order of the rows gives the same bits.
     return weights / np.sort(weights[weights > 0]).mean()
+
+
+def _arrange_sample(
+    table: Table,
+    order: Order,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    groups: np.ndarray | None,
+) -> Sample:
+    """Return the rows of a table that is in the order of the fit."""
+    if groups is not None:
+        groups = check_groups(groups[order.rows], len(order.rows))
+    own_labels = np.argsort(order.classes)[labels[order.rows]]
+    return Sample(table, own_labels, weights[order.rows], len(order.classes), groups)
 
 
 def _keep_weighted_classes(

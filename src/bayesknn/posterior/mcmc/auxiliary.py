@@ -346,5 +346,5 @@ def run_auxiliary(state, key, block, problem, sampler, refresh, updates, moves):
             labels[:] = sampler.labels
         note(moves, move - first, walk, theta, k, accepted, acceptance)
         plug_in = _update_plug_in(plug_in, beta_of(theta, walk.beta_max), k, move + 1, updates)
-        moves[4, move - first], moves[5, move - first] = plug_in.beta, plug_in.k
+        moves[move - first, 4], moves[move - first, 5] = plug_in.beta, plug_in.k
     return AuxiliaryState(theta, k, log_prior, tuning, plug_in, labels), 0

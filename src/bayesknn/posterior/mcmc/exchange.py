@@ -132,7 +132,7 @@ class ExchangeSampler(Sampler):
     ) -> tuple[Any, dict[str, np.ndarray]]:
         """Make iterations ``first..last - 1``, of ``thin`` moves each."""
         first, last = first * self.thin, last * self.thin
-        moves = np.empty((len(self.columns), last - first))
+        moves = np.empty((last - first, len(self.columns)))
         sampler = self.label_sampler.compiled()
         table = tabulate_prior(self.prior)
         problem = Problem(self.likelihood.agreement, table, self.walk, np.empty(0))
@@ -143,7 +143,7 @@ class ExchangeSampler(Sampler):
                 to = propose(self.walk, state.tuning, state.theta, state.k, key, move)
                 given = np.full(1, self.prior.log_density(to.beta, to.k), np.float64)
                 problem = problem._replace(given=given)
-            part = moves[:, move - first : move - first + step]
+            part = moves[move - first : move - first + step]
             state, n_apart = self.run(state, key, (move, move + step), problem, sampler, part)
             if n_apart:
                 beta = beta_of(state.theta, self.walk.beta_max)
@@ -155,9 +155,9 @@ class ExchangeSampler(Sampler):
                     MAX_PAST,
                     n_apart,
                 )
-        kept = dict(zip(self.columns, moves[:, self.thin - 1 :: self.thin], strict=True))
+        kept = dict(zip(self.columns, moves[self.thin - 1 :: self.thin].T, strict=True))
         for name in ("accepted", "acceptance"):
-            values = moves[self.columns.index(name)]
+            values = moves[:, self.columns.index(name)]
             kept[name] = values.reshape(-1, self.thin).mean(axis=1)
         for name in {"k", "plug_in_k"} & kept.keys():
             kept[name] = kept[name].astype(np.int64)
@@ -334,8 +334,8 @@ def log_exchange(sampler, observed, beta, k, to):
 @kernel
 def note(moves, at, walk, theta, k, accepted, acceptance):
     """Note where a move ended and how it went, in the first columns."""
-    moves[0, at], moves[1, at] = beta_of(theta, walk.beta_max), k
-    moves[2, at], moves[3, at] = accepted, acceptance
+    moves[at, 0], moves[at, 1] = beta_of(theta, walk.beta_max), k
+    moves[at, 2], moves[at, 3] = accepted, acceptance
 
 
 @kernel

@@ -327,15 +327,15 @@ def _are_far(before: Pilot, after: Pilot, divide: bool) -> bool:
 def _time_within(pilot: ChainPair, window: Window) -> float:
     """Return the autocorrelation time within a window, from the part of a pilot inside it.
 
-    That of the whole pilot where too little of it is inside.
+    At least that of a record, which is also assumed where fewer than 50 are inside: within a window
+    chains mix fast, whereas the time of the whole pilot is that of changes between the windows.
     """
-    times = []
+    times = [1.0]
     for order, series in zip(pilot.series(window.rank), pilot.series(pilot.k), strict=True):
         inside = series[(order >= window.low) & (order < window.high)]
         if len(inside) >= 50:
             times.append(autocorrelation_time(inside))
-    known = [time for time in times if not np.isnan(time)]
-    return pilot.thin * max(1.0, *known) if known else pilot.time
+    return pilot.thin * float(np.nanmax(times))
 
 
 def log_z_from_zero(

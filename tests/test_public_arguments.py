@@ -146,6 +146,7 @@ BAD = {
     **{key: [np.ones(9), []] for key in ("closure", "is_exact", "fingerprint")},
     "members": [("best",), (), 3], "categorical_features": [[9], ["a"], 3.5],
     "sample_weight": [-np.ones(N), np.ones(N - 1), ["a"] * N, np.full(N, np.nan)],
+    "groups": [np.zeros(N), np.arange(N - 1), [None] * N, "one", 3],
     "calibrate": ["yes", 2], "class_prior_as": ["odds", 3], "inference": ["best", 3],
     "max_neighbors": [N, 0, -1, 2.5, "three"], "n_folds": [1, 0, "three"], "by": ["best", 3],
     "max_columns": [0, -1, "three"],
@@ -155,9 +156,10 @@ BAD = {
 def fitting(kind, **valid):
     """Return a function of all parameters of an estimator, of X and of y, that fits it."""
 
-    def fit(X=X, y=Y, sample_weight=None, **params):
-        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return kind(**(valid | params)).fit(X, y, **weight)
+    def fit(X=X, y=Y, sample_weight=None, groups=None, **params):
+        given = {"sample_weight": sample_weight, "groups": groups}
+        given = {name: value for name, value in given.items() if value is not None}
+        return kind(**(valid | params)).fit(X, y, **given)
 
     names = [*inspect.signature(kind).parameters, *inspect.signature(kind.fit).parameters]
     names = dict.fromkeys(name for name in names if name != "self")

@@ -435,9 +435,9 @@ class NeighborGraph:
         lists = None if self.index is None else find_neighbors_among(self.index, rows, k_max)
         return None if lists is None else NeighborGraph(*lists)
 
-    def most_among(self, rows: np.ndarray) -> int:
+    def most_among(self, rows: Any) -> int:
         """Return the largest k_max of a graph of some of the training points alone."""
-        groups = self.groups
+        rows, groups = check_indices(rows, "rows", self.n_points - 1), self.groups
         return len(rows) - (1 if groups is None else int(np.bincount(groups[rows]).max()))
 
     def counts(self, labels: Any, n_classes: int, k: int, direction: str = "both") -> np.ndarray:

@@ -22,6 +22,12 @@ settings.register_profile("fuzz", deadline=None, max_examples=10_000)
 settings.load_profile("bayesknn")
 
 
+@pytest.fixture(autouse=True)
+def _no_line_of_progress(monkeypatch):
+    """Write no line about work that takes long because the machine is slow."""
+    monkeypatch.setattr("bayesknn._utils.progress._LOG_DELAY", 1e6)
+
+
 # Whose tests share something that takes long to make, or take long themselves.
 LONG = (
     "tests/distributed/", "tests/paper/", "tests/test_cli", "tests/test_column_selection",

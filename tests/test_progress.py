@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 def watch(stream, monkeypatch):
     # Not sys.stderr itself: pytest puts its own there between set-up and test.
-    monkeypatch.setattr("bayesknn._utils.progress.sys", SimpleNamespace(stderr=stream))
+    monkeypatch.setattr("bayesknn._utils.progress.sys", SimpleNamespace(stderr=stream, modules={}))
 
 
 @pytest.fixture
@@ -66,6 +66,31 @@ def test_a_stream_that_is_no_terminal_stays_clean(monkeypatch):
         time.sleep(0.05)
         advance(1)
     assert stream.getvalue() == ""
+
+
+def test_long_work_writes_one_line_to_a_log(monkeypatch):
+    stream = io.StringIO()
+    watch(stream, monkeypatch)
+    monkeypatch.setattr("bayesknn._utils.progress._LOG_DELAY", 0.0)
+    with progress("Sampling", total=2, delay=0.0) as advance:
+        assert wait_for(stream, "Sampling ...")
+        advance(1)
+        time.sleep(0.05)
+    assert stream.getvalue() == "Sampling ...\n"
+
+
+def test_a_notebook_has_a_bar(monkeypatch):
+    shell = type("ZMQInteractiveShell", (), {})()
+    ipython = SimpleNamespace(get_ipython=lambda: shell)
+    modules = SimpleNamespace(stderr=io.StringIO(), modules={"IPython": ipython})
+    monkeypatch.setattr("bayesknn._utils.progress.sys", modules)
+    opened = []
+    monkeypatch.setattr("rich.progress.Progress.start", lambda bars: opened.append(bars))
+    with progress("Sampling", total=1, delay=0.0):
+        end = time.monotonic() + 10
+        while not opened and time.monotonic() < end:
+            time.sleep(0.01)
+    assert len(opened) == 1
 
 
 def test_an_error_inside_closes_the_bar_and_goes_on(terminal):

@@ -121,13 +121,17 @@ def test_a_declared_category_counts_as_seen():
     assert graph.query(pl.DataFrame({"c": ["blue"], "x": [0.0]})).distances.tolist() == [[0.5]]
 
 
-def test_unseen_category():
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_an_unseen_category_differs_from_all_others(kind):
+    """And the other rows of its batch are as near as without it."""
     train = pd.DataFrame({"colour": ["red", "green", "red"], "x": [0.0, 1.0, 2.0]})
-    graph = NeighborGraph.from_points(train, 1, metric="gower")
-    message = "column 'colour' holds the category 'pink' in row 1, which is not among"
-    for kind in (pd.DataFrame, pl.DataFrame):
-        with pytest.raises(ValueError, match=message):
-            graph.query(kind({"colour": ["red", "pink"], "x": [0.0, 1.0]}))
+    graph = NeighborGraph.from_points(train, 2, metric="gower")
+    message = "column 'colour' holds categories that training did not see in 1 of 2 rows, such as"
+    with pytest.warns(UserWarning, match=f"{message} 'pink'"):
+        near = graph.query(kind({"colour": ["red", "pink"], "x": [0.0, 1.0]}))
+    alone = graph.query(kind({"colour": ["red"], "x": [0.0]}))
+    np.testing.assert_array_equal(near.distances[:, 0], alone.distances[:, 0])
+    np.testing.assert_allclose(near.distances[:, 1], [0.5, 0.75])
 
 
 @pytest.mark.parametrize(

@@ -284,8 +284,8 @@ class Gower(Metric):
 
     Frames of pandas and polars say themselves which columns are categories: category dtypes,
     strings and truth values are. In an unnamed table a column of strings or truth values is one.
-    A new point with a category that training did not see is refused; a category that the dtype
-    declares counts as seen.
+    A category that training did not see differs from all of training, with a warning; a category
+    that the dtype declares counts as seen.
 
     Parameters
     ----------
@@ -329,7 +329,17 @@ class Gower(Metric):
             columns = [
                 c._replace(label=n) for c, n in zip(columns, self.feature_names_, strict=True)
             ]
-        return self._encode(columns)
+        points = self._encode(columns)
+        for j in np.flatnonzero(self.is_category_):
+            if len(rows := np.flatnonzero(points[:, j] < 0)):
+                warnings.warn(
+                    f"column {columns[j].label!r} holds categories that training did not see in "
+                    f"{len(rows):,} of {len(points):,} rows, such as "
+                    f"{show(columns[j].values[rows[0]])}: they differ from all others",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        return points
 
     def arrange(self, points: np.ndarray) -> np.ndarray:
         """Column by column."""
@@ -615,12 +625,7 @@ def _find_categories(column: Column) -> list[Any]:
 def _code_of(value: Any, codes: dict[Hashable, int], row: int, label: str | int) -> int:
     if is_missing(value):
         refuse_missing("NaN", row, label)
-    if (name := category_name(value)) not in codes:
-        raise ValueError(
-            f"column {label!r} holds the category {value!r} in row {row}, which is not among the "
-            "training points"
-        )
-    return codes[name]
+    return codes.get(category_name(value), -1)
 
 
 @kernel

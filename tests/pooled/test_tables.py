@@ -236,3 +236,17 @@ def test_counts_follow_the_class_frequencies_that_are_given():
     """Balanced in training, nine to one in the batch: covered by those who are told."""
     assert cover_counts("slope", 60, ("within",), [0.9, 0.1], n_out_of_9=1) > 0.78
     assert cover_counts("slope", 60, ("within",), None, n_out_of_9=1) < 0.2
+
+
+def test_numbers_as_text_are_rejected():
+    """NumPy makes text of all columns if one holds text; whole numbers of a frame may be codes."""
+    rows = np.array([[f"{i}.5", str(i % 3), "ab"[i % 2]] for i in range(12)])
+    with pytest.raises(
+        ValueError, match=r"column 0 holds numbers as text, such as '0\.5': convert"
+    ):
+        Columns().fit(rows)
+    assert Columns([0, 1]).fit(rows).is_category.all()
+    frame = pd.DataFrame(rows, columns=["x", "code", "word"])
+    with pytest.raises(ValueError, match="column 'x' holds numbers as text"):
+        Columns().fit(frame)
+    assert Columns().fit(frame[["code", "word"]]).is_category.all()

@@ -191,6 +191,10 @@ class Columns:
         -------
         Table
         """
+        declared = _find_columns(self.categorical, columns)
+        for j, column in enumerate(columns):
+            if j not in declared:
+                _reject_numbers_as_text(column)
         # By position from now on: new rows may come without names.
         self.categorical = [j for j, column in enumerate(columns) if column.is_category]
         self.order = order
@@ -255,6 +259,26 @@ def _find_columns(wanted: Any, columns: list[Column]) -> list[int]:
         if not isinstance(each, str | int | np.integer) or each not in names:
             raise ValueError(f"categorical_features names {show(each)}, a column that X has not")
     return [names[each] for each in given]
+
+
+def _reject_numbers_as_text(column: Column) -> None:
+    """Raise ValueError for a column of text that holds numbers, as of an array of strings.
+
+    Whole numbers in a column that has a name may be codes.
+    """
+    texts = [value for value in column.values.tolist() if not is_missing(value)]
+    if column.values.dtype != object or column.declared or not texts:
+        return
+    try:
+        numbers = [float(text) if isinstance(text, str) else np.nan for text in texts]
+    except ValueError:
+        return
+    is_code = isinstance(column.label, str) and all(map(float.is_integer, numbers))
+    if not is_code and np.isfinite(numbers).all():
+        raise ValueError(
+            f"column {column.label!r} holds numbers as text, such as {texts[0]!r}: convert them to "
+            "numbers, or name the column in categorical_features"
+        )
 
 
 def _learn(column: Column) -> dict[str, Any] | None:

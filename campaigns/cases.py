@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from bayesknn.report.schema import seal
+from bayesknn.model_file.schema import seal
 
 # A posterior good enough to look at, in little time.
 QUICK = (
@@ -349,6 +349,11 @@ _FIT_OPTIONS: dict[str, tuple[Any, ...]] = {
     "--drop": ("x", "z", "x,z", "", ",", "y", "w"),
     "--keep": ("x", "w", "y"),
     "--categorical": ("x", "town", "x,z", "y", "nothing"),
+    "--numeric": ("x", "town", "x,z", "y", "nothing"),
+    "--date-order": ("year", "month", "day", "week"),
+    "--header-row": ("1", "2", "1000000", "0", "-1", "x"),
+    "--weights": ("x", "z", "town", "y", "nothing"),
+    "--ignore": ("leak", "fit", "nothing", ""),
     "--encoding": ("utf-8", "latin-1", "utf-16", "none", "rot13", "punycode", "zip", "idna",
                    "undefined", "ascii", "\0", "base64", "utf-7", "mbcs"),
     "--sep": (",", ";", "tab", "", "ab", "x", ".", " ", "\\t", "\0", "é"),
@@ -372,6 +377,7 @@ _PREDICT_OPTIONS: dict[str, tuple[Any, ...]] = {
     **{name: _FIT_OPTIONS[name] for name in ("--force", "--quiet", "--json", "--encoding", "--sep",
                                             "--level", "--jobs", "--debug", "--help")},
     "--out": (*_FIT_OPTIONS["--out"], "p.csv", "P.CSV", "deep/p.csv"),
+    "--threshold": ("0=.2", "1=.9", "0=nan", "x", "=", "no=2"),
     "--loss": ("loss.csv", "t.csv", "none.csv", "bad.csv", "model"),
     "--target": ("y",),
 }  # fmt: skip

@@ -148,9 +148,8 @@ class FitFaults:
 
     def read(self) -> dict[str, bytes]:
         """Return what is in the folder of the result, and what its model says."""
+        from bayesknn.model_file.predictions import predict_new, write_csv
         from bayesknn.report import load_model, read_table
-        from bayesknn.report.columns import accept_rows
-        from bayesknn.report.predictions import predict_new, write_csv
 
         if not self.out.exists():
             return {}
@@ -158,8 +157,7 @@ class FitFaults:
         # Members of a saved model are named by addresses in memory: it is judged by what it says.
         if found.pop("model.skops", None) is not None:
             model = load_model(self.out)
-            frame = accept_rows(read_table(self.table, kinds=model.kinds), model.kinds)
-            found["model"] = write_csv(predict_new(model, frame, 0.95)).encode()
+            found["model"] = write_csv(predict_new(model, read_table(self.table), 0.95)).encode()
         return found
 
     def begin(self, earlier: bool) -> None:

@@ -132,6 +132,7 @@ def test_every_command_has_help_and_is_listed():
     assert told == {
         "demo": "Run an example on Ripley's data; no files are needed.",
         "fit": "Fit a table, and write predictions, model and report.",
+        "check": "Look for what is wrong with a table, without a fit.",
         "predict": "Classify the rows of a table with a saved model.",
         "paper": "Reproduce the figures, tables and numbers of the paper.",
     }

@@ -481,7 +481,7 @@ def test_all_work_is_done_under_a_progress_bar(tmp_path, monkeypatch):
         monkeypatch.setattr(f"{home}.{name}", run)
 
     monkeypatch.setattr("bayesknn._utils.progress.progress", open_bar)
-    follow("bayesknn.report.reading", "read_table")
+    follow("bayesknn.tables.files", "read_table")
     follow("bayesknn.report.analysis", "analyse")
     follow("bayesknn.report.page", "render_report")
     follow("bayesknn.report.folder", "write_results")

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from bayesknn.cli.errors import print_table
-from bayesknn.report.reading import read_table
 from tests.report.tables import QUICK_OPTIONS, mixed_table, run, two_columns
+from tests.report.tables import read_cells as read_table
 
 CLEAR, TITLE, BACKWARDS = "\x1b[2J", "\x1b]0;title\x07", "\u202e"
 FIT = ("fit", "t.csv", "--target", "kind", "--out", "out", *QUICK_OPTIONS)
@@ -89,5 +89,5 @@ def test_numbers_in_brackets_are_below_zero(tmp_path):
     (tmp_path / "t.csv").write_text("x;z\n1,234.5;a\n(1,234.5);b\n$(7);c\n( 0.5 );d\n(3);(e)\n")
     table = read_table(tmp_path / "t.csv")
     assert table.frame["x"].tolist() == [1234.5, -1234.5, -7, -0.5, -3]
-    assert table.kinds == {"x": "number", "z": "text"}
+    assert {name: kind.name for name, kind in table.kinds.items()} == {"x": "number", "z": "text"}
     assert table.notes[0].startswith("numbers were read in the column 'x'")

@@ -83,7 +83,7 @@ NEEDS = {
     "bayesknn.plots.PosteriorDisplay.from_estimator(clf)": "p(osterior|lot)",
     "bayesknn.plots.DecisionRegionDisplay.from_estimator(clf, X, y)": "plot",
     "bayesknn.datasets.load_pima(as_frame=True)": "report",
-    "bayesknn.report.model.load_model(bayesknn.report.model.Path('x'))": "persist",
+    "bayesknn.model_file.saved.load_model('.')": "persist",
     "bayesknn.report.read_table": "report",
     "clf.set_params(search='faiss-hnsw').fit(X, y)": "ann",
     "bayesknn.distributed.DistributedNeighborsClassifier().fit(X, y)": "distributed",
@@ -95,7 +95,7 @@ def answers():
     """Return the error of every statement, from one process without the extras."""
     ran = run(
         f"""
-        import bayesknn, bayesknn.distributed, bayesknn.plots, bayesknn.report.model
+        import bayesknn, bayesknn.distributed, bayesknn.plots, bayesknn.model_file.saved
         from sklearn.base import clone
         fitted = BayesianKNeighborsClassifier(likelihood="pseudo", random_state=0).fit(X, y)
         for statement in {list(NEEDS)!r}:

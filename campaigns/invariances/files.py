@@ -100,35 +100,41 @@ def formats(case: Sheet) -> Iterator[Compared]:
     """Compare rows cut out of the training file with the same rows of that file."""
     given: dict[str, Any] = {"missing": ["-999"]} if "sentinel" in case.options["form"] else {}
     with tempfile.TemporaryDirectory() as place, chdir(place):
-        train = _read(case.rows, case, **given)
+        train, kinds = _read(case.rows, case, None, **given)
         if given:
             cells = [row[0] for row in case.rows[1:]]
             held = [cell.startswith("-999") or cell in ("", "NA", "null") for cell in cells]
-            found = train.frame["first"].isna().tolist()
+            missing = train["first"].isna().tolist()
             yield Compared(
-                f"{case.options['form']}: missing values", find_difference(found, held), 0.0
+                f"{case.options['form']}: missing values", find_difference(missing, held), 0.0
             )
         n = len(case.rows) - 1
         for rows in (range(n), [0], [n // 2], [n - 1], range(n - 3, n)):
             some = [case.rows[0], *(case.rows[1 + i] for i in rows)]
             what = f"{case.options['form']}: {'one row' if len(rows) == 1 else 'rows'}"
             try:
-                new = _read(some, case, kinds=train.kinds, **given)
+                new, _ = _read(some, case, kinds, **given)
             except ValueError as error:
                 yield Compared(f"{what}: {error}", np.inf, 0.0)
                 continue
             for name in ("first", "second"):
-                values = train.frame[name].iloc[list(rows)]
-                yield Compared(f"{what}: {name}", _find_gap(values, new.frame[name]), 0.0)
+                values = train[name].iloc[list(rows)]
+                yield Compared(f"{what}: {name}", _find_gap(values, new[name]), 0.0)
 
 
-def _read(rows: list[list[str]], case: Sheet, **given: Any) -> Any:
+def _read(rows: list[list[str]], case: Sheet, kinds: Any, **given: Any) -> tuple[Any, Any]:
+    """Return the columns of rows as they are read, and their kinds, which are learned once."""
     from bayesknn.report import read_table
+    from bayesknn.tables.kinds import Text, learn_kinds
 
     separator = case.options["separator"]
     text = "\n".join(separator.join(f'"{cell}"' for cell in row) for row in rows)
     Path("rows.csv").write_text(text + "\n", encoding="utf-8")
-    return read_table("rows.csv", **given)
+    table = read_table("rows.csv", **given)
+    if kinds is None:
+        kinds, _ = learn_kinds(table.frame, has_semicolons=table.has_semicolons)
+        kinds = {n: k.learn(table.frame[n]) if isinstance(k, Text) else k for n, k in kinds.items()}
+    return pandas.DataFrame({n: kind.read(table.frame[n]) for n, kind in kinds.items()}), kinds
 
 
 def _find_gap(first: pandas.Series, second: pandas.Series) -> float:

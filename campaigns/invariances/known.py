@@ -34,19 +34,7 @@ def _is_bayesian(case: Any) -> bool:
     return case.options["classifier"] != "pooled"
 
 
-def _has_dates(case: Any) -> bool:
-    return case.options["form"] in ("day first", "day first, slashes", "month first")
-
-
-def _has_commas(case: Any) -> bool:
-    forms = {case.options["form"], case.options["other"]}
-    return "plain" in forms and bool({"decimal comma", "euros", "thousands with points"} & forms)
-
-
 KNOWN: tuple[Known, ...] = (
-    Known("format", "row", "the order of day and month is not remembered", _has_dates),
-    Known("format", "row", "the decimal comma is not remembered: 1.234 may be 1,234", _has_commas),
-    Known("format", "sentinel as a float: missing", "-999.0 is not the missing value -999"),
     Known(
         "nothing to learn",
         "",

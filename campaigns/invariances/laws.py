@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -165,15 +166,46 @@ def command(case: Case) -> Iterator[Compared]:
             _write(table, Path(f"train.{form}"))
             _write(new, Path(f"new.{form}"))
             train = read_table(f"train.{form}")
-            test = read_table(f"new.{form}", kinds=train.kinds)
+            test = read_table(f"new.{form}")
             given = {"model": model, "settings": settings, "impute": model != "pooled"}
             results[form] = analyse(train, "target", test, compared=False, **given)
         csv = _describe_analysis(results["csv"])
         for form in ("xlsx", "parquet"):
             yield from compare(csv, _describe_analysis(results[form]), ROUNDING, form)
+        yield from _by_table_model(case, table, results["csv"])
         # The report takes most of the time.
         if case.seed % 3 == 0:
             yield from _by_command(case, model, settings, results["csv"])
+
+
+def _by_table_model(case: Case, table: pandas.DataFrame, analysis: Any) -> Iterator[Compared]:
+    """Compare a table model that is fitted in Python to a frame and to cells of text."""
+    from bayesknn.report import TableModel, TablePreparer, read_table
+
+    answers = _describe_predictions(analysis)
+    preparer = TablePreparer(impute=case.options["kind"] != "pooled")
+    new = pandas.read_parquet("new.parquet")
+    ways = {
+        "frame": (table.drop(columns="target"), table["target"], new),
+        "cells": (*read_table("train.csv").split("target")[:2], read_table("new.csv")),
+    }
+    for name, (X, y, rows) in ways.items():
+        model = TableModel(preparer, analysis.model.classifier).fit(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            summary = model.predict_summary(rows)
+        got = {
+            "probabilities": summary.probabilities,
+            "intervals": summary.intervals,
+            "left-out probabilities": model.classifier_.loo_proba_,
+        }
+        yield from compare(answers, got, ROUNDING, f"TableModel: {name}")
+
+
+def _describe_predictions(analysis: Any) -> dict[str, Any]:
+    names = ("probabilities", "intervals", "left-out probabilities")
+    answers = _describe_analysis(analysis)
+    return {name: answers[name] for name in names}
 
 
 def _by_command(case: Case, model: str, settings: dict, analysis: Any) -> Iterator[Compared]:
@@ -181,9 +213,8 @@ def _by_command(case: Case, model: str, settings: dict, analysis: Any) -> Iterat
     from click.testing import CliRunner
 
     from bayesknn.cli import main
+    from bayesknn.model_file.predictions import predict_new, write_csv
     from bayesknn.report import load_model, read_table
-    from bayesknn.report.columns import accept_rows
-    from bayesknn.report.predictions import predict_new, write_csv
 
     words = ["fit", "train.csv", "--target", "target", "--test", "new.csv", "--out", "out"]
     words += ["--no-compare", "--model", model, "--seed", "0", "--search", settings["search"]]
@@ -202,8 +233,7 @@ def _by_command(case: Case, model: str, settings: dict, analysis: Any) -> Iterat
     if has_all and not options.get("calibrate") and options.get("class_prior_as") != "weights":
         yield Compared("command", find_difference(write_csv(analysis.test), written), 0)
     loaded = load_model(Path("out"))
-    rows = accept_rows(read_table("new.csv", kinds=loaded.kinds), loaded.kinds, impute=True)
-    answers = {"loaded": write_csv(predict_new(loaded, rows, 0.95))}
+    answers = {"loaded": write_csv(predict_new(loaded, read_table("new.csv"), 0.95))}
     answers["predict"] = CliRunner().invoke(main, ["predict", "out", "new.xlsx"]).stdout
     if case.seed % 51 == 0:
         run = [sys.executable, "-m", "bayesknn", "predict", "out", "new.parquet"]

@@ -35,6 +35,10 @@ the paper; each imports only from those before it:
     which columns say who is a neighbour: their posterior, and a choice, by evidence (Section 5)
 ``criticism``
     checks of a fitted model, comparison by evidence, other priors, coverage (beyond the paper)
+``evaluation``
+    scores with errors, folds, comparison and explanation of arrays (beyond the paper)
+``tables``, ``model_file``
+    files and frames as columns of numbers and categories, and a classifier of them in a file
 ``plots``, ``report``, ``paper``, ``cli``
     what people look at and type
 

@@ -14,8 +14,8 @@ from bayesknn import (
 from bayesknn.criticism import predictive_statistics
 from bayesknn.evaluation.comparison import name_classifier
 from bayesknn.model import UniformPrior
+from bayesknn.model_file.adapters import adapt
 from bayesknn.plots import ColumnPathDisplay
-from bayesknn.report.model import adapt
 
 N = 24
 Y = np.arange(N) % 2
@@ -52,12 +52,7 @@ def answers(clf):
     result |= {
         "counts": clf.predict_counts(NEW, random_state=0),
         "labels": clf.sample_labels(NEW, n_draws=20, random_state=0),
-        "report": (
-            name_classifier(adapter.classifier),
-            adapter.title,
-            adapter.model,
-            repr(adapter.summarise()),
-        ),
+        "report": (name_classifier(clf), adapter.title, adapter.model, repr(adapter.summarise())),
         "reweighted": (other.predict_proba(NEW), other.loo_interval(), repr(other.diagnostics_)),
         "evidence": repr(compare_evidence({"one": clf})),
     }

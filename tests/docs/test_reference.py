@@ -48,6 +48,6 @@ def test_the_html_of_an_estimator_links_to_its_page():
         for name in names
     }
     estimators = {link: cls for link, cls in links.items() if hasattr(cls, "get_params")}
-    assert len(estimators) == 5
+    assert len(estimators) == 7
     for link, cls in estimators.items():
         assert f'href="{link}"' in estimator_html_repr(cls())

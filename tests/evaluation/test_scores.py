@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss, roc_auc_score
 
+from bayesknn.model_file.predictions import Predictions
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.page import make_thresholds
-from bayesknn.report.predictions import Predictions
 
 
 def predict(probabilities, labels):
@@ -54,9 +54,7 @@ def test_the_area_is_that_of_scikit_learn_and_its_error_that_of_resampling():
     truth = np.arange(300) % 3 == 0
     scores = np.round(rng.normal(size=300) + truth, 1)  # with ties
     p = (scores - scores.min()) / np.ptp(scores)
-    told = make_thresholds(
-        Analysis(None, None, predict(np.column_stack([1 - p, p]), truth.astype(int)))
-    )
+    told = make_thresholds(Analysis(None, predict(np.column_stack([1 - p, p]), truth.astype(int))))
     area, low, high = told["area"]
     error = (high - low) / (2 * 1.96)
     assert area == pytest.approx(roc_auc_score(truth, scores))

@@ -1,11 +1,18 @@
 """Tables for the tests, and quick settings to fit them with."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 from click.testing import CliRunner
 
 from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.cli import main
+from bayesknn.tables.files import read_table
+from bayesknn.tables.kinds import Date, Text, learn_kinds
+from bayesknn.tables.preparer import TablePreparer
+from bayesknn.tables.remarks import tell
+from bayesknn.tables.table import as_table
 
 SCRIPT = "<script>alert(1)</script>"
 # A posterior good enough to look at, in well under a second.
@@ -47,3 +54,41 @@ def two_columns(n=80, seed=0):
     y = np.arange(n) % 2
     points = rng.normal(size=(n, 2)) + 2.0 * y[:, None]
     return pd.DataFrame({"x": points[:, 0], "z": points[:, 1], "y": y})
+
+
+def plan_columns(table, target, **options):
+    """Return a preparer that learned the columns of a table beside the target."""
+    X, _, _ = as_table(table).split(target)
+    return TablePreparer(**options).fit(X)
+
+
+def notes(preparer):
+    """Return what there is to know about the columns, in sentences."""
+    return tell(preparer.remarks_, "note")
+
+
+def used(preparer):
+    """Return the columns in use."""
+    return list(preparer.kinds_)
+
+
+def read_cells(path, encoding=None, *, known=None, text=(), **options):
+    """Return all columns of a file as they are read, their kinds and notes.
+
+    Columns are read by the ``known`` kinds of another file, or by those that are learned.
+    """
+    table = read_table(path, encoding, **options)
+    kinds, remarks = learn_kinds(
+        table.frame, reads_numbers=table.reads_numbers, has_semicolons=table.has_semicolons,
+        as_categories=[name for name in text if name in table.frame],
+    )  # fmt: skip
+    kinds = kinds if known is None else known
+    columns = {}
+    for name, kind in kinds.items():
+        column = table.frame[name]
+        columns[name] = kind.name_cells(column) if isinstance(kind, Text) else kind.read(column)
+        if isinstance(kind, Date):
+            days = pd.to_timedelta(columns[name], unit="D").dt.round("s")
+            columns[name] = pd.Timestamp(0) + days
+    frame = pd.DataFrame(columns).reset_index(drop=True)
+    return SimpleNamespace(frame=frame, kinds=kinds, notes=tell([*table.remarks, *remarks], "note"))

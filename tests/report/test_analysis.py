@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from bayesknn.model import UniformPrior
+from bayesknn.model_file.adapters import PosteriorAdapter
+from bayesknn.model_file.predictions import Predictions
 from bayesknn.report import analyse
-from bayesknn.report.model import PosteriorAdapter
 from bayesknn.report.page import render_report
-from bayesknn.report.predictions import Predictions
 from tests.report.tables import QUICK, mixed_table, two_columns
 
 
@@ -46,7 +46,7 @@ def test_the_table_of_predictions(found):
     assert 0 < sure.sum() < 80
     assert (frame["zone"][sure] == frame["class"][sure]).all()
     clf = found.classifier
-    points = found.model.transform(found.test.frame)
+    points = found.model.preparer_.transform(found.test.frame)
     zones = [str(zone) for zone in clf.predict_zone(points)]
     assert zones == frame["zone"].tolist()
 
@@ -151,7 +151,7 @@ def test_dates_are_measured_and_may_be_axes():
     days = np.datetime64("2024-01-01") + np.round(10 * table["x"]).astype("timedelta64[D]")
     dated = table.assign(x=days)
     analysis = analyse(dated, "y", dated, settings=QUICK)
-    assert analysis.plan.kinds == {"x": "date", "z": "number"}
+    assert analysis.plan.kinds_ == {"x": "date", "z": "number"}
     whole = table.assign(x=np.round(10 * table["x"]))
     same = analyse(whole, "y", whole, settings=QUICK)
     np.testing.assert_allclose(analysis.test.probabilities, same.test.probabilities)
@@ -193,9 +193,10 @@ def test_the_relevance_is_that_of_the_column_it_stands_beside(monkeypatch):
 def test_the_interval_of_k_has_a_fortieth_of_the_posterior_on_either_side(n, ends):
     """Equal probabilities: the smallest k with 2.5 % and with 97.5 % at or below it."""
     posterior = SimpleNamespace(
-        likelihood="pseudo", k_values_=np.arange(1, n + 1), k_probabilities_=np.full(n, 1 / n),
-        _params_of_fit={"likelihood": "pseudo"},
-    )  # fmt: skip
+        get_params=lambda deep: {"likelihood": "pseudo"},
+        k_values_=np.arange(1, n + 1),
+        k_probabilities_=np.full(n, 1 / n),
+    )
     low, high = PosteriorAdapter(posterior).k_interval
     # One k more or less where a cumulative sum meets the level up to rounding.
     assert abs(low - ends[0]) <= (n == 1000) and abs(high - ends[1]) <= (n == 1000)

@@ -39,7 +39,7 @@ def fitted(request):
 def test_those_who_speak_are_those_of_predict_influence(fitted, test):
     analysis = fitted[test]
     at = np.argsort(-analysis.predictions.expected_loss, kind="stable")[:8]
-    points = analysis.model.transform(analysis.predictions.frame)
+    points = analysis.model.preparer_.transform(analysis.predictions.frame)
     n = len(analysis.training.rows)
     rows, influence = analysis.classifier.predict_influence(points, n)
     found = list_influential(analysis, at, 3)
@@ -146,7 +146,7 @@ def test_effects_are_means_over_rows_with_one_value_in_a_column(kind):
         "length": True, "<b>width</b>": True, "town": False,
     }  # fmt: skip
     n = len(table)
-    rows = analysis.training.frame[list(analysis.plan.kinds)]
+    rows = analysis.training.frame[list(analysis.plan.kinds_)]
     rows = rows.iloc[np.random.default_rng(0).choice(n, effects[0].n_rows, replace=False)]
     for effect in effects:
         assert len(effect.values) == len(set(effect.values)) > 1
@@ -156,7 +156,7 @@ def test_effects_are_means_over_rows_with_one_value_in_a_column(kind):
             moved[effect.name] = moved[effect.name].astype(
                 float if effect.is_number else rows[effect.name].dtype
             )
-            wanted = analysis.model.pipeline.predict_proba(moved).mean(axis=0)
+            wanted = analysis.model.proba_of_measured(moved).mean(axis=0)
             np.testing.assert_allclose(mean, wanted, atol=1e-10)
 
 

@@ -12,8 +12,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from bayesknn.model_file.schema import seal
 from bayesknn.report import analyse, load_model, save_model
-from bayesknn.report.schema import seal
 from tests.report.tables import QUICK, mixed_table
 
 
@@ -53,9 +53,9 @@ class Forger:
         self.schema, self.members = json.loads(json.dumps(schema)), dict(members)
 
     def find(self, path):
-        """Return the node at a path, such as ``pipeline/steps/1/1/_views``."""
+        """Return the node at a path, such as ``classifier_/_views``."""
         node = self.schema
-        for key in path.replace("CLASSIFIER", "pipeline/steps/1/1").split("/"):
+        for key in path.replace("CLASSIFIER", "classifier_").split("/"):
             content = node["content"]
             while isinstance(content, dict) and key not in content:
                 content = content["content"]
@@ -97,7 +97,7 @@ def refer_often(forger):
     """Refer to one member 80 times, each time as another object."""
     node = forger.find("CLASSIFIER/loo_proba_")
     copies = [{**node, "__id__": -number} for number in range(1, 81)]
-    forger.find("identifiers")["content"] = copies
+    forger.find("preparer_/identifiers_")["content"] = copies
 
 
 def refer_to_itself(forger, depth=30):
@@ -107,7 +107,7 @@ def refer_to_itself(forger, depth=30):
     for number in range(2, depth + 2):
         content = [{**plain, "__id__": 1 - number, "content": []} for _ in range(10)]
         lists.append({**plain, "__id__": -number, "content": content})
-    forger.find("identifiers")["content"] = lists
+    forger.find("preparer_/identifiers_")["content"] = lists
 
 
 def at(index, value):
@@ -124,9 +124,10 @@ def at(index, value):
 SPACE = "CLASSIFIER/_views/within/space"
 BOOSTED = "CLASSIFIER/_views/boosted"
 CLASS = "bayesknn class"
+COLUMNS = "preparer_/columns_"
 GRAFTS = {
     "an altered SVC": ("CLASSIFIER", altered_svc()),
-    "an opener of files": ("pipeline/steps/0/1", CountVectorizer(input="filename")),
+    "an opener of files": ("preparer_/encoder_", CountVectorizer(input="filename")),
     "a scaler for a classifier": ("CLASSIFIER", StandardScaler()),
     "a scaler for a column": ("CLASSIFIER/classes_", StandardScaler()),
     "a dictionary for a view": (BOOSTED, {"a": 1}),
@@ -165,9 +166,11 @@ CHANGES = {
         "an infinite reach": (f"{SPACE}/reach", lambda a: a * np.inf),
         "a mean of no number": ("CLASSIFIER/_columns/parts/0/mean", float("nan")),
         "an infinite weight": ("CLASSIFIER/pool_weights_/within", float("inf")),
-        "a range of no number": ("ranges/length/0", float("nan")),
-        "an unknown kind": ("kinds/length", "colour"),
-        "a column without a kind": ("kinds/town", "number"),
+        "a range of no number": (f"{COLUMNS}/length/low", float("nan")),
+        "an unknown kind": (f"{COLUMNS}/length/kind/{CLASS}", "bayesknn.tables.remarks.Remark"),
+        "a column of another kind": (f"{COLUMNS}/town/kind/{CLASS}", "bayesknn.tables.kinds.Date"),
+        "a table for a kind": (f"{COLUMNS}/town/kind/{CLASS}", "bayesknn.tables.table.Table"),
+        "an encoder of no column": ("preparer_/encoder_/parts_/length/mean", float("nan")),
     },
     "paper": {
         "a beta of no number": ("CLASSIFIER/_nodes/beta", at(0, np.nan)),
@@ -184,10 +187,10 @@ CHANGES = {
         "an infinite distance": ("CLASSIFIER/graph_/distances", at((-1, 0), np.inf)),
         "a scale of no number": ("CLASSIFIER/_interval_model/scale/median", float("nan")),
         "one calibration less": ("CLASSIFIER/_interval_model/calibrator/spread", "many"),
-        "more means": ("pipeline/steps/0/1/transformers_/0/1/steps/1/1/mean_",
-                       lambda a: np.tile(a, 2)),
-        "no median": ("pipeline/steps/0/1/transformers_/0/1/steps/0/1/statistics_",
-                      lambda a: a * np.nan),
+        "a unit of no number": ("preparer_/encoder_/parts_/length/unit", float("nan")),
+        "no mean": ("preparer_/encoder_/parts_/length/mean", float("inf")),
+        "no median": ("preparer_/encoder_/parts_/length/fill", "many"),
+        "a level less": ("preparer_/encoder_/parts_/town/names/0", 1),
     },
 }  # fmt: skip
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesknn.report.predictions import read_losses
+from bayesknn.model_file.predictions import read_losses
 
 NAMES = ["01", "ill", "well"]
 TABLE = "truth,well,01,ill\nill,10,2.5,0\n01,1,0,3\nwell,0,4,-1\n"

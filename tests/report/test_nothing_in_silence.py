@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesknn import PooledNeighborsClassifier
 from bayesknn.report import analyse, read_table, write_report
-from bayesknn.report.analysis import analyse_fitted
+from bayesknn.report.fitted import analyse_fitted
 from tests.report.tables import PSEUDO, QUICK, QUICK_OPTIONS, run, two_columns
 
 
@@ -76,8 +76,8 @@ def test_an_error_of_almost_nothing_is_doubted(tmp_path):
     "classifier", [PSEUDO, PooledNeighborsClassifier(members=["robust"], random_state=0)]
 )
 def test_rows_that_the_classifier_was_not_fitted_to_are_refused(classifier, tmp_path):
-    table = two_columns(80).astype(np.float32).assign(town=np.arange(80) % 3)
-    X, y = table[["x", "z", "town"]].astype(np.float64), table["y"]
+    table = two_columns(80).assign(town=np.arange(80) % 3)
+    X, y = np.round(table[["x", "z", "town"]] * 64) / 64, table["y"]  # float32 holds 64ths
     clf = classifier.fit(X[:60], y[:60])
     out, shuffled = tmp_path / "r.html", np.random.default_rng(0).permutation(60)
     others = "pass the training rows as X and y, others as X_test and y_test"
@@ -223,7 +223,9 @@ def test_classes_of_one_row(fit, names):
 
 def test_the_classes_are_checked_before_other_columns(fit, monkeypatch):
     table = two_columns(60).assign(y=np.linspace(0, 1, 60))
-    monkeypatch.setattr("bayesknn.report.columns.plan_columns", lambda *_: pytest.fail("planned"))
+    monkeypatch.setattr(
+        "bayesknn.model_file.table_model.TableModel.learn", lambda *_, **__: pytest.fail("planned")
+    )
     assert "this looks like regression" in fit(table).stderr
 
 
@@ -240,10 +242,10 @@ def test_a_missing_header_is_asked_about(fit, tmp_path):
         "('5.1', '5.1')", "('5.1', '3.5')"
     )
     (tmp_path / "t.csv").write_text(IRIS)
-    assert read_table(tmp_path / "t.csv").notes == [f"t.csv: {question}"]
+    assert [each.text for each in read_table(tmp_path / "t.csv").remarks] == [f"t.csv: {question}"]
     for names in ("town,2019,2020,2021", "0,1,2,3", "x1,x2,2.5 km,y"):
         (tmp_path / "t.csv").write_text(f"{names}\n1,2,3,4\n")
-        assert read_table(tmp_path / "t.csv").notes == []
+        assert read_table(tmp_path / "t.csv").remarks == []
 
 
 def test_other_words_for_missing(fit, tmp_path):

@@ -10,8 +10,9 @@ import pytest
 from bayesknn.plots.style import INK
 from bayesknn.report import analyse
 from bayesknn.report.page import render_report
+from bayesknn.tables.remarks import on_table
 from tests.browser import check_page, open_page
-from tests.report.tables import QUICK, QUICK_OPTIONS, SCRIPT, mixed_table, run, two_columns
+from tests.report.tables import QUICK, QUICK_OPTIONS, SCRIPT, mixed_table, run, two_columns, used
 
 COMMAND = "bayesknn fit 'a <i>b</i>.csv' --target kind"
 
@@ -27,7 +28,7 @@ def hostile():
     table = mixed_table().assign(town=lambda frame: "<img src=x onerror=alert(1)>" + frame["town"])
     table["unit"] = SCRIPT
     analysis = analyse(table, "kind", settings={**QUICK, "class_prior": None})
-    analysis.warnings.append(f"of {SCRIPT}")
+    analysis.remarks.append(on_table("fit", f"of {SCRIPT}", "warning"))
     return analysis
 
 
@@ -137,7 +138,7 @@ def test_many_classes_many_columns_and_long_names_stay_readable(crowded, tmp_pat
     assert "The other 270 columns" in found.text
     assert "yyy (199)</summary>" in text and "yyy (200)</summary>" in text
     # Whole, for whoever unfolds it.
-    for name in [*analysis.training.names, *analysis.plan.used]:
+    for name in [*analysis.training.names, *used(analysis.plan)]:
         assert name in text
 
 

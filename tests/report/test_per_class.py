@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesknn.model_file.predictions import Predictions
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.page import make_confusion
-from bayesknn.report.predictions import Predictions
 
 
 def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
@@ -26,7 +26,7 @@ def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
         names, probabilities, np.stack([low, high], axis=2), actual, basis="leave-one-out",
         frame=pd.DataFrame(index=np.arange(1, len(actual) + 1)), actual_names=names[actual],
     )  # fmt: skip
-    return Analysis(None, None, training)
+    return Analysis(None, training)
 
 
 @pytest.mark.parametrize(

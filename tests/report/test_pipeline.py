@@ -9,17 +9,16 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from bayesknn.report import analyse, build_pipeline, load_model, plan_columns, save_model
-from tests.report.tables import QUICK, mixed_table
+from bayesknn.report import TableModel, analyse, load_model, save_model
+from bayesknn.tables.remarks import tell
+from tests.report.tables import QUICK, mixed_table, plan_columns
 
 
 def prepare(frame, **options):
-    plan = plan_columns(frame, "kind", impute=options.get("impute", False))
-    return build_pipeline(plan, KNeighborsClassifier(), **options)[:-1].fit(frame)
+    return plan_columns(frame, "kind", indicators=True, **options)
 
 
 def test_independent_rows_are_as_far_apart_in_numbers_as_in_categories():
@@ -68,27 +67,31 @@ def test_a_model_comes_back_as_it_was(found, tmp_path):
     path = tmp_path / "model.skops"
     save_model(found.model, path)
     # With types that skops does not know, which load_model lists.
-    assert "bayesknn.report.model.Model" in skops.io.get_untrusted_types(file=path)
-    for place in (path, tmp_path):
+    name = "bayesknn.model_file.table_model.TableModel"
+    assert skops.io.get_untrusted_types(file=path) == [name]
+    for place in (path, str(path), tmp_path):
         model = load_model(place)
         kinds = {"length": "number", "<b>width</b>": "number", "town": "text"}
-        assert (model.target, model.kinds, model.fills) == ("kind", kinds, "")
-        assert model.categories == {"town": ["town 0", "town 1", "town 2"]}
+        assert (model.target_, model.preparer_.kinds_) == ("kind", kinds)
+        assert model.preparer_.columns_ == found.model.preparer_.columns_
+        assert model.preparer_.columns_["town"].kind.levels == ("town 0", "town 1", "town 2")
+        assert model.preparer_.remarks_ == found.model.preparer_.remarks_
         new = mixed_table(20, seed=1)
-        one, other = (
-            each.classifier.predict_summary(each.transform(new), 0.95)
-            for each in (model, found.model)
-        )
+        one, other = (each.predict_summary(new) for each in (model, found.model))
         np.testing.assert_array_equal(one.probabilities, other.probabilities)
         np.testing.assert_array_equal(one.intervals, other.intervals)
+        np.testing.assert_array_equal(model.predict_proba(new), one.probabilities)
 
 
-def test_what_a_model_expects_is_its_own_and_not_the_pipelines(found, tmp_path):
-    save_model(found.model, tmp_path / "model.skops")
-    model = load_model(tmp_path)
-    assert type(model) is type(found.model) and model.ranges == found.model.ranges
-    for pipeline in (model.pipeline, found.model.pipeline):
-        assert not {"target", "kinds", "table_"} & set(vars(pipeline))
+def test_the_model_of_the_command_is_that_of_python(found):
+    frame = mixed_table()
+    preparer = found.model.preparer
+    model = TableModel(preparer, found.model.classifier)
+    model.fit(frame.drop(columns="kind"), frame["kind"].rename("kind"))
+    new = mixed_table(20, seed=1)
+    np.testing.assert_allclose(
+        model.predict_proba(new.iloc[:, ::-1]), found.model.predict_proba(new), atol=1e-8
+    )
 
 
 def test_indicators_may_be_called_as_other_columns_are():
@@ -102,25 +105,25 @@ def test_indicators_may_be_called_as_other_columns_are():
 
 
 def test_saving_leaves_the_settings_of_the_model_alone(found, tmp_path):
-    pipeline = found.model.pipeline
-    pipeline.set_params(classifier__n_jobs=2, classifier__verbose=1)
+    classifier = found.model.classifier_
+    classifier.set_params(n_jobs=2, verbose=1)
     save_model(found.model, tmp_path / "model.skops")
-    assert (pipeline[-1].n_jobs, pipeline[-1].verbose) == (2, 1)
-    saved = load_model(tmp_path).classifier
+    assert (classifier.n_jobs, classifier.verbose) == (2, 1)
+    saved = load_model(tmp_path).classifier_
     assert (saved.n_jobs, saved.verbose) == (None, 0)
 
 
-def test_unseen_categories_are_counted_or_refused(found):
-    new = mixed_table(4, seed=1).assign(town=["town 0", "nowhere", "town 1", "nowhere"])
-    if found.classifier.metric == "gower":
-        with pytest.raises(ValueError, match="'town' holds the category 'nowhere', which train"):
-            found.model.transform(new)
-    else:
-        assert len(found.model.transform(new)) == 4
-        assert found.model.describe_gaps(new) == [
-            "column 'town' holds categories that training did not see in 2 rows, such as "
-            "'nowhere': they count as rare ones"
-        ]
+def test_unseen_categories_are_counted(found):
+    """With Gower's distance, too: they differ from every category of training."""
+    new = mixed_table(4, seed=1).assign(town=["town 0", "nowhere", "town 1", "somewhere"])
+    plan = found.model.preparer_
+    remarks = plan.examine(new, plan.measure(new))
+    assert len(found.model.predict_proba(new)) == 4
+    gower = found.classifier.metric == "gower"
+    assert tell(remarks, "note") == [
+        "column 'town' holds categories that training did not see in 2 rows, such as 'nowhere' and "
+        f"'somewhere': they count as {'none of the known ones' if gower else 'rare ones'}"
+    ]
 
 
 class Trap:
@@ -149,10 +152,11 @@ def test_types_that_no_model_of_ours_has_are_refused_by_name(tmp_path):
 
 
 def other_classifier():
-    """Fit a pipeline like ours, with a classifier of scikit-learn's in it."""
+    """Fit a model like ours, with a classifier of scikit-learn's in it."""
     frame = mixed_table()
-    pipeline = build_pipeline(plan_columns(frame, "kind"), LogisticRegression())
-    return pipeline.fit(frame, frame["kind"].to_numpy(dtype=object))
+    return TableModel(classifier=LogisticRegression()).fit(
+        frame.drop(columns="kind"), frame["kind"].to_numpy(dtype=object)
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,7 +225,7 @@ def test_a_model_that_fills_in_values_comes_back(tmp_path):
     frame.loc[3, "length"], frame.loc[5, "town"] = np.nan, None
     path = tmp_path / "model.skops"
     save_model(analyse(frame, "kind", impute=True, settings=QUICK).model, path)
-    assert load_model(path).fills == "median"
+    assert load_model(path).preparer_.encoder_.impute
 
 
 def test_a_model_that_cannot_be_sealed_is_not_emptied(found, tmp_path, monkeypatch):

@@ -6,14 +6,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesknn.report import analyse, reading
+from bayesknn.report import analyse
 from bayesknn.report import read_table as read_whole
-from tests.report.tables import QUICK, two_columns
+from bayesknn.tables import preparer
+from bayesknn.tables.kinds import Text, Truth
+from tests.report.tables import QUICK, read_cells, two_columns
 
 
-def read_table(*arguments, **options):
-    """Return the frame, its rows counted from 0."""
-    return read_whole(*arguments, **options).frame.reset_index(drop=True)
+def read_table(*arguments, kinds=None, **options):
+    """Return all columns as they are read, by kinds that are known or learned."""
+    return read_cells(*arguments, known=kinds, **options).frame
+
+
+def read_kinds(path):
+    """Return the kinds of the columns, and their names."""
+    kinds = read_cells(path).kinds
+    return kinds, {name: kind.name for name, kind in kinds.items()}
 
 
 @pytest.fixture
@@ -43,7 +51,7 @@ def test_what_is_missing_and_what_is_a_word(write):
 def test_truth_values_are_words(write, words):
     yes, no = words.split()
     path = write(f"a,b\n{yes},{yes}\n{no},\n")
-    frame, kinds = read_table(path), read_whole(path).kinds
+    frame, (kinds, _) = read_table(path), read_kinds(path)
     assert frame["a"].tolist() == ["True", "False"]
     assert frame["b"][0] == "True" and pd.isna(frame["b"][1])
     # The same whether the kinds are found out or known, however a later file spells them.
@@ -55,16 +63,16 @@ def test_truth_values_are_words(write, words):
 
 
 def test_a_later_file_has_the_kinds_of_the_first(write):
-    kinds = read_whole(write("town,x,code\n1,1,01\nb,2,10\n")).kinds
-    assert kinds == {"town": "text", "x": "number", "code": "text"}
+    kinds, names = read_kinds(write("town,x,code\n1,1,01\nb,2,10\n"))
+    assert names == {"town": "text", "x": "number", "code": "text"}
     later = read_table(write("town,x,code\n1,1.5,10\n2,2,11\n"), kinds=kinds)
     assert later.to_dict("list") == {"town": ["1", "2"], "x": [1.5, 2.0], "code": ["10", "11"]}
-    words = read_table(write("town,x,code\n1,many,10\n"), kinds=kinds)
-    assert words["x"].tolist() == ["many"]
+    with pytest.raises(ValueError, match="'x' held numbers in training; here it holds 'many' in"):
+        read_table(write("town,x,code\n1,many,10\n"), kinds=kinds)
 
 
 def test_kinds_hold_for_parquet_and_csv_alike(tmp_path, write):
-    kinds = {"t": "truth", "code": "text"}
+    kinds = {"t": Truth(), "code": Text()}
     frame = pd.DataFrame({"t": [True, False], "code": [1.0, None]})
     frame.to_parquet(tmp_path / "t.parquet")
     left = read_table(tmp_path / "t.parquet", kinds=kinds)
@@ -87,17 +95,17 @@ def test_leading_zeros_make_codes(write, content, expected):
 
 
 def test_dates_with_the_year_first_are_dates(write):
-    table = read_whole(
-        write("a,b,c,d\n2024-03-01,2024/3/1,2024-03-01 12:30,03/01/2024\n,2024.03.02,,1\n")
-    )
-    frame, kinds = table.frame.reset_index(drop=True), table.kinds
+    path = write("a,b,c,d\n2024-03-01,2024/3/1,2024-03-01 12:30,03/01/2024\n,2024.03.02,,1\n")
+    frame, (kinds, names) = read_table(path), read_kinds(path)
     assert frame["a"][0] == pd.Timestamp("2024-03-01") and pd.isna(frame["a"][1])
     assert frame["b"].tolist() == [pd.Timestamp("2024-03-01"), pd.Timestamp("2024-03-02")]
     assert frame["c"][0] == pd.Timestamp("2024-03-01 12:30")
     assert frame["d"].tolist() == ["03/01/2024", "1"]
-    assert kinds == {"a": "date", "b": "date", "c": "date", "d": "text"}
-    later = read_table(write("a,b\nsoon,2024-01-01T00:00:00+02:00\n"), kinds=kinds)
-    assert later["a"].tolist() == ["soon"]
+    assert names == {"a": "date", "b": "date", "c": "date", "d": "text"}
+    kinds = {name: kinds[name] for name in "ab"}
+    with pytest.raises(ValueError, match="'a' held dates.* in training; here it holds 'soon' in"):
+        read_table(write("a,b\nsoon,2024-01-01\n"), kinds=kinds)
+    later = read_table(write("a,b\n2024-01-02,2024-01-01T00:00:00+02:00\n"), kinds=kinds)
     assert later["b"][0] == pd.Timestamp("2023-12-31 22:00")
     as_words = read_table(write("a,b\n2024-03-01,1\n"), text=["a"])
     assert as_words["a"].tolist() == ["2024-03-01"]
@@ -107,7 +115,7 @@ def test_dates_with_the_year_first_are_dates(write):
     "footer", ["Source: survey 2024,,", "Source: survey 2024", '"Source: survey 2024",NA,\n\n']
 )
 def test_a_footer_is_no_row(write, footer):
-    table = read_whole(write(f"x,z,y\n1,2,a\n3,4,b\n{footer}\n"))
+    table = read_cells(write(f"x,z,y\n1,2,a\n3,4,b\n{footer}\n"))
     assert table.frame.to_dict("list") == {"x": [1, 3], "z": [2, 4], "y": ["a", "b"]}
     assert table.notes == ["row 3 of table.csv is a footer and left out: 'Source: survey 2024'"]
 
@@ -116,7 +124,7 @@ def test_two_lines_of_footer_below_words(write):
     frame = read_table(write("name,y\nann,1\nbob,2\n\nNote: none\nSource: survey, 2024\n"))
     # Of the second line the comma makes two cells; it is no footer that stands alone.
     assert len(frame) == 4
-    table = read_whole(write("name,y\nann,1\nbob,2\n\nNote: none\nSource: survey\n"))
+    table = read_cells(write("name,y\nann,1\nbob,2\n\nNote: none\nSource: survey\n"))
     assert table.frame["name"].tolist() == ["ann", "bob"]
     assert [note.split(":")[0] for note in table.notes] == [
         "row 3 of table.csv is a footer and left out",
@@ -131,7 +139,7 @@ def test_two_lines_of_footer_below_words(write):
 def test_rows_with_missing_cells_are_no_footer(write, content):
     table = read_whole(write(content))
     assert len(table.frame) == 2
-    assert table.notes == []
+    assert table.remarks == []
 
 
 def test_columns_can_be_read_as_text(write):
@@ -171,7 +179,7 @@ def test_the_separator_can_be_given(write):
         (b"", "is empty"),
         (b"\n\n", "is empty"),
         (b"a,y\n", "has a header but no rows"),
-        (b"a,y\n1,caf\xe9\n", r"is not UTF-8: byte 0xe9 in line 2; .*--encoding latin-1"),
+        (b"a,y\n1,caf\xe9\n", r"is not UTF-8: byte 0xe9 in line 2; .*--encoding cp1252"),
         (b"\xff\xfea\x00,\x00", "is UTF-16, not UTF-8: pass --encoding utf-16"),
         (b"a,b,a\n1,2,3\n", "has two columns called 'a', columns 1 and 3; rename one"),
         (b"a,y\n1,2\n1,2,3\n", "is not a CSV file: Expected 2 fields in line 3, saw 3"),
@@ -233,22 +241,24 @@ def test_parquet_with_an_index_of_its_own_and_integers_with_gaps(tmp_path):
 def test_the_first_lines_are_cut_once_for_each_separator(write, monkeypatch):
     real, cut = csv.reader, []
     monkeypatch.setattr(
-        "bayesknn.report.reading.csv.reader",
+        "bayesknn.tables.files.csv.reader",
         lambda lines, delimiter: cut.append(delimiter) or real(lines, delimiter=delimiter),
     )
     read_table(write("x,z,y\n1,2,a\n3,4,b\nSource: survey 2024,,\n"))
     assert sorted(cut) == ["\t", ",", ";", "|"]
 
 
-def test_what_a_column_is_is_decided_where_it_is_read(tmp_path, monkeypatch):
+def test_what_a_column_is_is_decided_once(tmp_path, monkeypatch):
     two_columns(60).assign(town=["a", "b"] * 30).to_csv(tmp_path / "t.csv", index=False)
-    real, decided = reading.kind_of, []
-    monkeypatch.setattr(
-        reading, "kind_of", lambda column: decided.append(column.name) or real(column)
-    )
-    train = read_whole(tmp_path / "t.csv")
-    test = read_whole(tmp_path / "t.csv", kinds=train.kinds)
+    real, decided = preparer.learn_kinds, []
+
+    def learn(frame, **options):
+        decided.extend(frame)
+        return real(frame, **options)
+
+    monkeypatch.setattr(preparer, "learn_kinds", learn)
+    train, test = (read_whole(tmp_path / "t.csv") for _ in range(2))
     analysis = analyse(train, "y", test, settings=QUICK)
-    assert sorted(decided) == ["town", "town", "x", "x", "y", "y", "z", "z"]
-    assert analysis.plan.kinds == {"x": "number", "z": "number", "town": "text"}
+    assert sorted(decided) == ["town", "x", "z"]
+    assert analysis.plan.kinds_ == {"x": "number", "z": "number", "town": "text"}
     assert train.frame.index.tolist() == list(range(1, 61))

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bayesknn.report import reading
-from bayesknn.report.reading import read_table
+from bayesknn.tables import files
+from bayesknn.tables.files import read_table
 
 HEADER = (
     '<row r="1"><c t="inlineStr"><is><t>x</t></is></c><c t="inlineStr"><is><t>y</t></is></c></row>'
@@ -58,7 +58,7 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_what_unpacks_to_far_more_is_refused(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_MOST_UNPACKED", 1_000_000, raising=False)
+    monkeypatch.setattr(files, "_MOST_UNPACKED", 1_000_000, raising=False)
     path = tmp_path / name
     path.write_bytes(FILES[name]())
     with pytest.raises(
@@ -70,7 +70,7 @@ def test_what_unpacks_to_far_more_is_refused(name, tmp_path, monkeypatch):
 
 SCRIPT = """
 import resource, sys
-from bayesknn.report.reading import read_table
+from bayesknn.tables.files import read_table
 import openpyxl, pandas
 resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000, 2_000_000_000))
 print(read_table(sys.argv[1]).frame.shape)
@@ -86,5 +86,5 @@ def test_a_single_far_cell_takes_no_room(tmp_path):
 
 def test_a_long_footer_has_few_notes(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n" + "1,a\n2,b\n" * 9 + "#\n" * 500)
-    notes = read_table(tmp_path / "t.csv").notes
+    notes = [each.text for each in read_table(tmp_path / "t.csv").remarks]
     assert len(notes) == 11 and notes[-1].startswith("490 more rows at the end of t.csv")

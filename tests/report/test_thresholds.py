@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesknn.model_file.predictions import Predictions
 from bayesknn.plots.style import COLOURS
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.page import make_thresholds
-from bayesknn.report.predictions import Predictions
 
 
 def analysis_of(actual, probabilities, training=(0, 0, 1), third=False):
@@ -23,7 +23,7 @@ def analysis_of(actual, probabilities, training=(0, 0, 1), third=False):
 
     left_out = predict(training, np.full(len(training), 0.5))
     test = predict(actual, np.asarray(probabilities))
-    return Analysis(None, None, left_out, test)
+    return Analysis(None, left_out, test)
 
 
 def test_a_small_table_by_hand():

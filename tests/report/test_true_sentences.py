@@ -9,10 +9,10 @@ import pytest
 
 from bayesknn.evaluation.comparison import Compared, Comparison
 from bayesknn.evaluation.scores import Scores, score_rows
+from bayesknn.model_file.predictions import Predictions
 from bayesknn.report import analyse
 from bayesknn.report.analysis import Analysis
 from bayesknn.report.page import make_headline, make_thresholds, render_report
-from bayesknn.report.predictions import Predictions
 from tests.report.tables import QUICK, run, two_columns
 
 POSTERIOR = "Bayesian kNN (Cucala et al. 2009), pseudo likelihood"

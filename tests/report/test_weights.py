@@ -9,15 +9,16 @@ from scipy.stats import binomtest, sem
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.evaluation.scores import average, bound_proportion
+from bayesknn.model_file.predictions import Predictions
 from bayesknn.report import analyse
-from bayesknn.report.analysis import Analysis, analyse_fitted, describe, summarise
+from bayesknn.report.analysis import Analysis, describe, summarise
+from bayesknn.report.fitted import analyse_fitted
 from bayesknn.report.page import (
     make_confusion,
     make_headline,
     make_thresholds,
     render_report,
 )
-from bayesknn.report.predictions import Predictions
 from tests.report.tables import QUICK, run, two_columns
 
 PRIOR = {"0": 0.1, "1": 0.9}
@@ -31,7 +32,7 @@ def analysis_of(p, actual, weights, zones):
         np.array(["no", "yes"]), np.column_stack([1 - p, p]), np.stack([low, high], axis=2),
         actual, weights, frame=pd.DataFrame(index=np.arange(len(p))), basis="leave-one-out",
     )  # fmt: skip
-    return Analysis(None, None, each)
+    return Analysis(None, each)
 
 
 def numbers_of(analysis):

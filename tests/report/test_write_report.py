@@ -24,7 +24,7 @@ from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn._utils.saving import fingerprint
 from bayesknn.model import UniformPrior
 from bayesknn.report import write_report
-from bayesknn.report.analysis import analyse_fitted
+from bayesknn.report.fitted import analyse_fitted
 from tests.browser import check_page
 from tests.report.tables import mixed_table, two_columns
 
@@ -136,7 +136,7 @@ def test_categories_of_several_types_are_compared(one_other):
     X = pd.DataFrame({"w": ["a", 3] * 30, "x": np.arange(60) % 7})
     clf = PooledNeighborsClassifier(["robust"], random_state=0).fit(X, y)
     analysis = analyse_fitted(clf, X, y, X, y, compared=True)
-    assert analysis.plan.kinds == {"w": "text", "x": "number"}
+    assert analysis.plan.kinds_ == {"w": "text", "x": "number"}
     assert analysis.comparison.results["logistic regression"].scores.error == 0
     assert analysis.test.scores.error == 0
 

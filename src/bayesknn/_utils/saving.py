@@ -26,7 +26,7 @@ from bayesknn._version import __version__
 _CLASS = "bayesknn class"
 _KEY = "_bayesknn_version"
 # What a file holds and how; it changes where an older file can no longer be read as it is.
-_FORMAT_KEY, _FORMAT = "_bayesknn_format", 2
+_FORMAT_KEY, _FORMAT = "_bayesknn_format", 3
 
 # Attributes that may hold NaN or infinity: reports, priors that exclude a k, residual correlations
 # without pairs, ranges of constant columns, and scores of columns that were not tried.
@@ -39,7 +39,7 @@ _MAY_BE_INFINITE = (
 def _is_kept(home: str) -> bool:
     """Whether the classes of a module may be written and restored: an estimator holds them."""
     package, _, path = home.partition(".")
-    parts = ("classifier", "graph", "model", "pooled", "predictive", "sureness")
+    parts = ("classifier", "graph", "model", "pooled", "predictive", "sureness", "tables")
     return package == "bayesknn" and path.partition(".")[0] in parts
 
 
@@ -52,7 +52,7 @@ def pack(value: Any) -> Any:
         elif hasattr(value, "_asdict"):
             state = value._asdict()
         else:
-            state = value.__getstate__()
+            state = value.__getstate__() or {}
         name = f"{cls.__module__}.{cls.__qualname__}"
         return {_CLASS: name, **{field: pack(part) for field, part in state.items()}}
     if cls is dict:

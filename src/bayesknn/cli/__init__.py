@@ -12,6 +12,7 @@ from bayesknn._version import __version__
 COMMANDS = {
     "demo": ("bayesknn.cli.demo", "Run an example on Ripley's data; no files are needed."),
     "fit": ("bayesknn.cli.fit", "Fit a table, and write predictions, model and report."),
+    "check": ("bayesknn.cli.check", "Look for what is wrong with a table, without a fit."),
     "predict": ("bayesknn.cli.predict", "Classify the rows of a table with a saved model."),
     "paper": ("bayesknn.cli.paper", "Reproduce the figures, tables and numbers of the paper."),
 }

@@ -141,12 +141,21 @@ def read_separator(value: str) -> str:
     return character
 
 
+def read_proportion(value: str) -> tuple[str, float]:
+    """Read ``CLASS=PROPORTION``."""
+    name, _, share = value.rpartition("=")
+    try:
+        return name, float(share)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not of the form CLASS=PROPORTION") from None
+
+
 # Options that several commands have.
 FILE = click.Path(path_type=Path)
 
 
 def common_options(command: Any) -> Any:
-    """Add what ``fit`` and ``predict`` have in common; how to read is called as in read_table."""
+    """Add what all commands on tables have in common; how to read is called as in read_table."""
     for option in (
         click.option("--encoding", help="Encoding of the CSV files (default UTF-8)."),
         click.option(
@@ -167,14 +176,16 @@ def common_options(command: Any) -> Any:
             help='What else stands for a missing value, such as "?"; may be repeated.',
         ),
         click.option(
-            "--level", type=float, default=0.95, help="Level of the intervals (default 0.95)."
+            "--header-row",
+            type=click.IntRange(1),
+            help="Row of a CSV or Excel file that has the names of the columns (default: the "
+            "first).",
         ),
         click.option(
-            "--jobs",
-            "n_jobs",
-            type=read_jobs,
-            metavar="INTEGER",
-            help="Threads, -1 for all cores; no result depends on it.",
+            "--ignore",
+            multiple=True,
+            metavar="CODE",
+            help="Leave out a note or warning by the code that --json gives it; may be repeated.",
         ),
         click.option("--quiet", is_flag=True, help="Print neither notes nor a summary."),
         click.option(
@@ -186,9 +197,71 @@ def common_options(command: Any) -> Any:
     return command
 
 
+def model_options(command: Any) -> Any:
+    """Add what ``fit`` and ``predict`` have in common."""
+    level = click.option(
+        "--level", type=float, default=0.95, help="Level of the intervals (default 0.95)."
+    )
+    jobs = click.option(
+        "--jobs",
+        "n_jobs",
+        type=read_jobs,
+        metavar="INTEGER",
+        help="Threads, -1 for all cores; no result depends on it.",
+    )
+    return level(jobs(command))
+
+
+# Columns, for options that name one or several.
+columns_option = partial(click.option, multiple=True, metavar="A,B,C")
+column_option = partial(click.option, default="", metavar="COLUMN")
+
+
+def preparer_options(command: Any) -> Any:
+    """Add what ``fit`` and ``check`` have in common; called as parameters of TablePreparer."""
+    for option in (
+        columns_option("--drop", help="Leave columns out; may be repeated."),
+        columns_option("--keep", help="Use columns that look like identifiers."),
+        columns_option("--categorical", help="Treat columns of numbers as categories."),
+        columns_option(
+            "--numeric", help="Read columns of text, such as codes with leading zeros, as numbers."
+        ),
+        click.option(
+            "--id",
+            "identifiers",
+            multiple=True,
+            metavar="COLUMN",
+            help="Identifier of the rows: not used, but written beside the predictions; may be "
+            "repeated. Columns that look like identifiers are written too.",
+        ),
+        click.option(
+            "--date-order",
+            type=click.Choice(["year", "month", "day"]),
+            default=None,
+            help="What comes first in dates that can be read in two ways.",
+        ),
+        click.option(
+            "--rare",
+            type=click.Choice(["drop", "merge", "error"]),
+            default="drop",
+            help="Classes with a single row: leave them out (default), make them one class, or "
+            "reject the table.",
+        ),
+    )[::-1]:
+        command = option(command)
+    return command
+
+
 def take_form(options: dict[str, Any]) -> dict[str, Any]:
     """Return those of a command's options that say how files are to be read."""
-    return {name: options[name] for name in ("encoding", "separator", "sheet", "missing")}
+    names = ("encoding", "separator", "sheet", "missing", "header_row")
+    return {name: options[name] for name in names}
+
+
+def take_columns(options: dict[str, Any]) -> dict[str, Any]:
+    """Return those of a command's options that are parameters of TablePreparer."""
+    names = ("drop", "keep", "categorical", "numeric", "identifiers", "ignore")
+    return {name: options[name] for name in names} | {"date_order": options["date_order"] or ""}
 
 
 class Command(click.Command):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,15 @@ from bayesknn._utils.extras import LIKELIHOOD_NAMES, SEARCHES
 from bayesknn.cli.errors import (
     FILE,
     Command,
+    column_option,
     common_options,
+    model_options,
+    preparer_options,
     print_json,
     print_lines,
     print_notes,
+    read_proportion,
+    take_columns,
     take_form,
 )
 
@@ -36,22 +39,9 @@ def _read_beta_max(value: str) -> float | str:
         raise click.BadParameter(f"{value!r} is neither a number nor auto") from None
 
 
-def _read_proportion(value: str) -> tuple[str, float]:
-    """Read ``CLASS=PROPORTION``."""
-    name, _, share = value.rpartition("=")
-    try:
-        return name, float(share)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not of the form CLASS=PROPORTION") from None
-
-
 def _choice(option: str, choices: Sequence[str], help: str) -> Any:
     """Return an option that takes one of some words, the first by default."""
     return click.option(option, type=click.Choice(choices), default=choices[0], help=help)
-
-
-_columns = partial(click.option, multiple=True, metavar="A,B,C")
-_column = partial(click.option, default="", metavar="COLUMN")
 
 
 @click.command(cls=Command)
@@ -60,33 +50,18 @@ _column = partial(click.option, default="", metavar="COLUMN")
 @click.option("--out", required=True, type=FILE, help="Folder to write; made if missing.")
 @click.option("--test", type=FILE, help="Rows to predict, with or without the target.")
 @click.option("--force", is_flag=True, help="Replace an earlier result in --out.")
-@_columns("--drop", help="Leave columns out; may be repeated.")
-@_columns("--keep", help="Use columns that look like identifiers.")
-@click.option(
-    "--id",
-    "identifiers",
-    multiple=True,
-    metavar="COLUMN",
-    help="Identifier of the rows: not used, but written beside the predictions; may be repeated. "
-    "Columns that look like identifiers are written too.",
-)
-@_column(
+@preparer_options
+@column_option(
     "--group",
     help="Rows that belong together, such as those of a patient: also evaluate on whole groups; "
     "the column itself is not used.",
 )
-@_column(
+@column_option(
     "--time",
     help="Dates or numbers: also evaluate on the last fifth of the rows, predicted from those "
     "before.",
 )
-@_choice(
-    "--rare",
-    ["drop", "merge", "error"],
-    "Classes with a single row: leave them out (default), make them one class, or refuse the "
-    "table.",
-)
-@_columns("--categorical", help="Treat columns of numbers as categories.")
+@column_option("--weights", help="Weights of the rows, for the default model; above 0.")
 @click.option(
     "--scale/--no-scale",
     default=True,
@@ -145,7 +120,7 @@ _column = partial(click.option, default="", metavar="COLUMN")
 )
 @click.option(
     "--class-prior",
-    type=_read_proportion,
+    type=read_proportion,
     metavar="CLASS=PROPORTION",
     multiple=True,
     help="True proportion of a class, if it differs from the table's; repeat for each class.",
@@ -162,6 +137,7 @@ _column = partial(click.option, default="", metavar="COLUMN")
     default=0,
     help="The same seed gives the same files.",
 )
+@model_options
 @common_options
 @click.pass_context
 def fit(
@@ -181,11 +157,13 @@ def fit(
     --impute is given. They also standardise numbers and one-hot encode categories; beyond 20
     categories, the rarest are merged.
     """
+    from bayesknn._utils.paths import check_readable
     from bayesknn._utils.progress import progress
     from bayesknn.report import folder as output
-    from bayesknn.report.reading import check_readable
 
     # What cannot work is refused first.
+    if options["weights"] and options["model"] != "pooled":
+        raise click.UsageError("--weights is an option of the default model, the pool")
     others = [each for each in ctx.command.params if each.name in (*_OF_POSTERIOR, "scale")]
     for option in others if options["model"] == "pooled" else ():
         if ctx.get_parameter_source(str(option.name)) is not click.core.ParameterSource.DEFAULT:
@@ -221,19 +199,17 @@ def fit(
 
 def _analyse(verbose: bool, **options: Any) -> Any:
     from bayesknn._utils.checks import check_level
-    from bayesknn.report.analysis import Choices, analyse
-    from bayesknn.report.reading import read_table
+    from bayesknn.report.analysis import analyse
+    from bayesknn.tables.files import read_table
 
     check_level(options["level"])
     form = take_form(options)
-    text = [*options["categorical"], *options["identifiers"]]
-    train = read_table(options["train"], **form, text=text)
-    test = None
-    if options["test"] is not None:
-        test = read_table(options["test"], **form, kinds=train.kinds)
+    train = read_table(options["train"], **form)
+    test = None if options["test"] is None else read_table(options["test"], **form)
     of_model = () if options["model"] == "pooled" else _OF_POSTERIOR
     settings = {name: options[name] for name in (*_OF_BOTH, *of_model)}
     settings |= {"class_prior": dict(options["class_prior"]), "verbose": int(verbose)}
-    choices = {each.name: options[each.name] for each in fields(Choices)}
+    names = ("level", "compared", "group", "time", "weights", "rare", "scale", "impute")
+    choices = {name: options[name] for name in names} | take_columns(options)
     given = {"model": options["model"], "settings": settings}
     return analyse(train, options["target"], test, **given, **choices)

@@ -13,15 +13,18 @@ from bayesknn.cli.errors import (
     FILE,
     Command,
     common_options,
+    model_options,
     print_json,
     print_lines,
     print_notes,
     print_table,
+    read_proportion,
     take_form,
 )
 
 if TYPE_CHECKING:
-    from bayesknn.report.predictions import Predictions
+    from bayesknn.model_file.predictions import Predictions
+    from bayesknn.tables.remarks import Remark
 
 
 @click.command(cls=Command)
@@ -46,6 +49,13 @@ if TYPE_CHECKING:
     metavar="FILE.csv",
     help="What a wrong decision costs: a row for each true class, a column for each decision.",
 )
+@click.option(
+    "--threshold",
+    type=read_proportion,
+    metavar="CLASS=P",
+    help="Decide for one of two classes where its probability is at least P.",
+)
+@model_options
 @common_options
 def predict(
     model: Path, data: Path, out: Path | None, force: bool, quiet: bool, as_json: bool, **given: Any
@@ -65,9 +75,11 @@ def predict(
     classes and its header the classes decided for, so that the entry in row ill and column well is
     the cost of deciding for well where ill is true.
     """
+    from bayesknn._utils.paths import check_readable, find_model
     from bayesknn.report.folder import require_packages, write_file
-    from bayesknn.report.reading import check_readable, find_model
 
+    if given["loss"] is not None and given["threshold"] is not None:
+        raise click.UsageError("--loss and --threshold both decide; take one away")
     find_model(model)
     require_packages("pandas", "skops")
     for path in (data, given["loss"]):
@@ -79,16 +91,18 @@ def predict(
         place = write_file(file, force=force)
     with place as target:
         from bayesknn._utils.progress import progress
-        from bayesknn.report.predictions import write_csv
+        from bayesknn.model_file.predictions import write_csv
 
         with progress("Predicting", verbose=not (quiet or as_json)):
-            predictions, notes, doubts = _predict(model, data, given)
+            predictions, remarks = _predict(model, data, given)
             text = write_csv(predictions)
         if target is not None:
             target.write_text(text, encoding="utf-8", newline="")
         elif not as_json:
             print_table(text)
-    scores = predictions.scores
+    from bayesknn.tables.remarks import NOTE, WARNING, tell
+
+    scores, notes, doubts = predictions.scores, tell(remarks, NOTE), tell(remarks, WARNING)
     if as_json:
         summary = {
             "rows": len(predictions.rows),
@@ -99,6 +113,7 @@ def predict(
             "unlike_training": predictions.n_unlike,
             "messages": notes,
             "warnings": doubts,
+            "remarks": [each.to_json() for each in remarks],
             "out": None if out is None else out.as_posix(),
         }
         if predictions.loss is not None:
@@ -113,34 +128,36 @@ def predict(
             print_lines([f"{predictions.describe_decided(given['level'])}: {out}"])
 
 
-def _predict(
-    model: Path, data: Path, options: dict[str, Any]
-) -> tuple[Predictions, list[str], list[str]]:
-    """Return the predictions, and what there is to say and to doubt of the table."""
+def _predict(model: Path, data: Path, options: dict[str, Any]) -> tuple[Predictions, list[Remark]]:
+    """Return the predictions, and what there is to know about the table."""
     from bayesknn._utils.checks import check_level
-    from bayesknn.report.columns import accept_rows, find_column, naming_file
-    from bayesknn.report.model import load_model
-    from bayesknn.report.predictions import predict_new, read_losses
-    from bayesknn.report.reading import read_table, split_names
+    from bayesknn.model_file.predictions import (
+        doubt_losses,
+        predict_new,
+        read_losses,
+        threshold_losses,
+    )
+    from bayesknn.model_file.saved import load_model
+    from bayesknn.tables.files import read_table
+    from bayesknn.tables.remarks import check_codes, leave_out, on_table
+    from bayesknn.tables.table import as_table
 
     check_level(options["level"])
+    ignored = check_codes(options["ignore"])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)  # another version wrote it
         fitted = load_model(model)
-    fitted.classifier.set_params(n_jobs=options["n_jobs"])
-    losses = None
+    fitted.classifier_.set_params(n_jobs=options["n_jobs"])
+    losses, classes = None, [str(name) for name in fitted.classes_.tolist()]
+    remarks = [on_table("file", " ".join(str(each.message).split())) for each in caught]
     if options["loss"] is not None:
-        classes = [str(name) for name in fitted.classifier.classes_.tolist()]
         losses = read_losses(options["loss"], classes, options["encoding"])
-    identifiers = options["identifiers"]
-    table = read_table(data, **take_form(options), text=identifiers, kinds=fitted.kinds)
-    with naming_file(data.name):
-        frame = accept_rows(table, fitted.kinds, impute=bool(fitted.fills))
-        named = split_names(identifiers, frame.columns)
-        for name in named:
-            find_column(frame, name)
-        predictions = predict_new(fitted, frame, options["level"], losses, named)
-    # Each once: every part of a model may say the same.
-    notes = list(dict.fromkeys(" ".join(str(each.message).split()) for each in caught))
-    doubts = fitted.describe_shifts(frame) + predictions.describe_doubts(fitted.target)
-    return predictions, [*notes, *table.notes, *fitted.describe_gaps(frame)], doubts
+        remarks += doubt_losses(losses, classes)
+    elif options["threshold"] is not None:
+        losses = threshold_losses(classes, *options["threshold"])
+    table = as_table(read_table(data, **take_form(options)), fitted.preparer_.missing_)
+    level, identifiers = options["level"], options["identifiers"]
+    predictions = predict_new(fitted, table, level, losses, identifiers)
+    remarks += [*table.remarks, *fitted.preparer_.examine(table, predictions.measured)]
+    remarks += predictions.describe_doubts(fitted.target_)
+    return predictions, leave_out(remarks, ignored)

@@ -161,7 +161,7 @@ def bound_proportion(hits: np.ndarray, weights: np.ndarray) -> tuple[float, floa
     z = float(ndtri(0.975))
     centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    return p, max(float(centre - half), 0.0), min(float(centre + half), 1.0)
+    return p, float(max(centre - half, 0.0)), float(min(centre + half, 1.0))
 
 
 def weigh_rows(labels: np.ndarray, proportions: Any, weights: np.ndarray) -> np.ndarray:

@@ -1,9 +1,8 @@
-"""One's own data, end to end: a table is read, fitted, and told about in one page.
+"""One's own data, end to end: a table is read, fitted, and described in one page.
 
-``reading`` takes CSV, Excel and Parquet files, ``columns`` decides which columns are used,
-``model`` prepares them for a classifier and keeps it, ``predictions`` says what it predicts and
-how good that was, ``analysis`` does all of it, ``comparison`` sets others beside it,
-``explanation`` asks why, ``figures`` and ``page`` show it, ``folder`` puts it in its place.
+``analysis`` fits a table model (``bayesknn.tables``, ``bayesknn.model_file``) and evaluates it
+(``bayesknn.evaluation``); ``fitted`` does so with a classifier that was fitted from Python.
+``figures`` and ``page`` make one HTML file of the result, and ``folder`` writes all files or none.
 
 Names are imported when they are first used, so that the command line finds out what is wrong with
 its arguments before anything heavy is loaded.
@@ -14,18 +13,18 @@ from typing import Any
 
 from bayesknn._utils.extras import require
 
-# In which module of this folder each public name lives.
+# In which module each public name is.
 _HOMES = {
-    "Analysis": "analysis",
-    "ColumnPlan": "columns",
-    "Model": "model",
-    "analyse": "analysis",
-    "build_pipeline": "model",
-    "load_model": "model",
-    "plan_columns": "columns",
-    "read_table": "reading",
-    "save_model": "model",
-    "write_report": "page",
+    "Analysis": "report.analysis",
+    "Remark": "tables.remarks",
+    "Table": "tables.table",
+    "TableModel": "model_file.table_model",
+    "TablePreparer": "tables.preparer",
+    "analyse": "report.analysis",
+    "load_model": "model_file.saved",
+    "read_table": "tables.files",
+    "save_model": "model_file.saved",
+    "write_report": "report.page",
 }
 __all__ = list(_HOMES)
 
@@ -34,7 +33,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'bayesknn.report' has no attribute {name!r}")
     require("pandas", "bayesknn.report needs", "report")
-    return getattr(import_module(f"bayesknn.report.{_HOMES[name]}"), name)
+    return getattr(import_module(f"bayesknn.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -4,71 +4,70 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import pandas
 
-from bayesknn._utils.checks import column_names, read_columns
-from bayesknn._utils.saving import fingerprint
+from bayesknn._utils.words import count, join, percent, shorten
 from bayesknn._version import __version__
 from bayesknn.evaluation.comparison import MIN_CLASS, Comparison, compare
 from bayesknn.evaluation.folds import Folds
 from bayesknn.evaluation.scores import Scores, score
-from bayesknn.report import columns
-from bayesknn.report.model import Model, adapt, build_pipeline
-from bayesknn.report.predictions import Predictions, predict_left_out, predict_new
-from bayesknn.report.reading import KINDS, Table, as_table
-from bayesknn.report.words import count, free_name, join, percent, shorten
+from bayesknn.model_file.predictions import Predictions, predict_left_out, predict_new
+from bayesknn.model_file.table_model import TableModel
+from bayesknn.tables.kinds import KINDS
+from bayesknn.tables.preparer import TablePreparer
+from bayesknn.tables.remarks import (
+    NOTE,
+    SKIPPED,
+    WARNING,
+    Remark,
+    leave_out,
+    on_table,
+    tell,
+)
+from bayesknn.tables.table import Table, as_table, find_column, naming_file
 
 
 @dataclass
 class Choices:
-    """What a user decides about an analysis, beside the classifier's own parameters.
+    """What a user decides about an analysis, beside preparer and classifier.
 
     Attributes
     ----------
     level : float
-        Of the credible intervals.
-    scale, impute : bool
-        See :func:`build_pipeline`.
+        Of the intervals.
     compared : bool
         Whether to compare it with other classifiers (:func:`compare`).
     group : str
         A column that says which rows belong together, such as the patient: the classifier is also
-        judged by whole groups that it has not seen, and the column is left out.
+        evaluated on whole groups that it has not seen, and the column is left out.
     time : str
-        A column of dates or numbers: the classifier is also judged by the last fifth of the rows,
-        fitted to those before.
+        A column of dates or numbers: the classifier is also evaluated on the last fifth of the
+        rows, fitted to those before.
+    weights : str
+        A column of the weights of the rows, for the pool.
     rare : {"drop", "merge", "error"}
-        What becomes of classes with one row (:func:`take_classes`).
-    categorical, drop, keep, identifiers : sequence of str
-        Columns, see :func:`plan_columns`.
+        What becomes of classes with one row (:meth:`Table.split`).
     """
 
     level: float = 0.95
-    scale: bool = True
-    impute: bool = False
     compared: bool = False
     group: str = ""
     time: str = ""
+    weights: str = ""
     rare: str = "drop"
-    categorical: Sequence[str] = ()
-    drop: Sequence[str] = ()
-    keep: Sequence[str] = ()
-    identifiers: Sequence[str] = ()
 
 
 @dataclass
 class Analysis:
-    """A table, the model fitted to it, and what the model says.
+    """A table, the model fitted to it, and what the model predicts.
 
     Attributes
     ----------
-    plan : ColumnPlan
-    model : Model
+    model : TableModel
     training : Predictions
         Of the training rows in use, each by leave-one-out.
     test : Predictions or None
@@ -78,29 +77,45 @@ class Analysis:
         Other classifiers on the same rows.
     apart : dict of str to Scores
         Scores on whole groups, or on the last rows, in cross-validation.
-    messages : list of str
-        What was done to the table and what was chosen, in sentences.
-    warnings : list of str
-        What a reader must know before trusting the result.
+    remarks : list of Remark
+        What there is to know about the tables and the fit.
     seconds : float
         How long the fit took.
     """
 
-    plan: columns.ColumnPlan
-    model: Model
+    model: Any
     training: Predictions
     test: Predictions | None = None
     choices: Choices = field(default_factory=Choices)
     comparison: Comparison | None = None
     apart: dict[str, Scores] = field(default_factory=dict)
-    messages: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def messages(self) -> list[str]:
+        """Sentences on what was done to the table and what was chosen."""
+        return tell(self.remarks, NOTE)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences on what a reader must know before trusting the result."""
+        return tell(self.remarks, WARNING)
+
+    @property
+    def skipped(self) -> list[str]:
+        """Sentences on checks that do not apply."""
+        return tell(self.remarks, SKIPPED)
+
+    @property
+    def plan(self) -> TablePreparer:
+        """What was learned of the columns."""
+        return self.model.preparer_
 
     @property
     def classifier(self) -> Any:
         """The fitted classifier."""
-        return self.model.classifier
+        return self.model.classifier_
 
     @property
     def predictions(self) -> Predictions:
@@ -168,180 +183,161 @@ class Analysis:
 
 
 def analyse(
-    train: Table | pandas.DataFrame,
+    train: Any,
     target: str,
-    test: Table | pandas.DataFrame | None = None,
+    test: Any = None,
     *,
     model: str = "coherent",
     settings: Mapping[str, Any] | None = None,
-    **choices: Any,
+    **options: Any,
 ) -> Analysis:
-    """Fit the classifier to a table and predict.
+    """Fit a classifier to a table, predict, and look for what is wrong.
 
     Parameters
     ----------
-    train : Table or pandas.DataFrame
+    train : Table or frame
         The training table, as :func:`read_table` gives it.
     target : str
         The column that holds the classes.
-    test : Table or pandas.DataFrame, optional
+    test : Table or frame, optional
         Rows to predict, with or without the target.
     model : {"pooled", "coherent", "pseudo", "holmes-adams"}, default="coherent"
         :class:`PooledNeighborsClassifier`, or the likelihood of
         :class:`BayesianKNeighborsClassifier`.
     settings : mapping, optional
         Parameters of the classifier.
-    **choices
-        See :class:`Choices`.
+    **options
+        Attributes of :class:`Choices` and parameters of :class:`TablePreparer`.
 
     Returns
     -------
     Analysis
     """
-    options = Choices(**choices)
-    train, order = as_table(train), None
-    with columns.naming_file(train.file):
-        frame, classes, messages = columns.take_classes(train, target, options.rare)
-        adapter = adapt(_make_classifier(model, classes, **(settings or {})))
-        fills = adapter.fills or "median" * options.impute
-        plan = columns.plan_columns(
-            train, target, impute=bool(fills), group=options.group, drop=options.drop,
-            keep=options.keep, categorical=options.categorical, identifiers=options.identifiers,
-            max_categories=None if adapter.takes_categories else columns.MAX_CATEGORIES,
-        )  # fmt: skip
-        if options.time:
-            order = columns.find_column(frame, options.time)
-            if train.kinds[options.time] not in columns.NUMERIC:
-                raise ValueError(f"--time: column {options.time!r} holds neither dates nor numbers")
-    messages = [*train.notes, *messages, *plan.messages]
-    frame = columns.name_categories(frame, plan.kinds)
-    measured = columns.as_measured(frame, plan.kinds)
+    own = {each.name for each in fields(Choices)}
+    choices = Choices(**{name: options[name] for name in own & options.keys()})
+    given = {name: options[name] for name in options.keys() - (own - {"group", "weights"})}
+    X, y, _ = as_table(train, given.get("missing", ())).split(target, choices.rare)
+    with naming_file(X.file):
+        classifier = _make_classifier(model, y.to_numpy(), **(settings or {}))
+    fitted = TableModel(TablePreparer(**given), classifier)
+    measured = fitted.learn(X, y, is_ordered=bool(choices.group or choices.time))
+    with naming_file(X.file):
+        order = _read_measured(X, fitted, choices.time, "--time")
+        weights = _read_measured(X, fitted, choices.weights, "--weights")
+    remarks = list(fitted.preparer_.remarks_)
+    new = None
     if test is not None:
         # Before the fit: a test table that cannot be read is detected at once.
-        test = as_table(test)
-        messages += [f"{note} (test table)" for note in test.notes]
-        with columns.naming_file(test.file):
-            rows = columns.accept_rows(test, plan.kinds, impute=bool(fills))
-        test = replace(test, frame=rows)
-    classifier = adapter.classifier
-    pipeline = build_pipeline(plan, classifier, scale=options.scale, impute=options.impute)
+        test = as_table(test, fitted.preparer_.missing_)
+        texts = [each._replace(text=f"{each.text} (test table)") for each in test.remarks]
+        remarks += texts
+        new = test, fitted.preparer_.measure(test)
     begin = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        pipeline.fit(measured, classes)
+        fitted.fit_measured(measured, y, sample_weight=weights)
     seconds = perf_counter() - begin
-    fitted = Model.of_table(pipeline, plan, measured, fills)
-    labels = np.searchsorted(classifier.classes_, classes)
-    groups = frame[options.group] if options.group else None
-    by = f" of {options.group}" if options.group else f" by {options.time}"
-    training = predict_left_out(fitted, frame, labels, options.level)
-    analysis = Analysis(plan, fitted, training, choices=options, messages=messages, seconds=seconds)
-    return _conclude(analysis, test, Folds(groups, order, by), caught)
+    labels = np.searchsorted(fitted.classes_, y.to_numpy())
+    training = predict_left_out(
+        fitted, X.frame.assign(**{target: y}), measured, labels, choices.level
+    )
+    analysis = Analysis(fitted, training, choices=choices, remarks=remarks, seconds=seconds)
+    groups = X.frame[choices.group] if choices.group else None
+    by = f" of {choices.group}" if choices.group else f" by {choices.time}"
+    return conclude(analysis, new, Folds(groups, order, by), caught)
 
 
-def analyse_fitted(
-    classifier: Any,
-    X: Any,
-    y: Any,
-    X_test: Any = None,
-    y_test: Any = None,
-    groups: Any = None,
-    time: Any = None,
-    **choices: Any,
+def _read_measured(table: Table, model: TableModel, name: str, option: str) -> Any:
+    """Return the numbers of a column that an option names; None without a name."""
+    if not name:
+        return None
+    column, kind = find_column(table.frame, name), model.preparer_.columns_[name].kind
+    if not kind.is_measured:
+        held = "neither dates nor numbers" if option == "--time" else "no numbers"
+        raise ValueError(f"{option}: column {name!r} holds {held}")
+    return kind.read(column).to_numpy(dtype=np.float64)
+
+
+def conclude(
+    analysis: Analysis, test: tuple[Table, Any] | None, folds: Folds, caught: Sequence[Any] = ()
 ) -> Analysis:
-    """Describe a classifier that was fitted from Python; arguments as of :func:`write_report`."""
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import FunctionTransformer
-    from sklearn.utils.validation import check_is_fitted
+    """Predict the test rows, look for what is wrong with the results, and compare with others.
 
-    from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-
-    last = classifier[-1] if isinstance(classifier, Pipeline) else classifier
-    if not isinstance(last, BayesianKNeighborsClassifier | PooledNeighborsClassifier):
-        raise ValueError(
-            "the report is about a BayesianKNeighborsClassifier or a PooledNeighborsClassifier, or "
-            f"a pipeline that ends with one; got a {type(last).__name__}"
-        )
-    check_is_fitted(last)
-    classes = np.asarray(y)
-    table = _as_table(X, "X", len(classes))
-    target = free_name(str(getattr(y, "name", None) or "class"), table.kinds, "{}_")
-    # Whatever is neither a number nor a date is a category here.
-    kinds = {name: "text" if kind == "other" else kind for name, kind in table.kinds.items()}
-    plan, pipeline = columns.ColumnPlan(target, kinds), classifier
-    if not isinstance(classifier, Pipeline):
-        given = hasattr(classifier, "feature_names_in_")
-        as_given = FunctionTransformer(None if given else np.asarray)
-        pipeline = Pipeline([("columns", as_given), ("classifier", classifier)])
-    labels = _check_same_rows(classifier, X, classes)
-    fills = "mean" if pipeline is not classifier else "pipeline"
-    model = Model.of_table(pipeline, plan, columns.as_measured(table.frame, kinds), fills)
-    # Its own warnings name categories that it has not seen.
-    model.categories, test, options = {}, None, Choices(**choices)
-    if X_test is not None:
-        test = _as_table(X_test, "X_test", None if y_test is None else len(y_test))
-        for name in kinds:
-            columns.find_column(test.frame, name)
-        if y_test is not None:
-            test.frame[target] = np.asarray(y_test)
-    frame = table.frame.assign(**{target: classes})
-    training = predict_left_out(model, frame, labels, options.level)
-    return _conclude(Analysis(plan, model, training, choices=options), test, Folds(groups, time))
-
-
-def _conclude(
-    analysis: Analysis, test: Table | None, folds: Folds, caught: Sequence[Any] = ()
-) -> Analysis:
-    """Predict the test rows, look for what is wrong with the tables, and compare with others."""
-    model, level = analysis.model, analysis.choices.level
-    analysis.messages += model.describe_gaps(analysis.training.frame)
+    Parameters
+    ----------
+    analysis : Analysis
+        With its training rows.
+    test : tuple of (Table, pandas.DataFrame) or None
+        The test rows, as they were read and measured.
+    folds : Folds
+        Which rows are predicted together.
+    caught : sequence of warnings.WarningMessage
+        What the fit warned of.
+    """
+    model, level, plan = analysis.model, analysis.choices.level, analysis.plan
+    remarks = analysis.remarks
+    remarks += _doubt_error(analysis)
     if test is not None:
-        with columns.naming_file(test.file):
-            analysis.test = predictions = predict_new(model, test.frame, level)
-        where, n = " of the test table", len(test.frame)
-        analysis.messages += model.describe_gaps(test.frame, where)
-        analysis.warnings += model.describe_shifts(test.frame, where)
-        analysis.warnings += predictions.describe_doubts(model.target, "test row")
+        table, measured = test
+        analysis.test = predictions = predict_new(model, table, level, measured=measured)
+        remarks += plan.examine(table, measured, "of the test table ")
+        remarks += predictions.describe_doubts(model.target_, "test row")
+        n = len(table.frame)
         if predictions.actual_names is not None and len(predictions.judged) < n:
             without = f"{n - len(predictions.judged):,} of {count(n, 'test row')} without a value"
-            analysis.messages.append(f"{without} in {model.target!r}: predicted and not scored")
-    plan, training, compared = analysis.plan, analysis.training, analysis.choices.compared
-    measured = columns.as_measured(training.frame, plan.kinds)
-    classes = analysis.classifier.classes_[training.actual]
-    leaking = columns.find_leaking_columns(measured, plan.kinds, training.actual)
-    problems = columns.find_problems(measured, plan, classes, leaking, ordered=bool(folds.name))
-    scores: Any = training.scores
-    easy = analysis.class_sizes.max() > 0.95 * len(training.rows)
-    if not (easy or leaking) and scores.error <= 0.005 and scores.log_loss <= 0.02:
-        problems.append(
-            f"the leave-one-out error is {100 * scores.error:.1f} %, almost nothing: check for a "
-            "column that is known only after the class is"
-        )
-    analysis.warnings[:0] = problems
-    analysis.warnings += _collect_warnings(analysis.classifier, caught)
-    # Distances cannot be cut into folds as the columns of a table can.
+            text = f"{without} in {model.target_!r}: predicted and not scored"
+            remarks.append(on_table("classes-unlabelled", text))
+    remarks += _collect_warnings(analysis.classifier, caught)
+    _compare(analysis, folds)
+    analysis.remarks = leave_out(remarks, plan.ignore)
+    return analysis
+
+
+def _doubt_error(analysis: Analysis) -> list[Remark]:
+    """Return a warning if the leave-one-out error is too small to be true."""
+    scores: Any = analysis.training.scores
+    has_leak = any(each.code == "leak" and each.column for each in analysis.remarks)
+    is_easy = analysis.class_sizes.max() > 0.95 * len(analysis.training.rows)
+    if is_easy or has_leak or scores.error > 0.005 or scores.log_loss > 0.02:
+        return []
+    text = (
+        f"the leave-one-out error is {100 * scores.error:.1f} %, almost nothing: check for a "
+        "column that is known only after the class is"
+    )
+    return [on_table("error-too-small", text, WARNING)]
+
+
+def _compare(analysis: Analysis, folds: Folds) -> None:
+    """Evaluate whole groups or the last rows, and other classifiers, as far as it is asked for."""
+    training, compared, model = analysis.training, analysis.choices.compared, analysis.model
+    # Distances cannot be divided into folds as the columns of a table can.
     is_distance = getattr(analysis.classifier, "metric", None) == "precomputed"
     if not (compared or folds.name) or is_distance:
-        return analysis
+        return
     sizes = np.bincount(training.actual[training.judged], minlength=len(training.classes))
     if sizes.min() < MIN_CLASS:
         rarest, rows = training.names[sizes.argmin()], count(int(sizes.min()), "row")
         few = f"class {shorten(rarest)!r} has {rows}; cross-validation needs {MIN_CLASS} of each"
         if folds.name:
-            analysis.warnings.append(f"there is no evaluation on {folds.name}: {few}")
+            text = f"there is no evaluation on {folds.name}: {few}"
+            analysis.remarks.append(on_table("comparison-skipped", text, WARNING))
         if compared:
-            analysis.messages.append(f"there is no comparison with other classifiers: {few}")
-        return analysis
-    adapter = analysis.model.adapter
+            text = f"there is no comparison with other classifiers: {few}"
+            analysis.remarks.append(on_table("comparison-skipped", text))
+        return
     comparison = compare(
-        columns.as_words(measured), classes, analysis.model.pipeline, folds,
-        prepare=lambda clf: build_pipeline(plan, clf, scale=analysis.choices.scale, impute=True),
-        weights=adapter.score_weights, class_prior=adapter.class_prior, others=compared,
-    )  # fmt: skip
+        training.measured,
+        analysis.classifier.classes_[training.actual],
+        model.own_pipeline,
+        folds,
+        prepare=model.pipeline_for,
+        weights=model.adapter.score_weights,
+        class_prior=model.adapter.class_prior,
+        others=compared,
+    )
     if folds.name:
         analysis.apart = {folds.name: comparison.results[comparison.own].scores}
     analysis.comparison = comparison if compared else None
-    return analysis
 
 
 def _make_classifier(model: str, classes: np.ndarray, **settings: Any) -> Any:
@@ -358,62 +354,16 @@ def _make_classifier(model: str, classes: np.ndarray, **settings: Any) -> Any:
     return BayesianKNeighborsClassifier(**{"likelihood": model, **settings})
 
 
-def _check_same_rows(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
-    """Return the class numbers of the rows that a classifier or a pipeline was fitted to.
-
-    Raise ValueError if X and y are other rows, or the same in another order.
-    """
-    from sklearn.base import clone
-    from sklearn.pipeline import Pipeline
-
-    classifier, steps = model, None
-    if isinstance(model, Pipeline):
-        classifier, steps = model[-1], model[:-1] if len(model) > 1 else None
-    numbers = {name: g for g, name in enumerate(classifier.classes_.tolist())}
-    labels = np.array([numbers.get(name, -1) for name in classes.tolist()])
-    n, fitted = len(classifier.loo_proba_), classifier.diagnostics_["training"]
-    other = "is not what the model was fitted to, or in another order"
-    if len(labels) != n:
-        problem = f"X and y have {count(len(labels), 'row')}, the model was fitted to {n:,}"
-    else:
-        found = fingerprint(X if steps is None else steps.transform(X), labels)
-        if steps is not None and found["rows"] != fitted["rows"]:
-            # Some transformers return other numbers from `fit_transform` than from `transform`.
-            # Fitted to X again, they must also transform X as the fitted ones do.
-            again = clone(steps)
-            points = again.fit_transform(X, classes)
-            if fingerprint(again.transform(X), labels) == found:
-                found = fingerprint(points, labels)
-        if found == fitted:
-            return labels
-        problem = f"y {other}" if found["labels"] != fitted["labels"] else f"X {other}"
-        if steps is not None and problem[0] == "X":
-            problem += ", or a step of the pipeline draws random numbers without a random_state"
-    raise ValueError(f"{problem}: pass the training rows as X and y, others as X_test and y_test")
-
-
-def _as_table(X: Any, name: str, n: int | None) -> Table:
-    """Return rows from Python as a table."""
-    names = column_names(X)
-    if names is None:
-        frame = pandas.DataFrame({f"x{c.label}": c.values for c in read_columns(X)})
-    else:
-        frame = pandas.DataFrame({each: np.asarray(X[each]) for each in names})
-    if n is not None and n != len(frame):
-        raise ValueError(f"{name} has {len(frame):,} rows and its classes are {n:,}")
-    # Columns of a mixed array are all objects, of which some hold numbers alone.
-    return as_table(frame.infer_objects())
-
-
-def _collect_warnings(classifier: Any, caught: Sequence[Any]) -> list[str]:
-    """Merge what the classifier knows about itself with what was warned about, each once."""
+def _collect_warnings(classifier: Any, caught: Sequence[Any]) -> list[Remark]:
+    """Return what the classifier knows about itself and what its fit warned of, each once."""
     texts = list(classifier.diagnostics_.get("warnings", []))
-    for warning in caught:
-        if not issubclass(warning.category, DeprecationWarning | PendingDeprecationWarning):
-            text = " ".join(str(warning.message).split())
-            if not any(text in known or known in text for known in texts):
-                texts.append(text)
-    return texts
+    future = DeprecationWarning | PendingDeprecationWarning
+    texts += [
+        " ".join(str(each.message).split())
+        for each in caught
+        if not issubclass(each.category, future)
+    ]
+    return [on_table("fit", text, WARNING) for text in dict.fromkeys(texts)]
 
 
 def summarise(analysis: Analysis) -> dict[str, Any]:
@@ -423,12 +373,12 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
     prior = None if adapter.class_prior is None else adapter.class_prior.tolist()
     return {
         "version": __version__,
-        "target": plan.target,
+        "target": analysis.model.target_,
         "rows": len(training.rows),
-        "numeric": plan.numeric,
-        "categorical": plan.categorical,
-        "kinds": plan.kinds,
-        "dropped": plan.dropped,
+        "numeric": plan.numeric_,
+        "categorical": plan.categorical_,
+        "kinds": plan.kinds_,
+        "dropped": plan.dropped_,
         "classes": dict(zip(training.names, analysis.class_sizes.tolist(), strict=True)),
         "class_prior": None if prior is None else dict(zip(training.names, prior, strict=True)),
         "weights": training.weighting,
@@ -440,6 +390,7 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "decided": analysis.predictions.share_decided,
         "messages": analysis.messages,
         "warnings": analysis.warnings,
+        "remarks": [each.to_json() for each in analysis.remarks],
         "seconds": round(analysis.seconds, 3),
     }
 
@@ -448,10 +399,10 @@ def describe(analysis: Analysis) -> list[str]:
     """Sum a fit up in a few lines for a person to read."""
     plan, training, sizes = analysis.plan, analysis.training, analysis.class_sizes
     by_kind = {
-        word: [name for name, each in plan.kinds.items() if each == kind]
-        for kind, word in KINDS.items()
+        kind.plural: [name for name, each in plan.kinds_.items() if each == kind.name]
+        for kind in KINDS.values()
     }
-    by_kind["left out"] = list(plan.dropped)
+    by_kind["left out"] = list(plan.dropped_)
     used = [f"{word}: {join(names)}" for word, names in by_kind.items() if names]
     listed = [f"{training.names[g]} ({sizes[g]:,})" for g in np.argsort(-sizes, kind="stable")]
     majority = analysis.describe_majority(training).replace("\xa0", " ")

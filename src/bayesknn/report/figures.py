@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn._utils.words import shorten
 from bayesknn.plots.style import COLOURS, INK, MARKERS, new_figure, require_matplotlib, tidy
-from bayesknn.report.words import shorten
 
 # The same shapes as text, for legends.
 GLYPHS = ("●", "▲", "■", "◆", "▼", "✚", "✖", "★")

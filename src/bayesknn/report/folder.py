@@ -60,10 +60,10 @@ def write_results(
     tables : sequence of Path
         The training table, and others that were read.
     """
+    from bayesknn.model_file.predictions import write_csv
+    from bayesknn.model_file.saved import save_model
     from bayesknn.posterior.trees import save_posterior
-    from bayesknn.report.model import save_model
     from bayesknn.report.page import render_report
-    from bayesknn.report.predictions import write_csv
 
     csv, posterior, model, report = (folder / name for name in FILES)
     new, saved = ["NEW.csv", "--out", "predictions.csv"], (out / model.name).as_posix()

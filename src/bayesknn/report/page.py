@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import platform
 import re
-import warnings
 from collections.abc import Mapping
+from functools import partial
 from importlib.metadata import version
 from itertools import cycle
 from pathlib import Path
@@ -19,19 +19,19 @@ from typing import Any
 
 import numpy as np
 
+from bayesknn._utils.words import MAX_LISTED, count, join, percent, shorten, shorten_all
 from bayesknn._version import __version__
 from bayesknn.evaluation import explanation
 from bayesknn.evaluation.comparison import BASELINE, name_classifier
 from bayesknn.evaluation.scores import average, bound_proportion, measure_area, score_rows
 from bayesknn.model import UniformPrior
+from bayesknn.model_file.predictions import LEAVE_ONE_OUT, Predictions
 from bayesknn.plots.maps import plane_around
 from bayesknn.predictive.decisions import find_zones, occlude_columns
 from bayesknn.report import figures
-from bayesknn.report.analysis import Analysis, analyse_fitted
-from bayesknn.report.columns import MAX_CATEGORIES, NUMERIC, as_measured
-from bayesknn.report.predictions import LEAVE_ONE_OUT, Predictions
-from bayesknn.report.reading import KINDS
-from bayesknn.report.words import MAX_LISTED, count, join, percent, shorten, shorten_all
+from bayesknn.report.analysis import Analysis
+from bayesknn.report.fitted import analyse_fitted
+from bayesknn.tables.encoder import MAX_CATEGORIES
 
 # Rows drawn on a map; more hide the colours below them.
 _MAX_POINTS = 400
@@ -152,7 +152,7 @@ def render_report(
     """
     clf, training = analysis.classifier, analysis.training
     packages = (f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "numba"))
-    X, y = analysis.model.transform(training.frame), clf.classes_[training.actual]
+    X, y = analysis.model.arrange(training.measured), clf.classes_[training.actual]
     return _open_template().render(
         version=__version__,
         versions=", ".join([f"Python {platform.python_version()}", *packages]),
@@ -160,6 +160,7 @@ def render_report(
         max_listed=MAX_LISTED,
         max_categories=MAX_CATEGORIES,
         count=count,
+        show=partial(_show_cells, analysis),
         exp=np.exp,
         analysis=analysis,
         names=name_classes(analysis),
@@ -305,19 +306,19 @@ def make_thresholds(analysis: Analysis) -> dict[str, Any] | None:
 
 def make_map(analysis: Analysis) -> str | None:
     """Draw probabilities and zones over the columns if these are two numbers; else return None."""
-    model, training, names = analysis.model, analysis.training, list(analysis.plan.kinds)
-    if [*analysis.plan.kinds.values()] != ["number"] * 2 or len(training.classes) > 7:
+    model, training, names = analysis.model, analysis.training, list(analysis.plan.kinds_)
+    if [*analysis.plan.kinds_.values()] != ["number"] * 2 or len(training.classes) > 7:
         return None
     rows = training.draw(_MAX_POINTS)[0]
-    points = training.frame[names].iloc[rows].to_numpy(dtype=np.float64)
+    points = training.measured.iloc[rows].to_numpy(dtype=np.float64)
     is_whole = np.isfinite(points).all(axis=1)
     rows, points = rows[is_whole], points[is_whole]
     if not len(rows):
         return None
     side = int(np.clip(np.sqrt(_count_affordable(analysis, 1)), 25, 60))
     x, y, grid, _, _ = plane_around(None, points, side, "the map")
-    grid = model.transform(type(training.frame)(grid, columns=names))
-    summary = analysis.classifier.predict_summary(grid, analysis.choices.level)
+    grid = model.arrange(type(training.frame)(grid, columns=names))
+    summary = model.summarise_points(grid, analysis.choices.level)
     zones = find_zones(summary.intervals)
     return figures.draw_map(
         (x, y), summary.probabilities, zones, points, training.actual[rows], names
@@ -392,7 +393,7 @@ def list_influential(
     predictions = analysis.predictions
     return explanation.find_influential(
         analysis.classifier,
-        analysis.model.transform(predictions.frame.iloc[at]),
+        analysis.model.arrange(predictions.measured.iloc[at]),
         predictions.probabilities[at],
         analysis.training.actual,
         n_rows,
@@ -411,18 +412,16 @@ def list_contributions(analysis: Analysis, at: np.ndarray) -> list[list[tuple[st
     at : ndarray of shape (m,)
         Positions in ``analysis.predictions``.
     """
-    kinds = analysis.plan.kinds
+    kinds = analysis.plan.kinds_
     if len(kinds) > explanation.MAX_IMPORTANCE_COLUMNS or not len(at):
         return [[] for _ in at]
     n_background = min(max(_count_affordable(analysis, len(at) * len(kinds)), 5), 20)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*categories", UserWarning)
-        contributions = occlude_columns(
-            analysis.model.pipeline.predict_proba,
-            as_measured(analysis.predictions.frame.iloc[at], kinds),
-            as_measured(analysis.training.frame, kinds),
-            n_background,
-        )
+    contributions = occlude_columns(
+        analysis.model.proba_of_measured,
+        analysis.predictions.measured.iloc[at],
+        analysis.training.measured,
+        n_background,
+    )
     names = list(kinds)
     return [
         [(names[j], float(each[j])) for j in np.argsort(-np.abs(each), kind="stable")[:4]]
@@ -437,15 +436,15 @@ def _count_affordable(analysis: Analysis, n_each: int) -> int:
 
 def make_importance(analysis: Analysis) -> dict[str, Any] | None:
     """Show how much the log-loss grows when a column is permuted, and effects of the first ones."""
-    names, classes = list(analysis.plan.kinds), name_classes(analysis)
+    names, classes = list(analysis.plan.kinds_), name_classes(analysis)
     if len(names) > explanation.MAX_IMPORTANCE_COLUMNS:
         return None
     judged, affordable = analysis.judged, _count_affordable(analysis, 5 * len(names))
     rows, weights = judged.draw(max(50, min(affordable, 300)))
-    X = as_measured(judged.frame.iloc[rows], analysis.plan.kinds)
+    X = judged.measured.iloc[rows]
     n_repeats = 5 if affordable >= 50 else 3
     ranked = explanation.rank_columns(
-        analysis.model.pipeline, X, judged.actual[rows], weights, n_repeats
+        analysis.model.own_pipeline, X, judged.actual[rows], weights, n_repeats
     )
     effects = _find_effects(analysis, [names[j] for j, _, _ in ranked[:3]])
     shown = [analysis.rarer_class]
@@ -469,15 +468,15 @@ def make_importance(analysis: Analysis) -> dict[str, Any] | None:
 
 def _find_effects(analysis: Analysis, names: list[str]) -> list[explanation.Effect]:
     """Return the partial dependence on some columns, over some of the training rows."""
-    kinds = analysis.plan.kinds
-    measured = as_measured(analysis.training.frame, kinds)
+    kinds = analysis.plan.kinds_
+    measured = analysis.training.measured
     affordable = _count_affordable(analysis, 15 * len(names))
     drawn, weights = analysis.training.draw(min(max(affordable, 50), 100))
     effects = []
     for name in names:
         effect = explanation.find_effect(
-            analysis.model.pipeline.predict_proba, measured.iloc[drawn], weights, measured[name],
-            is_number=kinds[name] in NUMERIC,
+            analysis.model.proba_of_measured, measured.iloc[drawn], weights, measured[name],
+            is_number=measured[name].dtype.kind in "iuf",
         )  # fmt: skip
         if kinds[name] == "date":
             days = np.round(effect.values).astype("timedelta64[D]")
@@ -504,46 +503,34 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
 
 
 def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
-    """Say what each column holds and what became of it."""
-    plan, frame = analysis.plan, analysis.training.frame
-    others = [name for name in frame.columns if name != plan.target]
+    """Return what each column holds and what became of it."""
+    learned = analysis.plan.columns_
     return [
         {
             "name": short,
             "whole": name,
-            "kind": KINDS[plan.kinds[name]] if name in plan.kinds else "left out",
-            "is_date": plan.kinds.get(name) == "date",
-            "n_categories": frame[name].nunique() if name in plan.categorical else 0,
-            "dropped": plan.dropped.get(name),
-            "values": _sum_up(frame[name]),
+            "kind": "left out" if each.reason else each.kind.plural,
+            "is_date": not each.reason and each.kind.name == "date",
+            "n_categories": 0 if each.reason or each.kind.is_measured else each.n_values,
+            "dropped": each.reason,
+            "values": each.values,
         }
-        for name, short in zip(others, shorten_all(others), strict=True)
+        for (name, each), short in zip(learned.items(), shorten_all(list(learned)), strict=True)
     ]
 
 
-def _sum_up(column: Any) -> str:
-    there = column.dropna()
-    missing = f"; {len(column) - len(there):,} missing" if len(there) < len(column) else ""
-    if len(there) == 0:
-        return "none"
-    if column.dtype.kind == "M":
-        return f"{there.min():%Y-%m-%d} to {there.max():%Y-%m-%d}{missing}"
-    if column.dtype.kind in "iuf":
-        # Of halves, since the sum of two large values may be too large.
-        middle = 2 * (there / 2).median()
-        low, middle, high = map(_show, (there.min(), middle, there.max()))
-        return (f"{low} to {high}, median {middle}" if low != high else low) + missing
-    counts = there.astype(str).value_counts()
-    common = [f"{shorten(name)} ({percent(n / len(there))})" for name, n in counts.items()]
-    return join(common, 3) + missing
-
-
-def _show(value: Any) -> str:
-    if value != value or value is None:
-        return "–"
-    if isinstance(value, float | np.floating):
-        return f"{value:.4g}"
-    return str(value).removesuffix(" 00:00:00")  # a day
+def _show_cells(analysis: Analysis, predictions: Predictions, at: int) -> dict[str, str]:
+    """Return the values of a row by column, as they stand in a table."""
+    row, shown = predictions.measured.iloc[at], {}
+    for name, value in row.items():
+        kind = analysis.plan.columns_[name].kind
+        if value != value or value is None:
+            shown[name] = "–"
+        elif kind.is_measured:
+            shown[name] = f"{value:.4g}" if kind.name == "number" else kind.show(value)
+        else:
+            shown[name] = str(predictions.frame[name].iloc[at])
+    return shown
 
 
 def show_score(value: float, spread: float | None = None) -> str:
@@ -574,7 +561,6 @@ def _open_template() -> Any:
     environment.filters |= {
         "sentence": lambda text: f"{text[:1].upper()}{text[1:]}.",
         "shorten": shorten,
-        "show": _show,
         "percent": percent,
         "interval": _show_interval,
         "score": show_score,

@@ -2,7 +2,8 @@
 
 A model file is a zip archive, as skops writes it: ``schema.json`` describes a tree of objects, and
 every other member is an array that nodes of the tree refer to. skops builds about 200 estimators
-of scikit-learn without being asked; a model of ours holds nine types of objects.
+of scikit-learn without being asked; a model of ours holds one type of object, ``TableModel``, and
+dictionaries of its parts.
 """
 
 from __future__ import annotations
@@ -19,18 +20,7 @@ _PLAIN = ("builtins.bool", "builtins.float", "builtins.int", "builtins.str")
 # The types of objects in a model, by the loader of skops that builds them. Plain values (JSON) are
 # of any type.
 _TYPES: dict[str, tuple[str, ...]] = {
-    "ObjectNode": (
-        "bayesknn.report.model.Model",
-        "bayesknn.classifier.BayesianKNeighborsClassifier",
-        "bayesknn.pooled.classifier.PooledNeighborsClassifier",
-        "sklearn.compose._column_transformer.ColumnTransformer",
-        "sklearn.impute._base.SimpleImputer",
-        "sklearn.pipeline.Pipeline",
-        "sklearn.preprocessing._data.StandardScaler",
-        "sklearn.preprocessing._encoders.OneHotEncoder",
-        # For columns that pass as they are. A function in it would be a node of another loader.
-        "sklearn.preprocessing._function_transformer.FunctionTransformer",
-    ),
+    "ObjectNode": ("bayesknn.model_file.table_model.TableModel",),
     "DictNode": ("builtins.dict",),
     "ListNode": ("builtins.list",),
     "TupleNode": ("builtins.tuple",),
@@ -39,11 +29,11 @@ _TYPES: dict[str, tuple[str, ...]] = {
     # Types of the keys of dictionaries.
     "TypeNode": (*_PLAIN, *(f"numpy.{name}" for name in _SCALARS)),
     "NdArrayNode": ("numpy.ndarray", *(f"numpy.{name}" for name in _SCALARS)),
-    # The dtype of its columns, which SimpleImputer keeps; skops stores it as an empty array.
-    "DTypeNode": ("numpy.dtype",),
 }
 # What skops is told to trust in addition to the types that it trusts by itself.
-TRUSTED = [*_TYPES["ObjectNode"], *_TYPES["DTypeNode"]]
+TRUSTED = [*_TYPES["ObjectNode"]]
+# What files of format 2 and before hold.
+_FORMER = "bayesknn.report.model.Model"
 
 
 def seal(archive: zipfile.ZipFile) -> bytes:
@@ -113,6 +103,8 @@ class _Schema:
         n_nodes = sum(map(self.count, part.values()))
         if isinstance(loader := part.get("__loader__"), str):
             called = f"{part.get('__module__')}.{part.get('__class__')}"
+            if called == _FORMER:
+                raise ValueError("it was written in format 2 by an earlier bayesknn: fit it again")
             if called not in _TYPES.get(loader, ()):
                 raise ValueError(f"it holds {called}, a type that no model of ours has")
             n_nodes += 1

@@ -18,7 +18,7 @@ def shorten(name: str, length: int = 32) -> str:
 
     Examples
     --------
-    >>> from bayesknn.report.words import shorten
+    >>> from bayesknn._utils.words import shorten
     >>> shorten("petal length"), shorten("a measure of the length of petals in cm", 20)
     ('petal length', 'a measure of … in cm')
     """
@@ -33,7 +33,7 @@ def shorten_all(names: Sequence[str], length: int = 32) -> list[str]:
 
     Examples
     --------
-    >>> from bayesknn.report.words import shorten_all
+    >>> from bayesknn._utils.words import shorten_all
     >>> shorten_all(["a" * 40 + "b" + "a" * 40, "a" * 81, "c"], 8)
     ['aaaaa…aa (1)', 'aaaaa…aa (2)', 'c']
     """
@@ -49,7 +49,7 @@ def percent(proportion: float, digits: int = 0) -> str:
 
     Examples
     --------
-    >>> from bayesknn.report.words import percent
+    >>> from bayesknn._utils.words import percent
     >>> percent(0.125, 1), percent(0.9999)
     ('12.5\xa0%', '>99\xa0%')
     """
@@ -67,7 +67,7 @@ def free_name(name: str, taken: Collection[str], form: str = "({})") -> str:
 
     Examples
     --------
-    >>> from bayesknn.report.words import free_name
+    >>> from bayesknn._utils.words import free_name
     >>> free_name("other", ["a", "b"]), free_name("other", ["other", "(other)"])
     ('other', '((other))')
     """
@@ -81,7 +81,7 @@ def count(n: int, one: str, many: str = "") -> str:
 
     Examples
     --------
-    >>> from bayesknn.report.words import count
+    >>> from bayesknn._utils.words import count
     >>> count(1, "row"), count(2000, "row"), count(2, "class", "classes")
     ('1 row', '2,000 rows', '2 classes')
     """
@@ -93,7 +93,7 @@ def join(names: Sequence[Any], most: int = MAX_LISTED) -> str:
 
     Examples
     --------
-    >>> from bayesknn.report.words import join
+    >>> from bayesknn._utils.words import join
     >>> join(["a", "b", "c", "d"], 2)
     'a, b and 2 more'
     """
@@ -106,7 +106,7 @@ def merge_notes(notes: Iterable[tuple[str, str]]) -> list[str]:
 
     Examples
     --------
-    >>> from bayesknn.report.words import merge_notes
+    >>> from bayesknn._utils.words import merge_notes
     >>> merge_notes([("a", "is empty"), ("b", "is full"), ("c", "is empty")])
     ["each of 2 columns ('a', 'c') is empty", "column 'b' is full"]
     """
@@ -121,7 +121,7 @@ def say_of_columns(where: Mapping[str, str], what: str, then: str = "") -> list[
 
     Examples
     --------
-    >>> from bayesknn.report.words import say_of_columns
+    >>> from bayesknn._utils.words import say_of_columns
     >>> say_of_columns({"a": "in 2 rows"}, " is empty", ": filled")
     ["column 'a' is empty in 2 rows: filled"]
     >>> say_of_columns({"a": "in 2 rows", "b": "in 1 row"}, " is empty", ": filled")

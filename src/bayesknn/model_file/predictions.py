@@ -6,7 +6,6 @@ sentences, and the form of a CSV file.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -15,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
-from bayesknn._utils.checks import category_codes, category_name
+from bayesknn._utils.checks import check_part
+from bayesknn._utils.words import count, free_name, join, percent, shorten
 from bayesknn.evaluation.predicted import NO_CLASS, Predicted
 from bayesknn.evaluation.scores import weigh_rows
-from bayesknn.report.reading import as_text, read_table
-from bayesknn.report.words import count, free_name, join, percent, shorten
+from bayesknn.tables.files import read_table
+from bayesknn.tables.kinds import Number, as_text, learn_kinds
+from bayesknn.tables.remarks import WARNING, Remark, on_table
+from bayesknn.tables.table import Table, find_column, match_classes, naming_file, split_names
 
 if TYPE_CHECKING:
-    from bayesknn.report.model import Model
+    from bayesknn.model_file.table_model import TableModel
 
 LEAVE_ONE_OUT = "leave-one-out"
 
@@ -34,7 +36,9 @@ class Predictions(Predicted):
     Attributes
     ----------
     frame : pandas.DataFrame
-        The rows; its index counts those of their file from 1.
+        The rows as they were read; its index counts those of their file from 1.
+    measured : pandas.DataFrame
+        Their columns in use (:meth:`TablePreparer.measure`).
     basis : str
         ``"leave-one-out"`` where a row was predicted from all others of its table, ``"new row"``
         where it was not in training.
@@ -54,6 +58,7 @@ class Predictions(Predicted):
 
     _: KW_ONLY
     frame: pandas.DataFrame
+    measured: Any = None
     basis: str = "new row"
     actual_names: Any = None
     identifiers: Sequence[str] = ()
@@ -81,28 +86,30 @@ class Predictions(Predicted):
             return 0
         return int(np.sum(self.typicality == 0))
 
-    def describe_doubts(self, target: str, which: str = "row") -> list[str]:
-        """Say how many rows are unlike any in training, and of a class that it did not have."""
+    def describe_doubts(self, target: str, which: str = "row") -> list[Remark]:
+        """Return remarks on rows that are unlike training, and on classes it did not have."""
         doubts, n = [], len(self.rows)
         if self.is_training:
-            doubts.append(
+            text = (
                 "these are the rows that the model was fitted to, which their own labels help to "
                 "predict: results on them say nothing about new rows; leave-one-out results do"
             )
+            doubts.append(on_table("rows-unlike", text, WARNING))
         if unlike := self.n_unlike:
-            doubts.append(
+            text = (
                 f"{unlike:,} of {count(n, which)} {'is' if unlike == 1 else 'are'} unlike any in "
                 "training, farther from the nearest ones than those are from each other"
-                + ": check units and columns"
-                * (unlike > 0.05 * n)
             )
+            text += ": check units and columns" * (unlike > 0.05 * n)
+            doubts.append(on_table("rows-unlike", text, WARNING))
         if (strange := self.actual == -1).any():
             names = join([repr(shorten(n)) for n in dict.fromkeys(self.actual_names[strange])])
             rows = count(int(strange.sum()), which)
-            doubts.append(
+            text = (
                 f"{rows} of a class that training did not see ({names} in {target!r}) cannot be "
                 "predicted right"
             )
+            doubts.append(on_table("unseen", text, WARNING))
         return doubts
 
     def count(self, numbers: np.ndarray) -> dict[str, int]:
@@ -133,7 +140,7 @@ class Predictions(Predicted):
         --------
         >>> import numpy as np
         >>> import pandas as pd
-        >>> from bayesknn.report.predictions import Predictions
+        >>> from bayesknn.model_file.predictions import Predictions
         >>> p = np.array([[0.75, 0.25]])
         >>> intervals = np.stack([p - 0.05, p + 0.05], axis=2)
         >>> frame, classes = pd.DataFrame(index=[1]), np.array(["a", "b"])
@@ -171,53 +178,61 @@ def write_csv(predictions: Predictions) -> str:
 
 
 def predict_new(
-    model: Model,
-    frame: pandas.DataFrame,
+    model: TableModel,
+    table: Table,
     level: float,
     loss: np.ndarray | None = None,
     identifiers: Sequence[str] = (),
+    measured: Any = None,
 ) -> Predictions:
     """Predict the rows of a table that were not in training.
 
     Parameters
     ----------
-    model : Model
-    frame : pandas.DataFrame
-        Accepted (:func:`accept_rows`). Where it has the model's target, the classes are kept
-        beside the predictions.
+    model : TableModel
+    table : Table
+        Where it has the model's target, the classes are kept beside the predictions.
     level : float
         Of the intervals.
     loss : ndarray of shape (n_classes, n_classes), optional
         ``loss[a, g]`` is the loss of deciding for class a where the truth is g.
     identifiers : sequence of str
         Columns to keep beside the predictions, as well as those that the model knows.
+    measured : pandas.DataFrame, optional
+        The rows as the model's preparer measures them, if they were measured already.
 
     Returns
     -------
     Predictions
     """
-    with warnings.catch_warnings():
-        if model.categories:  # of which the table's notes tell
-            warnings.filterwarnings("ignore", "column .* holds categories that", UserWarning)
-        points = model.transform(frame)
-        summary = model.classifier.predict_summary(points, level)
+    frame, preparer = table.frame, model.preparer_
+    with naming_file(table.file):
+        named = split_names(identifiers, frame.columns)
+        for name in named:
+            find_column(frame, name)
+    measured = preparer.measure(table) if measured is None else measured
+    points = model.arrange(measured)
+    summary = model.summarise_points(points, level)
     probabilities = summary.probabilities
     if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
         raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")
-    beside = dict.fromkeys([*identifiers, *model.identifiers])
+    beside = dict.fromkeys([*named, *preparer.identifiers_])
     predictions = Predictions(
-        model.classifier.classes_,
+        model.classes_,
         probabilities,
         summary.intervals,
         frame=frame,
+        measured=measured,
         loss=loss,
         identifiers=[name for name in beside if name in frame],
         typicality=summary.typicality,
         is_training=model.is_fitted_to(points),
     )
-    if model.target in frame.columns:
-        column, classes = frame[model.target], predictions.classes
-        predictions.actual, predictions.actual_names = _match(column, classes)
+    if model.target_ in frame.columns:
+        column = frame[model.target_]
+        actual, texts = match_classes(column, preparer.target_kind_, predictions.classes)
+        predictions.actual = np.where(column.notna(), actual, NO_CLASS)
+        predictions.actual_names = texts
         predictions.weights = weigh_rows(
             predictions.actual, model.adapter.class_prior, predictions.weights
         )
@@ -226,17 +241,19 @@ def predict_new(
 
 
 def predict_left_out(
-    model: Model, frame: pandas.DataFrame, labels: np.ndarray, level: float
+    model: TableModel, frame: Any, measured: Any, labels: np.ndarray, level: float
 ) -> Predictions:
     """Predict each training row from the labels of all others.
 
     Parameters
     ----------
-    model : Model
+    model : TableModel
     frame : pandas.DataFrame
-        The training rows; its index counts them from 1.
+        The training rows as they were read; its index counts them from 1.
+    measured : pandas.DataFrame
+        Their columns in use.
     labels : ndarray of shape (n,)
-        Their class numbers.
+        Their class indices.
     level : float
         Of the intervals.
 
@@ -244,7 +261,7 @@ def predict_left_out(
     -------
     Predictions
     """
-    classifier = model.classifier
+    classifier = model.classifier_
     names = np.array([str(name) for name in classifier.classes_.tolist()], dtype=object)
     return Predictions(
         classifier.classes_,
@@ -253,23 +270,12 @@ def predict_left_out(
         labels,
         weigh_rows(labels, model.adapter.class_prior, model.adapter.score_weights),
         frame=frame,
+        measured=measured,
         basis=LEAVE_ONE_OUT,
         actual_names=names[labels],
-        identifiers=model.identifiers,
+        identifiers=model.preparer_.identifiers_,
         weighting=model.adapter.describe_weights(),
     )
-
-
-def _match(column: pandas.Series, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the class numbers and names of rows, as their table gives them."""
-    there = column.notna().to_numpy()
-    texts = as_text(column).fillna("").to_numpy(dtype=object)
-    # Classes may be floats, which are whole.
-    names = [f"{each:.0f}" if isinstance(each, float) else str(each) for each in classes.tolist()]
-    # Those that are written alike, spaces aside, after those that are the same.
-    numbers = category_codes(names) | {name: g for g, name in enumerate(names)}
-    actual = np.array([numbers.get(text, numbers.get(category_name(text), -1)) for text in texts])
-    return np.where(there, actual, NO_CLASS), texts
 
 
 def read_losses(path: str | Path, names: list[str], encoding: str | None = None) -> np.ndarray:
@@ -298,7 +304,11 @@ def read_losses(path: str | Path, names: list[str], encoding: str | None = None)
         ``loss[a, g]`` is the loss of decision a where the truth is g, in the order of ``names``:
         turned, since ``predictive.decide`` has the decisions as rows.
     """
-    frame = read_table(path, encoding).frame
+    table = read_table(path, encoding)
+    frame, semicolons = table.frame, table.has_semicolons
+    kinds, _ = learn_kinds(frame.iloc[:, 1:], has_semicolons=semicolons)
+    numbers = {n: kind.read(frame[n]) for n, kind in kinds.items() if isinstance(kind, Number)}
+    frame = frame.assign(**numbers)
     first, *decisions = frame.columns
     truths = as_text(frame[first]).fillna("").tolist()
     for where, given in (("header", decisions), (f"column {first!r}", truths)):
@@ -319,3 +329,45 @@ def read_losses(path: str | Path, names: list[str], encoding: str | None = None)
             "a finite number"
         )
     return losses.T
+
+
+def doubt_losses(losses: np.ndarray, names: list[str]) -> list[Remark]:
+    """Return a warning about losses below 0 of wrong decisions, which reward them."""
+    return [
+        on_table(
+            "losses",
+            f"deciding for {names[a]!r} where the truth is {names[g]!r} has the loss "
+            f"{losses[a, g]:g}: a wrong decision with a loss below 0 is a gain",
+            WARNING,
+        )
+        for a, g in np.argwhere(losses < 0)
+        if a != g
+    ]
+
+
+def threshold_losses(names: list[str], name: str, threshold: float) -> np.ndarray:
+    """Return the losses by which a class is decided for from a probability on.
+
+    Parameters
+    ----------
+    names : list of str
+        The two classes.
+    name : str
+        The class to decide for where its probability is at least ``threshold``.
+    threshold : float
+
+    Examples
+    --------
+    >>> from bayesknn.model_file.predictions import threshold_losses
+    >>> threshold_losses(["ill", "well"], "ill", 0.25).tolist()
+    [[0.0, 0.25], [0.75, 0.0]]
+    """
+    if len(names) != 2:
+        raise ValueError(f"--threshold is for two classes; the model has {len(names)}")
+    if name not in names:
+        raise ValueError(f"--threshold: there is no class {name!r}; the classes are {names}")
+    check_part(threshold, "the probability of --threshold")
+    losses = np.zeros((2, 2))
+    mine = names.index(name)
+    losses[mine, 1 - mine], losses[1 - mine, mine] = threshold, 1 - threshold
+    return losses

@@ -1,0 +1,201 @@
+"""Checks for what makes results look too good: leaks, trends, duplicates, classes spelt twice.
+
+Each check takes the measured columns (``TablePreparer.measure``) and class indices and returns
+remarks. A check that cannot be made on a table returns one of severity ``"skipped"``.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesknn._utils.words import MAX_LISTED
+from bayesknn.tables.kinds import Date
+from bayesknn.tables.preparer import MIN_ROWS, drop_options
+from bayesknn.tables.remarks import SKIPPED, WARNING, Remark, on_column, on_table
+from bayesknn.tables.table import find_similar_names, list_names
+
+if TYPE_CHECKING:
+    import pandas
+
+# Rows that a change of the class frequencies along a column needs.
+_MIN_TREND = 50
+
+
+def check_table(
+    measured: pandas.DataFrame,
+    kinds: dict[str, Any],
+    classes: np.ndarray,
+    target: str,
+    *,
+    is_ordered: bool = False,
+) -> list[Remark]:
+    """Return the remarks of all checks of a training table.
+
+    Parameters
+    ----------
+    measured : pandas.DataFrame
+        The rows with a class.
+    kinds : dict of str to Kind
+        Of its columns.
+    classes : ndarray of shape (n,)
+    target : str
+        What the column of the classes is called.
+    is_ordered : bool
+        Whether the last rows are predicted from those before, which shows a change along time.
+
+    Returns
+    -------
+    list of Remark
+    """
+    names, labels = np.unique(classes, return_inverse=True)
+    leaks = find_leaks(measured, labels, target)
+    leaking = {each.column for each in leaks if each.severity == WARNING}
+    remarks = _find_alike(classes.astype(str), list(map(str, names.tolist())), target)
+    remarks += leaks
+    if is_ordered:
+        remarks.append(on_table("trend", "the last rows are predicted from those before", SKIPPED))
+    else:
+        trends = find_trends(measured, kinds, labels, target)
+        remarks += [each for each in trends if each.column not in leaking]
+    return remarks + find_duplicates(measured, labels)
+
+
+def _find_alike(classes: np.ndarray, names: list[str], target: str) -> list[Remark]:
+    """Return remarks on classes that differ only in case or spaces."""
+    remarks = []
+    for alike in find_similar_names(names):
+        n = np.isin(classes, alike).sum()
+        text = (
+            f"the classes {list_names(alike)} of {target!r} differ only in case or spaces: they "
+            f"are taken as {len(alike)} classes; as one it would have {n:,} rows"
+        )
+        remarks.append(on_table("classes-alike", text, WARNING))
+    return remarks
+
+
+def find_leaks(measured: pandas.DataFrame, labels: np.ndarray, target: str) -> list[Remark]:
+    """Return remarks on the columns each of which alone predicts the class all but perfectly.
+
+    A row is given the most common class among the other rows of the same value or, where there are
+    none, of the nearest number or of all rows that have a category. Having no value is a value,
+    too.
+
+    Parameters
+    ----------
+    measured : pandas.DataFrame
+    labels : ndarray of shape (n,)
+        Class indices.
+    target : str
+    """
+    n, sizes = len(labels), np.bincount(labels)
+    if n < MIN_ROWS:
+        return [on_table("leak", f"columns that give the class away need {MIN_ROWS} rows", SKIPPED)]
+    # Errors of one row in a hundred, or where a class ends and the next begins, if always
+    # predicting the most common class errs ten times as often.
+    allowed = min(max(0.01 * n, len(sizes) - 1), 0.1 * (n - sizes.max()))
+    leaking = [
+        name
+        for name, column in measured.items()
+        if n - np.sum(_guess_by(column, labels, sizes) == labels) <= allowed
+    ]
+    then = ": make sure that it is known before the class is, or pass "
+    then += drop_options(leaking[:MAX_LISTED])
+    what = f"alone predicts {target!r} all but perfectly"
+    return [on_column("leak", name, what, "", then, WARNING) for name in leaking]
+
+
+def _guess_by(column: pandas.Series, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the class of each row that a column predicts from the classes of other rows."""
+    import pandas
+
+    # What is missing is a value like others: the cause of death of those who live.
+    at, values = pandas.factorize(column, sort=True, use_na_sentinel=False)
+    counts = np.zeros((len(values), len(sizes)))
+    np.add.at(counts, (at, labels), 1)
+    others = counts[at]
+    others[np.arange(len(labels)), labels] -= 1
+    guess = others.argmax(axis=1)
+    alone = ~others.any(axis=1)
+    if column.dtype.kind in "iuf" and len(values) > 1:
+        # Missing values stand last, and are near to none.
+        below = np.diff(np.asarray(values, dtype=np.float64), prepend=-np.inf)
+        below[np.isnan(below)] = np.inf
+        step = np.where(below <= np.append(below[1:], np.inf), -1, 1)
+        guess[alone] = counts[(np.arange(len(values)) + step)[at[alone]]].argmax(axis=1)
+    else:  # as any row that has a value
+        there = column.notna().to_numpy()
+        guess[alone] = np.bincount(labels[there], minlength=1).argmax()
+    return guess
+
+
+def find_trends(
+    measured: pandas.DataFrame, kinds: dict[str, Any], labels: np.ndarray, target: str
+) -> list[Remark]:
+    """Return remarks on columns along which class frequencies change: dates, and row counters.
+
+    Between fifths of the rows, by more than chance and by more than next to nothing.
+
+    Parameters
+    ----------
+    measured : pandas.DataFrame
+    kinds : dict of str to Kind
+    labels : ndarray of shape (n,)
+        Class indices.
+    target : str
+    """
+    import pandas
+    from scipy.stats import chi2_contingency
+
+    trends, n_checked = [], 0
+    for name, kind in kinds.items():
+        column = measured[name]
+        grows = kind.name == "number" and column.is_monotonic_increasing and column.nunique() >= 5
+        if not (isinstance(kind, Date) or grows) or column.count() < _MIN_TREND:
+            continue
+        n_checked += 1
+        fifths = np.ceil(5 * column.rank(pct=True))
+        counts = pandas.crosstab(fifths, labels).to_numpy()
+        if min(counts.shape) > 1:
+            test = chi2_contingency(counts)
+            size = test.statistic / (counts.sum() * (min(counts.shape) - 1))
+            if test.pvalue < 0.001 and size > 0.01:
+                trends.append(name)
+    if not n_checked:
+        text = f"no column of dates or of growing numbers has {_MIN_TREND} values"
+        return [on_table("trend", text, SKIPPED)]
+    return [
+        Remark(
+            "trend",
+            WARNING,
+            name,
+            f"the classes of {target!r} change along {name!r}, which gives the rows an order: "
+            "leave-one-out results may be too good for later rows; pass "
+            f"{shlex.join([f'--time={name}'])} (time=... in write_report) to be evaluated on the "
+            "last ones",
+        )
+        for name in trends
+    ]
+
+
+def find_duplicates(measured: pandas.DataFrame, labels: np.ndarray) -> list[Remark]:
+    """Return a remark on duplicate rows of the same class, if there are more than by chance."""
+    n = len(measured)
+    # Of columns with few values rows are equal by chance.
+    n_cells = math.prod(int(measured[name].nunique()) for name in measured)
+    whole = measured.set_axis(range(measured.shape[1]), axis=1).assign(label=labels)
+    n_copies = int(whole.duplicated().sum())
+    if n_copies and n_cells >= (n - n_copies) ** 2:
+        text = (
+            f"{n_copies:,} of {n:,} rows {'is a copy' if n_copies == 1 else 'are copies'} of "
+            "another row, class included: leave-one-out results are too good if a row was entered "
+            "more than once"
+        )
+        return [on_table("duplicates", text, WARNING)]
+    if n_copies:
+        text = "the columns have so few values that rows are equal by chance"
+        return [on_table("duplicates", text, SKIPPED)]
+    return []

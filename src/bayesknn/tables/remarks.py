@@ -1,0 +1,131 @@
+"""Remarks about a table: what a reader must know, each with a code that programs can act on.
+
+A remark about a column is a sentence of three parts, ``column 'x' WHAT WHERE THEN``, so that the
+same remark about several columns can be one sentence. No part of the package reads the sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from bayesknn._utils.words import say_of_columns
+
+# Severities. A skipped check has looked at nothing; its text says why.
+NOTE, WARNING, SKIPPED = "note", "warning", "skipped"
+
+# What each code is about. ``--ignore`` takes a code, and the reference lists them.
+CODES = {
+    "ambiguous-number": "numbers that could be read in two ways",
+    "categories-merged": "rare categories that share an indicator",
+    "class-unknown": "classes that look like a missing value",
+    "classes-alike": "classes that differ only in case or spaces",
+    "classes-rare": "classes with a single row",
+    "classes-unlabelled": "rows without a class",
+    "codes": "numbers that may be codes or dates",
+    "column-dropped": "columns that are left out",
+    "column-empty": "columns of new rows that are empty",
+    "column-shifted": "new values outside the range of training",
+    "comparison-skipped": "a comparison that is not made",
+    "dates": "how dates are read and measured",
+    "duplicates": "duplicate rows",
+    "error-too-small": "an error that is too small to be true",
+    "file": "what of a file is read, and what is not",
+    "fit": "what the classifier says of itself",
+    "gaps": "missing values and what takes their place",
+    "header": "column names that look like values",
+    "identifier": "columns that may identify rows",
+    "leak": "columns that give the class away",
+    "losses": "losses of wrong decisions below 0",
+    "numbers": "how numbers are read",
+    "numbers-as-categories": "numbers that are taken as categories",
+    "rows-unlike": "new rows that are unlike all rows of training",
+    "text-differs": "text that differs in every row",
+    "trend": "classes that change along a column",
+    "units": "units that are mixed in a column",
+    "unseen": "categories or classes that training did not see",
+}
+
+
+class Remark(NamedTuple):
+    """One thing to know about a table, a column or a fit.
+
+    Attributes
+    ----------
+    code : str
+        A key of ``CODES``.
+    severity : {"note", "warning", "skipped"}
+        ``"skipped"`` is of a check that does not apply; its text says why.
+    column : str
+        The column, empty if it is about the whole table.
+    text : str
+        A sentence for people, without a full stop.
+    parts : tuple of three str
+        Of a remark about a column, what is said, where in the column, and what follows.
+    """
+
+    code: str
+    severity: str
+    column: str
+    text: str
+    parts: tuple[str, str, str] = ("", "", "")
+
+    def to_json(self) -> dict[str, str]:
+        """Return the first four attributes by name."""
+        code, severity, column, text, _ = self
+        return {"code": code, "severity": severity, "column": column, "text": text}
+
+
+def on_column(
+    code: str, column: str, what: str, where: str = "", then: str = "", severity: str = NOTE
+) -> Remark:
+    """Return a remark about a column: ``column 'x' WHAT WHERE THEN``.
+
+    Examples
+    --------
+    >>> from bayesknn.tables.remarks import on_column
+    >>> on_column("gaps", "x", "has no value", "in 2 rows", ": filled").text
+    "column 'x' has no value in 2 rows: filled"
+    """
+    (text,) = say_of_columns({column: where}, f" {what}", then)
+    return Remark(code, severity, column, text, (what, where, then))
+
+
+def on_table(code: str, text: str, severity: str = NOTE) -> Remark:
+    """Return a remark about a whole table, or about a fit."""
+    return Remark(code, severity, "", text)
+
+
+def leave_out(remarks: Iterable[Remark], ignored: Collection[str]) -> list[Remark]:
+    """Return the remarks whose codes are not ignored, each text once."""
+    return list({each.text: each for each in remarks if each.code not in ignored}.values())
+
+
+def check_codes(codes: Iterable[str]) -> tuple[str, ...]:
+    """Return codes of remarks, or raise ValueError with those that there are."""
+    codes = tuple(codes)
+    for code in codes:
+        if code not in CODES:
+            raise ValueError(f"there is no remark {code!r} to ignore; there are {', '.join(CODES)}")
+    return codes
+
+
+def tell(remarks: Iterable[Remark], severity: str) -> list[str]:
+    """Return the sentences of one severity; what is said of several columns is one sentence.
+
+    Examples
+    --------
+    >>> from bayesknn.tables.remarks import on_column, tell
+    >>> tell([on_column("gaps", name, "is empty") for name in "ab"], "note")
+    ["each of 2 columns ('a', 'b') is empty"]
+    """
+    groups: dict[tuple[str, ...], dict[str, str]] = {}
+    for remark in remarks:
+        if remark.severity == severity:
+            what, where, then = remark.parts
+            key: tuple[str, ...] = (what, then) if what else (remark.text,)
+            groups.setdefault(key, {})[remark.column] = where
+    sentences: list[str] = []
+    for key, columns in groups.items():
+        sentences += key if len(key) == 1 else say_of_columns(columns, f" {key[0]}", key[1])
+    return sentences

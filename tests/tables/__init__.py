@@ -1,0 +1,1 @@
+"""Tests of tables: files, kinds, the preparer, remarks."""

@@ -1,0 +1,127 @@
+"""One model for the command, Python and saved files."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+from bayesknn.report import TableModel, TablePreparer, load_model, read_table, save_model
+from tests.report.tables import mixed_table, run, two_columns
+
+ROBUST = PooledNeighborsClassifier(("robust", "additive"), n_folds=3, random_state=0)
+PSEUDO = BayesianKNeighborsClassifier(
+    "pseudo", max_neighbors=8, beta_max=4.0, n_draws=50, random_state=0
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Fit a table with dates, commas, words and gaps by the command."""
+    folder = tmp_path_factory.mktemp("model")
+    rng = np.random.default_rng(0)
+    table = mixed_table(60)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 60), "D")
+    table.insert(0, "day", days.strftime("%d.%m.%Y"))
+    table["length"] = [f"{1000 * v:,.2f}" for v in table["length"]]
+    table.to_csv(folder / "train.csv", index=False)
+    table.iloc[::-5].to_csv(folder / "new.csv", index=False)
+    words = ("--target", "kind", "--out", folder / "out", "--no-compare")
+    result = run("fit", folder / "train.csv", *words)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def test_the_command_and_python_give_the_same_numbers(folder):
+    loaded = load_model(str(folder / "out"))
+    X, y, _ = read_table(folder / "train.csv").split("kind")
+    model = TableModel(TablePreparer(), PooledNeighborsClassifier(random_state=0)).fit(X, y)
+    new = pd.read_csv(folder / "new.csv", dtype=str)
+    wanted = loaded.predict_proba(new)
+    np.testing.assert_allclose(model.predict_proba(new), wanted, atol=1e-8)
+    np.testing.assert_allclose(
+        model.predict_interval(read_table(folder / "new.csv")), loaded.predict_interval(new),
+        atol=1e-8,
+    )  # fmt: skip
+    told = run("predict", folder / "out", folder / "new.csv")
+    printed = pd.read_csv(io.StringIO(told.stdout))
+    mine = model.predict_table(folder / "new.csv").round(6)
+    pd.testing.assert_frame_equal(mine, printed, check_dtype=False, atol=2e-6)
+    # One row alone, and columns in another order.
+    np.testing.assert_allclose(model.predict_proba(new[1:2][new.columns[::-1]]), wanted[1:2])
+
+
+@pytest.mark.parametrize("classifier", [ROBUST, PSEUDO])
+def test_every_prediction_is_forwarded(classifier):
+    table = two_columns(60).assign(town=["a", "b", "c"] * 20)
+    X, y = table.drop(columns="y"), table["y"]
+    model = TableModel(classifier=classifier).fit(X, y)
+    points = model.preparer_.transform(X)
+    for name in (
+        "predict", "predict_proba", "predict_log_proba", "predict_interval", "predict_zone",
+        "predict_typicality", "predict_counts",
+    ):  # fmt: skip
+        wanted = getattr(model.classifier_, name)(points)
+        np.testing.assert_array_equal(getattr(model, name)(X), wanted, err_msg=name)
+    assert model.predict_contributions(X[:3], X).shape == (3, 3)
+    assert hasattr(model, "sample_labels") == hasattr(classifier, "sample_labels")
+    assert model.score(X, y) == model.classifier_.score(points, y)
+    assert model.target_ == "y"
+
+
+def test_one_warning_a_call_names_what_differs():
+    table = two_columns(60).assign(town=["a", "b", "c"] * 20)
+    X = table.drop(columns="y")
+    model = TableModel(classifier=ROBUST).fit(X, table["y"])
+    with pytest.warns(UserWarning, match="training") as caught:
+        model.predict_proba(X.assign(town="z", x=99.0))
+    (warning,) = caught
+    assert "'x' holds values outside the range of training" in str(warning.message)
+    assert "'town' holds categories that training did not see" in str(warning.message)
+
+
+def test_a_file_of_an_earlier_format_is_to_be_fitted_again(folder, tmp_path):
+    import json
+    import zipfile
+
+    from bayesknn.model_file.schema import seal
+
+    schema = {"__class__": "Model", "__module__": "bayesknn.report.model"}
+    schema |= {"__loader__": "ObjectNode", "content": {}, "__id__": 1}
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+        archive.comment = seal(archive)
+    with pytest.raises(ValueError, match="format 2.* fit it again"):
+        load_model(path)
+
+
+def test_weights_of_rows(tmp_path):
+    table = two_columns(60).assign(w=np.linspace(0.5, 2.0, 60)[::-1] ** 2)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    words = ("fit", tmp_path / "t.csv", "--target", "y", "--no-compare", "--out", tmp_path / "out")
+    result = run(*words, "--weights", "w", "--quiet")
+    assert result.exit_code == 0, result.output
+    clf = load_model(tmp_path / "out").classifier_
+    X, y = table[["x", "z"]], table["y"]
+    wanted = PooledNeighborsClassifier(random_state=0).fit(X, y, sample_weight=table["w"])
+    np.testing.assert_allclose(clf.loo_proba_, wanted.loo_proba_, atol=1e-8)
+    refused = run(*words, "--weights", "w", "--model", "pseudo", "--force")
+    assert (
+        refused.exit_code == 2 and "--weights is an option of the default model" in refused.stderr
+    )
+
+
+def test_a_threshold_decides_between_two_classes(tmp_path):
+    table = two_columns(60)
+    model = TableModel(classifier=ROBUST).fit(table[["x", "z"]], table["y"].rename("y"))
+    save_model(model, tmp_path / "model.skops")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    told = run("predict", tmp_path, tmp_path / "t.csv", "--threshold", "1=0.2").stdout
+    frame = pd.read_csv(io.StringIO(told))
+    assert (frame["decision"] == (frame["probability 1"] >= 0.2)).all()
+    assert (frame["decision"] != frame["class"]).any()
+    for option, message in (("2=0.2", "there is no class '2'"), ("x", "CLASS=P")):
+        refused = run("predict", tmp_path, tmp_path / "t.csv", "--threshold", option)
+        assert refused.exit_code == 2 and message in refused.stderr

@@ -114,7 +114,7 @@ def run(out: Path) -> dict[str, str]:
             lines.append(f"| {signal} | {name}, {each['n_tables']} tables | {cells} |")
     (out / "left_out.md").write_text("\n".join(lines) + "\n")
     largest = kept["largest error of noise, two classes"]
-    return {"left_out_largest": f"{largest:.2f}", "left_out_age": describe_age(FILE.name)}
+    return {"left_out_largest": f"{largest:.2f}", "left_out_measured": describe_age(FILE.name)}
 
 
 def write() -> None:

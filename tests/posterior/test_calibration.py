@@ -100,7 +100,7 @@ def test_auxiliary_with_perfect_draws_is_calibrated(n_classes):
 
 def test_the_grid_is_calibrated():
     # log Z is the same for all labels.
-    exact = ExactLikelihood(LARGER, np.zeros(60, int), 2).table
+    exact = ExactLikelihood(LARGER, np.zeros(60, int), 2).log_z
     check(calibration(grid_draws(CoherentLikelihood, table=exact), LARGER), 600)
 
 

@@ -148,7 +148,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
     >>> X = np.hstack([noise, ripley.X_train])
     >>> selector = ColumnSelector("pseudo-evidence", random_state=0).fit(X, ripley.y_train)
     >>> selector.order_.tolist(), selector.inclusion_probabilities_.round(2).tolist()
-    ([2, 1], [0.01, 1.0, 1.0])
+    ([2, 1], [0.0, 1.0, 1.0])
     >>> max(selector.set_probabilities_, key=selector.set_probabilities_.get)
     (1, 2)
     """

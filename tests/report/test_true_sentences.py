@@ -92,7 +92,7 @@ def test_a_rare_class_that_is_found_is_nothing_to_beware_of(n_found, n_wrong, is
     winners = labels.copy()
     winners[:n_wrong] = 1
     winners[94 : 100 - n_found] = 0
-    doubts = make_headline(Analysis(None, None, predictions_of(labels, winners)))["doubts"]
+    doubts = make_headline(Analysis(None, predictions_of(labels, winners)))["doubts"]
     named = [text for text in doubts if "rare" in text]
     assert (
         named
@@ -111,7 +111,7 @@ def test_rows_of_weight_zero_are_in_no_sentence():
     kept = np.flatnonzero(np.arange(106) % 2 == 0)
     part = predictions_of(labels[kept], winners[kept])
     whole.weights = np.where(np.arange(106) % 2 == 0, 1.0, 0.0)
-    whole, part = Analysis(None, None, whole), Analysis(None, None, part)
+    whole, part = Analysis(None, whole), Analysis(None, part)
     assert whole.describe_rare() == part.describe_rare() != ""
     wanted = make_headline(part)
     assert make_headline(whole)["doubts"] == wanted["doubts"]
@@ -158,7 +158,7 @@ def test_headline_numbers_on_noise(monkeypatch, proportion, is_weighted):
             np.array(["no", "yes"]), p, np.stack([p - half, p + half], axis=2), labels, weights,
             frame=pd.DataFrame(index=np.arange(n)), basis="leave-one-out",
         )  # fmt: skip
-        analysis = Analysis(None, None, made)
+        analysis = Analysis(None, made)
         headline = make_headline(analysis)
         area, low, high = make_thresholds(analysis)["area"]
         truth = np.column_stack([np.full(n, 1 - proportion), np.full(n, proportion)])

@@ -56,6 +56,16 @@ def two_columns(n=80, seed=0):
     return pd.DataFrame({"x": points[:, 0], "z": points[:, 1], "y": y})
 
 
+def draw_visits(n_patients=30, size=5, noise=0.05, seed=0):
+    """Return visits that are alike in x and z, and whose class belongs to the patient."""
+    rng = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(n_patients), size)
+    x, z = rng.normal(size=(2, n_patients))[:, patient] + noise * rng.normal(size=(2, len(patient)))
+    y = rng.permutation(np.arange(n_patients) % 2)[patient]
+    codes = rng.permutation(1000)
+    return pd.DataFrame({"x": x, "z": z, "patient": codes[patient], "y": y})
+
+
 def plan_columns(table, target, **options):
     """Return a preparer that learned the columns of a table beside the target."""
     X, _, _ = as_table(table).split(target)

@@ -102,9 +102,10 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         TableModel
             Itself.
         """
-        return self.fit_measured(self.learn(X, y), y, **options)
+        measured = self.learn(X, y, is_grouped=options.get("groups") is not None)
+        return self.fit_measured(measured, y, **options)
 
-    def learn(self, X: Any, y: Any, *, is_ordered: bool = False) -> Any:
+    def learn(self, X: Any, y: Any, *, is_ordered: bool = False, is_grouped: bool = False) -> Any:
         """Learn what the columns are, and return the training rows, measured.
 
         Parameters
@@ -113,6 +114,8 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
             As in :meth:`fit`.
         is_ordered : bool
             Whether rows are evaluated in an order, so that classes may change along it.
+        is_grouped : bool
+            Whether the fit will have ``groups``.
         """
         from bayesknn.pooled import PooledNeighborsClassifier
 
@@ -127,7 +130,15 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         kinds = {name: preparer.columns_[name].kind for name in measured}
         y = np.asarray(y)
         if len(y) == len(measured):
-            checked = check_table(measured, kinds, y, self.target_, is_ordered=is_ordered)
+            checked = check_table(
+                measured,
+                kinds,
+                y,
+                self.target_,
+                is_ordered=is_ordered,
+                is_grouped=bool(preparer.group) or is_grouped,
+                others=preparer.read_left_out(X),
+            )
             preparer.remarks_ = leave_out([*preparer.remarks_, *checked], preparer.ignore)
         return measured
 

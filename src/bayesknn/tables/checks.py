@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import shlex
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 # Rows that a change of the class frequencies along a column needs.
 _MIN_TREND = 50
+# Of groups of rows: fewest groups, rows compared, columns looked at, and the share of rows whose
+# nearest neighbour is of their group and class, beyond that by chance.
+_MIN_GROUPS = 10
+_MAX_SAMPLE = 1000
+_MAX_CANDIDATES = 20
+_MIN_EXCESS = 0.2
 
 
 def check_table(
@@ -32,6 +39,8 @@ def check_table(
     target: str,
     *,
     is_ordered: bool = False,
+    is_grouped: bool = False,
+    others: dict[str, Any] | None = None,
 ) -> list[Remark]:
     """Return the remarks of all checks of a training table.
 
@@ -46,6 +55,10 @@ def check_table(
         What the column of the classes is called.
     is_ordered : bool
         Whether the last rows are predicted from those before, which shows a change along time.
+    is_grouped : bool
+        Whether rows that belong together are left out together.
+    others : dict of str to pandas.Series, optional
+        Columns that are left out.
 
     Returns
     -------
@@ -61,6 +74,10 @@ def check_table(
     else:
         trends = find_trends(measured, kinds, labels, target)
         remarks += [each for each in trends if each.column not in leaking]
+    if is_grouped:
+        remarks.append(on_table("groups", "rows are left out by whole groups", SKIPPED))
+    else:
+        remarks += find_groups(measured, kinds, labels, others or {})
     return remarks + find_duplicates(measured, labels)
 
 
@@ -179,6 +196,102 @@ def find_trends(
         )
         for name in trends
     ]
+
+
+def find_groups(
+    measured: pandas.DataFrame, kinds: dict[str, Any], labels: np.ndarray, others: dict[str, Any]
+) -> list[Remark]:
+    """Return remarks on columns that name groups of rows that are alike.
+
+    The nearest neighbour of a row, by the other measured columns, has the same value and class much
+    more often than rows of the same class have. A column of numbers along which neighbours are
+    near each other without being equal is a measurement, and names nothing.
+
+    Parameters
+    ----------
+    measured : pandas.DataFrame
+    kinds : dict of str to Kind
+        Of its columns.
+    labels : ndarray of shape (n,)
+        Class indices.
+    others : dict of str to pandas.Series
+        Columns that are left out.
+    """
+    candidates = others | {n: measured[n] for n, kind in kinds.items() if kind.name != "date"}
+    numbers = [name for name, kind in kinds.items() if kind.is_measured]
+    points = measured[numbers].to_numpy(dtype=np.float64)
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column without values
+        points = (points - np.nanmean(points, axis=0)) / np.nanstd(points, axis=0)
+    points = np.nan_to_num(points, posinf=0.0, neginf=0.0)
+    n_checked, told = 0, []
+    for name, column in candidates.items():
+        codes = _number_values(column)
+        apart = [j for j, other in enumerate(numbers) if other != name]
+        if codes is None or not apart or n_checked == _MAX_CANDIDATES:
+            continue
+        n_checked += 1
+        if _are_alike(points[:, apart], codes, labels, is_ordered=column.dtype.kind in "iuf"):
+            told.append(name)
+    if not n_checked:
+        text = "no column has values that repeat as names of groups do, beside columns of numbers"
+        return [on_table("groups", text, SKIPPED)]
+    return [
+        Remark(
+            "groups",
+            WARNING,
+            name,
+            f"rows of the same {name!r} are alike: if new rows come from new ones, pass "
+            f"{shlex.join(['--group', name])} (groups=... in fit)",
+        )
+        for name in told
+    ]
+
+
+def _number_values(column: pandas.Series) -> np.ndarray | None:
+    """Return numbers of the values of a column that may name groups, -1 where it has none."""
+    import pandas
+
+    if column.dtype.kind == "f" and not (column.dropna() % 1 == 0).all():
+        return None
+    codes, values = pandas.factorize(column, sort=column.dtype.kind in "iuf")
+    n_rows = np.count_nonzero(codes >= 0)
+    return codes if _MIN_GROUPS <= len(values) <= n_rows / 2 else None
+
+
+def _are_alike(
+    points: np.ndarray, codes: np.ndarray, labels: np.ndarray, *, is_ordered: bool
+) -> bool:
+    """Return whether the nearest neighbours of rows have their value and class beyond chance."""
+    rng = np.random.default_rng(0)
+    # Whole groups are drawn: of single rows few would meet another one of their group.
+    place = rng.permutation(codes.max() + 1)[codes]
+    rows = np.argsort(np.where(codes < 0, len(codes), place), kind="stable")
+    rows = rows[: min(np.count_nonzero(codes >= 0), _MAX_SAMPLE)]
+    points, codes, labels = points[rows], codes[rows], labels[rows]
+    squares = (points**2).sum(axis=1)
+    distances = squares[:, None] + squares - 2.0 * points @ points.T
+    np.fill_diagonal(distances, np.inf)
+    nearest = distances.argmin(axis=1)
+    same_class = labels == labels[nearest]
+    is_same = codes == codes[nearest]
+    pairs = codes * (labels.max() + 1) + labels
+    of_pair, of_class = np.bincount(pairs)[pairs], np.bincount(labels)[labels]
+    expected = same_class * (of_pair - 1) / np.maximum(of_class - 1, 1)
+    excess, n = np.sum(is_same & same_class) - expected.sum(), len(rows)
+    # Two rows may be each other's nearest: the variance is at most twice as large.
+    spread = np.sqrt(2.0 * np.sum(expected * (1.0 - expected)) + 1.0)
+    if excess < max(_MIN_EXCESS * n, 4.0 * spread):
+        return False
+    if not is_ordered or is_same.all():
+        return True
+    # Numbers that only name something are as far apart as those of any rows of the two classes.
+    there = np.flatnonzero(~is_same)
+    gaps = np.abs(codes[there] - codes[nearest[there]])
+    shuffled = np.empty(n, np.intp)
+    shuffled[np.argsort(labels, kind="stable")] = np.lexsort((rng.random(n), labels))
+    far = np.abs(codes[there] - codes[shuffled[nearest[there]]])
+    return len(there) < 0.05 * n or gaps.mean() > 0.75 * far.mean()
 
 
 def find_duplicates(measured: pandas.DataFrame, labels: np.ndarray) -> list[Remark]:

@@ -281,6 +281,16 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
             _check_missing(measured, self.impute or self.keeps_missing)
         return measured
 
+    def read_left_out(self, X: Any) -> dict[str, pandas.Series]:
+        """Return the columns of the training table that are left out, numbers apart from text."""
+        frame = as_table(X, self.missing_).frame
+        kinds = {name: self.columns_[name].kind for name in self.dropped_}
+        return {
+            name: kind.read(frame[name]) if kind.name == "number" else as_text(frame[name])
+            for name, kind in kinds.items()
+            if kind is not None and kind.name in ("number", "text")
+        }
+
     def transform(self, X: Any) -> pandas.DataFrame:
         """Return the rows of a table as the classifier takes them.
 

@@ -33,6 +33,7 @@ CODES = {
     "file": "what of a file is read, and what is not",
     "fit": "what the classifier says of itself",
     "gaps": "missing values and what takes their place",
+    "groups": "rows that are alike because they belong together",
     "header": "column names that look like values",
     "identifier": "columns that may identify rows",
     "leak": "columns that give the class away",

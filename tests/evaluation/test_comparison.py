@@ -93,19 +93,19 @@ def test_a_draw_keeps_small_classes_and_the_proportions_of_the_others():
     [
         ({}, (0, 0)),
         ({"compared": True}, (0, 1)),
-        ({"group": "g"}, (1, 0)),
+        ({"group": "g", "compared": True}, (0, 1)),
         ({"time": "z", "compared": True}, (1, 1)),
     ],
 )
 def test_what_a_class_of_two_rows_prevents_is_named(options, lines):
     table = FRAME.assign(y=np.where(np.arange(N) < 2, 2, Y), g=np.arange(N) % 7)
     analysis = analyse(table, "y", settings=QUICK, **options)
-    few = "class '2' has 2 rows; cross-validation needs 3 of each"
-    about = "groups of g" if "group" in options else "rows by z"
+    unit = "groups" if "group" in options else "rows"
+    few = f"class '2' has 2 {unit}; cross-validation needs 3 of each"
     evaluation = [text for text in analysis.warnings if text.endswith(few)]
     compared = [text for text in analysis.messages if text.endswith(few)]
     assert (len(evaluation), len(compared)) == lines
-    assert all(about in text and "other classifiers" not in text for text in evaluation)
+    assert all("rows by z" in text and "other classifiers" not in text for text in evaluation)
     assert all("comparison with other classifiers" in text for text in compared)
 
 

@@ -136,38 +136,15 @@ def test_predict_says_what_it_knows(fit, tmp_path):
     assert summary["warnings"] == summary["messages"] == []
 
 
-# Groups and time -----------------------------------------------------------------------------
-
-
-def grouped(n=120, size=6):
-    """Return rows of patients, whose class is that of no patient beside them."""
-    patient = np.arange(n) // size
-    x, z = np.random.default_rng(0).normal(0.0, 0.01, (2, n))
-    return pd.DataFrame({"x": patient + x, "z": patient + z, "patient": patient, "y": patient % 2})
-
-
-def test_whole_groups_are_judged(fit):
-    table = grouped()
-    result = fit(table, "--group", "patient", "--json")
-    summary = json.loads(result.stdout)
-    scores = summary["scores"]
-    assert summary["dropped"]["patient"] == "it names groups of rows, as you said"
-    assert scores["leave-one-out"]["error"] < 0.1 < 0.3 < scores["whole groups of patient"]["error"]
-    X, y = table[["x", "z"]], table["y"]
-    found = analyse_fitted(PSEUDO.fit(X, y), X, y, groups=table["patient"])
-    assert found.apart["whole groups"].error > 0.3
+# Time -----------------------------------------------------------------------------
 
 
 def test_the_page_says_what_was_judged(tmp_path, monkeypatch):
     few = {"baseline: class frequencies": DummyClassifier(strategy="prior")}
     monkeypatch.setattr("bayesknn.evaluation.comparison.list_candidates", lambda own: few)
-    table = grouped()
+    table = two_columns(120)
     X, y = table[["x", "z"]], table["y"]
     clf = PSEUDO.fit(X, y)
-    out = write_report(clf, X, y, out=tmp_path / "r.html", groups=table["patient"])
-    text = out.read_text(encoding="utf-8")
-    assert "120 rows in 5 folds of whole groups: each" in text
-    assert "120 whole groups, predicted from the others" in text
     out = write_report(clf, X, y, out=tmp_path / "r.html", time=np.arange(120))
     assert "24 last rows: each classifier is fitted to the rows before" in out.read_text("utf-8")
 
@@ -193,8 +170,6 @@ def test_the_last_rows_are_judged_and_a_trend_is_told(fit):
 
 
 def test_time_needs_an_order(fit):
-    result = fit(grouped(), "--time", "x", "--group", "patient")
-    assert "rows are judged by whole groups or by time: give one of them" in result.stderr
     result = fit(two_columns().assign(town=["a", "b"] * 40), "--time", "town")
     assert "train.csv: --time: column 'town' holds neither dates nor numbers" in result.stderr
 

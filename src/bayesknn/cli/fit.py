@@ -53,8 +53,8 @@ def _choice(option: str, choices: Sequence[str], help: str) -> Any:
 @preparer_options
 @column_option(
     "--group",
-    help="Rows that belong together, such as those of a patient: also evaluate on whole groups; "
-    "the column itself is not used.",
+    help="Rows that belong together, such as those of a patient: fit for rows of new groups, and "
+    "score by whole groups; the column itself is not used.",
 )
 @column_option(
     "--time",

@@ -1,8 +1,9 @@
 """Other classifiers on the same rows, in cross-validation, and whether more rows would help.
 
 The rows are cut into folds; each classifier is fitted to all folds but one and predicts the rest,
-with everything it chooses, its k or its weights, chosen on the rows it was fitted to. Folds are of
-whole groups where rows belong together, and the last rows are one where they have an order. To see
+with everything it chooses, its k or its weights, chosen on the rows it was fitted to. Where rows
+belong together, folds are of whole groups, and classifiers that take groups are fitted with them;
+where rows have an order, the last ones are one fold. To see
 whether more rows would help, the evaluated classifier is also fitted to half of these rows.
 
 Rows have the weights that they have in the other scores. Classifiers that take weights are fitted
@@ -48,7 +49,7 @@ class Compared(NamedTuple):
     ----------
     scores : Scores
     standard_errors : Scores
-        Of the same, over the rows.
+        Of the same, over the rows, or over their groups.
     excess, excess_error : float
         Its log-loss less that of the evaluated classifier on the same rows, and the standard
         error of that.
@@ -130,11 +131,12 @@ def compare(
     Comparison
     """
     name, own, verbose = name_classifier(_last(own)), _make_quiet(own), _last(own).verbose
-    task = _Task(X, classes, own, weights, class_prior)
+    folds = folds or Folds()
+    task = _Task(X, classes, own, weights, class_prior, folds.groups)
     # If these are still too many values there are as few fits as can be.
     is_large = task.X.shape[0] * task.X.shape[1] > MAX_CELLS
     n_folds = min(2 if is_large else 5, int(np.bincount(task.labels).min()))
-    parts = (folds or Folds()).cut(task.labels, task.rows, n_folds)
+    parts = folds.cut(task.labels, task.rows, n_folds)
     candidates = {name: own}
     if others:
         each = list_candidates(_last(own))
@@ -172,9 +174,13 @@ class _Task:
         Class frequencies to predict for: those given as ``class_prior``, or those of all rows.
     own : estimator
         The evaluated classifier, which multiplies the odds by itself if it is given a class_prior.
+    groups : ndarray of shape (m,) or None
+        Numbers of the groups of the rows.
     """
 
-    def __init__(self, X: Any, classes: np.ndarray, own: Any, weights: Any, class_prior: Any):
+    def __init__(
+        self, X: Any, classes: np.ndarray, own: Any, weights: Any, class_prior: Any, groups: Any
+    ):
         labels = np.unique(classes, return_inverse=True)[1]
         weights = np.ones(len(labels)) if weights is None else weights
         rows = np.flatnonzero(weights > 0)
@@ -185,6 +191,9 @@ class _Task:
         self.rows = rows = rows[draw_rows(labels[rows], n_rows)]
         self.X, self.classes, self.own = take_rows(X, rows), classes[rows], own
         self.labels, self.weights = labels[rows], weights[rows]
+        self.groups = None
+        if groups is not None:
+            self.groups = np.unique(np.asarray(groups)[rows], return_inverse=True)[1]
         self.score_weights = weigh_rows(self.labels, self.frequencies, self.weights)
 
     def fit(self, model: Any, at: np.ndarray) -> tuple[Any, np.ndarray]:
@@ -200,10 +209,14 @@ class _Task:
             ratios = np.ones(len(seen))
         else:
             ratios = ratios / np.bincount(self.labels[among], used[among])[seen]
-        options = {}
+        options, step = {}, f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
         if has_weights and np.ptp(self.weights) > 0:
-            step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
-            options = {f"{step}sample_weight": self.weights[at]}
+            options[f"{step}sample_weight"] = self.weights[at]
+        if self.groups is not None and has_fit_parameter(_last(model), "groups"):
+            pairs = np.unique([self.labels[at], self.groups[at]], axis=1)
+            # Of classes of one group each nothing would be left to learn from.
+            if np.bincount(pairs[0]).max() > 1:
+                options[f"{step}groups"] = self.groups[at]
         return clone(model).fit(take_rows(self.X, at), self.classes[at], **options), ratios
 
     def score(self, doing: str, model: Any, folds: Parts, verbose: int) -> np.ndarray:
@@ -228,10 +241,11 @@ class _Task:
 
     def sum_up(self, scores: np.ndarray, own: np.ndarray, folds: Parts) -> Compared:
         """Return means over the rows and their standard errors, NaN where a loss is infinite."""
-        weights = self.score_weights[np.concatenate([test for _, test in folds])]
+        at = np.concatenate([test for _, test in folds])
+        weights, groups = self.score_weights[at], None if self.groups is None else self.groups[at]
         with np.errstate(invalid="ignore"):
-            means, errors = average(scores, weights)
-            mean, error = average(scores[:, 1] - own[:, 1], weights)
+            means, errors = average(scores, weights, groups)
+            mean, error = average(scores[:, 1] - own[:, 1], weights, groups)
         n, n_fitted = len(scores), round(np.mean([len(fit) for fit, _ in folds]))
         means, errors = Scores(n, *means.tolist()), Scores(n, *errors.tolist())
         return Compared(means, errors, float(mean), float(error), n_fitted)

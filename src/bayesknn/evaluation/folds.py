@@ -44,9 +44,10 @@ class Folds(NamedTuple):
     groups : array-like of shape (n,) or None
         Which rows belong together: folds are of whole groups.
     order : array-like of shape (n,) or None
-        Dates or numbers: the last fifth of the rows is predicted from those before.
+        Dates or numbers: the last fifth of the rows is predicted from those before, and not from
+        rows of its groups.
     by : str
-        The column that says so, as in ``" of patient"``.
+        The column of the order, as in ``" by day"``.
     """
 
     groups: Any = None
@@ -55,11 +56,7 @@ class Folds(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the rows are, if they are judged together."""
-        if self.groups is not None and self.order is not None:
-            raise ValueError("rows are judged by whole groups or by time: give one of them")
-        if self.groups is not None:
-            return f"whole groups{self.by}"
+        """What the rows are, if the last ones are judged."""
         return "" if self.order is None else f"last rows{self.by}"
 
     def cut(
@@ -81,11 +78,15 @@ class Folds(NamedTuple):
             order = np.asarray(self.order)[rows]
             known = np.flatnonzero(order == order)  # what is missing has no place
             start = np.sort(order[known])[4 * len(known) // 5]
-            folds = [(known[order[known] < start], known[order[known] >= start])]
+            fit, last = known[order[known] < start], known[order[known] >= start]
+            if self.groups is not None:
+                names = np.asarray(self.groups)[rows]
+                fit = fit[~np.isin(names[fit], names[last])]
+            folds = [(fit, last)]
         else:
             kind, names = StratifiedKFold, None
             if self.groups is not None:
-                kind, names = StratifiedGroupKFold, np.asarray(self.groups)[rows].astype(str)
+                kind, names = StratifiedGroupKFold, np.asarray(self.groups)[rows]
                 n_folds = min(n_folds, len(np.unique(names)))
                 if n_folds < 2:
                     raise ValueError("all rows are of one group: there is no other to be judged by")
@@ -96,8 +97,9 @@ class Folds(NamedTuple):
         # A class of which one row is left is not learned.
         folds = [(fit[np.bincount(labels[fit])[labels[fit]] > 1], test) for fit, test in folds]
         if any(len(np.unique(labels[fit])) < 2 for fit, _ in folds):
+            also = " and the others of their groups" if self.groups is not None else ""
             raise ValueError(
-                "without the rows to be predicted there are not two classes of two rows"
+                f"without the rows to be predicted{also} there are not two classes of two rows"
             )
         return folds
 

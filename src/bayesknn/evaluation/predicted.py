@@ -32,6 +32,8 @@ class Predicted:
         default) where the class is not given.
     weights : ndarray of shape (m,)
         Weight of each row in every score, 1 by default. A row of weight 0 is in no score.
+    groups : ndarray of shape (m,) or None
+        Numbers of the groups that the rows belong to.
     """
 
     classes: np.ndarray
@@ -39,6 +41,7 @@ class Predicted:
     intervals: Any = None
     actual: Any = None
     weights: Any = None
+    groups: Any = None
 
     def __post_init__(self) -> None:
         if self.actual is None:
@@ -83,6 +86,10 @@ class Predicted:
         if not len(rows):
             return None
         return score(self.probabilities[rows], self.actual[rows], self.weights[rows])
+
+    def groups_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the groups of some rows, None where rows belong to none."""
+        return None if self.groups is None else self.groups[rows]
 
     def draw(self, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         """Return about ``n_rows`` of the ``known`` rows, drawn by class, and weights for them.

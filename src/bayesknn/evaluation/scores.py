@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from bayesknn.sureness.groups import sum_by_group
+
 
 class Scores(NamedTuple):
     """Scores of class probabilities against the classes that came true.
@@ -87,8 +89,12 @@ def score_rows(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return scores
 
 
-def measure_area(truth: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+def measure_area(
+    truth: np.ndarray, scores: np.ndarray, weights: np.ndarray, groups: Any = None
+) -> tuple[float, float]:
     """Return the weighted area under the ROC curve and its standard error (DeLong).
+
+    Where rows belong to groups, the deviations of a group are added up over both classes.
 
     Examples
     --------
@@ -107,10 +113,18 @@ def measure_area(truth: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> 
         return ((np.cumsum(others) - others / 2) / others.sum())[at[mine]]
 
     areas = [average(find_below(mine), weights[mine]) for mine in (truth, ~truth)]
-    return float(areas[0][0]), float(np.hypot(areas[0][1], areas[1][1]))
+    area = float(areas[0][0])
+    if groups is None:
+        return area, float(np.hypot(areas[0][1], areas[1][1]))
+    parts = np.zeros(len(truth))
+    # The area of the second class is 1 - area: its deviations have the other sign.
+    for mine, (mean, _), sign in zip((truth, ~truth), areas, (1.0, -1.0), strict=True):
+        parts[mine] = sign * (find_below(mine) - mean) * weights[mine] / weights[mine].sum()
+    n = len(np.unique(groups))
+    return area, float(np.sqrt(n / max(n - 1, 1) * (np.bincount(groups, parts) ** 2).sum()))
 
 
-def average(values: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:
+def average(values: np.ndarray, weights: np.ndarray, groups: Any = None) -> tuple[Any, Any]:
     """Return the weighted mean over rows and its standard error.
 
     Equal weights give the mean and the standard deviation over the square root of n. A single row,
@@ -120,6 +134,9 @@ def average(values: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:
     ----------
     values : ndarray of shape (n,) or (n, n_columns)
     weights : ndarray of shape (n,)
+    groups : ndarray of shape (n,), optional
+        Numbers of the groups of the rows: deviations of a group are added up before they are
+        squared.
 
     Examples
     --------
@@ -129,23 +146,38 @@ def average(values: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:
     >>> float(mean), float(error)
     (0.5, 0.5)
     """
-    mean, shares = np.average(values, axis=0, weights=weights), weights / weights.sum()
-    n_equal = count_equal(weights)
+    mean = np.average(values, axis=0, weights=weights)
+    n_equal = count_equal(weights, groups)
     with np.errstate(invalid="ignore", divide="ignore"):
-        variance = shares**2 @ (values - mean) ** 2 * n_equal / (n_equal - 1)
+        variance = _vary_mean(values - mean, weights, groups) * n_equal / (n_equal - 1)
         return mean, np.sqrt(variance)
 
 
-def count_equal(weights: np.ndarray) -> float:
-    """Return the number of equally weighted rows whose mean is as variable (Kish)."""
+def _vary_mean(deviations: np.ndarray, weights: np.ndarray, groups: Any) -> Any:
+    """Return the variance of a weighted mean of independent rows, or of independent groups."""
+    shares = weights / weights.sum()
+    if groups is None:
+        return shares**2 @ deviations**2
+    parts = (shares * deviations.T).T.reshape(len(shares), -1)
+    sums = (sum_by_group(parts, groups) ** 2).sum(axis=0)
+    return sums if deviations.ndim > 1 else sums[0]
+
+
+def count_equal(weights: np.ndarray, groups: Any = None) -> float:
+    """Return the number of equally weighted rows, or groups, whose mean is as variable (Kish)."""
+    if groups is not None:
+        weights = np.bincount(groups, weights)
     return float(weights.sum() ** 2 / (weights @ weights))
 
 
-def bound_proportion(hits: np.ndarray, weights: np.ndarray) -> tuple[float, float, float]:
+def bound_proportion(
+    hits: np.ndarray, weights: np.ndarray, groups: Any = None
+) -> tuple[float, float, float]:
     """Return the weighted proportion of hits and the ends of its 95 % interval (Wilson).
 
     The interval is that of as many equally weighted rows as have the variance of the weighted
-    proportion, or as :func:`count_equal` returns if that is fewer.
+    proportion, or as :func:`count_equal` returns if that is fewer. Where rows belong to groups,
+    the variance is that of groups; without hits, groups are counted.
 
     Examples
     --------
@@ -154,10 +186,12 @@ def bound_proportion(hits: np.ndarray, weights: np.ndarray) -> tuple[float, floa
     >>> [round(each, 4) for each in bound_proportion(np.arange(10) < 2, np.ones(10))]
     [0.2, 0.0567, 0.5098]
     """
-    p, shares = float(np.average(hits, weights=weights)), weights / weights.sum()
-    variance, n = float(shares**2 @ (hits - p) ** 2), count_equal(weights)
+    p = float(np.average(hits, weights=weights))
+    variance = float(_vary_mean(hits - p, weights, groups))
     if variance > 0:
-        n = min(n, p * (1 - p) / variance)
+        n = min(count_equal(weights), p * (1 - p) / variance)
+    else:
+        n = count_equal(weights, groups)
     z = float(ndtri(0.975))
     centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))

@@ -10,6 +10,7 @@ import numpy as np
 from bayesknn._estimator import params_of_fit
 from bayesknn._utils.words import join, percent, shorten
 from bayesknn.likelihood import LIKELIHOODS
+from bayesknn.sureness.groups import find_scored
 
 
 class ReportAdapter:
@@ -49,7 +50,10 @@ class ReportAdapter:
     @property
     def score_weights(self) -> np.ndarray:
         """Weight of each training row in scores, before ``class_prior``; 0 for one in no score."""
-        return getattr(self.classifier, "_score_weights", np.ones(len(self.classifier._labels)))
+        labels, groups = self.classifier._labels, self.classifier.groups_
+        if (weights := getattr(self.classifier, "_score_weights", None)) is None:
+            return np.ones(len(labels)) if groups is None else find_scored(labels, groups)
+        return weights
 
     @property
     def class_prior(self) -> np.ndarray | None:

@@ -54,6 +54,8 @@ class Predictions(Predicted):
         Whether these are the rows that the classifier was fitted to, not left out.
     weighting : str
         A sentence on the weights of the rows, empty if all are 1.
+    group : str
+        What groups are called: the column that names them.
     """
 
     _: KW_ONLY
@@ -66,6 +68,7 @@ class Predictions(Predicted):
     typicality: Any = None
     is_training: bool = False
     weighting: str = ""
+    group: str = "groups"
 
     @property
     def rows(self) -> np.ndarray:
@@ -76,8 +79,19 @@ class Predictions(Predicted):
     def words(self) -> str:
         """What the rows are."""
         if self.basis == LEAVE_ONE_OUT:
-            return "training rows, each left out in turn"
-        return "test rows"
+            how = "with its group" if self.of_groups else "in turn"
+            return f"training rows{self.of_groups}, each left out {how}"
+        return f"test rows{self.of_groups}"
+
+    @property
+    def of_groups(self) -> str:
+        """Of how many groups the rows are, as in ``" of 218 id"``; empty without groups."""
+        return "" if self.groups is None else f" of {self.n_groups:,} {self.group}"
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups the rows belong to."""
+        return len(np.unique(self.groups))
 
     @property
     def n_unlike(self) -> int:
@@ -216,6 +230,11 @@ def predict_new(
     probabilities = summary.probabilities
     if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
         raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")
+    group_numbers = None
+    if preparer.group and preparer.group in frame:
+        group_numbers, names = pandas.factorize(as_text(frame[preparer.group]))
+        unnamed = np.flatnonzero(group_numbers < 0)
+        group_numbers[unnamed] = len(names) + np.arange(len(unnamed))
     beside = dict.fromkeys([*named, *preparer.identifiers_])
     predictions = Predictions(
         model.classes_,
@@ -227,6 +246,8 @@ def predict_new(
         identifiers=[name for name in beside if name in frame],
         typicality=summary.typicality,
         is_training=model.is_fitted_to(points),
+        groups=group_numbers,
+        group=preparer.group or "groups",
     )
     if model.target_ in frame.columns:
         column = frame[model.target_]
@@ -275,6 +296,8 @@ def predict_left_out(
         actual_names=names[labels],
         identifiers=model.preparer_.identifiers_,
         weighting=model.adapter.describe_weights(),
+        groups=classifier.groups_,
+        group=model.preparer_.group or "groups",
     )
 
 

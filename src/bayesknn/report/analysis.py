@@ -12,12 +12,12 @@ import numpy as np
 
 from bayesknn._utils.words import count, join, percent, shorten
 from bayesknn._version import __version__
-from bayesknn.evaluation.comparison import MIN_CLASS, Comparison, compare
+from bayesknn.evaluation.comparison import MIN_CLASS, Compared, Comparison, compare
 from bayesknn.evaluation.folds import Folds
-from bayesknn.evaluation.scores import Scores, score
+from bayesknn.evaluation.scores import Scores, average, score, score_rows
 from bayesknn.model_file.predictions import Predictions, predict_left_out, predict_new
 from bayesknn.model_file.table_model import TableModel
-from bayesknn.tables.kinds import KINDS
+from bayesknn.tables.kinds import KINDS, as_text
 from bayesknn.tables.preparer import TablePreparer
 from bayesknn.tables.remarks import (
     NOTE,
@@ -42,8 +42,8 @@ class Choices:
     compared : bool
         Whether to compare it with other classifiers (:func:`compare`).
     group : str
-        A column that says which rows belong together, such as the patient: the classifier is also
-        evaluated on whole groups that it has not seen, and the column is left out.
+        A column that says which rows belong together, such as the patient: the classifier is
+        fitted with these groups, and the column is left out.
     time : str
         A column of dates or numbers: the classifier is also evaluated on the last fifth of the
         rows, fitted to those before.
@@ -76,7 +76,9 @@ class Analysis:
     comparison : Comparison or None
         Other classifiers on the same rows.
     apart : dict of str to Scores
-        Scores on whole groups, or on the last rows, in cross-validation.
+        Scores on the last rows, predicted from those before.
+    last : Compared or None
+        The same with their standard errors.
     remarks : list of Remark
         What there is to know about the tables and the fit.
     seconds : float
@@ -89,6 +91,7 @@ class Analysis:
     choices: Choices = field(default_factory=Choices)
     comparison: Comparison | None = None
     apart: dict[str, Scores] = field(default_factory=dict)
+    last: Compared | None = None
     remarks: list[Remark] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -146,10 +149,21 @@ class Analysis:
 
     @property
     def scores(self) -> dict[str, Scores]:
-        """Of the leave-one-out probabilities, the test's if classes are known, and groups."""
+        """Of the leave-one-out probabilities, the test's if classes are known, the last rows'."""
         both = {"leave-one-out": self.training, "test": self.test}
         scores = {basis: each.scores for basis, each in both.items() if each and each.scores}
         return scores | self.apart
+
+    @property
+    def newness(self) -> str:
+        """For which rows the model predicts, where training rows belong to groups."""
+        training = self.training
+        return "" if training.groups is None else f"rows of new {training.group}"
+
+    @property
+    def n_rows(self) -> str:
+        """How many training rows there are, in rows and in groups."""
+        return count(len(self.training.rows), "row") + self.training.of_groups
 
     def score_frequencies(self, predictions: Predictions) -> Scores:
         """Score the frequencies of the classes in training on rows whose class is known."""
@@ -177,7 +191,7 @@ class Analysis:
         counts = [
             f"{hits[g]:,} of {sizes[g]:,} rows of {shorten(name)}"
             for g, name in enumerate(training.names)
-            if sizes[g] < 0.25 * sizes.mean() and hits[g] < below * sizes[g]
+            if 0 < sizes[g] < 0.25 * sizes.mean() and hits[g] < below * sizes[g]
         ]
         return f"recall: {join(counts)} found" if counts else ""
 
@@ -220,8 +234,9 @@ def analyse(
     with naming_file(X.file):
         classifier = _make_classifier(model, y.to_numpy(), **(settings or {}))
     fitted = TableModel(TablePreparer(**given), classifier)
-    measured = fitted.learn(X, y, is_ordered=bool(choices.group or choices.time))
+    measured = fitted.learn(X, y, is_ordered=bool(choices.time))
     with naming_file(X.file):
+        groups = _read_groups(X, choices.group)
         order = _read_measured(X, fitted, choices.time, "--time")
         weights = _read_measured(X, fitted, choices.weights, "--weights")
     remarks = list(fitted.preparer_.remarks_)
@@ -235,16 +250,33 @@ def analyse(
     begin = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted.fit_measured(measured, y, sample_weight=weights)
+        fitted.fit_measured(measured, y, sample_weight=weights, groups=groups)
     seconds = perf_counter() - begin
     labels = np.searchsorted(fitted.classes_, y.to_numpy())
     training = predict_left_out(
         fitted, X.frame.assign(**{target: y}), measured, labels, choices.level
     )
     analysis = Analysis(fitted, training, choices=choices, remarks=remarks, seconds=seconds)
-    groups = X.frame[choices.group] if choices.group else None
-    by = f" of {choices.group}" if choices.group else f" by {choices.time}"
-    return conclude(analysis, new, Folds(groups, order, by), caught)
+    folds = Folds(fitted.classifier_.groups_, order, f" by {choices.time}")
+    return conclude(analysis, new, folds, caught)
+
+
+def _read_groups(table: Table, name: str) -> Any:
+    """Return the groups of the rows as text, None without a column of them."""
+    if not name:
+        return None
+    names = as_text(find_column(table.frame, name))
+    if (gaps := names.index[names.isna()]).size:
+        raise ValueError(
+            f"--group: column {name!r} has no value in {count(len(gaps), 'row')} (first in row "
+            f"{gaps[0]}): give a row that belongs to no other a name of its own"
+        )
+    if names.nunique() == 1:
+        raise ValueError(
+            f"--group: column {name!r} has the same value in every row: nothing is left to predict "
+            "a new group from"
+        )
+    return names.to_numpy(dtype=object)
 
 
 def _read_measured(table: Table, model: TableModel, name: str, option: str) -> Any:
@@ -289,6 +321,7 @@ def conclude(
             remarks.append(on_table("classes-unlabelled", text))
     remarks += _collect_warnings(analysis.classifier, caught)
     _compare(analysis, folds)
+    remarks += _doubt_order(analysis)
     analysis.remarks = leave_out(remarks, plan.ignore)
     return analysis
 
@@ -308,16 +341,20 @@ def _doubt_error(analysis: Analysis) -> list[Remark]:
 
 
 def _compare(analysis: Analysis, folds: Folds) -> None:
-    """Evaluate whole groups or the last rows, and other classifiers, as far as it is asked for."""
+    """Evaluate the last rows, and other classifiers, as far as it is asked for."""
     training, compared, model = analysis.training, analysis.choices.compared, analysis.model
     # Distances cannot be divided into folds as the columns of a table can.
     is_distance = getattr(analysis.classifier, "metric", None) == "precomputed"
     if not (compared or folds.name) or is_distance:
         return
-    sizes = np.bincount(training.actual[training.judged], minlength=len(training.classes))
+    scored, unit = training.judged, "row"
+    labels, groups = training.actual[scored], training.groups_of(scored)
+    if groups is not None:
+        labels, unit = np.unique([labels, groups], axis=1)[0], "group"
+    sizes = np.bincount(labels, minlength=len(training.classes))
     if sizes.min() < MIN_CLASS:
-        rarest, rows = training.names[sizes.argmin()], count(int(sizes.min()), "row")
-        few = f"class {shorten(rarest)!r} has {rows}; cross-validation needs {MIN_CLASS} of each"
+        rarest, fewest = training.names[sizes.argmin()], count(int(sizes.min()), unit)
+        few = f"class {shorten(rarest)!r} has {fewest}; cross-validation needs {MIN_CLASS} of each"
         if folds.name:
             text = f"there is no evaluation on {folds.name}: {few}"
             analysis.remarks.append(on_table("comparison-skipped", text, WARNING))
@@ -336,8 +373,32 @@ def _compare(analysis: Analysis, folds: Folds) -> None:
         others=compared,
     )
     if folds.name:
-        analysis.apart = {folds.name: comparison.results[comparison.own].scores}
+        analysis.last = comparison.results[comparison.own]
+        analysis.apart = {folds.name: analysis.last.scores}
     analysis.comparison = comparison if compared else None
+
+
+def _doubt_order(analysis: Analysis) -> list[Remark]:
+    """Return a warning if the last rows are predicted worse than left-out ones, beyond chance."""
+    training, last, rows = analysis.training, analysis.last, analysis.training.judged
+    if last is None:
+        return []
+    left_out: Any = training.scores
+    each = score_rows(training.probabilities[rows], training.actual[rows])
+    errors = average(each, training.weights[rows], training.groups_of(rows))[1]
+    gaps = np.array(last.scores[1:]) - np.array(left_out[1:])
+    spreads = np.hypot(errors, last.standard_errors[1:])
+    # The log-loss tells more than the error; of one that is infinite no more is known.
+    at = 1 if np.isfinite(spreads[1]) else 0
+    if not gaps[at] > 2 * spreads[at]:
+        return []
+    text = (
+        f"the {next(iter(analysis.apart))} are predicted worse than left-out rows, by more than "
+        f"chance: error {100 * last.scores.error:.1f} % against {100 * left_out.error:.1f} %, "
+        f"log-loss {last.scores.log_loss:.3f} against {left_out.log_loss:.3f}: for later rows go "
+        "by the former"
+    )
+    return [on_table("trend", text, WARNING)]
 
 
 def _make_classifier(model: str, classes: np.ndarray, **settings: Any) -> Any:
@@ -375,6 +436,8 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "version": __version__,
         "target": analysis.model.target_,
         "rows": len(training.rows),
+        "predicts": analysis.newness or "new rows",
+        "groups": None if training.groups is None else {training.group: training.n_groups},
         "numeric": plan.numeric_,
         "categorical": plan.categorical_,
         "kinds": plan.kinds_,
@@ -407,8 +470,14 @@ def describe(analysis: Analysis) -> list[str]:
     listed = [f"{training.names[g]} ({sizes[g]:,})" for g in np.argsort(-sizes, kind="stable")]
     majority = analysis.describe_majority(training).replace("\xa0", " ")
     model = [analysis.model.adapter.title, training.weighting]
-    results = [f"{basis}: {scores}" for basis, scores in analysis.scores.items()]
+    results = []
+    for basis, scores in analysis.scores.items():
+        predictions = {"leave-one-out": training, "test": analysis.test}.get(basis)
+        of = "" if predictions is None else predictions.of_groups
+        how = f"left out by whole {training.group}" if of and predictions is training else basis
+        results.append(f"{how}: {str(scores).replace(' rows', f' rows{of}', 1)}")
     return [
+        *([f"For: {analysis.newness}, fitted to {analysis.n_rows}"] if analysis.newness else []),
         f"Model: {'; '.join(filter(None, model))}",
         f"Columns: {'; '.join(used)}",
         f"Classes: {join(listed)}",

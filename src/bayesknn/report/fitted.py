@@ -12,6 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+from bayesknn._utils.checks import check_groups
 from bayesknn._utils.saving import fingerprint
 from bayesknn._utils.words import count, free_name
 from bayesknn.evaluation.folds import Folds
@@ -88,7 +89,8 @@ def analyse_fitted(
             f"a pipeline or a table model that ends with one; got a {type(last).__name__}"
         )
     check_is_fitted(last)
-    classes, options, folds = np.asarray(y), Choices(**choices), Folds(groups, time)
+    classes, options = np.asarray(y), Choices(**choices)
+    folds = Folds(_check_same_groups(last, groups, classes), time)
     table = _with_classes(X, "X", None if y is None else classes)
     target = free_name(str(getattr(y, "name", None) or "class"), list(table.frame), "{}_")
     model: Any = classifier
@@ -101,7 +103,14 @@ def analyse_fitted(
         model = GivenModel(classifier, table.frame, target)
         measured = model.measure(table.frame)
         kinds = {name: each.kind for name, each in model.preparer_.columns_.items()}
-        remarks = check_table(measured, kinds, classes, target, is_ordered=bool(folds.name))
+        remarks = check_table(
+            measured,
+            kinds,
+            classes,
+            target,
+            is_ordered=bool(folds.name),
+            is_grouped=folds.groups is not None,
+        )
         remarks += model.preparer_.examine(table, measured)
     test = None
     if X_test is not None:
@@ -112,8 +121,25 @@ def analyse_fitted(
             new.frame = new.frame.assign(**{target: np.asarray(y_test)})
     frame = table.frame.assign(**{target: classes})
     training = predict_left_out(model, frame, measured, labels, options.level)
+    if name := getattr(groups, "name", None):
+        training.group = str(name)
     analysis = Analysis(model, training, choices=options, remarks=remarks)
     return conclude(analysis, test, folds)
+
+
+def _check_same_groups(classifier: Any, groups: Any, classes: np.ndarray) -> np.ndarray | None:
+    """Return the groups of a fit; raise ValueError if others are given."""
+    fitted = classifier.groups_
+    if groups is not None:
+        given = check_groups(groups, len(classes))
+        is_same = given is fitted if given is None or fitted is None else (given == fitted).all()
+        if not is_same:
+            how = "with other groups" if fitted is not None else "without groups"
+            raise ValueError(
+                f"the classifier was fitted {how}: its numbers are not for rows of new groups; fit "
+                "it with fit(X, y, groups=groups), or leave groups out here"
+            )
+    return fitted
 
 
 def _with_classes(X: Any, name: str, classes: Any) -> Table:

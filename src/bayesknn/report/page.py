@@ -82,8 +82,8 @@ def write_report(
     compare : bool, default=True
         Whether to compare with other classifiers, in cross-validation.
     groups : array-like of shape (n,), optional
-        Which rows belong together, such as those of a patient: the classifier is also judged by
-        whole groups that it has not seen.
+        The groups of rows that the classifier was fitted with; others raise ValueError. The name of
+        a Series is what groups are called.
     time : array-like of shape (n,), optional
         Dates or numbers: the classifier is also judged by the last fifth of the rows, fitted to
         those before.
@@ -201,10 +201,10 @@ def make_headline(analysis: Analysis) -> dict[str, Any]:
     scores, baseline = judged.scores, analysis.score_frequencies(judged)
     rows, known = judged.judged, judged.known
     wrong = judged.winners[rows] != judged.actual[rows]
-    error, low, high = bound_proportion(wrong, judged.weights[rows])
+    error, low, high = bound_proportion(wrong, judged.weights[rows], judged.groups_of(rows))
     losses = score_rows(judged.probabilities[known], judged.actual[known])[:, 1]
     with np.errstate(invalid="ignore"):
-        loss, loss_error = average(losses, judged.weights[known])
+        loss, loss_error = average(losses, judged.weights[known], judged.groups_of(known))
         typical = np.exp(-loss + 1.96 * loss_error * np.array([0, -1, 1]))
     doubts = []
     if baseline.error <= high:
@@ -278,7 +278,7 @@ def make_thresholds(analysis: Analysis) -> dict[str, Any] | None:
     if len(judged.classes) != 2 or truth.all() or not truth.any():
         return None
     probabilities = judged.probabilities[judged.known, positive]
-    area, error = measure_area(truth, probabilities, weights)
+    area, error = measure_area(truth, probabilities, weights, judged.groups_of(judged.known))
     rows = []
     for threshold in (0.05, *np.arange(1, 10) / 10):
         called = probabilities >= threshold

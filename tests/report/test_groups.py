@@ -26,9 +26,9 @@ def test_a_fit_by_groups_from_the_file_to_the_page(tmp_path):
     """The class says nothing about new patients: known ones would give it away."""
     draw_visits().to_csv(tmp_path / "train.csv", index=False)
     draw_visits(20, 3, seed=1).to_csv(tmp_path / "test.csv", index=False)
-    words = ("fit", tmp_path / "train.csv", "--target", "y", *QUICK_OPTIONS, "--compare")
+    words = ("fit", tmp_path / "train.csv", "--target", "y", *QUICK_OPTIONS)
     words = (*words, "--test", tmp_path / "test.csv", "--group", "patient")
-    summary = json.loads(run(*words, "--out", tmp_path / "a", "--json").stdout)
+    summary = json.loads(run(*words, "--compare", "--out", tmp_path / "a", "--json").stdout)
     assert summary["predicts"] == "rows of new patient" and summary["groups"] == {"patient": 30}
     assert summary["dropped"]["patient"] == "it names groups of rows, as you said"
     assert summary["scores"].keys() == {"leave-one-out", "test"}
@@ -52,7 +52,7 @@ def test_what_cannot_be_a_group_is_named(tmp_path):
         gaps = table.assign(patient=table["patient"].where(~table.index.isin([2, 7])))
         analyse(gaps, "y", settings=QUICK, group="patient")
     two = table.assign(y=np.where(np.arange(50) < 2, 2, table["y"]))
-    analysis = analyse(two, "y", model="pseudo", group="patient", compared=True)
+    analysis = analyse(two, "y", settings=QUICK, group="patient", compared=True)
     (told,) = [text for text in analysis.warnings if "rows in one group alone" in text]
     assert told.startswith("class 2 has") and "its 2 rows count in no score" in told
     assert analysis.scores["leave-one-out"].n == 48

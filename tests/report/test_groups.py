@@ -51,6 +51,11 @@ def test_what_cannot_be_a_group_is_named(tmp_path):
     with pytest.raises(ValueError, match="'patient' has no value in 2 rows .first in row 3.: give"):
         gaps = table.assign(patient=table["patient"].where(~table.index.isin([2, 7])))
         analyse(gaps, "y", settings=QUICK, group="patient")
+    alone = analyse(table.assign(patient=range(50)), "y", settings=QUICK, group="patient")
+    assert "--group: 'patient' differs in every row: the fit is the same without it" in (
+        alone.warnings
+    )
+    assert not alone.newness
     two = table.assign(y=np.where(np.arange(50) < 2, 2, table["y"]))
     analysis = analyse(two, "y", settings=QUICK, group="patient", compared=True)
     (told,) = [text for text in analysis.warnings if "rows in one group alone" in text]

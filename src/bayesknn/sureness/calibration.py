@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import softmax
 
-from bayesknn._utils.jit import kernel
 from bayesknn.graph import Incidence
 from bayesknn.predictive.averages import RawPrediction
 from bayesknn.sureness.conditional_logit import fit_conditional_logit
@@ -269,7 +269,7 @@ class Calibrator:
         n_voters = np.count_nonzero(by_rank > 0.01 * by_rank[0])
         if groups is not None:
             edges = _list_forward(neighbors) if incidence is None else incidence
-            edge_groups = groups[edges.points]
+            of_groups = _sum_votes(by_rank[:n_voters], edges, groups, labels, n_classes)
         # One row for each class: the vote of a neighbour of that class.
         vote_matrix = np.diag(class_weight) * (2.0 if reverse else 1.0)
 
@@ -277,10 +277,8 @@ class Calibrator:
             if groups is None:
                 vote = by_rank[rank - 1] * vote_matrix[labels[j]]
             else:
-                vote = np.zeros((len(i), n_classes))
-                heavy = by_rank[:n_voters]
-                _add_relatives(i, groups[j], heavy, edges, edge_groups, labels, vote)
-                vote *= class_weight
+                columns = groups[j][:, None] * n_classes + np.arange(n_classes)
+                vote = of_groups[i[:, None], columns].toarray() * class_weight
             less = vote.sum(axis=1, keepdims=True) / n_classes
             return self._pool(log_loo[i] - (vote - less), left_out.votes[i] - vote, z[i])
 
@@ -299,25 +297,26 @@ def _list_forward(neighbors: np.ndarray) -> Incidence:
     return Incidence(starts, neighbors.T.ravel(), np.zeros_like(neighbors))
 
 
-@kernel
-def _add_relatives(rows, of_groups, by_rank, edges, edge_groups, labels, votes):
-    """Add up the votes (m, n_classes) that each row has from one group."""
-    starts, points, in_degree = edges
-    n_ranks = min(by_rank.size, in_degree.shape[0])
-    for q in range(rows.size):
-        i, group = rows[q], of_groups[q]
-        first = starts[i]
-        # Edges of rank r + 1 end here: the row's neighbour, and those whose neighbour it is.
-        for e in range(first, first + n_ranks + np.int64(in_degree[n_ranks - 1, i])):
-            if edge_groups[e] == group:
-                low, high = 0, n_ranks - 1
-                while low < high:
-                    r = (low + high) // 2
-                    if first + r + 1 + np.int64(in_degree[r, i]) > e:
-                        high = r
-                    else:
-                        low = r + 1
-                votes[q, labels[points[e]]] += by_rank[low]
+def _sum_votes(
+    by_rank: np.ndarray, edges: Incidence, groups: np.ndarray, labels: np.ndarray, n_classes: int
+) -> csr_array:
+    """Return the votes for each class that each row has from each group.
+
+    A sparse array of shape (n, n_groups * n_classes): the class varies fastest.
+    """
+    # Edges of rank r + 1 to a row: its own neighbour, and the rows whose neighbour it is.
+    n_ranks = min(by_rank.size, edges.in_degree.shape[0])
+    in_degree = edges.in_degree[:n_ranks].astype(np.int64)
+    n_edges = 1 + np.diff(in_degree, axis=0, prepend=0)
+    starts = np.append(0, np.cumsum(n_edges.sum(axis=0)))
+    votes = np.repeat(np.tile(by_rank[:n_ranks], len(labels)), n_edges.T.ravel())
+    skipped = np.repeat(edges.starts[:-1] - starts[:-1], np.diff(starts))
+    points = edges.points[skipped + np.arange(starts[-1])]
+    columns = groups[points] * n_classes + labels[points]
+    shape = (len(labels), (int(groups.max()) + 1) * n_classes)
+    summed = csr_array((votes, columns, starts), shape=shape)
+    summed.sum_duplicates()
+    return summed
 
 
 def _effective_number(votes: np.ndarray) -> float:
